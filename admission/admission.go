@@ -40,7 +40,7 @@ func (m *Meaning) UnmarshalJSON(raw []byte) error {
 
 // tables are the actions and tools whose names have a meaning.
 type tables struct {
-	Agents  map[string]Meaning `json:"agents"`  // announced by agents, and tools of these names
+	Agents  map[string]Meaning `json:"agents"`  // announced by agents, and tools with these names
 	Kernel  map[string]Meaning `json:"kernel"`  // carried out by the kernel itself
 	Gateway map[string]Meaning `json:"gateway"` // tools of the gateway
 }
@@ -48,7 +48,7 @@ type tables struct {
 var known = sync.OnceValue(func() tables {
 	var t tables
 	if err := strictjson.UnmarshalOpen(actionsSource, &t); err != nil {
-		panic(fmt.Sprintf("admission/actions.json: %v", err)) // it is part of the program
+		panic(fmt.Sprintf("admission/actions.json: %v", err)) // the file is embedded in the program
 	}
 	return t
 })

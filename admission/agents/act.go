@@ -10,43 +10,43 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// RunCode is the type of a run, in permissions, prices and activity. An agent
-// whose permissions block "execute_code" runs no code either.
+// RunCode is the action type of a run in permissions, prices and activity. An agent whose
+// permissions block "execute_code" cannot run code either.
 const RunCode = "run_code"
 
 const executeCode = "execute_code"
 
-// Act is what an agent is about to do through Airlock itself: run code, or call
-// a tool.
+// Act is an operation that an agent is about to perform through Airlock itself: a run of code or a
+// tool call.
 type Act struct {
 	AgentID string
-	// Conversation is that of an act whose Context names none.
+	// Conversation is used if Context names no conversation.
 	Conversation string
-	// Context is what the host says of the act's step: JSON of an action's context,
-	// of which nothing is needed; empty says nothing.
+	// Context is the host's description of the step: the JSON of an action's context. All members
+	// are optional, and Context may be empty.
 	Context json.RawMessage
-	// ServerID and Tool name what is called; both are empty for a run.
+	// ServerID and Tool identify the called tool. Both are empty for a run.
 	ServerID, Tool string
-	// Arguments are those of the call, or the language and the code of a run: an object.
+	// Arguments is an object: the arguments of the call, or the language and the code of a run.
 	Arguments json.RawMessage
 	Risk      policies.Risk   // of the tool, as policies know it
 	Schema    json.RawMessage // the tool's input schema
-	// Nested is set for a call of code: its run has taken the step.
+	// Nested is set for a call made by code. The step was taken by its run.
 	Nested bool
-	// Longest is how long a run may keep its sandbox.
+	// Longest is the maximum time for which a run keeps its sandbox.
 	Longest time.Duration
-	// Asks is set where other rules want a person to approve the act, Refused why
-	// they do not permit it; empty: they do.
+	// Asks is set if other rules require a person's approval. Refused is the reason if they deny
+	// the act, and empty if they permit it.
 	Asks    bool
 	Refused string
-	// RunID and CallID name the act in records.
+	// RunID and CallID identify the act in records.
 	RunID, CallID string
 }
 
-// isRun says whether the act is a run.
+// isRun reports whether the act is a run.
 func (act Act) isRun() bool { return act.Tool == "" }
 
-// names are what permissions and prices can call the act: the exact one first.
+// names returns the names of the act in permissions and prices, the exact one first.
 func (act Act) names() []string {
 	if act.isRun() {
 		return []string{RunCode, executeCode}
@@ -54,11 +54,11 @@ func (act Act) names() []string {
 	return namesOf(act.ServerID, act.Tool)
 }
 
-// name is what activity and records call the act.
+// name returns the name of the act in activity and records.
 func (act Act) name() string { return act.names()[0] }
 
-// priceNames are names without that for the code of other programs: a run in a
-// sandbox has a price of its own.
+// priceNames returns names without the action type for code of other programs: a run in a sandbox
+// has a separate price.
 func (act Act) priceNames() []string {
 	if act.isRun() {
 		return []string{RunCode}
@@ -66,19 +66,18 @@ func (act Act) priceNames() []string {
 	return act.names()
 }
 
-// costs returns what the act is debited before it is done, of which a run gets
-// back what it has not used.
+// costs returns the amount debited before the act. A run is refunded the part that it has not used.
 func (s *Service) costs(act Act) budget.Amount {
 	return s.opts.Prices.of(act.priceNames()...) + s.secondsCost(act.Longest)
 }
 
-// secondsCost is the price of a sandbox for a time, rounded up.
+// secondsCost returns the price of a sandbox for a duration, rounded up.
 func (s *Service) secondsCost(d time.Duration) budget.Amount {
 	ms := budget.Amount(max(d, 0).Milliseconds())
 	return (s.opts.Prices.Second*ms + 999) / 1000
 }
 
-// action is the act in the form of an announced one, for its fingerprint.
+// action returns the act in the form of an announced action, for its fingerprint.
 func (act Act) action() (Action, error) {
 	action := Action{Type: act.name(), Parameters: json.RawMessage("null")}
 	value, err := strictjson.Value(act.Arguments)
@@ -92,8 +91,8 @@ func (act Act) action() (Action, error) {
 	return action, nil
 }
 
-// withoutLongNumbers returns a value in which numbers that RFC 8785 cannot write
-// are texts: two that differ must not have one fingerprint.
+// withoutLongNumbers returns a value in which numbers that RFC 8785 cannot represent are strings,
+// so that two different numbers have different fingerprints.
 func withoutLongNumbers(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -112,7 +111,7 @@ func withoutLongNumbers(value any) any {
 	return value
 }
 
-// place reads what the host says of the step. A step of 0 is the next one.
+// place parses the host's description of the step. A step of 0 is the next one.
 func (act Act) place() (Context, error) {
 	c := Context{Conversation: act.Conversation}
 	if len(act.Context) == 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// Codes of what is wrong with a request.
+// Error codes of invalid requests.
 const (
 	CodeConversation = "QWED-AGENT-CTX-001"   // no conversation_id
 	CodeStep         = "QWED-AGENT-CTX-002"   // no step_number of 1 or more
@@ -25,7 +25,7 @@ const (
 	CodeAction       = "QWED-AGENT-ACTION-002" // the action is malformed
 )
 
-// Error is why an action was not approved, as callers see it.
+// Error is the reason why an action was not approved, as returned to callers.
 type Error struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -60,13 +60,13 @@ func kindOf(code string) (kind string, retryable bool) {
 
 // Limits of one request.
 const (
-	maxRequest      = 1 << 20 // bytes of the JSON of an action
-	maxConversation = 256     // bytes of a conversation's name
+	maxRequest      = 1 << 20 // size of the JSON of an action in bytes
+	maxConversation = 256     // length of a conversation's name in bytes
 	maxIntent       = 4 << 10
 	maxStep         = 1 << 31
 )
 
-// Action is what an agent wants to do.
+// Action is an action that an agent announces.
 type Action struct {
 	Type       string          `json:"action_type"`
 	Query      string          `json:"query"`
@@ -75,10 +75,10 @@ type Action struct {
 	Parameters json.RawMessage `json:"parameters"` // an object in canonical form, or null
 }
 
-// actionMembers are what the JSON of an action may have.
+// actionMembers are the permitted members of the JSON of an action.
 var actionMembers = []string{"type", "query", "code", "target", "parameters"}
 
-// ParseAction reads the JSON of an action. The error is an *Error.
+// ParseAction parses the JSON of an action. The error is an *Error.
 func ParseAction(raw []byte) (Action, error) {
 	if len(raw) > maxRequest {
 		return Action{}, refuse(CodeAction, "the action has %d bytes, and %d are allowed", len(raw), maxRequest)
@@ -110,7 +110,7 @@ func ParseAction(raw []byte) (Action, error) {
 	return a, nil
 }
 
-// members decodes an object that has no other members than the known ones.
+// members decodes an object and returns an error if it has unknown members.
 func members(raw []byte, known []string) (map[string]any, error) {
 	if len(raw) == 0 {
 		return nil, fmt.Errorf("it is missing")
@@ -131,8 +131,8 @@ func members(raw []byte, known []string) (map[string]any, error) {
 	return object, nil
 }
 
-// canonical returns parameters in the form of RFC 8785, in which numbers are
-// doubles: one that no double holds exactly as written would equal another.
+// canonical returns parameters in the form of RFC 8785. Numbers in that form are doubles, so a
+// number that no double represents exactly is an error: it would equal another one.
 func canonical(parameters any) (json.RawMessage, error) {
 	object, ok := parameters.(map[string]any)
 	if !ok {
@@ -194,23 +194,23 @@ func decimalOf(text string) decimal {
 	return decimal{negative, digits, exponent}
 }
 
-// Context is where in a conversation an action stands.
+// Context is the position of an action in a conversation.
 type Context struct {
 	Conversation string
 	Step         int64
 	Intent       string
-	StateHash    string // of the world before the action; empty where it was not given
+	StateHash    string // of the world before the action; may be empty
 	StateSource  string
 }
 
 var contextMembers = []string{"conversation_id", "step_number", "user_intent", "pre_action_state_hash", "state_source"}
 
-// stateSources are the ways in which a state's hash may have come about.
+// stateSources are the known methods of computing a state's hash.
 var stateSources = []string{"file_tree", "db_snapshot", "conversation_digest", "git_tree", "custom"}
 
 var stateHash = lazyregexp.New(`\A[0-9a-f]{64}\z`)
 
-// ParseContext reads the JSON of a context. The error is an *Error.
+// ParseContext parses the JSON of a context. The error is an *Error.
 func ParseContext(raw []byte) (Context, error) {
 	if len(raw) > maxRequest {
 		return Context{}, refuse(CodeContext, "the context has %d bytes, and %d are allowed", len(raw), maxRequest)

@@ -6,7 +6,7 @@ import (
 	"github.com/airlock-mcp/airlock/audit"
 )
 
-// Entry is one attempt of an agent, as the audit log has it.
+// Entry is one attempt of an agent, as recorded in the audit log.
 type Entry struct {
 	Timestamp    string `json:"timestamp"` // RFC 3339, UTC, microseconds
 	ActionType   string `json:"action_type"`
@@ -15,26 +15,26 @@ type Entry struct {
 	ErrorCode    string `json:"error_code,omitempty"`
 	Conversation string `json:"conversation_id,omitempty"`
 	Approver     string `json:"approver,omitempty"`
-	CostUSD      string `json:"cost_usd,omitempty"`  // what it was debited
-	ServerID     string `json:"server_id,omitempty"` // of a call that was made, as RunID and CallID are
+	CostUSD      string `json:"cost_usd,omitempty"`  // amount debited
+	ServerID     string `json:"server_id,omitempty"` // set for calls that were made, like RunID and CallID
 	RunID        string `json:"run_id,omitempty"`
 	CallID       string `json:"call_id,omitempty"`
 	Record       uint64 `json:"record"` // its number in the audit log
 }
 
-// MaxActivity is how many entries Activity returns at most.
+// MaxActivity is the maximum number of entries returned by Activity.
 const MaxActivity = 1000
 
-// maxActivityBytes is how much of the log is read for one list: what an agent did
-// before that is found by `airlock audit`.
+// maxActivityBytes is the number of bytes of the log that are read for one list. `airlock audit`
+// finds earlier attempts.
 const maxActivityBytes = 512 << 20
 
-// registered begins the record of a registration, before which an agent has done nothing.
+// registered is the start of the record of a registration. An agent has no earlier attempts.
 const registered = "agent registered as "
 
-// Activity returns the newest attempts of an agent, the newest first: those that
-// were denied or wait for a person too. It is a view of the audit log in dir, which it
-// reads from the end to the agent's registration at most.
+// Activity returns the n newest attempts of an agent, newest first, including those that were
+// denied or are waiting for a person. It reads the audit log in dir backwards, at most to the
+// agent's registration.
 func Activity(dir, agentID string, n int) ([]Entry, error) {
 	n = min(n, MaxActivity)
 	entries := []Entry{}

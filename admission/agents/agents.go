@@ -1,8 +1,7 @@
-// Package agents decides what agents may do: who they are, how far they are
-// trusted, what they may spend and how often they may repeat themselves. What an
-// agent announces is decided in one durable transaction; people answer where
-// the rules ask, through the approval desk; and the audit log has every attempt.
-// See docs/agents.md.
+// Package agents decides what agents may do, based on their registration, trust, permissions and
+// budget, and on how often they repeat themselves. An announced action is decided in one durable
+// transaction. If the rules require approval, people answer through the approval desk. Every
+// attempt is in the audit log. See docs/agents.md.
 package agents
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// Type is how far an agent is trusted, as its registration says it.
+// Type is the trust class of an agent, set at registration.
 type Type string
 
 // The types, with trust 0 to 3.
@@ -32,38 +31,37 @@ const (
 
 var types = []Type{Untrusted, Supervised, Autonomous, Trusted}
 
-// Trust is the type as a number: 0 for what is no type.
+// Trust returns the type as a number. It returns 0 for an unknown type.
 func (t Type) Trust() int { return max(0, slices.Index(types, t)) }
 
-// Status is whether an agent may act.
+// Status describes whether an agent may act.
 type Status string
 
 // The states of an agent.
 const (
 	Active    Status = "active"
 	Suspended Status = "suspended" // until it is resumed
-	Killed    Status = "killed"    // for good
+	Killed    Status = "killed"    // permanently
 )
 
-// Permissions are what an agent may use. What is blocked stands above what is
-// allowed.
+// Permissions list what an agent may use. A block takes precedence over an allowance.
 type Permissions struct {
-	// AllowedEngines are the engines that its actions may need; nil for all.
+	// AllowedEngines are the engines that its actions may need; nil allows all.
 	AllowedEngines []string `json:"allowed_engines,omitzero"`
-	// AllowedTools are tools beside the safe ones that it may use.
+	// AllowedTools are tools that it may use in addition to the safe ones.
 	AllowedTools []string `json:"allowed_tools,omitempty"`
-	// BlockedTools are tools and action types that it may not use, whatever its trust.
+	// BlockedTools are tools and action types that it may not use at any trust level.
 	BlockedTools []string `json:"blocked_tools,omitempty"`
 }
 
-// Registration is what an agent is registered with.
+// Registration holds the settings with which an agent is registered.
 type Registration struct {
 	Name        string        `json:"name"`
 	Type        Type          `json:"type"`
-	PrincipalID string        `json:"principal_id"` // whom it acts for
+	PrincipalID string        `json:"principal_id"` // the person or service it acts for
 	Permissions Permissions   `json:"permissions"`
 	Budget      budget.Limits `json:"budget"`
-	Inherited   Inherited     `json:"-"` // never from what a caller writes
+	Inherited   Inherited     `json:"-"` // never taken from a caller's input
 }
 
 // Agent is a registered agent.
@@ -73,32 +71,32 @@ type Agent struct {
 	Type        Type        `json:"type"`
 	Trust       int         `json:"trust_level"`
 	PrincipalID string      `json:"principal_id"`
-	Owner       string      `json:"owner"` // who registered it
+	Owner       string      `json:"owner"` // the caller who registered it
 	Permissions Permissions `json:"permissions"`
 	Status      Status      `json:"status"`
 	Created     time.Time   `json:"created"`
-	Rotated     time.Time   `json:"token_rotated"` // when its token was made
+	Rotated     time.Time   `json:"token_rotated"` // time at which its token was created
 	Inherited
 
-	// TokenMark names the agent's token: its value changes when the token is rotated.
+	// TokenMark identifies the agent's token. It changes when the token is rotated.
 	TokenMark string `json:"-"`
 }
 
-// Inherited is what an agent has from the caller that registered it. The agent can do no
-// more than that caller, and for no longer.
+// Inherited holds the limits inherited from the caller that registered the agent. The agent never
+// has more rights than that caller, and its rights end with the caller's.
 type Inherited struct {
 	Profile string    `json:"profile,omitempty"`
-	Scopes  []string  `json:"scopes,omitempty"` // of what it does with its own token; always within those of its creator
+	Scopes  []string  `json:"scopes,omitempty"` // of its own token; always a subset of its creator's
 	Expires time.Time `json:"expires,omitzero"`
-	// Credentials must all be in force for the agent to act. It has none if the operator
+	// Credentials must all be valid for the agent to act. The list is empty if the operator
 	// registered it at the command line.
 	Credentials []caller.Credential `json:"-"`
 }
 
-// Share is the account whose share of the host the agent takes, with all agents of its owner.
+// Share returns the account for host resources, which is shared by all agents of its owner.
 func (a Agent) Share() string { return "agents of " + a.Owner }
 
-// Rights are the scopes of the agent's own token.
+// Rights returns the scopes of the agent's own token.
 func (a Agent) Rights() []string {
 	if len(a.Credentials) == 0 { // the operator registered it
 		return []string{caller.ScopeRun}
@@ -106,12 +104,12 @@ func (a Agent) Rights() []string {
 	return slices.Clone(a.Scopes)
 }
 
-// Object is the agent as callers may reach it.
+// Object returns the agent as an object of access checks.
 func (a Agent) Object() caller.Object {
 	return caller.Object{Kind: caller.AgentKind, Owner: caller.Owner{Principal: a.Owner, Session: a.ID, Profile: a.Profile}}
 }
 
-// Account is the agent's name in the ledger.
+// Account returns the agent's name in the ledger.
 func (a Agent) Account() string { return "agent:" + a.ID }
 
 // Limits of names and lists in a registration.
@@ -120,17 +118,17 @@ const (
 	maxList = 1000
 )
 
-// Engines are those that permissions.allowed_engines may name.
+// engines are the valid values of permissions.allowed_engines.
 var engines = []string{"code", "consensus", "fact", "image", "logic", "math", "sql", "stats"}
 
-// Defaults of a budget that does not say otherwise.
+// The default budget.
 const (
 	defaultDayCost      = 100 * budget.USD
 	defaultHourRequests = int64(1000)
 )
 
-// ParseRegistration reads a registration from JSON, strictly. The error is a
-// sentence for who wrote it.
+// ParseRegistration parses a registration from JSON and rejects unknown members. The error is a
+// sentence for the author of the registration.
 func ParseRegistration(raw []byte) (Registration, error) {
 	var r Registration
 	if err := strictjson.Unmarshal(raw, &r); err != nil {
@@ -139,7 +137,8 @@ func ParseRegistration(raw []byte) (Registration, error) {
 	return r, r.Check()
 }
 
-// Check returns what is wrong with a registration, in a sentence for who wrote it.
+// Check returns an error that describes the first problem of a registration, in a sentence for its
+// author.
 func (r *Registration) Check() error {
 	if err := errors.Join(checkName("name", r.Name), checkName("principal_id", r.PrincipalID)); err != nil {
 		return err

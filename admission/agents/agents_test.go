@@ -21,8 +21,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// office is a service on a real database and a real audit log. Its clock and its
-// person are the test's.
+// office is a service with a real database and a real audit log. The test controls its clock and
+// its person.
 type office struct {
 	*testing.T
 	*agents.Service
@@ -32,7 +32,7 @@ type office struct {
 	clock  *testenv.Clock
 }
 
-// person answers questions when the test tells it to.
+// person answers questions when the test sends an answer.
 type person struct{ questions chan asked }
 
 type asked struct {
@@ -40,7 +40,7 @@ type asked struct {
 	answer   chan approval.Verdict
 }
 
-// Reserve and Open put questions to the person, who has room for all.
+// Reserve and Open pass questions to the person, whose queue has no limit.
 func (p *person) Reserve(string) (approval.Reservation, error) { return p, nil }
 
 func (p *person) Open(q approval.Question) (func(context.Context) (approval.Verdict, error), error) {
@@ -62,7 +62,7 @@ func (p *person) Ask(ctx context.Context, q approval.Question) (approval.Verdict
 	case <-ctx.Done():
 	}
 	select {
-	case v := <-a.answer: // given before the end
+	case v := <-a.answer: // given before ctx ended
 		return v, nil
 	default:
 		return approval.Verdict{}, ctx.Err()
@@ -103,7 +103,7 @@ func (o *office) begin() {
 	}
 }
 
-// restart ends the service, once what people answered is kept, and begins anew.
+// restart closes the service after people's answers are stored, and opens it again.
 func (o *office) restart() {
 	o.Helper()
 	o.Close()
@@ -179,7 +179,7 @@ func TestTheDocumentsConversation(t *testing.T) {
 	}
 }
 
-// A-012 to A-018: what a context must have.
+// A-012 to A-018: required members of a context.
 func TestContexts(t *testing.T) {
 	hash := strings.Repeat("ab", 32)
 	state := func(hash, source string) string {
@@ -220,14 +220,14 @@ func TestContexts(t *testing.T) {
 	}
 	o := newOffice(t)
 	for context, want := range tests {
-		a, _ := o.register("supervised", "") // whose conversation is new
+		a, _ := o.register("supervised", "") // in a new conversation
 		if got := o.try(a, action("calculate", "1"), context); got != want {
 			t.Errorf("%s: %s, want %s", context, got, want)
 		}
 	}
 }
 
-// A-031, A-032: no trust lifts the limits of a conversation.
+// A-031, A-032: trust does not lift the limits of a conversation.
 func TestTrustedAgentsMeetTheSameLimits(t *testing.T) {
 	o := newOffice(t)
 	a, _ := o.register("trusted", "")
@@ -241,7 +241,7 @@ func TestTrustedAgentsMeetTheSameLimits(t *testing.T) {
 	}
 }
 
-// A-019: a service that demands the state before each action.
+// A-019: a service that requires the state before each action.
 func TestTheStateCanBeRequired(t *testing.T) {
 	o := newOffice(t, func(opts *agents.Options) { opts.RequireState = true })
 	a, _ := o.register("trusted", "")
@@ -253,7 +253,7 @@ func TestTheStateCanBeRequired(t *testing.T) {
 	}
 }
 
-// A-010: the fields of an action, and what is none.
+// A-010: the fields of an action, and invalid actions.
 func TestActions(t *testing.T) {
 	o := newOffice(t)
 	for action, want := range map[string]string{
@@ -297,7 +297,7 @@ func TestAConversationHasFiftySteps(t *testing.T) {
 
 const unchanged = `, "state_source": "db_snapshot", "pre_action_state_hash": "0000000000000000000000000000000000000000000000000000000000000000"`
 
-// A-025, A-026, A-030: one action on one state, with others in between.
+// A-025, A-026, A-030: repeated actions on one state, with others in between.
 func TestNoProgress(t *testing.T) {
 	const changed = `, "state_source": "db_snapshot", "pre_action_state_hash": "1111111111111111111111111111111111111111111111111111111111111111"`
 	a1, b1 := action("calculate", "A"), action("calculate", "B")
@@ -324,7 +324,7 @@ func TestNoProgress(t *testing.T) {
 	}
 }
 
-// A-029: what makes two actions one.
+// A-029: which actions are equal.
 func TestFingerprints(t *testing.T) {
 	same := []string{
 		`{"type": "calculate", "parameters": {"a": 1, "b": [1, 2]}}`,
@@ -385,7 +385,7 @@ func TestOneClaimToAStepWins(t *testing.T) {
 	}
 }
 
-// A-003, A-005, A-049: permissions, and SQL judged by what it says.
+// A-003, A-005, A-049: permissions, and the risk of SQL by its statements.
 func TestPermissionsAndRisk(t *testing.T) {
 	o := newOffice(t)
 	for _, tc := range []struct{ kind, permissions, action, want string }{

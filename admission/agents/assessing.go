@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// smallInput is how many bytes of a request are read and assessed without waiting for a turn.
+// smallInput is the maximum size of a request that is read and assessed without waiting for a turn.
 const smallInput = 16 << 10
 
-// turns has one account read and assess one large request at a time, so that no account takes all processors with
-// hostile input. The zero value is ready to use. It is safe for concurrent use.
+// turns lets each account read and assess one large request at a time, so that no account can use
+// all processors with hostile input. The zero value is ready to use. It is safe for concurrent use.
 type turns struct {
 	mu       sync.Mutex
 	accounts map[string]*turn
@@ -17,7 +17,7 @@ type turns struct {
 
 type turn struct {
 	busy  chan struct{} // holds a value while a request is assessed
-	users int           // that wait, or have the turn
+	users int           // number of requests that wait or have the turn
 }
 
 // begin waits for the turn of an account with a request of a size. The caller must call done. The error is that of ctx.

@@ -12,20 +12,22 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// Ruling is what becomes of an act.
+// Ruling is the decision about an act.
 type Ruling struct {
 	Decision
-	// Risk is that of the act, whatever decided; RiskUnknown if it was not assessed.
+	// Risk is the assessed risk of the act, whatever the decision; RiskUnknown if it was not
+	// assessed.
 	Risk policies.Risk
-	// Rules is what the rules about agents said; the zero value where they were not asked.
+	// Rules is the decision of the rules about agents, or the zero value if they were not
+	// evaluated.
 	Rules policies.Decision
-	// Grant is set when the act is approved, or is as soon as a person says so.
+	// Grant is set if the act is approved or a person can still approve it.
 	Grant *Grant
 }
 
-// Grant is the permission for one act. Of a pending one, Approve has to be called
-// before the act; End is called after it, whatever became of it. Neither may be called
-// concurrently.
+// Grant is the permission for one act. If it is pending, the caller must call Approve before the
+// act. The caller must call End after the act, whatever its outcome. The methods are not safe for
+// concurrent use.
 type Grant struct {
 	attempt attempt
 	act     Act
@@ -34,12 +36,12 @@ type Grant struct {
 	pending bool
 }
 
-// Decide decides about an act that an agent is about to do, as VerifyAction does
-// about one that it announces, in one transaction: an act that is approved is
-// debited and has its step when Decide returns. Where a person has to agree, the
-// decision is PENDING, nothing is debited, and Grant.Approve decides again. The
-// decision is in the audit log; it is durable there with the next record that is.
-// The error is ErrUnknown, or that nothing could be decided, which permits nothing.
+// Decide decides about an act that an agent is about to perform, as VerifyAction does for announced
+// actions. It uses one transaction: when Decide returns, an approved act is debited and has its
+// step. If a person must approve, the decision is PENDING, nothing is debited, and Grant.Approve
+// decides again. The decision is in the audit log; it becomes durable with the next durable record.
+// The error is ErrUnknown, or the reason why no decision was possible, and then nothing is
+// permitted.
 func (s *Service) Decide(ctx context.Context, act Act) (Ruling, error) {
 	g := &Grant{attempt: attempt{Service: s}, act: act}
 	a := &g.attempt
@@ -80,7 +82,7 @@ func (g *Grant) decide(ctx context.Context) (r Ruling, err error) {
 	return r, err
 }
 
-// prepare does all that takes time before the transaction, as it does for an announced action.
+// prepare does the slow work before the transaction, as for an announced action.
 func (g *Grant) prepare(ctx context.Context) error {
 	a := &g.attempt
 	done, err := a.assessing.begin(ctx, a.agent.Share(), len(g.act.Arguments)+len(g.act.Context))
@@ -133,7 +135,7 @@ func (g *Grant) assess(ctx context.Context) (err error) {
 	return nil
 }
 
-// transact decides and keeps what follows from it.
+// transact decides and stores the consequences.
 func (g *Grant) transact(ctx context.Context, tx database.Tx) (Ruling, error) {
 	a := &g.attempt
 	refused, r, err := g.rule(ctx, tx)
@@ -160,15 +162,15 @@ func (g *Grant) transact(ctx context.Context, tx database.Tx) (Ruling, error) {
 	return r, a.store(ctx, tx)
 }
 
-// idleTime is how long a session may be silent before its next act begins a new
-// conversation: revisions of the protocol without sessions end none.
+// idleTime is how long a session may be inactive before its next act starts a new conversation.
+// Protocol revisions without sessions never end one.
 const idleTime = 30 * time.Minute
 
-// isUnnamed says whether the conversation is the session, and not one that the host named.
+// isUnnamed reports whether the conversation is the session because the host named none.
 func (g *Grant) isUnnamed() bool { return g.attempt.context.Conversation == g.act.Conversation }
 
-// rule says what the agent's permissions, the conversation and the rules have
-// against the act.
+// rule checks the act against the agent's permissions, the conversation and the rules, and returns
+// the refusal.
 func (g *Grant) rule(ctx context.Context, tx database.Tx) (*Error, Ruling, error) {
 	a := &g.attempt
 	if err := a.reload(ctx, tx); err != nil {
@@ -204,9 +206,9 @@ func (g *Grant) rule(ctx context.Context, tx database.Tx) (*Error, Ruling, error
 	return nil, r, nil
 }
 
-// Approve decides about a pending act again, now that the person named by has
-// approved it: the agent may have been suspended meanwhile, its step taken, its budget
-// spent. The decision is never PENDING. The error says that nothing could be decided.
+// Approve decides about a pending act again after the person named by has approved it: the agent
+// may have been suspended, its step taken or its budget spent in the meantime. The decision is
+// never PENDING. The error means that no decision was possible.
 func (g *Grant) Approve(ctx context.Context, by string) (Decision, error) {
 	if !g.pending {
 		return g.attempt.decision(Approved), nil
@@ -243,8 +245,8 @@ func (g *Grant) Approve(ctx context.Context, by string) (Decision, error) {
 	return d, g.record(ctx, d, g.debited, "")
 }
 
-// End says what became of the act: whether it was done at all, and how long a
-// run kept its sandbox. What was debited for more is returned. Calling it twice is fine.
+// End reports the outcome of the act: whether it was performed, and how long a run kept its
+// sandbox. Any excess debit is refunded. It is safe to call End more than once.
 func (g *Grant) End(ctx context.Context, done bool, kept time.Duration) error {
 	a := &g.attempt
 	back, detail := g.debited, "returned, because it was not done"
@@ -265,7 +267,7 @@ func (g *Grant) End(ctx context.Context, done bool, kept time.Duration) error {
 	return g.record(ctx, Decision{}, -back, detail)
 }
 
-// record notes a decision, or what was returned, in the audit log.
+// record writes a decision or a refund to the audit log.
 func (g *Grant) record(ctx context.Context, d Decision, cost budget.Amount, detail string) error {
 	r := g.attempt.recordOf(d)
 	r.RunID, r.CallID, r.ServerID, r.Detail = g.act.RunID, g.act.CallID, g.act.ServerID, detail

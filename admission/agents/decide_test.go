@@ -15,7 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// run is a run of code; call is a call of a tool that policies know to only read.
+// run returns a run of code; call returns a call of a tool that policies declare read-only.
 func run(a agents.Agent, code string) agents.Act {
 	return agents.Act{AgentID: a.ID, Conversation: "ses_1", Arguments: arguments("code", code), RunID: "run_1"}
 }
@@ -29,7 +29,7 @@ func call(a agents.Agent, tool, path string) agents.Act {
 func arguments(name, value string) json.RawMessage {
 	raw, err := json.Marshal(map[string]string{name: value})
 	if err != nil {
-		panic(err) // texts have JSON
+		panic(err) // strings can always be encoded
 	}
 	return raw
 }
@@ -55,7 +55,7 @@ func (o *office) spent(a agents.Agent) budget.Spent {
 	return standing.Day
 }
 
-// A-050: what an agent does is decided by the matrix that decides what it announces.
+// A-050: one matrix decides announced and real acts.
 func TestTheMatrixHoldsForCalls(t *testing.T) {
 	o := newOffice(t)
 	risks := []policies.Risk{policies.RiskLow, policies.RiskHigh, policies.RiskUnknown, policies.RiskCritical}
@@ -76,8 +76,8 @@ func TestTheMatrixHoldsForCalls(t *testing.T) {
 	}
 }
 
-// A-042, A-047, A-049, T7: a tool has to be allowed, and its risk permitted; names are
-// compared byte for byte.
+// A-042, A-047, A-049, T7: a tool must be allowed and its risk permitted. Names are compared byte
+// for byte.
 func TestPermissionsHoldForCalls(t *testing.T) {
 	o := newOffice(t)
 	const denied = "DENIED QWED-AGENT-POLICY-001"
@@ -111,7 +111,7 @@ func TestPermissionsHoldForCalls(t *testing.T) {
 	}
 }
 
-// SQL is judged by what it does, whatever the tool claims.
+// The risk of SQL is that of its statements, whatever the tool claims.
 func TestStatementsOfCallsAreRead(t *testing.T) {
 	o := newOffice(t)
 	a, _ := o.register("supervised", "")
@@ -129,7 +129,7 @@ func TestStatementsOfCallsAreRead(t *testing.T) {
 	}
 }
 
-// A-005, A-003: an agent that must not execute code runs none here either.
+// A-005, A-003: an agent that must not execute code cannot run code here either.
 func TestWhoRunsNoCode(t *testing.T) {
 	o := newOffice(t)
 	for permissions, want := range map[string]string{
@@ -146,8 +146,8 @@ func TestWhoRunsNoCode(t *testing.T) {
 	}
 }
 
-// A-022, A-024: the steps of a conversation are its runs and direct calls; the calls of
-// code repeat themselves by themselves, and take no step.
+// A-022, A-024: the steps of a conversation are its runs and direct calls. Calls made by code are
+// counted as repetitions separately and take no step.
 func TestLoopsHoldForRunsAndCalls(t *testing.T) {
 	o := newOffice(t, func(opts *agents.Options) { opts.Limiter = nil })
 	a, _ := o.register("supervised", "")
@@ -163,7 +163,7 @@ func TestLoopsHoldForRunsAndCalls(t *testing.T) {
 			t.Errorf("call %d of code: %s, want %s", i+1, got, want)
 		}
 	}
-	for i := range 60 { // more than a conversation has steps
+	for i := range 60 { // more than the maximum number of steps
 		nested.Arguments = arguments("path", fmt.Sprint(i))
 		if got, _ := o.act(nested); got != "APPROVED" {
 			t.Fatalf("call %d: %s", i, got)
@@ -195,8 +195,8 @@ func TestLoopsHoldForRunsAndCalls(t *testing.T) {
 	}
 }
 
-// A-020, A-025, A-030: what the host says of a step counts, for its calls too, and the
-// conversation is the one in which actions are announced.
+// A-020, A-025, A-030: the host's step description applies to its calls too, and the conversation
+// is the one of announced actions.
 func TestTheHostsContextCounts(t *testing.T) {
 	o := newOffice(t)
 	a, _ := o.register("supervised", "")
@@ -233,7 +233,7 @@ func TestTheHostsContextCounts(t *testing.T) {
 	}
 }
 
-// A-019: where each action needs a state, so does each run and each direct call.
+// A-019: if each action needs a state, so does each run and each direct call.
 func TestRequiredStateHoldsForRuns(t *testing.T) {
 	o := newOffice(t, func(opts *agents.Options) { opts.RequireState = true })
 	a, _ := o.register("trusted", "")
@@ -242,8 +242,8 @@ func TestRequiredStateHoldsForRuns(t *testing.T) {
 	}
 }
 
-// Numbers beyond those of RFC 8785 are what real tools are called with: they are no
-// error here, and calls that differ in them are not the same.
+// Real tools are called with numbers that RFC 8785 cannot represent. They are accepted, and calls
+// that differ in them are different.
 func TestLongNumbersDiffer(t *testing.T) {
 	o := newOffice(t)
 	a, _ := o.register("supervised", "")
@@ -263,7 +263,7 @@ func TestLongNumbersDiffer(t *testing.T) {
 	}
 }
 
-// A-053: what is debited is what happens; what does not happen costs nothing.
+// A-053: acts that do not happen are not debited.
 func TestWhatIsDebitedIsWhatHappens(t *testing.T) {
 	o := newOffice(t, func(opts *agents.Options) {
 		opts.Prices = agents.Prices{Actions: map[string]budget.Amount{
@@ -291,7 +291,7 @@ func TestWhatIsDebitedIsWhatHappens(t *testing.T) {
 	long.Longest = 30 * time.Second
 	_, g = o.act(long)
 	expect("a run is debited for its whole time", 7*budget.USD, 3)
-	o.clock.Advance(13 * time.Hour) // into the next day
+	o.clock.Advance(13 * time.Hour) // the next day
 	end(t, g, true, 1500*time.Millisecond)
 	expect("the next day", 0, 0)
 	o.clock.Advance(-13 * time.Hour)
@@ -315,7 +315,7 @@ func end(t *testing.T, g *agents.Grant, done bool, kept time.Duration) {
 	}
 }
 
-// costsOfRecords adds up what the audit log says that an agent was debited.
+// costsOfRecords compares the sum of an agent's debits in the audit log with want.
 func (o *office) costsOfRecords(a agents.Agent, want budget.Amount) {
 	o.Helper()
 	var sum budget.Amount
@@ -339,8 +339,8 @@ func (o *office) costsOfRecords(a agents.Agent, want budget.Amount) {
 	}
 }
 
-// A-027, A-048, T45: what a person has to approve is debited when they have, once; meanwhile the
-// agent may have been suspended, its money spent, its step taken.
+// A-027, A-048, T45: an act that needs approval is debited once, when a person approves it. In the
+// meantime the agent may have been suspended, its money spent or its step taken.
 func TestApprovalDecidesAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile func(o *office, a agents.Agent)
@@ -383,8 +383,8 @@ func (o *office) status(a agents.Agent, status agents.Status) {
 	}
 }
 
-// What other rules refuse, or want a person for, is so for agents too; a refusal is
-// a request all the same.
+// Refusals and required approvals of other rules apply to agents too. A refusal still counts as a
+// request.
 func TestOtherRulesHoldAsWell(t *testing.T) {
 	o := newOffice(t)
 	a, _ := o.register("trusted", "")
@@ -405,7 +405,7 @@ func TestOtherRulesHoldAsWell(t *testing.T) {
 	}
 }
 
-// A-033: of concurrent calls that are the same, two go through.
+// A-033: of concurrent identical calls, two are approved.
 func TestConcurrentCallsAreDecidedOneAfterTheOther(t *testing.T) {
 	o := newOffice(t, func(opts *agents.Options) { opts.Prices.Default = budget.USD })
 	a, _ := o.register("supervised", `, "budget": {"max_daily_cost_usd": 100}`)
@@ -426,7 +426,7 @@ func TestConcurrentCallsAreDecidedOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// A-031: an agent that is not known, or suspended, does nothing.
+// A-031: an unknown or suspended agent cannot act.
 func TestWhoMayNotAct(t *testing.T) {
 	o := newOffice(t)
 	a, _ := o.register("trusted", "")

@@ -4,11 +4,11 @@ import (
 	"github.com/airlock-mcp/airlock/internal/canon"
 )
 
-// Fingerprint is the digest of what an action does: equal for equal actions,
-// however their JSON was written.
+// Fingerprint returns the digest of an action. Equal actions have equal digests, however their JSON
+// was written.
 func (a Action) Fingerprint() (string, error) { return digest(a) }
 
-// fingerprintOn is the digest of an action on a state of the world.
+// fingerprintOn returns the digest of an action on a state of the world.
 func (a Action) fingerprintOn(state string) (string, error) {
 	return digest(struct {
 		Action

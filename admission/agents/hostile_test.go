@@ -17,7 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/database"
 )
 
-// A-010: what no JSON reader agrees about is no action, and says so in one sentence.
+// A-010: JSON that parsers disagree about is rejected with one sentence.
 func TestHostileParameters(t *testing.T) {
 	o := newOffice(t)
 	a, _ := o.register("trusted", "")
@@ -42,7 +42,7 @@ func TestHostileParameters(t *testing.T) {
 	}
 }
 
-// A-042: a name is itself, to the last byte: what looks like a safe tool is unknown.
+// A-042: names are compared exactly: a look-alike of a safe tool is unknown.
 func TestLookAlikesOfTools(t *testing.T) {
 	o := newOffice(t)
 	a, _ := o.register("trusted", `, "permissions": {"allowed_tools": ["my_tool"]}`)
@@ -60,7 +60,7 @@ func TestLookAlikesOfTools(t *testing.T) {
 	}
 }
 
-// A-020, A-054: a clock that jumps neither opens a step again nor gives money twice.
+// A-020, A-054: a clock that jumps neither reopens a step nor renews a budget twice.
 func TestClocksThatJump(t *testing.T) {
 	o := newOffice(t, func(opts *agents.Options) { opts.Prices.Default = 60 * budget.USD })
 	a, _ := o.register("supervised", "")
@@ -71,7 +71,7 @@ func TestClocksThatJump(t *testing.T) {
 	}{
 		{0, 1, "APPROVED"},
 		{-48 * time.Hour, 1, "DENIED QWED-AGENT-LOOP-002"},
-		{0, 2, "APPROVED"}, // another day's money
+		{0, 2, "APPROVED"}, // the budget of another day
 		{0, 3, "BUDGET_EXCEEDED QWED-AGENT-BUDGET-001"},
 		{48 * time.Hour, 3, "BUDGET_EXCEEDED QWED-AGENT-BUDGET-001"}, // the first day again, on which 60 were spent
 		{87600 * time.Hour, 3, "APPROVED"},
@@ -84,8 +84,8 @@ func TestClocksThatJump(t *testing.T) {
 	}
 }
 
-// A full disk decides nothing, and what it did not decide is as if it had not been asked:
-// no step is taken and no cent debited.
+// With a full disk nothing is decided, and a failed decision has no effect: no step is taken and
+// nothing is debited.
 func TestAFullDiskPermitsNothing(t *testing.T) {
 	o := newOffice(t, func(opts *agents.Options) { opts.Prices.Default = budget.USD / 100 })
 	a, _ := o.register("supervised", "")
@@ -99,7 +99,7 @@ func TestAFullDiskPermitsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	pages("1") // which means: no more than there are
+	pages("1") // limits the database to its present number of pages
 	conversation := func(n int) string {
 		return fmt.Sprintf(`{"conversation_id": "%d%s", "step_number": 1}`, n, strings.Repeat("x", 200))
 	}
@@ -135,7 +135,7 @@ func TestAFullDiskPermitsNothing(t *testing.T) {
 	}
 }
 
-// Many agents are read page by page, each of them once.
+// Many agents are listed page by page, each of them once.
 func TestAHundredThousandAgents(t *testing.T) {
 	const many = 100_000
 	o := newOffice(t)
@@ -175,8 +175,8 @@ func TestAHundredThousandAgents(t *testing.T) {
 	}
 }
 
-// A-055: activity is read from the end, and no further back than to the registration:
-// what lies before it may even be damaged.
+// A-055: activity is read backwards, and only to the registration: earlier records may even be
+// damaged.
 func TestActivityIsReadFromTheEnd(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "audit")
 	log, err := audit.Open(dir, &audit.Options{SegmentBytes: 16 << 10})

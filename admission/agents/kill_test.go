@@ -20,17 +20,17 @@ import (
 	"github.com/airlock-mcp/airlock/internal/database"
 )
 
-// victimVariable has the state of the process that is killed: its directory, the
-// ID of its agent, and the number of its first conversation.
+// victimVariable holds the state of the process that is killed: its directory, the ID of its agent,
+// and the number of its first conversation.
 const victimVariable = "AIRLOCK_TEST_AGENTS_VICTIM"
 
 // price is what each action of the victim costs.
 const price = budget.USD / 100
 
-// noon is the clock of all processes: no day ends while they count.
+// noon is the clock of all processes, so that no day ends during the test.
 func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
-// openState opens the service on the state in a directory. end closes all of it.
+// openState opens the service on the state in a directory. end closes everything.
 func openState(ctx context.Context, dir string) (_ *agents.Service, end func() error, err error) {
 	log, err := audit.Open(filepath.Join(dir, "audit"), nil)
 	if err != nil {
@@ -53,7 +53,7 @@ func claim(ctx context.Context, s *agents.Service, agent string, conversation, s
 		json.RawMessage(fmt.Sprintf(`{"conversation_id": "c%d", "step_number": %d}`, conversation, step)))
 }
 
-// perform does what the step of a conversation is, in place of announcing it.
+// perform makes the call of a step of a conversation instead of announcing it.
 func perform(ctx context.Context, s *agents.Service, agent string, conversation, step int) (agents.Decision, error) {
 	r, err := s.Decide(ctx, agents.Act{
 		AgentID: agent, Arguments: json.RawMessage(fmt.Sprintf(`{"code": "%d"}`, step)),
@@ -93,8 +93,8 @@ func TestVictim(t *testing.T) {
 	}
 }
 
-// TestNoStepAndNoCentIsLost kills a process again and again while it commits
-// steps, announced and real ones. What was approved stays committed, and costs exactly once.
+// TestNoStepAndNoCentIsLost kills a process repeatedly while it commits announced and real steps.
+// Approved steps stay committed and are debited exactly once.
 func TestNoStepAndNoCentIsLost(t *testing.T) {
 	dir := t.TempDir()
 	id := registerVictim(t, dir)
@@ -104,7 +104,7 @@ func TestNoStepAndNoCentIsLost(t *testing.T) {
 			approved[at] = true
 			conversation = max(conversation, at[0]+1)
 		}
-		conversation++ // one may have begun without a word
+		conversation++ // one may have been started without output
 	}
 	if len(approved) == 0 {
 		t.Fatal("no step was approved before any kill")
@@ -157,8 +157,7 @@ func registerVictim(t *testing.T, dir string) (id string) {
 	return a.ID
 }
 
-// killed starts a victim, kills it after some of its steps, and returns all that
-// it printed.
+// killed starts a victim, kills it after some of its steps, and returns the printed steps.
 func killed(t *testing.T, state string) (steps [][2]int) {
 	t.Helper()
 	program, err := os.Executable()

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// maxKeys is how many principals one window counts; when there are more, those
-// that asked longest ago make room.
+// maxKeys is the number of principals counted by one window. If there are more, the least recently
+// active ones are evicted.
 const maxKeys = 100_000
 
-// Window is a Limiter in memory: at most a number of requests in any span of
-// time that ends now.
+// Window is an in-memory Limiter with a sliding window: it allows a fixed number of requests in any
+// span of time that ends now.
 type Window struct {
 	most int
 	span time.Duration
 	now  func() time.Time
 
 	mu   sync.Mutex
-	seen map[string][]time.Time // when each key asked, oldest first
+	seen map[string][]time.Time // times of each key's requests, oldest first
 }
 
-// NewWindow returns a Limiter that allows most requests of a key within a span;
-// now is its clock, nil for time.Now.
+// NewWindow returns a Limiter that allows most requests per key within a span. If now is nil,
+// time.Now is used.
 func NewWindow(most int, span time.Duration, now func() time.Time) *Window {
 	if now == nil {
 		now = time.Now
@@ -30,8 +30,7 @@ func NewWindow(most int, span time.Duration, now func() time.Time) *Window {
 	return &Window{most: most, span: span, now: now, seen: map[string][]time.Time{}}
 }
 
-// Allow counts a request, or returns ErrTooOften. A request that is refused is
-// not counted.
+// Allow counts a request, or returns ErrTooOften. A refused request is not counted.
 func (w *Window) Allow(_ context.Context, key string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -44,15 +43,15 @@ func (w *Window) Allow(_ context.Context, key string) error {
 	if _, known := w.seen[key]; !known && len(w.seen) >= maxKeys {
 		w.sweep(now)
 		if len(w.seen) >= maxKeys {
-			return ErrTooOften // counting has no room, and what is not counted is not allowed
+			return ErrTooOften // the table is full, and requests that cannot be counted are not allowed
 		}
 	}
 	w.seen[key] = append(seen, now)
 	return nil
 }
 
-// recent leaves out what lies before the span. A clock that is set back does not
-// make old requests recent for longer than the span.
+// recent returns the times within the span. A clock that is set back does not keep old requests in
+// the window for longer than the span.
 func (w *Window) recent(seen []time.Time, now time.Time) []time.Time {
 	kept := seen[:0]
 	for _, at := range seen {

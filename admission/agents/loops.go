@@ -21,17 +21,17 @@ const (
 	window       = 20 // approved actions on a state that are remembered
 )
 
-// conversationState is what is remembered of a conversation. Only what was
-// approved, and what waits for a person, changes it.
+// conversationState is the stored state of a conversation. Only approved and pending actions change
+// it.
 type conversationState struct {
 	Steps     int      `json:"steps"`     // committed
 	Last      int64    `json:"last"`      // the highest committed step
 	Recent    []acted  `json:"recent"`    // the newest actions, pending ones included
 	Unchanged []string `json:"unchanged"` // fingerprints of the newest approved actions on their states
-	// Called counts the calls of the conversation's code, and Calls are the newest of
-	// them: they are in a row of their own, since they take no step.
+	// Called is the number of calls made by the conversation's code, and Calls are the newest of
+	// them. They are in a separate row, because they take no step.
 	Called int64   `json:"called,omitempty"`
-	At     int64   `json:"at,omitempty"` // when an act was last performed, in seconds since 1970
+	At     int64   `json:"at,omitempty"` // time of the last act, in seconds since 1970
 	Calls  []acted `json:"calls,omitempty"`
 }
 
@@ -40,10 +40,10 @@ type acted struct {
 	Step        int64  `json:"step"`
 	Fingerprint string `json:"fingerprint"`
 
-	given bool // the step's number is the caller's
+	given bool // the caller gave the step's number
 }
 
-// check returns why the action must not be done at this step, or nil.
+// check returns the reason why the action must not be done at this step, or nil.
 func (s *conversationState) check(at acted, onState string) *Error {
 	switch {
 	case at.Step <= s.Last:
@@ -59,7 +59,8 @@ func (s *conversationState) check(at acted, onState string) *Error {
 	return nil
 }
 
-// checkAct is check for an act: a step of 0 is the next one, and a call of code takes none.
+// checkAct is like check for an act: a step of 0 is the next one, and a call made by code takes no
+// step.
 func (s *conversationState) checkAct(at acted, onState string, nested bool) *Error {
 	if nested {
 		steps := conversationState{Last: at.Step - 1, Recent: s.Calls, Unchanged: s.Unchanged}
@@ -76,12 +77,12 @@ func (s *conversationState) checkAct(at acted, onState string, nested bool) *Err
 		at.Step = s.Last + 1
 	}
 	steps := *s
-	steps.Last = at.Step - 1 // its number was not given, so none can replay it
+	steps.Last = at.Step - 1 // its number was not given, so it cannot be replayed
 	return steps.check(at, onState)
 }
 
-// perform adds an act, which gets its step where none was given. One that
-// waits for a person gets its number at once, so that no other has it.
+// perform adds an act and assigns its step if none was given. A pending act gets its number at
+// once, so that no other act takes it.
 func (s *conversationState) perform(at *acted, onState string, nested, approved bool) {
 	if nested {
 		if at.Step == 0 {
@@ -103,8 +104,8 @@ func (s *conversationState) perform(at *acted, onState string, nested, approved 
 	}
 }
 
-// repeats counts the identical actions right before this one. The same step
-// tried again, as after a person's answer, is no repetition of itself.
+// repeats returns the number of identical actions right before this one. A retry of the same step,
+// as after a person's answer, does not count as a repetition.
 func (s *conversationState) repeats(at acted) int {
 	n := 0
 	for _, before := range slices.Backward(s.Recent) {
@@ -128,7 +129,7 @@ func (s *conversationState) unchanged(onState string) int {
 	return n
 }
 
-// remember adds the action: one that waits for a person without its step.
+// remember adds the action. A pending action is added without its step.
 func (s *conversationState) remember(at acted, onState string, approved bool) {
 	s.Recent = slices.DeleteFunc(s.Recent, func(before acted) bool { return before.Step == at.Step })
 	s.Recent = append(s.Recent, at)

@@ -11,9 +11,9 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// Issue 24: what an agent is denied when it announces it, it is denied in a direct call, in a call of code and when
-// it asks about the tool, whatever the tool and the argument are called. The tool's server claims that it only reads,
-// and the operator believes it.
+// Issue 24: an act that is denied when announced is also denied as a direct call, as a call made by
+// code and as a question about the tool, whatever the names of the tool and the argument. The
+// tool's server claims that it only reads, and the operator believes it.
 func TestAnnouncedAndRealActsHaveOneDecision(t *testing.T) {
 	const name = "files/touch"
 	for _, declared := range []policies.Risk{policies.RiskLow, policies.RiskUnknown, policies.RiskCritical} {
@@ -43,7 +43,7 @@ func TestAnnouncedAndRealActsHaveOneDecision(t *testing.T) {
 				{`{"path": "rm -rf /srv"}`, policies.RiskCritical},
 				{`{"code": "print(1)"}`, policies.RiskCritical},
 			} {
-				// The words are those of LOW, HIGH and CRITICAL.
+				// Only LOW, HIGH and CRITICAL occur.
 				want := matrix[map[string]int{"LOW": 0, "HIGH": 1, "CRITICAL": 2}[max(c.risk, declared.Known()).Level()]]
 				a, _ := o.register(kind, `, "permissions": {"allowed_tools": ["`+name+`"]}`)
 				nested := call(a, "touch", "")
@@ -76,7 +76,7 @@ func TestAnnouncedAndRealActsHaveOneDecision(t *testing.T) {
 
 func first(word string, _ *agents.Grant) string { return word }
 
-// Issue 24: the seeds' members of an announced action are looked through as arguments are.
+// Issue 24: the members of an announced action are inspected like arguments.
 func TestAnnouncedTextsRaiseTheRisk(t *testing.T) {
 	o := newOffice(t)
 	a, _ := o.register("supervised", "")
@@ -93,9 +93,9 @@ func TestAnnouncedTextsRaiseTheRisk(t *testing.T) {
 	}
 }
 
-// Issue 24: a request is read and assessed before its transaction, so that the writer only writes. While a large one is
-// assessed, other agents get their decisions, also small ones of the same account: in the transaction, this would
-// wait for itself.
+// Issue 24: a request is read and assessed before its transaction, so that the writer only writes.
+// While a large one is assessed, other agents get their decisions, and so do small requests of the
+// same account. Inside the transaction, this test would deadlock.
 func TestAssessingBlocksNobody(t *testing.T) {
 	var during func()
 	o := newOffice(t, func(opts *agents.Options) {

@@ -16,7 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// next is the next question that the person is asked.
+// next returns the next question put to the person.
 func (o *office) next() asked {
 	o.Helper()
 	select {
@@ -28,8 +28,8 @@ func (o *office) next() asked {
 	}
 }
 
-// answerAndRestart answers the next question and restarts the service, so that
-// the answer is kept.
+// answerAndRestart answers the next question and restarts the service, so that the answer is
+// stored.
 func (o *office) answerAndRestart(answer approval.Answer) {
 	o.Helper()
 	o.next().answer <- approval.Verdict{Answer: answer, By: "ann, console"}
@@ -123,7 +123,7 @@ func TestAnswersAndQuestionsAfterARestart(t *testing.T) {
 	}
 }
 
-// what waits for a person is no progress, and counts as repetition.
+// a pending action is not progress, and counts as a repetition.
 func TestPendingActionsAndLoops(t *testing.T) {
 	o := newOffice(t)
 	a, _ := o.register("supervised", "")
@@ -362,7 +362,7 @@ func TestActivity(t *testing.T) {
 	}
 }
 
-// a limiter that cannot tell denies.
+// if the limiter fails, the request is denied.
 func TestALimiterThatCannotTellDenies(t *testing.T) {
 	for want, failure := range map[string]error{
 		"APPROVED":                         nil,
@@ -381,7 +381,7 @@ type fixedLimiter struct{ err error }
 
 func (l fixedLimiter) Allow(context.Context, string) error { return l.err }
 
-// answerer answers a question when the test says so.
+// answerer answers a question when the test sends a verdict.
 type answerer chan approval.Verdict
 
 func (a answerer) Ask(ctx context.Context, _ approval.Question) (approval.Verdict, error) {
@@ -393,9 +393,9 @@ func (a answerer) Ask(ctx context.Context, _ approval.Question) (approval.Verdic
 	}
 }
 
-// Issue 24: three agents fill their owner's share of open questions. Each PENDING has a question that can be answered;
-// what has no place is refused and can be tried again, also by the agent that has few questions open itself. Agents of
-// another owner are not affected.
+// Issue 24: three agents fill their owner's share of open questions. Each PENDING decision has a
+// question that can be answered. Beyond the share, a request is refused and can be retried, even if
+// the agent itself has few open questions. Agents of another owner are not affected.
 func TestPendingMeansThatTheQuestionExists(t *testing.T) {
 	dir := t.TempDir()
 	desk, err := approval.OpenDesk(dir, nil)
@@ -456,7 +456,7 @@ func TestPendingMeansThatTheQuestionExists(t *testing.T) {
 	}
 }
 
-// Without a person to ask, nothing is pending.
+// If no person can be asked, nothing is pending.
 func TestWithoutADeskNothingIsPending(t *testing.T) {
 	o := newOffice(t, func(opts *agents.Options) { opts.Desk = nil })
 	a, _ := o.register("supervised", "")

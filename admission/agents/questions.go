@@ -15,8 +15,8 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// maxOpenQuestions is how many questions of one agent are open at a time: people
-// are not to be flooded.
+// maxOpenQuestions is the maximum number of open questions of one agent, so that people are not
+// flooded.
 const maxOpenQuestions = 8
 
 // The states of a question.
@@ -26,22 +26,22 @@ const (
 	questionRefused  = "refused"
 )
 
-// question is one that a person is asked about an action or a tool.
+// question is a question to a person about an action or a tool.
 type question struct {
 	questionKey
 	id    string
 	about approval.Question
 }
 
-// questionKey is what an answer is bound to.
+// questionKey identifies the request that an answer applies to.
 type questionKey struct {
 	agent, conversation string
 	step                int64
-	subject             string // digest of the action, its state, and the rules in force
+	subject             string // digest of the action, its state, and the active rules
 }
 
-// askedFor decides an action that a person must approve: as they answered, or
-// with a question that waits for them.
+// askedFor decides about an action that a person must approve: by the person's answer, or as
+// pending with a question.
 func (a *attempt) askedFor(ctx context.Context, tx database.Tx, d Decision) (Decision, error) {
 	q, err := a.newQuestion()
 	if err != nil {
@@ -91,7 +91,7 @@ func (a *attempt) newQuestionOf(key questionKey, arguments json.RawMessage) ques
 	now := s.opts.Now()
 	q.about = approval.Question{
 		ID: q.id, Asked: now, Expires: now.Add(s.opts.QuestionTime),
-		// A run of its own: an answer for this question extends to no other.
+		// The run ID is unique, so that an answer to this question extends to no other.
 		Asking:  approval.Asking{Principal: agent.ID, CallerKind: "agent", Profile: agent.Profile, SessionID: key.conversation, RunID: q.id, CallID: q.id, Account: agent.Share()},
 		Subject: approval.Subject{ServerID: "agent " + agent.Name, ToolName: a.act.Type, Arguments: arguments, PolicyVersion: s.opts.Rules.Version()},
 		Grounds: approval.Grounds{Risk: why(a.risk), Rules: rules, Approve: []string{policies.Owner}},
@@ -99,7 +99,7 @@ func (a *attempt) newQuestionOf(key questionKey, arguments json.RawMessage) ques
 	return q
 }
 
-// answered is what the database has of a question; a zero state: nothing that counts.
+// answered is the state of a question in the database. A zero state means that no answer applies.
 type answered struct{ state, id, approver string }
 
 func (s *Service) answer(ctx context.Context, tx database.Tx, q *question) (answered, error) {
@@ -114,19 +114,20 @@ func (s *Service) answer(ctx context.Context, tx database.Tx, q *question) (answ
 		return answered{}, err
 	}
 	if !s.opts.Now().Before(time.Unix(expires, 0)) || r.state == questionOpen && !s.isLive(r.id) {
-		return answered{}, nil // it lapsed, or died with the process that asked
+		return answered{}, nil // it expired, or the process that asked has ended
 	}
 	return r, nil
 }
 
-// answered uses up the answers to the step, now that it is committed.
+// answered marks the answers to the step as used, because the step is committed.
 func (a *attempt) answered(ctx context.Context, tx database.Tx) error {
 	_, err := tx.ExecContext(ctx, `DELETE FROM question WHERE agent = ? AND conversation = ? AND step = ?`,
 		a.agent.ID, a.context.Conversation, a.context.Step)
 	return err
 }
 
-// store adds the question, and removes those of the agent that can no longer be answered or used.
+// store adds the question, and removes questions of the agent that can no longer be answered or
+// used.
 func (q *question) store(ctx context.Context, tx database.Tx) error {
 	_, err := tx.ExecContext(ctx, `DELETE FROM question WHERE agent = ? AND expires < ?`, q.agent, q.about.Asked.Unix())
 	if err != nil {
@@ -137,11 +138,11 @@ func (q *question) store(ctx context.Context, tx database.Tx) error {
 	return err
 }
 
-// reserve reserves a place for a question, before the transaction.
+// reserve reserves capacity for a question before the transaction.
 func (a *attempt) reserve() { a.place, a.full = a.opts.Desk.Reserve(a.agent.Share()) }
 
-// hold counts a question as open. It returns a refusal if there is no place for it: no question is announced that
-// nobody can answer.
+// hold counts a question as open. It returns a refusal if the reservation failed: a question that
+// nobody can answer is not announced.
 func (a *attempt) hold(q *question) *Error {
 	switch {
 	case errors.Is(a.full, approval.ErrNobody):
@@ -161,7 +162,7 @@ func (a *attempt) hold(q *question) *Error {
 	return nil
 }
 
-// release gives up what was held for a question that was not opened.
+// release releases the reservation of a question that was not opened.
 func (a *attempt) release() {
 	if a.ask != nil {
 		a.letGo(*a.ask)
@@ -191,8 +192,8 @@ func (s *Service) isLive(id string) bool {
 
 var errServiceClosed = errors.New("the agent service is closed")
 
-// openQuestion opens the question that was announced, if there is one, and keeps its answer in the background. When it
-// returns without an error, people can answer the question.
+// openQuestion opens the announced question, if there is one, and stores its answer in the
+// background. When it returns nil, people can answer the question.
 func (a *attempt) openQuestion(ctx context.Context) error {
 	if a.ask == nil {
 		return nil
@@ -207,7 +208,7 @@ func (a *attempt) openQuestion(ctx context.Context) error {
 	if err != nil {
 		end()
 		s.asking.Done()
-		return err // the row in the database is of a question that is not live, which does not count
+		return err // the question's row in the database is ignored, because the question is not live
 	}
 	a.ask = nil
 	go func() {
@@ -222,7 +223,7 @@ func (a *attempt) openQuestion(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			s.opts.Logger.WarnContext(ctx, "asking a person about an agent's action", "error", err)
 		}
-		// The answer is kept also while the service closes: a person gave it.
+		// The answer is stored even while the service closes, because a person gave it.
 		if err := s.keep(context.WithoutCancel(ctx), q, verdict, err); err != nil {
 			s.opts.Logger.ErrorContext(ctx, "keeping a person's answer", "error", err)
 		}
@@ -230,7 +231,7 @@ func (a *attempt) openQuestion(ctx context.Context) error {
 	return nil
 }
 
-// beginAsking counts a question that Close ends and waits for.
+// beginAsking counts a question. Close ends it and waits for it.
 func (s *Service) beginAsking(q question, end func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,7 +243,7 @@ func (s *Service) beginAsking(q question, end func()) error {
 	return nil
 }
 
-// keep stores an answer. What was not answered is forgotten, so that it is asked again.
+// keep stores an answer. An unanswered question is removed, so that it is asked again.
 func (s *Service) keep(ctx context.Context, q question, verdict approval.Verdict, failed error) error {
 	return s.opts.Database.Update(ctx, func(tx database.Tx) error {
 		state := questionRefused

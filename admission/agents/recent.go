@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// maxRecent is how many agents are remembered.
+// maxRecent is the maximum number of cached agents.
 const maxRecent = 4096
 
-// recentAgents remembers agents as they were when an act of theirs was decided last. It saves a transaction for each
-// act: what is prepared for a remembered agent is prepared again if the transaction that decides finds another state
+// recentAgents caches agents as of their last decision. It saves a transaction per act: work
+// prepared with a cached agent is repeated if the transaction that decides finds another state
 // (attempt.reload). The zero value is ready to use. It is safe for concurrent use.
 type recentAgents struct {
 	mu   sync.Mutex
@@ -32,8 +32,8 @@ func (r *recentAgents) put(a Agent) {
 	r.byID[a.ID] = a
 }
 
-// recent returns an agent as it was at its last act. Its state may have changed, so nothing must be permitted before
-// the agent is read again.
+// recent returns an agent as of its last act. Its state may have changed, so the caller must read
+// the agent again before permitting anything.
 func (s *Service) recent(ctx context.Context, id string) (Agent, error) {
 	if a, ok := s.remembered.get(id); ok {
 		return a, nil

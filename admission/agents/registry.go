@@ -17,14 +17,14 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// ErrUnknown says that there is no such agent.
+// ErrUnknown is returned if the agent does not exist.
 var ErrUnknown = errors.New("there is no such agent")
 
-// ErrToken says that a token belongs to no agent that may act.
+// ErrToken is returned if a token does not belong to an agent that may act.
 var ErrToken = errors.New("the agent's token is not valid")
 
-// Register adds an agent and returns it with its token, which is shown this
-// once: only its hash is kept. by is who registers it and owns it.
+// Register adds an agent and returns it with its token. The token cannot be retrieved later,
+// because only its hash is stored. by is the caller who registers and owns the agent.
 func (s *Service) Register(ctx context.Context, r Registration, by string) (Agent, secret.Value, error) {
 	if err := r.Check(); err != nil {
 		return Agent{}, secret.Value{}, err
@@ -57,8 +57,8 @@ func (s *Service) Register(ctx context.Context, r Registration, by string) (Agen
 	return a, token, err
 }
 
-// Rotate gives an agent a new token and makes the old one invalid. with are the
-// credentials of the caller who gets the token: from then on the agent needs them, too.
+// Rotate gives an agent a new token and invalidates the old one. with are the credentials of the
+// caller who gets the token; from then on they must be valid for the agent to act.
 func (s *Service) Rotate(ctx context.Context, id, by string, with []caller.Credential) (secret.Value, error) {
 	token := newToken()
 	a, err := s.Find(ctx, id)
@@ -84,7 +84,7 @@ func (s *Service) Rotate(ctx context.Context, id, by string, with []caller.Crede
 	return token, err
 }
 
-// EndOf kills the agents that were registered with a credential, which was revoked.
+// EndOf kills the agents that were registered with a revoked credential.
 func (s *Service) EndOf(ctx context.Context, credential, by string) error {
 	var ids []string
 	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
@@ -109,14 +109,14 @@ func (s *Service) EndOf(ctx context.Context, credential, by string) error {
 	return err
 }
 
-// storedInherited is how the table has Inherited.
+// storedInherited is the stored form of Inherited.
 type storedInherited struct {
 	Profile     string              `json:"profile,omitempty"`
 	Scopes      []string            `json:"scopes,omitempty"`
 	Credentials []caller.Credential `json:"credentials,omitempty"`
 }
 
-// seconds is a time of the table; 0 for the zero time.
+// seconds returns the stored form of a time; 0 for the zero time.
 func seconds(at time.Time) int64 {
 	if at.IsZero() {
 		return 0
@@ -124,7 +124,7 @@ func seconds(at time.Time) int64 {
 	return at.Unix()
 }
 
-// SetStatus suspends, resumes or kills an agent. One that was killed stays so.
+// SetStatus suspends, resumes or kills an agent. A killed agent cannot be resumed.
 func (s *Service) SetStatus(ctx context.Context, id string, status Status, by string) error {
 	switch status {
 	case Active, Suspended, Killed:
@@ -141,7 +141,7 @@ func (s *Service) SetStatus(ctx context.Context, id string, status Status, by st
 	return s.change(ctx, id, by, "agent is "+string(status), `UPDATE agent SET status = ? WHERE id = ? AND (status <> 'killed' OR ? = 'killed')`, status, id, status)
 }
 
-// SetBudget changes the limits of an agent. What it has spent stays.
+// SetBudget changes the limits of an agent. Its spending is not reset.
 func (s *Service) SetBudget(ctx context.Context, id string, limits budget.Limits, by string) error {
 	a, err := s.Find(ctx, id)
 	if err != nil {
@@ -156,8 +156,7 @@ func (s *Service) SetBudget(ctx context.Context, id string, limits budget.Limits
 	return s.opts.Database.Update(ctx, func(tx database.Tx) error { return s.ledger.SetLimits(ctx, tx, a.Account(), limits) })
 }
 
-// change records a change and makes it, in this order: what has no record does
-// not happen.
+// change records a change and then makes it, so that no change happens without a record.
 func (s *Service) change(ctx context.Context, id, by, what, statement string, args ...any) error {
 	if _, err := s.Find(ctx, id); err != nil {
 		return err
@@ -177,7 +176,7 @@ func (s *Service) record(ctx context.Context, by, agent, what string) error {
 	})
 }
 
-// agentColumns are those that scanAgent reads. An agent that has expired is killed.
+// agentColumns are the columns read by scanAgent. An expired agent has the status killed.
 const agentColumns = `id, name, type, principal, owner, permissions,
 	CASE WHEN expires <> 0 AND expires <= unixepoch() THEN 'killed' ELSE status END, created, rotated, token_hash, inherited, expires`
 
@@ -219,15 +218,15 @@ func (s *Service) Find(ctx context.Context, id string) (a Agent, err error) {
 	return a, err
 }
 
-// Authenticate returns the agent that a token belongs to, or ErrToken. A
-// suspended agent is authenticated, so that it can be told; a killed one is not.
+// Authenticate returns the agent that a token belongs to, or ErrToken. It accepts the token of a
+// suspended agent, which then gets a specific error, but not that of a killed one.
 func (s *Service) Authenticate(ctx context.Context, token secret.Value) (Agent, error) {
 	hash := hashToken(token)
 	var a Agent
 	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
 		var id string
 		var stored []byte
-		// The index is over hashes: how long the search takes says nothing of a token.
+		// The index contains hashes, so the time of the search reveals nothing about a token.
 		err := tx.QueryRowContext(ctx, `SELECT id, token_hash FROM agent WHERE token_hash = ?`, hash).Scan(&id, &stored)
 		if errors.Is(err, sql.ErrNoRows) || err == nil && !sameToken(stored, hash) {
 			return ErrToken
@@ -244,9 +243,9 @@ func (s *Service) Authenticate(ctx context.Context, token secret.Value) (Agent, 
 	return a, err
 }
 
-// Selection are the agents that a list has. The zero value selects all.
+// Selection filters a list of agents. The zero value selects all.
 type Selection struct {
-	Owner   string // who registered them
+	Owner   string // the caller who registered them
 	Profile string
 }
 
@@ -258,7 +257,7 @@ func SelectFor(who caller.Caller) Selection {
 	return Selection{who.Name(), who.Profile}
 }
 
-// List returns selected agents in order of their IDs, after the one named after, n at most.
+// List returns at most n selected agents, ordered by ID, starting after the ID after.
 func (s *Service) List(ctx context.Context, only Selection, after string, n int) ([]Agent, error) {
 	agents := []Agent{}
 	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
@@ -280,7 +279,7 @@ func (s *Service) List(ctx context.Context, only Selection, after string, n int)
 	return agents, err
 }
 
-// Budget returns how an agent stands.
+// Budget returns the limits and the spending of an agent.
 func (s *Service) Budget(ctx context.Context, id string) (standing budget.Standing, err error) {
 	err = s.opts.Database.View(ctx, func(tx database.Tx) error {
 		a, err := find(ctx, tx, id)
@@ -293,7 +292,7 @@ func (s *Service) Budget(ctx context.Context, id string) (standing budget.Standi
 	return standing, err
 }
 
-// Standings returns how all accounts of the ledger stand, in order of their names.
+// Standings returns the limits and the spending of all accounts of the ledger, ordered by name.
 func (s *Service) Standings(ctx context.Context) ([]budget.Standing, error) {
 	standings := []budget.Standing{}
 	err := s.opts.Database.View(ctx, func(tx database.Tx) error {

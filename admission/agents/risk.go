@@ -11,8 +11,8 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// namesOf returns what permissions can call a tool: the exact name first. The server is empty for an action that
-// names no server.
+// namesOf returns the names of a tool in permissions, the exact name first. The server is empty for
+// an action that names no server.
 func namesOf(server, tool string) []string {
 	if server == "" {
 		return []string{tool}
@@ -20,7 +20,7 @@ func namesOf(server, tool string) []string {
 	return []string{policies.ToolID(server, tool), server + "/*", tool}
 }
 
-// isListed reports whether a list of permissions has one of the names.
+// isListed reports whether a list of permissions contains one of the names.
 func isListed(list, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(list, name) })
 }

@@ -17,8 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// Schema makes the tables of agents and of their budgets, as the first version
-// of a database.
+// Schema creates the tables of agents and of their budgets, as the first version of a database.
 const Schema = budget.Schema + `
 CREATE TABLE agent (
 	id          TEXT PRIMARY KEY,
@@ -51,48 +50,50 @@ CREATE TABLE question (
 	PRIMARY KEY (agent, conversation, step, subject)
 ) STRICT, WITHOUT ROWID;`
 
-// SchemaInherited adds what agents have from the caller that registered them.
+// SchemaInherited adds the limits inherited from the caller that registered an agent.
 const SchemaInherited = `
 ALTER TABLE agent ADD COLUMN inherited TEXT NOT NULL DEFAULT '{}'; -- JSON of storedInherited
 ALTER TABLE agent ADD COLUMN expires INTEGER NOT NULL DEFAULT 0;   -- seconds since 1970; 0: never`
 
-// Log is where every attempt is recorded: an audit.Log.
+// Log records every attempt. It is an audit.Log.
 type Log interface {
 	Append(ctx context.Context, r audit.Record) error
 	Note(ctx context.Context, r audit.Record) error
 	Hash(b []byte) string
 }
 
-// Options of a service. Database and Log are needed.
+// Options of a service. Database and Log are required.
 type Options struct {
 	Database *database.DB // with the tables of Schema
 	Log      Log
-	// Rules decide what agents may do by themselves; nil means policies.Agents.
+	// Rules decide what agents may do without approval; nil means policies.Agents.
 	Rules *policies.Engine
-	// Desk is where people are asked; nil means that no person can be asked.
+	// Desk is used to ask people. If it is nil, no person can be asked.
 	Desk approval.Reserver
-	// Tools returns the configured tools that the type of an announced action can stand for: the ID of a tool, or its
-	// name on any server. It must be safe for concurrent use; nil means that no tool is configured.
+	// Tools returns the configured tools that match the type of an announced action: the ID of a
+	// tool, or its name on any server. It must be safe for concurrent use. nil means that no tool
+	// is configured.
 	Tools func(name string) []admission.Declared
 	// Prices are what actions cost.
 	Prices Prices
-	// Budgets are the limits of each principal over all its agents, and of each
-	// session of an agent, by budget.Principal and budget.Session; none where missing.
+	// Budgets are the limits of each principal over all its agents, and of each session of an
+	// agent, keyed by budget.Principal and budget.Session. A missing entry means no limit.
 	Budgets map[string]budget.Limits
-	// Limiter bounds how often agents ask; nil means no bound beside their budgets.
+	// Limiter limits the request rate of agents; nil means that only budgets limit it.
 	Limiter Limiter
-	// RequireState demands the hash of the state before each action.
+	// RequireState requires the hash of the state before each action.
 	RequireState bool
-	// QuestionTime is how long a person has to answer, and an approved action to be
-	// tried again; 0 means 10 minutes.
+	// QuestionTime is how long a person has to answer, and how long an approved action can be
+	// retried; 0 means 10 minutes.
 	QuestionTime time.Duration
-	// While returns a context that ends when an agent may not act any more; nil: none ends.
+	// While returns a context that is cancelled when an agent may no longer act. If While is nil,
+	// the context is never cancelled.
 	While  func(ctx context.Context, who caller.Caller) (context.Context, func())
 	Logger *slog.Logger     // nil discards
 	Now    func() time.Time // nil means time.Now
 }
 
-// Prices are what actions cost an agent. The zero value makes them free.
+// Prices are the prices of an agent's actions. The zero value makes them free.
 type Prices struct {
 	Actions map[string]budget.Amount // by action type or tool
 	Default budget.Amount            // of all others
@@ -109,17 +110,18 @@ func (p Prices) of(names ...string) budget.Amount {
 	return p.Default
 }
 
-// Limiter bounds how often one principal asks.
+// Limiter limits the request rate of a principal.
 type Limiter interface {
-	// Allow returns nil, ErrTooOften, or why it cannot tell, which refuses as well.
+	// Allow returns nil, ErrTooOften, or another error if it cannot count the request. Any error
+	// refuses the request.
 	Allow(ctx context.Context, key string) error
 }
 
-// ErrTooOften says that a caller has asked too often.
+// ErrTooOften is returned if a caller exceeds the request rate.
 var ErrTooOften = errors.New("too many requests")
 
-// Service registers agents and decides what they announce. Its methods may be
-// called concurrently, but for Close.
+// Service registers agents and decides about their actions. Its methods, except Close, are safe for
+// concurrent use.
 type Service struct {
 	opts   Options
 	ledger *budget.Ledger
@@ -128,13 +130,13 @@ type Service struct {
 	assessing  turns
 	remembered recentAgents
 
-	mu     sync.Mutex                    // guards what follows
-	closed bool                          // no question is put any more
-	open   map[string]int                // questions under way, by agent
-	live   map[string]context.CancelFunc // those questions, by ID: what ends the asking, nil before it has begun
+	mu     sync.Mutex                    // guards the fields below
+	closed bool                          // no new questions are opened
+	open   map[string]int                // number of open questions by agent
+	live   map[string]context.CancelFunc // cancel functions of the open questions by ID; nil before asking starts
 }
 
-// defaultQuestionTime is Options.QuestionTime where it is not given.
+// defaultQuestionTime is the default of Options.QuestionTime.
 const defaultQuestionTime = 10 * time.Minute
 
 // New returns a service.
@@ -164,8 +166,8 @@ func New(opts Options) (*Service, error) {
 	return &Service{opts: opts, ledger: budget.New(opts.Now, opts.Budgets), open: map[string]int{}, live: map[string]context.CancelFunc{}}, nil
 }
 
-// Close ends the open questions and waits for their ends to be recorded. Calling
-// it twice is fine.
+// Close ends the open questions and waits until their ends are recorded. It is safe to call Close
+// more than once.
 func (s *Service) Close() {
 	s.mu.Lock()
 	s.closed = true

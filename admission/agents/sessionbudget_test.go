@@ -29,7 +29,7 @@ func TestPrincipalsAndSessionsHaveBudgetsOfTheirOwn(t *testing.T) {
 		{a, in("first", 2), "APPROVED"},
 		{a, in("first", 3), "BUDGET_EXCEEDED QWED-AGENT-BUDGET-002"},
 		{a, in("second", 1), "APPROVED"}, // another session of the agent
-		{b, in("first", 1), "APPROVED"},  // a session of that name, of another agent
+		{b, in("first", 1), "APPROVED"},  // a session with the same name, of another agent
 		{b, in("second", 1), "APPROVED"},
 		{b, in("third", 1), "BUDGET_EXCEEDED QWED-AGENT-BUDGET-004"}, // both agents together
 	} {
@@ -37,7 +37,8 @@ func TestPrincipalsAndSessionsHaveBudgetsOfTheirOwn(t *testing.T) {
 			t.Errorf("turn %d: got %s, want %s", i+1, got, turn.want)
 		}
 	}
-	// What was refused has taken no step: it is no replay the next time, and says whose budget it is.
+	// A refused action takes no step, so the next attempt is not a replay. The error names the
+	// exceeded budget.
 	if got := o.verify(a, action("calculate", "x"), in("first", 3)); got.Error == nil || !strings.HasPrefix(got.Error.Message, "for all agents of the principal together: ") {
 		t.Errorf("got %+v", got)
 	}

@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// Signal is what an operator sends to an agent. No agent sends one.
+// Signal is an operator's command to an agent. Agents cannot send signals.
 type Signal string
 
 // The signals.
 const (
-	SIGSTOP Signal = "SIGSTOP" // it is suspended: every later call is refused, and its runs end
-	SIGCONT Signal = "SIGCONT" // it goes on
-	SIGKILL Signal = "SIGKILL" // it is ended for good, with its runs
+	SIGSTOP Signal = "SIGSTOP" // suspends it: later calls are refused, and its runs end
+	SIGCONT Signal = "SIGCONT" // resumes it
+	SIGKILL Signal = "SIGKILL" // kills it permanently and ends its runs
 )
 
-// Status is the state that a signal leads to; false for what is no signal.
+// Status returns the state that a signal leads to. It returns false for an unknown signal.
 func (s Signal) Status() (Status, bool) {
 	switch s {
 	case SIGSTOP:
@@ -28,8 +28,8 @@ func (s Signal) Status() (Status, bool) {
 	return "", false
 }
 
-// Signal changes the state of an agent. Sending a signal twice is fine; an agent
-// that was killed stays so. by is who sends it.
+// Signal changes the state of an agent. Sending a signal twice has no further effect, and a killed
+// agent stays killed. by is the sender.
 func (s *Service) Signal(ctx context.Context, id string, signal Signal, by string) error {
 	status, ok := signal.Status()
 	if !ok {

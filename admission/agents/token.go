@@ -11,10 +11,10 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// tokenPrefix begins every token of an agent.
+// tokenPrefix is the prefix of every agent token.
 const tokenPrefix = "qwed_agent_"
 
-// encoding is of names that are easy to select and to say.
+// encoding produces names that are easy to select and to read aloud.
 var encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 // newID returns the ID of an agent: "agent_" and 80 random bits.
@@ -31,14 +31,14 @@ func newToken() secret.Value {
 	return secret.New(tokenPrefix + hex.EncodeToString(raw))
 }
 
-// hashToken is how a token is stored. It needs no salt and no slow hash: it is
-// random itself.
+// hashToken returns the stored form of a token. It needs no salt and no slow hash, because a token
+// is random.
 func hashToken(token secret.Value) []byte {
 	sum := sha256.Sum256([]byte(token.Reveal()))
 	return sum[:]
 }
 
-// markOf names a token by its hash.
+// markOf returns an identifier of a token, derived from its hash.
 func markOf(hash []byte) string {
 	if len(hash) < 8 {
 		return ""
@@ -49,7 +49,7 @@ func markOf(hash []byte) string {
 // sameToken compares two hashes in constant time.
 func sameToken(a, b []byte) bool { return subtle.ConstantTimeCompare(a, b) == 1 }
 
-// IsToken says whether a text has the form of an agent's token.
+// IsToken reports whether a text has the form of an agent's token.
 func IsToken(text string) bool {
 	digits, ok := strings.CutPrefix(text, tokenPrefix)
 	return ok && len(digits) == 64

@@ -9,19 +9,19 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// ToolRuling says whether an agent may use a tool.
+// ToolRuling is the decision whether an agent may use a tool.
 type ToolRuling struct {
 	Approved bool `json:"approved"`
-	// BlockedReason is a sentence; empty when the tool is approved.
+	// BlockedReason is a sentence, or empty if the tool is approved.
 	BlockedReason string  `json:"blocked_reason,omitempty"`
 	RiskScore     float64 `json:"risk_score"` // 0 to 1, in tenths
-	// ApprovalID is the question that a person can answer; empty where none can help.
+	// ApprovalID is the question that a person can answer. It is empty if approval is not possible.
 	ApprovalID string `json:"approval_id,omitempty"`
-	// Retryable is set if a person cannot be asked now, but later.
+	// Retryable is set if a person cannot be asked now, but possibly later.
 	Retryable bool `json:"retryable,omitempty"`
 }
 
-// ruleTool decides about a tool before any person is asked. ask is set if a person can approve it.
+// ruleTool decides about a tool before a person is asked. ask is true if a person can approve it.
 func (a *attempt) ruleTool() (r ToolRuling, ask bool) {
 	tool := a.action.Type
 	r.RiskScore = riskScore(tool, a.action.Parameters)
@@ -34,7 +34,7 @@ func (a *attempt) ruleTool() (r ToolRuling, ask bool) {
 		r.BlockedReason, ask = fmt.Sprintf("Dangerous operation '%s' requires manual approval", tool), true
 	case a.act.Category != policies.ActSafe:
 		r.BlockedReason = unknownTool(tool, tool, a.action.Parameters)
-	case a.risk.Raised == "": // a safe tool needs no more than its name
+	case a.risk.Raised == "": // for a safe tool, the name is sufficient
 		r.Approved = true
 	case !a.rules.Allow:
 		r.BlockedReason = a.forbidden().Message
@@ -46,8 +46,7 @@ func (a *attempt) ruleTool() (r ToolRuling, ask bool) {
 	return r, ask
 }
 
-// riskScore is a heuristic for people who read why a tool was blocked; it
-// approves nothing.
+// riskScore is a heuristic for people who read why a tool was blocked. It does not affect approval.
 func riskScore(tool string, parameters json.RawMessage) float64 {
 	tenths := 0
 	name := strings.ToLower(tool)

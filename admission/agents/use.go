@@ -10,11 +10,11 @@ import (
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
-// Use says whether an agent may use a tool of Airlock's own that reaches nothing
-// by itself, such as its files or a question to models: how often it asks, its
-// state, its blocked tools and its budget decide, and what it may use is debited
-// with the tool's price, in one durable transaction. refused is nil where it may.
-// The record of the use is the caller's, that of the debit is made here. The error is ErrUnknown, or that nothing could be decided, which permits nothing.
+// Use decides whether an agent may use a built-in tool of Airlock without external effects, such as
+// its files or a question to models. It checks the rate limit, the agent's state, its blocked tools
+// and its budget, and debits the tool's price, in one durable transaction. refused is nil if the
+// use is permitted. The caller records the use; Use records the debit. The error is ErrUnknown, or
+// the reason why no decision was possible, and then nothing is permitted.
 func (s *Service) Use(ctx context.Context, agentID, tool string) (refused *Error, err error) {
 	r, err := s.use(ctx, agentID, use{name: tool, recorded: true, allowed: func(Agent) *Error { return nil }})
 	if refused = r.Error; refused != nil && r.RetryAt != nil {
@@ -23,26 +23,25 @@ func (s *Service) Use(ctx context.Context, agentID, tool string) (refused *Error
 	return refused, err
 }
 
-// Verification is a question to the engines.
+// Verification is a request to the verification engines.
 type Verification struct {
-	// Type is what permissions, prices and activity call it: "verify_math".
+	// Type is its name in permissions, prices and activity: "verify_math".
 	Type string
-	// Engine is the one that allowed_engines has to name; empty: any may answer, which
-	// an agent with such a list may not ask.
+	// Engine is the engine that allowed_engines must list. If it is empty, any engine may answer,
+	// which an agent with such a list may not request.
 	Engine string
-	// Parts are the types of the questions that it is made of, where it is made of
-	// several: their prices are due in place of its own.
+	// Parts are the types of the parts of a batch. Their prices replace that of the batch.
 	Parts []string
-	// Conversation is where it is asked, for the budget of sessions; empty: in none.
+	// Conversation is the conversation of the request, for the session budget. It may be empty.
 	Conversation string
-	// Recorded says that the caller records what was decided: only the debit is noted.
+	// Recorded is set if the caller records the decision, so that only the debit is recorded here.
 	Recorded bool
 }
 
-// DecideVerification decides about a question of an agent to the engines, as Use does about
-// a tool, with allowed_engines beside: one request, debited with its price. The decision
-// is APPROVED with a Grant, to be ended with done false when no engine was asked; or
-// DENIED; or BUDGET_EXCEEDED.
+// DecideVerification decides about an agent's request to the engines, as Use does for a tool, and
+// also checks allowed_engines. It counts one request and debits its price. The decision is APPROVED
+// with a Grant, DENIED, or BUDGET_EXCEEDED. The caller must call Grant.End, with done false if no
+// engine was asked.
 func (s *Service) DecideVerification(ctx context.Context, agentID string, v Verification) (Ruling, error) {
 	return s.use(ctx, agentID, use{name: v.Type, parts: v.Parts, conversation: v.Conversation, recorded: v.Recorded, allowed: func(a Agent) *Error {
 		if engines := a.Permissions.AllowedEngines; engines != nil && !slices.Contains(engines, v.Engine) {
@@ -52,16 +51,16 @@ func (s *Service) DecideVerification(ctx context.Context, agentID string, v Veri
 	}})
 }
 
-// use is what an agent wants to use.
+// use describes a use that an agent requests.
 type use struct {
 	name         string
-	parts        []string // what is paid for in place of name; empty for name
+	parts        []string // paid for instead of name; empty for name
 	allowed      func(Agent) *Error
 	conversation string
-	recorded     bool // the caller records what was decided
+	recorded     bool // the caller records the decision
 }
 
-// price is what the use costs, as far as an amount can be charged.
+// price returns the price of the use, capped at the maximum chargeable amount.
 func (u use) price(p Prices) budget.Amount {
 	if len(u.parts) == 0 {
 		return p.of(u.name)
@@ -73,7 +72,7 @@ func (u use) price(p Prices) budget.Amount {
 	return sum
 }
 
-// denied says why the agent may not have the use, whatever its budget is; nil: it may.
+// denied returns the reason to refuse the use regardless of the budget, or nil.
 func (u use) denied(a Agent) *Error {
 	if a.Status != Active {
 		return refuse(CodePolicy, "the agent is %s", a.Status)
@@ -86,7 +85,7 @@ func (u use) denied(a Agent) *Error {
 	return u.allowed(a)
 }
 
-// use decides about a use, debits it, and notes both in the audit log.
+// use decides about a use, debits it, and records both in the audit log.
 func (s *Service) use(ctx context.Context, agentID string, u use) (r Ruling, err error) {
 	g := &Grant{attempt: attempt{Service: s, action: Action{Type: u.name}, context: Context{Conversation: u.conversation}}}
 	a := &g.attempt
@@ -110,7 +109,7 @@ func (s *Service) use(ctx context.Context, agentID string, u use) (r Ruling, err
 	return r, nil
 }
 
-// recordUse notes what was decided about a use, or only what it was debited, in the audit log.
+// recordUse records the decision about a use, or only its debit, in the audit log.
 func (g *Grant) recordUse(ctx context.Context, d Decision, u use) error {
 	switch {
 	case !u.recorded:
@@ -125,7 +124,7 @@ func (g *Grant) recordUse(ctx context.Context, d Decision, u use) error {
 func (g *Grant) debit(ctx context.Context, tx database.Tx, u use) (d Decision, err error) {
 	a := &g.attempt
 	g.debited, g.at = 0, a.opts.Now()
-	if a.agent, err = find(ctx, tx, a.agent.ID); err != nil { // it may have been suspended meanwhile
+	if a.agent, err = find(ctx, tx, a.agent.ID); err != nil { // it may have been suspended in the meantime
 		return d, err
 	}
 	if refused := u.denied(a.agent); refused != nil {

@@ -68,7 +68,7 @@ func TestToolsOfAirlocksOwnAreBounded(t *testing.T) {
 	}
 }
 
-// verification has a question decided, and returns its decision with its grant.
+// verification requests a decision about a verification and returns it with its grant.
 func (o *office) verification(id string, v agents.Verification) (string, *agents.Grant) {
 	o.Helper()
 	r, err := o.DecideVerification(o.Context(), id, v)
@@ -78,7 +78,7 @@ func (o *office) verification(id string, v agents.Verification) (string, *agents
 	return word(r.Decision), r.Grant
 }
 
-// counted is what an agent has spent today, and how often it has asked.
+// counted returns today's spending and request count of an agent.
 func (o *office) counted(id string) string {
 	o.Helper()
 	s, err := o.Budget(o.Context(), id)
@@ -88,8 +88,8 @@ func (o *office) counted(id string) string {
 	return fmt.Sprintf("%s USD, %d requests", s.Day.Cost, s.Day.Requests)
 }
 
-// Each question counts once, with its price, that of a batch for each of its items; what
-// was never asked gets its price back; and the log adds up to the ledger.
+// Each verification counts once and is debited its price, and a batch that of each item. A
+// verification that was never carried out is refunded, and the log matches the ledger.
 func TestVerificationsAreDebited(t *testing.T) {
 	o := newOffice(t, func(opts *agents.Options) {
 		opts.Prices = agents.Prices{Actions: map[string]budget.Amount{"verify_math": 2 * budget.USD, "verify_sql": 1 * budget.USD, "cmvk_verify": budget.USD / 2}}
@@ -99,7 +99,7 @@ func TestVerificationsAreDebited(t *testing.T) {
 	for _, step := range []struct {
 		what     string
 		question agents.Verification
-		unasked  bool // no engine was there
+		unasked  bool // no engine was available
 		want     string
 		spent    string
 	}{
@@ -118,7 +118,7 @@ func TestVerificationsAreDebited(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", step.what, got, step.want)
 		}
 		if grant != nil {
-			for range 2 { // a second time is no return
+			for range 2 { // the second call refunds nothing
 				if err := grant.End(t.Context(), !step.unasked, 0); err != nil {
 					t.Error(err)
 				}
@@ -151,7 +151,8 @@ func TestVerificationsAreDebited(t *testing.T) {
 	}
 }
 
-// A list of engines holds for questions too: what any engine may answer is not on it.
+// A list of engines applies to verifications too. A verification that any engine may answer is
+// refused.
 func TestVerificationsNeedTheirEngine(t *testing.T) {
 	o := newOffice(t)
 	a, _ := o.register("supervised", `, "permissions": {"allowed_engines": ["math"]}`)

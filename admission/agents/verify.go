@@ -21,7 +21,7 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// The words of Decision.Decision.
+// Values of Decision.Decision.
 const (
 	Approved       = "APPROVED"
 	Denied         = "DENIED"
@@ -29,36 +29,37 @@ const (
 	BudgetExceeded = "BUDGET_EXCEEDED"
 )
 
-// Codes of what the rules, people and limits refuse.
+// Error codes for refusals by rules, people and limits.
 const (
 	CodePolicy       = "QWED-AGENT-POLICY-001"   // the rules do not permit it
 	CodeRefused      = "QWED-AGENT-APPROVAL-001" // a person refused
 	CodeManyOpen     = "QWED-AGENT-APPROVAL-002" // too many questions of the agent, or of its account, are open
 	CodeNobody       = "QWED-AGENT-APPROVAL-003" // no person can be asked
 	CodeRate         = "QWED-AGENT-RATE-001"
-	CodeRateUnknown  = "QWED-AGENT-RATE-002" // the limiter cannot tell, which refuses
+	CodeRateUnknown  = "QWED-AGENT-RATE-002" // the limiter failed, which refuses the request
 	CodeStateMissing = "QWED-AGENT-STATE-004"
 )
 
-// Decision is what becomes of an action.
+// Decision is the decision about an action.
 type Decision struct {
 	Decision     string `json:"decision"`
 	AgentID      string `json:"agent_id"`
 	Conversation string `json:"conversation_id,omitempty"`
 	Step         int64  `json:"step_number,omitempty"`
-	Error        *Error `json:"error,omitempty"` // of DENIED and BUDGET_EXCEEDED
+	Error        *Error `json:"error,omitempty"` // for DENIED and BUDGET_EXCEEDED
 	RiskLevel    string `json:"risk_level,omitempty"`
 	TrustLevel   int    `json:"trust_level"`
 	// Policies are the IDs of the rules that decided.
 	Policies []string `json:"policies,omitempty"`
-	// ApprovalID is the question that waits for a person, of PENDING.
+	// ApprovalID identifies the open question if the decision is PENDING.
 	ApprovalID string `json:"approval_id,omitempty"`
-	Approver   string `json:"approver,omitempty"` // who answered, of an action that a person approved
-	// RetryAt is when a budget begins anew, of BUDGET_EXCEEDED; nil: not by waiting.
+	Approver   string `json:"approver,omitempty"` // the person who approved the action
+	// RetryAt is the time at which the budget is renewed, for BUDGET_EXCEEDED; nil if waiting does
+	// not help.
 	RetryAt *time.Time `json:"retry_at,omitempty"`
 }
 
-// attempt is one act on its way to a decision.
+// attempt is one act that is being decided.
 type attempt struct {
 	*Service
 	agent   Agent
@@ -68,28 +69,30 @@ type attempt struct {
 	onState string // fingerprint of the action on its state; empty without a state
 	judged
 	state   conversationState
-	place   approval.Reservation // for a question, if the rules want one
-	full    error                // the reason why there is no place
-	ask     *question            // to be opened at the place after the commit
+	place   approval.Reservation // for a question, if the rules require one
+	full    error                // the reason why the reservation failed
+	ask     *question            // opened with the reservation after the commit
 	debited budget.Amount
 }
 
-// judged is what the risk of an act and the rules say about it, for the agent as it was then.
+// judged holds the assessed risk of an act and the decision of the rules, for one state of the
+// agent.
 type judged struct {
 	risk     admission.Assessment
-	describe func(Agent) (policies.Act, *Error) // the act as rules see it; an error leaves the rules nothing to decide
+	describe func(Agent) (policies.Act, *Error) // the act as seen by the rules; on error, the rules are not evaluated
 	act      policies.Act
 	refused  *Error
 	rules    policies.Decision
 }
 
-// judge applies the rules to the act of the agent as it is now.
+// judge applies the rules to the act for the current state of the agent.
 func (a *attempt) judge() {
 	a.act, a.refused = a.describe(a.agent)
 	a.rules = a.opts.Rules.DecideAct(a.act)
 }
 
-// reload reads the agent in a transaction. If it was changed since the act was judged, the act is judged again.
+// reload reads the agent in a transaction. If it has changed since the act was judged, the act is
+// judged again.
 func (a *attempt) reload(ctx context.Context, tx database.Tx) error {
 	now, err := find(ctx, tx, a.agent.ID)
 	if err != nil || reflect.DeepEqual(now, a.agent) {
@@ -103,11 +106,11 @@ func (a *attempt) reload(ctx context.Context, tx database.Tx) error {
 	return nil
 }
 
-// VerifyAction decides whether an agent may do what it announces: action and
-// place are the JSON of an action and of its context. Everything happens in one
-// transaction, so of several claims to one step exactly one wins. The decision is
-// durable and in the audit log when it is returned. The error is ErrUnknown, or
-// that nothing could be decided, which permits nothing.
+// VerifyAction decides whether an agent may perform an announced action. action and place are the
+// JSON of the action and its context. Everything happens in one transaction, so of several claims
+// to one step exactly one succeeds. The decision is durable and in the audit log when VerifyAction
+// returns. The error is ErrUnknown, or the reason why no decision was possible, and then nothing is
+// permitted.
 func (s *Service) VerifyAction(ctx context.Context, agentID string, action, place json.RawMessage) (Decision, error) {
 	a := attempt{Service: s}
 	var err error
@@ -144,8 +147,8 @@ func (a *attempt) decide(ctx context.Context, action, place json.RawMessage) (De
 	return d, err
 }
 
-// prepare does all that takes time before the transaction, in the account's turn: it reads the action, assesses its
-// risk, and applies the rules. The error is an *Error for a request that is refused.
+// prepare does the slow work before the transaction, in the account's turn: it parses the action,
+// assesses its risk, and applies the rules. The error is an *Error if the request is refused.
 func (a *attempt) prepare(ctx context.Context, action, place json.RawMessage) error {
 	done, err := a.assessing.begin(ctx, a.agent.Share(), len(action)+len(place))
 	if err != nil {
@@ -215,7 +218,7 @@ func (a *attempt) parse(action, place json.RawMessage) (err error) {
 	return err
 }
 
-// transact decides and keeps what follows from it.
+// transact decides and stores the consequences.
 func (a *attempt) transact(ctx context.Context, tx database.Tx) (Decision, error) {
 	if err := a.reload(ctx, tx); err != nil {
 		return Decision{}, err
@@ -240,7 +243,7 @@ func (a *attempt) transact(ctx context.Context, tx database.Tx) (Decision, error
 	if err != nil {
 		return exceeded(d, err)
 	}
-	if len(a.rules.Approve) > 0 { // only what can be paid is worth a question
+	if len(a.rules.Approve) > 0 { // people are only asked about actions that the budget covers
 		if d, err = a.askedFor(ctx, tx, d); err != nil || d.Decision == Denied {
 			return d, err
 		}
@@ -248,15 +251,15 @@ func (a *attempt) transact(ctx context.Context, tx database.Tx) (Decision, error
 	return a.pay(ctx, tx, d, charge)
 }
 
-// forbidden is the refusal of what the rules do not permit.
+// forbidden returns the refusal of an act that the rules do not permit.
 func (a *attempt) forbidden() *Error {
 	return refuse(CodePolicy, "%s risk at trust level %d: %s", why(a.risk), a.agent.Trust, strings.Join(a.rules.Reasons, "; "))
 }
 
-// pay debits an action that is approved, or may become so, and commits its step.
+// pay debits an action that is approved or pending, and commits its step.
 func (a *attempt) pay(ctx context.Context, tx database.Tx, d Decision, charge budget.Charge) (Decision, error) {
 	if d.Decision == Pending {
-		charge = budget.Charge{} // its cost is due when it is approved
+		charge = budget.Charge{} // its cost is debited when it is approved
 	} else if len(a.rules.Approve) > 0 {
 		if err := a.answered(ctx, tx); err != nil {
 			return d, err
@@ -270,8 +273,8 @@ func (a *attempt) pay(ctx context.Context, tx database.Tx, d Decision, charge bu
 	return d, a.store(ctx, tx)
 }
 
-// exceeded says which budget is used up. Nothing else follows from it: no step
-// is committed and no person is asked.
+// exceeded returns the decision that names the exceeded budget. It has no other effect: no step is
+// committed and no person is asked.
 func exceeded(d Decision, err error) (Decision, error) {
 	var exceeded *budget.Exceeded
 	if !errors.As(err, &exceeded) {
@@ -305,7 +308,7 @@ func (a *attempt) deny(why *Error) Decision {
 	return d
 }
 
-// denied is deny for what counts as a request of the agent.
+// denied is like deny, and also counts the request.
 func (a *attempt) denied(ctx context.Context, tx database.Tx, why *Error) (Decision, error) {
 	return a.deny(why), a.ledger.Record(ctx, tx, a.accounts(), budget.Charge{})
 }
@@ -333,7 +336,7 @@ func (a *attempt) store(ctx context.Context, tx database.Tx) error {
 	return err
 }
 
-// recordDecision writes what was decided to the audit log.
+// recordDecision writes the decision to the audit log.
 func (a *attempt) recordDecision(ctx context.Context, d Decision) error {
 	r := a.recordOf(d)
 	setCost(&r, a.debited)
@@ -341,7 +344,7 @@ func (a *attempt) recordDecision(ctx context.Context, d Decision) error {
 	return a.opts.Log.Append(ctx, r)
 }
 
-// recordOf begins a record of a decision.
+// recordOf returns the common part of a decision's record.
 func (a *attempt) recordOf(d Decision) audit.Record {
 	r := audit.Record{
 		Kind:     audit.KindAction,

@@ -9,11 +9,10 @@ import (
 	"github.com/airlock-mcp/airlock/internal/database"
 )
 
-// VerifyTool says whether an agent may call a tool with these parameters, an
-// object or nothing. Safe tools are approved; a dangerous one once, after a
-// person has approved this very call; all others are blocked. The error is
-// ErrUnknown, an *Error for parameters that cannot be read, or that nothing could
-// be decided, which approves nothing.
+// VerifyTool decides whether an agent may call a tool with these parameters, which are an object or
+// empty. Safe tools are approved. A dangerous one is approved once, after a person has approved
+// this exact call. All others are blocked. The error is ErrUnknown, an *Error for parameters that
+// cannot be parsed, or the reason why no decision was possible, and then nothing is approved.
 func (s *Service) VerifyTool(ctx context.Context, agentID, tool string, parameters json.RawMessage) (ToolRuling, error) {
 	a := attempt{Service: s, action: Action{Type: tool, Parameters: json.RawMessage("null")}}
 	var err error
@@ -39,7 +38,7 @@ func (s *Service) VerifyTool(ctx context.Context, agentID, tool string, paramete
 	return ruling, nil
 }
 
-// prepareTool does all that takes time before the transaction, as prepare does.
+// prepareTool does the slow work before the transaction, as prepare does.
 func (a *attempt) prepareTool(ctx context.Context, parameters json.RawMessage) error {
 	done, err := a.assessing.begin(ctx, a.agent.Share(), len(parameters))
 	if err != nil {
@@ -95,8 +94,7 @@ func (a *attempt) ruleToolCall(ctx context.Context) (ruling ToolRuling, err erro
 	return ruling, err
 }
 
-// manually looks for a person's answer to a dangerous call, and asks for one
-// where there is none.
+// manually looks for a person's answer to a dangerous call, and asks if there is no answer.
 func (a *attempt) manually(ctx context.Context, tx database.Tx, ruling *ToolRuling) error {
 	subject := canon.Digest([]byte("tool " + a.at.Fingerprint + a.opts.Rules.Version()))
 	key := questionKey{agent: a.agent.ID, subject: subject}
@@ -128,7 +126,7 @@ func (a *attempt) manually(ctx context.Context, tx database.Tx, ruling *ToolRuli
 	return q.store(ctx, tx)
 }
 
-// decision is the ruling as the audit log and the activity have it.
+// decision returns the ruling in the form of the audit log and the activity.
 func (r ToolRuling) decision() Decision {
 	switch {
 	case r.Approved:

@@ -15,13 +15,13 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// Role is the part that a process takes in serving agents.
+// Role describes how a process serves agents.
 type Role string
 
 // The roles.
 const (
-	// ServesHost is the role of a process that an agent's host has started: its parent is
-	// the host.
+	// ServesHost is the role of a process that was started by an agent's host: its parent is the
+	// host.
 	ServesHost Role = "host"
 	// Serves is the role of a process that serves hosts over HTTP or a socket.
 	Serves Role = "serve"
@@ -47,13 +47,13 @@ func Announce(home string, role Role) (end func(), err error) {
 	a.serving.Go(a.accept)
 	return func() {
 		a.once.Do(func() {
-			_ = a.socket.Close() // the name ends with it
+			_ = a.socket.Close() // this releases the name
 			a.serving.Wait()
 		})
 	}, nil
 }
 
-// accept closes every connection: who connects asks the kernel, not this process.
+// accept closes every connection. Clients only need the kernel's information about the listener.
 func (a *announcement) accept() {
 	for {
 		conn, err := a.socket.AcceptUnix()
@@ -126,8 +126,8 @@ func announced(home string) (hosts []int, served bool, err error) {
 	return hosts, served, nil
 }
 
-// listenerOf returns the process that listens at an announcement. Those of other users
-// do not count.
+// listenerOf returns the process that listens at an announcement. Processes of other users are
+// ignored.
 func listenerOf(name string) (pid int, found bool) {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: name, Net: "unix"})
 	if err != nil {

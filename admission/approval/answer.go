@@ -12,32 +12,31 @@ import (
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
-// Response is a person's answer that was given within this process, which has proved
-// who the person is.
+// Response is a person's answer given inside this process, which has authenticated the person.
 type Response struct {
 	ID      string // of the question
-	Digest  string // of the question as the person saw it: Posted.Digest
+	Digest  string // of the question as shown to the person: Posted.Digest
 	Approve bool
 	ForRun  bool   // extends an approval to the same tool's further calls in the run
-	Reason  string // of a refusal, in the person's words, for who made the call; may be empty
-	By      string // who answers, and through what: "ann, console"
+	Reason  string // of a refusal, in the person's words, for the caller; may be empty
+	By      string // the person and the channel: "ann, console"
 	// Approver is the caller who answers with a credential, see Verdict.Approver.
 	Approver *caller.Caller
 }
 
-// maxReason is how many characters of a reason are handed on.
+// maxReason is the maximum length of a reason in characters. Longer ones are cut.
 const maxReason = 500
 
 var (
-	// ErrChanged says that an answer is to another question than the one that is open.
+	// ErrChanged is returned if an answer is not for the question that is open.
 	ErrChanged = errors.New("the answer is to another question, or to one that was changed after it was asked")
-	// ErrNeedsValues says that a server's form has to be filled in, which takes the host.
+	// ErrNeedsValues is returned if a server's form has to be filled in, which only the host can
+	// do.
 	ErrNeedsValues = errors.New("the server's form has to be filled in, which the agent's host does; it can be refused here")
 )
 
-// Answer gives an open question its answer, once: of several the first counts, and
-// the others get ErrClosed with who was faster. It holds for the question exactly as the
-// digest says.
+// Answer answers an open question. Only the first answer counts; later ones get ErrClosed with the
+// name of the person who was faster. The answer applies to the question with the given digest.
 func (d *Desk) Answer(r Response) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -64,12 +63,12 @@ func (d *Desk) Answer(r Response) error {
 
 func closedError(detail string) error { return detailed{ErrClosed, detail} }
 
-// outcome says in a sentence how a question was answered.
+// outcome returns a sentence that describes how a question was answered.
 func (o *openQuestion) outcome() string {
 	return "the question was answered already: " + o.verdict.String()
 }
 
-// Posted returns the questions of this process that wait for an answer, oldest first.
+// Posted returns the open questions of this process, oldest first.
 func (d *Desk) Posted() []Posted {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -83,8 +82,8 @@ func (d *Desk) Posted() []Posted {
 	return open
 }
 
-// Find returns a question of this process that waits for an answer. Else the error is
-// ErrClosed with what became of it, and asking, who asked, where that is remembered.
+// Find returns an open question of this process. Otherwise the error is ErrClosed with the outcome,
+// and asking describes who asked, if the desk remembers it.
 func (d *Desk) Find(id string) (q Posted, asking Asking, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,7 +100,7 @@ func (d *Desk) Find(id string) (q Posted, asking Asking, err error) {
 	return Posted{}, was.asking, closedError(was.outcome)
 }
 
-// closedQuestion is what a desk remembers of a question that was open.
+// closedQuestion is the record of a question that was open.
 type closedQuestion struct {
 	asking  Asking
 	outcome string // in a sentence

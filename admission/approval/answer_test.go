@@ -11,7 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/approval"
 )
 
-// An answer from within the process counts once, for the question that was shown.
+// An answer given inside the process counts once, for the question that was shown.
 func TestAnswersFromWithin(t *testing.T) {
 	d := openDesk(t, t.TempDir(), nil)
 	q := question()

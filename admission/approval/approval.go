@@ -1,6 +1,6 @@
-// Package approval asks people whether a call may happen, and holds what they
-// answered. What a person was shown is what the answer is bound to; an answer
-// counts once, expires, and never comes from the model or its code.
+// Package approval asks people whether a call may happen, and keeps their answers. An answer is
+// bound to exactly the question that was shown. It counts once, expires, and never comes from the
+// model or its code.
 package approval
 
 import (
@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// State is how far a call, or a run, got with asking. The words are those of
-// approval_state in a run's envelope.
+// State is the progress of a call's, or a run's, approval. Its values are those of approval_state
+// in a run's envelope.
 type State string
 
 // The states, from the least to the most restrictive.
@@ -24,8 +24,7 @@ const (
 // order ranks the states by how restrictive they are.
 var order = []State{NotRequired, Approved, Pending, Denied}
 
-// Worse returns the more restrictive of two states. A state that is none of
-// the four counts as Denied.
+// Worse returns the more restrictive of two states. An unknown state counts as Denied.
 func Worse(a, b State) State {
 	return order[max(a.rank(), b.rank())]
 }
@@ -37,27 +36,26 @@ func (s State) rank() int {
 	return len(order) - 1
 }
 
-// Asker reaches people through one channel, such as a host's elicitation. Ask
-// may be called concurrently. It returns when a person has answered or ctx has
-// ended, which it has when another channel was faster; an error means that this
-// channel reached no person.
+// Asker asks people through one channel, such as a host's elicitation. Ask must be safe for
+// concurrent use. It returns when a person has answered or ctx ends; ctx is cancelled if another
+// channel was faster. An error means that this channel reached no person.
 type Asker interface {
 	Ask(ctx context.Context, q Question) (Verdict, error)
 }
 
-// Reserver reserves places for questions that are opened later. Reserve may be called
-// concurrently. It does not wait: the error is ErrFull or ErrNobody.
+// Reserver reserves capacity for questions that are opened later. Reserve is safe for concurrent
+// use. It does not block: the error is ErrFull or ErrNobody.
 type Reserver interface {
 	Reserve(account string) (Reservation, error)
 }
 
-// Reservation is a place for one question. The caller must call Open or Release.
+// Reservation is the capacity for one question. The caller must call Open or Release.
 type Reservation interface {
 	// Open opens the question. If it returns no error, people can answer the question
 	// from then on, and the caller must call wait for the verdict; wait returns when ctx
 	// ends, at the latest. Open must be called once at most.
 	Open(q Question) (wait func(ctx context.Context) (Verdict, error), err error)
-	// Release gives up the place. It does nothing after Open, and when it is called again.
+	// Release releases the capacity. It does nothing after Open or a previous Release.
 	Release()
 }
 
@@ -68,14 +66,14 @@ var ErrFull = errors.New("too many questions wait for an answer")
 // ErrNobody is the error of a reservation if no person can be asked.
 var ErrNobody = errors.New("no person can be asked")
 
-// Informer is an Asker that can tell its person that an answer came too late.
+// Informer is an Asker that can notify its person that an answer came too late.
 type Informer interface {
-	// TooLate says that q had been answered with won before the person answered.
+	// TooLate is called if q was answered with won before this person answered.
 	TooLate(ctx context.Context, q Question, won Verdict)
 }
 
-// None is for an Airlock that cannot ask a person: every question is answered
-// with Unreachable at once.
+// None is an Asker for an Airlock that cannot ask a person. It answers every question with
+// Unreachable.
 type None struct{}
 
 var (

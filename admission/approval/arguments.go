@@ -10,9 +10,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
-// showArguments lays arguments out over lines. Texts are shown as the server
-// will read them, not as they were escaped, and what a reader could overlook is
-// written out: see showText. Names and their order stay.
+// showArguments formats arguments over several lines. Strings are shown decoded, as the server will
+// read them, and characters that a reader could overlook are written as escapes: see showText.
+// Names and their order are kept.
 func showArguments(arguments json.RawMessage, c cut) string {
 	in := json.NewDecoder(bytes.NewReader(arguments))
 	in.UseNumber()
@@ -29,10 +29,10 @@ type layout struct {
 	in     *json.Decoder
 	source []byte
 	out    strings.Builder
-	muted  int // above 0 while what is read is left out
+	muted  int // above 0 while tokens are omitted
 }
 
-// maxIndent bounds the indentation of deep arguments, in levels.
+// maxIndent is the maximum number of indentation levels shown.
 const maxIndent = 30
 
 func (l *layout) write(text string) {
@@ -60,7 +60,7 @@ func (l *layout) value(depth int) error {
 	return nil
 }
 
-// next reads a token, with the very bytes that it has in the source.
+// next returns the next token with its bytes in the source.
 func (l *layout) next() (json.Token, []byte, error) {
 	before := l.in.InputOffset()
 	token, err := l.in.Token()
@@ -119,7 +119,7 @@ func (l *layout) nested(open json.Delim, depth int) error {
 	return nil
 }
 
-// manyItems is from how many items on a list says how many it has.
+// manyItems is the length from which the number of items of a list is shown.
 const manyItems = 20
 
 // text writes a JSON string from its source.
@@ -131,7 +131,7 @@ func (l *layout) text(raw []byte) {
 	l.shortened(shown, utf8.RuneCountInString(shown)-len(`""`))
 }
 
-// shortened writes a text or a number of so many characters as far as it may go.
+// shortened writes a string or a number with this many characters, shortened if needed.
 func (l *layout) shortened(shown string, characters int) {
 	runes := []rune(shown)
 	most := l.cut.text

@@ -13,12 +13,12 @@ import (
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
-// groupsRoot is where the kernel's control groups are mounted.
+// groupsRoot is the mount point of the kernel's control groups.
 const groupsRoot = "/sys/fs/cgroup"
 
-// fixedGroups returns those lines of /proc/PID/cgroup (cgroups(7)) whose group this
-// user cannot put a process into, so that being in it says who has started a
-// process. Groups below user@1000.service belong to the user, and to root all do.
+// fixedGroups returns the lines of /proc/PID/cgroup (cgroups(7)) whose group this user cannot move
+// a process into, so that membership proves who started a process. Groups below user@1000.service
+// belong to the user, and for root no group is fixed.
 func fixedGroups(lines string) string {
 	var fixed strings.Builder
 	for line := range strings.Lines(lines) {
@@ -31,8 +31,8 @@ func fixedGroups(lines string) string {
 	return fixed.String()
 }
 
-// isFixed reports whether a group is there and closed to this user, wherever its
-// hierarchy is mounted.
+// isFixed reports whether a group exists and is closed to this user, wherever its hierarchy is
+// mounted.
 func isFixed(controllers, path string) bool {
 	mounts := []string{groupsRoot, filepath.Join(groupsRoot, "unified")}
 	if controllers != "" {
@@ -49,12 +49,12 @@ func isFixed(controllers, path string) bool {
 	return found
 }
 
-// terminalPrograms are programs that show a terminal in a window, by the names that
-// the kernel has for them, cut to 15 characters.
+// terminalPrograms matches programs that show a terminal in a window, by their names in the kernel,
+// which are cut to 15 characters.
 var terminalPrograms = lazyregexp.New(`^(gnome-terminal-|kgx|ptyxis.*|konsole|yakuake|xfce4-terminal|mate-terminal|lxterminal|qterminal|deepin-terminal|io.elementary.t|` +
 	`terminator|tilix|guake|tilda|terminology|x?term|u?xterm|u?rxvt.*|st|foot|footclient|kitty|alacritty|wezterm-gui|ghostty|contour|cool-retro-term)$`)
 
-// isOfRoot reports whether a file belongs to root, and no other user can change it.
+// isOfRoot reports whether a file belongs to root and cannot be changed by other users.
 func isOfRoot(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {

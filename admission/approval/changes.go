@@ -10,29 +10,28 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// Change is a text among the arguments of a call that takes the place of another one,
-// which the arguments name as well.
+// Change is a pair of texts in the arguments of a call: a text and its replacement.
 type Change struct {
-	Where         string // the member that has both: edits[0]; empty: the arguments themselves
+	Where         string // the member with both, such as edits[0]; empty for the arguments themselves
 	Before, After string
 }
 
-// The limits of what Changes looks for.
+// Limits of Changes.
 const (
 	maxChanges     = 20
 	maxChangeDepth = 10
 )
 
-// pairs are the names by which tools take a text and what takes its place, in lower
-// case and without what stands between words.
+// pairs are the member names that tools use for a text and its replacement, in lower case and
+// without word separators.
 var pairs = []struct{ before, after string }{
 	{"oldtext", "newtext"}, {"oldstring", "newstring"}, {"oldstr", "newstr"}, {"oldvalue", "newvalue"}, {"oldcontent", "newcontent"}, {"old", "new"},
 	{"before", "after"}, {"search", "replace"}, {"find", "replace"}, {"original", "replacement"}, {"original", "updated"}, {"previous", "current"},
 }
 
-// Changes finds what the arguments of a call say will change: pairs of texts such as
-// oldText and newText. It is help to read the arguments, which are what counts: what
-// the tool does with them is the server's business.
+// Changes finds pairs of texts in the arguments of a call that describe a change, such as oldText
+// and newText. It only helps to read the arguments: what the tool does with them depends on the
+// server.
 func Changes(arguments json.RawMessage) []Change {
 	value, err := strictjson.Value(arguments)
 	if err != nil {
@@ -62,7 +61,7 @@ func findChanges(where string, value any, depth int, found *[]Change) {
 	}
 }
 
-// pairOf returns the two texts of an object that has such a pair.
+// pairOf returns the two texts of an object with such a pair.
 func pairOf(object map[string]any) (before, after string, ok bool) {
 	texts := map[string]string{}
 	for name, value := range object {

@@ -8,18 +8,17 @@ import (
 	"github.com/airlock-mcp/airlock/internal/canon"
 )
 
-// How much of the code is shown around what makes the call.
+// Limits of the code that is shown around a call.
 const (
 	linesAround  = 3
 	maxCodeLines = 40
 	maxLineWidth = 160 // characters
 )
 
-// renderCode shows the lines that make the call, as far as that is known: the
-// one that the client inside the sandbox says it is, marked, and those that seem
-// to name the tool. It is help, not proof: the code could have built the name,
-// name it elsewhere a hundred times, and make the client say another line. What
-// is proven are tool and arguments.
+// renderCode shows the lines that make the call, as far as they are known: the line claimed by the
+// client inside the sandbox, marked, and the lines that seem to name the tool. This is a hint, not
+// proof: the code could have built the name at run time, repeated it elsewhere, or made the client
+// claim another line. Only the tool and the arguments are proven.
 func renderCode(b *strings.Builder, q Question, c cut) {
 	most := maxCodeLines
 	if !c.isWhole() {
@@ -44,7 +43,7 @@ func renderCode(b *strings.Builder, q Question, c cut) {
 	e.write(b, squash(q.ToolName))
 }
 
-// excerpt is the lines of a program that are shown.
+// excerpt holds the lines of a program that are shown.
 type excerpt struct {
 	lines   []string
 	show    []bool
@@ -71,7 +70,7 @@ func excerptOf(lines []string, q Question, most int) excerpt {
 		e.named[i] = tool != "" && strings.Contains(squash(line), tool)
 		any = any || e.named[i]
 	}
-	if e.claimed > 0 { // before any that only look like it
+	if e.claimed > 0 { // before lines that only look like the call
 		add(e.claimed-1, e.claimed-1)
 		add(e.claimed-1-linesAround, e.claimed-1+linesAround)
 	}
@@ -109,8 +108,7 @@ func (e excerpt) write(b *strings.Builder, tool string) {
 	gap()
 }
 
-// showCodeLine makes a line of code safe to read. Its indentation stays, as far
-// as code is indented.
+// showCodeLine makes a line of code safe to read. It keeps normal indentation.
 func showCodeLine(line string) string {
 	rest := strings.TrimLeft(line, " \t")
 	indentation := line[:len(line)-len(rest)]
@@ -122,7 +120,7 @@ func showCodeLine(line string) string {
 
 func showRunesOfCode(text string) string { return showRunes([]rune(markBytes(text)), false) }
 
-// clipLine shortens a line to what fits, and keeps what names the tool in it.
+// clipLine shortens a line to the maximum width, and keeps the part that names the tool.
 func clipLine(line, tool string) string {
 	runes := []rune(line)
 	if len(runes) <= maxLineWidth {
@@ -138,8 +136,8 @@ func clipLine(line, tool string) string {
 	return string(runes[:head]) + fmt.Sprintf("…[from character %s of %s]…", count(from+1), count(len(runes))) + string(runes[from:to]) + "…"
 }
 
-// nameAt returns where in a line its last letters or digits equal the tool's
-// name; 0 where they do not.
+// nameAt returns the position in a line at which its last letters or digits equal the tool's name,
+// or 0 if there is no match.
 func nameAt(line []rune, tool string) int {
 	if tool == "" {
 		return 0

@@ -22,16 +22,16 @@ import (
 // contains the outcome.
 const maxClosed = 1024
 
-// grantLifetime is how long at most a grant for a run holds.
+// grantLifetime is the maximum lifetime of a grant for a run.
 const grantLifetime = time.Hour
 
 // Options of a desk. The zero value is usable.
 type Options struct {
-	// HostPID is the process of the agent's host, from within which no process
-	// can approve; 0: there is no such one host. AddHost names more.
+	// HostPID is the process of the agent's host. Processes started by it cannot approve. 0 means
+	// that there is no single host. AddHost adds more hosts.
 	HostPID int
-	// InForce reports whether a person who answered with a credential may still approve;
-	// nil: none may.
+	// InForce reports whether a person who answered with a credential may still approve. If it is
+	// nil, nobody with a credential may.
 	InForce func(approver caller.Caller) bool
 	Logger  *slog.Logger     // nil discards
 	Now     func() time.Time // nil means time.Now
@@ -40,15 +40,15 @@ type Options struct {
 	mayApprove func(pid int) error
 }
 
-// Desk holds the open questions of one Airlock process. Several processes may
-// share a directory. All methods may be called concurrently, but for Close.
+// Desk holds the open questions of one Airlock process. Several processes may share a directory.
+// All methods except Close are safe for concurrent use.
 type Desk struct {
 	dir      string
 	opts     Options
 	listener *listener
 	room     *semaphore.Weighted // for open questions
 
-	mu          sync.Mutex          // guards all below
+	mu          sync.Mutex          // guards all fields below
 	rooms       map[string]*ownRoom // by account
 	askers      map[string]*registration
 	grants      map[grant]extension
@@ -58,7 +58,7 @@ type Desk struct {
 	hosts       map[*host]bool
 	subscribers map[*subscriber]bool
 
-	telling sync.Mutex // held while subscribers are called, so that events come in order
+	telling sync.Mutex // held while subscribers are called, so that events arrive in order
 }
 
 var (
@@ -66,10 +66,10 @@ var (
 	_ Reserver = (*Desk)(nil)
 )
 
-// registration is the channel of one session; later ones take its place.
+// registration is the channel of one session. A later registration replaces it.
 type registration struct{ asker Asker }
 
-// openQuestion is one that waits for its first answer.
+// openQuestion is a question that waits for its first answer.
 type openQuestion struct {
 	question Question
 	digest   string // of its file
@@ -78,7 +78,7 @@ type openQuestion struct {
 	done     chan struct{} // closed when decided
 }
 
-// grant is what a Yes for a run extends to.
+// grant identifies the calls that a Yes for a run extends to.
 type grant struct {
 	principal, issuer, session, run, server, tool, definition, code, policy string
 }
@@ -87,8 +87,8 @@ func grantOf(q Question) grant {
 	return grant{q.Principal, q.Issuer, q.SessionID, q.RunID, q.ServerID, q.ToolName, q.DefinitionDigest, q.CodeHash, q.PolicyVersion}
 }
 
-// OpenDesk opens the directory of questions, creating it at first use, removes
-// those of processes that have died, and takes answers until it is closed.
+// OpenDesk opens the directory of questions, creates it if needed, removes questions of processes
+// that have died, and accepts answers until Close.
 func OpenDesk(dir string, opts *Options) (*Desk, error) {
 	d := &Desk{
 		dir: dir, room: semaphore.NewWeighted(maxOpen), rooms: map[string]*ownRoom{}, askers: map[string]*registration{}, grants: map[grant]extension{},
@@ -133,20 +133,18 @@ func (d *Desk) openDirectory() error {
 	return err
 }
 
-// Close stops taking answers. Questions that are open stay so until their
-// contexts end.
+// Close stops accepting answers. Open questions stay open until their contexts end.
 func (d *Desk) Close() error { return d.listener.close() }
 
-// Open is how many questions wait for an answer now.
+// Open returns the number of open questions.
 func (d *Desk) Open() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.open)
 }
 
-// Register names the channel through which the people of one session of the
-// host are asked, until the returned function is called. A later one for the same
-// session takes its place.
+// Register sets the channel through which the people of one session are asked, until the returned
+// function is called. A later registration for the same session replaces it.
 func (d *Desk) Register(sessionID string, a Asker) (unregister func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -161,10 +159,10 @@ func (d *Desk) Register(sessionID string, a Asker) (unregister func()) {
 	}
 }
 
-// Ask puts the question to the person who can answer it, through the channel of
-// its session and through the command line, and returns the first answer. With
-// no channel it waits for the command line alone. Every call is asked for anew;
-// a grant that a person gave for the run answers without asking and sets ByGrant.
+// Ask asks the person who can answer the question, through the channel of its session and through
+// the command line, and returns the first answer. Without a channel it waits for the command line.
+// Every call is asked about separately. If a person has given a grant for the run, Ask returns it
+// without asking and sets ByGrant.
 func (d *Desk) Ask(ctx context.Context, q Question) (Verdict, error) {
 	if v, ok := d.granted(q); ok {
 		return v, nil
@@ -186,7 +184,7 @@ func (d *Desk) Ask(ctx context.Context, q Question) (Verdict, error) {
 // question.
 func (d *Desk) openQuestion(q Question) (wait func(context.Context) (Verdict, error), err error) {
 	q.Desk = d.listener.name
-	data, err := canon.Verbatim(q) // the digest of the arguments that is shown is that of the bytes that are sent
+	data, err := canon.Verbatim(q) // the digest shown must be that of the bytes that are sent
 	if err != nil {
 		return nil, fmt.Errorf("asking question %q: %w", q.ID, err)
 	}
@@ -220,7 +218,7 @@ func (d *Desk) canBeAnswered(q Question) bool {
 	return d.askers[q.SessionID] != nil
 }
 
-// expired is the verdict on a question whose time is over; the error is that of ctx.
+// expired returns the verdict on an expired question. The error is that of ctx.
 func expired(ctx context.Context) (Verdict, error) {
 	if err := ctx.Err(); err != nil {
 		return Verdict{}, err
@@ -228,15 +226,14 @@ func expired(ctx context.Context) (Verdict, error) {
 	return Verdict{Answer: Expired}, nil
 }
 
-// expect makes the question one that can be answered, before others can see it:
-// an answer may follow at once.
+// expect registers the question before others can see it, because an answer may follow at once.
 func (d *Desk) expect(o *openQuestion) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.open[o.question.ID] = o
 }
 
-// forget takes back a question that has not been seen.
+// forget removes a question that others have not seen.
 func (d *Desk) forget(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -259,7 +256,7 @@ func (d *Desk) post(o *openQuestion) Asker {
 	return asker
 }
 
-// remove takes the question back: an answer that comes later finds nothing.
+// remove withdraws the question. A later answer does not find it.
 func (d *Desk) remove(id string, held *store.Lock) {
 	d.mu.Lock()
 	o := d.open[id]
@@ -281,8 +278,8 @@ func (d *Desk) remove(id string, held *store.Lock) {
 	d.tell(Event{Question: o.question, Outcome: outcome})
 }
 
-// await waits for the first of: an answer, the end of the question's time, the
-// end of ctx. asking ends with either of the last two.
+// await waits for an answer, the expiry of the question or the end of ctx. asking ends with either
+// of the last two.
 func (d *Desk) await(ctx, asking context.Context, o *openQuestion, asker Asker) (Verdict, error) {
 	asking, stop := context.WithCancel(asking)
 	var channel sync.WaitGroup
@@ -331,7 +328,7 @@ func (d *Desk) askThrough(ctx, asking context.Context, o *openQuestion, asker As
 	}
 }
 
-// decide gives a question its answer, once; it reports whether it was the first.
+// decide sets the verdict of a question and reports whether it was the first.
 func (d *Desk) decide(o *openQuestion, v Verdict) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -357,20 +354,20 @@ func (d *Desk) decideLocked(o *openQuestion, v Verdict) bool {
 	return true
 }
 
-// extension is how far a grant reaches.
+// extension describes the scope of a grant.
 type extension struct {
 	until    time.Time
 	approver *caller.Caller // see Verdict.Approver
 }
 
-// byGrant is the answer to a call that an earlier Yes was extended to.
+// byGrant returns the verdict on a call that is covered by an earlier Yes.
 func byGrant(approver *caller.Caller) Verdict {
 	return Verdict{Answer: Yes, By: "grant for this run", ByGrant: true, Approver: approver}
 }
 
 // granted reports whether a person has extended an earlier Yes to this call.
 func (d *Desk) granted(q Question) (Verdict, bool) {
-	if q.Elicitation != nil { // each one is asked
+	if q.Elicitation != nil { // each one is asked separately
 		return Verdict{}, false
 	}
 	d.mu.Lock()
@@ -382,7 +379,7 @@ func (d *Desk) granted(q Question) (Verdict, bool) {
 	}
 	extended, ok := d.grants[grantOf(q)]
 	d.mu.Unlock()
-	if ok && extended.approver != nil && !d.opts.InForce(*extended.approver) { // what they approve ends with their credential
+	if ok && extended.approver != nil && !d.opts.InForce(*extended.approver) { // a grant ends with its approver's credential
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if d.grants[grantOf(q)] == extended {

@@ -22,7 +22,7 @@ import (
 
 const childDir = "AIRLOCK_APPROVAL_TEST_DIR"
 
-// TestMain makes the test binary act as another Airlock that asks and waits.
+// TestMain lets the test binary act as another Airlock that asks and waits.
 func TestMain(m *testing.M) {
 	if act(os.Args) {
 		os.Exit(0)
@@ -81,7 +81,7 @@ func ask(t *testing.T, d *approval.Desk, q approval.Question) <-chan approval.Ve
 	return verdict
 }
 
-// posted waits until a question can be seen from outside.
+// posted waits until a question is visible to other processes.
 func posted(t *testing.T, dir, id string) approval.Posted {
 	t.Helper()
 	for {
@@ -126,7 +126,7 @@ func TestAnswersFromAnotherProcess(t *testing.T) {
 	}
 }
 
-// noted is a watcher that passes on what it hears.
+// noted is a watcher that forwards its events.
 type noted struct {
 	opened chan approval.Posted
 	closed chan string
@@ -158,8 +158,8 @@ func watch(t *testing.T, dir string) noted {
 	return n
 }
 
-// With no channel a question waits for the command line, and what watches
-// hears of it and of its end.
+// Without a channel a question waits for the command line, and watchers are notified of it and of
+// its end.
 func TestWatchersHearOfQuestionsAndTheirEnds(t *testing.T) {
 	dir := t.TempDir()
 	one, two := watch(t, dir), watch(t, dir)
@@ -278,7 +278,7 @@ func TestHostAsks(t *testing.T) {
 	later := asker{make(chan approval.Verdict, 1)}
 	later.verdicts <- approval.Verdict{Answer: approval.No, By: "ann, a later channel"}
 	d.Register("ses_1", later)
-	unregister() // it is not the channel any more
+	unregister() // the channel is not registered any more
 	if v := <-ask(t, d, question()); v.By != "ann, a later channel" {
 		t.Errorf("after another channel took its place: got %+v, want that one's answer", v)
 	}
@@ -299,7 +299,7 @@ func TestCommandLineAnswersWhenTheHostCannot(t *testing.T) {
 	}
 }
 
-// Each attack tries to get a yes that no person gave to this very question.
+// Each attack tries to get a yes that no person gave to this exact question.
 func TestAttacks(t *testing.T) {
 	valid := func(p approval.Posted) string {
 		return `{"answer":"approve","question":"` + p.Digest + `","by":"mallory","id":"` + p.ID + `"}`
@@ -374,7 +374,7 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// send writes a line to the desk's socket and waits for what comes back.
+// send writes a line to the desk's socket and returns the response.
 func send(line func(approval.Posted) string) func(t *testing.T, dir string, p approval.Posted) {
 	return func(t *testing.T, dir string, p approval.Posted) {
 		d, err := os.Open(dir)
@@ -391,7 +391,7 @@ func send(line func(approval.Posted) string) func(t *testing.T, dir string, p ap
 			t.Fatal(err)
 		}
 		conn.(*net.UnixConn).CloseWrite()
-		if got, _ := io.ReadAll(conn); strings.Contains(string(got), `"taken":true`) { // it may hang up
+		if got, _ := io.ReadAll(conn); strings.Contains(string(got), `"taken":true`) { // the desk may close the connection
 			t.Errorf("got %s", got)
 		}
 	}

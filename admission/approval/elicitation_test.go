@@ -10,7 +10,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// asked is a server's own question.
+// asked returns a question of a server.
 func asked(needsValues bool) approval.Question {
 	q := question()
 	q.Arguments = json.RawMessage(`{"message":"Where to?"}`)
@@ -18,7 +18,7 @@ func asked(needsValues bool) approval.Question {
 	return q
 }
 
-// channel is a host whose person answers in one way.
+// channel is a host whose person always gives the same answer.
 type channel struct {
 	verdict approval.Verdict
 	err     error
@@ -55,7 +55,7 @@ func TestAServersQuestionAtTheCommandLine(t *testing.T) {
 	if v := <-verdict; v.Answer != approval.Yes || v.ForRun {
 		t.Errorf("got %v, want a yes to this question alone", v)
 	}
-	// A yes extends to no other question, nor does one for the run about a call.
+	// A yes does not extend to another question, and neither does a yes for the run about a call.
 	for _, q := range []approval.Question{asked(false), question()} {
 		verdict := ask(t, desk, q)
 		p := posted(t, dir, q.ID)

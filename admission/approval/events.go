@@ -19,22 +19,21 @@ func (d *Desk) Waiting(runID string) []Question {
 	return waiting
 }
 
-// Event says that a question of a desk was asked, or is over.
+// Event reports that a question of a desk was asked or closed.
 type Event struct {
 	Question Question
 	Open     bool
-	// HasChannel says of an open question that its session has a channel, such as
-	// its host; without one the command line alone can answer.
+	// HasChannel reports whether the session of an open question has a channel, such as its host.
+	// Without one only the command line can answer.
 	HasChannel bool
-	Outcome    string // in a sentence, of a question that is over
+	Outcome    string // a sentence; set if the question is closed
 }
 
-// subscriber is who is told of events.
+// subscriber is a registered callback.
 type subscriber struct{ tell func(Event) }
 
-// Subscribe has f told of each question that is asked from now on and of its
-// end, one after the other, until the returned function is called. f must
-// not wait for the desk.
+// Subscribe calls f for each question that is asked from now on and for its end, sequentially,
+// until the returned function is called. f must not wait for the desk.
 func (d *Desk) Subscribe(f func(Event)) (unsubscribe func()) {
 	s := &subscriber{f}
 	d.mu.Lock()

@@ -1,10 +1,10 @@
 package approval
 
-// Dir is where the questions are.
+// Dir returns the directory of the questions.
 func (d *Desk) Dir() string { return d.dir }
 
-// Trusting returns options with which every process may approve, so that tests
-// of a desk need no terminal.
+// Trusting returns options that let every process approve, so that tests of a desk need no
+// terminal.
 func Trusting(opts *Options) *Options {
 	var o Options
 	if opts != nil {
@@ -14,16 +14,16 @@ func Trusting(opts *Options) *Options {
 	return &o
 }
 
-// Process is a process of an invented /proc.
+// Process is a process in a fake /proc.
 type Process struct {
 	PID, Parent, Session, Terminal int
 	Started                        uint64
 	Name, Cgroup                   string
-	Fixed                          string // those control groups that the user cannot enter
+	Fixed                          string // the control groups that the user cannot enter
 	IsTerminal                     bool
 }
 
-// Apart says whether a line of ancestors has nothing to do with a host's.
+// Apart returns nil if the process with these ancestors is unrelated to the host.
 func Apart(host, line []Process) error {
 	convert := func(line []Process) []process {
 		var out []process

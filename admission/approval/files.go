@@ -19,10 +19,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// Open questions are files in one directory that only its owner can use, so that
-// other processes of the owner can show them. Answers are no files: they are
-// given to the process that asks, through its socket in the same directory.
-// Sandboxes see nothing of it.
+// Open questions are files in a directory that only its owner can access, so that other processes
+// of the owner can show them. Answers are not files: they are sent to the process that asks,
+// through its socket in the same directory. Sandboxes cannot access the directory.
 const (
 	questionSuffix = ".question.json"
 	socketPrefix   = "desk-"
@@ -30,18 +29,16 @@ const (
 	draftPrefix    = "draft-"
 )
 
-// maxFile is the most bytes of a question.
+// maxFile is the maximum size of a question in bytes.
 const maxFile = 20 << 20
 
-// The forms of names in the directory; one that has another never becomes part
-// of a path.
+// The valid forms of names in the directory. Other names are never used in a path.
 var (
 	questionID = lazyregexp.New(`^apr_[0-9a-f]{32}$`)
 	socketName = lazyregexp.New(`^desk-[0-9a-f]{32}\.sock$`)
 )
 
-// readOwn reads a file that only this user, or root, can have written. It
-// follows no link.
+// readOwn reads a file that only this user or root can have written. It does not follow links.
 func readOwn(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -65,14 +62,14 @@ func readOwn(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxFile))
 }
 
-// Posted is an open question as another process finds it.
+// Posted is an open question as read by another process.
 type Posted struct {
 	Question
-	Digest string // of the question's file: an answer names it
+	Digest string // of the question's file; an answer must contain it
 }
 
-// List returns the open questions, oldest first. Questions whose Airlock has
-// died are not open.
+// List returns the open questions, oldest first. Questions of processes that have died are not
+// included.
 func List(dir string) ([]Posted, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -102,8 +99,8 @@ func List(dir string) ([]Posted, error) {
 	return open, nil
 }
 
-// ErrClosed says that a question is not open: it was answered, expired, or its
-// Airlock has ended.
+// ErrClosed is returned if a question is not open: it was answered, it expired, or its Airlock has
+// ended.
 var ErrClosed = errors.New("the question is not open")
 
 // Find returns one open question.
@@ -129,8 +126,8 @@ func Find(dir, id string) (Posted, error) {
 	return Posted{q, canon.Digest(data)}, nil
 }
 
-// sweep removes the questions and sockets of dead processes, and what older
-// versions have left. That the questions were asked is in the audit log.
+// sweep removes the questions and sockets of dead processes and the files of older versions. The
+// audit log has a record of the questions.
 func sweep(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -11,27 +11,25 @@ import (
 	"github.com/airlock-mcp/airlock/internal/procfs"
 )
 
-// ErrOfHost says that an approval was given from within the agent's host, such
-// as in a shell that the model drives. From there a call may be refused, not
-// approved.
+// ErrOfHost is returned if an approval comes from a process of the agent's host, such as a shell
+// that the model controls. Such a process can refuse a call, but not approve it.
 var ErrOfHost = errors.New("the answer comes from the agent's own host")
 
-// ErrNoTerminal says that an approval was not given at a terminal, so that no
-// person is seen to have given it.
+// ErrNoTerminal is returned if an approval was not given at a terminal, so that it may not come
+// from a person.
 var ErrNoTerminal = errors.New("the answer does not come from a person's terminal")
 
 var errHostEnded = errors.New("the host has ended")
 
-// guard decides whether a process may approve. It rests on what the kernel says
-// about that process and its ancestors, never on what it says of itself.
+// guard decides whether a process may approve. It relies on the kernel's information about the
+// process and its ancestors, never on the process's own claims.
 type guard struct {
-	host int // the process of the agent's host; 0 for none
+	host int // process ID of the agent's host; 0 if there is none
 }
 
-// check returns nil when the process pid may approve: it runs this program, at a
-// terminal that listens to it, and neither it nor what holds the terminal's other
-// end was started by the agent's host, or beside it by something that starts
-// programs for it.
+// check returns nil if the process pid may approve: it runs this program in the foreground of a
+// terminal, and neither it nor the process at the terminal's other end was started by the agent's
+// host or by a sibling that starts programs for the host.
 func (g guard) check(pid int) error {
 	line, err := ancestry(pid)
 	if err != nil || len(line) == 0 {
@@ -58,11 +56,11 @@ func (g guard) check(pid int) error {
 	return host.terminalApart(p, line)
 }
 
-// isAll reports whether the host is the first process of a container, so that all
-// descend from it that have not entered from outside.
+// isAll reports whether the host is the first process of a container. All processes that did not
+// enter from outside descend from it.
 func (h hostLine) isAll() bool { return len(h) == 1 && h[0].pid == 1 }
 
-// line returns the host with its ancestors; empty where there is no host.
+// line returns the host with its ancestors. It is empty if there is no host.
 func (g guard) line() (hostLine, error) {
 	if g.host <= 0 {
 		return nil, nil
@@ -73,7 +71,7 @@ func (g guard) line() (hostLine, error) {
 			return nil, fmt.Errorf("%w: the host cannot be looked at: %w", ErrOfHost, err)
 		}
 		if startsSessions(first) {
-			return nil, nil // it is no host: what has started this process has ended
+			return nil, nil // not a host: the process that started this one has ended
 		}
 		return hostLine{first}, nil
 	}
@@ -90,10 +88,9 @@ func (g guard) line() (hostLine, error) {
 // hostLine is the agent's host and its ancestors, the host first.
 type hostLine []process
 
-// apart returns nil when a process, the first of a line of ancestors, has no
-// more to do with the host than that both were started by what starts people's
-// sessions. Any other ancestor in common may start programs for the host: an
-// editor its terminals, a multiplexer its windows, a wrapper its children.
+// apart returns nil if a process, the first of a line of ancestors, shares with the host only an
+// ancestor that starts people's sessions. Any other common ancestor may start programs for the
+// host: an editor its terminals, a multiplexer its windows, a wrapper its children.
 func (h hostLine) apart(line []process) error {
 	if len(h) == 0 {
 		return nil
@@ -116,11 +113,11 @@ func (h hostLine) apart(line []process) error {
 	return h.unrelated(line)
 }
 
-// unrelated looks at a line of ancestors that has no process in common with the
-// host but what adopts orphans. Its last process was started by that, or is an orphan,
-// and then nothing says by whom, but when it was and in which control group. Into
-// many a group, a service of one's own among them, any user can put a process:
-// such a group counts for a terminal program only.
+// unrelated checks a line of ancestors whose only process in common with the host is the one that
+// adopts orphans. The last process in the line was started by it or is an orphan. Its real parent
+// is then unknown, so only its start time and its control group count as evidence. A user can move
+// any process into many groups, such as those of user services: these groups count for terminal
+// programs only.
 func (h hostLine) unrelated(line []process) error {
 	if len(line) == 0 {
 		return fmt.Errorf("%w: it is an ancestor of the host", ErrOfHost)
@@ -135,20 +132,20 @@ func (h hostLine) unrelated(line []process) error {
 	}
 	last := line[len(line)-1]
 	switch {
-	case last.parent == 0: // it entered this container, or machine, from outside
-	case last.started < h[0].started: // the host has not started it
-	case last.fixed != h[0].fixed: // control groups are inherited, and these are not for the host to choose
-	case last.cgroup != h[0].cgroup && last.isTerminal: // a window on a user's screen, which the desktop has opened
-	case last.parent > 1 && isLoginService(last.parent): // which adopts no orphans
+	case last.parent == 0: // it entered this container or machine from outside
+	case last.started < h[0].started: // it is older than the host
+	case last.fixed != h[0].fixed: // control groups are inherited, and the host cannot choose these
+	case last.cgroup != h[0].cgroup && last.isTerminal: // a window on a user's screen, opened by the desktop
+	case last.parent > 1 && isLoginService(last.parent): // a login service adopts no orphans
 	default:
 		return fmt.Errorf("%w: process %d (%q) is detached and younger than the host", ErrOfHost, last.pid, last.name)
 	}
 	return nil
 }
 
-// terminalApart returns nil when the terminal of a process is not the host's,
-// and what holds its other end is apart from the host, too: a program that types
-// into a pseudo-terminal of its own is no person.
+// terminalApart returns nil if the terminal of a process is not the host's and the process at its
+// other end is unrelated to the host: a program that types into its own pseudo-terminal is not a
+// person.
 func (h hostLine) terminalApart(p process, line []process) error {
 	if len(h) > 0 && h[0].terminal == p.terminal {
 		return fmt.Errorf("%w: the terminal is the host's own", ErrOfHost)
@@ -167,7 +164,7 @@ func (h hostLine) terminalApart(p process, line []process) error {
 		}
 		holder, err := ancestry(pid)
 		if errors.Is(err, os.ErrNotExist) {
-			continue // it has ended, and holds nothing
+			continue // it has ended
 		}
 		if err != nil {
 			return fmt.Errorf("%w: what holds its terminal cannot be looked at: %w", ErrNoTerminal, err)
@@ -182,26 +179,25 @@ func (h hostLine) terminalApart(p process, line []process) error {
 	return fmt.Errorf("%w: what holds its terminal cannot be seen", ErrNoTerminal)
 }
 
-// entered reports whether a line of ancestors came from where this process
-// cannot look: from outside its container, or through another user's program,
-// such as the one that logs people in.
+// entered reports whether a line of ancestors started outside the view of this process: outside its
+// container, or in another user's program, such as a login service.
 func entered(line []process) bool {
 	if os.Geteuid() == 0 || line[len(line)-1].parent == 0 {
-		return true // root can look into everything here
+		return true // root can inspect every process
 	}
 	return slices.ContainsFunc(line, func(p process) bool { return p.user != os.Geteuid() && !schedulesJobs(p) })
 }
 
-// isClosed reports whether a process of this user cannot be looked into, as a
-// terminal program that runs with another group's rights.
+// isClosed reports whether this user cannot inspect a process of their own, such as a terminal
+// program that runs with another group's rights.
 func isClosed(p process) bool {
 	_, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.pid))
 	return errors.Is(err, os.ErrPermission)
 }
 
-// The programs that start people's sessions and applications, by the names that
-// the kernel has for them, cut to 15 characters: init systems, logins, desktops.
-// The name of an ancestor of the host is not for the host to choose.
+// sessionStarters matches programs that start people's sessions and applications, by their names in
+// the kernel, which are cut to 15 characters: init systems, logins, desktops. The host cannot
+// choose the name of its ancestor.
 var sessionStarters = lazyregexp.New(`^(` + strings.Join([]string{
 	`systemd`, `init`, `tini`, `dumb-init`, `docker-init`, `catatonit`, `conmon`, `s6-.*`, `runsv.*`, `supervisord`, `containerd-shim.*`,
 	`sshd.*`, `dropbear`, `login`, `a?getty`, `gdm.*`, `lightdm`, `sddm.*`, `xdm`, `greetd`, `ly-dm`,
@@ -212,7 +208,7 @@ var sessionStarters = lazyregexp.New(`^(` + strings.Join([]string{
 
 func startsSessions(p process) bool { return sessionStarters.MatchString(p.name) }
 
-// loginServices start sessions and adopt no orphans.
+// loginServices matches programs that start sessions and adopt no orphans.
 var loginServices = lazyregexp.New(`^(sshd.*|dropbear|login|a?getty)$`)
 
 func isLoginService(pid int) bool {
@@ -220,12 +216,12 @@ func isLoginService(pid int) bool {
 	return err == nil && loginServices.MatchString(p.name)
 }
 
-// jobSchedulers start what anybody has asked them to start.
+// jobSchedulers matches programs that start programs on anyone's request.
 var jobSchedulers = lazyregexp.New(`^(cron|crond|anacron|fcron|atd|at|batch|incrond|systemd-run|run-parts)$`)
 
 func schedulesJobs(p process) bool { return jobSchedulers.MatchString(p.name) }
 
-// transientUnit is the form of the names that systemd-run gives.
+// transientUnit matches unit names created by systemd-run.
 var transientUnit = lazyregexp.New(`/run-[a-z]?[0-9a-f-]+\.(service|scope)\b`)
 
 func isTransient(p process) bool { return transientUnit.MatchString(p.cgroup) }

@@ -17,14 +17,14 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// act makes the test binary another program, by its arguments; false when there
-// are none of these.
+// act lets the test binary act as another program, selected by its arguments. It returns false
+// without such arguments.
 func act(args []string) bool {
 	if len(args) < 2 {
 		return false
 	}
 	switch args[1] {
-	case "reply": // DIR ID FILE: approves, and writes into the file how that went
+	case "reply": // DIR ID FILE: approves, and writes the result to the file
 		p, err := approval.Find(args[2], args[3])
 		if err == nil {
 			err = approval.Reply(args[2], p, true, false)
@@ -39,7 +39,7 @@ func act(args []string) bool {
 		}
 		out.WriteString(result)
 		out.Close()
-	case "widen": // HOME FILE: writes into the file whether this process may widen what agents can do
+	case "widen": // HOME FILE: writes to the file whether this process may widen what agents can do
 		result := "allowed"
 		if err := approval.WidenCheck(args[2]); err != nil {
 			result = err.Error()
@@ -47,7 +47,7 @@ func act(args []string) bool {
 		if err := os.WriteFile(args[3], []byte(result), 0o600); err != nil {
 			panic(err)
 		}
-	case "announce": // HOME FILE: serves agents until it is killed, and writes into the file that it does
+	case "announce": // HOME FILE: serves agents until it is killed, and writes to the file when it is ready
 		if _, err := approval.Announce(args[2], approval.Role(args[4])); err != nil {
 			panic(err)
 		}
@@ -55,9 +55,8 @@ func act(args []string) bool {
 			panic(err)
 		}
 		select {}
-	case "terminal": // FILE: a person's terminal, whose shell does what the file says
-		// A line may be read before its writer has closed the pipe: then there is nothing
-		// to read the next time.
+	case "terminal": // FILE: a person's terminal, whose shell runs the lines of the file
+		// A line may be read before its writer has closed the pipe. The next read is then empty.
 		cmd := exec.Command("sh", "-c", `while :; do read -r line < "$0" && eval "$line"; done`, args[2])
 		typed, err := testenv.StartAtTerminal(cmd)
 		if err != nil {
@@ -65,7 +64,7 @@ func act(args []string) bool {
 		}
 		go io.Copy(io.Discard, typed)
 		cmd.Wait()
-	case "host": // an agent's host: a shell that does what its stdin says
+	case "host": // an agent's host: a shell that runs the lines of its stdin
 		cmd := exec.Command("sh")
 		cmd.Stdin = os.Stdin
 		cmd.Run()
@@ -75,12 +74,11 @@ func act(args []string) bool {
 	return true
 }
 
-// scene is a desk whose agent has a host, with a person's terminal that was there
-// before.
+// scene is a desk whose agent has a host, and a person's terminal that is older than the host.
 type scene struct {
 	dir    string
 	self   string // the test binary
-	person string // the person's shell does what is written to this file
+	person string // the person's shell runs the lines written to this file
 	hostIn io.Writer
 	host   *exec.Cmd
 	desk   *approval.Desk
@@ -114,7 +112,7 @@ func newScene(t *testing.T) *scene {
 	}
 	t.Cleanup(func() { s.say(t, s.person, "exit") })
 	ready := fifo(t, t.TempDir(), "ready")
-	s.say(t, s.person, "echo > "+ready) // it is there
+	s.say(t, s.person, "echo > "+ready) // it is ready
 	if _, err := os.ReadFile(ready); err != nil {
 		t.Fatal(err)
 	}
@@ -128,8 +126,8 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// startHost starts the host, and again until it is younger than the person's
-// terminal, as the kernel counts.
+// startHost starts the host, and repeats this until the kernel reports it as younger than the
+// person's terminal.
 func (s *scene) startHost(t *testing.T) {
 	t.Helper()
 	oldest := startOf(t, os.Getpid())
@@ -190,7 +188,7 @@ func startOf(t *testing.T, pid int) uint64 {
 	return n
 }
 
-// say writes a line into a named pipe.
+// say writes a line to a named pipe.
 func (s *scene) say(t *testing.T, path, line string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -201,8 +199,7 @@ func (s *scene) say(t *testing.T, path, line string) {
 	fmt.Fprintln(f, line)
 }
 
-// try has a user approve a question, by a command line, and returns how that
-// went.
+// try lets a user approve a question with a command line, and returns the result.
 func (s *scene) try(t *testing.T, run func(command string)) string {
 	t.Helper()
 	q := question()
@@ -225,8 +222,8 @@ func (s *scene) try(t *testing.T, run func(command string)) string {
 	return string(text)
 }
 
-// Whatever the host, or what has started the host, runs cannot approve: detached
-// or not, with a terminal of its own or without.
+// No process started by the host, or by the parent of the host, can approve, whether or not it is
+// detached or has its own terminal.
 func TestNothingOfTheHostCanApprove(t *testing.T) {
 	s := newScene(t)
 	work := t.TempDir()
@@ -331,7 +328,7 @@ func TestNothingOfTheHostCanApprove(t *testing.T) {
 // drain reads what is printed at a terminal, so that the writer never blocks.
 func drain(printed *os.File) { go io.Copy(io.Discard, printed) }
 
-// Without a host, as under `airlock run`, an approval still needs a terminal.
+// Without a host, as with `airlock run`, an approval still needs a terminal.
 func TestAnApprovalNeedsATerminal(t *testing.T) {
 	dir := t.TempDir()
 	desk, err := approval.OpenDesk(dir, nil)
@@ -360,8 +357,8 @@ func TestAnApprovalNeedsATerminal(t *testing.T) {
 	}
 }
 
-// What starts people's sessions has started the host and the person's terminal;
-// what may start programs for the host has not.
+// A common ancestor that starts people's sessions is permitted; one that may start programs for the
+// host is not.
 func TestWhatIsApart(t *testing.T) {
 	const scope = "0::/user.slice/user-1000.slice/user@1000.service/app.slice/"
 	host := []approval.Process{

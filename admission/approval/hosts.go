@@ -5,15 +5,14 @@ import (
 	"maps"
 )
 
-// host is the process of an agent's host that one of several sessions is of.
+// host is the host process of one of several sessions.
 type host struct {
 	session string
 	pid     int
 }
 
-// AddHost says that a session is that of an agent's host, until the returned
-// function is called: from within any such host no process can approve, whichever
-// host's question it is.
+// AddHost registers the host process of a session until the returned function is called. Processes
+// of any registered host cannot approve, even the questions of another host.
 func (d *Desk) AddHost(session string, pid int) (remove func()) {
 	added := &host{session, pid}
 	d.mu.Lock()
@@ -26,9 +25,9 @@ func (d *Desk) AddHost(session string, pid int) (remove func()) {
 	}
 }
 
-// apartFromHosts returns nil when a process has nothing to do with any of the hosts.
-// One that has ended counts for the questions of its own session: its children can
-// no longer be told.
+// apartFromHosts returns nil if a process is unrelated to all hosts. A host that has ended is only
+// considered for the questions of its own session, because its children can no longer be
+// identified.
 func (d *Desk) apartFromHosts(pid int, session string) error {
 	d.mu.Lock()
 	hosts := maps.Clone(d.hosts)

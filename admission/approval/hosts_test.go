@@ -8,8 +8,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/approval"
 )
 
-// From within any of several hosts no process approves, whichever host's question
-// it is; a person does.
+// Processes of any of several hosts cannot approve questions of any host; a person can.
 func TestNothingOfAnyJoinedHostCanApprove(t *testing.T) {
 	s := newScene(t)
 	desk, err := approval.OpenDesk(t.TempDir(), nil)
@@ -37,7 +36,7 @@ func TestNothingOfAnyJoinedHostCanApprove(t *testing.T) {
 	}
 }
 
-// A host that has ended counts for the questions of its own session.
+// A host that has ended is considered for the questions of its own session.
 func TestAHostThatHasEnded(t *testing.T) {
 	s := newScene(t)
 	desk, err := approval.OpenDesk(t.TempDir(), nil)
@@ -46,7 +45,7 @@ func TestAHostThatHasEnded(t *testing.T) {
 	}
 	t.Cleanup(func() { desk.Close() })
 	s.desk, s.dir = desk, desk.Dir()
-	const gone = 1<<22 + 1 // above what the kernel gives (PID_MAX_LIMIT)
+	const gone = 1<<22 + 1 // above the kernel's maximum (PID_MAX_LIMIT)
 	for session, taken := range map[string]bool{question().SessionID: false, "ses_of_another_host": true} {
 		leave := desk.AddHost(session, gone)
 		if got := s.try(t, func(command string) { s.say(t, s.person, command) }); (got == "taken") != taken {

@@ -14,23 +14,23 @@ import (
 	"github.com/airlock-mcp/airlock/internal/procfs"
 )
 
-// process is what /proc says about a process (proc(5)).
+// process is the information in /proc about a process (proc(5)).
 type process struct {
 	pid, parent int
 	group       int // its process group
 	session     int // its session in the sense of setsid(2)
 	terminal    int // the device number of its controlling terminal; 0 for none
-	foreground  int // the process group that its terminal listens to
+	foreground  int // the foreground process group of its terminal
 	started     uint64
 	name        string
 	user        int    // real user ID
-	tracer      int    // the process that debugs it; 0 for none
-	cgroup      string // the control groups that it is in
-	fixed       string // those of them that this user can put no process into
-	isTerminal  bool   // it is a terminal program as the machine's owner installed it
+	tracer      int    // the process that traces it; 0 for none
+	cgroup      string // its control groups
+	fixed       string // those that this user cannot move a process into
+	isTerminal  bool   // it is a terminal program installed by the machine's owner
 }
 
-// maxAncestors bounds the walk to the first process.
+// maxAncestors is the maximum number of ancestors that are read.
 const maxAncestors = 1000
 
 // readProcess reads the state of a process.
@@ -65,7 +65,7 @@ func readProcess(pid int) (process, error) {
 		}
 	}
 	cgroup, err := os.ReadFile(filepath.Join(at, "cgroup"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without control groups has none
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // without control groups in the kernel, the file does not exist
 		return process{}, err
 	}
 	p.cgroup, p.fixed = string(cgroup), fixedGroups(string(cgroup))
@@ -73,8 +73,8 @@ func readProcess(pid int) (process, error) {
 	return p, nil
 }
 
-// parseStat reads /proc/PID/stat. The program's name may hold anything, closing
-// parentheses too, so the fields are counted from the last one.
+// parseStat parses /proc/PID/stat. The program's name may contain any character, including closing
+// parentheses, so the fields are counted from the last one.
 func parseStat(pid int, stat []byte) (process, error) {
 	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 	fields := []string{}
@@ -100,9 +100,8 @@ func parseStat(pid int, stat []byte) (process, error) {
 	return p, nil
 }
 
-// ancestry returns a process and all its ancestors that can be seen from here,
-// the process itself first. The first process of the machine or container is not
-// among them: it is the ancestor of all and says nothing.
+// ancestry returns a process and all its visible ancestors, the process itself first. The first
+// process of the machine or container is not included, because it is an ancestor of all processes.
 func ancestry(pid int) ([]process, error) {
 	var line []process
 	for range maxAncestors {
@@ -119,29 +118,28 @@ func ancestry(pid int) ([]process, error) {
 	return nil, errors.New("a process has more ancestors than can be")
 }
 
-// isPTY reports whether a terminal is a pseudo-terminal, and its index: the
-// other end is held by a program. The others are consoles and serial lines.
+// isPTY reports whether a terminal is a pseudo-terminal, whose other end is held by a program, and
+// returns its index. Other terminals are consoles and serial lines.
 func isPTY(terminal int) (index int, ok bool) {
 	// As in new_encode_dev of the kernel: 12 bits of major, 20 of minor.
 	device := uint64(uint32(terminal))
 	major := (device >> 8) & 0xfff
 	minor := (device & 0xff) | ((device >> 12) & 0xfff00)
-	const first, last = 136, 143 // UNIX98_PTY_SLAVE_MAJOR and those after it
+	const first, last = 136, 143 // UNIX98_PTY_SLAVE_MAJOR and the following majors
 	if major < first || major > last {
 		return 0, false
 	}
 	return int((major-first)<<20 | minor), true
 }
 
-// holders returns the processes that hold the other end of a pseudo-terminal,
-// as far as they can be seen from here.
+// holders returns the visible processes that hold the other end of a pseudo-terminal.
 func holders(index int) ([]int, error) {
 	pids, err := procfs.PIDs()
 	return slices.DeleteFunc(pids, func(pid int) bool { return !holdsPTY(pid, index) }), err
 }
 
-// holdsPTY reports whether a process has the controlling end of a pseudo-terminal
-// open. What cannot be looked into does not, as far as one can see.
+// holdsPTY reports whether a process has opened the controlling end of a pseudo-terminal. It
+// returns false for a process that cannot be inspected.
 func holdsPTY(pid, index int) bool {
 	at := filepath.Join("/proc", strconv.Itoa(pid))
 	descriptors, err := os.ReadDir(filepath.Join(at, "fd"))
@@ -167,6 +165,6 @@ type peer struct {
 	conn      syscall.Conn
 }
 
-// lives reports whether the process that connected is still there, so that its
-// number is its own.
+// lives reports whether the process that connected still exists, so that its process ID has not
+// been reused.
 func (p peer) lives() bool { return procfs.PeerLives(p.conn) }

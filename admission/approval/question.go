@@ -8,7 +8,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// Question is everything that a person is asked about, and all that the answer holds for.
+// Question contains everything that a person is asked about. An answer applies to exactly this
+// content.
 type Question struct {
 	ID      string    `json:"id"` // apr_…
 	Asked   time.Time `json:"asked"`
@@ -16,74 +17,73 @@ type Question struct {
 	Asking
 	Subject
 	Grounds
-	// Elicitation is what a server asks for itself while a call of its tool is made; nil
-	// where the question is whether the call may happen.
+	// Elicitation is a server's own request to the person during a tool call. It is nil if the
+	// question is whether the call may happen.
 	Elicitation *Elicitation `json:"elicitation,omitempty"`
-	// Desk is the socket, in the directory of the question, that takes its answer.
+	// Desk is the name of the socket that accepts the answer, in the directory of the question.
 	Desk string `json:"desk,omitempty"`
 }
 
-// Asking is who asks: a question belongs to its run, and its run to its caller.
+// Asking identifies the run that asks, and its caller.
 type Asking struct {
 	Principal string `json:"principal"`
-	// Issuer vouches for the principal; empty for a user of the operating system.
+	// Issuer is the issuer of the principal's identity; empty for a user of the operating system.
 	Issuer     string `json:"issuer,omitempty"`
-	Profile    string `json:"profile,omitempty"`     // that the caller has
-	CallerKind string `json:"caller_kind,omitempty"` // a word of internal/caller
+	Profile    string `json:"profile,omitempty"`     // of the caller
+	CallerKind string `json:"caller_kind,omitempty"` // a value of internal/caller
 	SessionID  string `json:"session_id"`
 	RunID      string `json:"run_id"`
 	CallID     string `json:"call_id"`
-	// Account is whose share of the open questions it takes, see caller.Caller.Share. It is
-	// no part of what is shown.
+	// Account is the account whose share of the open questions it uses, see caller.Caller.Share. It
+	// is not shown.
 	Account string `json:"-"`
 }
 
-// Subject is what would happen.
+// Subject describes the call.
 type Subject struct {
 	ServerID         string          `json:"server_id"`
 	ToolName         string          `json:"tool_name"`
 	DefinitionDigest string          `json:"definition_digest"`
-	Arguments        json.RawMessage `json:"arguments"` // the very bytes that would be sent, but for credentials that Airlock holds
+	Arguments        json.RawMessage `json:"arguments"` // the bytes to be sent, without credentials held by Airlock
 	CodeHash         string          `json:"code_hash"`
 	PolicyVersion    string          `json:"policy_version"`
-	// Code is what is running, to be shown around the call; empty for a call
-	// that no code makes. It holds only as far as it has CodeHash.
+	// Code is the running code, shown around the call. It is empty for a call that is not made by
+	// code. It is only valid if its hash is CodeHash.
 	Code string `json:"code,omitempty"`
-	// ClaimedLine is the line of the code that makes the call, from 1, as the
-	// client inside the sandbox says; 0 where it does not. The code could have
-	// made it say another.
+	// ClaimedLine is the line of the code that makes the call, starting at 1, as claimed by the
+	// client inside the sandbox; 0 if unknown. The code can make it claim another line.
 	ClaimedLine int `json:"claimed_line,omitempty"`
 }
 
-// Elicitation is a server's own question (MCP 2025-11-25, Elicitation), fit to be shown.
-// Subject.Arguments has all of it as a person sees it.
+// Elicitation is a server's own question (MCP 2025-11-25, Elicitation), checked and safe to show.
+// Subject.Arguments contains all of it in the form shown to a person.
 type Elicitation struct {
-	Schema      json.RawMessage `json:"schema,omitempty"`       // of the form; nil where there is nothing to fill in
-	NeedsValues bool            `json:"needs_values,omitempty"` // a bare yes is no answer
-	URL         string          `json:"url,omitempty"`          // that the person is asked to open; nothing else opens it
+	Schema      json.RawMessage `json:"schema,omitempty"`       // of the form; nil if there is nothing to fill in
+	NeedsValues bool            `json:"needs_values,omitempty"` // a yes without values is not an answer
+	URL         string          `json:"url,omitempty"`          // the address that the person is asked to open; Airlock does not open it
 }
 
-// Grounds are why a person is asked.
+// Grounds are the reasons for asking a person.
 type Grounds struct {
-	Risk    string   `json:"risk"`            // what policy holds the tool for
-	Flags   []string `json:"flags,omitempty"` // what is suspicious about its definition
-	Rules   []string `json:"rules"`           // the policies that ask, each with file and line
-	Approve []string `json:"approve"`         // who must agree
+	Risk    string   `json:"risk"`            // the risk of the tool according to policy
+	Flags   []string `json:"flags,omitempty"` // suspicious properties of its definition
+	Rules   []string `json:"rules"`           // the policies that require approval, each with file and line
+	Approve []string `json:"approve"`         // the people who must approve
 }
 
-// Answer is what a person said. The zero value is no.
+// Answer is a person's answer. The zero value is No.
 type Answer int
 
 // The answers.
 const (
 	No          Answer = iota // a person refused
 	Yes                       // a person agreed to exactly this call, once
-	Expired                   // there was no answer in time
+	Expired                   // nobody answered in time
 	Unreachable               // no person can be asked
 	Dismissed                 // a person closed the question without deciding
 )
 
-// String returns the answer as records have it.
+// String returns the answer as written in records.
 func (a Answer) String() string {
 	switch a {
 	case Yes:
@@ -99,27 +99,26 @@ func (a Answer) String() string {
 	}
 }
 
-// Verdict is an answer with where it came from.
+// Verdict is an answer with its origin.
 type Verdict struct {
 	Answer Answer
-	By     string // who answered, and through what: "ann, command line"
-	// Approver is the caller who answered with a credential, which must still be in force
-	// when a Yes is carried out. nil: it was a person at this machine.
+	By     string // the person and the channel: "ann, command line"
+	// Approver is the caller who answered with a credential, which must still be valid when a Yes
+	// is carried out. It is nil if a person at this machine answered.
 	Approver *caller.Caller
 	// ForRun extends a Yes to every call of the same tool, with the same
 	// definition, by the same run, under the same policy.
 	ForRun bool
-	// Reason is why a person refused, in their own words; for who made the call.
+	// Reason is the person's reason for a refusal, in their own words, for the caller.
 	Reason string
-	// Content is what the person filled in, a JSON object, of a Yes to an Elicitation.
-	// It goes to the server that asked, and is written nowhere.
+	// Content is a JSON object with the values that the person entered, for a Yes to an
+	// Elicitation. It is sent to the server that asked, and is not stored.
 	Content secret.Value
-	// ByGrant says that no person answered this question: an earlier Yes was
-	// extended to it.
+	// ByGrant is set if nobody answered this question and an earlier Yes was extended to it.
 	ByGrant bool
 }
 
-// String says who answered what.
+// String describes the answer and the person who gave it.
 func (v Verdict) String() string {
 	text := v.Answer.String()
 	if v.ForRun {

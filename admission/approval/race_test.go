@@ -11,7 +11,8 @@ import (
 	"github.com/airlock-mcp/airlock/admission/approval"
 )
 
-// Of two people who answer at the same time one is heard, and the other told so.
+// Of two people who answer at the same time, the first answer counts and the other person is
+// notified.
 func TestOneOfTwoAnswersCounts(t *testing.T) {
 	dir := t.TempDir()
 	q := question()
@@ -36,8 +37,8 @@ func TestOneOfTwoAnswersCounts(t *testing.T) {
 	}
 }
 
-// Calls of one tool that were asked for together end with the first grant for the
-// run; each has its own verdict, which says where it came from.
+// Pending calls of one tool all end with the first grant for the run. Each has a separate verdict
+// that names its origin.
 func TestAGrantEndsQuestionsThatAreOpen(t *testing.T) {
 	dir := t.TempDir()
 	d := openDesk(t, dir, nil)

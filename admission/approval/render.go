@@ -11,20 +11,19 @@ import (
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
-// Write shows a question as a person must see it before they answer: everything
-// the answer is bound to, with control, invisible and imitating characters made
-// visible.
+// Write writes a question as it must be shown to a person before they answer: everything the answer
+// applies to, with control, invisible and look-alike characters made visible.
 func Write(w io.Writer, q Question) error {
 	_, err := io.WriteString(w, Text(q))
 	return err
 }
 
-// Text is what Write writes.
+// Text returns the output of Write.
 func Text(q Question) string { return render(q, whole) }
 
-// Excerpt is Text in at most n bytes: where the whole does not fit, long
-// arguments are shortened, with their sizes, the digest of all of them, and the
-// command that shows the whole. Less than 4 KiB is taken for that.
+// Excerpt returns Text in at most n bytes. If the whole does not fit, long arguments are
+// shortened, with their sizes, the digest of all arguments, and the command that shows the whole.
+// The shortest form needs up to 4 KiB, so n should not be less.
 func Excerpt(q Question, n int) string {
 	text := Text(q)
 	if len(text) <= n {
@@ -42,12 +41,12 @@ func Excerpt(q Question, n int) string {
 	return render(q, cut{text: 12, items: 1, lines: 4, field: 40})
 }
 
-// cut says how much of a question is shown; 0 is all of it.
+// cut limits how much of a question is shown; 0 means no limit.
 type cut struct {
 	text  int // characters of one text among the arguments
 	items int // of one list or object
 	lines int // of the arguments
-	code  int // lines of the code; 0 is none, unless all is shown
+	code  int // lines of the code; 0 for none, unless everything is shown
 	field int // characters of a field
 }
 
@@ -91,7 +90,7 @@ func render(q Question, c cut) string {
 	return b.String()
 }
 
-// renderHead says what is asked.
+// renderHead writes the heading of a question.
 func renderHead(b *strings.Builder, q Question) {
 	if q.Elicitation == nil {
 		fmt.Fprintf(b, "May this call happen?  %s\n\n", visible.Text(q.ID))
@@ -105,7 +104,7 @@ func renderHead(b *strings.Builder, q Question) {
 	b.WriteString("\n")
 }
 
-// manyLines is from how many lines on the arguments are introduced by their size.
+// manyLines is the number of lines from which the size of the arguments is shown first.
 const manyLines = 40
 
 func renderArguments(b *strings.Builder, q Question, c cut) {
@@ -134,7 +133,7 @@ func renderArguments(b *strings.Builder, q Question, c cut) {
 	}
 }
 
-// count writes a number with its thousands apart.
+// count formats a number with thousands separators.
 func count(n int) string {
 	digits := fmt.Sprint(n)
 	for i := len(digits) - 3; i > 0; i -= 3 {

@@ -10,15 +10,15 @@ import (
 	"github.com/airlock-mcp/airlock/internal/canon"
 )
 
-// with returns a question about arguments.
+// with returns a question with the given arguments.
 func with(arguments string) approval.Question {
 	q := question()
 	q.Arguments = json.RawMessage(arguments)
 	return q
 }
 
-// What a reader could overlook in a text is written out, in names and in arguments,
-// as characters and as JSON's escapes of them.
+// Characters that a reader could overlook are written as escapes, in names and in arguments,
+// whether they appear directly or as JSON escapes.
 func TestWhatHidesIsShown(t *testing.T) {
 	hidden := map[string]rune{
 		"braille blank": '\u2800', "Hangul filler": '\u3164', "half-width Hangul filler": '\uffa0', "Hangul choseong filler": '\u115f',
@@ -66,7 +66,7 @@ func TestWhatHidesIsShown(t *testing.T) {
 	}
 }
 
-// What hides nothing is shown as it is.
+// Texts without such characters are shown unchanged.
 func TestOrdinaryTextsStay(t *testing.T) {
 	for _, text := range []string{
 		"delete /srv/a b.txt", "Grüße aus Köln", "世界 こんにちは 안녕", "Привет, мир", "Ελληνικά", "مرحبا", "שלום", "naïve café", "a  b   c", "e\u0301t\u00e9", "price: 3 €", "😀", "x = \"y\"", `C:\dir`, "first\nsecond\tthird", "“quoted” – dash…",
@@ -101,7 +101,7 @@ func TestRowsOfSpacesAreCounted(t *testing.T) {
 	}
 }
 
-// Escapes that only hide are decoded; what JSON needs stays, and no text can
+// Escapes that only hide a character are decoded; those that JSON needs are kept, and no text can
 // imitate an escape of Airlock.
 func TestEscapesAreDecoded(t *testing.T) {
 	tests := []struct{ arguments, want string }{
@@ -123,7 +123,7 @@ func TestEscapesAreDecoded(t *testing.T) {
 	}
 }
 
-// list is a JSON list of n items, with one that should be seen at the given place.
+// list returns a JSON list of n items, with one that should be visible at index at.
 func list(n, at int) string {
 	items := make([]string, n)
 	for i := range items {
@@ -133,8 +133,8 @@ func list(n, at int) string {
 	return "[" + strings.Join(items, ",") + "]"
 }
 
-// A question of any size reaches a host in a form that fits and says what it
-// leaves out; the whole has everything.
+// A question of any size is sent to a host in a form that fits and lists what it omits. The whole
+// is complete.
 func TestLargeQuestionsFit(t *testing.T) {
 	long := strings.Repeat("y", 100_000)
 	tests := map[string]string{
@@ -187,8 +187,7 @@ func TestLargeQuestionsFit(t *testing.T) {
 	}
 }
 
-// The line that the client says makes the call is marked and shown, however many
-// other lines name the tool.
+// The line claimed by the client is marked and shown, however many other lines name the tool.
 func TestTheCallingLineIsMarked(t *testing.T) {
 	decoys := strings.Repeat("# delete_file({'path': '/tmp/harmless'})\n", 300)
 	tests := []struct {

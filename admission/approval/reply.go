@@ -15,13 +15,12 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// request is one line that another process of the owner writes to a desk's
-// socket.
+// request is one line that another process of the owner writes to a desk's socket.
 type request struct {
 	ID string `json:"id"`
-	// Answer is "approve" or "deny"; empty asks what became of the question.
+	// Answer is "approve" or "deny"; empty requests the outcome of the question.
 	Answer string `json:"answer,omitempty"`
-	// Question is the digest of the question's file as the person saw it.
+	// Question is the digest of the question's file as shown to the person.
 	Question string `json:"question,omitempty"`
 	ForRun   bool   `json:"for_run,omitempty"`
 }
@@ -33,8 +32,8 @@ const (
 
 // response is the desk's line.
 type response struct {
-	Taken bool `json:"taken"` // the answer counts
-	// Refused is why it does not: a word below.
+	Taken bool `json:"taken"` // the answer was accepted
+	// Refused is the reason for a refusal: one of the values below.
 	Refused string `json:"refused,omitempty"`
 	// Detail is a sentence for a person.
 	Detail string `json:"detail,omitempty"`
@@ -48,19 +47,18 @@ const (
 	refusedOther    = "other"
 )
 
-// maxLine bounds a request and a response in bytes; socketPatience is how long
-// either side waits for the other's.
+// maxLine is the maximum size of a request and a response in bytes. socketPatience is the timeout
+// for either side's message.
 const (
 	maxLine        = 16 << 10
 	socketPatience = 10 * time.Second
 )
 
-// Reply answers an open question, once. It holds for the question exactly as
-// q has it; forRun extends an approval to the same tool's further calls in the run.
-// The process that asked decides whether the answer counts: of several the first
-// does, and the others get ErrClosed with who was faster. An approval counts from
-// a person's terminal only (ErrNoTerminal), and not from within the agent's host
-// (ErrOfHost); a refusal from anywhere.
+// Reply answers an open question. The answer applies exactly to q; forRun extends an approval to
+// further calls of the same tool in the run. The process that asked decides whether the answer is
+// accepted: only the first one is, and later ones get ErrClosed with the name of the person who was
+// faster. An approval must come from a person's terminal (else ErrNoTerminal) and not from a
+// process of the agent's host (else ErrOfHost). A refusal may come from any process.
 func Reply(dir string, q Posted, approve, forRun bool) error {
 	r := request{ID: q.ID, Answer: replyDeny, Question: q.Digest}
 	if approve {
@@ -88,7 +86,7 @@ func Reply(dir string, q Posted, approve, forRun bool) error {
 	return fmt.Errorf("answering question %q: %w", q.ID, why)
 }
 
-// detailed is a kind of error with the desk's own sentence.
+// detailed is an error of some kind with the desk's sentence.
 type detailed struct {
 	kind   error
 	detail string
@@ -98,7 +96,7 @@ func (d detailed) Error() string { return d.detail }
 
 func (d detailed) Unwrap() error { return d.kind }
 
-// Outcome says in a sentence what became of a question that was open once.
+// Outcome returns a sentence that describes the outcome of a closed question.
 func Outcome(dir string, q Posted) string {
 	answered, err := send(dir, q.Desk, request{ID: q.ID})
 	if err != nil || answered.Detail == "" {
@@ -127,7 +125,7 @@ func send(dir, desk string, r request) (response, error) {
 	return answered, nil
 }
 
-// dial connects to a desk's socket; ErrClosed where nothing listens.
+// dial connects to a desk's socket. It returns ErrClosed if nothing listens.
 func dial(dir, desk string) (net.Conn, error) {
 	if !socketName.MatchString(desk) {
 		return nil, fmt.Errorf("%q is no socket of an Airlock: %w", desk, ErrClosed)
@@ -147,7 +145,7 @@ func dial(dir, desk string) (net.Conn, error) {
 	return conn, nil
 }
 
-// isServed says whether a process listens at a desk's socket.
+// isServed reports whether a process listens at a desk's socket.
 func isServed(dir, desk string) bool {
 	conn, err := dial(dir, desk)
 	if err != nil {
@@ -157,8 +155,8 @@ func isServed(dir, desk string) bool {
 	return true
 }
 
-// shortPath returns a path of a socket that fits the 108 bytes of a socket's
-// address, however deep the directory is. done is called when it was used.
+// shortPath returns a path of a socket that fits the 108 bytes of a socket address, however deep
+// the directory is. The caller must call done after using the path.
 func shortPath(dir, name string) (path string, done func(), err error) {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// maxOpen is how many questions one Airlock has open at a time: a person who is
-	// asked more than that no longer reads. More wait.
+	// maxOpen is the maximum number of open questions of one Airlock. People do not read more than
+	// that carefully. Further questions wait.
 	maxOpen = 64
-	// maxOpenEach is how many of them one account has: one that lets its questions wait
-	// leaves room for those of others. A run makes no more calls at one time.
+	// maxOpenEach is the maximum number of open questions of one account, so that an account with
+	// unanswered questions does not block others. A run has at most this many concurrent calls.
 	maxOpenEach = 16
 )
 
 // ownRoom counts the open questions of an account.
 type ownRoom struct {
 	places *semaphore.Weighted
-	users  int // questions that are open, or wait to be
+	users  int // questions that are open or waiting to be opened
 }
 
-// place is a place for one open question.
+// place is the reservation for one open question.
 type place struct {
 	desk  *Desk
 	leave func() // may be called more than once
@@ -31,7 +31,7 @@ type place struct {
 
 var _ Reservation = (*place)(nil)
 
-// Reserve reserves a place for a question of an account, or returns ErrFull.
+// Reserve reserves capacity for a question of an account, or returns ErrFull.
 func (d *Desk) Reserve(account string) (Reservation, error) {
 	own, drop := d.ownRoom(account)
 	if !own.TryAcquire(1) {
@@ -46,7 +46,7 @@ func (d *Desk) Reserve(account string) (Reservation, error) {
 	return d.place(own, drop), nil
 }
 
-// enter waits until an account may have one more question open. The error is ctx's.
+// enter waits until an account may open one more question. The error is that of ctx.
 func (d *Desk) enter(ctx context.Context, account string) (*place, error) {
 	own, drop := d.ownRoom(account)
 	if err := own.Acquire(ctx, 1); err != nil {
@@ -69,14 +69,14 @@ func (d *Desk) place(own *semaphore.Weighted, drop func()) *place {
 	})}
 }
 
-// Release gives up the place, unless a question was opened.
+// Release releases the reservation, unless a question was opened.
 func (p *place) Release() {
 	if !p.used {
 		p.leave()
 	}
 }
 
-// Open opens a question at the place, which is free again when wait returns.
+// Open opens a question. The reservation is released when wait returns.
 func (p *place) Open(q Question) (wait func(context.Context) (Verdict, error), err error) {
 	p.used = true
 	answered, err := p.desk.openQuestion(q)
@@ -90,7 +90,7 @@ func (p *place) Open(q Question) (wait func(context.Context) (Verdict, error), e
 	}, nil
 }
 
-// ownRoom returns the count of an account, which is kept until drop is called.
+// ownRoom returns the semaphore of an account, which is kept until drop is called.
 func (d *Desk) ownRoom(account string) (own *semaphore.Weighted, drop func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

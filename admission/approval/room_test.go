@@ -7,8 +7,8 @@ import (
 	"github.com/airlock-mcp/airlock/admission/approval"
 )
 
-// However many questions one account lets wait for their answers, those of others are
-// asked. What is past its share waits, and is asked when there is room.
+// However many unanswered questions one account has, those of others are asked. Questions beyond
+// its share wait until one is closed.
 func TestNoAccountTakesAllRoomForQuestions(t *testing.T) {
 	dir := t.TempDir()
 	d := openDesk(t, dir, nil)

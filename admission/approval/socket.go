@@ -20,12 +20,10 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// maxClients is how many processes may have something to say to one desk at a
-// time; more wait.
+// maxClients is the maximum number of concurrent connections to one desk; more wait.
 const maxClients = 16
 
-// listener takes the answers that other processes give to the questions of one
-// desk.
+// listener accepts answers of other processes to the questions of one desk.
 type listener struct {
 	desk    *Desk
 	name    string // of the socket in the desk's directory
@@ -33,10 +31,10 @@ type listener struct {
 	serving sync.WaitGroup
 }
 
-// listen makes the desk's socket and serves it until close.
+// listen creates the desk's socket and serves it until close.
 func listen(d *Desk) (*listener, error) {
 	l := &listener{desk: d, name: socketPrefix + telemetry.NewTraceID() + socketSuffix}
-	draft := draftPrefix + l.name // under its own name it would be swept until it listens
+	draft := draftPrefix + l.name // under its final name, sweep would remove it before it listens
 	path, done, err := shortPath(d.dir, draft)
 	if err != nil {
 		return nil, err
@@ -45,7 +43,7 @@ func listen(d *Desk) (*listener, error) {
 	if l.socket, err = net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}); err != nil {
 		return nil, err
 	}
-	l.socket.SetUnlinkOnClose(false) // by then the short path is another's
+	l.socket.SetUnlinkOnClose(false) // the short path may belong to another process by then
 	err = os.Chmod(filepath.Join(d.dir, draft), 0o600)
 	if err == nil {
 		err = os.Rename(filepath.Join(d.dir, draft), filepath.Join(d.dir, l.name))
@@ -57,7 +55,7 @@ func listen(d *Desk) (*listener, error) {
 	return l, nil
 }
 
-// close ends the socket and waits for who is being served.
+// close closes the socket and waits for active connections.
 func (l *listener) close() error {
 	err := l.socket.Close()
 	l.serving.Wait()
@@ -87,18 +85,18 @@ func (l *listener) serve() {
 	}
 }
 
-// acceptPause is how long a desk that cannot accept connections, for example for
-// want of descriptors, waits before it tries again.
+// acceptPause is the delay before a desk retries after a failed accept, for example for lack of
+// file descriptors.
 const acceptPause = 100 * time.Millisecond
 
-// answer reads one request and responds to it.
+// answer reads one request and writes the response.
 func (l *listener) answer(conn *net.UnixConn) error {
 	if err := conn.SetDeadline(time.Now().Add(socketPatience)); err != nil {
 		return err
 	}
 	var r request
 	if err := strictjson.NewDecoder(io.LimitReader(conn, maxLine)).Decode(&r); errors.Is(err, io.EOF) {
-		return nil // it only looked whether anybody is here
+		return nil // the client only checked whether the desk is served
 	} else if err != nil {
 		return fmt.Errorf("a process sent no answer: %w", err)
 	}
@@ -110,7 +108,7 @@ func (l *listener) answer(conn *net.UnixConn) error {
 	return json.NewEncoder(conn).Encode(l.desk.take(r, from))
 }
 
-// name says who is at the other end, from what the kernel knows.
+// name describes the peer, from information of the kernel.
 func (p peer) name() string {
 	if u, err := user.LookupId(strconv.Itoa(p.user)); err == nil {
 		return u.Username + ", command line"

@@ -11,7 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// take takes an answer that another process gives, or says why not.
+// take accepts an answer of another process, or returns the reason for refusing it.
 func (d *Desk) take(r request, from peer) response {
 	if from.user != os.Geteuid() && from.user != 0 {
 		return response{Refused: refusedOther, Detail: "the answer comes from another user"}
@@ -52,8 +52,8 @@ func (d *Desk) take(r request, from peer) response {
 	return response{Refused: refusedClosed, Detail: o.outcome()}
 }
 
-// refuse says why a process may not approve a question of a session; false when it
-// may.
+// refuse returns the reason why a process may not approve a question of a session. It returns false
+// if the process may.
 func (d *Desk) refuse(from peer, session string) (response, bool) {
 	err := d.MayApprove(from.pid, session)
 	if err == nil && !from.lives() {
@@ -70,9 +70,9 @@ func (d *Desk) refuse(from peer, session string) (response, bool) {
 	return response{Refused: why, Detail: err.Error()}, true
 }
 
-// MayApprove returns nil when an approval that the process pid gives now may count for
-// a question of a session: it runs this program at a person's terminal (else
-// ErrNoTerminal), and not from within an agent's host (else ErrOfHost).
+// MayApprove returns nil if the process pid may now approve a question of a session: it runs this
+// program at a person's terminal (else ErrNoTerminal), and is not a process of an agent's host
+// (else ErrOfHost).
 func (d *Desk) MayApprove(pid int, session string) error {
 	if err := d.opts.mayApprove(pid); err != nil {
 		return err

@@ -12,16 +12,16 @@ import (
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
-// What a reader does not see for what it is.
+// Limits beyond which characters are written as escapes.
 const (
-	maxSpaces = 8 // in a row, between other characters of a text
+	maxSpaces = 8 // consecutive, between other characters of a text
 	maxMarks  = 3 // combining marks on one character
 )
 
-// showName shows a text that is no JSON, such as a name.
+// showName shows a text that is not JSON, such as a name.
 func showName(s string) string { return showRunes([]rune(markBytes(s)), true) }
 
-// markBytes makes bytes that are no UTF-8 seen.
+// markBytes makes bytes visible that are not UTF-8.
 func markBytes(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -29,9 +29,8 @@ func markBytes(s string) string {
 	return visible.Lines(s)
 }
 
-// showString shows a JSON string, as its source has it, in quotes: escapes that
-// only hide what a character is are decoded first. What stays an escape is not
-// to be taken for a character: JSON has no \u{…}.
+// showString shows a JSON string from its source, in quotes. Escapes that only hide a character are
+// decoded first. The remaining escapes cannot be mistaken for characters: JSON has no \u{…}.
 func showString(raw []byte) string {
 	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
 		return visible.Lines(string(raw))
@@ -56,8 +55,7 @@ func showString(raw []byte) string {
 	return `"` + out.String() + `"`
 }
 
-// nextRune reads one character of a JSON string. escape is how it is shown where
-// that is fixed.
+// nextRune reads one character of a JSON string. escape is its fixed representation, if it has one.
 func nextRune(body []byte) (r rune, escape string, size int) {
 	if body[0] != '\\' || len(body) < 2 {
 		r, size = utf8.DecodeRune(body)
@@ -81,7 +79,7 @@ func nextRune(body []byte) (r rune, escape string, size int) {
 		low, ok := hexRune(body[size:])
 		pair := utf16.DecodeRune(r, low)
 		if !ok || pair == utf8.RuneError {
-			return 0, string(body[:size]), size // a lone surrogate is no character
+			return 0, string(body[:size]), size // a lone surrogate is not a character
 		}
 		r, size = pair, 12
 	}
@@ -101,9 +99,9 @@ func hexRune(body []byte) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// showRunes writes characters so that each is seen for what it is: those without
-// ink, long rows of spaces, letters that imitate others, and piles of marks. A
-// backslash is doubled where no JSON has done that already.
+// showRunes makes characters visible that could mislead a reader: invisible ones, long runs of
+// spaces, letters that imitate others, and stacked marks. If backslashes is set, a backslash is
+// doubled, as JSON would.
 func showRunes(text []rune, backslashes bool) string {
 	var b strings.Builder
 	marks := 0
@@ -142,8 +140,8 @@ func spacesAt(text []rune) int {
 	return n
 }
 
-// foreignLetters finds letters that do not belong to the script of their word,
-// where that is Latin and theirs has letters that look like Latin ones.
+// foreignLetters finds letters that do not belong to the script of their word, if the word is Latin
+// and their script has letters that look like Latin ones.
 func foreignLetters(text []rune) map[int]bool {
 	var found map[int]bool
 	for i := 0; i < len(text); {
@@ -176,7 +174,7 @@ var lookalikes = []*unicode.RangeTable{
 	unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu, unicode.Deseret, unicode.Hebrew, unicode.Georgian,
 }
 
-// imitations are characters that look like plain ASCII ones and are not.
+// imitations are characters that look like ASCII characters.
 var imitations = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x01c3, 0x01c3, 1},                      // a click that looks like an exclamation mark

@@ -10,25 +10,24 @@ import (
 	"github.com/airlock-mcp/airlock/internal/filewatch"
 )
 
-// lookInterval is how often a watcher looks at the directory where the kernel
-// does not say when it changes, and how often it looks in any case, because a
-// process that dies changes nothing there.
+// lookInterval is the polling interval of a watcher if the kernel does not report changes of the
+// directory, and aliveInterval the interval in any case, because a process that dies changes no
+// file.
 const (
 	lookInterval  = 150 * time.Millisecond
 	aliveInterval = 5 * time.Second
 )
 
-// Watcher is told of the questions of all Airlocks of a directory. Its methods are
-// called one after the other.
+// Watcher is notified of the questions of all Airlocks of a directory. Its methods are called
+// sequentially.
 type Watcher interface {
-	// Opened is called once for each question that is open or becomes open.
+	// Opened is called once for each question that is open or is opened.
 	Opened(q Posted) error
-	// Closed is called when a question is open no longer; outcome says in a
-	// sentence what became of it.
+	// Closed is called when a question is closed. outcome is a sentence.
 	Closed(q Posted, outcome string) error
 }
 
-// Watch tells w of each question until ctx ends, which is no error.
+// Watch notifies w of each question until ctx ends, and then returns nil.
 func Watch(ctx context.Context, dir string, w Watcher) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("watching approvals: %w", err)
@@ -48,7 +47,7 @@ func Watch(ctx context.Context, dir string, w Watcher) error {
 	}
 }
 
-// compare tells w what has changed since known, and brings that up to date.
+// compare notifies w of the changes since known, and updates known.
 func compare(dir string, known map[string]Posted, w Watcher) error {
 	open, err := List(dir)
 	if err != nil {
@@ -79,8 +78,7 @@ func compare(dir string, known map[string]Posted, w Watcher) error {
 	return nil
 }
 
-// changesOf returns a channel that has a value when the directory may have
-// changed.
+// changesOf returns a channel that receives a value when the directory may have changed.
 func changesOf(dir string) (changes <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	out, ended := make(chan struct{}, 1), make(chan struct{})
@@ -99,7 +97,7 @@ func changesOf(dir string) (changes <-chan struct{}, stop func()) {
 	return out, func() { cancel(); <-ended }
 }
 
-// forward puts a value into out for each notice, and one after each interval.
+// forward sends a value to out for each notice, and one after each interval.
 func forward(ctx context.Context, notices <-chan struct{}, interval time.Duration, out chan<- struct{}) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -109,13 +107,13 @@ func forward(ctx context.Context, notices <-chan struct{}, interval time.Duratio
 			return
 		case _, ok := <-notices:
 			if !ok {
-				notices = nil // the context ends it, too
+				notices = nil // ctx still ends the loop
 			}
 		case <-tick.C:
 		}
 		select {
 		case out <- struct{}{}:
-		default: // it will look anyway
+		default: // the receiver will look anyway
 		}
 	}
 }

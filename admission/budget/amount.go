@@ -17,12 +17,11 @@ const USD Amount = 1_000_000_000
 // MaxAmount is the largest sum that is read or charged: a billion dollars. Sums of two do not overflow.
 const MaxAmount = 1_000_000_000 * USD
 
-// maxAmountText is how long a number may be: a long exponent takes long to expand.
+// maxAmountText is the maximum length of a number, because a large exponent is slow to expand.
 const maxAmountText = 32
 
-// ParseAmount reads a decimal number of dollars as JSON writes it, such as 45.50
-// or 1e2, exactly: with more than nine decimals, below zero or above a billion
-// dollars it is an error.
+// ParseAmount parses a decimal number of dollars in JSON syntax, such as 45.50 or 1e2, exactly. A
+// number with more than nine decimals, below zero or above a billion dollars is an error.
 func ParseAmount(text string) (Amount, error) {
 	if len(text) > maxAmountText {
 		return 0, errors.New("the amount has too many digits")

@@ -1,7 +1,6 @@
-// Package budget keeps one durable ledger of what was spent and how often, for
-// agents, principals and sessions, and refuses what would exceed a limit. Hours
-// and days are those of UTC; what was spent in one stays there however the clock
-// is set.
+// Package budget keeps a durable ledger of costs and request counts for agents, principals and
+// sessions, and refuses requests that would exceed a limit. Hours and days are in UTC. A debit
+// stays in its hour and day even if the clock is changed.
 package budget
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// Schema makes the ledger's tables.
+// Schema creates the ledger's tables.
 const Schema = `
 CREATE TABLE budget_limit (
 	account TEXT PRIMARY KEY,
@@ -34,17 +33,16 @@ CREATE TABLE budget_usage (
 	PRIMARY KEY (account, span, start)
 ) STRICT, WITHOUT ROWID;`
 
-// The spans of time that limits are about, and how many of them with expenses are
-// remembered.
+// The time spans of limits, and the number of past spans with debits that are kept.
 const (
 	hour, day           = time.Hour, 24 * time.Hour
 	hoursKept, daysKept = 7 * 24, 400
-	// Sessions come and go: of all of theirs so many lines are remembered, which is
-	// looked at once in a while.
+	// Sessions are numerous and short-lived, so the total number of their lines is limited. This is
+	// checked at intervals.
 	sessionsKept, sessionsPruned = 20_000, 1_000
 )
 
-// Limits bound one account. A limit of zero allows nothing; nil is no limit.
+// Limits are the limits of one account. A limit of zero allows nothing; nil means no limit.
 type Limits struct {
 	DayCost       *Amount `json:"max_daily_cost_usd,omitempty"`
 	HourRequests  *int64  `json:"max_requests_per_hour,omitempty"`
@@ -65,21 +63,21 @@ func (l Limits) Check() error {
 	return nil
 }
 
-// Charge is what one request costs.
+// Charge is the cost of one request.
 type Charge struct {
 	Cost   Amount
 	Tokens int64
 }
 
-// Spent is what an account used in one span of time.
+// Spent is the usage of an account in one time span.
 type Spent struct {
 	Cost     Amount    `json:"cost_usd"`
 	Requests int64     `json:"requests"`
 	Tokens   int64     `json:"tokens"`
-	Ends     time.Time `json:"ends"` // when counting begins anew, UTC
+	Ends     time.Time `json:"ends"` // end of the span, UTC
 }
 
-// Standing is how an account stands.
+// Standing is the state of an account: its limits and its usage.
 type Standing struct {
 	Account string `json:"account"`
 	Limits  Limits `json:"limits"`
@@ -87,26 +85,26 @@ type Standing struct {
 	Day     Spent  `json:"day"`
 }
 
-// Ledger keeps accounts in a database that has the tables of Schema. Its methods
-// may be called concurrently, each with a Tx of its own.
+// Ledger keeps accounts in a database with the tables of Schema. Its methods are safe for
+// concurrent use, each with a separate Tx.
 type Ledger struct {
 	now      func() time.Time
 	defaults map[string]Limits // by kind of account
-	sessions atomic.Int64      // how many accounts of sessions were opened here
+	sessions atomic.Int64      // number of session accounts opened by this process
 
 	mu     sync.Mutex
-	newest map[line]int64 // the start of the newest span of each line that was debited here
+	newest map[line]int64 // the start of the newest span of each line debited by this process
 }
 
-// The kinds of accounts that many have. An account's name is its kind, a colon and
-// whose it is; that of an agent is the agent's ID alone.
+// The kinds of accounts with many instances. An account's name is its kind, a colon and its owner;
+// that of an agent is the agent's ID alone.
 const (
 	Principal = "principal"
 	Session   = "session"
 )
 
-// New returns a ledger with the given clock; nil means time.Now. An account without
-// limits of its own has those of its kind in defaults, which may be nil.
+// New returns a ledger with the given clock; nil means time.Now. An account without separate limits
+// has the limits of its kind in defaults, which may be nil.
 func New(now func() time.Time, defaults map[string]Limits) *Ledger {
 	if now == nil {
 		now = time.Now
@@ -114,10 +112,10 @@ func New(now func() time.Time, defaults map[string]Limits) *Ledger {
 	return &Ledger{now: now, defaults: defaults}
 }
 
-// HasDefault reports whether accounts of a kind have limits without being given any.
+// HasDefault reports whether accounts of a kind have default limits.
 func (l *Ledger) HasDefault(kind string) bool { return l.defaults[kind] != Limits{} }
 
-// SetLimits puts the limits of an account in force. What it has spent stays.
+// SetLimits sets the limits of an account. Its usage is not reset.
 func (l *Ledger) SetLimits(ctx context.Context, tx database.Tx, account string, limits Limits) error {
 	if err := limits.Check(); err != nil {
 		return err
@@ -131,8 +129,8 @@ func (l *Ledger) SetLimits(ctx context.Context, tx database.Tx, account string, 
 	return wrap("setting the limits of", account, err)
 }
 
-// Charge debits a request to all the accounts, or to none: the error is then an
-// *Exceeded for the first whose limit it would exceed.
+// Charge debits a request to all the accounts or to none. If it would exceed a limit, the error is
+// an *Exceeded for the first such account.
 func (l *Ledger) Charge(ctx context.Context, tx database.Tx, accounts []string, c Charge) error {
 	if err := l.Check(ctx, tx, accounts, c); err != nil {
 		return err
@@ -140,7 +138,7 @@ func (l *Ledger) Charge(ctx context.Context, tx database.Tx, accounts []string, 
 	return l.Record(ctx, tx, accounts, c)
 }
 
-// Check is Charge without debiting anything.
+// Check is like Charge but debits nothing.
 func (l *Ledger) Check(ctx context.Context, tx database.Tx, accounts []string, c Charge) error {
 	if c.Cost < 0 || c.Cost > MaxAmount || c.Tokens < 0 {
 		return fmt.Errorf("charging %s dollars and %d tokens: an amount is out of range", c.Cost, c.Tokens)
@@ -157,8 +155,8 @@ func (l *Ledger) Check(ctx context.Context, tx database.Tx, accounts []string, c
 	return nil
 }
 
-// CheckCost is Check for what is part of a request that was debited before: only
-// its cost is held to the limits.
+// CheckCost is like Check for a part of a request that was debited before: only its cost is
+// compared with the limits.
 func (l *Ledger) CheckCost(ctx context.Context, tx database.Tx, accounts []string, cost Amount) error {
 	if cost < 0 || cost > MaxAmount {
 		return fmt.Errorf("charging %s dollars: the amount is out of range", cost)
@@ -176,25 +174,25 @@ func (l *Ledger) CheckCost(ctx context.Context, tx database.Tx, accounts []strin
 	return nil
 }
 
-// Record debits a request whatever the limits say: for what has happened.
+// Record debits a request regardless of the limits, because it has already happened.
 func (l *Ledger) Record(ctx context.Context, tx database.Tx, accounts []string, c Charge) error {
 	return l.addAll(ctx, tx, accounts, entry{Charge: c, requests: 1, at: l.now()})
 }
 
-// Adjust debits a cost whatever the limits say, or returns one that is below zero,
-// for a request that was debited at a moment: in the hour and the day of that moment.
+// Adjust debits a cost regardless of the limits, or refunds it if it is negative, for a request
+// that was debited at the time at. It changes the hour and the day of that time.
 func (l *Ledger) Adjust(ctx context.Context, tx database.Tx, accounts []string, cost Amount, at time.Time) error {
 	return l.addAll(ctx, tx, accounts, entry{Charge: Charge{Cost: cost}, at: at})
 }
 
-// entry is what one line of the ledger grows by.
+// entry is the increment of one line of the ledger.
 type entry struct {
 	Charge
 	requests int64
 	at       time.Time
 }
 
-// addAll debits all accounts with one statement: it is executed for each decision.
+// addAll debits all accounts with one statement, because it is executed for each decision.
 func (l *Ledger) addAll(ctx context.Context, tx database.Tx, accounts []string, e entry) error {
 	if len(accounts) == 0 {
 		return nil
@@ -221,17 +219,17 @@ func (l *Ledger) addAll(ctx context.Context, tx database.Tx, accounts []string, 
 	return wrap("debiting", accounts[0], err)
 }
 
-// line is an account in spans of one length.
+// line identifies an account and the length of its spans.
 type line struct {
 	account string
 	seconds int64
 }
 
-// maxLines is how many lines are remembered.
+// maxLines is the maximum number of cached lines.
 const maxLines = 16 << 10
 
-// begins reports whether a span may be the first that was debited since a line was pruned. Pruning more often than
-// needed does no harm.
+// begins reports whether a span may be the first that is debited since a line was pruned. Unneeded
+// pruning is harmless.
 func (l *Ledger) begins(one line, start int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -245,7 +243,7 @@ func (l *Ledger) begins(one line, start int64) bool {
 	return true
 }
 
-// prune forgets the oldest lines of an account that has a new one.
+// prune removes the oldest lines of an account that has a new one.
 func (l *Ledger) prune(ctx context.Context, tx database.Tx, begun line) error {
 	kept := int64(hoursKept)
 	if begun.seconds == int64(day.Seconds()) {
@@ -263,14 +261,13 @@ func (l *Ledger) prune(ctx context.Context, tx database.Tx, begun line) error {
 	return err
 }
 
-// Standing returns how an account stands. One that is unknown has spent nothing
-// and has no limit.
+// Standing returns the state of an account. An unknown account has spent nothing and has no limit.
 func (l *Ledger) Standing(ctx context.Context, tx database.Tx, account string) (Standing, error) {
 	now := l.now().UTC()
 	hours, days := now.Truncate(hour), now.Truncate(day)
 	s := Standing{Account: account, Hour: Spent{Ends: hours.Add(hour)}, Day: Spent{Ends: days.Add(day)}}
 	var limits sql.NullString
-	// One statement, since it is executed for each account of each decision.
+	// One statement, because it is executed for each account of each decision.
 	err := tx.QueryRowContext(ctx, `SELECT (SELECT limits FROM budget_limit WHERE account = ?1),
 			coalesce(h.cost, 0), coalesce(h.requests, 0), coalesce(h.tokens, 0), coalesce(d.cost, 0), coalesce(d.requests, 0), coalesce(d.tokens, 0)
 		FROM (SELECT 1) LEFT JOIN budget_usage h ON h.account = ?1 AND h.span = ?2 AND h.start = ?3

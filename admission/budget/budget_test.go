@@ -14,7 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/database"
 )
 
-// book is a ledger with a clock that the test sets.
+// book is a ledger whose clock is set by the test.
 type book struct {
 	*testing.T
 	db     *database.DB
@@ -77,8 +77,8 @@ func (b *book) standing(account string) (s budget.Standing) {
 func TestEachLimitHasItsCode(t *testing.T) {
 	tests := map[string]struct {
 		limits string
-		first  budget.Charge // fits
-		next   budget.Charge // does not
+		first  budget.Charge // within the limit
+		next   budget.Charge // exceeds the limit
 		code   string
 	}{
 		"cost of a day":     {`{"max_daily_cost_usd": 1.5}`, budget.Charge{Cost: budget.USD}, budget.Charge{Cost: budget.USD/2 + 1}, budget.CodeDayCost},
@@ -177,7 +177,7 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// A-030: each session has the limits of its kind, beside those of the agent.
+// A-030: each session has the limits of its kind, in addition to those of the agent.
 func TestLimitsOfAKindHoldForEachOfItsAccounts(t *testing.T) {
 	b := newBook(t)
 	one := budget.Charge{Cost: 1}
@@ -185,13 +185,13 @@ func TestLimitsOfAKindHoldForEachOfItsAccounts(t *testing.T) {
 	b.wantCode("", one, "a", "session:a/1")
 	b.wantCode(budget.CodeHourRequests, one, "a", "session:a/1")
 	b.wantCode("", one, "a", "session:a/2")
-	b.limit("session:a/1", `{"max_requests_per_hour": 3}`) // its own come first
+	b.limit("session:a/1", `{"max_requests_per_hour": 3}`) // its own limits take precedence
 	b.wantCode("", one, "a", "session:a/1")
 	b.wantCode(budget.CodeHourRequests, one, "a", "session:a/1")
 	b.wantCode("", one, "a")
 }
 
-// Sessions come and go: the ledger does not grow with them without an end.
+// Sessions are short-lived: their number does not make the ledger grow without limit.
 func TestSessionsThatAreLongOverAreForgotten(t *testing.T) {
 	b := newBook(t)
 	const sessions = 12_000 // two lines each

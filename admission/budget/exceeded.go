@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Codes of what was exceeded.
+// Error codes of exceeded limits.
 const (
 	CodeDayCost       = "QWED-AGENT-BUDGET-001"
 	CodeHourRequests  = "QWED-AGENT-BUDGET-002"
@@ -15,23 +15,23 @@ const (
 	CodeRequestTokens = "QWED-AGENT-BUDGET-005"
 )
 
-// Exceeded says which limit a request would exceed. Nothing was debited for it.
+// Exceeded is the error for a request that would exceed a limit. Nothing was debited.
 type Exceeded struct {
 	Code    string
 	Account string
-	Text    string // which limit, and how the account stands
-	// Again is when the same request may be tried again; zero: only after the
-	// limit was raised.
+	Text    string // the limit and the state of the account
+	// Again is the time at which the same request can be retried. It is zero if the limit must be
+	// raised first.
 	Again time.Time
 }
 
-// Error says which limit would be exceeded.
+// Error returns Text.
 func (e *Exceeded) Error() string { return e.Text }
 
 // exceeded returns the first limit that the charge would exceed, or nil.
 func (s Standing) exceeded(c Charge) *Exceeded {
 	l := s.Limits
-	// What never can be allowed comes first: waiting does not help there.
+	// A request that can never be allowed is checked first, because waiting does not help.
 	if l.RequestCost != nil && c.Cost > *l.RequestCost {
 		return s.refuse(CodeRequestCost, time.Time{}, "a request may cost %s USD at most, this one would cost %s USD", *l.RequestCost, c.Cost)
 	}

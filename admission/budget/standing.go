@@ -2,7 +2,7 @@ package budget
 
 import "fmt"
 
-// Lines says in words how the account stands: its cost of the day, and its requests of the
+// Lines describes the state of the account in words: its cost of the day, and its requests of the
 // hour and of the day.
 func (s Standing) Lines() []string {
 	of := func(used any, limit any, set bool) string {

@@ -1,6 +1,6 @@
-// Package redislimit bounds how often agents ask, over all processes that share
-// a Redis server: at most a number of requests in any span of time that ends now.
-// What Redis does not count is not allowed. It is the only importer of the client.
+// Package redislimit limits the request rate of agents across all processes that share a Redis
+// server, with a sliding window. A request that Redis does not count is not allowed. This is the
+// only package that imports the Redis client.
 package redislimit
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// timeout is how long one request waits for Redis: a limiter that answers slowly
-// must not hold up what it limits.
+// timeout is the maximum wait of one request for Redis, so that a slow server does not delay
+// agents.
 const timeout = 500 * time.Millisecond
 
 // slide counts a request of the key KEYS[1] in a sorted set of its newest
@@ -39,29 +39,28 @@ redis.call('PEXPIRE', KEYS[1], math.ceil(ARGV[2] / 1000))
 return allowed
 `)
 
-// Limiter is an agents.Limiter in Redis. It may be used concurrently.
+// Limiter is an agents.Limiter in Redis. It is safe for concurrent use.
 type Limiter struct {
 	client *redis.Client
 	most   int
 	span   time.Duration
 }
 
-// ErrAddress is returned for an address that is not one of Redis.
+// ErrAddress is returned for an invalid Redis address.
 var ErrAddress = errors.New("the address of Redis is not of the form redis://:password@host:port/database")
 
-// Open connects to a Redis server at an address of the form
-// redis://[user:password@]host:port[/database], rediss:// with TLS, or unix://PATH,
-// and allows most requests of a key within a span. The error is ErrAddress, or
-// that the server does not answer. The caller closes it.
+// Open connects to a Redis server and allows most requests per key within a span. The address has
+// the form redis://[user:password@]host:port[/database], rediss:// with TLS, or unix://PATH. The
+// error is ErrAddress, or the reason why the server does not answer. The caller must call Close.
 func Open(ctx context.Context, address string, most int, span time.Duration) (*Limiter, error) {
 	options, err := redis.ParseURL(address)
 	if err != nil {
-		return nil, ErrAddress // the client's own error repeats it, with the password
+		return nil, ErrAddress // the client's error contains the address with its password
 	}
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = timeout, timeout, timeout
 	options.ContextTimeoutEnabled = true
 	options.Dialer = dial(options.TLSConfig)
-	options.MaxRetries = -1 // a request that may have been counted is not counted again
+	options.MaxRetries = -1 // a request that may have been counted is not retried
 	l := &Limiter{client: redis.NewClient(options), most: most, span: span}
 	if err := l.client.Ping(ctx).Err(); err != nil {
 		return nil, errors.Join(fmt.Errorf("asking Redis at %s: %w", options.Addr, err), l.Close())
@@ -94,5 +93,5 @@ func (l *Limiter) Allow(ctx context.Context, key string) error {
 	return fmt.Errorf("redis answered %d to a count", answer)
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (l *Limiter) Close() error { return l.client.Close() }

@@ -19,7 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/agents/redislimit"
 )
 
-// server is a Redis server of the test's own.
+// server is a Redis server started by the test.
 type server struct {
 	address string
 	process *os.Process
@@ -110,7 +110,7 @@ func TestTheWindowSlides(t *testing.T) {
 			t.Fatal(err)
 		}
 		refused := 0
-		for l.Allow(t.Context(), window.String()) != nil { // until the first has left the window
+		for l.Allow(t.Context(), window.String()) != nil { // until the first request has left the window
 			if refused++; refused > 1_000_000 {
 				t.Fatal("never allowed again")
 			}
@@ -118,14 +118,14 @@ func TestTheWindowSlides(t *testing.T) {
 		if refused > 0 {
 			return
 		}
-		// Where the machine was busy for longer than the window, nothing is shown yet.
+		// If the machine was busy for longer than the window, the result is inconclusive.
 		if took := time.Since(began); took < window {
 			t.Fatalf("two requests within %v, of which %v allow one", took, window)
 		}
 	}
 }
 
-// when Redis dies, or does not answer, nothing is allowed.
+// if Redis dies or does not answer, nothing is allowed.
 func TestWithoutRedisNothingIsAllowed(t *testing.T) {
 	s := start(t)
 	l := open(t, s, 10, time.Hour)
@@ -141,7 +141,7 @@ func TestWithoutRedisNothingIsAllowed(t *testing.T) {
 	}
 }
 
-// a Redis that stands still is one that cannot tell; when it goes on, it counts again.
+// a paused Redis allows nothing. After it resumes, it counts again.
 func TestARedisThatStandsStill(t *testing.T) {
 	s := start(t)
 	l := open(t, s, 10, time.Hour)
@@ -159,7 +159,7 @@ func TestARedisThatStandsStill(t *testing.T) {
 	}
 }
 
-// A server that accepts and stays silent, and one that answers something else.
+// A server that accepts connections and never answers, and one that does not speak Redis.
 func TestARedisThatLies(t *testing.T) {
 	for name, reply := range map[string]string{"silent": "", "no Redis": "HTTP/1.1 200 OK\r\n\r\n", "nonsense": ":7\r\n"} {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestARedisThatLies(t *testing.T) {
 			}()
 			l, err := redislimit.Open(t.Context(), "redis://"+listener.Addr().String(), 10, time.Hour)
 			if err != nil {
-				return // it was not taken for Redis
+				return // it was not accepted as Redis
 			}
 			defer l.Close()
 			if err := l.Allow(t.Context(), "ann"); err == nil || errors.Is(err, agents.ErrTooOften) {
