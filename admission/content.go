@@ -47,11 +47,11 @@ type hints struct {
 
 // content looks for SQL, shell commands and code in arguments. It stops when nothing worse can be found.
 type content struct {
-	ended   func() error // the error of the caller's context
+	ended   func() error // the context's error
 	meaning Meaning
 	named   bool
 	found   finding
-	work    int // bytes that may still be looked through
+	work    int // number of bytes that may still be inspected
 }
 
 func newContent(ctx context.Context, meaning Meaning, named bool) *content {

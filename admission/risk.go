@@ -8,7 +8,7 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// Declared is what is known of a configured tool.
+// Declared is the known information about a configured tool.
 type Declared struct {
 	// Risk is the result of policies.EffectiveRisk for the tool's pinned definition.
 	Risk policies.Risk
@@ -20,9 +20,9 @@ type Declared struct {
 type Subject struct {
 	// Name is the action's type, or the tool's name without its server.
 	Name string
-	// Tools has the called tool, or the configured tools with the announced name.
+	// Tools are the called tool, or the configured tools with the announced name.
 	Tools []Declared
-	// Call is set if the tool is called, and not announced.
+	// Call is set if the tool is called rather than announced.
 	Call bool
 	// Arguments are decoded by internal/schema.Decode: everything that the act passes on.
 	Arguments any

@@ -37,7 +37,7 @@ func assess(t testing.TB, name, arguments string) admission.Assessment {
 func object(name string, value any) string {
 	raw, err := json.Marshal(map[string]any{name: value})
 	if err != nil {
-		panic(err) // texts and numbers have JSON
+		panic(err) // strings and numbers can always be encoded
 	}
 	return string(raw)
 }

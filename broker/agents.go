@@ -16,11 +16,11 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// Agents decides what callers of the kind Agent may do, beside what policies
-// say to every caller. Decide may be called concurrently. Its error says that nothing
-// could be decided, which permits nothing.
+// Agents decides what callers of the kind Agent may do, in addition to the policies for all
+// callers. Decide is safe for concurrent use. If it returns an error, no decision was possible and
+// nothing is permitted.
 type Agents interface {
-	// Decide decides about one run or one call, once, and debits it where no person is to be asked.
+	// Decide decides about one run or one call. It debits it unless a person must approve it first.
 	Decide(ctx context.Context, act AgentAct) (AgentRuling, error)
 }
 
@@ -28,7 +28,7 @@ type Agents interface {
 type AgentAct struct {
 	Run  Run
 	Call *AgentCall // nil for a run
-	// Longest is how long a run may keep its sandbox.
+	// Longest is the maximum time for which a run keeps its sandbox.
 	Longest time.Duration
 }
 
@@ -39,15 +39,16 @@ type AgentCall struct {
 	Arguments      json.RawMessage
 	Risk           policies.Risk   // of the tool
 	Schema         json.RawMessage // the tool's input schema
-	Nested         bool            // the call is made by code whose run was decided about
-	Asks           bool            // policies want a person to approve it
-	Refused        string          // why policies do not permit it; empty: they do
+	Nested         bool            // the call is made by code whose run was already decided
+	Asks           bool            // policies require a person's approval
+	Refused        string          // the reason why policies deny it; empty if they permit it
 }
 
-// AgentRuling is what was decided. The zero value permits nothing.
+// AgentRuling is the decision about an act. The zero value permits nothing.
 type AgentRuling struct {
-	Refused *Error // what the code is told; nil when the act is permitted
-	// Rules decided; those with an @approve also in Approve, who must agree before the act.
+	Refused *Error // the error for the code; nil if the act is permitted
+	// Rules are the rules that decided. Rules with an @approve are also in Approve: the people who
+	// must approve before the act.
 	Rules   []policies.Rule
 	Approve []string
 	Risk    policies.Risk // of the act; it is not below that of the tool
@@ -56,15 +57,15 @@ type AgentRuling struct {
 
 // AgentGrant is the permission for one act. Its methods are not called concurrently.
 type AgentGrant interface {
-	// Approve says that a person has approved the act, and who. What it returns is
-	// why the act must not be done all the same, or nil.
+	// Approve is called when the person by has approved the act. It returns the reason why the act
+	// must still not be performed, or nil.
 	Approve(ctx context.Context, by string) (*Error, error)
-	// End says whether the act was done, and how long a run kept its sandbox.
-	// Calling it twice is fine.
+	// End reports whether the act was performed, and how long a run kept its sandbox. It may be
+	// called more than once.
 	End(ctx context.Context, done bool, kept time.Duration) error
 }
 
-// decideAgent asks the rules about agents, where the caller is one.
+// decideAgent evaluates the rules about agents if the caller is an agent.
 func (a *attempt) decideAgent(ctx context.Context) *failure {
 	who := a.run.identity.Caller
 	if who.Kind != caller.Agent {
@@ -90,7 +91,7 @@ func (a *attempt) decideAgent(ctx context.Context) *failure {
 	}
 	a.ruling.Rules = slices.Concat(a.ruling.Rules, r.Rules)
 	if !a.ruling.Allow {
-		return nil // what policies say is said
+		return nil // the decision of the policies applies
 	}
 	if r.Refused != nil {
 		a.ruling.Allow, a.ruling.Approve = false, nil
@@ -104,25 +105,25 @@ func (a *attempt) decideAgent(ctx context.Context) *failure {
 	return nil
 }
 
-// errNoAgents is the error of an act of an agent where no agents are known.
+// errNoAgents is returned for an act of an agent if agents are not configured.
 var errNoAgents = errors.New("nothing is known of agents here")
 
 func (b *Broker) decideAgent(ctx context.Context, act AgentAct) (AgentRuling, error) {
 	if b.opts.Agents == nil {
 		return AgentRuling{}, errNoAgents
 	}
-	// Also while ctx ends: an agent that was suspended is told so, and a decision takes no time.
+	// The decision is fast, and a suspended agent gets the reason, so it is not cancelled with ctx.
 	return b.opts.Agents.Decide(context.WithoutCancel(ctx), act)
 }
 
-// undecided is the failure of an act that nothing could be decided about.
+// undecided returns the failure of an act for which no decision was possible.
 func undecided(err error) *failure {
 	f := failf(errortype.Sandbox, "it could not be decided whether the agent may do this, so it was not done").because(err).retryable()
 	f.refused = true
 	return f
 }
 
-// approved tells who decides about agents that a person has agreed.
+// approved notifies the agent service that a person has approved the act.
 func (a *attempt) approved(ctx context.Context) *failure {
 	if a.grant == nil {
 		return nil
@@ -139,7 +140,7 @@ func (a *attempt) approved(ctx context.Context) *failure {
 	return nil
 }
 
-// endGrant says what became of an agent's call.
+// endGrant reports the outcome of an agent's call.
 func (a *attempt) endGrant(ctx context.Context, done bool) {
 	if a.grant == nil {
 		return
@@ -150,19 +151,19 @@ func (a *attempt) endGrant(ctx context.Context, done bool) {
 	}
 }
 
-// Admission is what was decided about one run.
+// Admission is the decision about one run.
 type Admission struct {
-	// Approval says whether a person was asked about the run, and with what result.
+	// Approval is the state of the run's approval by a person.
 	Approval approval.State
 
-	grant  AgentGrant // nil for who is no agent
+	grant  AgentGrant // nil if the caller is not an agent
 	broker *Broker
 	run    Run
 }
 
-// Admit decides about a run before it begins; of agents alone there is something to
-// decide. Where a person has to agree it waits for their answer. refused says why the
-// run must not begin. The caller ends the admission, which is never nil.
+// Admit decides about a run before it starts. Only runs of agents can be refused. If a person must
+// approve, Admit waits for the answer. refused is the reason why the run must not start. The caller
+// must call End on the admission, which is never nil.
 func (b *Broker) Admit(ctx context.Context, run Run, longest time.Duration) (admission *Admission, refused *Error) {
 	admission = &Admission{Approval: approval.NotRequired, broker: b, run: run}
 	if run.Caller.Kind != caller.Agent {
@@ -189,8 +190,8 @@ func (b *Broker) Admit(ctx context.Context, run Run, longest time.Duration) (adm
 	return admission, nil
 }
 
-// ask asks a person about the run, as about a call of a tool of that name, and then
-// again who decides about agents.
+// ask asks a person about the run, as about a call of a tool with that name, and then asks the
+// agent service again.
 func (m *Admission) ask(ctx context.Context, r AgentRuling) *failure {
 	b := m.broker
 	a := &attempt{broker: b, id: telemetry.NewID("call"), began: b.opts.Now()}
@@ -212,10 +213,10 @@ func (m *Admission) ask(ctx context.Context, r AgentRuling) *failure {
 	return fail
 }
 
-// nameRun is what a question about a run names as the tool.
+// nameRun is the tool name shown in a question about a run.
 const nameRun = "run_code"
 
-// RunArguments are what a run is in the form of the arguments of a call.
+// RunArguments returns a run in the form of the arguments of a call.
 func RunArguments(run Run) (json.RawMessage, error) {
 	return json.Marshal(struct {
 		Language string `json:"language"`
@@ -227,8 +228,8 @@ func (m *Admission) log(ctx context.Context, err error) {
 	m.broker.opts.Logger.WarnContext(ctx, "a run of an agent was not begun", slog.String(telemetry.KeyRun, m.run.ID), slog.Any(telemetry.KeyError, err))
 }
 
-// End says whether the run was done, and how long it has kept its sandbox.
-// Calling it twice is fine, and on nil.
+// End reports whether the run was performed, and how long it kept its sandbox. It is safe to call
+// it more than once, and on nil.
 func (m *Admission) End(ctx context.Context, done bool, kept time.Duration) {
 	if m == nil || m.grant == nil {
 		return

@@ -18,7 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// office decides about agents as a test says, and notes what became of their acts.
+// office decides about agents as set by a test, and records the outcomes of their acts.
 type office struct {
 	ruling broker.AgentRuling
 	err    error
@@ -64,8 +64,8 @@ func (o *office) note(what string) {
 
 var agentCaller = caller.Caller{Principal: "agent_1", Kind: caller.Agent, Session: "s1"}
 
-// What is decided about an agent's call is asked once, and it hears what became of
-// the call: only one that went out is done.
+// Each call of an agent is decided once, and its outcome is reported: only a call that was sent
+// counts as done.
 func TestAgentsCallsAreDecidedAbout(t *testing.T) {
 	refused := &broker.Error{Type: "LoopDetected", Message: "QWED-AGENT-LOOP-003: the same", Source: "broker"}
 	yes := approval.Verdict{Answer: approval.Yes, By: "ann, console"}
@@ -117,7 +117,8 @@ func TestAgentsCallsAreDecidedAbout(t *testing.T) {
 	}
 }
 
-// A call before the decision is no act: it is not found, or not fit.
+// A call that fails before the decision is not an act: the tool was not found, or the arguments are
+// invalid.
 func TestOnlyWhatCouldBeCalledIsDecidedAbout(t *testing.T) {
 	o := &office{}
 	f := newFixture(t, func(opts *broker.Options) { opts.Agents = o })
@@ -134,14 +135,14 @@ func TestOnlyWhatCouldBeCalledIsDecidedAbout(t *testing.T) {
 	if state := calls.Close().ApprovalState; state != "APPROVED" {
 		t.Errorf("the approval of the run is lost: %s", state)
 	}
-	// Who is no agent is not asked about.
+	// Callers that are not agents are not decided here.
 	f.open().Call(t.Context(), broker.Call{ServerID: "files", Name: "read_file", Arguments: json.RawMessage(`{"path": "a"}`)})
 	if len(o.acts) != 1 {
 		t.Errorf("%+v", o.acts)
 	}
 }
 
-// A run of an agent is decided about before it begins; a person who is asked sees its code.
+// A run of an agent is decided before it starts, and a person who is asked sees its code.
 func TestAgentsRunsAreAdmitted(t *testing.T) {
 	var shown approval.Question
 	o := &office{ruling: broker.AgentRuling{Approve: []string{"owner"}, Risk: policies.RiskLow}}
@@ -183,7 +184,7 @@ func TestAgentsRunsAreAdmitted(t *testing.T) {
 	}
 }
 
-// A run that no person approves is told what a run needs.
+// The error of a run that nobody approved describes how to approve it.
 func TestAnUnapprovedRunSaysSo(t *testing.T) {
 	o := &office{ruling: broker.AgentRuling{Approve: []string{"owner"}}}
 	f := newFixture(t, func(opts *broker.Options) { opts.Agents = o })
@@ -197,10 +198,10 @@ func TestAnUnapprovedRunSaysSo(t *testing.T) {
 	}
 }
 
-// ended refuses each caller with a credential, and counts how often it was asked.
+// ended refuses each caller with a credential, and counts the checks.
 type ended struct {
 	why   error
-	after int // how many checks succeed first
+	after int // number of checks that succeed first
 
 	mu    sync.Mutex
 	asked int
@@ -215,9 +216,8 @@ func (e *ended) Check(_ context.Context, who caller.Caller) error {
 	return e.why
 }
 
-// A run whose caller may not act any more makes no further call, whatever it was permitted
-// before: the credential is checked between the decision and the record of the intent
-// (issue 23).
+// A run whose caller may no longer act makes no further call, even one that was permitted before:
+// the credential is checked between the decision and the record of the intent (issue 23).
 func TestAuthorityIsCheckedAtTheIntent(t *testing.T) {
 	for name, test := range map[string]struct {
 		why            error
@@ -233,7 +233,7 @@ func TestAuthorityIsCheckedAtTheIntent(t *testing.T) {
 				if test.why != nil {
 					opts.Authority = &ended{why: test.why, after: 1}
 				} else {
-					opts.Authority = nil // none that knows the credential
+					opts.Authority = nil // no Authority knows the credential
 				}
 			})
 			who := caller.Caller{Principal: "bob", Kind: caller.User, Session: "ses_1", Credentials: []caller.Credential{{ID: "tok_1"}}}

@@ -16,8 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// approve asks a person, where the rules say so. The sandbox waits meanwhile,
-// while its run's clock stands still.
+// approve asks a person if the rules require it. The sandbox waits, and its run's clock is paused.
 func (a *attempt) approve(ctx context.Context) *failure {
 	a.approval = approval.NotRequired
 	if len(a.ruling.Approve) == 0 {
@@ -39,9 +38,8 @@ func (a *attempt) approve(ctx context.Context) *failure {
 	return a.approved(ctx)
 }
 
-// ask puts the question, unless a person has refused the same one in this run.
-// Identical calls are asked about one after the other, so that one refusal is
-// enough for all.
+// ask asks the question, unless a person has refused the same one in this run. Identical calls are
+// asked about sequentially, so that one refusal applies to all.
 func (a *attempt) ask(ctx context.Context) *failure {
 	same := a.run.questions.of(a.sameQuestion())
 	if err := same.lock(ctx); err != nil {
@@ -75,8 +73,8 @@ func (a *attempt) ask(ctx context.Context) *failure {
 	return a.heed(question)
 }
 
-// askedBefore is the failure of a call about which a person was asked in this run,
-// and did not agree. Who closed the question has refused nothing.
+// askedBefore returns the failure of a call about which a person was asked in this run without
+// approving it. Dismissing the question does not count as a refusal.
 func (a *attempt) askedBefore(r *refusal) *failure {
 	a.approval, a.verdict = approval.Denied, r.verdict
 	kind, advice := errortype.ApprovalDenied, "Do not repeat it; ask the user what to do instead"
@@ -88,11 +86,11 @@ func (a *attempt) askedBefore(r *refusal) *failure {
 	return f
 }
 
-// whereToAnswer is how a person is reached whom no host asks.
+// whereToAnswer describes how to answer if no host asks the person.
 const whereToAnswer = "Questions are answered with `airlock approvals watch` in a terminal, while the run waits"
 
-// heed turns a verdict into a failure, or nil when a person agreed, in time, and
-// the rules are still those under which they did.
+// heed converts a verdict to a failure. It returns nil if a person approved in time and the rules
+// have not changed since.
 func (a *attempt) heed(question approval.Question) *failure {
 	a.approval = approval.Denied
 	switch a.verdict.Answer {
@@ -125,7 +123,7 @@ func (a *attempt) heed(question approval.Question) *failure {
 	}
 }
 
-// howToAllow is for the operator who reads the message.
+// howToAllow returns a hint for the operator who reads the message.
 func (a *attempt) howToAllow() string {
 	if a.tool.ServerID == "" {
 		return "The operator can register an agent that is trusted further (airlock agents create --type)"
@@ -150,7 +148,7 @@ func (a *attempt) question() approval.Question {
 	}
 	who := a.run.identity
 	risk := a.ruling.Risk.String()
-	if a.tool.ServerID == "" { // a run, whose risk only rules about agents know
+	if a.tool.ServerID == "" { // a run; its risk is only known to rules about agents
 		risk = a.ruling.Risk.Level()
 	}
 	return approval.Question{
@@ -167,18 +165,18 @@ func (a *attempt) question() approval.Question {
 	}
 }
 
-// shown returns arguments as they stand in a question: without the credentials that Airlock
-// holds. A question is a file, and text on a terminal and in a host.
+// shown returns the arguments in the form shown in a question, without the credentials that Airlock
+// holds. A question is written to a file, to a terminal and to a host.
 func (a *attempt) shown(arguments json.RawMessage) json.RawMessage {
 	cleaned, _, err := a.run.opts.Redactor.HeldJSON(arguments)
-	if err != nil { // never: what is no JSON was refused before
+	if err != nil { // never happens: invalid JSON was refused before
 		return json.RawMessage("null")
 	}
 	return cleaned
 }
 
-// shownCode is the code of a question; none where it has such a credential in it,
-// for then it would not be what its digest says.
+// shownCode returns the code of a question. It is empty if the code contains a held credential,
+// because the redacted code would not match its digest.
 func (a *attempt) shownCode() string {
 	code := a.run.identity.Code
 	if _, found := a.run.opts.Redactor.Held([]byte(code)); len(found) > 0 {
@@ -187,19 +185,19 @@ func (a *attempt) shownCode() string {
 	return code
 }
 
-// sameQuestion is equal for calls that a person would be asked the same about: one
-// tool with one definition, and arguments that differ in their spelling only, or in
-// saying what the definition says holds by default.
+// sameQuestion returns a key that is equal for calls about which a person would be asked the same
+// question: one tool with one definition, and arguments that differ only in their encoding or in
+// stating a default of the definition.
 func (a *attempt) sameQuestion() string {
 	arguments, err := canon.JSON(withoutDefaults(a.arguments, a.tool.InputSchema))
-	if err != nil { // what has no canonical form is compared as it is
+	if err != nil { // arguments without a canonical form are compared as they are
 		arguments = a.arguments
 	}
 	return strings.Join([]string{policies.ToolID(a.tool.ServerID, a.tool.Name), a.tool.Digest, canon.Digest(arguments)}, "\x00")
 }
 
-// withoutDefaults leaves out the arguments that have the value which their schema
-// names as the default. Arguments of another form are returned as they are.
+// withoutDefaults removes the arguments whose value equals the default in their schema. Arguments
+// that are not an object are returned unchanged.
 func withoutDefaults(arguments, inputSchema json.RawMessage) json.RawMessage {
 	var properties struct {
 		Properties map[string]json.RawMessage `json:"properties"`
@@ -214,7 +212,7 @@ func withoutDefaults(arguments, inputSchema json.RawMessage) json.RawMessage {
 			Default json.RawMessage `json:"default"`
 		}
 		if strictjson.UnmarshalOpen(properties.Properties[name], &schema) != nil || schema.Default == nil {
-			continue // a schema may be true or false, and has no default then
+			continue // a schema may be true or false, which has no default
 		}
 		is, err := canon.JSON(value)
 		usual, usualErr := canon.JSON(schema.Default)
@@ -232,16 +230,16 @@ func withoutDefaults(arguments, inputSchema json.RawMessage) json.RawMessage {
 	return less
 }
 
-// questions are what a run has asked people so far. The zero value is ready;
-// methods may be called concurrently.
+// questions holds the questions of a run to people. The zero value is ready to use. It is safe for
+// concurrent use.
 type questions struct {
-	typed typed // what people have typed for servers
+	typed typed // values that people have typed for servers
 
 	mu   sync.Mutex // guards same
 	same map[string]*sameQuestion
 }
 
-// of returns what is known about one question.
+// of returns the state of one question.
 func (q *questions) of(key string) *sameQuestion {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -254,20 +252,20 @@ func (q *questions) of(key string) *sameQuestion {
 	return q.same[key]
 }
 
-// sameQuestion is one question of a run, however many calls ask it.
+// sameQuestion is the state of one question of a run, which several calls may ask.
 type sameQuestion struct {
 	turn    chan struct{} // holds a value while a call asks
-	refused *refusal      // set once a person has refused; guarded by turn
+	refused *refusal      // set when a person has refused; guarded by turn
 }
 
-// refusal is how a person refused.
+// refusal describes a person's refusal.
 type refusal struct {
 	id      string // of the question
 	verdict approval.Verdict
 	why     string
 }
 
-// lock waits until no other call asks the same.
+// lock waits until no other call asks the same question.
 func (q *sameQuestion) lock(ctx context.Context) error {
 	select {
 	case q.turn <- struct{}{}:

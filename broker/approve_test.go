@@ -15,7 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// counting answers all questions in one way and counts them.
+// counting gives all questions the same answer and counts them.
 type counting struct {
 	mu      sync.Mutex
 	verdict approval.Verdict
@@ -29,8 +29,8 @@ func (c *counting) Ask(_ context.Context, q approval.Question) (approval.Verdict
 	return c.verdict, nil
 }
 
-// A person is asked once about a call that they refuse, however often, at once or
-// in turn, and however spelt the run makes it.
+// A person who refuses a call is not asked about it again, whether the run repeats it concurrently
+// or in sequence, and however it encodes the arguments.
 func TestARefusedQuestionIsNotAskedAgain(t *testing.T) {
 	spellings := []string{`{"path":"a","force":true}`, `{"path":"a","force":true,"keep":1}`, `{"keep":1.0,"force":true,"path":"a"}`, `{"force":true,"path":"a"}`, ` { "path" : "a" , "force" : true } `, `{"p\u0061th":"\u0061","force":true}`}
 	tests := []struct {
@@ -78,7 +78,7 @@ func TestARefusedQuestionIsNotAskedAgain(t *testing.T) {
 	}
 }
 
-// What differs from a refused question is asked.
+// A question that differs from a refused one is asked.
 func TestOtherQuestionsAreAsked(t *testing.T) {
 	people := &counting{}
 	f := newFixture(t, func(o *broker.Options) { o.Approver = people })
@@ -104,7 +104,7 @@ func TestOtherQuestionsAreAsked(t *testing.T) {
 	}
 }
 
-// The line that the client claims is put to the person, and nothing is decided by it.
+// The line claimed by the client is shown to the person, and does not affect any decision.
 func TestTheClaimedLineIsPutToThePerson(t *testing.T) {
 	people := &counting{}
 	f := newFixture(t, func(o *broker.Options) { o.Approver = people })
@@ -116,7 +116,7 @@ func TestTheClaimedLineIsPutToThePerson(t *testing.T) {
 	}
 }
 
-// What arrives from a server counts as read from it, be it a result or an error.
+// Results and errors of a server both count as read from it.
 func TestErrorsCountAsRead(t *testing.T) {
 	problem := func(kind servers.ErrorType) error {
 		return &servers.CallError{ServerID: "files", ToolName: "read_file", Type: kind, Message: "the balance of ann is 7"}
@@ -158,8 +158,8 @@ func TestErrorsCountAsRead(t *testing.T) {
 	}
 }
 
-// Facts are kept as long as their session lives; when there is no room, new
-// sessions are refused, and old ones know what they knew.
+// Facts are kept as long as their session exists. If the table is full, new sessions are refused,
+// and the facts of old ones are kept.
 func TestFactsAreNeverEvicted(t *testing.T) {
 	f := newFixture(t, func(o *broker.Options) {
 		o.Policies = mustLoad(t, `@id("all") permit (principal, action, resource);
@@ -190,7 +190,7 @@ func TestFactsAreNeverEvicted(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkAnswer(t, again.Call(t.Context(), call("write_file", `{}`)), "PolicyDenied", "")
-	f.EndSession("s0") // its run is still open: nothing is forgotten
+	f.EndSession("s0") // its run is still open, so its facts are kept
 	checkAnswer(t, again.Call(t.Context(), call("write_file", `{}`)), "PolicyDenied", "")
 	second, err := f.Open(run("s0"), f.snapshot, nil)
 	if err != nil {

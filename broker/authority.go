@@ -16,7 +16,7 @@ type Authority interface {
 	Check(ctx context.Context, who caller.Caller) error
 }
 
-// localAuthority lets only callers act who need no credential.
+// localAuthority permits only callers without a credential.
 type localAuthority struct{}
 
 func (localAuthority) Check(_ context.Context, who caller.Caller) error {
@@ -26,9 +26,8 @@ func (localAuthority) Check(_ context.Context, who caller.Caller) error {
 	return nil
 }
 
-// inForce refuses a call whose caller may not act any more, or that was approved by a
-// person whose credential has ended since. Nothing comes between this check and the
-// record of the intent.
+// inForce refuses a call if its caller may no longer act, or if the credential of the person who
+// approved it has ended since. Nothing happens between this check and the record of the intent.
 func (a *attempt) inForce(ctx context.Context) *failure {
 	err := a.broker.opts.Authority.Check(ctx, a.run.identity.Caller)
 	if err == nil && a.verdict.Approver != nil {
@@ -54,10 +53,10 @@ func (a *attempt) inForce(ctx context.Context) *failure {
 	return f
 }
 
-// codeInactive is the code with which what an inactive agent does is refused.
+// codeInactive is the error code for acts of an inactive agent.
 const codeInactive = "QWED-AGENT-POLICY-001"
 
-// Ended returns why the caller of a run may not act any more, for the code of the run. It
+// Ended returns the reason why the caller of a run may no longer act, for the code of the run. It
 // is empty if err is neither caller.ErrEnded nor caller.ErrInactive.
 func Ended(err error) string {
 	switch {

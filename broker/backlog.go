@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// backlog bounds the bytes that one run makes the host hold: answers that its
-// code has not read yet, and arguments that are being worked on. Whatever comes
-// waits for room. The zero value is ready; methods may be called concurrently.
+// backlog limits the bytes that the host holds for one run: results that its code has not read yet,
+// and arguments that are being processed. Further calls wait. The zero value is ready to use. It is
+// safe for concurrent use.
 type backlog struct {
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards all fields below
 	bytes   int64
-	waiting int           // calls of add that wait for room
-	eased   time.Time     // when something was removed
-	changed chan struct{} // closed at the next change; nil when no call waits
+	waiting int           // number of add calls that are waiting
+	eased   time.Time     // time of the last removal
+	changed chan struct{} // closed at the next change; nil if no call waits
 }
 
-// errStuck says that nothing was removed for a while.
+// errStuck is returned if nothing was removed for a while.
 var errStuck = errors.New("nothing moves on")
 
-// add waits for room for n more bytes under most; what is larger than that has
-// to be alone. It gives up when nothing at all was removed for the time of
-// patience, where that is not 0; ctx ends it too.
+// add waits until n more bytes fit within most, and adds them. A larger n waits until the backlog
+// is empty. If patience is not 0 and nothing is removed for that time, add returns errStuck. It
+// also returns when ctx ends.
 func (b *backlog) add(ctx context.Context, n, most int64, patience time.Duration) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -46,7 +46,7 @@ func (b *backlog) add(ctx context.Context, n, most int64, patience time.Duration
 	return nil
 }
 
-// room waits until nothing waits and there are at most most bytes.
+// room waits until no other call waits and at most most bytes are held.
 func (b *backlog) room(ctx context.Context, most int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -58,10 +58,10 @@ func (b *backlog) room(ctx context.Context, most int64) error {
 	return nil
 }
 
-// remove says that n bytes are held no longer.
+// remove subtracts n bytes.
 func (b *backlog) remove(n int64) {
 	if n == 0 {
-		return // nothing eases with that
+		return // nothing was removed
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -70,8 +70,8 @@ func (b *backlog) remove(n int64) {
 	b.changedLocked()
 }
 
-// waitLocked gives the lock back until something has changed, or the time is
-// over; 0 means for ever. Its only error is that of ctx.
+// waitLocked releases the lock until something has changed or the time has passed; 0 means no time
+// limit. Its only error is that of ctx.
 func (b *backlog) waitLocked(ctx context.Context, most time.Duration) error {
 	if b.changed == nil {
 		b.changed = make(chan struct{})

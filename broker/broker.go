@@ -1,6 +1,6 @@
-// Package broker carries one tool call from the code to an upstream server:
-// identify, find, validate, limit, decide, ask, record, call, validate, redact,
-// record, answer. Every call, direct or from inside code, takes this one path.
+// Package broker carries out one tool call from the code to an upstream server: identify, find,
+// validate, limit, decide, ask, record, call, validate, redact, record, answer. Every call, direct
+// or from inside code, takes this path.
 package broker
 
 import (
@@ -24,16 +24,15 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// Upstream carries a call to a server. Call may be used concurrently and
-// returns when ctx ends. It returns the CallToolResult as it arrived, also when
-// the tool itself failed (isError). An *upstream.CallError tells the code why
-// there is no result; of any other error only the log hears.
+// Upstream sends a call to a server. Call is safe for concurrent use and returns when ctx ends. It
+// returns the CallToolResult unchanged, even if the tool itself failed (isError). An
+// *upstream.CallError contains the message for the code; any other error is only logged.
 type Upstream interface {
 	Call(ctx context.Context, serverID, name string, arguments json.RawMessage) (json.RawMessage, error)
 }
 
-// Recorder is the audit log. Its methods may be used concurrently.
-// *audit.Log has all of them; see there for what they promise.
+// Recorder is the audit log. Its methods are safe for concurrent use. *audit.Log implements it and
+// documents the contract.
 type Recorder interface {
 	Append(ctx context.Context, r audit.Record) error
 	Note(ctx context.Context, r audit.Record) error
@@ -41,9 +40,8 @@ type Recorder interface {
 	Arguments(v any) json.RawMessage
 }
 
-// Approver asks people. Ask may be used concurrently. It blocks until there is
-// an answer, the question has expired, or ctx ends, which is its only error
-// beside not being able to ask.
+// Approver asks people. Ask is safe for concurrent use. It blocks until there is an answer, the
+// question has expired, or ctx ends. It returns an error if ctx ends or nobody can be asked.
 type Approver interface {
 	Ask(ctx context.Context, q approval.Question) (approval.Verdict, error)
 }
@@ -51,27 +49,29 @@ type Approver interface {
 // Options of a broker. Nil and zero values are the safe defaults.
 type Options struct {
 	Policies *policies.Engine  // nil denies everything
-	Operator policies.Operator // what the configuration says about servers
-	Approver Approver          // nil: no person can be asked, so what asks is refused
-	Redactor *redact.Redactor  // nil: one that holds no credential
+	Operator policies.Operator // the configuration of servers
+	Approver Approver          // nil: no person can be asked, so calls that need approval are refused
+	Redactor *redact.Redactor  // nil: a redactor without credentials
 	Limits   Limits            // zero members mean DefaultLimits
-	// Definitions says how tools are defined now; nil: as in the run's snapshot.
+	// Definitions returns current definitions of tools. If it is nil, those of the run's snapshot
+	// are used.
 	Definitions Definitions
-	// Profiles are those that callers may have, by name. A run of a caller with
-	// another one is refused.
+	// Profiles are the profiles of callers, by name. A run of a caller with an unknown profile is
+	// refused.
 	Profiles map[string]*catalog.Profile
-	// Agents decides what agents may do; nil: they may do nothing.
+	// Agents decides what agents may do. If it is nil, agents may do nothing.
 	Agents Agents
-	// Authority decides which callers may still act; nil: those without a credential.
+	// Authority decides which callers may still act. If it is nil, only callers without a
+	// credential may.
 	Authority Authority
 	Logger    *slog.Logger // nil discards
 	Now       func() time.Time
-	// Elicitation names the servers that may ask the person behind a call, as far as the
-	// rules permit it and the Upstream is a RelayingUpstream.
+	// Elicitation contains the servers that may ask the person behind a call, if the rules permit
+	// it and the Upstream is a RelayingUpstream.
 	Elicitation map[string]bool
 }
 
-// Broker carries calls. All methods may be called concurrently.
+// Broker carries out calls. All methods are safe for concurrent use.
 type Broker struct {
 	upstream Upstream
 	recorder Recorder
@@ -85,8 +85,8 @@ type Broker struct {
 	sessions map[string]*sessionFacts
 }
 
-// New returns a broker that calls upstream and records in recorder. Without
-// either there is nothing it could do.
+// New returns a broker that sends calls to upstream and records them in recorder. Both are
+// required.
 func New(upstream Upstream, recorder Recorder, opts *Options) (*Broker, error) {
 	if upstream == nil || recorder == nil {
 		return nil, errors.New("a broker needs upstream servers and an audit log")
@@ -118,11 +118,11 @@ func New(upstream Upstream, recorder Recorder, opts *Options) (*Broker, error) {
 	return b, nil
 }
 
-// Limits returns the limits in force. Its map is not to be changed.
+// Limits returns the current limits. The caller must not modify its map.
 func (b *Broker) Limits() Limits { return b.rules.Load().Limits }
 
-// View returns the snapshot as a caller sees it: what its profile leaves out does
-// not exist for it. The error says that there is no such profile.
+// View returns the part of the snapshot that the caller's profile includes. It returns an error if
+// the profile does not exist.
 func (b *Broker) View(who caller.Caller, snapshot *catalog.Snapshot) (*catalog.Snapshot, error) {
 	if who.Profile == "" {
 		return snapshot, nil
@@ -134,9 +134,9 @@ func (b *Broker) View(who caller.Caller, snapshot *catalog.Snapshot) (*catalog.S
 	return snapshot.Within(profile), nil
 }
 
-// Open begins the calls of one run, against those tools of one snapshot that its
-// caller sees. The caller closes them. nil options are usable; the error is
-// ErrSessions, or says that the caller's profile is unknown.
+// Open starts the calls of one run, with the tools of one snapshot that its caller can see. The
+// caller must close the RunCalls. opts may be nil. The error is ErrSessions, or that the caller's
+// profile is unknown.
 func (b *Broker) Open(run Run, snapshot *catalog.Snapshot, opts *RunOptions) (*RunCalls, error) {
 	snapshot, err := b.View(run.Caller, snapshot)
 	if err != nil {

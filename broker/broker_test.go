@@ -24,7 +24,7 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// upstream is a server whose answers a test decides.
+// upstream is a server whose answers are set by a test.
 type upstream struct {
 	mu     sync.Mutex
 	calls  []string // server, tool and arguments of each
@@ -41,7 +41,7 @@ func (u *upstream) Call(ctx context.Context, serverID, name string, arguments js
 	return u.answer(ctx, name, arguments)
 }
 
-// approver answers every question with one verdict, after it has been looked at.
+// approver gives every question the same verdict, after a check by the test.
 type approver struct {
 	verdict approval.Verdict
 	look    func(approval.Question)
@@ -78,7 +78,7 @@ func tools() []catalog.Tool {
 	return list
 }
 
-// fixture is a broker with everything around it.
+// fixture is a broker with its dependencies.
 type fixture struct {
 	*broker.Broker
 	upstream *upstream
@@ -121,12 +121,12 @@ func (f *fixture) open() *broker.RunCalls { return f.openWith(nil) }
 func (f *fixture) openWith(opts *broker.RunOptions) *broker.RunCalls {
 	calls, err := f.Open(broker.Run{ID: "run_1", Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "s1"}, TraceID: "t", CodeHash: "sha256:c"}, f.snapshot, opts)
 	if err != nil {
-		panic(err) // there are not that many sessions in a test
+		panic(err) // tests do not have that many sessions
 	}
 	return calls
 }
 
-// open begins the calls of a run.
+// open starts the calls of a run.
 func open(t testing.TB, b *broker.Broker, run broker.Run, snapshot *catalog.Snapshot, opts *broker.RunOptions) *broker.RunCalls {
 	t.Helper()
 	calls, err := b.Open(run, snapshot, opts)
@@ -217,7 +217,7 @@ func checkAnswer(t *testing.T, answer broker.Answer, wantType, want string) {
 	}
 }
 
-// One call leaves one intent before the act, when there is one, and one outcome.
+// One call writes one intent before the act, if it happens, and one outcome.
 func checkRecords(t *testing.T, all []audit.Record, acted bool, outcome, errorType string) {
 	t.Helper()
 	var kinds []audit.Kind
@@ -239,7 +239,7 @@ func checkRecords(t *testing.T, all []audit.Record, acted bool, outcome, errorTy
 	}
 }
 
-// What requirement C-081 asks of a record.
+// The fields required by C-081.
 func TestRecordIsComplete(t *testing.T) {
 	f := newFixture(t, nil)
 	f.open().Call(t.Context(), call("read_file", `{"path":"/srv/very-private"}`))
@@ -336,8 +336,8 @@ func TestApprovalDoesNotOutliveItsPolicy(t *testing.T) {
 	}
 }
 
-// What is suspicious about a tool is put to the person who is asked, and "*"
-// allows no such tool.
+// Suspicious properties of a tool are shown to the person who is asked, and "*" does not allow such
+// a tool.
 func TestSuspicionIsPutToThePerson(t *testing.T) {
 	var asked approval.Question
 	f := newFixture(t, func(o *broker.Options) {
@@ -401,7 +401,7 @@ func TestNothingHappensUnrecorded(t *testing.T) {
 	})
 }
 
-// What rules are called may be where they are, which stays outside.
+// Names of rule files may contain paths, which are not sent to the sandbox.
 func TestRefusalsDoNotTellWhereRulesAre(t *testing.T) {
 	tests := []struct{ name, rules, want string }{
 		{"a rule with a name", `@id("team.f") @reason("not here") forbid (principal, action, resource);`, "policy team.f (team.cedar:1) forbids it: not here"},
@@ -500,7 +500,7 @@ func TestServerThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// Nor in what Airlock itself says about a result that names one.
+// The same applies to Airlock's messages about a result that contains one.
 func TestHeldCredentialsNeverEnterInMessages(t *testing.T) {
 	r := redact.New()
 	r.Hold("s3cr3t-token-of-crm")
@@ -536,7 +536,7 @@ func TestHeldCredentialsNeverEnter(t *testing.T) {
 	}
 }
 
-// without is a rate that never limits.
+// without is a rate without a limit in practice.
 var without = broker.Rate{Calls: 1 << 30, Per: time.Second}
 
 func BenchmarkAuditedCall(b *testing.B) {

@@ -10,12 +10,12 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// maxWork is how many bytes of arguments of one run are worked on at a time.
-// Decoded they can take forty times that; the other calls wait, as bytes.
+// maxWork is the maximum number of argument bytes of one run that are processed concurrently.
+// Decoded arguments can take forty times as much memory; the other calls wait with undecoded
+// arguments.
 const maxWork = 4 << 20
 
-// reserveWork waits until the run's other calls leave room for the arguments of
-// this one.
+// reserveWork waits until the arguments of this call fit beside those of the run's other calls.
 func (a *attempt) reserveWork(ctx context.Context) *failure {
 	n := int64(len(a.call.Arguments))
 	if err := a.run.work.add(ctx, n, maxWork, 0); err != nil {
@@ -25,11 +25,11 @@ func (a *attempt) reserveWork(ctx context.Context) *failure {
 	return nil
 }
 
-// releaseWork is called when the call is over.
+// releaseWork is called when the call has ended.
 func (a *attempt) releaseWork() { a.run.work.remove(a.work) }
 
-// limit holds the call to its run's and its session's budgets and to the rates
-// of its server and its tool. A refused call has used up its place.
+// limit checks the call against the budgets of its run and its session and the rates of its server
+// and its tool. A refused call counts too.
 func (a *attempt) limit(context.Context) *failure {
 	s, l := a.run, a.run.limits
 	calls, servers := s.facts.begin()
@@ -54,7 +54,7 @@ func (a *attempt) limit(context.Context) *failure {
 	return a.rate(a.broker.Limits())
 }
 
-// rate holds the call to the rates of its server and its tool.
+// rate checks the call against the rates of its server and its tool.
 func (a *attempt) rate(l Limits) *failure {
 	now, server, tool := a.broker.opts.Now(), a.tool.ServerID, a.tool.Name
 	rate, name := l.serverRate(server)
@@ -73,8 +73,8 @@ func soon(wait time.Duration) time.Duration {
 	return (wait + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// slot waits for one of the run's slots for calls under way, and until the code
-// has read enough of its former answers.
+// slot waits for one of the run's slots for concurrent calls, and until the code has read enough of
+// its earlier answers.
 func (a *attempt) slot(ctx context.Context) *failure {
 	if err := a.run.acquireSlot(ctx); err != nil {
 		return a.cut(ctx)
@@ -91,7 +91,7 @@ func (s *RunCalls) acquireSlot(ctx context.Context) error {
 	limits := s.limits
 	err := s.unread.room(ctx, limits.UnreadBytes-limits.ResultBytes) // for the largest result
 	if err == nil {
-		err = ctx.Err() // a slot that the end of the run has freed is none
+		err = ctx.Err() // a slot freed by the end of the run does not count
 	}
 	if err != nil {
 		s.slots.Release(1)
@@ -99,12 +99,11 @@ func (s *RunCalls) acquireSlot(ctx context.Context) error {
 	return err
 }
 
-// readPatience is how long a result waits for code that reads nothing at all,
-// before it is withheld.
+// readPatience is how long a result waits for code that does not read at all, before it is
+// withheld.
 const readPatience = 5 * time.Second
 
-// keepUnread makes the result one of the answers that wait to be read, as soon
-// as there is room for it.
+// keepUnread adds the result to the unread answers, as soon as it fits.
 func (a *attempt) keepUnread(ctx context.Context) *failure {
 	most, size := a.run.limits.UnreadBytes, int64(len(a.result))
 	err := a.run.unread.add(ctx, size, most, readPatience)
@@ -119,7 +118,7 @@ func (a *attempt) keepUnread(ctx context.Context) *failure {
 	return nil
 }
 
-// receive counts the result against what may go into the run.
+// receive counts the result against the limit of bytes into the run.
 func (a *attempt) receive(context.Context) *failure {
 	most := a.run.limits.BytesIn
 	if !a.run.account(a.callKey(), a.result, redact.Counts(a.removed), most) {
@@ -129,8 +128,8 @@ func (a *attempt) receive(context.Context) *failure {
 	return nil
 }
 
-// reserved is what a call uses of its run's limits until its answer was read. It
-// refers to nothing else, so that a result that is withheld can be freed at once.
+// reserved holds the limits of a run that a call uses until its answer is read. It has no other
+// references, so that a withheld result can be freed at once.
 type reserved struct {
 	run   *RunCalls
 	slot  bool
@@ -144,18 +143,18 @@ func (r *reserved) release() {
 	}
 }
 
-// callKey is equal for calls of one tool with the same arguments.
+// callKey returns a key that is equal for calls of one tool with the same arguments.
 func (a *attempt) callKey() string { return a.tool.Digest + "\x00" + a.hash }
 
-// received adds to the bytes that went into the sandbox.
+// received counts bytes sent into the sandbox.
 func (s *RunCalls) received(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts.bytesIn += int64(n)
 }
 
-// account adds a result to what the run has received. It reports whether that
-// is within most bytes; otherwise the result must not go in.
+// account adds a result to the bytes that the run has received. It reports whether the total is at
+// most most; otherwise the result must not be sent.
 func (s *RunCalls) account(key string, result json.RawMessage, redactions map[string]int, most int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,9 +172,8 @@ func (s *RunCalls) account(key string, result json.RawMessage, redactions map[st
 	return true
 }
 
-// Look begins a look into the catalog, within the run's rate for that and its
-// slots for calls. The caller calls done when the answer has left; an error is
-// what the code is to be told instead.
+// Look starts a catalog lookup, subject to the run's rate for lookups and its slots for calls. The
+// caller must call done when the answer was sent. refused is the error to return to the code.
 func (s *RunCalls) Look(ctx context.Context) (done func(), refused *Error) {
 	if wait := takeToken(s.searches, s.broker.opts.Now()); wait > 0 {
 		return nil, s.Tell(failf(errortype.RateLimit, "the catalog is searched too often; try again in %v", soon(wait)).retryable().Error)

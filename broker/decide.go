@@ -9,7 +9,7 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// decide asks the rules: those for every caller, and those about agents.
+// decide evaluates the rules for all callers and those about agents.
 func (a *attempt) decide(ctx context.Context) *failure {
 	a.engine = a.rules.Policies
 	a.ruling = a.engine.Decide(policies.Request{
@@ -27,8 +27,8 @@ func (a *attempt) decide(ctx context.Context) *failure {
 	return f
 }
 
-// withoutPaths names the files of rules by their last part: where they are on
-// the host is nothing that code in a sandbox needs to know. The record has it.
+// withoutPaths replaces the paths of rule files by their last element, because code in a sandbox
+// does not need to know paths of the host. The record contains the full paths.
 func (a *attempt) withoutPaths(text string) string {
 	for _, r := range a.ruling.Rules {
 		if directory, base := filepath.Split(r.File); directory != "" {

@@ -9,18 +9,18 @@ import (
 	"github.com/airlock-mcp/airlock/internal/errortype"
 )
 
-// Definitions says how tools are defined now; a run has a snapshot of how they
-// were when it began.
+// Definitions returns current definitions of tools. A run has a snapshot of the definitions at its
+// start.
 type Definitions interface {
-	// Current returns the snapshot that is in force, with the tool as its server
-	// gives it. Where again is set the server is asked for it; otherwise what is
-	// known counts. It may be called concurrently and returns when ctx ends.
+	// Current returns the current snapshot, with the tool as its server defines it. If again is
+	// set, the server is queried; otherwise cached data is used. Current is safe for concurrent use
+	// and returns when ctx ends.
 	Current(ctx context.Context, serverID, name string, again bool) (*catalog.Snapshot, error)
 }
 
-// compareDefinition refuses a call whose tool is not defined any more as it was
-// when the call was decided about: no rule and no person has agreed to what it does now. Where
-// a person's answer lets the call happen, be it one that they gave for the run, the server itself is asked.
+// compareDefinition refuses a call if the definition of its tool has changed since the decision,
+// because no rule and no person has agreed to the new one. If the call is permitted by a person's
+// answer, including a grant for the run, the server itself is queried.
 func (a *attempt) compareDefinition(ctx context.Context) *failure {
 	if a.broker.opts.Definitions == nil {
 		return nil
@@ -35,7 +35,7 @@ func (a *attempt) compareDefinition(ctx context.Context) *failure {
 		f.refused = true
 		return f
 	case err != nil:
-		return nil // the call itself meets what keeps the server from answering
+		return nil // the call itself will fail for the same reason
 	case now == a.run.snapshot:
 		return nil
 	}
@@ -51,7 +51,7 @@ func (a *attempt) compareDefinition(ctx context.Context) *failure {
 	return nil
 }
 
-// changed is the failure of a call whose tool is not what it was.
+// changed returns the failure of a call whose tool definition has changed.
 func (a *attempt) changed(how string) *failure {
 	f := failf(errortype.PolicyDenied,
 		"the tool %q of the server %q changed since the run began, so the call was not made: run the code again to use it as it is now", a.tool.Name, a.tool.ServerID)

@@ -14,11 +14,11 @@ import (
 	"github.com/airlock-mcp/airlock/internal/canon"
 )
 
-// definitions are how the tools are now.
+// definitions returns the current tools.
 type definitions struct {
 	now   *catalog.Snapshot
 	err   error
-	again []bool // what was asked
+	again []bool // arguments of the calls
 }
 
 func (d *definitions) Current(_ context.Context, _, _ string, again bool) (*catalog.Snapshot, error) {
@@ -42,14 +42,14 @@ func changedTools(t *testing.T, name string, change func(*catalog.Tool)) *catalo
 	return snapshot
 }
 
-// redescribed changes what a tool says that it does.
+// redescribed changes the description of a tool.
 func redescribed(tool *catalog.Tool) {
 	tool.Raw = json.RawMessage(`{"name":"` + tool.Name + `","description":"Does something else."}`)
 	tool.Digest = canon.Digest(tool.Raw)
 }
 
-// What was decided about is what is called: a definition that changes while a
-// person decides, or during a run, is not carried out.
+// A call is made with the definition that was decided: if it changes while a person decides, or
+// during a run, the call is refused.
 func TestChangedDefinitionsAreNotCalled(t *testing.T) {
 	changes := []struct {
 		name    string
@@ -68,7 +68,7 @@ func TestChangedDefinitionsAreNotCalled(t *testing.T) {
 	}
 	whens := []struct {
 		name, tool string
-		before     bool // of the call, else while a person decides
+		before     bool // before the call; otherwise while a person decides
 	}{
 		{"before a call without an approval", "read_file", true},
 		{"before a call that asks", "delete_file", true},
@@ -108,7 +108,7 @@ func TestChangedDefinitionsAreNotCalled(t *testing.T) {
 	}
 }
 
-// Where the current definition is unknown, an approval does not hold.
+// If the current definition is unknown, an approval is not valid.
 func TestDefinitionsThatCannotBeRead(t *testing.T) {
 	d := &definitions{err: errors.New("it hung up")}
 	f := newFixture(t, func(o *broker.Options) {
@@ -122,7 +122,7 @@ func TestDefinitionsThatCannotBeRead(t *testing.T) {
 	checkAnswer(t, f.open().Call(t.Context(), call("read_file", `{"path":"a"}`)), "", "")
 }
 
-// A grant for the run is bound to the definition, which may change behind it.
+// A grant for the run is bound to the definition, which may change later.
 func TestGrantsAskTheServerToo(t *testing.T) {
 	d := &definitions{}
 	f := newFixture(t, func(o *broker.Options) {

@@ -28,19 +28,19 @@ type RelayingUpstream interface {
 
 var _ RelayingUpstream = (*upstream.Set)(nil)
 
-// CallersUpstream is an Upstream that calls some servers in the name of who calls.
+// CallersUpstream is an Upstream that calls some servers in the name of the caller.
 type CallersUpstream interface {
 	Upstream
-	// For returns who carries calls of a caller to a server, until done is called. An error
-	// is one of Call.
+	// For returns the carrier of a caller's calls to a server. It is valid until done is called.
+	// The errors are those of Call.
 	For(who caller.Caller, serverID string) (carrier RelayingUpstream, done func(), err error)
 }
 
-// maxElicitations is how often a server may ask the person during one call.
+// maxElicitations is the maximum number of questions of a server during one call.
 const maxElicitations = 10
 
-// callUpstream calls the server in the caller's name, for the person behind the run where
-// the operator lets the server ask.
+// callUpstream calls the server in the caller's name. If the operator lets the server ask,
+// questions go to the person behind the run.
 func (a *attempt) callUpstream(ctx context.Context, patience *upstream.Patience) (json.RawMessage, error) {
 	carrier := a.broker.upstream
 	if callers, ok := carrier.(CallersUpstream); ok {
@@ -58,7 +58,7 @@ func (a *attempt) callUpstream(ctx context.Context, patience *upstream.Patience)
 	return relaying.CallFor(ctx, &relay{attempt: a, patience: patience}, a.tool.ServerID, a.tool.Name, a.arguments)
 }
 
-// relay is the person behind one call.
+// relay forwards questions to the person behind one call.
 type relay struct {
 	attempt  *attempt
 	patience *upstream.Patience
@@ -69,11 +69,11 @@ type relay struct {
 
 var _ upstream.Relay = (*relay)(nil)
 
-// Notify implements upstream.Relay: what a server says meanwhile goes nowhere.
+// Notify implements upstream.Relay. Notifications of the server are dropped.
 func (r *relay) Notify(string, json.RawMessage) {}
 
-// Elicit implements upstream.Relay. It asks the person in the server's name, where
-// policy allows it. What they type goes to that server and is kept nowhere.
+// Elicit implements upstream.Relay. It asks the person in the server's name if policy allows it.
+// The values that they type are sent to that server and not stored.
 func (r *relay) Elicit(ctx context.Context, e upstream.Elicitation) (upstream.ElicitationAnswer, error) {
 	r.mu.Lock()
 	r.asked++
@@ -96,7 +96,7 @@ func (r *relay) Elicit(ctx context.Context, e upstream.Elicitation) (upstream.El
 	return answer, err
 }
 
-// permitted asks the rules that are in force now.
+// permitted evaluates the current rules.
 func (r *relay) permitted() error {
 	a := r.attempt
 	ruling := a.broker.rules.Load().Policies.Decide(policies.Request{
@@ -118,11 +118,11 @@ func (r *relay) refuse(ctx context.Context, f form, why error) error {
 	return fmt.Errorf("asking for server %q: %w", r.attempt.tool.ServerID, why)
 }
 
-// ask puts the question to the person, after it is recorded.
+// ask records the question and asks the person.
 func (r *relay) ask(ctx context.Context, f form) (upstream.ElicitationAnswer, error) {
 	a := r.attempt
 	question := a.question()
-	question.Code, question.ClaimedLine, question.Rules, question.Approve = "", 0, []string{}, []string{} // the question is the server's
+	question.Code, question.ClaimedLine, question.Rules, question.Approve = "", 0, []string{}, []string{} // the question is asked by the server
 	question.Arguments = a.shown(f.shown)
 	question.Elicitation = &f.Elicitation
 	started := a.elicitationRecord(fmt.Sprintf("%s: the server asks the person, with %s, until %s", question.ID, f.what, question.Expires.UTC().Format("2006-01-02T15:04:05Z")))
@@ -165,7 +165,7 @@ func (a *attempt) elicitationRecord(detail string) audit.Record {
 	return record
 }
 
-// note records what became of a question. It is not needed for what follows.
+// note records the outcome of a question. A failure does not stop the call.
 func (r *relay) note(ctx context.Context, detail, by string) {
 	record := r.attempt.elicitationRecord(detail)
 	record.Approver = by
@@ -175,14 +175,14 @@ func (r *relay) note(ctx context.Context, detail, by string) {
 	}
 }
 
-// typed is what people have typed for servers during a run. It does not go into the
-// sandbox when a server repeats it.
+// typed holds values that people have typed for servers during a run. They are removed if a server
+// repeats them to the sandbox.
 type typed struct {
 	mu     sync.Mutex // guards values
 	values *redact.Redactor
 }
 
-// typedIn remembers free texts of an answer; what is chosen from a list is no secret.
+// typedIn remembers the free texts of an answer. A choice from a list is not a secret.
 func (s *RunCalls) typedIn(f form, content json.RawMessage) {
 	var values map[string]any
 	if strictjson.UnmarshalOpen(content, &values) != nil {
@@ -195,7 +195,7 @@ func (s *RunCalls) typedIn(f form, content json.RawMessage) {
 			if s.questions.typed.values == nil {
 				s.questions.typed.values = redact.New()
 			}
-			s.questions.typed.values.Hold(text) // what is too short to be looked for is left
+			s.questions.typed.values.Hold(text) // texts that are too short to search for are skipped
 		}
 	}
 }

@@ -8,22 +8,21 @@ import (
 	"github.com/airlock-mcp/airlock/internal/errortype"
 )
 
-// failure is why a call did not succeed: what the code is told, and what only
-// the log and the audit record are.
+// failure describes why a call did not succeed, for the code, the log and the audit record.
 type failure struct {
 	Error
-	cause   error  // for the log; nil when the message says it all
-	refused bool   // the act was never tried
+	cause   error  // for the log; nil if the message is complete
+	refused bool   // the act was never attempted
 	detail  string // for the audit record
 	limit   string // the configuration's key of the limit that was hit; empty for none
 }
 
-// failf makes a failure found by the broker.
+// failf returns a failure found by the broker.
 func failf(kind, format string, args ...any) *failure {
 	return &failure{Error: Error{Type: kind, Message: fmt.Sprintf(format, args...), Source: errortype.SourceBroker}}
 }
 
-// exceeded makes the failure of a call that a limit stopped.
+// exceeded returns the failure of a call that exceeded a limit.
 func exceeded(limit, kind, format string, args ...any) *failure {
 	f := failf(kind, format, args...)
 	f.limit, f.detail = limit, f.Message
@@ -40,9 +39,9 @@ func (f *failure) retryable() *failure {
 	return f
 }
 
-// upstreamFailure translates an upstream's error. A *upstream.CallError has a
-// sentence that is fit for the code; of any other the text stays outside,
-// because it may hold addresses, paths or credentials.
+// upstreamFailure converts an upstream's error. The message of an *upstream.CallError is safe for
+// the code. The text of any other error is only logged, because it may contain addresses, paths or
+// credentials.
 func upstreamFailure(err error) *failure {
 	var call *upstream.CallError
 	if !errors.As(err, &call) {

@@ -5,17 +5,19 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// maxFailures is how many failed calls of a run are remembered: the newest.
+// maxFailures is the maximum number of failed calls of a run that are remembered. The newest are
+// kept.
 const maxFailures = 1024
 
-// failures are what the newest failed calls of a run were told, so that the code
-// can repeat it and be believed. The zero value is ready; the caller guards it.
+// failures holds the errors returned for the newest failed calls of a run, so that an error
+// repeated by the code can be verified. The zero value is ready to use. It is not safe for
+// concurrent use.
 type failures struct {
 	told  map[string]Error // by the call's ID
 	order []string
 }
 
-// add remembers an error under the ID that the code was told.
+// add remembers an error under the ID that was returned to the code.
 func (f *failures) add(id string, e Error) {
 	if f.told == nil {
 		f.told = map[string]Error{}
@@ -34,8 +36,8 @@ func (s *RunCalls) failed(e Error) {
 	s.failures.add(e.CallID, e)
 }
 
-// Tell returns the error that a look into the catalog is to be answered with: with an
-// ID by which the code can repeat it and be believed. No call has that ID.
+// Tell returns the error for a catalog lookup with an ID by which a repetition of the error can be
+// verified. The ID is different from those of all calls.
 func (s *RunCalls) Tell(e Error) *Error {
 	id := telemetry.NewID("look")
 	e.CallID, e.Source = "", errortype.SourceBroker
@@ -46,9 +48,9 @@ func (s *RunCalls) Tell(e Error) *Error {
 	return &e
 }
 
-// Failed returns type, source and flag, without the message, of the error that a
-// call of this run, or a look into the catalog, was answered with; false when there was none, or so many
-// newer ones that it is forgotten.
+// Failed returns type, source and flag, without the message, of the error returned for a call of
+// this run or a catalog lookup. It returns false if there was no error or it was evicted by newer
+// ones.
 func (s *RunCalls) Failed(callID string) (Error, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// find looks the tool up in the run's snapshot. What the snapshot lacks does
-// not exist, whatever the server would say now.
+// find looks up the tool in the run's snapshot. A tool that is not in the snapshot does not exist,
+// even if the server has it now.
 func (a *attempt) find(context.Context) *failure {
 	tool, err := a.run.snapshot.Lookup(a.call.ServerID, a.call.Name)
 	var unknown *catalog.UnknownError
@@ -44,8 +44,8 @@ func (a *attempt) find(context.Context) *failure {
 	return nil
 }
 
-// flagsIn returns what is suspicious about a tool's definition among those of a
-// snapshot. That is looked into once for each tool, and anew for another snapshot.
+// flagsIn returns the suspicious properties of a tool's definition in a snapshot. They are computed
+// once for each tool and snapshot.
 func (s *RunCalls) flagsIn(snapshot *catalog.Snapshot, tool catalog.Tool) []catalog.Flag {
 	key := policies.ToolID(tool.ServerID, tool.Name)
 	s.mu.Lock()
@@ -69,9 +69,9 @@ func (s *RunCalls) flagsIn(snapshot *catalog.Snapshot, tool catalog.Tool) []cata
 	return flags
 }
 
-// validate checks the arguments against the tool's inputSchema. MCP 2025-11-25
-// (Tools, Error Handling) wants that answered as the tool's own error, so that
-// the model can repair its call.
+// validate checks the arguments against the tool's inputSchema. MCP 2025-11-25 (Tools, Error
+// Handling) requires a failure to be returned as the tool's own error, so that the model can repair
+// its call.
 func (a *attempt) validate(context.Context) *failure {
 	if len(a.call.Arguments) == 0 {
 		a.call.Arguments = json.RawMessage("{}")
@@ -98,14 +98,14 @@ func (a *attempt) validate(context.Context) *failure {
 	return nil
 }
 
-// invalid says what to correct, and where the parameters are described.
+// invalid returns a message that describes the correction and where the parameters are described.
 func invalid(tool catalog.Tool, input map[string]any, err error) string {
 	return fmt.Sprintf("the arguments do not fit the tool's input schema: %v.%s The catalog has the definition of %q of server %q",
 		err, misnamed(tool, input), tool.Name, tool.ServerID)
 }
 
-// misnamed names the arguments that the schema does not describe, and those that it
-// does: most often one was given under another name.
+// misnamed lists the arguments that the schema does not describe, and those that it does: usually
+// an argument was given under a wrong name.
 func misnamed(tool catalog.Tool, input map[string]any) string {
 	const mostNames = 12
 	var described struct {
@@ -113,7 +113,7 @@ func misnamed(tool catalog.Tool, input map[string]any) string {
 		Closed     json.RawMessage            `json:"additionalProperties"`
 	}
 	if strictjson.UnmarshalOpen(tool.InputSchema, &described) != nil || len(described.Properties) == 0 || string(described.Closed) == "false" {
-		return "" // nothing to say, or the check itself has named them
+		return "" // the message of the check is sufficient
 	}
 	var unknown []string
 	for name := range input {

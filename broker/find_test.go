@@ -8,8 +8,8 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
-// Where a schema is open, its check says only which argument is missing: the message
-// also names what was given in its place.
+// If a schema is open, its check only reports the missing argument. The message also names the
+// unknown arguments.
 func TestMisnamedArgumentsAreNamed(t *testing.T) {
 	for _, test := range []struct{ name, schema, arguments, want string }{
 		{"a name of the model's own", `{"properties":{"path":{},"head":{}}}`, `{"file_path":"x"}`, ` The schema describes "head", "path", but not "file_path".`},

@@ -15,7 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
-// Limits of what a server may ask a person at once.
+// Limits of a server's question to a person.
 const (
 	maxFormBytes   = 16 << 10
 	maxFormFields  = 20
@@ -24,7 +24,7 @@ const (
 	maxAskedText   = 2000
 )
 
-// form is what a server wants to know, as far as a person may be shown it.
+// form is a server's question in a form that is safe to show to a person.
 type form struct {
 	approval.Elicitation
 	shown json.RawMessage // the whole question, for the person
@@ -32,9 +32,9 @@ type form struct {
 	free  []string        // names of the fields that take any text
 }
 
-// readForm checks a server's question and makes it fit to be shown: it is flat, as MCP
-// demands (MCP 2025-11-25, Elicitation, Requested Schema), small, and no character of it
-// is hidden. A question with an address is shown as one; nothing opens it.
+// readForm checks a server's question and makes it safe to show. It must be flat, as required by
+// MCP (MCP 2025-11-25, Elicitation, Requested Schema), small, and without hidden characters. A
+// question with an address shows the address, and Airlock does not open it.
 func readForm(e upstream.Elicitation) (form, error) {
 	message := visible.Lines(e.Message)
 	if len([]rune(message)) > maxAskedText {
@@ -110,7 +110,7 @@ func (f form) show(question map[string]any) (form, error) {
 	return f, err
 }
 
-// readField copies what MCP allows in a field, with texts that can be seen.
+// readField copies the members of a field that MCP allows, with visible texts.
 func readField(raw json.RawMessage) (map[string]any, error) {
 	var given map[string]any
 	if strictjson.UnmarshalOpen(raw, &given) != nil || given == nil {
@@ -157,8 +157,8 @@ func cutText(text string) string {
 	return text
 }
 
-// isPlain reports whether choices are few, flat and without hidden characters: what a
-// person chooses is sent back as it is.
+// isPlain reports whether choices are few, flat and without hidden characters. The chosen value is
+// sent back unchanged.
 func isPlain(value any, depth int) bool {
 	switch v := value.(type) {
 	case string:

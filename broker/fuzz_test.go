@@ -8,8 +8,8 @@ import (
 	"github.com/airlock-mcp/airlock/broker"
 )
 
-// FuzzAnswer has a server answer with anything. What the code is given is JSON,
-// and fits the tool's output schema however the code's language reads it.
+// FuzzAnswer lets a server return arbitrary bytes. The answer to the code must be JSON that matches
+// the tool's output schema in every language.
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
 		`{"content":[],"structuredContent":{"n":3}}`, `{"structuredContent":{"n":"x"},"StructuredContent":{"n":3}}`,
@@ -36,8 +36,8 @@ func FuzzAnswer(f *testing.F) {
 			}
 			return
 		}
-		// A map has the exact names, and of a name that stands twice the last
-		// value, as in Python and JavaScript.
+		// A map has exact names, and of duplicate names the last value, as in Python and
+		// JavaScript.
 		var result map[string]json.RawMessage
 		var structured map[string]json.RawMessage
 		if err := json.Unmarshal(answer.Raw, &result); err != nil {

@@ -21,8 +21,8 @@ func holding() *redact.Redactor {
 	return r
 }
 
-// A question is stored, and shown on terminals and by hosts: a credential that
-// Airlock holds does not stand in it, while the call itself is made as it was.
+// A question is stored, and shown on terminals and by hosts: credentials held by Airlock are
+// removed from it, while the call itself is made unchanged.
 func TestAQuestionShowsNoHeldCredential(t *testing.T) {
 	people := &counting{verdict: approval.Verdict{Answer: approval.Yes}}
 	f := newFixture(t, func(o *broker.Options) { o.Approver, o.Redactor = people, holding() })
@@ -46,7 +46,7 @@ func TestAQuestionShowsNoHeldCredential(t *testing.T) {
 	}
 }
 
-// A recording has no held credential in it, and replays all the same.
+// A recording contains no held credential, and can still be replayed.
 func TestARecordingKeepsNoHeldCredential(t *testing.T) {
 	f := newFixture(t, func(o *broker.Options) { o.Redactor = holding() })
 	store, err := replay.Open(t.TempDir(), nil)
@@ -82,12 +82,12 @@ func TestARecordingKeepsNoHeldCredential(t *testing.T) {
 	}
 }
 
-// A credential that Airlock holds only after the answer was cleaned is not in the recording either.
+// A credential that Airlock gets after the answer was redacted is also removed from the recording.
 func TestARecordingKeepsNoCredentialThatComesMeanwhile(t *testing.T) {
 	redactor, answered := redact.New(), false
 	f := newFixture(t, func(o *broker.Options) {
 		o.Redactor = redactor
-		o.Now = func() time.Time { // asked for the outcome's duration, behind the cleaning
+		o.Now = func() time.Time { // called for the outcome's duration, after the redaction
 			if answered {
 				redactor.Hold(heldCanary)
 			}
@@ -109,7 +109,7 @@ func TestARecordingKeepsNoCredentialThatComesMeanwhile(t *testing.T) {
 	}
 }
 
-// exchanges are a recording in memory.
+// exchanges is an in-memory recording.
 type exchanges []replay.Exchange
 
 func (e *exchanges) Answered(one replay.Exchange) error {

@@ -8,49 +8,49 @@ import (
 	"time"
 )
 
-// Limits bound what code can do through tools. A zero member means the value
-// of DefaultLimits; code can raise none of them.
+// Limits limit what code can do through tools. A zero member means the value of DefaultLimits. Code
+// cannot raise any of them.
 type Limits struct {
 	Calls        int   // of one run
 	SessionCalls int   // of one session of the host, over all its runs
-	Concurrent   int   // calls of one run at a time, those with unread answers included; more wait
+	Concurrent   int   // concurrent calls of one run, including those with unread answers; more wait
 	BytesIn      int64 // of all results into one run
 	BytesOut     int64 // of all arguments out of one run
 	ResultBytes  int64 // of one result; a frame of the socket holds 16 MiB
-	// UnreadBytes is how many bytes of answers may wait for one run's code to
-	// read them; at least ResultBytes.
+	// UnreadBytes is the maximum number of bytes of unread answers of one run; at least
+	// ResultBytes.
 	UnreadBytes int64
-	CallTimeout time.Duration // until a server must have answered
+	CallTimeout time.Duration // time limit for a server's answer
 	// ApprovalTimeout is how long a question to a person stays open.
 	ApprovalTimeout time.Duration
-	// Repeats is how often a run may make one call, with the same arguments, and
-	// get the same result, before that counts as a loop.
+	// Repeats is how often a run may repeat one call, with the same arguments and the same result,
+	// before it counts as a loop.
 	Repeats     int
 	ServerRate  Rate // of the calls to one server, over all runs
 	ToolRate    Rate // of the calls to one tool, over all runs
-	CatalogRate Rate // of one run's looks into the catalog
-	// Servers has what differs for single servers, by their IDs.
+	CatalogRate Rate // of one run's catalog lookups
+	// Servers contains limits of single servers, by their IDs.
 	Servers map[string]ServerLimits
 }
 
-// ServerLimits are the limits of one server that differ from those of all. Zero
-// members do not.
+// ServerLimits override the limits for one server. Zero members do not.
 type ServerLimits struct {
 	CallTimeout time.Duration
 	Rate        Rate
 	Tools       map[string]Rate // by the tools' names
 }
 
-// Rate allows Calls in each Per, evenly refilled, and as many at once after a pause.
+// Rate allows Calls calls in each Per. It is a token bucket that refills evenly and holds Calls
+// tokens.
 type Rate struct {
 	Calls int
 	Per   time.Duration
 }
 
-// String returns the rate as the configuration writes it: "1000/5s".
+// String returns the rate in the form of the configuration: "1000/5s".
 func (r Rate) String() string { return strconv.Itoa(r.Calls) + "/" + r.Per.String() }
 
-// The limits' names in records: the keys of the configuration that set them.
+// Names of the limits in records: the keys of the configuration that set them.
 const (
 	limitCalls        = "limits.calls"
 	limitSessionCalls = "limits.sessionCalls"
@@ -67,7 +67,7 @@ const (
 	limitCatalogRate  = "limits.catalogRate"
 )
 
-// DefaultLimits are generous to honest code.
+// DefaultLimits returns limits that are sufficient for normal code.
 func DefaultLimits() Limits {
 	return Limits{
 		Calls: 1000, SessionCalls: 100_000, Concurrent: 16,
@@ -77,7 +77,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// withDefaults fills in what is not set, and refuses what makes no sense.
+// withDefaults sets missing limits to their defaults, and returns an error for invalid ones.
 func (l Limits) withDefaults() (Limits, error) {
 	d := DefaultLimits()
 	l.Calls, l.SessionCalls = orDefault(l.Calls, d.Calls), orDefault(l.SessionCalls, d.SessionCalls)
@@ -119,7 +119,7 @@ func orDefault[T comparable](set, other T) T {
 	return set
 }
 
-// callTimeout is how long a server has to answer, and which limit says so.
+// callTimeout returns the time limit for a server's answer and the name of that limit.
 func (l Limits) callTimeout(server string) (time.Duration, string) {
 	if own := l.Servers[server].CallTimeout; own > 0 {
 		return own, "mcpServers." + server + ".callTimeout"
@@ -127,7 +127,7 @@ func (l Limits) callTimeout(server string) (time.Duration, string) {
 	return l.CallTimeout, limitCallTimeout
 }
 
-// serverRate is the rate of a server, and which limit says so.
+// serverRate returns the rate of a server and the name of that limit.
 func (l Limits) serverRate(server string) (Rate, string) {
 	if own := l.Servers[server].Rate; own.Calls > 0 {
 		return own, "servers." + server + ".rate"
@@ -135,7 +135,7 @@ func (l Limits) serverRate(server string) (Rate, string) {
 	return l.ServerRate, limitServerRate
 }
 
-// toolRate is the rate of a tool, and which limit says so.
+// toolRate returns the rate of a tool and the name of that limit.
 func (l Limits) toolRate(server, tool string) (Rate, string) {
 	if own, ok := l.Servers[server].Tools[tool]; ok {
 		return own, "servers." + server + ".tools." + tool + ".rate"
@@ -143,8 +143,8 @@ func (l Limits) toolRate(server, tool string) (Rate, string) {
 	return l.ToolRate, limitToolRate
 }
 
-// Table lists the limits by the configuration's keys, with values as the
-// configuration would take them: what a run's first record says.
+// Table returns the limits by the keys of the configuration, with values in the form of the
+// configuration. It is part of a run's first record.
 func (l Limits) Table() map[string]string {
 	table := map[string]string{
 		limitCalls: strconv.Itoa(l.Calls), limitSessionCalls: strconv.Itoa(l.SessionCalls), limitConcurrent: strconv.Itoa(l.Concurrent),

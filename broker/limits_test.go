@@ -24,9 +24,9 @@ func TestLimits(t *testing.T) {
 		name   string
 		limits broker.Limits
 		call   func(i int) broker.Call
-		fails  int // which call is the first to fail
+		fails  int // the first call that fails
 		want   string
-		limit  string // as the record names it
+		limit  string // its name in the record
 		acted  bool   // the failing call was made
 	}{
 		{"calls of a run", broker.Limits{Calls: 3}, distinct, 3, "BudgetExceeded", "limits.calls", false},
@@ -104,8 +104,8 @@ func TestLimitsAreListed(t *testing.T) {
 	}
 }
 
-// A server that knows its own credential cannot make a result longer than a
-// frame holds by naming it over and over.
+// A server that knows its own credential cannot exceed the maximum frame size by repeating the
+// credential, which redaction makes longer.
 func TestRedactionDoesNotLengthenResultsBeyondTheirLimit(t *testing.T) {
 	f := newFixture(t, func(o *broker.Options) {
 		o.Redactor = redact.New()
@@ -122,7 +122,7 @@ func TestRedactionDoesNotLengthenResultsBeyondTheirLimit(t *testing.T) {
 	}
 }
 
-// A call is held to its own number, however many more have come meanwhile.
+// A call is checked against its own number, however many calls have arrived since.
 func TestCallsUnderWayKeepTheirNumbers(t *testing.T) {
 	f := newFixture(t, func(o *broker.Options) { o.Limits = broker.Limits{Calls: 8} })
 	s := f.open()
@@ -177,7 +177,7 @@ func TestRatesFillUpAgain(t *testing.T) {
 	}
 }
 
-// big has the server answer with results of about this many bytes.
+// big makes the server answer with results of about this many bytes.
 func (f *fixture) big(size int) {
 	f.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("x", size) + `"}]}`), nil
@@ -188,7 +188,7 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, func(o *broker.Options) { o.Limits = broker.Limits{ResultBytes: 1000, UnreadBytes: 2500, Concurrent: 8} })
 		f.big(900)
-		var begun sync.WaitGroup // a call that begins after an answer waits until that is read
+		var begun sync.WaitGroup // a call that starts after an answer waits until that is read
 		begun.Add(8)
 		var calls atomic.Int64
 		big := f.upstream.answer
@@ -212,18 +212,18 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		// Two have room. The others have arrived and wait for it.
+		// Two results fit. The others have arrived and wait.
 		if len(answers) != 2 {
 			t.Fatalf("answers without anything read: got %d, want 2", len(answers))
 		}
 		first := <-answers
 		first.read()
-		first.read() // counts once
+		first.read() // only the first call of read counts
 		synctest.Wait()
 		if len(answers) != 2 {
 			t.Fatalf("answers after one was read: got %d more, want the second and a third", len(answers))
 		}
-		// Who reads nothing more gets no more: what waits is withheld in the end.
+		// If the code reads nothing more, waiting results are withheld in the end.
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		withheld := 0
@@ -238,7 +238,7 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 		if withheld != 5 {
 			t.Errorf("results withheld: got %d, want 5", withheld)
 		}
-		// Reading makes room for good.
+		// Reading frees the space permanently.
 		if answer := s.Call(t.Context(), distinct(9)); !answer.OK {
 			t.Errorf("got %+v, want ok", answer.Error)
 		}
@@ -246,14 +246,14 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 	})
 }
 
-// An answer that says that its result is withheld may wait long to be read,
-// too; the result itself is gone by then.
+// An answer whose result was withheld may also stay unread for long. The result itself has been
+// freed by then.
 func TestWithheldResultsTakeNoMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, func(o *broker.Options) { o.Limits = broker.Limits{ResultBytes: 64 << 10, UnreadBytes: 64 << 10} })
 		var mu sync.Mutex
 		var results []weak.Pointer[byte]
-		var both sync.WaitGroup // a call that begins after an answer waits until that is read
+		var both sync.WaitGroup // a call that starts after an answer waits until that is read
 		both.Add(2)
 		f.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 			both.Done()
@@ -292,8 +292,8 @@ func TestWithheldResultsTakeNoMemory(t *testing.T) {
 	})
 }
 
-// Decoded arguments take many times their bytes, so only so many are decoded at
-// a time; what is larger than that is alone.
+// Decoded arguments take many times their size, so their total is limited. Arguments above the
+// limit are processed alone.
 func TestArgumentsAreWorkedOnABitAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
@@ -316,7 +316,7 @@ func TestArgumentsAreWorkedOnABitAtATime(t *testing.T) {
 			begin(1<<20, i)
 		}
 		synctest.Wait()
-		if got := len(f.upstream.calls); got != 3 { // four and their quotes are more than 4 MiB
+		if got := len(f.upstream.calls); got != 3 { // four with their quotes exceed 4 MiB
 			t.Errorf("calls at a time: got %d, want 3", got)
 		}
 		release <- struct{}{}
@@ -385,8 +385,8 @@ func TestNoCallIsMadeWhileAnswersWait(t *testing.T) {
 	})
 }
 
-// Places for calls are taken until the answer was read: however small answers
-// are, only so many can pile up.
+// A call holds its slot until the answer is read, so the number of unread answers is limited
+// however small they are.
 func TestUnreadAnswersTakePlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, func(o *broker.Options) { o.Limits.Concurrent = 2 })
@@ -432,7 +432,7 @@ func TestLooksIntoTheCatalogHaveARate(t *testing.T) {
 	}
 }
 
-// A server that does not heed a cancelled call does not hold up the run for ever.
+// A server that ignores a cancelled call does not block the run forever.
 func TestCloseDoesNotWaitForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)

@@ -2,12 +2,12 @@ package broker
 
 import "crypto/sha256"
 
-// maxLoopEntries bounds what a detector remembers.
+// maxLoopEntries is the maximum number of entries of a detector.
 const maxLoopEntries = 4096
 
-// loopDetector counts how often a call brought nothing new: the same tool, the
-// same arguments, the same result as the last time. Polling that sees a change
-// starts anew. The zero value is ready; the caller guards it.
+// loopDetector counts consecutive calls without progress: the same tool, arguments and result as
+// the last time. Polling that sees a change starts again from zero. The zero value is ready to use.
+// It is not safe for concurrent use.
 type loopDetector struct {
 	last map[string]repeat
 }
@@ -17,10 +17,10 @@ type repeat struct {
 	times  int
 }
 
-// times returns how often in a row a call has returned its last result.
+// times returns the number of consecutive times that a call has returned its last result.
 func (d *loopDetector) times(call string) int { return d.last[call].times }
 
-// see notes a result.
+// see records a result.
 func (d *loopDetector) see(call string, result []byte) {
 	if d.last == nil || len(d.last) >= maxLoopEntries {
 		d.last = map[string]repeat{}

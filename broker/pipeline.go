@@ -15,7 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// attempt is one call while it is carried out. Each stage adds what it found out.
+// attempt is one call while it is carried out. Each stage adds its results.
 type attempt struct {
 	run      *RunCalls
 	broker   *Broker
@@ -23,7 +23,7 @@ type attempt struct {
 	id       string // call_…
 	number   int    // of the run's calls, from 1
 	began    time.Time
-	reserved *reserved // slot, keepUnread: what it uses of the run's limits
+	reserved *reserved // slot, keepUnread: the part of the run's limits that it uses
 	work     int64     // reserveWork: bytes of arguments
 
 	found
@@ -33,58 +33,58 @@ type attempt struct {
 	answered
 }
 
-// found is what find finds out.
+// found holds the results of find.
 type found struct {
 	tool     catalog.Tool
-	rules    *Rules // in force when the call arrived
+	rules    *Rules // the rules when the call arrived
 	settings policies.Settings
 }
 
-// parsed is what validate finds out.
+// parsed holds the results of validate.
 type parsed struct {
 	arguments json.RawMessage // the bytes that are sent
 	input     map[string]any  // the same, decoded
 	hash      string          // keyed, over arguments
 }
 
-// ruled is what limit and decide find out.
+// ruled holds the results of limit and decide.
 type ruled struct {
-	before policies.Session // what happened before this call
+	before policies.Session // the session's facts before this call
 	engine *policies.Engine
 	ruling policies.Decision
-	grant  AgentGrant // of an agent's call that is permitted; else nil
+	grant  AgentGrant // set for a permitted call of an agent
 }
 
-// asked is what approve finds out.
+// asked holds the results of approve.
 type asked struct {
 	approval approval.State
 	verdict  approval.Verdict
 }
 
-// answered is what the acting stages find out.
+// answered holds the results of the acting stages.
 type answered struct {
 	result  json.RawMessage  // callServer, then validated and redacted
-	isError bool             // validateOutput: the tool says that it failed
+	isError bool             // validateOutput: the tool reports a failure
 	removed []redact.Finding // redact
-	held    int              // redact: how many credentials were looked for
+	held    int              // redact: number of credentials searched for
 }
 
-// stage is one step of a call; a failure ends it.
+// stage is one step of a call. A failure ends the call.
 type stage func(*attempt, context.Context) *failure
 
-// Identification came first: the session a call arrives on is its run. Then
-// these stages may refuse it, in this order; none of them acts.
+// The run is already identified by the session on which the call arrived. These stages can then
+// refuse the call, in this order. None of them acts.
 func deciding() []stage {
 	return []stage{(*attempt).find, (*attempt).reserveWork, (*attempt).validate, (*attempt).limit, (*attempt).decide, (*attempt).approve}
 }
 
-// The last stages act, and check what came back.
+// The last stages make the call and check the result.
 func acting() []stage {
 	return []stage{(*attempt).callServer, (*attempt).validateOutput, (*attempt).redact, (*attempt).keepUnread, (*attempt).receive, (*attempt).toolFailure}
 }
 
-// carry takes a call through all stages. Between deciding and acting stands the
-// durable intent: without it nothing happens.
+// carry passes a call through all stages. Between deciding and acting it records the intent
+// durably. If that fails, nothing happens.
 func (a *attempt) carry(ctx context.Context) Answer {
 	fail := a.admit(ctx)
 	if fail != nil {
@@ -92,7 +92,7 @@ func (a *attempt) carry(ctx context.Context) Answer {
 	} else if fail = a.ready(ctx); fail == nil {
 		fail = a.act(ctx)
 	}
-	if fail != nil { // servers have a part in what some messages say
+	if fail != nil { // some messages contain text of servers
 		message, found := a.run.opts.Redactor.Held([]byte(fail.Message))
 		fail.Message, a.removed = string(message), append(a.removed, found...)
 	}
@@ -103,7 +103,7 @@ func (a *attempt) carry(ctx context.Context) Answer {
 	return a.answer(ctx, fail)
 }
 
-// admit takes the call through the deciding stages, as long as the run goes on.
+// admit passes the call through the deciding stages while the run is open.
 func (a *attempt) admit(ctx context.Context) *failure {
 	for _, next := range deciding() {
 		if fail := next(a, ctx); fail != nil {
@@ -116,8 +116,8 @@ func (a *attempt) admit(ctx context.Context) *failure {
 	return nil
 }
 
-// ready takes the call from its decision to its intent: a slot, the definition
-// that was decided about and the caller's credential still in force, and the record.
+// ready takes the call from its decision to its intent: it gets a slot, checks that the definition
+// has not changed and that the caller's credential is still valid, and writes the record.
 func (a *attempt) ready(ctx context.Context) *failure {
 	for _, next := range []stage{(*attempt).slot, (*attempt).compareDefinition, (*attempt).inForce, (*attempt).intend} {
 		if fail := next(a, ctx); fail != nil {
@@ -127,7 +127,7 @@ func (a *attempt) ready(ctx context.Context) *failure {
 	return nil
 }
 
-// act takes the call through the acting stages, also when the run ends meanwhile.
+// act passes the call through the acting stages, even if the run ends in the meantime.
 func (a *attempt) act(ctx context.Context) *failure {
 	for _, next := range acting() {
 		if fail := next(a, ctx); fail != nil {
@@ -137,7 +137,7 @@ func (a *attempt) act(ctx context.Context) *failure {
 	return nil
 }
 
-// cut is the failure of a call whose run ended under it.
+// cut returns the failure of a call whose run has ended.
 func (a *attempt) cut(ctx context.Context) *failure {
 	f := failf(errortype.Killed, "the run ended before the call was over").because(context.Cause(ctx))
 	if cause := context.Cause(ctx); Ended(cause) != "" {
@@ -147,7 +147,7 @@ func (a *attempt) cut(ctx context.Context) *failure {
 	return f
 }
 
-// answer tells the code what became of its call, and the log why.
+// answer returns the answer for the code and logs the cause.
 func (a *attempt) answer(ctx context.Context, fail *failure) Answer {
 	if fail == nil {
 		return Answer{OK: true, Raw: a.result}
@@ -158,7 +158,7 @@ func (a *attempt) answer(ctx context.Context, fail *failure) Answer {
 	return a.answerError(fail)
 }
 
-// log says why a call failed. One that ended with its run is nothing to look after.
+// log logs the cause of a failure. A call that ended with its run is not logged.
 func (a *attempt) log(ctx context.Context, fail *failure) {
 	attrs := []any{
 		slog.String(telemetry.KeyRun, a.run.identity.ID), slog.String(telemetry.KeyCall, a.id),

@@ -11,8 +11,8 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// What a profile leaves out cannot be called, whatever the policies allow and
-// whatever snapshot the run was given: the broker looks at the caller itself.
+// A tool outside the profile cannot be called, whatever the policies allow and whatever snapshot
+// the run has: the broker checks the caller's profile itself.
 func TestCallsOutsideAProfile(t *testing.T) {
 	f := newFixture(t, func(o *broker.Options) {
 		o.Operator = policies.Operator{"files": {Allow: []string{policies.AllTools}}}
@@ -47,7 +47,7 @@ func TestCallsOutsideAProfile(t *testing.T) {
 	}
 }
 
-// A call to a server that is missing may be made again where the server is tried again.
+// The error for a call to an unavailable server is retryable if Airlock will retry the server.
 func TestCallsToServersThatComeBack(t *testing.T) {
 	for _, retrying := range []bool{false, true} {
 		f := newFixture(t, nil)

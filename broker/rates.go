@@ -7,8 +7,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// rates are token buckets, one for each key. The zero value is ready; methods
-// may be called concurrently.
+// rates holds token buckets by key. The zero value is ready to use. It is safe for concurrent use.
 type rates struct {
 	mu       sync.Mutex // guards limiters
 	limiters map[string]*rate.Limiter
@@ -21,8 +20,7 @@ func newLimiter(r Rate) *rate.Limiter {
 
 func tokensPerSecond(r Rate) rate.Limit { return rate.Limit(float64(r.Calls) / r.Per.Seconds()) }
 
-// takeToken uses one token of the key's bucket. It returns 0, or how long until
-// there is a token.
+// takeToken uses one token of the key's bucket. It returns 0, or the time until the next token.
 func (r *rates) takeToken(key string, of Rate, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -30,14 +28,14 @@ func (r *rates) takeToken(key string, of Rate, now time.Time) time.Duration {
 		r.limiters = map[string]*rate.Limiter{}
 	}
 	limiter := r.limiters[key]
-	if limiter == nil || limiter.Limit() != tokensPerSecond(of) || limiter.Burst() != of.Calls { // a changed rate begins anew
+	if limiter == nil || limiter.Limit() != tokensPerSecond(of) || limiter.Burst() != of.Calls { // a changed rate gets a new bucket
 		limiter = newLimiter(of)
 		r.limiters[key] = limiter
 	}
 	return takeToken(limiter, now)
 }
 
-// takeToken uses one token, or returns how long until there is one.
+// takeToken uses one token, or returns the time until the next one.
 func takeToken(limiter *rate.Limiter, now time.Time) time.Duration {
 	reservation := limiter.ReserveN(now, 1)
 	wait := reservation.DelayFrom(now)

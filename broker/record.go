@@ -13,10 +13,10 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// maxRecordedName is the most bytes of a name that the code chose which a record keeps.
+// maxRecordedName is the maximum recorded length, in bytes, of a name chosen by the code.
 const maxRecordedName = 256
 
-// intend records that the call is about to happen, durably.
+// intend records durably that the call is about to happen.
 func (a *attempt) intend(ctx context.Context) *failure {
 	r := a.record(audit.KindIntent)
 	r.Arguments, r.Values = a.broker.recorder.Arguments(a.run.opts.Redactor.Names(a.input)), a.arguments
@@ -29,15 +29,15 @@ func (a *attempt) intend(ctx context.Context) *failure {
 	return nil
 }
 
-// unrecorded is the failure of an act that could not be announced.
+// unrecorded returns the failure of an act whose intent could not be recorded.
 func unrecorded(err error) *failure {
 	f := failf(errortype.Sandbox, "the call was not made, because it could not be recorded; nothing works until an operator has looked").because(err)
 	f.refused = true
 	return f
 }
 
-// conclude records what became of the call, also when its run has ended. What
-// is not recorded is not handed out: the failure returned replaces the answer.
+// conclude records the outcome of the call, even if its run has ended. If it cannot be recorded,
+// the returned failure replaces the answer.
 func (a *attempt) conclude(ctx context.Context, fail *failure) *failure {
 	r := a.record(audit.KindOutcome)
 	r.DurationMS = a.broker.opts.Now().Sub(a.began).Milliseconds()
@@ -51,7 +51,7 @@ func (a *attempt) conclude(ctx context.Context, fail *failure) *failure {
 		if fail.refused {
 			r.Outcome = audit.OutcomeRefused
 		}
-		if fail.refused && r.Decision != "" { // it has no intent that says what was refused
+		if fail.refused && r.Decision != "" { // it has no intent record that names the refused act
 			r.Arguments, r.Values = a.broker.recorder.Arguments(a.run.opts.Redactor.Names(a.input)), a.arguments
 		}
 	}
@@ -74,8 +74,8 @@ func (a *attempt) recordQuestion(ctx context.Context, q approval.Question) error
 	return a.broker.recorder.Append(ctx, r)
 }
 
-// recordVerdict records how a question ended. It is not needed for what
-// follows, whose own intent or outcome says the same, so a failure is only logged.
+// recordVerdict records the end of a question. A failure is only logged, because the later intent
+// or outcome contains the same information.
 func (a *attempt) recordVerdict(ctx context.Context, q approval.Question, asking error) {
 	r := a.record(audit.KindApproval)
 	r.Detail = q.ID + " " + a.verdict.Answer.String()
@@ -95,7 +95,7 @@ func (a *attempt) recordVerdict(ctx context.Context, q approval.Question, asking
 	}
 }
 
-// record begins a record with all that is known about the call so far.
+// record returns a record with everything known about the call so far.
 func (a *attempt) record(kind audit.Kind) audit.Record {
 	run := a.run.identity
 	r := audit.Record{
@@ -110,7 +110,7 @@ func (a *attempt) record(kind audit.Kind) audit.Record {
 		},
 	}
 	if a.engine == nil && len(a.ruling.Reasons) == 0 {
-		return r // it was refused before the rules were asked
+		return r // it was refused before the rules were evaluated
 	}
 	r.Ruling = audit.Ruling{
 		Decision: "deny", Policies: a.ruling.Policies(), PolicyVersion: a.engine.Version(), Risk: a.ruling.Risk.String(),
@@ -122,8 +122,8 @@ func (a *attempt) record(kind audit.Kind) audit.Record {
 	return r
 }
 
-// recordedName bounds a name that the code chose freely, and cleans it unless it
-// is that of a tool.
+// recordedName limits the length of a name chosen by the code, and redacts it unless it is the name
+// of a tool.
 func (a *attempt) recordedName(name string) string {
 	if a.tool.Name == "" {
 		name = a.run.opts.Redactor.Text(name)

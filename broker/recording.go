@@ -13,8 +13,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// keep adds a call and its answer to the run's recording, where it has one. A result in the answer
-// was cleaned when Airlock held as many credentials as held says.
+// keep adds a call and its answer to the run's recording, if there is one. held is the number of
+// credentials known to Airlock when the result in the answer was redacted.
 func (s *RunCalls) keep(ctx context.Context, number int, call Call, answer Answer, held int) {
 	if s.opts.Recording == nil {
 		return
@@ -31,8 +31,8 @@ func (s *RunCalls) keep(ctx context.Context, number int, call Call, answer Answe
 	}
 }
 
-// keptAnswer returns an answer as a recording has it: without credentials that Airlock holds. A
-// result is looked through again only where it holds more of them since it was cleaned.
+// keptAnswer returns the recorded form of an answer, without credentials held by Airlock. A result
+// is redacted again only if Airlock has got more credentials since.
 func (s *RunCalls) keptAnswer(answer Answer, held int) (json.RawMessage, error) {
 	if answer.OK && answer.Error == nil && len(answer.Raw) > 0 && held == s.opts.Redactor.HeldCount() {
 		return slices.Concat([]byte(`{"ok":true,"raw":`), answer.Raw, []byte{'}'}), nil
@@ -45,8 +45,8 @@ func (s *RunCalls) keptAnswer(answer Answer, held int) (json.RawMessage, error) 
 	return text, err
 }
 
-// recorded returns arguments as a recording has them: without credentials that
-// Airlock holds, if they are JSON.
+// recorded returns the recorded form of arguments, without credentials held by Airlock if they are
+// valid JSON.
 func (s *RunCalls) recorded(arguments json.RawMessage) json.RawMessage {
 	cleaned, _, err := s.opts.Redactor.HeldJSON(arguments)
 	if err != nil {
@@ -55,8 +55,8 @@ func (s *RunCalls) recorded(arguments json.RawMessage) json.RawMessage {
 	return cleaned
 }
 
-// replayed answers a call from the run's recording. No act happens, so there is
-// no intent; the outcome says where the answer came from.
+// replayed answers a call from the run's recording. The server is not called, so there is no
+// intent; the outcome names the recording as the source.
 func (a *attempt) replayed(ctx context.Context) Answer {
 	if fail := a.slot(ctx); fail != nil {
 		return a.answerError(fail)

@@ -72,7 +72,7 @@ func TestRecordAndReplay(t *testing.T) {
 	}
 }
 
-// fullRecording is a recording that cannot be written.
+// fullRecording is a recording to which writes fail.
 type fullRecording struct{}
 
 func (fullRecording) Answered(replay.Exchange) error { return errors.New("no space left on device") }

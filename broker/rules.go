@@ -8,15 +8,15 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// Rules are what an operator decides, and may decide anew while calls are made.
-// The zero value denies everything.
+// Rules are the operator's settings that can be changed while calls are made. The zero value denies
+// everything.
 type Rules struct {
 	Policies *policies.Engine  // nil denies everything
-	Operator policies.Operator // what the configuration says about servers
+	Operator policies.Operator // the configuration of servers
 	Limits   Limits            // zero members mean DefaultLimits
 }
 
-// withDefaults returns a copy with the limits that were left out.
+// withDefaults returns a copy with defaults for missing limits.
 func (r Rules) withDefaults() (*Rules, error) {
 	limits, err := r.Limits.withDefaults()
 	if err != nil {
@@ -26,10 +26,9 @@ func (r Rules) withDefaults() (*Rules, error) {
 	return &r, nil
 }
 
-// SetRules replaces all rules at once, after it has recorded that it will, by
-// whom and what is new. A call that is being decided keeps the rules it began
-// with; an approval given under other rules does not hold. Rates are in force at
-// once, the other limits for runs that begin later.
+// SetRules replaces all rules at once, after recording the change, its author and a description. A
+// call that is being decided keeps its rules. An approval given under other rules is not valid. New
+// rates apply at once, other limits to runs that start later.
 func (b *Broker) SetRules(ctx context.Context, rules Rules, by, what string) error {
 	next, err := rules.withDefaults()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// What an operator changes holds for the next call of a run that goes on, but
-// for the budgets that the run began with.
+// A change by the operator applies to the next call of a running run, except for the budgets, which
+// are fixed at the start of the run.
 func TestRulesChangeWhileARunGoesOn(t *testing.T) {
 	var began *policies.Engine
 	var operator policies.Operator

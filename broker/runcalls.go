@@ -17,58 +17,57 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// RunOptions say how the calls of one run go. The zero value is usable.
+// RunOptions are the options of one run. The zero value is usable.
 type RunOptions struct {
-	// Redactor cleans results instead of the broker's; nil: the broker's does.
+	// Redactor redacts results in place of the broker's redactor, which is used if it is nil.
 	Redactor *redact.Redactor
-	// OnWait is called with true when the first call of the run begins to wait for a person,
-	// and with false when the last one has stopped, so that the run's clock can stand
-	// still meanwhile. It must not call the RunCalls. nil is not called.
+	// OnWait is called with true when the first call of the run starts to wait for a person, and
+	// with false when the last one has stopped, so that the run's clock can be paused. It must not
+	// call the RunCalls. It may be nil.
 	OnWait func(waiting bool)
-	// Recording keeps every call with its answer; nil keeps nothing. One that fails
-	// costs the run its replay, and nothing else.
+	// Recording stores every call with its answer. It may be nil. If it fails, the run cannot be
+	// replayed, but continues.
 	Recording Recording
-	// Player answers the calls from a recording: no server is called and no person
-	// is asked, and each call is recorded in the audit log as one that was answered so.
-	// nil in a run that is no replay.
+	// Player answers the calls from a recording: no server is called and no person is asked, and
+	// the audit log marks each call as replayed. It is nil if the run is not a replay.
 	Player *replay.Player
-	// Admitted is what was decided about the run as a whole, whose calls then are no
-	// steps of their own; nil where only its calls are decided about.
+	// Admitted is the decision about the run as a whole. If it is set, the calls of the run take no
+	// steps. It is nil if only the calls are decided.
 	Admitted *Admission
 }
 
-// Recording keeps what a run's calls were answered. *replay.Recorder is one.
-// Answered may be called concurrently.
+// Recording stores the answers to a run's calls. *replay.Recorder implements it. Answered is safe
+// for concurrent use.
 type Recording interface {
 	Answered(e replay.Exchange) error
 }
 
-// RunCalls is the calls of one run. Its methods may be called concurrently.
+// RunCalls carries out the calls of one run. Its methods are safe for concurrent use.
 type RunCalls struct {
 	broker   *Broker
 	identity Run
 	opts     RunOptions
 	snapshot *catalog.Snapshot
 	facts    *sessionFacts
-	limits   Limits              // in force when the run began; of the rates only that of the catalog
-	slots    *semaphore.Weighted // one per call under way or unread
+	limits   Limits              // the limits when the run started; of the rates, only that of the catalog is used
+	slots    *semaphore.Weighted // one per call that is running or has an unread answer
 	waiting  waiting
-	// questions are those to people.
+	// questions are the questions to people.
 	questions questions
-	unread    backlog // answers that wait for the code to read them
-	work      backlog // arguments of calls under way
+	unread    backlog // unread answers
+	work      backlog // arguments of running calls
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards all fields below
 	counts runCounts
 	active activeCalls
 
 	failures failures
 	searches *rate.Limiter // of the catalog
 	loops    loopDetector
-	flags    map[*catalog.Snapshot]map[string][]catalog.Flag // by policies.ToolID, once it was asked
+	flags    map[*catalog.Snapshot]map[string][]catalog.Flag // by policies.ToolID, computed on first use
 }
 
-// runCounts are what a run's calls came to so far.
+// runCounts are the totals of a run's calls.
 type runCounts struct {
 	calls      int
 	bytesIn    int64
@@ -77,33 +76,33 @@ type runCounts struct {
 	redactions map[string]int
 }
 
-// activeCalls are the calls under way.
+// activeCalls are the running calls.
 type activeCalls struct {
 	closed  bool
 	cancels map[string]context.CancelFunc // by ID
-	idle    chan struct{}                 // closed when the last of them is over, once the run is closed
+	idle    chan struct{}                 // closed when the last of them has ended, after the run was closed
 }
 
-// Summary is what a run's calls came to.
+// Summary contains the totals of a run's calls.
 type Summary struct {
-	Calls         int            // calls that arrived, refused ones included
-	Open          int            // calls that had not ended in time, though they were cancelled
+	Calls         int            // all calls that arrived, including refused ones
+	Open          int            // cancelled calls that have not ended in time
 	BytesIn       int64          // bytes of results that went into the sandbox
-	ApprovalState string         // the most restrictive state any call met, a word of admission/approval
+	ApprovalState string         // the most restrictive state of all calls, a value of admission/approval
 	Redactions    map[string]int // kind → count, over all results; nil for none
 }
 
-// Call carries one call from validation to answer. It returns when the call is
-// over, or soon after ctx ends; what became of it is recorded either way.
+// Call carries out one call from validation to answer. It returns when the call has ended, or soon
+// after ctx ends. The outcome is recorded in both cases.
 func (s *RunCalls) Call(ctx context.Context, call Call) Answer {
 	answer, read := s.CallUnread(ctx, call)
 	read()
 	return answer
 }
 
-// CallUnread is Call for an answer that takes its time to reach the code: until
-// the caller says that it was read, it takes one of the run's places for calls
-// and counts as unread. Calling read twice is fine.
+// CallUnread is like Call, for an answer that reaches the code later. Until the caller calls read,
+// the answer uses one of the run's slots for calls and counts as unread. It is safe to call read
+// more than once.
 func (s *RunCalls) CallUnread(ctx context.Context, call Call) (answer Answer, read func()) {
 	r := &reserved{run: s}
 	read = sync.OnceFunc(r.release)
@@ -127,7 +126,7 @@ func (s *RunCalls) CallUnread(ctx context.Context, call Call) (answer Answer, re
 	return answer, read
 }
 
-// enter counts a call and gives it its number.
+// enter counts a call and assigns its number.
 func (s *RunCalls) enter(a *attempt, cancel context.CancelFunc) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,12 +149,11 @@ func (s *RunCalls) leave(a *attempt) {
 	}
 }
 
-// closePatience is how long Close waits for calls that it has cancelled.
+// closePatience is how long Close waits for cancelled calls.
 const closePatience = 10 * time.Second
 
-// Close ends the calls that are still under way, waits until what became of
-// them is recorded, and says what all calls came to. Calling it twice is fine,
-// one time after the other.
+// Close cancels the running calls, waits until their outcomes are recorded, and returns the totals
+// of all calls. It may be called again, but not concurrently.
 func (s *RunCalls) Close() Summary {
 	s.mu.Lock()
 	s.active.closed = true
@@ -170,7 +168,7 @@ func (s *RunCalls) Close() Summary {
 		defer timer.Stop()
 		select {
 		case <-idle:
-		case <-timer.C: // an Upstream or an Approver ignores that its context is cancelled
+		case <-timer.C: // an Upstream or an Approver ignores the cancellation of its context
 		}
 		s.mu.Lock()
 	}
@@ -182,24 +180,24 @@ func (s *RunCalls) Close() Summary {
 	}
 }
 
-// Active returns how many calls are under way.
+// Active returns the number of running calls.
 func (s *RunCalls) Active() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.active.cancels)
 }
 
-// met notes how far a call got with asking.
+// met records the approval state of a call.
 func (s *RunCalls) met(state approval.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts.state = approval.Worse(s.counts.state, state)
 }
 
-// waiting counts the calls that wait for people. Its own lock is held while
-// changed is called, so that calls come in order.
+// waiting counts the calls that wait for people. Its mutex is held while changed is called, so that
+// the notifications arrive in order.
 type waiting struct {
-	mu      sync.Mutex // guards both
+	mu      sync.Mutex // guards both fields
 	now     int
 	changed func(waiting bool)
 }
@@ -214,7 +212,7 @@ func (w *waiting) add(n int) {
 	}
 }
 
-// parked runs wait while the run's clock stands still.
+// parked calls wait while the run's clock is paused.
 func (s *RunCalls) parked(wait func()) {
 	s.waiting.add(+1)
 	defer s.waiting.add(-1)

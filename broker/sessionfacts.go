@@ -7,30 +7,30 @@ import (
 	"sync"
 )
 
-// maxSessions bounds how many sessions' facts are kept. Rules rest on them, so
-// none is forgotten while its session lives: past that, new sessions are refused.
+// maxSessions is the maximum number of sessions whose facts are kept. Rules depend on these facts,
+// so they are not evicted while the session exists: beyond the limit, new sessions are refused.
 const maxSessions = 10_000
 
-// ErrSessions says that so many sessions are open that no run of a further one
-// can begin. It may succeed when another session has ended.
+// ErrSessions is returned if the maximum number of sessions is open. Open can be retried when
+// another session has ended.
 var ErrSessions = errors.New("too many sessions are open")
 
-// sessionFacts are what a session of the host has done so far, over all its runs.
+// sessionFacts are the facts about a session of the host, over all its runs.
 type sessionFacts struct {
-	runs  map[*RunCalls]bool // those that are not closed; guarded by Broker.mu
-	ended bool               // the facts go with the last run; guarded by Broker.mu
+	runs  map[*RunCalls]bool // the open runs; guarded by Broker.mu
+	ended bool               // the facts are removed with the last run; guarded by Broker.mu
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards all fields below
 	calls   int
-	servers map[string]bool // those that something was read from
+	servers map[string]bool // servers from which data was read
 }
 
 func newSessionFacts() *sessionFacts {
 	return &sessionFacts{runs: map[*RunCalls]bool{}, servers: map[string]bool{}}
 }
 
-// openFacts returns the facts of the session of a run that begins. Calls without
-// a session share nothing with each other.
+// openFacts returns the facts of the session of a run that starts. A run without a session gets
+// separate facts.
 func (b *Broker) openFacts(run *RunCalls) (*sessionFacts, error) {
 	session := run.identity.Caller.Session
 	if session == "" {
@@ -50,7 +50,7 @@ func (b *Broker) openFacts(run *RunCalls) (*sessionFacts, error) {
 	return f, nil
 }
 
-// closeFacts says that a run is over. Calling it twice is fine.
+// closeFacts is called when a run has ended. It may be called more than once.
 func (b *Broker) closeFacts(run *RunCalls) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -58,8 +58,8 @@ func (b *Broker) closeFacts(run *RunCalls) {
 	b.forgetLocked(run.identity.Caller.Session)
 }
 
-// EndSession forgets what a session of the host has done, as soon as none of its
-// runs is open. For a session that is not known it does nothing.
+// EndSession removes the facts of a session of the host when none of its runs is open. It does
+// nothing for an unknown session.
 func (b *Broker) EndSession(session string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,8 +76,8 @@ func (b *Broker) forgetLocked(session string) {
 	}
 }
 
-// begin counts a call and returns how many came before it, and which servers
-// something was read from.
+// begin counts a call and returns the number of earlier calls and the servers from which data was
+// read.
 func (f *sessionFacts) begin() (calls int, servers []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -85,7 +85,7 @@ func (f *sessionFacts) begin() (calls int, servers []string) {
 	return f.calls - 1, slices.Sorted(maps.Keys(f.servers))
 }
 
-// read notes that data of a server has entered the session.
+// read records that data of a server has entered the session.
 func (f *sessionFacts) read(server string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

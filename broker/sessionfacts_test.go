@@ -11,8 +11,8 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// Rules see what really happened in the session before the call: calls, over all
-// runs and of this one, and the servers that have answered.
+// Rules see the facts of the session before the call: the number of calls, over all runs and of
+// this run, and the servers that have answered.
 func TestRulesSeeWhatTheSessionDid(t *testing.T) {
 	engine, err := policies.Load(policies.File{Name: "facts.cedar", Source: []byte(`
 		@id("all") permit (principal, action, resource);
@@ -48,15 +48,15 @@ func TestRulesSeeWhatTheSessionDid(t *testing.T) {
 			t.Errorf("%s: got %q (%+v), want %q", step.name, got, answer.Error, step.wantType)
 		}
 	}
-	// Another session knows nothing of it.
+	// Another session does not see them.
 	other := open(t, f.Broker, broker.Run{ID: "run_9", Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "s9"}}, f.snapshot, nil)
 	if answer := other.Call(t.Context(), call("write_file", `{}`)); answer.Error != nil {
 		t.Errorf("another session: got %+v, want a call that happens", answer.Error)
 	}
 }
 
-// A call that timed out counts as a read: the server may have reached the program or a
-// person before (issue 23).
+// A call that timed out counts as a read: the server may have reached the program or a person
+// before the timeout (issue 23).
 func TestAReadThatTimesOutCounts(t *testing.T) {
 	engine, err := policies.Load(policies.File{Name: "facts.cedar", Source: []byte(`
 		@id("all") permit (principal, action, resource);

@@ -8,8 +8,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// traced carries the call within a span, and measures how long it took. Names are
-// told where they are those of a tool: others are the code's own words.
+// traced carries out the call within a span and measures its duration. Names are only exported if
+// they are those of a tool, because the code can choose others freely.
 func (a *attempt) traced(ctx context.Context) Answer {
 	ctx, span := telemetry.Start(ctx, telemetry.SpanCall, telemetry.AttrCall.String(a.id))
 	answer := a.carry(ctx)
@@ -26,13 +26,13 @@ func (a *attempt) traced(ctx context.Context) Answer {
 	return answer
 }
 
-// decision says what the rules said about the call.
+// decision returns the decision of the rules about the call.
 func (a *attempt) decision() string {
 	switch {
 	case a.ruling.Allow:
 		return "allow"
 	case a.engine == nil:
-		return "none" // it was refused before they were asked
+		return "none" // it was refused before the rules were evaluated
 	}
 	return "deny"
 }

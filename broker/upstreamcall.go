@@ -15,14 +15,14 @@ import (
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
-// callServer calls the server, at last.
+// callServer calls the server.
 func (a *attempt) callServer(ctx context.Context) *failure {
 	limits := a.run.limits
 	timeout, limit := limits.callTimeout(a.tool.ServerID)
 	deadline, patience, cancel := upstream.WithPatience(ctx, timeout)
 	defer cancel()
-	// Whatever comes of the call counts as read: the server may have reached the program or
-	// a person before it failed, or before its time was over.
+	// Every outcome counts as a read: the server may have reached the program or a person before it
+	// failed or timed out.
 	a.run.facts.read(a.tool.ServerID)
 	result, err := a.callUpstream(deadline, patience)
 	switch {
@@ -44,8 +44,8 @@ func tooLarge(result json.RawMessage, l Limits) *failure {
 		"the result has %d bytes, more than the %d that one call may return; ask the tool for less", len(result), l.ResultBytes)
 }
 
-// toolResult is what the broker reads of a CallToolResult (MCP 2025-11-25,
-// Schema Reference). The code gets the whole.
+// toolResult contains the members of a CallToolResult that the broker reads (MCP 2025-11-25, Schema
+// Reference). The code gets the whole result.
 type toolResult struct {
 	content           json.RawMessage
 	structuredContent json.RawMessage
@@ -54,10 +54,9 @@ type toolResult struct {
 
 var errNoResult = errors.New("not a CallToolResult")
 
-// parseResult reads the members by their exact names, and the last one where a
-// name stands twice, as JSON readers in Python and JavaScript do. Decoding into a
-// struct would take "StructuredContent" for structuredContent, and check
-// something else than the code then reads.
+// parseResult reads the members by their exact names, and of duplicate names the last one, as JSON
+// decoders in Python and JavaScript do. Decoding into a struct would accept "StructuredContent" for
+// structuredContent, so the checked value could differ from the value that the code reads.
 func parseResult(raw json.RawMessage) (toolResult, error) {
 	var read struct{ content, structuredContent, isError json.RawMessage }
 	if !json.Valid(raw) || !strictjson.EachMember(raw, canon.MaxDepth-1, func(name, value []byte) bool {
@@ -89,8 +88,8 @@ func parseResult(raw json.RawMessage) (toolResult, error) {
 	return r, nil
 }
 
-// validateOutput holds the server to the outputSchema that it published. A
-// failure that the tool reports itself has no structured result to check.
+// validateOutput checks the result against the outputSchema published by the server. A failure
+// reported by the tool has no structured result to check.
 func (a *attempt) validateOutput(context.Context) *failure {
 	r, err := parseResult(a.result)
 	if err != nil {
@@ -117,12 +116,11 @@ func (a *attempt) validateOutput(context.Context) *failure {
 	return nil
 }
 
-// redact removes every credential that Airlock holds from what goes into the
-// sandbox. Other people's secrets and data stay: working with them is what the
-// code is for, and they are removed where results leave the sandbox
-// (docs/design/0005-where-results-are-redacted.md).
+// redact removes every credential that Airlock holds from data for the sandbox. Other secrets and
+// personal data are kept, because the code may need them; they are removed from results that leave
+// the sandbox (docs/design/0005-where-results-are-redacted.md).
 func (a *attempt) redact(context.Context) *failure {
-	a.held = a.run.opts.Redactor.HeldCount() // before it looks: what comes meanwhile makes it one more
+	a.held = a.run.opts.Redactor.HeldCount() // counted before the search, so that a credential added later increases the number
 	cleaned, found, err := a.run.opts.Redactor.HeldJSON(a.result)
 	if errors.Is(err, canon.ErrDeep) {
 		return failf(errortype.OutputValidation, "the server answered with JSON that is nested more than %d levels deep", canon.MaxDepth)
@@ -130,7 +128,7 @@ func (a *attempt) redact(context.Context) *failure {
 	if err != nil {
 		return failf(errortype.OutputValidation, "the server answered with something that is no JSON").because(err)
 	}
-	if limits := a.run.limits; int64(len(cleaned)) > limits.ResultBytes { // what takes a credential's place can be longer
+	if limits := a.run.limits; int64(len(cleaned)) > limits.ResultBytes { // the replacement of a credential can be longer
 		return tooLarge(cleaned, limits)
 	}
 	cleaned, repeated, err := a.run.withoutTyped(cleaned)
@@ -143,7 +141,8 @@ func (a *attempt) redact(context.Context) *failure {
 	return nil
 }
 
-// toolFailure tells a tool's own failure in its words; the result goes with it.
+// toolFailure returns a tool's own failure with the tool's message. The result is part of the
+// answer.
 func (a *attempt) toolFailure(context.Context) *failure {
 	if !a.isError {
 		return nil
