@@ -15,7 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// Agents is what the API needs of registered agents: a system.Agents.
+// Agents manages the registered agents. It is implemented by system.Agents.
 type Agents interface {
 	Register(ctx context.Context, r agents.Registration, by string) (agents.Agent, secret.Value, error)
 	Find(ctx context.Context, id string) (agents.Agent, error)
@@ -47,8 +47,8 @@ type agentEndpoint func(ctx context.Context, who caller.Caller, agent agents.Age
 
 var errNoAgent = &refusal{status: http.StatusNotFound, code: "not_found", message: "there is no such agent"}
 
-// own serves callers for their own agents, agents for themselves, and
-// administrators for all. For others the agent does not exist.
+// own returns an endpoint for the owner of an agent, the agent itself and administrators. For
+// other callers the agent is not found.
 func (h *handler) own(do agentEndpoint) endpoint {
 	return func(ctx context.Context, who caller.Caller, r *http.Request) (int, any, error) {
 		id := r.PathValue("agent")
@@ -71,7 +71,7 @@ func (h *handler) own(do agentEndpoint) endpoint {
 	}
 }
 
-// managed is own without agents: no agent manages itself.
+// managed is own without the agent itself, because an agent must not manage itself.
 func (h *handler) managed(do agentEndpoint) endpoint {
 	own := h.own(do)
 	return func(ctx context.Context, who caller.Caller, r *http.Request) (int, any, error) {
@@ -104,7 +104,7 @@ func (h *handler) registerAgent(ctx context.Context, who caller.Caller, r *http.
 	if err := registration.Check(); err != nil {
 		return 0, nil, &refusal{status: http.StatusUnprocessableEntity, code: "invalid_request", message: err.Error()}
 	}
-	if registration.PrincipalID != who.Name() { // its rate and its budget are that principal's own
+	if registration.PrincipalID != who.Name() { // the agent would use the rate and budget of that principal
 		return 0, nil, &refusal{status: http.StatusForbidden, code: "forbidden", message: "principal_id can only be your own principal: leave it out"}
 	}
 	registration.Inherited = inheritedFrom(who)
@@ -115,7 +115,7 @@ func (h *handler) registerAgent(ctx context.Context, who caller.Caller, r *http.
 	return http.StatusCreated, registered{agent, token.Reveal()}, nil
 }
 
-// inheritedFrom returns what an agent has from the caller that registers it.
+// inheritedFrom returns the properties that an agent inherits from its registrant.
 func inheritedFrom(who caller.Caller) agents.Inherited {
 	inherited := agents.Inherited{Profile: who.Profile, Credentials: who.Credentials, Expires: who.Expires()}
 	for _, scope := range []string{auth.ScopeRun, auth.ScopeVerify} { // all that an agent can have
@@ -126,7 +126,7 @@ func inheritedFrom(who caller.Caller) agents.Inherited {
 	return inherited
 }
 
-// maxPage is how many agents one answer lists.
+// maxPage is the maximum number of agents in an answer.
 const maxPage = 1000
 
 func (h *handler) listAgents(ctx context.Context, who caller.Caller, r *http.Request) (int, any, error) {
@@ -141,7 +141,8 @@ func (h *handler) listAgents(ctx context.Context, who caller.Caller, r *http.Req
 	return http.StatusOK, map[string]any{"agents": list}, err
 }
 
-// number reads a number of the address, from 1 to most.
+// number reads a number from 1 to most from the query of the URL. It returns otherwise if the
+// query does not contain it.
 func number(r *http.Request, name string, otherwise, most int) (int, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
@@ -188,7 +189,7 @@ func (h *handler) verifyTool(ctx context.Context, _ caller.Caller, agent agents.
 	return http.StatusOK, ruling, err
 }
 
-// remaining is an agent's budget as the document of the API has it.
+// remaining is the budget of an agent in the format of the API.
 type remaining struct {
 	Cost struct {
 		MaxDaily *budget.Amount `json:"max_daily_usd"`

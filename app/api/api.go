@@ -19,13 +19,13 @@ import (
 	"github.com/airlock-mcp/airlock/internal/problem"
 )
 
-// maxBody is the most bytes of a request's body.
+// maxBody is the maximum size of a request body in bytes.
 const maxBody = 4 << 20
 
-// maxQuestion is the most bytes of a question to an engine, which may have a file in it.
+// maxQuestion is the maximum size of a question to an engine in bytes. It may contain a file.
 const maxQuestion = 12 << 20
 
-// Options of a handler. Agents and Identify are needed.
+// Options are the options of New. Agents and Identify are required.
 type Options struct {
 	Agents Agents
 	// Verifications ask the engines; nil: questions are refused.
@@ -44,7 +44,7 @@ type handler struct {
 	share share // of the engines
 }
 
-// New returns what answers requests under /v1.
+// New returns the handler of requests under /v1.
 func New(opts Options) http.Handler {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -76,7 +76,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mux.ServeHTTP(w, r)
 }
 
-// notRouted answers what no route takes, in JSON like everything else.
+// notRouted answers requests that match no route, in JSON like all other answers.
 func (h *handler) notRouted(w http.ResponseWriter, r *http.Request) {
 	record := &statusOnly{header: http.Header{}}
 	h.mux.ServeHTTP(record, r)
@@ -88,7 +88,7 @@ func (h *handler) notRouted(w http.ResponseWriter, r *http.Request) {
 	problem.Write(w, http.StatusNotFound, "not_found", "there is no such path; GET /v1/openapi.json lists them")
 }
 
-// statusOnly remembers what status the mux would have answered with.
+// statusOnly records the status of the mux's answer.
 type statusOnly struct {
 	header http.Header
 	status int
@@ -103,7 +103,7 @@ func answer(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body) // an error means that the client has disconnected
 }
 
-// endpoint answers a request of a known caller, with a body for its status.
+// endpoint answers a request of a known caller with a status and a body.
 type endpoint func(ctx context.Context, who caller.Caller, r *http.Request) (status int, body any, err error)
 
 // refusal is an error whose message is sent to the caller.
@@ -115,7 +115,8 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.message }
 
-// route serves a pattern for callers whom allowed lets through.
+// route registers an endpoint for a pattern. Requests of callers that Identify does not accept
+// are refused.
 func (h *handler) route(pattern string, do endpoint) {
 	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		who, err := h.opts.Identify(r)
@@ -141,7 +142,7 @@ func (h *handler) refuseUnknown(w http.ResponseWriter, r *http.Request, err erro
 		refusal.Write(w)
 		return
 	}
-	if r.Context().Err() == nil { // else the client ended its connection meanwhile
+	if r.Context().Err() == nil { // otherwise the client has disconnected
 		h.opts.Logger.ErrorContext(r.Context(), "who sent a request of the API could not be looked up", "error", err)
 	}
 	w.Header().Set("Retry-After", "1")
@@ -171,7 +172,7 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// body reads the JSON object of a request into the members that are known.
+// body decodes the JSON object in the body of a request.
 func body(r *http.Request, into any) error {
 	raw, err := io.ReadAll(r.Body)
 	var large *http.MaxBytesError

@@ -41,7 +41,7 @@ func (d directory) Activity(id string, n int) ([]agents.Entry, error) {
 
 func serve(t *testing.T) *served { return serveWith(t, nil) }
 
-// serveWith is serve with engines to ask.
+// serveWith is serve with engines.
 func serveWith(t *testing.T, engines api.Verifications) *served {
 	dir := t.TempDir()
 	log, err := audit.Open(filepath.Join(dir, "audit"), nil)
@@ -97,7 +97,7 @@ func (s *served) do(as, method, path, body string) (int, map[string]any) {
 	return response.StatusCode, value
 }
 
-// send is do with the answer as it is.
+// send is do without decoding the answer.
 func (s *served) send(as, method, path, body string) (*http.Response, []byte) {
 	s.Helper()
 	r, err := http.NewRequestWithContext(s.Context(), method, s.url+path, strings.NewReader(body))
@@ -120,7 +120,7 @@ func (s *served) send(as, method, path, body string) (*http.Response, []byte) {
 	return response, raw
 }
 
-// conforms checks an answer against its description.
+// conforms checks an answer against the OpenAPI file.
 func (s *served) conforms(method, path string, status int, body []byte) {
 	s.Helper()
 	path, _, _ = strings.Cut(path, "?")

@@ -15,15 +15,16 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// The engines that ask others, and the most items of a batch: of one with more, the
-// engine looks at none.
+// The engines that call other engines, and the maximum number of items in a batch. The engine
+// evaluates no item of a larger batch.
 const (
 	autoEngine  = "auto"
 	batchEngine = "batch"
 	maxItems    = 1000
 )
 
-// verificationOf is a question to an engine as agents' permissions and prices name it.
+// verificationOf returns a question to an engine with the names that permissions and prices of
+// agents use.
 func verificationOf(engine, permission string, arguments json.RawMessage) agents.Verification {
 	v := agents.Verification{Type: typeOf(engine), Engine: permission}
 	var batch struct {
@@ -72,7 +73,7 @@ func (h *handler) debit(ctx context.Context, who caller.Caller, v agents.Verific
 	return debit{r.Grant, h.opts.Logger}, nil
 }
 
-// end returns what was debited for a question that no engine was asked.
+// end refunds the debit of a question that reached no engine.
 func (d debit) end(ctx context.Context, asked bool) {
 	if d.of == nil {
 		return
@@ -82,7 +83,8 @@ func (d debit) end(ctx context.Context, asked bool) {
 	}
 }
 
-// refused is the answer to an agent that may not ask now: 429 where waiting helps.
+// refused returns the refusal for an agent that may not ask now. Its status is 429 if waiting
+// helps.
 func refused(d agents.Decision) error {
 	told := &refusal{status: http.StatusForbidden, code: "denied", message: d.Error.Error()}
 	switch {

@@ -9,8 +9,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// What one principal may ask the engines, and all of them together. More is answered
-// "later", before its body is read.
+// Limits of the questions to engines, for one principal and for all. Requests beyond the limits
+// are refused with Retry-After, before their body is read.
 const (
 	verifyRate     = 50 // a second
 	verifyBurst    = 100
@@ -19,20 +19,20 @@ const (
 	maxRemembered  = 10_000 // principals whose rate is remembered
 )
 
-// share bounds what principals ask. The zero value is ready.
+// share enforces the limits of questions. The zero value is ready to use.
 type share struct {
 	mu       sync.Mutex
 	together int
 	of       map[string]*using
 }
 
-// using is what one principal does now, and did.
+// using is the number of concurrent questions of a principal, and its rate.
 type using struct {
 	now  int
 	rate *rate.Limiter
 }
 
-// begin takes the place of one request, which done gives back.
+// begin reserves one request for a caller. The caller of begin must call done.
 func (s *share) begin(who caller.Caller) (done func(), _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,8 +61,8 @@ func (s *share) begin(who caller.Caller) (done func(), _ error) {
 	}, nil
 }
 
-// forgetLocked forgets principals that ask for nothing now, where too many are
-// remembered: those whose rate is unused first, and then any.
+// forgetLocked evicts principals without current questions if there are maxRemembered: first
+// those whose rate is unused, then any.
 func (s *share) forgetLocked() {
 	if s.of == nil {
 		s.of = map[string]*using{}

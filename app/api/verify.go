@@ -34,7 +34,7 @@ func (h *handler) verifyRoutes() {
 	h.route("POST /v1/verify/batch", h.verify(batchEngine, "", member{"items", isList, true}))
 }
 
-// member is one of the names that a question may have.
+// member is a member that a question may have.
 type member struct {
 	name   string
 	kind   kind
@@ -44,7 +44,7 @@ type member struct {
 func text(name string) member                { return member{name, isText, true} }
 func optional(name string, kind kind) member { return member{name, kind, false} }
 
-// kind is what a member must be.
+// kind is the required type of a member.
 type kind struct {
 	name string
 	is   func(raw json.RawMessage) bool
@@ -64,7 +64,7 @@ func decodes[T any](raw json.RawMessage) bool {
 }
 
 // verify answers a question to an engine with its verdict. permission is the engine's
-// name in an agent's allowed_engines; empty for what asks more than one.
+// name in an agent's allowed_engines. It is empty for questions to more than one engine.
 func (h *handler) verify(engine, permission string, members ...member) endpoint {
 	return func(ctx context.Context, who caller.Caller, r *http.Request) (int, any, error) {
 		if !auth.Has(who, auth.ScopeVerify) && !auth.Has(who, auth.ScopeRun) {
@@ -99,8 +99,8 @@ func (h *handler) verify(engine, permission string, members ...member) endpoint 
 	}
 }
 
-// argumentsOf checks what a question has and returns it as an engine takes it. null is
-// the same as absent.
+// argumentsOf checks the members of a question and returns them as arguments of the engine. null
+// means absent.
 func argumentsOf(given map[string]json.RawMessage, members []member) (json.RawMessage, error) {
 	arguments := map[string]json.RawMessage{}
 	for _, m := range members {

@@ -16,7 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/verify/verifytest"
 )
 
-// asking is an engine, or what goes wrong with one, for any caller.
+// asking is a fake of api.Verifications.
 type asking func(ctx context.Context, who caller.Caller, r verify.Request) (verify.Verdict, error)
 
 func (a asking) Verify(ctx context.Context, who caller.Caller, r verify.Request) (verify.Verdict, error) {
@@ -166,7 +166,7 @@ func TestWhereThereIsNoVerdict(t *testing.T) {
 	}
 }
 
-// ask asks an engine and returns the answer as it is.
+// ask asks an engine and returns the answer without decoding it.
 func (s *served) ask(as, path, body string) (*http.Response, []byte) {
 	s.Helper()
 	return s.send(as, "POST", "/v1/verify/"+path, body)

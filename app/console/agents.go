@@ -12,14 +12,14 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// agentsSection is the registered agents: one's own, and with the scope admin all.
+// agentsSection lists the caller's agents, or all agents if the caller has the scope admin.
 func agentsSection() section {
 	return section{name: "Agents", path: "/agents", scope: auth.ScopeAgents, template: "agents", pages: []page{
 		{pattern: "GET /agents", scope: auth.ScopeAgents, show: showAgents},
 	}}
 }
 
-// agentSection is one of them.
+// agentSection shows one agent.
 func agentSection() section {
 	return section{path: "/agents", template: "agent", pages: []page{
 		{pattern: "GET /agents/{agent}", scope: auth.ScopeAgents, show: showAgent},
@@ -27,7 +27,7 @@ func agentSection() section {
 	}}
 }
 
-// How many agents one page lists, and how many actions of one.
+// The maximum number of agents in a list, and of actions on the page of an agent.
 const (
 	agentsPage    = 100
 	shownActivity = 25
@@ -58,7 +58,8 @@ type shownAgent struct {
 	MaySet      bool
 }
 
-// agentOf is the agent that a request names, if the caller may see it.
+// agentOf returns the agent in the path of a request. If the caller may not see it, it is not
+// found.
 func agentOf(c *Console, q *query) (agents.Agent, error) {
 	agent, err := c.opts.Agents.Find(q.Context(), q.PathValue("agent"))
 	if errors.Is(err, agents.ErrUnknown) || err == nil && !q.who.May(caller.People, caller.Change, agent.Object()) {

@@ -14,8 +14,8 @@ import (
 //go:embed assets/*.js assets/*.css assets/*.svg assets/*.LICENSE
 var assetFiles embed.FS
 
-// asset serves what pages load, the licence of htmx included. It is the same for
-// everyone, so a browser may keep it and ask whether it has changed.
+// asset serves the files that pages load, and the licence of htmx. They are the same for
+// everyone, so a browser may cache them and revalidate.
 func (c *Console) asset(w http.ResponseWriter, r *http.Request) {
 	name := path.Join("assets", r.PathValue("name"))
 	content, err := fs.ReadFile(assetFiles, name)

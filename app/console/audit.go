@@ -14,29 +14,29 @@ import (
 	"github.com/airlock-mcp/airlock/audit"
 )
 
-// auditSection is the audit log: of all callers, for those who may read it.
+// auditSection shows the audit log with the records of all callers.
 func auditSection() section {
 	return section{name: "Audit", path: "/audit", scope: auth.ScopeAudit, template: "audit", pages: []page{
 		{pattern: "GET /audit", scope: auth.ScopeAudit, show: showAudit},
 		{pattern: "GET /audit/export", scope: auth.ScopeAudit, show: exportAudit},
-		// It changes nothing. It is no GET because it reads all of the log.
+		// This changes nothing. It is not a GET because it reads the whole log.
 		{pattern: "POST /audit/verify", scope: auth.ScopeAudit, show: verifyAudit},
 	}}
 }
 
-// What one page of the log takes.
+// Limits of one page of the log.
 const (
 	auditPage  = 50
 	auditBytes = 64 << 20 // of the log are read for it
 )
 
-// auditFilter is which records are shown: those that have all that is not empty.
+// auditFilter selects the records that match all of its non-empty fields.
 type auditFilter struct {
 	Kind, Outcome, Server, Tool, Run, Principal string
 	Before                                      uint64 // a number; 0: from the newest on
 }
 
-// filterFields are the fields of the form, with what each is of a record.
+// filterFields are the fields of the form and the corresponding fields of a record.
 var filterFields = []struct {
 	name string
 	in   func(*auditFilter) *string
@@ -81,7 +81,7 @@ func (f *auditFilter) matches(r audit.Record) bool {
 	return true
 }
 
-// words returns a word that the lines of matching records have.
+// words returns a text that the lines of all matching records contain. It may be empty.
 func (f *auditFilter) words() []string {
 	for _, field := range filterFields {
 		// Letters, digits and "_" are not escaped in a line.
@@ -100,12 +100,12 @@ type shownAudit struct {
 	Kinds    []audit.Kind
 	Outcomes []string
 	Formats  []audit.Format
-	Newer    string // an address; empty: these are the newest
+	Newer    string // URL of newer records; empty if these are the newest
 	Older    string // URL of older records; may be empty
-	Partly   bool   // the log was not read to its beginning for so few
-	Report   string // of a verification; empty: none was asked for
+	Partly   bool   // only a part of the log was searched
+	Report   string // of a verification, if it was requested
 	Sound    bool   // the result
-	Problem  string // why nothing can be shown
+	Problem  string // why the records cannot be shown
 }
 
 // shownRecord is a record with all of it as JSON.

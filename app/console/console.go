@@ -39,7 +39,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// Options of a console. All but the last five are needed.
+// Options are the options of New. All but the last five are required.
 type Options struct {
 	System    *system.System
 	Runs      *runs.Registry
@@ -51,8 +51,7 @@ type Options struct {
 	// While returns a context that ends when a caller may not act any more; nil: none ends.
 	While  func(ctx context.Context, who caller.Caller) (_ context.Context, stop func())
 	Status func(ctx context.Context) Status
-	// Hosts are the names in the Host header that are this machine's, beside those of the
-	// loopback interface.
+	// Hosts are accepted names in the Host header, besides those of the loopback interface.
 	Hosts []string
 	// Clean removes secrets from texts that runs have left; nil leaves them as they are.
 	Clean func(text string) string
@@ -63,20 +62,20 @@ type Options struct {
 	Now    func() time.Time // nil means time.Now
 }
 
-// Status is how the daemon is.
+// Status is the state of the daemon.
 type Status struct {
 	State   string // starting, ready or draining
 	Version string
 	URL     string
 	Since   time.Time
-	Hosts   int // that joined through the socket
-	Runs    int // that are going on
+	Hosts   int // connected through the socket
+	Runs    int // in progress
 
 	Sandboxes, Working, Waiting int    // kept ready; at work; runs that wait for one
-	Problem                     string // why no run could be made now; empty: one could
+	Problem                     string // why runs cannot be made now; empty if they can
 }
 
-// Console is the pages. Its methods may be called concurrently.
+// Console is the pages. Its methods are safe for concurrent use.
 type Console struct {
 	opts      Options
 	guarded   http.Handler // the handler of requests that passed the cross-origin check
@@ -121,15 +120,14 @@ func New(opts Options) (*Console, error) {
 	return c, nil
 }
 
-// Close ends the sign-ins to servers that are going on, and returns when none is.
-// Calling it twice is fine.
+// Close ends the current sign-ins to servers and waits for them. It may be called twice.
 func (c *Console) Close() error {
 	c.flows.close()
 	return nil
 }
 
-// ServeHTTP answers one request. Requests for other hosts, or from pages of other
-// origins, those among them that may use the API, are refused.
+// ServeHTTP answers one request. It refuses requests with a foreign Host header and requests
+// from pages of other origins, even of those that may use the API.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header())
 	c.guarded.ServeHTTP(w, r)
@@ -144,5 +142,5 @@ func (c *Console) serve(w http.ResponseWriter, r *http.Request) {
 	c.mux.ServeHTTP(w, r)
 }
 
-// maxForm is the most bytes of a form.
+// maxForm is the maximum size of a form in bytes.
 const maxForm = 64 << 10

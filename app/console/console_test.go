@@ -120,7 +120,7 @@ func (s *served) browser() *browser {
 	}}
 }
 
-// answer is what came back.
+// answer is the response to a request.
 type answer struct {
 	status int
 	header http.Header
@@ -177,7 +177,7 @@ func (b *browser) csrf() string {
 	return found[1]
 }
 
-// signIn is a browser that is signed in as a principal.
+// signIn returns a browser that is signed in as a principal.
 func (s *served) signIn(principal string, scopes ...string) *browser {
 	s.Helper()
 	_, token := s.token(principal, scopes...)

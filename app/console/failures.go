@@ -9,8 +9,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// How often sign-ins may fail: a token cannot be guessed, and who tries costs us
-// nothing but that.
+// Limits of failed sign-ins. Tokens cannot be guessed; the limits only bound the load of
+// attempts.
 const (
 	failuresPerAddress = 10 // at once; one more each failurePause
 	failurePause       = 6 * time.Second
@@ -21,7 +21,7 @@ const (
 type failures struct {
 	now func() time.Time
 
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards the fields below
 	of map[string]*rate.Limiter
 }
 
@@ -37,7 +37,7 @@ func (f *failures) tooMany(remote string) bool {
 	return limiter != nil && limiter.TokensAt(f.now()) < 1
 }
 
-// add notes that a sign-in from an address failed.
+// add counts a failed sign-in from an address.
 func (f *failures) add(remote string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -34,7 +34,7 @@ func (e executor) Run(ctx context.Context, req orchestrator.Request) (*orchestra
 	return &orchestrator.Outcome{Envelope: orchestrator.Envelope{RunID: req.ID, Result: orchestrator.Result{OK: true, Data: json.RawMessage("42")}}, Printed: printed}, nil
 }
 
-// going begins a run that waits, and returns its ID when it has begun.
+// going starts a run that waits, and returns its ID when it has begun.
 func (s *served) going(principal, code string) string {
 	s.Helper()
 	who := caller.Caller{Principal: principal, Kind: caller.User, Session: "ses_" + principal}
@@ -78,7 +78,7 @@ func (s *served) past(id, principal, text string) string {
 	return id
 }
 
-// record keeps what a run came to.
+// record writes a recording of a run.
 func (s *served) record(id, text string) {
 	s.Helper()
 	recorder, err := s.records.Create(replay.Head{RunID: id, Language: "python", Code: text}, func() ([]byte, error) { return []byte("[]"), nil })
@@ -100,7 +100,7 @@ func encoded(value any) json.RawMessage {
 	return text
 }
 
-// asked is a question that is open, with its answer to come.
+// asked is an open question and a channel for its answer.
 type asked struct {
 	approval.Question
 	verdict chan approval.Verdict

@@ -19,7 +19,7 @@ const (
 	flowTime   = 10 * time.Minute // for the person, as airlock login waits
 	inviteTime = 20 * time.Second // to learn where to sign in
 	maxFlows   = 100              // concurrent
-	maxOwn     = 10               // of them of one principal
+	maxOwn     = 10               // of one principal
 )
 
 // flowsSection is the sign-in to one server. It has no entry in the navigation.
@@ -41,7 +41,7 @@ type flow struct {
 	pasted  chan string
 	stop    context.CancelFunc
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	invitation *oauth.Invitation
 	strange    bool   // the address that was pasted last does not belong to the sign-in
 	tools      int    // after it
@@ -93,13 +93,13 @@ type flowKey struct {
 	server  string
 }
 
-// flows are those that are going on, and the last one of each session and server. Its
-// methods may be called concurrently.
+// flows are the current flows, and the last one of each session and server. Its methods are safe
+// for concurrent use.
 type flows struct {
 	while func(ctx context.Context, who caller.Caller) (context.Context, func()) // ends a flow with the credential of its caller
 	work  sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	of     map[flowKey]*flow
 	closed bool
 }
@@ -110,8 +110,8 @@ func newFlows(while func(context.Context, caller.Caller) (context.Context, func(
 
 var errManyFlows = &refusal{http.StatusServiceUnavailable, "Too many people sign in to servers at once.", "Try again later."}
 
-// begin has a flow go on until it is over, in the place of an earlier one to the same
-// server.
+// begin starts a flow in the background. It stops and replaces an earlier flow of the session to
+// the same server.
 func (all *flows) begin(ctx context.Context, who caller.Caller, key flowKey, login *system.Login) (*flow, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), flowTime)
 	v := &flow{server: key.server, invited: make(chan struct{}), ended: make(chan struct{}), pasted: make(chan string, 1), stop: stop}
@@ -177,7 +177,7 @@ func (all *flows) find(key flowKey) *flow {
 	return all.of[key]
 }
 
-// close ends all flows and returns when none goes on.
+// close stops all flows and waits for them.
 func (all *flows) close() {
 	all.mu.Lock()
 	all.closed = true
@@ -197,7 +197,7 @@ func (v *flow) isOver() bool {
 	}
 }
 
-// goOn signs in and shows that the server can be used.
+// goOn signs in and lists the tools of the server.
 func (v *flow) goOn(ctx context.Context, login *system.Login) {
 	_, err := login.SignsIn(ctx, v, nil)
 	tools := 0
@@ -212,7 +212,7 @@ func (v *flow) goOn(ctx context.Context, login *system.Login) {
 	}
 }
 
-// beginFlow asks where to sign in, and shows it.
+// beginFlow starts a sign-in and waits for its invitation.
 func beginFlow(c *Console, q *query) (view, error) {
 	login, err := loginTo(c, q)
 	if err != nil {
@@ -233,7 +233,7 @@ func beginFlow(c *Console, q *query) (view, error) {
 	return view{redirect: serverPath(server, "/sign-in")}, nil
 }
 
-// shownFlow is what its page shows.
+// shownFlow is the data of the page of a flow.
 type shownFlow struct {
 	Server     string
 	Path       string // of its addresses

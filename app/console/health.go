@@ -6,7 +6,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/auth"
 )
 
-// healthSection is how the daemon is.
+// healthSection shows the state of the daemon.
 func healthSection() section {
 	return section{name: "Health", path: "/health", template: "health", pages: []page{
 		{pattern: "GET /health", show: showHealth},
@@ -18,7 +18,7 @@ type health struct {
 	Status
 	Up        time.Duration
 	Questions int  // that wait for an answer
-	MayKnow   bool // why no run could be made
+	MayKnow   bool // the caller may see why runs cannot be made
 }
 
 func showHealth(c *Console, q *query) (view, error) {

@@ -41,8 +41,8 @@ var hostile = map[string]string{
 	"upper case and tabs": "<IMG\tSRC=x\rONERROR\r=\talert(1)>",
 }
 
-// addresses are the pages that show what others have written, of a run, a question and
-// with the text itself in the address.
+// addresses are the pages that show foreign texts: those of a run and a question, and those with
+// the text in the URL.
 func addresses(run, question, text string) []string {
 	return []string{
 		"/runs", "/runs/now", "/runs?text=" + url.QueryEscape(text), "/runs?state=" + url.QueryEscape(text), "/runs/" + run, "/runs/" + run + "/now",
@@ -110,7 +110,7 @@ func hugeRun(s *served, huge string) string {
 	return id
 }
 
-// page is what a browser would see of an answer.
+// page is the elements and attributes of an answer.
 type page struct {
 	address  string
 	elements []string // in order: name[attributes]
@@ -119,7 +119,7 @@ type page struct {
 
 type attribute struct{ element, name, value string }
 
-// pagesWith makes every page with a text in each place where others write.
+// pagesWith returns every page, with text in each foreign field.
 func pagesWith(t *testing.T, text string) []page {
 	t.Helper()
 	s := serve(t, nil)
@@ -171,10 +171,11 @@ func isHidden(r rune) bool {
 	return strings.ContainsRune("\x00\x01\x1b\x7f\v\f\r\u0085\u2028\u2029\u202e\u2066\u200f\u061c\u200b\u00ad\ufeff\U000e0041", r)
 }
 
-// addressAttributes are those that a browser follows or loads.
+// addressAttributes are the attributes whose URL a browser follows or loads.
 var addressAttributes = map[string]bool{"href": true, "src": true, "action": true, "formaction": true, "hx-get": true, "hx-post": true, "data": true, "xlink:href": true}
 
-// checkPage holds every attribute to what the console's own templates have.
+// checkPage checks that no attribute contains a script or a style, and that every URL is a path of
+// the console.
 func checkPage(t *testing.T, p page) {
 	t.Helper()
 	for _, a := range p.values {

@@ -16,16 +16,16 @@ const (
 	maxLinks = 100 // that are open
 )
 
-// links are one-time codes that sign in who has one. They are kept as hashes. Its
-// methods may be called concurrently.
+// links are one-time codes for signing in. They are stored as hashes. Its methods are safe for
+// concurrent use.
 type links struct {
 	now func() time.Time
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	open map[[sha256.Size]byte]link
 }
 
-// link is one that was not used yet.
+// link is an unused code.
 type link struct {
 	who   caller.Caller
 	until time.Time
@@ -55,7 +55,7 @@ func (l *links) add(who caller.Caller) (code string, err error) {
 	return code, nil
 }
 
-// use returns whom a code is for, once.
+// use returns the caller of a code and removes the code.
 func (l *links) use(code string) (caller.Caller, bool) {
 	sum := sha256.Sum256([]byte(code))
 	l.mu.Lock()
@@ -71,8 +71,8 @@ func (l *links) use(code string) (caller.Caller, bool) {
 // linkPath is the path at which a code is redeemed.
 const linkPath = "/link"
 
-// Link makes a one-time address that signs a caller in within two minutes, as a path
-// with its query. The caller of Link has proved who that is.
+// Link returns a one-time URL, as path and query, that signs a caller in. It expires after two
+// minutes. who must be authenticated.
 func (c *Console) Link(who caller.Caller) (string, error) {
 	code, err := c.links.add(who)
 	if err != nil {
@@ -81,13 +81,13 @@ func (c *Console) Link(who caller.Caller) (string, error) {
 	return linkPath + "?code=" + code, nil
 }
 
-// showLink asks whether to sign in: a program that looks at addresses, as those that
-// show previews do, uses none up.
+// showLink shows a button for signing in. It does not use the code, because programs that show
+// previews of links send GET requests.
 func (c *Console) showLink(w http.ResponseWriter, r *http.Request) {
 	c.render(w, nil, "link", view{title: "Sign in", data: r.URL.Query().Get("code")})
 }
 
-// useLink signs in.
+// useLink signs in with the code of a link.
 func (c *Console) useLink(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		c.render(w, nil, "refused", refusedView(errForm))

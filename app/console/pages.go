@@ -29,19 +29,19 @@ func sections() []section {
 	}
 }
 
-// section is what one file of this package shows.
+// section is the pages of one file of this package.
 type section struct {
-	name     string // its entry in the navigation; empty: it has none
+	name     string // the entry in the navigation; empty for no entry
 	path     string // the target of the entry
-	scope    string // that a caller needs to be shown the entry; empty: none
+	scope    string // required for the entry; empty: none
 	template string // templates/TEMPLATE.html
 	pages    []page
 }
 
-// page is one address.
+// page is one pattern of URLs.
 type page struct {
 	pattern string // of http.ServeMux: "GET /runs/{run}"
-	scope   string // that a caller needs; empty: every one that is signed in
+	scope   string // required; empty: none
 	show    func(c *Console, q *query) (view, error)
 }
 
@@ -58,14 +58,14 @@ func (q *query) may(scope string) bool { return scope == "" || q.who.Has(scope) 
 // tell adds a notice to the next page of the session.
 func (q *query) tell(format string, args ...any) { q.session.tell(fmt.Sprintf(format, args...)) }
 
-// view is what a page answers with: data for its template, or one of the others.
+// view is the answer of a page: data for its template, a redirect or a file.
 type view struct {
 	title    string
 	data     any
 	part     string    // the template to send without the frame; empty: all of the page
 	status   int       // of HTTP; 0 is 200
-	redirect string    // a local path to go on to, with status 303
-	file     *download // sent as it is
+	redirect string    // a local path, sent with status 303
+	file     *download // sent unchanged
 	stream   *stream   // the same, of any length
 }
 
@@ -106,7 +106,7 @@ func (c *Console) show(p page, q *query) (view, error) {
 	return p.show(c, q)
 }
 
-// query returns a request with who is signed in.
+// query returns a request with its session and caller.
 func (c *Console) query(r *http.Request) (*query, error) {
 	s, err := c.signedIn(r)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 func policiesSection() section {
 	return section{name: "Policies", path: "/policies", scope: auth.ScopeAudit, template: "policies", pages: []page{
 		{pattern: "GET /policies", scope: auth.ScopeAudit, show: showPolicies},
-		// It changes nothing. It is no GET because arguments shall be in no address.
+		// This changes nothing. It is not a GET because URLs must not contain arguments.
 		{pattern: "POST /policies/explain", scope: auth.ScopeAudit, show: explainCall},
 	}}
 }
@@ -23,7 +23,7 @@ func policiesSection() section {
 type shownPolicies struct {
 	Files                   []policies.File
 	Server, Tool, Arguments string // of the call that is explained
-	Verdict                 string // refused, asks or happens; empty: nothing was asked
+	Verdict                 string // refused, asks or happens; empty without a question
 	Explanation             string
 	Problem                 string // why a decision is missing
 }

@@ -56,25 +56,25 @@ func showQuestions(c *Console, q *query) (view, error) {
 	return view{title: "Questions", data: rows}, nil
 }
 
-// askerOf is whose question it is.
+// askerOf returns the owner of a question.
 func askerOf(a approval.Asking) caller.Owner {
 	return caller.Owner{Principal: a.Principal, Kind: caller.Kind(a.CallerKind), Issuer: a.Issuer, Session: a.SessionID, Profile: a.Profile}
 }
 
-// questionPage is what the page of one question shows.
+// questionPage is the data of the page of a question.
 type questionPage struct {
 	approval.Posted
-	Text    string // all that the answer is bound to, as every other place shows it
+	Text    string // all that the answer applies to, in the same form as elsewhere
 	Whole   bool   // Text is not shortened
 	Changes []change
 	Grants  bool   // an approval can be extended to the run
-	Yes     string // what agreeing is called
+	Yes     string // the label of the button that agrees
 	Gone    string // the outcome; empty if it is open
 	Left    time.Duration
 	Here    string // the address of the live part
 }
 
-// change is a text that takes the place of another one, line by line.
+// change is the line-by-line diff of a text and its replacement.
 type change struct {
 	Where string
 	Lines []diffLine
@@ -99,7 +99,7 @@ func (c *Console) findQuestion(q *query) (posted approval.Posted, gone string, e
 	return posted, "", err
 }
 
-// sentence begins with a capital letter and ends with a full stop.
+// sentence returns text with a capital letter at the beginning and a full stop at the end.
 func sentence(text string) string {
 	if text == "" {
 		return ""
@@ -161,18 +161,18 @@ func changesOf(q approval.Question) []change {
 	return list
 }
 
-// diffOf is the difference of two texts, line by line.
+// diffOf returns the line-by-line diff of two texts.
 func diffOf(found approval.Change) change {
 	const header = 3 // lines that name what is compared
 	lines := diffLines(diff.Diff("before", ended(found.Before), "after", ended(found.After)))
-	if len(lines) < header { // the two are one
+	if len(lines) < header { // the texts are equal
 		return change{Where: found.Where}
 	}
 	lines = lines[header:]
 	return change{found.Where, lines[:min(len(lines), maxDiffLines)], len(lines) > maxDiffLines}
 }
 
-// ended is a text that ends its last line.
+// ended returns a text that ends with a newline.
 func ended(text string) []byte {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
@@ -180,7 +180,7 @@ func ended(text string) []byte {
 	return []byte(text)
 }
 
-// answerQuestion takes an answer, for the question exactly as the page had it.
+// answerQuestion passes on an answer, if the question is still the one that the page showed.
 func answerQuestion(c *Console, q *query) (view, error) {
 	posted, gone, err := c.findQuestion(q)
 	if err != nil {

@@ -67,7 +67,7 @@ var functions = template.FuncMap{
 // clock is a time in UTC, to the second.
 func clock(t time.Time) string { return t.UTC().Format(time.DateTime) }
 
-// frame is what the template of a page is given.
+// frame is the data of the template of a page.
 type frame struct {
 	Title   string
 	Path    string // of the page
@@ -85,7 +85,7 @@ type navigation struct {
 	Here       bool
 }
 
-// answer sends a view.
+// answer sends the view of a page.
 func (c *Console) answer(w http.ResponseWriter, q *query, name string, v view) {
 	switch {
 	case v.redirect != "":
@@ -141,8 +141,8 @@ func (c *Console) navigation(q *query) []navigation {
 	return list
 }
 
-// download is what is not shown but saved: browsers neither guess what it is nor run
-// anything in it.
+// download is a file that browsers save and do not show. Browsers must not guess its type or run
+// it.
 type download struct {
 	name    string
 	content []byte

@@ -7,8 +7,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// reaches reports whether a caller may do something with what belongs to an owner. A person
-// looks at the runs of all their hosts; the hosts do not see each other's.
+// reaches reports whether a caller may do something with an object of an owner. A person can see
+// the runs of all their hosts; a host cannot see those of another host.
 func reaches(who caller.Caller, act caller.Act, kind caller.ObjectKind, owner caller.Owner) bool {
 	return who.May(caller.People, act, caller.Object{Kind: kind, Owner: owner})
 }

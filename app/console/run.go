@@ -32,13 +32,13 @@ func runSection() section {
 	}}
 }
 
-// maxTextShown is how many bytes of a code, an output or a result a page shows.
+// maxTextShown is the maximum size of a code, an output or a result on a page, in bytes.
 const maxTextShown = 64 << 10
 
-// maxSteps is how many calls and events of a run a page shows, the first ones.
+// maxSteps is the maximum number of calls and events of a run on a page. The first ones are shown.
 const maxSteps = 300
 
-// runPage is what the page of one run shows.
+// runPage is the data of the page of a run.
 type runPage struct {
 	Row       runRow
 	Start     *audit.Record
@@ -49,12 +49,12 @@ type runPage struct {
 	Questions []approval.Question // that wait for a person
 	Answers   bool                // the caller may answer them
 	Texts     []runText
-	Unkept    string // why the code and the output are not there; empty: they are
+	Unkept    string // why the code and the output are missing; empty if they are not
 	Files     []attachment.File
 	MayCancel bool
 }
 
-// Live reports whether the page has more to come.
+// Live reports whether the run is in progress, so that the page is updated.
 func (p runPage) Live() bool { return p.Row.Going }
 
 // step is one line of the tree.
@@ -80,7 +80,7 @@ type runState struct {
 	status *runs.Status // nil: the registry does not have it
 	run    *runs.Run
 	listed *system.ListedRun // nil: the log does not have it
-	tree   *audit.RunTree    // nil likewise
+	tree   *audit.RunTree    // nil: the log does not have it
 }
 
 // findRun returns a run. Runs that the caller may not see are not found.
@@ -115,7 +115,7 @@ func (c *Console) findRun(q *query) (runState, error) {
 	return s, nil
 }
 
-// row is the run in one line.
+// row returns the run as a row of the list.
 func (s runState) row(now time.Time) runRow {
 	if s.status != nil && (s.listed == nil || s.status.State != runs.Done) {
 		row := rowOfRun(*s.status, now)
@@ -154,7 +154,7 @@ func showRun(c *Console, q *query) (view, error) {
 	return view{title: "Run " + p.Row.ID, data: p}, nil
 }
 
-// texts are the code, the output and the result of a run, as far as they are known.
+// texts returns the code, the output and the result of a run, if they are known.
 func (c *Console) texts(s runState) (texts []runText, unkept string) {
 	add := func(part, name, text string) {
 		if text != "" {
@@ -173,7 +173,7 @@ func (c *Console) texts(s runState) (texts []runText, unkept string) {
 		return nil, "the run did not begin"
 	}
 	shown, why := c.opts.RunLog.Show(s.tree)
-	if why != nil && s.status != nil && s.status.Outcome != nil { // it is not recorded, and this process has it
+	if why != nil && s.status != nil && s.status.Outcome != nil { // the recording is missing, but this process has the outcome
 		outcome := s.status.Outcome
 		shown.Result = outcome.Envelope.Result.Data
 		shown.Stdout, shown.Stderr, shown.Kept, why = outcome.Stdout, outcome.Stderr, true, nil
@@ -188,14 +188,14 @@ func (c *Console) texts(s runState) (texts []runText, unkept string) {
 	return texts, ""
 }
 
-// shorten leaves as much of a text as a page shows.
+// shorten cuts a text to maxTextShown.
 func (t *runText) shorten() {
 	if len(t.Text) > maxTextShown {
 		t.Text, t.Cut = strings.ToValidUTF8(t.Text[:maxTextShown], ""), true
 	}
 }
 
-// stepsOf lists what happened in a run.
+// stepsOf returns the first maxSteps calls and events of a run, and the number of the others.
 func stepsOf(tree *audit.RunTree) (steps []step, left int) {
 	all := tree.Steps()
 	for i, s := range all {
@@ -295,7 +295,7 @@ func saveRunFile(c *Console, q *query) (view, error) {
 	return view{file: &download{name: file.Name, content: content}}, nil
 }
 
-// cancelRun ends a run that goes on.
+// cancelRun ends a run in progress.
 func cancelRun(c *Console, q *query) (view, error) {
 	s, err := c.findRun(q)
 	if err != nil {
@@ -307,7 +307,7 @@ func cancelRun(c *Console, q *query) (view, error) {
 		return back, nil
 	}
 	s.run.Cancel()
-	select { // the page shows how it ended, if that comes soon
+	select { // show the outcome if the run ends soon
 	case <-s.run.Done():
 		q.tell("The run is cancelled.")
 	case <-time.After(cancelPatience):

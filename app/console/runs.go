@@ -31,7 +31,7 @@ const (
 	maxRunPages = 1000
 )
 
-// The states of a run that goes on, beside those of system.ListedRun.
+// The states of a run in progress, in addition to those of system.ListedRun.
 const (
 	stateQueued  = "queued"
 	stateRunning = "running"
@@ -47,7 +47,7 @@ type runRow struct {
 	Going                               bool
 }
 
-// Class is the state as the style sheet knows it.
+// Class returns the CSS class of the state.
 func (r runRow) Class() string { return classOf(r.State, r.Going) }
 
 func classOf(state string, going bool) string {
@@ -60,7 +60,7 @@ func classOf(state string, going bool) string {
 	return "bad"
 }
 
-// runsPage is what the list shows.
+// runsPage is the data of the list of runs.
 type runsPage struct {
 	Filter      runFilter
 	Rows        []runRow
@@ -75,7 +75,7 @@ type runFilter struct {
 	page        int // from 1
 }
 
-// States are those that can be chosen.
+// States returns the states that can be selected.
 func (runFilter) States() []string { return []string{"going on", "ok", "not ok"} }
 
 func runFilterOf(values url.Values) runFilter {
@@ -86,7 +86,7 @@ func runFilterOf(values url.Values) runFilter {
 	return f
 }
 
-// address is the list with this filter, at another page.
+// address returns the URL of a page of the list with this filter.
 func (f runFilter) address(path string, page int) string {
 	values := url.Values{}
 	for name, value := range map[string]string{"state": f.State, "text": f.Text} {
@@ -103,7 +103,7 @@ func (f runFilter) address(path string, page int) string {
 	return path + "?" + values.Encode()
 }
 
-// takes reports whether a run is to be listed.
+// takes reports whether a run matches the filter.
 func (f runFilter) takes(row runRow) bool {
 	switch f.State {
 	case "going on":
@@ -127,8 +127,8 @@ func (f runFilter) takes(row runRow) bool {
 	})
 }
 
-// showRuns lists runs, the newest first: those that go on, as the registry has them,
-// and those of the audit log.
+// showRuns lists runs, the newest first: those in progress from the registry, and those of the
+// audit log.
 func showRuns(c *Console, q *query) (view, error) {
 	f := runFilterOf(q.URL.Query())
 	going := map[string]runRow{}
@@ -161,7 +161,7 @@ func showRuns(c *Console, q *query) (view, error) {
 	return view{title: "Runs", data: p}, nil
 }
 
-// newestFirst are the runs that go on and that a filter takes.
+// newestFirst returns the runs in progress that match the filter, the newest first.
 func newestFirst(going map[string]runRow, f runFilter) []runRow {
 	var rows []runRow
 	for _, row := range going {
@@ -173,7 +173,7 @@ func newestFirst(going map[string]runRow, f runFilter) []runRow {
 	return rows
 }
 
-// reachableRuns are the runs of the registry that a caller may see.
+// reachableRuns returns the runs of the registry that a caller may see.
 func (c *Console) reachableRuns(who caller.Caller) []runs.Status {
 	var list []runs.Status
 	for _, run := range c.opts.Runs.All() {
@@ -184,7 +184,7 @@ func (c *Console) reachableRuns(who caller.Caller) []runs.Status {
 	return list
 }
 
-// rowOfRun is a run of the registry. One that is done counts as going on no more: the
+// rowOfRun returns the row of a run in the registry. A run that is done is not in progress: the
 // log has it.
 func rowOfRun(s runs.Status, now time.Time) runRow {
 	row := runRow{ID: s.ID, Language: s.Language, Owner: s.Owner.Principal, Session: s.Owner.Session, Going: s.State != runs.Done, Began: s.Asked, State: stateRunning}
@@ -201,9 +201,9 @@ func rowOfRun(s runs.Status, now time.Time) runRow {
 	return row
 }
 
-// rowOfListed is a run of the audit log.
+// rowOfListed returns the row of a run in the audit log.
 func rowOfListed(run system.ListedRun) runRow {
 	row := runRow{ID: run.ID, State: run.State, Language: run.Language, Owner: run.Principal, Session: run.SessionID, Calls: run.Calls, Took: time.Duration(run.DurationMS) * time.Millisecond}
-	row.Began, _ = time.Parse(time.RFC3339Nano, run.Began) // the zero time is shown as none
+	row.Began, _ = time.Parse(time.RFC3339Nano, run.Began) // the zero time is not shown
 	return row
 }

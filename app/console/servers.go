@@ -13,7 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
-// serversSection is how the servers are, and the caller's own sign-ins to them.
+// serversSection shows the state of the servers, and the caller's sign-ins to them.
 func serversSection() section {
 	return section{name: "Servers", path: "/servers", scope: auth.ScopeRun, template: "servers", pages: []page{
 		{pattern: "GET /servers", scope: auth.ScopeRun, show: showServers},
@@ -29,7 +29,7 @@ type shownServer struct {
 	Starting bool
 }
 
-// State is one word.
+// State returns the state in one word.
 func (s shownServer) State() string {
 	switch {
 	case s.Starting:
@@ -60,7 +60,7 @@ func showServersNow(c *Console, q *query) (view, error) {
 	return v, err
 }
 
-// askTime is how long a server is waited for that is asked again.
+// askTime is the time limit of askServer.
 const askTime = 20 * time.Second
 
 // askServer requests a server's tools again.
@@ -79,7 +79,8 @@ func askServer(c *Console, q *query) (view, error) {
 	return view{redirect: "/servers"}, nil
 }
 
-// serverOf is the server that a request names, if the caller sees it.
+// serverOf returns the server in the path of a request. If the caller may not see it, it is not
+// found.
 func serverOf(c *Console, q *query) (system.ServerState, error) {
 	state, found := c.opts.System.ServerState(q.who, q.PathValue("server"))
 	if !found {
@@ -124,5 +125,5 @@ func signOutOfServer(c *Console, q *query) (view, error) {
 	return view{redirect: "/servers"}, nil
 }
 
-// serverPath is an address of one server's.
+// serverPath returns a path of a server's pages.
 func serverPath(serverID, rest string) string { return "/servers/" + url.PathEscape(serverID) + rest }

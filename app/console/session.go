@@ -22,21 +22,21 @@ const (
 	idleTime     = 2 * time.Hour // since a person last did something
 	sessionTime  = 12 * time.Hour
 	maxSessions  = 1000
-	maxOwned     = 20 // of one principal; the one that was unused for longest ends
+	maxOwned     = 20 // of one principal; the least recently used one ends
 	maxNotices   = 5
 	sessionBytes = 32 // of the ID, and of the token of its forms
 )
 
-// session is a browser that is signed in.
+// session is a signed-in browser.
 type session struct {
 	token   secret.Value   // of the sign-in; unset for a session of a link
 	given   *caller.Caller // the owner of the link; nil for a session of a token
 	owner   string         // for maxOwned
-	account string         // whose share of the host its requests take
+	account string         // that its requests are counted for
 	form    string         // the token of its forms
 	began   time.Time
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	used    time.Time
 	notices []string // for its next page
 }
@@ -90,13 +90,13 @@ func (s *session) over(now time.Time) bool {
 	return now.Sub(s.began) >= sessionTime || now.Sub(s.lastUsed()) >= idleTime
 }
 
-// sessions are those of all browsers, by the hashes of their IDs. Its methods may be
-// called concurrently.
+// sessions are the sessions of all browsers, by the hashes of their IDs. Its methods are safe for
+// concurrent use.
 type sessions struct {
 	now   func() time.Time
-	ended func(*session) // is called for each session that is removed
+	ended func(*session) // called for each session that is removed
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	byID map[[sha256.Size]byte]*session
 }
 
@@ -107,7 +107,7 @@ func newSessions(now func() time.Time, ended func(*session)) *sessions {
 // errFull refuses a session because there are too many.
 var errFull = errors.New("too many people are signed in")
 
-// begin makes a session and returns its ID, which is kept nowhere.
+// begin adds a session and returns its ID. The ID itself is not stored.
 func (s *sessions) begin(made *session) (id string, err error) {
 	id, made.form = newSecret(), newSecret()
 	now := s.now()
@@ -122,7 +122,8 @@ func (s *sessions) begin(made *session) (id string, err error) {
 	return id, nil
 }
 
-// makeRoomLocked ends sessions that are over, and the oldest of an owner with many.
+// makeRoomLocked removes expired sessions, and the least recently used ones of the owner until it
+// has fewer than maxOwned.
 func (s *sessions) makeRoomLocked(owner string, now time.Time) {
 	type kept struct {
 		id   [sha256.Size]byte
@@ -157,7 +158,7 @@ func (s *sessions) find(id string) *session {
 	return found
 }
 
-// end forgets a session. Calling it twice is fine.
+// end forgets a session. It may be called twice.
 func (s *sessions) end(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,15 +172,15 @@ func (s *sessions) removeLocked(sum [sha256.Size]byte) {
 	}
 }
 
-// newSecret is 256 random bits as text.
+// newSecret returns 256 random bits as text.
 func newSecret() string {
 	raw := make([]byte, sessionBytes)
 	rand.Read(raw) // never fails: crypto/rand aborts the program instead
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// The names of the cookie. A browser takes one with the prefix from us alone, over TLS
-// alone and for our whole address (RFC 6265bis, section 4.1.3.2).
+// The names of the cookie. A browser accepts a cookie with the prefix __Host- only from this host,
+// over TLS and for the path / (RFC 6265bis, section 4.1.3.2).
 const (
 	cookieName       = "airlock-console"
 	secureCookieName = "__Host-airlock-console"
@@ -192,7 +193,7 @@ func (c *Console) cookieName() string {
 	return cookieName
 }
 
-// cookie is the one of a session; an empty ID removes it.
+// cookie returns the cookie of a session. An empty ID removes the cookie.
 func (c *Console) cookie(id string) *http.Cookie {
 	cookie := &http.Cookie{
 		Name: c.cookieName(), Value: id, Path: "/", HttpOnly: true, Secure: c.opts.Secure, SameSite: http.SameSiteStrictMode,
@@ -213,7 +214,7 @@ func (c *Console) sessionID(r *http.Request) string {
 	return ""
 }
 
-// Account returns whose share of the host a request takes that has the cookie of an open
+// Account returns the account that a request is counted for, if it has the cookie of an open
 // session.
 func (c *Console) Account(r *http.Request) (account string, ok bool) {
 	id := c.sessionID(r)
@@ -227,7 +228,7 @@ func (c *Console) Account(r *http.Request) (account string, ok bool) {
 	return s.account, true
 }
 
-// isLive reports whether a page asks by itself, with no person's doing.
+// isLive reports whether a page sent the request by itself, without a person's action.
 func isLive(r *http.Request) bool { return r.Header.Get("HX-Request") != "" }
 
 // signedIn returns the session of a request, or auth.ErrNone.
@@ -246,7 +247,7 @@ func (c *Console) signedIn(r *http.Request) (*session, error) {
 	return s, nil
 }
 
-// ownerOf names the principal that sessions are counted for.
+// ownerOf returns the key of the principal that sessions are counted for.
 func ownerOf(who caller.Caller) string {
 	return string(cmp.Or(who.Kind, caller.Local)) + " " + who.Name()
 }

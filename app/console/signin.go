@@ -15,15 +15,15 @@ import (
 // signInPath is the path of the sign-in page.
 const signInPath = "/sign-in"
 
-// signIn is what its page shows.
+// signIn is the data of the sign-in page.
 type signIn struct {
-	Next          string // where to go on to
-	Problem, Hint string // why it did not work
+	Next          string // the path after the sign-in
+	Problem, Hint string // why the sign-in failed
 }
 
 var errForm = &refusal{http.StatusBadRequest, "The form could not be read.", ""}
 
-// signInRoutes are the addresses for who is not signed in.
+// signInRoutes registers the routes that need no session.
 func (c *Console) signInRoutes() {
 	c.mux.HandleFunc("GET "+signInPath, func(w http.ResponseWriter, r *http.Request) {
 		c.showSignIn(w, 0, signIn{Next: localPath(r.URL.Query().Get("next"))})
@@ -51,8 +51,8 @@ func (c *Console) showSignIn(w http.ResponseWriter, status int, s signIn) {
 	c.render(w, nil, "signin", view{title: "Sign in", status: status, data: s})
 }
 
-// toSignIn sends a request to the sign-in that is of no session, or of one whose token
-// counts no more. The error is that of query.
+// toSignIn redirects a request without a valid session to the sign-in page. The error is the one
+// of query.
 func (c *Console) toSignIn(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, auth.ErrInvalid):
@@ -62,7 +62,7 @@ func (c *Console) toSignIn(w http.ResponseWriter, r *http.Request, err error) {
 		c.render(w, nil, "refused", refusedView(&refusal{http.StatusTooManyRequests, "You have as many requests under way as one caller may.", "Wait for one of them, then try again."}))
 		return
 	case !errors.Is(err, auth.ErrNone):
-		if r.Context().Err() == nil { // else the browser ended its connection meanwhile
+		if r.Context().Err() == nil { // otherwise the browser has disconnected
 			c.opts.Logger.ErrorContext(r.Context(), "who uses the console could not be looked up", slog.Any(telemetry.KeyError, err))
 		}
 		w.Header().Set("Retry-After", "1")
@@ -86,7 +86,7 @@ func (c *Console) toSignIn(w http.ResponseWriter, r *http.Request, err error) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// signIn begins a session for who has a token.
+// signIn opens a session for the owner of a token.
 func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		c.render(w, nil, "refused", refusedView(errForm))
@@ -120,7 +120,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	c.showSignIn(w, http.StatusForbidden, shown)
 }
 
-// begin gives a browser its session, in place of the one that it has.
+// begin opens a session for a browser and replaces its old session.
 func (c *Console) begin(w http.ResponseWriter, r *http.Request, made *session, next string) {
 	c.sessions.end(c.sessionID(r))
 	id, err := c.sessions.begin(made)
@@ -134,8 +134,8 @@ func (c *Console) begin(w http.ResponseWriter, r *http.Request, made *session, n
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// signOut ends the session. It asks for the token of its forms: another site shall not
-// sign a person out.
+// signOut ends the session. It requires the form token, so that another site cannot sign a person
+// out.
 func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
 	q, err := c.query(r)
 	if err != nil {

@@ -78,7 +78,7 @@ func TestWhoMayNotSignIn(t *testing.T) {
 	}
 }
 
-// Sign-ins that fail are counted; then a good token is refused as well, for a while.
+// After too many failed sign-ins, a valid token is also refused for a while.
 func TestFailedSignInsAreLimited(t *testing.T) {
 	s := serve(t, nil)
 	b := s.browser()
@@ -111,7 +111,7 @@ func TestASessionEndsWithItsTokenAndWithTime(t *testing.T) {
 		t.Errorf("a revoked token: got %d, want the sign-in", got.status)
 	}
 	live := s.signIn("ann", auth.ScopeRun)
-	for range 3 { // a page that asks by itself does not use the session
+	for range 3 { // requests of live parts do not extend the session
 		s.clock.Advance(41 * time.Minute)
 		live.send(http.MethodGet, "/health/now", nil, map[string]string{"HX-Request": "true"})
 	}
@@ -128,7 +128,7 @@ func TestASessionEndsWithItsTokenAndWithTime(t *testing.T) {
 	}
 }
 
-// No address that is given to the sign-in leads elsewhere.
+// The sign-in page does not redirect to other sites.
 func TestNoOpenRedirect(t *testing.T) {
 	s := serve(t, nil)
 	_, token := s.token("ann", auth.ScopeRun)
@@ -151,7 +151,7 @@ func TestNoOpenRedirect(t *testing.T) {
 	}
 }
 
-// A form that another site sends, or that is of another session, changes nothing.
+// A form of another site or another session changes nothing.
 func TestForeignFormsAreRefused(t *testing.T) {
 	s := serve(t, nil)
 	ann, bob := s.signIn("ann", auth.ScopeRun), s.signIn("bob", auth.ScopeRun)
@@ -204,7 +204,7 @@ func TestSessionsAreNotFixed(t *testing.T) {
 	}
 }
 
-// One person's sessions are bounded: the one that was unused for longest ends.
+// The number of sessions of a person is limited: the least recently used one ends.
 func TestSessionsAreBounded(t *testing.T) {
 	s := serve(t, nil)
 	first, other := s.signIn("ann", auth.ScopeRun), s.signIn("bob", auth.ScopeRun)
@@ -232,7 +232,7 @@ func TestALinkSignsInOnce(t *testing.T) {
 		return path, code
 	}
 	path, code := link()
-	for range 3 { // a preview looks, and uses nothing up
+	for range 3 { // a preview does not use the code
 		if got := s.browser().get(path); got.status != http.StatusOK || got.header.Get("Set-Cookie") != "" || !strings.Contains(got.body, code) {
 			t.Fatalf("looking: got %d %s", got.status, got.body)
 		}

@@ -9,14 +9,14 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// stream is a file of any length that is saved and not shown.
+// stream is a file of any length that browsers save and do not show.
 type stream struct {
 	name  string
 	write func(w io.Writer) error
 }
 
-// send sends the file. Where that fails, the connection is cut: the browser shall not
-// take a part for the whole.
+// send sends the file. If that fails, it aborts the connection, so that the browser does not save
+// a part as the whole file.
 func (s *stream) send(c *Console, w http.ResponseWriter, q *query) {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
@@ -26,6 +26,6 @@ func (s *stream) send(c *Console, w http.ResponseWriter, q *query) {
 		if q.Context().Err() == nil {
 			c.opts.Logger.ErrorContext(q.Context(), "a file of the console could not be sent", slog.String("path", q.URL.Path), slog.Any(telemetry.KeyError, err))
 		}
-		panic(http.ErrAbortHandler) // as net/http asks for
+		panic(http.ErrAbortHandler) // net/http requires this value
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/airlock-mcp/airlock/audit"
 )
 
-// The size of a timeline, in the units of its picture.
+// The size of a timeline in SVG units.
 const (
 	timelineWidth = 1000
-	timelineNames = 260 // of which the names take so much
+	timelineNames = 260 // the width of the names
 	rowHeight     = 22
 	maxBars       = 100
-	minBar        = 2 // so that what takes no time is seen
+	minBar        = 2 // so that the shortest calls are visible
 )
 
 // timeline is a picture of the times of a run's questions and calls. Its numbers are in
@@ -29,12 +29,12 @@ type bar struct {
 	Name, State string
 	Class       string
 	Y, TextY    int
-	X, W        int // while it was made
-	AskX, AskW  int // while a person was asked; W 0: no person was
+	X, W        int // the time of the call
+	AskX, AskW  int // the time of the question to a person; W 0: no question
 	Label       string
 }
 
-// timelineOf lays the calls of a run out over its time.
+// timelineOf returns the timeline of the calls of a run.
 func timelineOf(tree *audit.RunTree, now time.Time) timeline {
 	begin, end := now, now
 	if tree.Start != nil {
@@ -62,7 +62,7 @@ func timelineOf(tree *audit.RunTree, now time.Time) timeline {
 	return t
 }
 
-// barOf is a call: from its intent, or what was recorded first, to its outcome.
+// barOf returns the bar of a call, from its intent, or else its first record, to its outcome.
 func barOf(c audit.CallTree, row int, end time.Time, x func(time.Time) int) bar {
 	s := stepOfCall(c)
 	b := bar{Name: s.Name, State: s.State, Class: s.Class, Y: row*rowHeight + 4, TextY: row*rowHeight + 17}

@@ -15,17 +15,16 @@ import (
 	"github.com/airlock-mcp/airlock/catalog/pins"
 )
 
-// toolsSection is the tools that the caller sees, and those that are withheld because
-// their definitions changed. A server or a tool may have any name, so addresses have
-// them in their query and not in their path.
+// toolsSection lists the tools that the caller may see, and those that are withheld because
+// their definitions changed. A server or a tool may have any name, so the names are in the query
+// of URLs and not in the path.
 func toolsSection() section {
 	return section{name: "Tools", path: "/tools", scope: auth.ScopeRun, template: "tools", pages: []page{
 		{pattern: "GET /tools", scope: auth.ScopeRun, show: showTools},
 	}}
 }
 
-// toolSection is one tool, and changesSection are the changed ones. They are reached
-// from the list.
+// toolSection shows one tool. The list links to it.
 func toolSection() section {
 	return section{path: "/tools", template: "tool", pages: []page{
 		{pattern: "GET /tools/one", scope: auth.ScopeRun, show: showTool},
@@ -39,10 +38,10 @@ func changesSection() section {
 	}}
 }
 
-// toolsPage is how many tools one page lists.
+// toolsPage is the maximum number of tools on a page.
 const toolsPage = 50
 
-// maxQuery bounds what is searched for, in bytes.
+// maxQuery is the maximum length of a search query in bytes.
 const maxQuery = 500
 
 type shownTools struct {
@@ -80,7 +79,7 @@ func showTools(c *Console, q *query) (view, error) {
 	return view{title: "Tools", data: shown}, nil
 }
 
-// toolPath is the address of one tool.
+// toolPath returns the URL of the page of a tool.
 func toolPath(serverID, toolName string) string {
 	return "/tools/one?" + url.Values{"server": {serverID}, "tool": {toolName}}.Encode()
 }
@@ -134,7 +133,7 @@ func showTool(c *Console, q *query) (view, error) {
 	return view{title: shown.Name, data: shown}, nil
 }
 
-// shownChange is one tool that is withheld.
+// shownChange is a withheld tool.
 type shownChange struct {
 	pins.Change
 	Short string // its digest as airlock tools diff prints it
@@ -176,7 +175,7 @@ func showChanges(c *Console, q *query) (view, error) {
 	return view{title: "Changed tools", data: shown}, nil
 }
 
-// acceptTool lets a tool be used again with the definition that was shown.
+// acceptTool accepts the shown definition of a tool, so that the tool can be used again.
 func acceptTool(c *Console, q *query) (view, error) {
 	server, tool := q.PostForm.Get("server"), q.PostForm.Get("tool")
 	err := c.opts.System.AcceptTool(q.Context(), q.who, server, tool, q.PostForm.Get("digest"))

@@ -29,8 +29,8 @@ const Stateless = "2026-07-28"
 
 // HTTPOptions are the options of Transport.Handler.
 type HTTPOptions struct {
-	Hosts   []string // names in the Host header that are this machine's, beside those of the loopback interface; without ports
-	Origins []string // of web pages that may send requests, beside the pages of this server: https://app.example
+	Hosts   []string // accepted names in the Host header besides those of the loopback interface; without ports
+	Origins []string // of web pages that may send requests, besides the pages of this server: https://app.example
 	// Refuse answers a request if identify returns an error or an unknown caller. nil answers
 	// with status 401.
 	Refuse func(w http.ResponseWriter, r *http.Request, err error)

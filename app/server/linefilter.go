@@ -23,7 +23,7 @@ type lineFilter struct {
 	batches bool // the host speaks a revision that has batches
 	naming  bool // calls are handed on with the IDs of their requests
 
-	mu   sync.Mutex // guards what follows: the SDK writes too
+	mu   sync.Mutex // guards the fields below: the SDK writes too
 	out  io.Writer
 	open map[string]*batch // by the ID of a request that is not yet answered
 	// unanswered are all requests that have no answer yet, with their methods. The SDK

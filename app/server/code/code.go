@@ -42,21 +42,21 @@ type Runs interface {
 	Get(c caller.Caller, runID string) (*runs.Run, bool)
 	// Cancel ends a run of the caller. It reports whether the run was still going.
 	Cancel(c caller.Caller, runID string) bool
-	// EndSession ends the runs of a session that is over, and waits for them.
+	// EndSession ends the runs of a session that has ended, and waits for them.
 	EndSession(sessionID string)
 }
 
 // Options are the options of New.
 type Options struct {
 	Version   string       // Airlock's own
-	Principal string       // whom a host on stdio belongs to; needed
-	Profile   string       // which servers and tools a host on stdio sees; empty for all
+	Principal string       // the owner of a host on stdio; required
+	Profile   string       // limits the servers and tools of a host on stdio; empty for all
 	Local     server.Local // returns the caller on stdio; nil means the principal
 	ServerIDs []string     // the upstream servers, named in the instructions
 	Packages  Packages     // named to the model as installed
 	Approvals Approvals    // nil: people are not asked through the host
 	Logger    *slog.Logger // nil logs nothing
-	Gate      server.Gate  // nil lets everything through
+	Gate      server.Gate  // nil changes nothing
 	// WhileKnown is server.Options.WhileKnown.
 	WhileKnown func(ctx context.Context, who caller.Caller, ended func(error)) (stop func())
 	Files      Files   // nil: no run attaches anything

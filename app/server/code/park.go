@@ -220,7 +220,7 @@ func (p *parking) leave(r *parkedRun) {
 	}
 }
 
-// end ends the runs of a session that is over, and waits for them.
+// end ends the runs of a session that has ended, and waits for them.
 func (p *parking) end(session string) {
 	p.mu.Lock()
 	for state, r := range p.waiting {

@@ -24,17 +24,17 @@ import (
 	"github.com/airlock-mcp/airlock/verify/gateway"
 )
 
-// Decider decides about calls: *gateway.Gateway. It may be called concurrently. On
+// Decider decides about calls: *gateway.Gateway. It is safe for concurrent use. On
 // an error nothing is allowed.
 type Decider interface {
 	Decide(ctx context.Context, c gateway.Call) (gateway.Decision, error)
 }
 
-// Runs is the registry of runs: *runs.Registry. Its methods may be called concurrently.
+// Runs is the registry of runs: *runs.Registry. Its methods are safe for concurrent use.
 type Runs interface {
 	// Start begins a run that outlives ctx, with the ID of the request.
 	Start(ctx context.Context, req orchestrator.Request) (*runs.Run, error)
-	// EndSession ends the runs of a session that is over, and waits for them.
+	// EndSession ends the runs of a session that has ended, and waits for them.
 	EndSession(sessionID string)
 }
 
@@ -48,7 +48,7 @@ type Jobs interface {
 	Get(ctx context.Context, c caller.Caller, id string) (runs.JobStatus, bool)
 	// Cancel ends a job of the caller.
 	Cancel(c caller.Caller, id string) bool
-	// EndSession ends the jobs of a session that is over, and waits for them.
+	// EndSession ends the jobs of a session that has ended, and waits for them.
 	EndSession(sessionID string)
 }
 
@@ -63,12 +63,12 @@ type Parts struct {
 type Options struct {
 	Version   string       // Airlock's own
 	Principal string       // the owner of a host on stdio; required
-	Profile   string       // that of a host on stdio
+	Profile   string       // the profile of a host on stdio
 	Local     server.Local // returns the caller on stdio; nil means the principal
 	// BackgroundTimeout is how long a job may take; 0 means DefaultBackground.
 	BackgroundTimeout time.Duration
 	Logger            *slog.Logger // nil logs nothing
-	Gate              server.Gate  // nil lets everything through
+	Gate              server.Gate  // nil changes nothing
 	// WhileKnown is server.Options.WhileKnown.
 	WhileKnown func(ctx context.Context, who caller.Caller, ended func(error)) (stop func())
 }

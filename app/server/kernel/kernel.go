@@ -34,13 +34,13 @@ const (
 // Options are the options of New. Principal is required.
 type Options struct {
 	Principal string       // the owner of a host on stdio
-	Profile   string       // that of a host on stdio
+	Profile   string       // the profile of a host on stdio
 	Local     server.Local // returns the caller on stdio; nil means the principal
 	Logger    *slog.Logger // nil logs nothing
-	Gate      server.Gate  // nil lets everything through
+	Gate      server.Gate  // nil changes nothing
 	// WhileKnown is server.Options.WhileKnown.
 	WhileKnown func(ctx context.Context, who caller.Caller, ended func(error)) (stop func())
-	EndSession func(id string) // ends the runs of a session that is over, and waits for them; nil does nothing
+	EndSession func(id string) // ends the runs of a session that has ended, and waits for them; nil does nothing
 }
 
 // Server is the face on its transport.
