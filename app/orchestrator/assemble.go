@@ -25,8 +25,8 @@ const (
 	maxTraceback = 8 << 10
 )
 
-// assemble builds the outcome from what the host itself knows and from the one
-// part that came from inside, which is redacted, bounded and checked here.
+// assemble builds the outcome from the host's own observations and from the guest's delivery,
+// which it redacts, bounds and checks.
 func (r *run) assemble(ctx context.Context, ended ending, calls broker.Summary, logs logs) *Outcome {
 	result := r.judge(ended, logs)
 	r.removed = append(r.removed, r.files.found()...)
@@ -96,8 +96,8 @@ func redactions(left []redact.Finding, answered map[string]int) map[string]int {
 	return counts
 }
 
-// Refused returns the envelope of a request that could not become a run, for
-// callers that answer with an envelope whatever happens.
+// Refused returns the envelope of a request that was refused, for callers that always answer
+// with an envelope.
 func Refused(req Request, version, kind, message string) Envelope {
 	result := failed(kind, kind == errortype.RateLimit, cut(strings.ToValidUTF8(message, "\uFFFD"), maxMessage))
 	result.Error.Source = errortype.SourceSandbox
@@ -113,7 +113,7 @@ func Refused(req Request, version, kind, message string) Envelope {
 	return envelope
 }
 
-// clean redacts and bounds what came from inside.
+// clean redacts and bounds the guest's delivery.
 func (r *run) clean(result *Result) {
 	if result.OK {
 		data, found, err := r.redactor.JSON(result.Data)
@@ -138,15 +138,15 @@ func (r *run) clean(result *Result) {
 	}
 }
 
-// redact removes secrets and personal data, and remembers what kinds it found.
+// redact removes secrets and personal data, and counts them by kind.
 func (r *run) redact(text string) string {
 	cleaned, found := r.redactor.Bytes([]byte(text))
 	r.removed = append(r.removed, found...)
 	return strings.ToValidUTF8(string(cleaned), "\uFFFD")
 }
 
-// seal digests the whole result, of which the envelope may have a preview, and
-// makes sure that the line keeps its limit.
+// seal sets the digest of the whole result, of which the envelope may contain a preview, and
+// replaces the result if the line would exceed its limit.
 func seal(envelope *Envelope, whole Result) {
 	digest, err := outputDigest(whole)
 	if err != nil {
@@ -177,10 +177,10 @@ func replace(envelope *Envelope, result Result) {
 	result.Metrics = envelope.Result.Metrics
 	result.Metrics.BytesReturned = 0
 	envelope.Result = result
-	envelope.OutputDigest, _ = outputDigest(result) // texts that UTF-8 was enforced on always have one
+	envelope.OutputDigest, _ = outputDigest(result) // cannot fail: the texts are valid UTF-8
 }
 
-// outputDigest is over the RFC 8785 form of the result without its metrics,
+// outputDigest returns the digest of the RFC 8785 form of the result without its metrics,
 // which differ from run to run.
 func outputDigest(result Result) (string, error) {
 	canonical, err := canon.Marshal(struct {

@@ -25,7 +25,7 @@ type attached struct {
 	removed []redact.Finding
 }
 
-// found returns what was kept from leaving in files so far.
+// found returns what was redacted in files so far.
 func (a *attached) found() []redact.Finding {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -47,7 +47,7 @@ func (o *Orchestrator) draft(p plan) *attachment.Draft {
 	return store.Begin(p.identity.ID, p.identity.Caller.Owner(), o.opts.Attachments)
 }
 
-// attachAnswer is what the code learns of a file that it has attached.
+// attachAnswer is the answer to the code for a file that it has attached.
 type attachAnswer struct {
 	*Attached
 	Error *broker.Error `json:"error,omitempty"`

@@ -41,8 +41,8 @@ func CallRequest(call ToolCall) (Request, error) {
 	return Request{Language: LanguageCall, Code: bytes.TrimSpace(code.Bytes()), Call: &call}, nil
 }
 
-// runCall makes a run of one call: on the path of the calls of code, with the same
-// rules, limits, questions, records and recording.
+// runCall executes a run that is one call. The call takes the same path as calls of code, with
+// the same rules, limits, questions, records and recording.
 func (o *Orchestrator) runCall(ctx context.Context, req Request) (*Outcome, error) {
 	if err := req.Check(); err != nil {
 		return nil, err
@@ -133,8 +133,8 @@ func (r *run) dataOf(raw json.RawMessage) json.RawMessage {
 	return encoded(result.Content)
 }
 
-// withoutFile attaches the file that a content block holds and returns what is
-// known about it in its place; any other block as it is.
+// withoutFile attaches the file in a content block and returns its description in place of
+// the block. It returns any other block unchanged.
 func (r *run) withoutFile(block json.RawMessage) json.RawMessage {
 	var b struct {
 		Data     string `json:"data"`
@@ -176,8 +176,8 @@ func encoded(value any) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// errNoProgram refuses to replay a call without code, or a script, which is answered
-// nothing that a replay could answer again.
+// errNoProgram is returned for the replay of a call without code or of a script. Neither
+// receives answers that a replay could repeat.
 func errNoProgram(recording *replay.Recording) error {
 	if recording.Language == LanguageScript {
 		return &InputError{"the run was a script without tools: its output depends on no answer", "airlock runs show " + recording.RunID + " --code"}

@@ -5,13 +5,11 @@ import (
 	"time"
 )
 
-// watchInterval is how often a paused clock looks at what the
-// sandbox does meanwhile.
+// watchInterval is how often a paused clock checks the processor time of the sandbox.
 const watchInterval = 250 * time.Millisecond
 
-// clock is the time limit of one run. While the run waits for a person's
-// decision only the processor time that its sandbox takes counts: waiting is
-// free, working on is not.
+// clock is the time limit of one run. While the run waits for a person's decision, only the
+// processor time of its sandbox counts.
 type clock struct {
 	expired chan struct{}
 	expire  func() // closes expired, once
@@ -53,7 +51,7 @@ func (c *clock) tick() {
 	}
 }
 
-// pause stops the clock, or lets it go on with what was left.
+// pause pauses the clock, or resumes it with the remaining time.
 func (c *clock) pause(on bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -37,8 +37,8 @@ func (r *run) handleInterrupt(req wire.Request) (any, error) {
 	return struct{}{}, nil
 }
 
-// interrupt interrupts the guest as often as it asks for it, with a rest between, until
-// ctx ends.
+// interrupt interrupts the guest whenever it asks for it, with a rest in between, until ctx
+// is done.
 func (r *run) interrupt(ctx context.Context) {
 	failed := 0
 	var rested time.Time // when the host has rested from the last one

@@ -13,14 +13,14 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// logs are what the code printed, as it was written.
+// logs are the unredacted output of the code.
 type logs struct {
 	stdout, stderr runner.Output
 	lastLines      []byte // the end of stdout, for lastJSON
 }
 
-// collect returns what the code printed: up to its delivery, which the guest
-// makes last, or else up to its end.
+// collect returns the output of the code up to its delivery, which is the guest's last
+// action, or up to its end.
 func (r *run) collect(ctx context.Context, ended ending) logs {
 	if ended.delivered != nil {
 		r.sandbox.Flush()

@@ -71,8 +71,8 @@ type Options struct {
 	// Profile is the profile of the callers for whom sandboxes are prepared; empty for
 	// callers that see all tools.
 	Profile string
-	// Placeholders numbers what is redacted in a run: an equal value has an equal
-	// placeholder in its results, logs and errors. False shows the kind only.
+	// Placeholders numbers redacted values: equal values in the results, logs and errors of
+	// a run have the same placeholder. If false, placeholders show the kind only.
 	Placeholders bool
 	// Personal is the setting for personal data that leaves a run.
 	Personal redact.Personal

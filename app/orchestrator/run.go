@@ -19,7 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// plan is what a run is made of. It does not change while the run goes on.
+// plan contains the inputs of a run. It does not change during the run.
 type plan struct {
 	identity broker.Run
 	request  Request
@@ -48,7 +48,7 @@ type run struct {
 	start     startRecord
 }
 
-// guestState is what the guest has done, as the socket's handlers saw it.
+// guestState is the state of the guest, as observed by the socket's handlers.
 type guestState struct {
 	handedOut  atomic.Bool   // it has fetched the code
 	finished   chan finish   // holds the one delivery that counts
@@ -56,7 +56,7 @@ type guestState struct {
 	served     chan struct{} // closed when no request from inside is being handled any more
 }
 
-// startRecord is how recording the start of the run ended.
+// startRecord is the result of recording the start of the run.
 type startRecord struct {
 	done chan struct{} // closed when it did
 	err  error         // why the audit log has no start; set before done is closed
@@ -84,7 +84,7 @@ type ending struct {
 	internal  error  // our own side failed
 }
 
-// undoTimeout bounds what is left to do when a run is over.
+// undoTimeout limits the time for cleaning up after a run.
 const undoTimeout = 10 * time.Second
 
 // execute runs the code and assembles the outcome. The caller tears down afterwards.
@@ -174,8 +174,8 @@ func (r *run) await(ctx context.Context, clock *clock) ending {
 	return r.first(ctx, clock, socket, exited, stop)
 }
 
-// settle waits until nothing that the code has asked for is at work any more, so
-// that the end of the run is the last that is recorded of it.
+// settle waits until no request of the code is being handled, so that the end of the run is
+// its last record.
 func (r *run) settle(ctx context.Context) {
 	select {
 	case <-r.guest.served:
@@ -191,7 +191,7 @@ type exit struct {
 	err    error
 }
 
-// first waits for whatever ends the run first.
+// first waits for the first event that ends the run.
 func (r *run) first(ctx context.Context, clock *clock, socket <-chan error, exited <-chan exit, stop func()) ending {
 	select {
 	case delivered := <-r.guest.finished:

@@ -36,8 +36,8 @@ const (
 	StoppedBySandbox Stop = "sandbox"   // the sandbox failed, the script broke it, or it was not let in
 )
 
-// exitKilled is the exit status of what was stopped: minus the number of SIGKILL,
-// as Python's subprocess counts.
+// exitKilled is the exit status of a stopped script: minus the number of SIGKILL, as in
+// Python's subprocess.
 const exitKilled = -9
 
 // End is how a script ended, as the host saw it.
@@ -76,15 +76,15 @@ func (r *run) endOf(ended ending, l logs) End {
 	return End{exitKilled, StoppedBySandbox}
 }
 
-// scriptSandbox asks for the sandbox of a script. Scripts differ in their time limits,
-// which the sandbox does not know, so all of one stream limit ask for the same.
+// scriptSandbox returns the request for the sandbox of a script. It is the same for all scripts
+// with one stream limit, because their time limits are not enforced by the sandbox.
 func (o *Orchestrator) scriptSandbox(image runner.Image, s Script) runner.Request {
 	s.Timeout = o.opts.Limits.Timeout
 	return runner.Request{Image: image, Limits: scriptLimits(o.opts.Limits, s)}
 }
 
-// WarmScripts has sandboxes for scripts with the usual limit of their streams made ready
-// in the background. Without an image for scripts it does nothing.
+// WarmScripts prepares sandboxes for scripts with the default stream limit in the
+// background. Without an image for scripts it does nothing.
 func (o *Orchestrator) WarmScripts() {
 	if o.parts.Script != nil {
 		o.parts.Runner.Warm(o.scriptSandbox(*o.parts.Script, Script{Stream: ScriptStream}))
@@ -103,8 +103,8 @@ func scriptLimits(limits runner.Limits, s Script) runner.Limits {
 	return limits
 }
 
-// printScript returns what a script printed: each stream redacted, then cut to its
-// limit, without a mark.
+// printScript returns the output of a script: each stream is redacted, then cut to its limit
+// without a marker.
 func (r *run) printScript(l logs) Printed {
 	var p Printed
 	p.Stdout, p.StdoutCut = r.headOf(l.stdout)

@@ -79,8 +79,8 @@ var (
 	_ wire.Lasting  = callAnswer{}
 )
 
-// AppendJSON appends the answer. A result is valid JSON, as the broker promises, and goes as it is
-// unless it would end the line.
+// AppendJSON appends the answer. The broker guarantees that a result is valid JSON, so it is
+// copied unchanged unless it contains a line end.
 func (a callAnswer) AppendJSON(text []byte) ([]byte, error) {
 	if a.Error != nil || !a.OK || len(a.Raw) == 0 || bytes.IndexByte(a.Raw, '\n') >= 0 {
 		return wire.AppendValue(text, a.Answer)

@@ -9,9 +9,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// snapshotFor returns the tools of a run. Servers that the code names and that
-// have not answered since Airlock started, nor failed, are waited for, as long as
-// the run may take; no other server is.
+// snapshotFor returns the tools of a run. It waits, at most for the run's time limit, for
+// servers that the code names and that are still starting. It waits for no other server.
 func (o *Orchestrator) snapshotFor(ctx context.Context, req Request) *catalog.Snapshot {
 	snapshot := o.parts.Snapshots.Snapshot(req.Caller)
 	if req.Script != nil { // it has no tools, even if its caller has

@@ -24,9 +24,8 @@ const wrappersTarget = "/workspace/servers"
 // Airlock with the same tools.
 const keepUnused = 7 * 24 * time.Hour
 
-// Wrappers keeps the wrapper trees of the newest snapshot published on disk,
-// one per language, and older ones for as long as a run uses them. Its methods
-// may be called concurrently.
+// Wrappers publishes the wrapper trees of the newest snapshot on disk, one per language, and
+// keeps older ones as long as a run uses them. It is safe for concurrent use.
 type Wrappers struct {
 	dir    string
 	logger *slog.Logger
@@ -34,15 +33,15 @@ type Wrappers struct {
 	mu       sync.Mutex
 	snapshot string           // digest of the newest snapshot
 	trees    map[string]*tree // of the newest snapshot, by language
-	made     codegen.Cache    // spares what did not change from being made again
-	pruned   bool             // trees of former times were looked through
+	made     codegen.Cache    // avoids generating unchanged files again
+	pruned   bool             // old trees were pruned
 }
 
 // tree is a published tree and how many runs use it.
 type tree struct {
 	lease   *codegen.Lease
 	users   int
-	retired bool // not of the newest snapshot any more
+	retired bool // no longer of the newest snapshot
 }
 
 // NewWrappers publishes trees under dir, which must be readable by everyone:
@@ -136,7 +135,7 @@ func (w *Wrappers) pruneLocked(ctx context.Context, path string) {
 	}
 }
 
-// Close gives all trees up. Runs must be over.
+// Close releases all trees. All runs must have ended.
 func (w *Wrappers) Close(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 )
 
 // world is an MCP server's address and the authorization server that signs in for it, with
-// the manners that a test gives them. The zero value behaves well.
+// configurable misbehaviour. The zero value behaves correctly.
 type world struct {
 	t        *testing.T
 	resource *httptest.Server

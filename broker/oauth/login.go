@@ -180,7 +180,7 @@ func (s *Source) consent(ctx context.Context, w *wire, found discovered, person 
 	return r, nil
 }
 
-// ask waits for the answer, be it from the browser or pasted.
+// ask waits for the answer, from the browser or pasted.
 func (s *Source) ask(ctx context.Context, back *callback, request authorization, person Person, i Invitation) (string, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -52,8 +52,8 @@ type Config struct {
 	Provider      Provider
 }
 
-// Client is who Airlock is for an authorization server. The zero value registers
-// itself there (RFC 7591).
+// Client is Airlock's identity at an authorization server. With the zero value, Airlock
+// registers itself there (RFC 7591).
 type Client struct {
 	ClientID     string
 	ClientSecret secret.Value
@@ -158,8 +158,7 @@ func union(lists ...[]string) []string {
 	return all
 }
 
-// retryAfter is how long an authorization server that refused Airlock itself is left
-// alone.
+// retryAfter is the pause after an authorization server has refused Airlock itself.
 const retryAfter = 30 * time.Second
 
 // httpTimeout is how long one request to an authorization server may take.

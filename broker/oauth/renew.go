@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// reload returns the kept sign-in as it is now, be it another process that changed it.
-// The caller must not change the result, which is nil without a sign-in.
+// reload returns the stored sign-in, including changes by other processes. The result is nil
+// if there is no sign-in. The caller must not change it.
 func (s *Source) reload() (*record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,8 +37,8 @@ func (s *Source) reload() (*record, error) {
 	return r, nil
 }
 
-// unreadableError is a kept sign-in that is damaged, or was made by another Airlock. A new
-// one takes its place.
+// unreadableError is returned if the stored sign-in is damaged or belongs to another Airlock.
+// The next sign-in replaces it.
 type unreadableError struct{ cause error }
 
 // Error names the file.
@@ -52,8 +52,8 @@ func isUnreadable(err error) bool {
 	return errors.As(err, &unreadable)
 }
 
-// replaceLocked keeps r, durably, before it is used. The caller has the turn, and the
-// lock of the file.
+// replaceLocked stores r durably before it is used. The caller must hold s.turn and the lock
+// of the file.
 func (s *Source) replaceLocked(r *record) error {
 	for _, credential := range r.secrets() {
 		s.hold(credential)
@@ -73,8 +73,8 @@ func (s *Source) replaceLocked(r *record) error {
 	return nil
 }
 
-// alone runs do while nothing else changes the sign-in, in this process or another. If
-// replaces is set, a sign-in that cannot be read is treated as missing.
+// alone runs do with exclusive access to the sign-in, in this process and across processes. If
+// replaces is set, an unreadable sign-in is treated as missing.
 func (s *Source) alone(ctx context.Context, replaces bool, do func(kept *record) error) (err error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -96,7 +96,7 @@ func (s *Source) alone(ctx context.Context, replaces bool, do func(kept *record)
 	return do(kept)
 }
 
-// replace keeps a new sign-in.
+// replace stores a new sign-in.
 func (s *Source) replace(ctx context.Context, r *record) error {
 	return s.alone(ctx, true, func(*record) error {
 		s.mu.Lock()
@@ -106,9 +106,8 @@ func (s *Source) replace(ctx context.Context, r *record) error {
 	})
 }
 
-// current returns a sign-in whose token can be sent; nil if the user has never signed
-// in. A token that is about to end is refreshed first: one request at a time does that,
-// and the others wait for it.
+// current returns a sign-in whose token can be sent, or nil if the user has never signed in. A
+// token that expires soon is refreshed first by one request, while the others wait for it.
 func (s *Source) current(ctx context.Context) (*record, error) {
 	r, err := s.reload()
 	switch now := s.opts.Now(); {
@@ -126,7 +125,7 @@ func (s *Source) current(ctx context.Context) (*record, error) {
 	return s.refresh(ctx, func(r *record) bool { return r.Tokens.isDue(s.opts.Now()) })
 }
 
-// refresh gets another token, if that is still due when it is this request's turn.
+// refresh gets another token, if due is still true after waiting for exclusive access.
 func (s *Source) refresh(ctx context.Context, due func(*record) bool) (*record, error) {
 	var r *record
 	err := s.alone(ctx, false, func(kept *record) error {
@@ -140,7 +139,7 @@ func (s *Source) refresh(ctx context.Context, due func(*record) bool) (*record, 
 			return nil
 		}
 		if now := s.opts.Now(); kept.Tokens.isUsable(now) && kept.Tokens.isDue(now) && mayPass(err) {
-			return nil // it was ahead of its time: the old one still does
+			return nil // the refresh was early: the old token is still valid
 		}
 		return err
 	})
@@ -157,17 +156,16 @@ func (s *Source) refresh(ctx context.Context, due func(*record) bool) (*record, 
 	return r, nil
 }
 
-// mayPass reports whether a failure is about the authorization server, for now.
+// mayPass reports whether a failure is a temporary failure of the authorization server.
 func mayPass(err error) bool {
 	var away *unreachableError
 	var refusal *refusal
 	return errors.As(err, &away) || errors.As(err, &refusal) && refusal.isTemporary()
 }
 
-// refreshLocked gets another token for next, and keeps it. A refresh token that is
-// refused ends the sign-in, durably. The request goes on when the call that wants it
-// ends: a refresh token that was used once may be worth nothing, and its successor must
-// not be lost.
+// refreshLocked gets another token for next and stores it. If the refresh token is refused,
+// the sign-in ends, and this is stored too. The request continues after ctx is done, because a
+// used refresh token may be invalid and its successor must not be lost.
 func (s *Source) refreshLocked(ctx context.Context, next *record) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*httpTimeout)
 	defer cancel()
@@ -205,8 +203,8 @@ func (s *Source) refreshLocked(ctx context.Context, next *record) error {
 	return s.replaceLocked(next)
 }
 
-// tolerated runs do unless the authorization server has just refused Airlock: it is
-// not asked the same with every call.
+// tolerated runs do, unless the authorization server has recently refused Airlock. Then it
+// returns the earlier error, so that not every call repeats the request.
 func (s *Source) tolerated(do func() error) error {
 	s.mu.Lock()
 	before := s.refused
@@ -224,8 +222,8 @@ func (s *Source) tolerated(do func() error) error {
 	return err
 }
 
-// renew is what follows a token that the server refused (HTTP 401); sent is empty where
-// there was none.
+// renew gets another token after the server has refused the token sent (HTTP 401), which is
+// empty if none was sent. It reports whether to repeat the request.
 func (s *Source) renew(ctx context.Context, sent string) (again bool, err error) {
 	kept, err := s.reload()
 	switch {
@@ -245,8 +243,8 @@ func (s *Source) renew(ctx context.Context, sent string) (again bool, err error)
 	return err == nil, err
 }
 
-// justIssued is how long a token is taken for new: a server that refuses it will refuse
-// the next one, too.
+// justIssued is how long a token is considered new. A server that refuses a new token would
+// refuse the next one too.
 const justIssued = 2 * time.Second
 
 // first gets the first token of a grant without a person.
@@ -280,8 +278,8 @@ func (s *Source) first(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// stepUp is what follows a request that needs more rights than the token has (RFC 6750,
-// section 3.1). The user decides about them; a grant without a person asks for them once.
+// stepUp handles a request that needs more scopes than the token has (RFC 6750, section 3.1).
+// The user decides about them; for a grant without a person, they are requested once.
 func (s *Source) stepUp(ctx context.Context, sent string, scopes []string) (again bool, err error) {
 	lacks := func(r *record) bool {
 		return slices.ContainsFunc(scopes, func(scope string) bool { return !slices.Contains(r.Tokens.Scopes, scope) })

@@ -15,8 +15,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/reach"
 )
 
-// Source signs the requests to one server in the name of one principal. Its methods may
-// be called concurrently, and several processes may have one for the same sign-in.
+// Source authorizes the requests to one server for one principal. It is safe for concurrent
+// use, and several processes can have a Source for the same sign-in.
 type Source struct {
 	config Config
 	opts   Options
@@ -72,7 +72,7 @@ func (s *Source) State() (State, error) {
 	return State{SignedIn: kept.signedIn(), IsSignedIn: !isOver, Over: kept.Over, Wanted: slices.Clone(kept.Wanted)}, nil
 }
 
-// IsKept reports whether there is a sign-in, be it one that has ended.
+// IsKept reports whether a sign-in is stored, even if it has expired.
 func (s *Source) IsKept() bool {
 	kept, err := s.reload()
 	return kept != nil || err != nil
@@ -133,7 +133,7 @@ func (s *Source) lastChallenge() Challenge {
 	return s.challenge
 }
 
-// hold makes a credential known to what cleans output.
+// hold registers a credential for redaction.
 func (s *Source) hold(credential string) {
 	if credential != "" {
 		s.opts.Hold(credential)
@@ -157,7 +157,7 @@ func (s *Source) problem(why string, scopes []string) *upstream.SignInError {
 	return e
 }
 
-// plainWord is a word that means itself in every shell, and no more to a reader.
+// plainWord matches words that need no quotes in any shell.
 var plainWord = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.:/@-]{0,79}$`)
 
 // shellWord writes a text as one word of a command that a person may copy.

@@ -25,7 +25,7 @@ import (
 
 // Store keeps sign-ins in a directory: a file for each principal and server, encrypted
 // with age (age-encryption.org/v1) to a key of this machine. Several processes may use
-// one directory. Its methods may be called concurrently.
+// one directory. A Store is safe for concurrent use.
 type Store struct {
 	directory string
 	key       func() (*age.X25519Identity, error)
@@ -106,7 +106,7 @@ func (s *Store) load(path string) (*record, error) {
 	return &r, nil
 }
 
-// save replaces a sign-in. When it returns, the new one survives a crash.
+// save replaces a sign-in durably.
 func (s *Store) save(path string, r *record) error {
 	key, err := s.key()
 	if err != nil {
