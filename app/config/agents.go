@@ -17,7 +17,7 @@ import (
 type Agents struct {
 	Prices       map[string]budget.Amount // of actions, by action type or tool
 	DefaultPrice budget.Amount            // of all other actions
-	SecondPrice  budget.Amount            // of each second of a run's sandbox, beside the price of the run
+	SecondPrice  budget.Amount            // of each second of a run's sandbox, in addition to the price of the run
 	// Budgets of all agents of one principal together, and of one session of an agent.
 	PrincipalBudget, SessionBudget budget.Limits
 
@@ -72,7 +72,7 @@ func (d *decoder) prices(to *map[string]budget.Amount) func(n *yaml.Node, path s
 	}
 }
 
-// budget reads the limits of an account; those that are not there do not hold.
+// budget reads the limits of an account. A missing limit does not apply.
 func (d *decoder) budget(to *budget.Limits) func(n *yaml.Node, path string) error {
 	return func(n *yaml.Node, path string) error {
 		*to = budget.Limits{}
@@ -111,7 +111,7 @@ func (v dollars) set(text string) error {
 
 func (v dollars) show() string { return v.to.String() }
 
-// hidden is a text that may hold a credential.
+// hidden is a value that may hold a credential.
 type hidden struct{ to *secret.Value }
 
 func (v hidden) set(text string) error {

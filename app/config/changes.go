@@ -61,19 +61,20 @@ func serverChanges(before, after *Config) (live, restart []string) {
 	return live, restart
 }
 
-// connection is what a server is reached with.
+// connection returns the part of a server's configuration that cannot change while it is
+// connected.
 func connection(server Server, c *Config) Server {
 	// The held credentials and the treatment of personal data are fixed when Airlock starts.
 	was := server.Settings
 	server.Settings = Settings{Secrets: was.Secrets, Public: was.Public, Personal: was.Personal, OAuth: was.OAuth, Elicitation: was.Elicitation}
 	server.line, server.column = 0, 0
 	if server.CallTimeout == c.Limits.Calls.Timeout {
-		server.CallTimeout = 0 // that of all
+		server.CallTimeout = 0 // the default
 	}
 	return server
 }
 
-// keysOf are the keys of fields whose names are other words.
+// keysOf maps fields to their keys, if keyOf does not derive them.
 var keysOf = map[string]string{
 	"File": "the file itself", "Placeholders": "redaction.placeholders", "Credentials": "a variable that holds a credential",
 	"Limits.Calls": "limits.callTimeout", "Kernel.Models": "models",
@@ -81,8 +82,7 @@ var keysOf = map[string]string{
 	"DefaultProfile": "profiles", "Profiles": "profiles", "Refresh": "tools.ttl", "Embeddings": "search.embeddings",
 }
 
-// fieldChanges returns the keys of the exported fields that differ, down to
-// those of structs within.
+// fieldChanges returns the keys of the exported fields that differ. It descends into structs.
 func fieldChanges(prefix string, before, after reflect.Value) []string {
 	var keys []string
 	for i := range before.NumField() {
@@ -94,7 +94,7 @@ func fieldChanges(prefix string, before, after reflect.Value) []string {
 		switch key, named := keysOf[name]; {
 		case named:
 			keys = append(keys, key)
-		case field.Anonymous: // the file does not name it
+		case field.Anonymous: // it has no key in the file
 			keys = append(keys, fieldChanges(prefix, before.Field(i), after.Field(i))...)
 		case field.Type.Kind() == reflect.Struct:
 			keys = append(keys, fieldChanges(name+".", before.Field(i), after.Field(i))...)
@@ -105,7 +105,7 @@ func fieldChanges(prefix string, before, after reflect.Value) []string {
 	return keys
 }
 
-// keyOf writes the path of a field as the file does: Sandbox.CPUs is sandbox.cpus.
+// keyOf returns the key of a field: that of Sandbox.CPUs is sandbox.cpus.
 func keyOf(path string) string {
 	words := strings.Split(path, ".")
 	for i, word := range words {

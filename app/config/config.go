@@ -14,10 +14,10 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// Config is a whole configuration, checked and with every default filled in.
+// Config is a complete configuration that has been validated, with all defaults filled in.
 type Config struct {
-	File     string   // absolute path of the file it came from; empty for the built-in one
-	Servers  []Server // those that are switched on, ordered by ID
+	File     string   // absolute path of the file; empty for the built-in configuration
+	Servers  []Server // the enabled servers, sorted by ID
 	Limits   Limits
 	Policies []string // absolute paths of Cedar files; empty means the shipped policy
 	Audit    Audit
@@ -92,7 +92,7 @@ type Containerd struct {
 
 // Limits bound the output of runs and their tool calls.
 type Limits struct {
-	Profile string // the name of the set of defaults: "default" or "wide"
+	Profile string // the name of the defaults: "default" or "wide"
 	Stdout  int64  // bytes of the code's stdout that are kept
 	Stderr  int64  // bytes of the code's stderr that are kept
 	Output  int64  // bytes the code may write before it is stopped
@@ -109,12 +109,12 @@ type CallLimits struct {
 	ResultBytes int64         // bytes of one result
 	UnreadBytes int64         // bytes of answers that wait for one run's code to read them
 	Timeout     time.Duration // until a server must have answered one call
-	Repeats     int           // times that one call may bring the same result in one run
+	Repeats     int           // times that an equal call may return the same result in one run
 	ServerRate  Rate          // of the calls to one server, over all runs
 	ToolRate    Rate          // of the calls to one tool, over all runs
 	// ApprovalTimeout is how long a question to a person stays open.
 	ApprovalTimeout time.Duration
-	CatalogRate     Rate // of one run's looks into the catalog
+	CatalogRate     Rate // of one run's queries of the catalog
 }
 
 // Rate is a token bucket that holds Calls tokens and is refilled evenly at Calls in each Per.
@@ -127,28 +127,29 @@ type Rate struct {
 // Audit configures where the records of calls are written.
 type Audit struct {
 	Path string // absolute path of the log's directory; empty means the default under $AIRLOCK_HOME
-	// ClearArguments records the values of arguments as they are, not as keyed hashes.
+	// ClearArguments records the values of arguments in clear text, not as keyed hashes.
 	ClearArguments bool
-	// KeepArguments is how long arguments are kept beside the log, encrypted; 0 keeps
-	// none. ArgumentsSize is the most bytes that they take; the oldest go first.
+	// KeepArguments is how long arguments are kept beside the log, encrypted; 0 keeps none.
+	// ArgumentsSize is their maximum total size in bytes; the oldest are removed first.
 	KeepArguments time.Duration
 	ArgumentsSize int64
-	// Witness keeps the log's checkpoints elsewhere: an address of package
-	// audit/witness; empty means none. WitnessKey is the public key of an HTTP witness.
+	// Witness is the address of the witness for the log's checkpoints, in the format of
+	// package audit/witness; empty disables it. WitnessKey is the public key of an HTTP witness.
 	Witness, WitnessKey string
-	// WitnessDelay is how long calls go on while the witness is behind; 0 lets each wait for it.
+	// WitnessDelay is how far the witness may be behind before calls are refused; 0 makes
+	// each call wait for the witness.
 	WitnessDelay time.Duration
 }
 
-// The time limits of a server that sets none.
+// The default timeouts of servers.
 const (
 	defaultStartTimeout      = 30 * time.Second
-	installTimeout           = 2 * time.Minute // of a program that may install what it starts
+	installTimeout           = 2 * time.Minute // of a program that may install the server first
 	defaultCallTimeout       = time.Minute
 	defaultBackgroundTimeout = 10 * time.Minute
 )
 
-// Files bound what runs hand on: to their caller, and to the next runs of their session.
+// Files bounds the files that runs pass to their caller and to later runs of their session.
 type Files struct {
 	Attachments Attachments
 	Session     Session
@@ -160,25 +161,25 @@ type Attachments struct {
 	FileBytes int64         // bytes of one file
 	Bytes     int64         // bytes of all files of one run
 	Keep      time.Duration // how long files are kept
-	Size      int64         // the most bytes that all kept files take
+	Size      int64         // the maximum total size of all kept files, in bytes
 }
 
 // Session bounds /workspace/session.
 type Session struct {
-	Bytes int64 // bytes of all files of one session; 0 keeps none between runs
+	Bytes int64 // of all files of one session; 0 keeps no files between runs
 	Files int   // number of files of one session
-	Size  int64 // the most bytes that the files of all sessions take
+	Size  int64 // the maximum total size of the files of all sessions, in bytes
 }
 
 // Face configures the MCP tools that agent hosts see.
 type Face struct {
-	CallTool bool // the tool call_tool, for one call without code
+	CallTool bool // offer the tool call_tool, for one call without code
 }
 
 // Replay configures how long the data for replays is kept.
 type Replay struct {
 	Keep time.Duration // 0 keeps nothing, and no run can be replayed
-	Size int64         // the most bytes that all recordings take; the oldest go first
+	Size int64         // the maximum total size of recordings, in bytes; the oldest are removed first
 }
 
 // Discovery configures how tools are listed, searched, and shown to callers.
@@ -195,11 +196,11 @@ type Discovery struct {
 // Embeddings configures the endpoint for semantic search of tools. The zero value disables
 // semantic search.
 type Embeddings struct {
-	Table      string // absolute path of a table of words; empty means none
-	URL        string // of an endpoint that speaks OpenAI's API; empty means none
-	Model      string // the endpoint's
+	Table      string // absolute path of a table of words; may be empty
+	URL        string // of an endpoint with OpenAI's API; may be empty
+	Model      string // the endpoint's name of it
 	Key        secret.Value
-	Dimensions int           // 0 leaves it to the model
+	Dimensions int           // 0 means the model's default
 	Timeout    time.Duration // of one request
 	Batch      int           // texts in one request
 }
@@ -209,7 +210,7 @@ type Embeddings struct {
 // configured.
 type Secrets struct {
 	AgeFile     string // a YAML mapping of names to texts, encrypted with age
-	AgeIdentity string // the key to it
+	AgeIdentity string // absolute path of the key that decrypts AgeFile
 	Keyring     string // the service in the operating system's keyring
 }
 
@@ -264,7 +265,7 @@ func defaultOutput(profile string) Limits {
 	return Limits{Profile: profile, Stdout: limits.Stdout, Stderr: limits.Stderr, Output: limits.Output, Calls: defaultCalls}
 }
 
-// defaultCalls are generous to honest code.
+// defaultCalls are limits that ordinary code does not reach.
 var defaultCalls = CallLimits{
 	Run: 1000, Session: 100_000, Concurrent: 16,
 	BytesIn: 1 << 30, BytesOut: 256 << 20, ResultBytes: 12 << 20, UnreadBytes: 32 << 20,

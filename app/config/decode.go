@@ -13,24 +13,23 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// maxNodes bounds how many values one file may expand to when aliases repeat
-// parts of it.
+// maxNodes is the maximum number of values to which aliases may expand one file.
 const maxNodes = 100_000
 
-// decoder walks the nodes of one file. Its errors carry the place.
+// decoder walks the nodes of one file. Its errors contain the position.
 type decoder struct {
 	credentials []Variable // see Config.Credentials
-	file        string     // as errors show it
-	dir         string     // absolute; relative paths start here
+	file        string     // as shown in errors
+	dir         string     // absolute; relative paths are resolved against it
 	env         func(string) (string, bool)
 	nodes       int // values read so far
 	profiled    []profiledServer
 
-	left     map[string]bool // IDs of servers that were left out
+	left     map[string]bool // IDs of servers that were skipped
 	findings []Finding
 }
 
-// field is one key of a mapping: either a scalar or something that reads itself.
+// field is one key of a mapping. It has either a scalar value or a function that reads it.
 type field struct {
 	key  string
 	val  value
@@ -47,7 +46,8 @@ func (d *decoder) note(n *yaml.Node, message, advice string) {
 	d.findings = append(d.findings, Finding{File: d.file, Line: n.Line, Column: n.Column, Message: message, Advice: advice})
 }
 
-// object reads a mapping whose keys are all known. An absent value is an empty mapping.
+// object reads a mapping, and returns an error for unknown keys. A missing value is an empty
+// mapping.
 func (d *decoder) object(n *yaml.Node, path string, fields []field) error {
 	return d.entries(n, path, func(key, val *yaml.Node) error {
 		at := join(path, key.Value)
@@ -188,7 +188,7 @@ func (d *decoder) paths(to *[]string) func(n *yaml.Node, path string) error {
 	}
 }
 
-// path reads a path into to. A relative one starts at the file's directory.
+// path reads a path into to. A relative path is resolved against the file's directory.
 func (d *decoder) path(to *string) func(n *yaml.Node, path string) error {
 	return func(n *yaml.Node, path string) error {
 		if err := d.scalar(n, path, free{to}); err != nil {
@@ -238,7 +238,7 @@ func (d *decoder) wrongType(n *yaml.Node, path, want string) error {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// join names a key inside path.
+// join returns the path of a key inside path.
 func join(path, key string) string {
 	if path == "" {
 		return key
@@ -246,7 +246,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// orTop names path in a sentence.
+// orTop returns path as the subject of a sentence.
 func orTop(path string) string {
 	if path == "" {
 		return "the file"

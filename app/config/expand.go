@@ -90,7 +90,7 @@ func isVariableName(name string) bool {
 	return name != ""
 }
 
-// adviceError is a mistake that comes with its own advice.
+// adviceError is an error with advice.
 type adviceError struct{ message, advice string }
 
 func (e *adviceError) Error() string { return e.message }

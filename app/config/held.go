@@ -11,11 +11,10 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// Held is one value of the configuration that is held as a credential: it is
-// removed wherever it turns up.
+// Held is a value of the configuration that is a credential. It is redacted everywhere.
 type Held struct {
 	Name   string // of the variable, header or flag; never the value
-	Server string // empty for a variable that stands anywhere in the file
+	Server string // empty for a variable in another part of the file
 	Why    string // such as "a reference to keyring:crm"
 	Value  secret.Value
 }
@@ -146,8 +145,8 @@ func (s Server) held() []Held {
 	return list
 }
 
-// headerCredentials returns what follows the scheme of an authorization, and
-// the password within Basic (RFC 7617).
+// headerCredentials returns the credentials after the scheme of an Authorization header, and
+// the password of Basic (RFC 7617).
 func headerCredentials(value string) []string {
 	scheme, rest, ok := strings.Cut(value, " ")
 	if rest = strings.TrimSpace(rest); !ok || rest == "" || strings.Contains(rest, " ") {
@@ -217,7 +216,7 @@ func addressCredentials(address string) []string {
 	return slices.DeleteFunc(found, isOrdinary)
 }
 
-// passwordBeforeHost is for addresses whose password should have been escaped.
+// passwordBeforeHost matches passwords that are not escaped in an address.
 func passwordBeforeHost(address string) []string {
 	_, rest, _ := strings.Cut(address, "://")
 	at := strings.LastIndexByte(rest, '@')

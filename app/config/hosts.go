@@ -66,9 +66,8 @@ func (d *decoder) hostServer(disabled *bool) []field {
 	return fields
 }
 
-// hostFiles are files in which a host keeps more than its MCP servers. In them
-// every top-level key but mcpServers is the host's own business, even one that
-// Airlock has too.
+// hostFiles are files in which a host keeps more than its MCP servers. All of their top-level
+// keys except mcpServers are ignored, even those that are also keys of Airlock.
 var hostFiles = []string{".claude.json", "claude_desktop_config.json", ".gemini/settings.json"}
 
 // isHostFile reports whether the file is one of hostFiles.

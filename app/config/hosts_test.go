@@ -103,7 +103,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// However a configuration is printed, no credential is in it.
+// A configuration contains no credentials when it is printed in any format.
 func TestSecretsNeverPrint(t *testing.T) {
 	c := mustLoad(t, `
 mcpServers:

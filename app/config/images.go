@@ -17,12 +17,12 @@ type Images struct {
 	Lock   string // absolute path of the file that names the packages' files; empty means beside the configuration
 }
 
-// Packages are those that are asked for in one image.
+// Packages are the requested packages of one image.
 type Packages struct {
-	Packages []string // each a name, maybe with versions; in order, none twice
+	Packages []string // each a name with optional versions; sorted, without duplicates
 }
 
-// Wanted are the packages that are asked for in the image that runs the language.
+// Wanted returns the requested packages of the image for the language.
 func (i Images) Wanted(language string) []string {
 	return map[string][]string{"python": i.Python.Packages, "node": i.Node.Packages}[language]
 }

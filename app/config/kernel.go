@@ -20,7 +20,7 @@ type Kernel struct {
 	Files    KernelFiles
 }
 
-// Model is a language model behind an endpoint that speaks OpenAI's API.
+// Model is a language model behind an endpoint with OpenAI's API.
 type Model struct {
 	Name    string       // as callers name it
 	URL     string       // the base of the API, as in https://api.example.com/v1
@@ -36,7 +36,7 @@ type Action struct {
 	SQL    string // the parameter with SQL, which determines if the action writes; if empty, the tool's risk does
 }
 
-// KernelFiles bound the vfs of each agent.
+// KernelFiles bounds the virtual file system of each agent.
 type KernelFiles struct {
 	Files     int   // of one agent
 	FileBytes int64 // of one file
@@ -115,7 +115,7 @@ func (d *decoder) actions(to *map[string]Action) func(n *yaml.Node, path string)
 	}
 }
 
-// ownActions are those that no tool of a server carries out.
+// ownActions are the actions that Airlock performs without a tool of a server.
 var ownActions = []string{"execute_code", "file_list", "file_read", "file_write"}
 
 // address is an address of an HTTP server without a credential in it.

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// Finding is something that works but that the operator should know.
+// Finding is a warning about a valid configuration.
 type Finding struct {
 	File    string
-	Line    int // from 1; 0 when it has no place
+	Line    int // from 1; 0 if there is no position
 	Column  int
 	Message string // one sentence
 	Advice  string // what to do about it; may be empty
@@ -23,8 +23,7 @@ func (f Finding) String() string { return place(f.File, f.Line, f.Column) + f.Me
 // Hint returns what to do about it, or "".
 func (f Finding) Hint() string { return f.Advice }
 
-// Lint returns what was noticed while the file was read and what is risky
-// about its servers, in the order of the file.
+// Lint returns the findings of Load and the risks of the servers, in the order of the file.
 func Lint(c *Config) []Finding {
 	findings := slices.Clone(c.findings)
 	for _, s := range c.Servers {
@@ -37,7 +36,7 @@ func Lint(c *Config) []Finding {
 	return findings
 }
 
-// risks returns the findings about one server, without their place.
+// risks returns the findings about one server, without positions.
 func (s Server) risks() []Finding {
 	var out []Finding
 	if socket := s.runtimeSocket(); socket != "" {

@@ -31,7 +31,7 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 	return Read(path, data, env)
 }
 
-// Read is Load for the content of the file at path, which need not be what is there now.
+// Read is like Load, but reads data instead of the file at path.
 func Read(path string, data []byte, env func(string) (string, bool)) (*Config, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -50,7 +50,7 @@ func Read(path string, data []byte, env func(string) (string, bool)) (*Config, e
 	for _, name := range configfile.Variables(data) {
 		delete(asked, name)
 	}
-	if len(asked) == 0 { // else YAML put the name of a variable together
+	if len(asked) == 0 { // otherwise YAML has composed the name of a variable
 		c.source = configfile.Digest(abs, data, env)
 	}
 	return c, nil

@@ -34,7 +34,7 @@ func Mentioned(path string, env func(string) (string, bool)) []secret.Value {
 	return m.found
 }
 
-// mentions gathers values that may be credentials.
+// mentions collects values that may be credentials.
 type mentions struct {
 	env   func(string) (string, bool)
 	nodes int // remaining number of nodes to visit: aliases can multiply them
@@ -80,7 +80,7 @@ func (m *mentions) node(name string, n *yaml.Node) {
 	}
 }
 
-// text looks at one text under a name.
+// text collects credentials from a scalar value of a key.
 func (m *mentions) text(name, text string) {
 	for _, found := range variableUse.FindAllStringSubmatch(text, -1) {
 		m.variable(found[1], NamesCredential(found[1]))

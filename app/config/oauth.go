@@ -68,7 +68,7 @@ func (d *decoder) oauthProviderFields(p *OAuthProvider) []field {
 	}
 }
 
-// oauthGrant writes the default as nothing.
+// oauthGrant is the value of servers.*.oauth.grant. It stores the default as "".
 type oauthGrant struct {
 	word
 	oauth *OAuth
@@ -92,7 +92,7 @@ func (d *decoder) secret(to *secret.Value) func(n *yaml.Node, path string) error
 	}
 }
 
-// Secrets are the places of the credentials, by the key below servers.*.
+// Secrets returns pointers to the credentials, by the key below servers.*.
 func (o *OAuth) Secrets() map[string]*secret.Value {
 	return map[string]*secret.Value{
 		"oauth.clientSecret": &o.ClientSecret, "oauth.clientKey": &o.ClientKey, "oauth.provider.clientSecret": &o.Provider.ClientSecret,
@@ -108,7 +108,7 @@ func (s Server) SignsIn() bool {
 	return !slices.ContainsFunc(slices.Collect(maps.Keys(s.Headers)), func(name string) bool { return strings.EqualFold(name, "Authorization") })
 }
 
-// oauthFits checks that there is a server to sign in to. at is the place of its settings.
+// oauthFits checks that the server supports a sign-in. at is the position of its settings.
 func (d *decoder) oauthFits(s Server, at *yaml.Node) error {
 	switch {
 	case s.Settings.OAuth == nil:

@@ -13,7 +13,7 @@ const (
 	PersonalKeep        = "keep"        // as it is
 )
 
-// personalKinds are the kinds that a choice can be made for.
+// personalKinds are the valid kinds of personal data.
 var personalKinds = []string{"email", "phone", "card", "iban", "us-ssn", "ip-address"}
 
 // Personal maps kinds of personal data to a choice. A missing kind has no separate choice.

@@ -39,7 +39,7 @@ type ProfileError struct {
 // Error is one sentence.
 func (e *ProfileError) Error() string { return fmt.Sprintf("there is no profile %q", e.Name) }
 
-// Hint names those that there are.
+// Hint returns the known names.
 func (e *ProfileError) Hint() string {
 	if len(e.Known) == 0 {
 		return "the configuration has none: write some under the key profiles, or leave --profile out"
@@ -54,7 +54,7 @@ func (e *ProfileError) Hint() string {
 // maxProfileName is how many bytes a profile's name may have.
 const maxProfileName = 64
 
-// profiles reads profiles: which servers and tools callers see.
+// profiles reads the section profiles: the servers and tools that callers see.
 func (d *decoder) profiles(c *Config) func(n *yaml.Node, path string) error {
 	return func(n *yaml.Node, path string) error {
 		err := d.entries(n, path, func(key, val *yaml.Node) error {
@@ -98,8 +98,8 @@ func (d *decoder) profileFields(p *catalog.Profile, isDefault *bool) []field {
 	}
 }
 
-// profileServers reads the servers of a profile: a list of those that are seen
-// whole, or a mapping from each to its tools.
+// profileServers reads the servers of a profile: a list of servers with all their tools, or a
+// mapping from servers to tools.
 func (d *decoder) profileServers(p *catalog.Profile) func(n *yaml.Node, path string) error {
 	return func(n *yaml.Node, path string) error {
 		if n.Kind == yaml.SequenceNode || n.Kind == yaml.AliasNode && n.Alias.Kind == yaml.SequenceNode {

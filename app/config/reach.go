@@ -22,11 +22,11 @@ var runtimeSockets = lazyregexp.New(
 		`|(^|[/=])(docker|podman)_engine($|\W)` +
 		`|\b(tcp|http)://(localhost|127\.[0-9.]+|0\.0\.0\.0|\[::1?\]|host\.docker\.internal):237[56]\b`)
 
-// engineVariables name the address of a container engine to its clients.
+// engineVariables are the variables with the address of a container engine for its clients.
 var engineVariables = []string{"DOCKER_HOST", "CONTAINER_HOST", "CONTAINERD_ADDRESS", "CONTAINER_RUNTIME_ENDPOINT", "IMAGE_SERVICE_ENDPOINT", "BUILDKIT_HOST"}
 
-// runtimeSocket returns what names a container engine's socket that the server is
-// given in any way, or "".
+// runtimeSocket returns the path or the variable with which the server is given the socket of
+// a container engine, or "".
 func (s Server) runtimeSocket() string {
 	if name := s.mentioned(runtimeSockets); name != "" {
 		return name
@@ -102,8 +102,8 @@ const (
 	maxTokenFiles = 16
 )
 
-// holdsClusterToken reports whether a path is that of a token, or of a directory with
-// one, as a projected volume is.
+// holdsClusterToken reports whether a path is that of a token, or of a directory with a token,
+// such as a projected volume.
 func holdsClusterToken(name string) bool {
 	if !filepath.IsAbs(name) {
 		return false
@@ -130,7 +130,7 @@ func isTokenFile(name string) bool {
 	return err == nil && isClusterToken(string(text))
 }
 
-// words returns the server's arguments, and what a shell among its programs makes of one.
+// words returns the server's arguments, and the words of commands that are passed to a shell.
 func (s Server) words() []string {
 	words := slices.Clone(s.Args)
 	for i, arg := range s.Args {
@@ -141,7 +141,7 @@ func (s Server) words() []string {
 	return words
 }
 
-// shellOption is the option of a shell before a command.
+// shellOption matches the option of a shell that precedes a command.
 var shellOption = lazyregexp.New(`^-[a-z]*c$`)
 
 // mentioned returns the first match in the command, the arguments, the directory and the
@@ -162,8 +162,8 @@ func (s Server) mentioned(what *lazyregexp.Regexp) string {
 	return ""
 }
 
-// runDirectory returns the directory of sockets and tokens that the server is
-// given as a whole, as an argument or mounted into its container, or "".
+// runDirectory returns a directory of sockets and tokens that the server is given as an
+// argument or a mount, or "".
 func (s Server) runDirectory() string {
 	mounted := false // the argument before this one takes a mount
 	for _, arg := range s.words() {
@@ -192,8 +192,8 @@ func (s Server) runDirectory() string {
 // engineDirectories hold the sockets of container engines.
 var engineDirectories = lazyregexp.New(`^(/var)?/run/(docker|containerd|podman|crio|k3s(/containerd)?|buildkit|user/[0-9]+(/(podman|docker))?|secrets)$|^/var/snap/lxd/common/lxd$`)
 
-// runPart returns a directory, with links followed, if it is /run, a part of it that
-// holds sockets or tokens, or, mounted, what /run is in.
+// runPart returns a directory, with links resolved, if it is /run, a part of /run with sockets
+// or tokens or, if it is mounted, a parent of /run.
 func runPart(directory string, isMount bool) string {
 	clean := path.Clean(directory)
 	names := []string{clean}
@@ -208,15 +208,15 @@ func runPart(directory string, isMount bool) string {
 	return ""
 }
 
-// engineSockets are where container engines listen, as patterns below the root.
+// engineSockets are patterns for the sockets of container engines, relative to /run.
 var engineSockets = []string{
 	"docker.sock", "podman/podman.sock", "containerd/containerd.sock", "crio/crio.sock", "k3s/containerd/containerd.sock",
 	"buildkit/buildkitd.sock", "cri-dockerd.sock", "dockershim.sock", "user/*/docker.sock", "user/*/podman/podman.sock",
 }
 
-// InReach returns the sockets of container engines that this user can write to and the files with
-// tokens of a cluster that it can read. The programs of servers run as this user, so all are
-// within their reach. variables is the environment, in which tokens in other places are named.
+// InReach returns the sockets of container engines that this user can write to, and the files
+// with tokens of a cluster that it can read. The programs of servers run as this user, so they
+// can use all of them. variables is the environment, which may contain paths of other tokens.
 func InReach(root string, variables []string) []string {
 	var found []string
 	add := func(name string) {

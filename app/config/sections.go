@@ -9,8 +9,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// top reads the whole file into c. Servers and what is decided about them are
-// joined last, so that the order of keys does not matter.
+// top reads the whole file into c. Servers and their settings are joined last, so that the
+// order of keys does not matter.
 func (d *decoder) top(root *yaml.Node, c *Config) error {
 	settings := map[string]*decided{}
 	var fields []field
@@ -109,7 +109,7 @@ func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
 	}
 }
 
-// hostLimits are the limits that only the host's control groups can enforce.
+// hostLimits are the limits that only the control groups of the machine can enforce.
 var hostLimits = []string{"memory", "cpus", "pids"}
 
 func (d *decoder) sandboxFields(s *Sandbox) []field {
@@ -212,7 +212,7 @@ func (d *decoder) auditFields(a *Audit) []field {
 	}
 }
 
-// witness checks what belongs together, without asking the witness anything.
+// witness checks that the keys of the witness are consistent. It does not connect to it.
 func (d *decoder) witness(n *yaml.Node, path string, a Audit) error {
 	if a.Witness == "" {
 		if a.WitnessKey != "" {
@@ -316,7 +316,7 @@ func (d *decoder) consistent(root *yaml.Node, c *Config) error {
 	return nil
 }
 
-// embeddingsFit checks that one source is named, and wholly.
+// embeddingsFit checks that exactly one source is configured completely.
 func (d *decoder) embeddingsFit(root *yaml.Node, e *Embeddings) error {
 	n := child(root, "search")
 	switch {

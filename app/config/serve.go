@@ -27,7 +27,7 @@ type Serve struct {
 	Origins []string // of web pages that may send requests, besides Airlock's own
 	// Certificate and Key are the absolute paths of the PEM files for TLS; both or none.
 	Certificate, Key string
-	Proxy            bool // a proxy in front of it ends TLS
+	Proxy            bool // a proxy in front of it terminates TLS
 	// TrustedProxies are the addresses of proxies whose headers determine the address of a
 	// client.
 	TrustedProxies []netip.Prefix
@@ -58,7 +58,7 @@ func (d *decoder) serveFields(s *Serve) []field {
 	}
 }
 
-// serve reads the section and checks what belongs together.
+// serve reads the section and checks that its values are consistent.
 func (d *decoder) serve(s *Serve) func(n *yaml.Node, path string) error {
 	return func(n *yaml.Node, path string) error {
 		if err := d.object(n, path, d.serveFields(s)); err != nil {
@@ -74,7 +74,7 @@ func (d *decoder) serve(s *Serve) func(n *yaml.Node, path string) error {
 	}
 }
 
-// hostNames reads names as the Host header has them, without ports.
+// hostNames reads names in the format of the Host header, without ports.
 func (d *decoder) hostNames(to *[]string) func(n *yaml.Node, path string) error {
 	return func(n *yaml.Node, path string) error {
 		return d.items(n, path, func(n *yaml.Node, path string) error {

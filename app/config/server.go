@@ -16,7 +16,7 @@ const (
 	TransportSSE   = "sse"   // the HTTP transport of MCP 2024-11-05
 )
 
-// Server is one upstream MCP server. It prints as its ID and kind only: its
+// Server is one upstream MCP server. It is printed as its ID and transport only, because its
 // arguments, address, environment and headers may hold secrets.
 type Server struct {
 	ID        string // the key under mcpServers
@@ -24,8 +24,8 @@ type Server struct {
 
 	Command string                  // the program, for stdio
 	Args    []string                // its arguments
-	Env     map[string]secret.Value // set for the program beside a minimal environment
-	Cwd     string                  // absolute; empty means where Airlock itself runs
+	Env     map[string]secret.Value // set for the program in addition to a minimal environment
+	Cwd     string                  // absolute; empty means the working directory of Airlock
 
 	URL     string                  // the endpoint, for http and sse
 	Headers map[string]secret.Value // sent with every request
@@ -42,12 +42,12 @@ type Server struct {
 	line, column int
 }
 
-// Settings are what the operator decides about one server, from the key servers.
+// Settings are the operator's settings for one server, from the key servers.
 type Settings struct {
-	// TrustAnnotations lets the server's own hints lower a tool's risk.
+	// TrustAnnotations allows the server's annotations to lower a tool's risk.
 	TrustAnnotations bool
 	Allow            []string // tools that may be called without asking; "*" means all
-	Deny             []string // tools that may never be called; stronger than Allow
+	Deny             []string // tools that may never be called; overrides Allow
 	// Secrets names variables, headers and flags whose values are always credentials, Public
 	// those whose values never are.
 	Secrets, Public []string
@@ -61,7 +61,7 @@ type Settings struct {
 	Elicitation bool
 }
 
-// Tool is what the operator decides about one tool.
+// Tool holds the operator's settings for one tool.
 type Tool struct {
 	// Risk overrides the tool's annotations: "read", "write", "destructive", or empty for no
 	// decision.
@@ -72,11 +72,11 @@ type Tool struct {
 // String returns the ID and the kind of server.
 func (s Server) String() string { return fmt.Sprintf("%s (%s)", s.ID, s.Transport) }
 
-// GoString returns what String returns, so that %#v shows no secret either.
+// GoString is equal to String, so that %#v prints no secrets.
 func (s Server) GoString() string { return s.String() }
 
-// LogValue returns what String returns.
+// LogValue returns the value of String.
 func (s Server) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalJSON writes what String returns.
+// MarshalJSON returns the value of String as JSON.
 func (s Server) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }

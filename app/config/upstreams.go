@@ -18,7 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// servers reads mcpServers. Switched-off servers and Airlock itself are left out.
+// servers reads mcpServers. It skips disabled servers and Airlock itself.
 func (d *decoder) servers(c *Config) func(n *yaml.Node, path string) error {
 	return func(n *yaml.Node, path string) error {
 		modules := map[string]string{} // module name → ID
@@ -32,7 +32,7 @@ func (d *decoder) servers(c *Config) func(n *yaml.Node, path string) error {
 				return err
 			}
 			if disabled {
-				d.findings = d.findings[:noted] // a server that is off is of no interest
+				d.findings = d.findings[:noted] // findings about a disabled server are dropped
 			}
 			if disabled || d.isAirlock(key, s) {
 				d.left[s.ID] = true
@@ -83,7 +83,7 @@ func (d *decoder) server(key, val *yaml.Node, path string) (s Server, disabled b
 	return s, false, d.endpoint(key, path, &s)
 }
 
-// launchers are programs that may install another one before they start it.
+// launchers are programs that may install a server before they start it.
 var launchers = []string{"npx", "npm", "pnpm", "yarn", "bunx", "bun", "uvx", "uv", "pipx", "docker", "podman", "nerdctl", "cargo", "go", "deno", "dnx"}
 
 // installs reports whether a command is a launcher.
@@ -167,7 +167,7 @@ func (d *decoder) isAirlock(key *yaml.Node, s Server) bool {
 	return true
 }
 
-// decided is one entry of servers, with its place for errors.
+// decided is one entry of servers, with its position for errors.
 type decided struct {
 	Settings
 	key *yaml.Node
@@ -249,8 +249,8 @@ func (d *decoder) unite(c *Config, settings map[string]*decided) error {
 	return nil
 }
 
-// declared checks that what is declared a secret, or none, is there: a name with
-// a mistake in it would protect nothing.
+// declared checks that all names that are declared secret or public exist: a misspelled name
+// would protect nothing.
 func (d *decoder) declared(s Server, at *yaml.Node) error {
 	flags := flagValues(s.Args)
 	var known []string

@@ -10,15 +10,14 @@ import (
 	"time"
 )
 
-// value reads one scalar from its text and shows what it holds. The error of
-// set completes the sentence "sandbox.memory …, not …" and never repeats the
-// text, which may have come out of a variable.
+// value parses and formats one scalar. The error of set completes the sentence
+// "sandbox.memory …, not …" and does not contain the text, which may be the value of a variable.
 type value interface {
 	set(text string) error
 	show() string
 }
 
-// size is a number of bytes between least and most.
+// size is a number of bytes from least to most.
 type size struct {
 	to          *int64
 	least, most int64
@@ -72,7 +71,7 @@ func showSize(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// duration is a time between least and most.
+// duration is a duration from least to most.
 type duration struct {
 	to          *time.Duration
 	least, most time.Duration
@@ -92,7 +91,7 @@ func (v duration) set(text string) error {
 
 func (v duration) show() string { return showDuration(*v.to) }
 
-// showDuration writes d without the zero units of its end: 5m, not 5m0s.
+// showDuration formats d without trailing zero units: 5m, not 5m0s.
 func showDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -104,7 +103,7 @@ func showDuration(d time.Duration) string {
 	return s
 }
 
-// count is a whole number between least and most.
+// count is a whole number from least to most.
 type count[T int | int64 | uint64] struct {
 	to          *T
 	least, most T
@@ -124,7 +123,7 @@ func (v count[T]) set(text string) error {
 
 func (v count[T]) show() string { return fmt.Sprint(*v.to) }
 
-// cores is a number of processors, in parts too.
+// cores is a number of processors, which may be a fraction.
 type cores struct {
 	to          *float64
 	least, most float64
@@ -135,7 +134,7 @@ func (v cores) set(text string) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("must be a number such as %s", v.show())
-	case !(n >= v.least && n <= v.most): // written so that NaN is refused too
+	case !(n >= v.least && n <= v.most): // also true for NaN
 		return fmt.Errorf("must be between %g and %g", v.least, v.most)
 	}
 	*v.to = n
@@ -144,7 +143,7 @@ func (v cores) set(text string) error {
 
 func (v cores) show() string { return strconv.FormatFloat(*v.to, 'g', -1, 64) }
 
-// word is one of a few words.
+// word is one of a list of words.
 type word struct {
 	to      *string
 	choices []string
@@ -160,7 +159,7 @@ func (v word) set(text string) error {
 
 func (v word) show() string { return *v.to }
 
-// flag is true or false, and nothing that other YAML readers take for them.
+// flag is true or false. The other spellings of YAML 1.1, such as yes, are errors.
 type flag struct{ to *bool }
 
 func (v flag) set(text string) error {
@@ -173,7 +172,7 @@ func (v flag) set(text string) error {
 
 func (v flag) show() string { return strconv.FormatBool(*v.to) }
 
-// free is any text that is not empty.
+// free is any non-empty text.
 type free struct{ to *string }
 
 func (v free) set(text string) error {

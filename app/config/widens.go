@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Widens returns the keys because of which after may permit what before does not. Policy
-// files are compared by policies.Widens. It is empty only if it is certain that nothing
-// more is permitted: a server was removed, a tool was denied or is not allowed any more,
-// a risk was raised, or a limit was lowered. Any other change counts as widening.
+// Widens returns the changed keys with which after may permit more than before. Policy files
+// are compared by policies.Widens instead. Only the following changes do not widen: a server
+// was removed, a tool was denied or is not allowed any more, a risk was raised, or a limit was
+// lowered. Any other change counts as widening.
 func Widens(before, after *Config) []string {
 	live, restart := Changes(before, after)
 	was, is := map[string]Server{}, map[string]Server{}
@@ -36,7 +36,7 @@ func Widens(before, after *Config) []string {
 	return keys
 }
 
-// settingsNarrow reports whether a server's settings permit nothing new.
+// settingsNarrow reports whether the new settings of a server permit nothing more.
 func settingsNarrow(before, after Settings) bool {
 	if after.TrustAnnotations && !before.TrustAnnotations {
 		return false
@@ -67,8 +67,8 @@ func settingsNarrow(before, after Settings) bool {
 	return reflect.DeepEqual(before, rest)
 }
 
-// limitsNarrow reports whether no limit of calls was raised. A rate that changes in
-// another way than by fewer calls in the same time counts as raised.
+// limitsNarrow reports whether no limit of calls was raised. Any change of a rate other than
+// fewer calls in the same time counts as raised.
 func limitsNarrow(before, after CallLimits) bool {
 	was, is := reflect.ValueOf(before), reflect.ValueOf(after)
 	for i := range was.NumField() {
