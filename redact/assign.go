@@ -19,7 +19,7 @@ type assignment struct {
 	value      []byte
 	start, end int // of the value
 	quoted     bool
-	plain      bool // it is where code cannot be: NAME=value, --name value
+	plain      bool // its syntax does not allow code: NAME=value, --name value
 	form       bool // it is one of several in a query: name=value&…
 	wide       bool // name and value are separated by spaces or a bar, at the beginning of a line
 	call       bool // it is the only argument of a call: setPassword("value")
@@ -156,8 +156,8 @@ func (p *reader) operator(closed byte) bool {
 	return true
 }
 
-// follows reports whether an operator can follow the end of a name: a comma only a quoted name, and
-// only an operator for a fallback a call.
+// follows reports whether an operator can follow the end of a name. A comma can only follow a
+// quoted name, and only an operator for a fallback can follow a call.
 func follows(op string, closed byte) bool {
 	isQuote := closed == '"' || closed == '\''
 	switch op {
@@ -513,7 +513,7 @@ func (p *reader) typed() int {
 	return 0
 }
 
-// isOdd reports whether no part of a text with spaces is a word, a name or a flag.
+// isOdd reports whether a text has no part, separated by spaces, that is a word, a name or a flag.
 func isOdd(text []byte) bool {
 	for part := range bytes.FieldsSeq(text) {
 		if tokenLike.Match(part) || wordlike.Match(part) || part[0] == '-' || part[0] == '#' {

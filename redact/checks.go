@@ -115,7 +115,7 @@ func passwordText(b []byte) bool {
 	return !isCode(b) && !label.Match(b)
 }
 
-// label matches text of a form, and names in code.
+// label matches labels and messages of forms, and names in code.
 var label = compile(`(?i)passw(?:or)?d|passwor[dt]|` + foreignPassword + `|^(?:forgot|reset|confirm|new|old|current|invalid|login|sign|user|field|input|label|button|error)(?:[ _\-.]|[a-z]{3,}|$)|^[a-z]+(?:\.[a-z]+)+$|^[a-z]+(?:_[a-z]+)+$|^[A-Z]+(?:_[A-Z]+)+$`)
 
 // connectionPassword reports whether the text after a user name in a connection string is a

@@ -9,7 +9,8 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// overdraft is how many units the last step of a search may exceed its budget by.
+// overdraft is the maximum number of units by which the last step of a search may exceed the
+// budget.
 const overdraft = 1 << 20
 
 // repeated returns a text of n bytes.

@@ -17,7 +17,8 @@ func isMisshapen(value []byte) bool {
 	return false
 }
 
-// shapes are the resemblance to a vendor's tokens and their exact format.
+// shapes has, for each vendor, an expression for values that resemble its tokens and one for their
+// exact format.
 var shapes = []struct{ like, form *lazyregexp.Regexp }{
 	{compile(`^\d{3,20}:A[A-Za-z0-9_\-]{8,}$`), compile(`^\d{5,16}:A[A-Za-z0-9_\-]{34}$`)}, // Telegram: number of the bot, secret
 	{compile(`^xox[abcprs]-`), compile(`^xox[a-z]-(?:[A-Za-z0-9]+-)*[A-Za-z0-9]{8,}$`)},    // Slack

@@ -37,8 +37,8 @@ func (r *Redactor) Hold(value string) bool { return r.held.add(value) }
 // cleaned is free of all held credentials as long as the number is the same.
 func (r *Redactor) HeldCount() int { return r.held.count() }
 
-// Prepare compiles the rules, which takes some milliseconds, once for all Redactors of the process.
-// Without it, the first text that is cleaned waits for that.
+// Prepare builds the rules, which takes some milliseconds, once for all Redactors of the process.
+// Otherwise they are built when the first text is cleaned.
 func (r *Redactor) Prepare() { r.find([]byte("0"), newWork(1)) }
 
 // Bytes returns text with all findings of rules and canaries replaced. It does not change text

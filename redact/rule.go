@@ -24,9 +24,9 @@ type rule struct {
 	// re has the value in group 1. If before is set, re is searched for around the anchor. Otherwise
 	// it has to match at the anchor.
 	re *lazyregexp.Regexp
-	// locate finds the value if re is nil.
+	// locate finds the value instead of re.
 	locate locator
-	// column finds any number of values below a table header.
+	// column finds any number of values below a table header, instead of re and locate.
 	column func(text []byte, at, size int) ([]span, int)
 	// glued allows letters and digits right before the anchor.
 	glued bool

@@ -23,8 +23,8 @@ const kindUnscanned = "unscanned-text"
 type work struct {
 	left  int
 	limit int
-	// known are the spans found in texts that were already searched. The same text often results from
-	// removing the same escapes in another order.
+	// known are the spans found in texts that were already searched. Undoing the same escapes in
+	// another order often gives the same text.
 	known map[uint64][]span
 	seed  maphash.Seed
 }
