@@ -86,7 +86,7 @@ func (v *profilesVerb) Run(ctx context.Context, s *streams) error {
 	return paged(s, func(w io.Writer) error { return printProfiles(w, shown) })
 }
 
-// shownProfiles returns what clients with each profile see, and clients without a profile.
+// shownProfiles returns the tools that clients see with each profile, and without a profile.
 func shownProfiles(c *config.Config, snapshot *catalog.Snapshot) []shownProfile {
 	shown := []shownProfile{}
 	if c.DefaultProfile == "" {
