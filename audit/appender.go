@@ -128,7 +128,7 @@ func (s *appender) checkpoint() error {
 	})
 }
 
-// keep holds on to the records of what has happened, for the next write.
+// keep adds the records of past events to the backlog, for the next write.
 func (s *appender) keep(batch []request) {
 	for _, r := range batch {
 		if !r.durable {
@@ -229,7 +229,8 @@ func (s *appender) now() string { return formatTime(s.opts.Now()) }
 
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
-// close ends what this process left open, makes the log durable and leaves it.
+// close records the end of this process's unfinished acts, makes the log durable and closes
+// its files.
 func (s *appender) close() error {
 	var err error
 	if rest := s.open.closing(endedEarly, s.now()); len(rest)+len(s.backlog) > 0 {

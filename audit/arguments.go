@@ -40,7 +40,7 @@ const (
 // ArgumentsOptions limit how long arguments are kept, encrypted, beside the log.
 type ArgumentsOptions struct {
 	Keep time.Duration // from when they were written
-	Size int64         // the most bytes of all; the oldest go first
+	Size int64         // limit for all files together, in bytes; the oldest are removed first
 }
 
 // keptArguments are those of one call.
@@ -84,8 +84,8 @@ func openArguments(at places, writer string, o ArgumentsOptions, now func() time
 	return s, s.prune()
 }
 
-// loadRecipient reads the public half, or makes both at first use. The private
-// half may have been taken elsewhere since.
+// loadRecipient reads the public key, or creates the key pair on first use. The private key
+// may have been moved elsewhere since.
 func loadRecipient(keys string) (age.Recipient, error) {
 	path := filepath.Join(keys, argumentsPubFile)
 	text, err := os.ReadFile(path)

@@ -31,9 +31,10 @@ type Options struct {
 	SegmentBytes int64
 	// ClearArguments records arguments as they are instead of as keyed hashes.
 	ClearArguments bool
-	// KeepArguments keeps the arguments of calls beside the log, encrypted; nil keeps none.
+	// KeepArguments stores the arguments of calls, encrypted, beside the log. If nil, they are
+	// not stored.
 	KeepArguments *ArgumentsOptions
-	// Witness keeps the checkpoints elsewhere; nil means no witness.
+	// Witness configures the witness of the checkpoints; nil means no witness.
 	Witness *WitnessOptions
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -42,9 +43,8 @@ type Options struct {
 // ErrClosed is returned by appends after Close.
 var ErrClosed = errors.New("the audit log is closed")
 
-// Log is an open audit log. Several processes may have one directory open at a
-// time: they take turns, batch by batch, and write one chain. All methods may
-// be called concurrently.
+// Log is an open audit log. Several processes can open one directory: they write batches in
+// turn, to one chain. A Log is safe for concurrent use.
 type Log struct {
 	opts      Options
 	hasher    hasher
@@ -53,9 +53,9 @@ type Log struct {
 	commits   *committer
 }
 
-// Open opens the log in dir, creating it at first use. It cuts off what a
-// crash left half-written, and closes what dead processes left open. A log
-// that cannot be written is an error: without a record nothing may happen.
+// Open opens the log in dir, creating it on first use. It removes a half-written record of a
+// crash, and records the end of acts that dead processes left unfinished. It returns an error
+// if the log cannot be written: without a record nothing may happen.
 func Open(dir string, opts *Options) (*Log, error) {
 	o := Options{}
 	if opts != nil {
@@ -89,9 +89,9 @@ func Open(dir string, opts *Options) (*Log, error) {
 	return l, nil
 }
 
-// Append writes a record and returns when it is on stable storage. On an error
-// the record is not in the log, and what it announces must not happen. A
-// cancelled context is an error only before the record is handed over.
+// Append writes a record and returns when it is on stable storage. If it returns an error, the
+// record is not in the log, and the announced act must not happen. Cancelling ctx has an
+// effect only before the record is passed to the writer.
 func (l *Log) Append(ctx context.Context, r Record) error {
 	began := time.Now()
 	err := l.submit(ctx, r, true)
@@ -103,10 +103,10 @@ func (l *Log) Append(ctx context.Context, r Record) error {
 	return err
 }
 
-// Note writes a record and returns when it is in the file: it survives the
-// death of the process, and soon after, or with the next Append, that of the machine. It
-// is for what has already happened, so its context's cancellation is ignored,
-// and on an error the record is kept and written before any later one.
+// Note writes a record and returns when it is in the file. It then survives the end of the
+// process; it survives a crash of the machine soon after, or with the next Append. Note is for
+// past events, so cancelling ctx is ignored, and if it returns an error, the record is kept
+// and written before any later one.
 func (l *Log) Note(ctx context.Context, r Record) error {
 	return l.submit(context.WithoutCancel(ctx), r, false)
 }
@@ -122,7 +122,7 @@ func (l *Log) submit(ctx context.Context, r Record, durable bool) error {
 		}
 	}
 	if l.kept != nil && len(r.Values) > 0 {
-		// Where this fails the call goes on: its record has what it may not happen without.
+		// If this fails, the call continues: its record has everything that is required.
 		_ = l.kept.put(keptArguments{r.RunID, r.CallID, r.Values})
 	}
 	r.Values = nil

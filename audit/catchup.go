@@ -129,8 +129,8 @@ func (s *appender) openSegment(first uint64, create bool) error {
 	return nil
 }
 
-// cutTorn removes a half-written line. Its Append never returned, so nothing it
-// announces has happened; that there was one is recorded.
+// cutTorn removes a half-written line and records that. Its Append never returned, so the act
+// that it announces has not happened.
 func (s *appender) cutTorn() error {
 	_, torn, err := wholeBytes(s.files.active)
 	if err != nil || torn == 0 {

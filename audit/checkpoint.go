@@ -47,7 +47,7 @@ func (c *checkpoint) text() string {
 	return fmt.Sprintf("%s\n%d\n%s\nkept %d %s\ntime %s\n", c.origin, c.size, c.root, c.kept, c.keptHash, c.time)
 }
 
-// parseCheckpoint reads what text writes, and nothing else.
+// parseCheckpoint parses exactly the output of text.
 func parseCheckpoint(text string) (checkpoint, error) {
 	bad := errors.New("it is no checkpoint")
 	lines := strings.Split(text, "\n")

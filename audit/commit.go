@@ -20,20 +20,20 @@ const settleAfter = 50 * time.Millisecond
 type committer struct {
 	submitter *submitter // nil without a witness
 
-	turn     sync.Mutex // held while the appender is used, but for its disk; guards all down to keep
+	turn     sync.Mutex // held while the appender is used, except its disk; guards the fields up to keep
 	appender *appender
 	settle   timer // until records are signed
 	keep     timer // until a checkpoint is kept
 
 	mu       sync.Mutex // guards all below
 	waiting  []request  // to be written
-	notes    int        // how many of them need not be durable
+	notes    int        // how many of waiting need not be durable
 	unsynced []request  // written, and waiting to be durable
 	spare    []request  // for waiting; empty
 	writing  bool       // a caller or run writes, or is about to
-	syncing  bool       // likewise makes durable, and then looks at what waits
+	syncing  bool       // a caller or run makes records durable, and then looks at waiting
 	closed   bool
-	finished chan struct{} // closed when the log is closed, and nothing waits any more
+	finished chan struct{} // closed when the log is closed and nothing is waiting
 
 	// crowded reports that the newest batch had more than one record. Only then does the
 	// committer yield before the next one: for a single record, that would wake an idle thread.
@@ -75,7 +75,7 @@ type request struct {
 type written struct {
 	last uint64 // number of a record at or behind it
 	err  error
-	lead bool // nothing yet: the caller is to call lead, and then wait on
+	lead bool // not a result: the caller must call lead and then continue to wait
 }
 
 func newCommitter(s *appender, submitter *submitter) *committer {
@@ -278,15 +278,15 @@ func (c *committer) flush(t *timer, needed func(*appender) bool) {
 	}
 }
 
-// endLocked notices that a closed log has nothing left to do.
+// endLocked closes finished if the log is closed and nothing is left to do.
 func (c *committer) endLocked() {
 	if c.closed && !c.writing && !c.syncing {
 		close(c.finished)
 	}
 }
 
-// close waits until all that was handed over is written; after it add fails. It reports whether
-// the log was closed already.
+// close waits until all added records are written. After it, add fails. It reports whether the
+// log was already closed.
 func (c *committer) close() (already bool) {
 	c.mu.Lock()
 	already = c.closed

@@ -141,8 +141,8 @@ func (e *evidence) readKept(history []byte, key verifyingKey) {
 		return
 	}
 	e.rest = int64(len(rest))
-	// A process that is killed while it keeps a checkpoint leaves the beginning of it,
-	// which is the head.
+	// A process that is killed while it writes a checkpoint leaves the beginning of it. The
+	// same checkpoint is the head.
 	if e.head == nil || !bytes.HasPrefix(append(bytes.Clone(e.head.signed), '\n'), rest) {
 		find(len(notes), "the kept checkpoints end in something else")
 	}

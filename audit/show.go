@@ -28,7 +28,7 @@ type CallTree struct {
 	Approvals []Record `json:"approvals,omitempty"`
 	Intent    *Record  `json:"intent,omitempty"`
 	Outcome   *Record  `json:"outcome,omitempty"`
-	// Arguments are as they were, where ShowArguments found them.
+	// Arguments are the original arguments, if ShowArguments found them.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 

@@ -108,9 +108,9 @@ func (s *appender) syncSignature() error {
 	return nil
 }
 
-// keepCheckpoint signs the log as it is and adds the checkpoint to the kept
-// ones, unless nothing was added since the last. When it returns, the records, the
-// checkpoint and the position are durable.
+// keepCheckpoint signs the current log and adds the checkpoint to the kept ones, unless no
+// record was added since the last one. When it returns, the records, the checkpoint and the
+// position are durable.
 func (s *appender) keepCheckpoint() error {
 	if err := s.disk.sync(); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (s *appender) keepCheckpoint() error {
 	return nil
 }
 
-// appendKept appends a whole checkpoint or, if the disk is full, nothing.
+// appendKept appends a checkpoint. If the disk is full, it appends nothing.
 func (s *appender) appendKept(c *checkpoint) error {
 	text := append(append([]byte(nil), c.signed...), '\n')
 	if _, err := s.files.kept.WriteAt(text, s.sign.kept.bytes); err != nil {

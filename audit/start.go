@@ -58,7 +58,7 @@ func openAppender(dir string, opts Options) (*appender, error) {
 	return s, nil
 }
 
-// start brings the log into a state that can be appended to. Called with the lock held.
+// start prepares the log for appending. The caller must hold the lock.
 func (s *appender) start() error {
 	list, err := segments(s.places.dir)
 	if err != nil {
@@ -97,10 +97,10 @@ func (s *appender) start() error {
 	return keepFingerprints(s.places.verified, list, known, found.read)
 }
 
-// judge compares the log that was found with what vouches for it, before this process
-// signs anything itself: otherwise a log that was changed while no Airlock ran
-// would be sound again after the next start. The remarks are for what a killed
-// Airlock may have left, or an attacker may have made to look so.
+// judge compares the log with the evidence for it before this process signs anything:
+// otherwise a log that was changed while no Airlock was running would be valid again after the
+// next start. The remarks describe states that a killed Airlock may have left, or that an
+// attacker may have imitated.
 func (s *appender) judge(e *evidence, found *survey) (remarks []string, err error) {
 	if found.last.seq == 0 && e.blank {
 		return nil, found.damage // a new log

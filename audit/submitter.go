@@ -22,16 +22,16 @@ import (
 
 // WitnessOptions configure the witness of a log's checkpoints.
 type WitnessOptions struct {
-	// Address is that of package witness.
+	// Address is the address of the witness, as described at witness.Open.
 	Address string
 	// Key is the public key of an HTTP witness.
 	Key string
-	// Delay is how long calls go on while a kept checkpoint waits for the witness.
+	// Delay is how long calls are allowed while a kept checkpoint waits for the witness.
 	// 0 means that each call waits until the witness has a checkpoint with its intent.
 	Delay time.Duration
 }
 
-// retryWitness is how long a witness that failed is left alone.
+// retryWitness is the interval between attempts.
 const retryWitness = 2 * time.Second
 
 // closeTimeout bounds the last attempt.
@@ -46,7 +46,7 @@ type submitter struct {
 	witness witness.Witness
 	key     verifyingKey
 	now     func() time.Time
-	wake    chan struct{} // of one: look again
+	wake    chan struct{} // capacity 1; signals that there may be new checkpoints
 	stop    context.CancelFunc
 	done    chan struct{} // closed when the goroutine has ended
 
@@ -54,21 +54,22 @@ type submitter struct {
 
 	mu       sync.Mutex // guards all below
 	brought  brought
-	waiting  time.Time     // when the oldest checkpoint that waits was signed; zero when none does
-	noticed  time.Time     // when this process saw that one waits: a clock that is set back does not touch it
+	waiting  time.Time     // when the oldest waiting checkpoint was signed; zero if none waits
+	noticed  time.Time     // when this process noticed that: a clock that is set back has no effect on it
 	failure  error         // of the last attempt
 	attempts uint64        // that have ended
 	changed  chan struct{} // closed after each attempt
 }
 
-// brought is how far a witness has got.
+// brought is the progress of a witness: the last checkpoint that it has received.
 type brought struct {
 	number uint64 // of the kept checkpoint, from 1; 0 for none
 	size   uint64 // how many records it covers
 	note   []byte // with the witness's signatures
 }
 
-// newCourier starts bringing checkpoints, after one attempt.
+// newCourier returns a submitter, which makes one attempt before it continues in the
+// background.
 func newCourier(at places, o WitnessOptions, key verifyingKey, now func() time.Time) (*submitter, error) {
 	w, err := witness.Open(o.Address, o.Key)
 	if err != nil {
@@ -127,7 +128,7 @@ func (c *submitter) close() error {
 	return nil
 }
 
-// attempt brings all that waits, and notes how it went.
+// attempt submits all waiting checkpoints and records the result.
 func (c *submitter) attempt(ctx context.Context) error {
 	state, waiting, err := c.bring(ctx)
 	c.mu.Lock()
@@ -145,8 +146,8 @@ func (c *submitter) attempt(ctx context.Context) error {
 	return err
 }
 
-// recall asks the witness whether it knows more of the log than there is: one that
-// was put back with its keys, and what it had brought, has nothing new to bring.
+// recall checks whether the witness knows more records than the log has. That detects a log that
+// was restored together with its keys and its progress file, which has no new checkpoint to submit.
 func (c *submitter) recall(ctx context.Context) error {
 	kept, err := c.kept()
 	if err != nil || len(kept) == 0 {
@@ -157,7 +158,7 @@ func (c *submitter) recall(ctx context.Context) error {
 		_, err := c.witness.Submit(ctx, witness.Checkpoint{Size: newest.size, Note: newest.signed, Prove: c.prover(newest.size)})
 		if errors.Is(err, witness.ErrConflict) {
 			if again, readErr := c.kept(); readErr == nil && len(again) > len(kept) {
-				return nil // another process has brought a newer one meanwhile
+				return nil // another process has submitted a newer one meanwhile
 			}
 		}
 		return err
@@ -170,7 +171,7 @@ func (c *submitter) recall(ctx context.Context) error {
 	if err != nil {
 		return err // it may be allowed to append only
 	}
-	again, err := c.kept() // what another process has brought meanwhile is among them
+	again, err := c.kept() // includes the checkpoints that other processes have submitted meanwhile
 	if err != nil {
 		return err
 	}
@@ -187,8 +188,8 @@ func (c *submitter) progressFile() string {
 	return strings.Replace(c.places.position, "position", "witnessed", 1)
 }
 
-// bring hands over the kept checkpoints that the witness does not have. waiting
-// is the time of the oldest that it still does not have.
+// bring submits the kept checkpoints that the witness does not have. waiting is the time of
+// the oldest one that it still does not have.
 func (c *submitter) bring(ctx context.Context) (state brought, waiting time.Time, err error) {
 	lock, err := files.Acquire(ctx, c.progressFile()+".lock", files.Exclusive)
 	if err != nil {
@@ -343,7 +344,8 @@ func (b brought) write(path string) error {
 	return files.WriteFile(path, fmt.Appendf(nil, "%s\n%d %d\n%s", broughtTop, b.number, b.size, b.note), 0o600)
 }
 
-// readBrought reads how far the witness has got; the zero value when it has nothing.
+// readBrought reads the progress of the witness. It returns the zero value if the witness has
+// received nothing.
 func readBrought(path string) (brought, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

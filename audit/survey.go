@@ -24,7 +24,7 @@ type survey struct {
 	tree       tree        // over all records
 	from       uint64      // the leaf of the first of stored, from 0
 	stored     []tlog.Hash // of the files that were read
-	open       unfinished  // of all writers; only where every record was read
+	open       unfinished  // of all writers; set only if every record was read
 	damage     error       // a record behind the newest signature, or of an earlier format, that does not fit
 	read       []fingerprint
 }
@@ -87,7 +87,7 @@ type surveyor struct {
 	next     uint64
 	prev     string
 	sealed   bool   // the last line is the end of a full file
-	unread   []byte // the last line, where its hash was not looked at
+	unread   []byte // the last line, if its hash was not checked
 	buffer   []byte // reused between lines
 }
 

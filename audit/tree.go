@@ -59,9 +59,9 @@ func openHashes(path string) (hashFile, error) {
 	return hashFile{f}, err
 }
 
-// makeHashes opens the tree's file of a log for writing. Nothing of what it holds is
-// looked at before it is written over, so one with a second name, which may be that of
-// a file with records, is left alone and begun anew.
+// makeHashes opens the tree's file of a log for writing. The content is overwritten without
+// being checked. A file with a second hard link may be a file with records, so it is not
+// written; its name is removed and a new file is created.
 func makeHashes(path string) (hashFile, error) {
 	f, err := openPlain(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {

@@ -48,8 +48,8 @@ const (
 	surely
 )
 
-// abstract is what a part of a policy can be: any of the kinds, with what more is
-// known of each.
+// abstract is the set of possible values of an expression in a policy: the possible kinds, with
+// restrictions for each kind.
 type abstract struct {
 	kinds   kinds
 	mustErr bool // evaluating it always fails
@@ -88,7 +88,7 @@ func boolean(b bool) abstract { return abstract{kinds: kindBool, bools: []bool{b
 
 func text(of ...string) abstract { return abstract{kinds: kindString, texts: of} }
 
-// someBool is a Boolean that can be what is set.
+// someBool returns a Boolean with the given possible values.
 func someBool(canBeTrue, canBeFalse bool) abstract {
 	v := abstract{kinds: kindBool, bools: []bool{}}
 	if canBeTrue {
@@ -152,7 +152,7 @@ func (a abstract) member(name string) (abstract, presence) {
 	return anything(), unknown
 }
 
-// union is what can be any of several.
+// union returns the union of several sets of values.
 func union(of ...abstract) abstract {
 	if len(of) == 0 {
 		return anything()
@@ -195,7 +195,7 @@ func unite2(a, b abstract) abstract {
 	return u
 }
 
-// bothOf joins two lists of what a kind can be; nil for anything.
+// bothOf returns the union of two lists of possible values, where nil means any value.
 func bothOf[T comparable](a, b []T, hasA, hasB bool) []T {
 	switch {
 	case hasA && a == nil, hasB && b == nil:

@@ -11,12 +11,12 @@ import (
 	"github.com/cedar-policy/cedar-go/x/exp/ast"
 )
 
-// environment is what a condition has established about members, by their paths.
+// environment contains the facts that a condition has established about members, by path.
 type environment struct {
 	has    map[string]bool     // present, or absent
 	values map[string]abstract // narrower than their types
-	// facts are whole comparisons that hold or do not, by what relation calls them, and
-	// patterns the forms that texts have.
+	// facts are the results of comparisons, by the key that relation returns, and patterns
+	// are the patterns that texts match.
 	facts    map[string]bool
 	patterns map[string][]types.Pattern
 }
@@ -112,7 +112,8 @@ func (e *evaluation) assume(n ast.IsNode, holds bool) bool {
 	return true
 }
 
-// assumeEither keeps what both sides establish.
+// assumeEither assumes that one of two conditions is true. It keeps the facts that both
+// establish.
 func (e *evaluation) assumeEither(left, right ast.IsNode) bool {
 	before := e.env.clone()
 	isLeft := e.assume(left, true)
@@ -144,7 +145,7 @@ func (e *evaluation) assumeEither(left, right ast.IsNode) bool {
 	return true
 }
 
-// silently evaluates without noting what is wrong: it was noted before.
+// silently evaluates without recording errors, which were recorded before.
 func (e *evaluation) silently(n ast.IsNode) abstract {
 	errors, why := e.errors, e.why
 	v := e.eval(n)
@@ -197,7 +198,7 @@ func (e *evaluation) assumeEqual(n ast.BinaryNode, holds bool) bool {
 	return true
 }
 
-// assumeEmpty takes it that a set has no element.
+// assumeEmpty records that a set is empty.
 func (e *evaluation) assumeEmpty(n ast.NodeTypeIsEmpty, holds bool) bool {
 	if path := pathOf(n.Arg); holds && path != nil {
 		e.env.setValue(path, abstract{kinds: kindSet, exact: true, element: &abstract{}})
@@ -205,7 +206,8 @@ func (e *evaluation) assumeEmpty(n ast.NodeTypeIsEmpty, holds bool) bool {
 	return true
 }
 
-// narrowTexts takes it that a member is one of texts, or none of them.
+// narrowTexts records that a member is one of texts, or none of them if are is false. It
+// returns false if that is impossible.
 func (e *evaluation) narrowTexts(n ast.IsNode, now abstract, texts []string, are bool) bool {
 	if !now.may(kindString) {
 		return !are
@@ -245,7 +247,8 @@ func (e *evaluation) assumeContains(n ast.BinaryNode, holds bool) bool {
 	return e.narrowTexts(n.Right, now, texts, holds)
 }
 
-// assumeOrder takes it that low is below high, or is not.
+// assumeOrder records that low is below high, or that it is not. It returns false if that is
+// impossible.
 func (e *evaluation) assumeOrder(low, high ast.IsNode, holds, strictly bool) bool {
 	if !holds {
 		low, high, strictly = high, low, !strictly
@@ -272,7 +275,7 @@ func (e *evaluation) assumeOrder(low, high ast.IsNode, holds, strictly bool) boo
 	return true
 }
 
-// variable is what the request has.
+// variable returns the possible values of a variable, narrowed by the conditions so far.
 func (e *evaluation) variable(name string) abstract {
 	if narrowed, known := e.env.value([]string{name}); known {
 		return narrowed
@@ -288,7 +291,7 @@ func (e *evaluation) variable(name string) abstract {
 	return v
 }
 
-// declared is what every request has.
+// declared returns the values that a variable can have in any request.
 func (e *evaluation) declared(name string) abstract {
 	switch name {
 	case "principal":
@@ -303,7 +306,7 @@ func (e *evaluation) declared(name string) abstract {
 	}
 	zero := int64(0)
 	count := abstract{kinds: kindLong, longs: span{least: &zero}}
-	element := of(kindString) // a server may yet come; names that look misspelt are found elsewhere
+	element := of(kindString) // a server may be added later; names that look misspelt are found elsewhere
 	session := abstract{kinds: kindRecord, closed: true, members: map[string]member{
 		"calls": {count, surely}, "runCalls": {count, surely},
 		"servers": {abstract{kinds: kindSet, element: &element}, surely},

@@ -95,7 +95,7 @@ func CheckOperator(operator Operator, servers []catalog.Server) []Problem {
 	return problems
 }
 
-// checker looks at one policy.
+// checker checks one policy.
 type checker struct {
 	world  *world
 	file   File
@@ -211,7 +211,7 @@ func (c *checker) path(path []string, tools []*toolShape) {
 	}
 }
 
-// head finds types that a variable of the head never has.
+// head reports types that a variable of the policy's head can never have.
 func (c *checker) head(h headType) {
 	is := map[string]cedar.EntityType{"principal": typeUser, "action": typeAction, "resource": typeTool}[h.variable]
 	known := []cedar.EntityType{typeUser, typeAction, typeServer, typeTool}
@@ -225,8 +225,9 @@ func (c *checker) head(h headType) {
 	c.problem(string(h.name), "it can never match: %s %s never a %s, it is a %s", h.variable, how, h.name, is)
 }
 
-// comparison finds texts that a member never is: a forbid that looks for one
-// would never match. A server may yet come, unless its name looks misspelt.
+// comparison reports comparisons with texts that a member can never equal: a forbid with such a
+// comparison would never match. An unknown server may be added later, so it is reported only if
+// its name looks misspelt.
 func (c *checker) comparison(compared comparison) {
 	name := strings.Join(compared.path, ".")
 	var known []string
@@ -245,7 +246,7 @@ func (c *checker) comparison(compared comparison) {
 	c.problem(strconv.Quote(compared.text), "%s is never %q%s", name, compared.text, hint)
 }
 
-// problem notes a mistake at the first place in the policy that has the word.
+// problem records a mistake at the first occurrence of the word in the policy.
 func (c *checker) problem(word, format string, args ...any) {
 	at := c.policy.Position()
 	line := at.Line

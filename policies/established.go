@@ -55,7 +55,7 @@ func (e *evaluation) establish(n ast.IsNode, holds bool) bool {
 	return true
 }
 
-// assumeLike takes it that a text has the form of a pattern.
+// assumeLike records that a text matches a pattern.
 func (e *evaluation) assumeLike(n ast.NodeTypeLike) bool {
 	path, now := pathOf(n.Arg), e.silently(n.Arg)
 	if path == nil || now.mustErr || now.kinds != kindString {
@@ -106,8 +106,8 @@ func fixedEnds(pattern types.Pattern) (head, tail string) {
 	return head, source[strings.LastIndex(source, "*")+1:]
 }
 
-// comparisons are those of a policy by what they compare: nil for one that can hold for
-// some tool, else why it never does.
+// comparisons contains the comparisons of a policy. The value is nil if the comparison can hold
+// for some tool, or else the reason why it cannot.
 type comparisons map[string]*finding
 
 // compared records a comparison that does not depend on what was established before. why is
@@ -130,7 +130,7 @@ func (e *evaluation) compared(n ast.IsNode, why string) {
 	e.comparisons[key] = &finding{why, wordOf(n)}
 }
 
-// mistyped returns a comparison whose sides are never of one type, for no tool.
+// mistyped returns a comparison whose sides have different types for every tool, or nil.
 func (c comparisons) mistyped() *finding {
 	var first *finding
 	for _, f := range c {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// inputOf is what a tool's arguments can be, after its input schema. They were
-// validated before any policy is asked.
+// inputOf returns the possible arguments of a tool according to its input schema. Arguments are
+// validated before policies are evaluated.
 func inputOf(tool *toolShape) abstract {
 	v := (&inputs{root: tool.input}).of(tool.input, maxTypeDepth)
 	if v.kinds == kindRecord {
@@ -15,7 +15,7 @@ func inputOf(tool *toolShape) abstract {
 	return abstract{kinds: kindRecord} // arguments are always an object
 }
 
-// inputs turns one JSON Schema into what its values can be.
+// inputs derives the possible values of a JSON Schema.
 type inputs struct{ root any }
 
 // of returns the possible values of a schema. For schemas that it does not understand, it
@@ -66,8 +66,7 @@ func (in *inputs) of(node any, depth int) abstract {
 	return union(alternatives...)
 }
 
-// typed returns what values of one type of JSON can be. A number is a Long or a
-// decimal.
+// typed returns the possible values of one JSON type. A number is a Long or a decimal.
 func (in *inputs) typed(word any, object map[string]any, depth int) abstract {
 	switch word {
 	case "string":
@@ -144,7 +143,7 @@ func (in *inputs) reference(object map[string]any) (any, bool) {
 	return node, node != nil
 }
 
-// constants is what one of several JSON values can be.
+// constants returns the set of several JSON values.
 func constants(values []any) abstract {
 	var alternatives []abstract
 	for _, value := range values {

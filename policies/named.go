@@ -67,8 +67,8 @@ type Execution struct {
 	Input    map[string]any // the parameters, as internal/schema.Decode returns them
 }
 
-// Unknown returns in a sentence which of the names no policy bears; empty where
-// all are known.
+// Unknown returns a sentence about the first unknown name, or an empty string if all names are
+// known.
 func (n *Named) Unknown(names []string) string {
 	for _, name := range names {
 		if !slices.Contains(n.names, name) {

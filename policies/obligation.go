@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// obligation is an annotation that asks for something beside the permit.
+// obligation is an annotation of a permit that requires something else.
 type obligation struct{ key, value string }
 
 // Owner is who @approve("owner") asks: the person whose session it is.

@@ -183,7 +183,7 @@ func (e *evaluation) numbers(n ast.IsNode, at []ast.IsNode, of []abstract) abstr
 	return abstract{kinds: kindLong, longs: calculated(n, of)}
 }
 
-// calculated returns the least that a sum or a product of counts can be.
+// calculated returns a lower bound of a sum or a product of counts.
 func calculated(n ast.IsNode, of []abstract) span {
 	if len(of) != 2 || of[0].longs.least == nil || of[1].longs.least == nil {
 		return span{}
@@ -254,7 +254,7 @@ func (e *evaluation) canBeIn(a abstract, target cedar.EntityUID) bool {
 	})
 }
 
-// member evaluates what asks for the elements of sets.
+// member evaluates operators and methods on the elements of sets.
 func (e *evaluation) member(n ast.IsNode, operands ...abstract) abstract {
 	set := operands[0]
 	if !set.may(kindSet) {
@@ -327,8 +327,8 @@ func operatorOf(n ast.IsNode) string {
 	return "contains"
 }
 
-// extension evaluates a function of Cedar's extensions. The type of what it makes
-// is known, and what it is made of or applied to.
+// extension evaluates a function of Cedar's extensions. The types of its operands and of its
+// result are known.
 func (e *evaluation) extension(n ast.NodeTypeExtensionCall) abstract {
 	name := string(n.Name)
 	var of []abstract
@@ -359,8 +359,8 @@ func (e *evaluation) extension(n ast.NodeTypeExtensionCall) abstract {
 	return abstract{kinds: kindOther | kindLong}
 }
 
-// parse evaluates a function that reads a text. Whether a text that is not known
-// can be read is not known, either; a literal is tried.
+// parse evaluates a function that parses a text. A literal is parsed; for other texts, the
+// function may succeed or fail.
 func (e *evaluation) parse(n ast.NodeTypeExtensionCall, name string, made kinds, args []abstract) abstract {
 	if len(args) != 1 || !args[0].may(kindString) {
 		e.err(n, "%s is made from a text", name)

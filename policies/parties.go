@@ -29,13 +29,13 @@ func partiesOf(req Request, risk Risk) parties {
 	}
 }
 
-// translated is parties as Cedar sees them. Nothing of it changes.
+// translated is the Cedar form of parties. It is immutable.
 type translated struct {
 	principal, action, tool cedar.EntityUID
 	entities                cedar.EntityMap
 }
 
-// translate is a function of the parties alone.
+// translate returns the Cedar form of the parties. It depends on nothing else.
 func (p parties) translate() *translated {
 	id := cedar.String(ToolID(p.server, p.tool))
 	t := &translated{
@@ -73,11 +73,11 @@ func (p parties) toolAttributes() cedar.Record {
 	})
 }
 
-// maxParties bounds what an engine remembers.
+// maxParties limits the size of a partiesCache.
 const maxParties = 1024
 
-// partiesCache remembers translations: Cedar hashes what it makes a record of, which takes longer
-// than to decide. It holds no decision. Methods may be called concurrently.
+// partiesCache caches translations, because Cedar hashes the members of a record, which takes
+// longer than a decision. It does not cache decisions. It is safe for concurrent use.
 type partiesCache struct {
 	mu    sync.Mutex // guards known
 	known map[parties]*translated

@@ -5,7 +5,7 @@ import (
 	"github.com/cedar-policy/cedar-go/x/exp/ast"
 )
 
-// references are what a policy names.
+// references are the entities, types and members that a policy names.
 type references struct {
 	entities []cedar.EntityUID  // in order of appearance
 	types    []cedar.EntityType // after `is`

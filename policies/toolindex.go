@@ -12,14 +12,14 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// world is what policies can be about.
+// world contains the servers and tools that policies can refer to.
 type world struct {
 	servers []string
 	missing []string              // servers whose tools are not known
 	tools   map[string]*toolShape // by ToolID
 }
 
-// toolShape is what a tool takes.
+// toolShape describes a tool and its arguments.
 type toolShape struct {
 	id, server, name string
 	input            any // its inputSchema, decoded; nil when it cannot be
@@ -98,7 +98,7 @@ func (s scope) matches(tool *toolShape) bool {
 	return false
 }
 
-// attributes are the members of what policies see, beside the arguments.
+// attributes returns the members of the values that policies see, except the arguments.
 func attributes() map[string][]string {
 	return map[string][]string{
 		"principal":       {"name"},

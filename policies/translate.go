@@ -24,9 +24,8 @@ const anyTool = "call"
 // made slow with chosen values, and no rule needs more.
 const maxSet = 1000
 
-// ToolID is how policies name a tool: server and tool with a slash between
-// them. A slash in the server's own ID is written %2F, and % as %25, so that no
-// two tools share a name.
+// ToolID returns the name of a tool in policies: server and tool with a slash between them. A
+// slash in the server's ID is written %2F, and % as %25, so that no two tools have one name.
 func ToolID(serverID, name string) string {
 	return strings.NewReplacer("%", "%25", "/", "%2F").Replace(serverID) + "/" + name
 }

@@ -1,7 +1,7 @@
-// Package witness hands checkpoints of a log to a party that keeps them where
-// the log's owner cannot change them: a file on other storage, a syslog server, or
-// an HTTP witness that checks that the log only grows and signs that it did
-// (C2SP tlog-witness and tlog-cosignature).
+// Package witness submits checkpoints of a log to a party that stores them out of reach of
+// the log's owner: a file on other storage, a syslog server, or an HTTP witness, which checks
+// that the log is append-only and signs the checkpoint (C2SP tlog-witness and
+// tlog-cosignature).
 package witness
 
 import (
@@ -15,7 +15,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// Checkpoint is what a witness is given.
+// Checkpoint is a checkpoint to submit to a witness.
 type Checkpoint struct {
 	Size uint64 // how many records it covers
 	Note []byte // the signed C2SP tlog-checkpoint
