@@ -12,7 +12,7 @@ import (
 // ModelKey is the key of the language model in the _meta of a call.
 const ModelKey = "io.github.airlock-mcp/model"
 
-// maxAnnounced is how many characters of each are kept.
+// maxAnnounced is the maximum length of each text in characters.
 const maxAnnounced = 128
 
 // Announced returns the name and version of the host of a call, and the language model in

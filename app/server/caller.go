@@ -33,7 +33,7 @@ func LocalUser(principal string) Identify {
 // callers derives the caller of each request. See docs/design/0008.
 type callers struct {
 	local Local             // of stdio
-	key   [sha256.Size]byte // of derived session IDs: they differ from server to server, and cannot be guessed
+	key   [sha256.Size]byte // of derived session IDs, which differ between servers and cannot be guessed
 }
 
 func newCallers(opts Options) *callers {
@@ -113,7 +113,7 @@ func (c *callers) derive(identity, conversation string) string {
 	return "ses_" + hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// identityOf names a principal with its kind and issuer, unambiguously.
+// identityOf returns an unambiguous key of a principal with its kind and issuer.
 func identityOf(c caller.Caller) string {
 	return fmt.Sprintf("%d:%s%d:%s%s", len(c.Kind), c.Kind, len(c.Issuer), c.Issuer, c.Principal)
 }

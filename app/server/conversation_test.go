@@ -8,8 +8,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// The sessions and large messages of two agents count for the account that both have;
-// a caller without one counts for itself.
+// The sessions and large messages of two agents are counted for their common account. Those of a
+// caller without an account are counted for the caller.
 func TestRequestsCountForAnAccount(t *testing.T) {
 	of := func(who caller.Caller) (about conversation) {
 		identify := func(*http.Request) (caller.Caller, error) { return who, nil }

@@ -77,7 +77,8 @@ func asText(t *testing.T, v any) string {
 	return text.String()
 }
 
-// Issue 23: errors repeated the method, the URI or the name that a host had sent, secrets in them included.
+// Issue 23: errors repeated the method, the URI or the name that a host had sent, including
+// secrets.
 func TestErrorsAreCleaned(t *testing.T) {
 	s := &Transport{gate: testGate{}}
 	for name, fail := range map[string]error{

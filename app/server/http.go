@@ -21,7 +21,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// sessionTimeout is how long an HTTP session may be silent before it ends.
+// sessionTimeout is the idle timeout of an HTTP session.
 const sessionTimeout = 30 * time.Minute
 
 // Stateless is the first revision without sessions.
@@ -71,9 +71,8 @@ func (t *Transport) Handler(identify Identify, opts *HTTPOptions) http.Handler {
 	}))
 }
 
-// Guard refuses requests that a web page could have caused: by a name that was
-// made to resolve to this machine, or across origins. hosts and origins are those
-// of HTTPOptions; an invalid origin is left out.
+// Guard refuses requests that a foreign web page could have caused, by DNS rebinding or across
+// origins. hosts and origins are those of HTTPOptions. An invalid origin is ignored.
 func Guard(hosts, origins []string, next http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
 	for _, origin := range origins {

@@ -14,27 +14,27 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// lineFilter stands between a host and the SDK, whose session dies of the first
-// line that is not JSON and forgets to answer a batch with a notification in
-// it. It answers a line that is not a message with an error (JSON-RPC 2.0, section 5.1),
-// and forwards a batch as one line for each message.
+// lineFilter filters the messages between a host and the SDK. A session of the SDK ends at the
+// first line that is not JSON, and it does not answer a batch with a notification in it.
+// lineFilter answers a line that is not a message with an error (JSON-RPC 2.0, section 5.1), and
+// forwards a batch as one line for each message.
 type lineFilter struct {
 	in      *bufio.Reader
 	batches bool // the host speaks a revision that has batches
-	naming  bool // calls are handed on with the IDs of their requests
+	naming  bool // add the request ID to calls
 
 	mu   sync.Mutex // guards the fields below: the SDK writes too
 	out  io.Writer
 	open map[string]*batch // by the ID of a request that is not yet answered
-	// unanswered are all requests that have no answer yet, with their methods. The SDK
-	// answers no second one with the same ID.
+	// unanswered are the methods of all requests without an answer, by ID. The SDK does not
+	// answer a second request with the same ID.
 	unanswered map[jsonrpc.ID]string
 
 	answered chan struct{} // receives a value after each answer; has capacity 1; can be nil
-	prompt   chan struct{} // is closed when every prompt request is answered; nil while that is not awaited
+	prompt   chan struct{} // closed when every prompt request is answered; nil if nothing waits for that
 }
 
-// batch is the answer to a batch of messages, as far as it is known.
+// batch is the incomplete answer to a batch of messages.
 type batch struct {
 	answers []json.RawMessage
 	due     int // requests that are not yet answered
@@ -63,8 +63,8 @@ func (f *lineFilter) copyTo(w io.Writer) error {
 	}
 }
 
-// line returns the next line. In place of one with more than MaxMessage bytes it answers
-// the host, or returns an error response if the line is a response.
+// line returns the next line. If the line has more than MaxMessage bytes, line answers the host
+// and returns nil, or returns an error response if the line is a response.
 func (f *lineFilter) line() ([]byte, error) {
 	line, refusal, forHost, err := ReadLine(f.in)
 	switch {
@@ -78,9 +78,9 @@ func (f *lineFilter) line() ([]byte, error) {
 	return line, nil
 }
 
-// ReadLine reads a line, of which the last may lack its newline, and keeps at most
-// MaxMessage bytes of it. For a longer one it returns an error response with the ID of
-// the message. forHost is false if the message is itself a response: the error takes its place.
+// ReadLine reads a line of at most MaxMessage bytes. The last line may lack its newline. If the
+// line is longer, ReadLine returns an error response with the ID of the message as refusal.
+// forHost is false if the message is itself a response; refusal then replaces it.
 func ReadLine(in *bufio.Reader) (line, refusal []byte, forHost bool, err error) {
 	var outline Outline
 	size := 0
@@ -106,8 +106,8 @@ func ReadLine(in *bufio.Reader) (line, refusal []byte, forHost bool, err error) 
 	}
 }
 
-// admit returns what to hand on for one line: its messages, a line each, or
-// nothing when it is blank or has been answered with an error.
+// admit returns the messages of a line to forward, each on its own line. It returns nil if the
+// line is blank or has been answered with an error.
 func (f *lineFilter) admit(line []byte) ([]byte, error) {
 	if answer, forHost := unreadable(line); forHost {
 		return nil, f.send(answer)
@@ -141,7 +141,7 @@ func (f *lineFilter) admit(line []byte) ([]byte, error) {
 	return append(f.handedOn(line), '\n'), nil
 }
 
-// begin notes a request, and reports whether its ID is free.
+// begin records a request. It reports whether its ID is unused.
 func (f *lineFilter) begin(message jsonrpc.Message) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -154,7 +154,7 @@ func (f *lineFilter) beginLocked(message jsonrpc.Message) bool {
 		return true
 	}
 	if id, ok := cancelledID(req); ok {
-		delete(f.unanswered, id) // it may never be answered
+		delete(f.unanswered, id) // the SDK may not answer it
 	}
 	if !req.IsCall() {
 		return true
@@ -166,7 +166,7 @@ func (f *lineFilter) beginLocked(message jsonrpc.Message) bool {
 	return true
 }
 
-// handedOn is a message as the SDK gets it.
+// handedOn returns a message in the form for the SDK.
 func (f *lineFilter) handedOn(message []byte) []byte {
 	if f.naming {
 		return named(message)
@@ -174,7 +174,7 @@ func (f *lineFilter) handedOn(message []byte) []byte {
 	return message
 }
 
-// isCalling reports whether a call of a tool has no answer yet.
+// isCalling reports whether an answer to a tool call is pending.
 func (f *lineFilter) isCalling() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -188,8 +188,7 @@ func (f *lineFilter) isCalling() bool {
 
 const notAMessage = "this is no JSON-RPC 2.0 request, notification or response"
 
-// admitBatch takes a batch apart (JSON-RPC 2.0, section 6) and remembers which
-// answers belong together.
+// admitBatch splits a batch (JSON-RPC 2.0, section 6) and records which answers belong together.
 func (f *lineFilter) admitBatch(line []byte) ([]byte, error) {
 	var messages []json.RawMessage
 	if err := strictjson.UnmarshalOpen(line, &messages); err != nil || len(messages) == 0 {
@@ -232,8 +231,8 @@ func (f *lineFilter) admitBatch(line []byte) ([]byte, error) {
 	return out.Bytes(), f.finishLocked(whole)
 }
 
-// notice sees from an initialize request whether the host may send batches:
-// MCP had them in 2025-03-26 and before.
+// notice reads the revision of an initialize request. The host may send batches in 2025-03-26 and
+// before.
 func (f *lineFilter) notice(message jsonrpc.Message) {
 	req, ok := message.(*jsonrpc.Request)
 	if !ok || req.Method != "initialize" {
@@ -247,8 +246,7 @@ func (f *lineFilter) notice(message jsonrpc.Message) {
 	}
 }
 
-// Write writes one message of the SDK, whole, or keeps it for the answer to
-// the batch that it belongs to.
+// Write writes one whole message of the SDK, or keeps it for the answer to its batch.
 func (f *lineFilter) Write(p []byte) (int, error) {
 	size := len(p)
 	h := headOf(p)
@@ -274,8 +272,8 @@ func (f *lineFilter) Write(p []byte) (int, error) {
 	return size, nil
 }
 
-// finishLocked writes a batch's answer once it is complete; a batch of
-// notifications has none.
+// finishLocked writes the answer to a batch if it is complete. A batch of notifications has no
+// answer.
 func (f *lineFilter) finishLocked(whole *batch) error {
 	if whole.due > 0 || len(whole.answers) == 0 {
 		return nil

@@ -56,7 +56,7 @@ func FuzzLines(f *testing.F) {
 }
 
 // A message that is too long is answered with its ID, so that a host does not wait for
-// it (issue 24: 16 MiB on stdio were never answered), and costs no more memory than the limit.
+// it (issue 24: 16 MiB on stdio were never answered). It uses no more memory than the limit.
 func TestTooLongLine(t *testing.T) {
 	long := strings.Repeat("x", MaxMessage)
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`

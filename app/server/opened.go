@@ -69,7 +69,7 @@ func (o *opened) reserve(c conversation) (p *place, silent conversation, answer 
 		return nil, silent, allTaken
 	}
 	o.begun++
-	c.id = "\x00" + strconv.Itoa(o.begun) // no session's ID: those are visible ASCII
+	c.id = "\x00" + strconv.Itoa(o.begun) // differs from all session IDs, which are visible ASCII
 	o.addLocked(c)
 	return &place{in: o, of: c}, silent, granted
 }
@@ -127,7 +127,7 @@ func (o *opened) ended(c conversation) {
 	o.removeLocked(c)
 }
 
-// addLocked adds a session with one request under way.
+// addLocked adds a session with one request in progress.
 func (o *opened) addLocked(c conversation) {
 	if o.of[c.account] == nil {
 		o.of[c.account] = map[conversation]*use{}

@@ -11,7 +11,7 @@ func of(account, id string) conversation {
 	return conversation{account, account + fmt.Sprint(len(id)%2), id}
 }
 
-// opens begins a session, whose first request is over at once.
+// opens opens a session whose first request ends at once.
 func opens(o *opened, account, id string) (silent string, answer room) {
 	begins := of(account, id)
 	begins.id = ""
@@ -35,7 +35,7 @@ func TestOneCallersSessions(t *testing.T) {
 		}
 	}
 	now = now.Add(time.Second)
-	o.uses(of("ann", "0"))() // has been silent for a shorter time than 1
+	o.uses(of("ann", "0"))() // was used more recently than 1
 	streamEnds := o.uses(of("ann", "1"))
 	for want := range 3 {
 		if silent, answer := opens(o, "ann", fmt.Sprint("later ", want)); silent != fmt.Sprint(want+2) || answer != granted {

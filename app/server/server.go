@@ -31,8 +31,7 @@ type Options struct {
 	WhileKnown func(ctx context.Context, who caller.Caller, ended func(error)) (stop func())
 	// NameRequests enables RequestID.
 	NameRequests bool
-	// Tools are the names of the face's tools, for traces and metrics: another name
-	// that a host calls is not one of them.
+	// Tools are the names of the face's tools. Traces and metrics contain no other tool names.
 	Tools []string
 }
 

@@ -80,7 +80,7 @@ func (s *sessions) bind(session *mcp.ServerSession, who caller.Caller, watch fun
 		s.lasting[who.Session] = true
 	default:
 		s.watching.Go(func() {
-			_ = session.Wait() // why it ended does not matter here
+			_ = session.Wait() // the reason does not matter
 			s.unbind(who.Session)
 		})
 	}
@@ -103,7 +103,7 @@ func (s *sessions) onceLocked(known map[*mcp.ServerSession]func(), session *mcp.
 	}
 	known[session] = ended
 	s.watching.Go(func() {
-		// Why the session ended does not matter here; Serve reports it.
+		// The error is ignored; Serve reports it.
 		_ = session.Wait()
 		ended()
 		s.mu.Lock()

@@ -12,8 +12,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// MaxMessage is the largest message, in bytes, that a host may send on stdio or
-// over HTTP. A program of the largest size fits, however it is escaped.
+// MaxMessage is the maximum size of a message of a host on stdio or over HTTP, in bytes. A program
+// of maximum size fits with any JSON escaping.
 const MaxMessage = 16 << 20
 
 // Serve is ServeConnection for the host that started this program.

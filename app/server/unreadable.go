@@ -138,7 +138,7 @@ func (o *Outline) keep(c byte) {
 func (o *Outline) endName() {
 	o.name = ""
 	if !o.long {
-		_ = strictjson.UnmarshalOpen(o.token, &o.name) // a name that cannot be read is not known
+		_ = strictjson.UnmarshalOpen(o.token, &o.name) // an invalid name is ignored
 	}
 	o.isResponse = o.isResponse || o.name == "result" || o.name == "error"
 	o.token, o.long = o.token[:0], false

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A message that is nested too deep is answered under its ID: who sent it would wait otherwise.
+// A message that is nested too deeply is answered with its ID, so that its sender does not wait.
 func TestDeepMessagesHaveAnAnswer(t *testing.T) {
 	for _, levels := range []int{maxLevels + 1, 5_000, 9_999, 10_001, 100_000} {
 		for name, deep := range map[string]string{

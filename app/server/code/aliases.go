@@ -35,7 +35,7 @@ var aliases = map[string][]string{
 // wrappers are names under which models pass all arguments together.
 var wrappers = []string{"input", "arguments", "args", "params", "parameters", "kwargs", "request", "payload", "data"}
 
-// plain returns a name without capitals and separators.
+// plain returns a name in lower case and without separators.
 func plain(name string) string {
 	return strings.Map(func(c rune) rune {
 		if !unicode.IsLetter(c) && !unicode.IsDigit(c) {
@@ -99,8 +99,8 @@ func meant(name string, known []string) string {
 	return ""
 }
 
-// joined makes one text of a list of texts: lines of a program, words of a search,
-// the one tool of a list. Anything else stays as it is.
+// joined joins a list of strings: lines of a program, words of a search, or the only tool of a
+// list. Other values are returned unchanged.
 func joined(raw json.RawMessage) json.RawMessage {
 	var parts []string
 	if strictjson.UnmarshalOpen(raw, &parts) != nil || len(parts) == 0 {
@@ -145,10 +145,10 @@ var timeouts = map[string]float64{
 	"timeoutms": 1e-3, "timeoutmillis": 1e-3, "timeoutmilliseconds": 1e-3, "timeoutinms": 1e-3,
 }
 
-// msFrom is the number from which a time without a unit is one of milliseconds.
+// msFrom is the smallest number that means milliseconds if a time has no unit.
 const msFrom = 1000
 
-// resolveTimeout turns a time limit of another name or unit into timeout_seconds.
+// resolveTimeout converts a time limit with another name or unit to timeout_seconds.
 func resolveTimeout(values map[string]json.RawMessage) {
 	if _, given := values["timeout_seconds"]; given {
 		return
@@ -160,7 +160,7 @@ func resolveTimeout(values map[string]json.RawMessage) {
 		}
 		seconds, ok := secondsOf(raw, unit)
 		if !ok {
-			continue // it is refused by its name
+			continue // it is refused as an unknown argument
 		}
 		delete(values, name)
 		values["timeout_seconds"] = strconv.AppendFloat(nil, seconds, 'g', -1, 64)

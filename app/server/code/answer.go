@@ -20,9 +20,9 @@ import (
 // The maximum output of a program in an answer, in bytes of each stream. The end is kept,
 // because that is the interesting part of a failure.
 const (
-	maxLog      = 16 << 10 // in get_run, which is there to show it
+	maxLog      = 16 << 10 // in get_run, whose purpose is to show it
 	maxLogTail  = 1 << 10  // beside a result
-	maxLogAlone = 4 << 10  // in the place of a result
+	maxLogAlone = 4 << 10  // instead of a result
 )
 
 // envelopeKey is the key of the whole envelope in an answer's _meta.
@@ -39,11 +39,11 @@ type result struct {
 	Printed string `json:"printed,omitempty"`
 	// Attachments are the files that the program has attached.
 	Attachments []orchestrator.Attached `json:"attachments,omitempty"`
-	// ResultFile is the whole result where Data is a preview of it.
+	// ResultFile is the whole result if Data is a preview of it.
 	ResultFile *orchestrator.ResultFile `json:"result_file,omitempty"`
 }
 
-// outcome is what run_code answers for a finished run.
+// outcome is the answer of run_code for a finished run.
 type outcome struct {
 	result
 	RunID string `json:"run_id"`
@@ -89,7 +89,7 @@ func addResult(res *mcp.CallToolResult, envelope orchestrator.Envelope) {
 	addText(res, resultText(envelope.Result))
 }
 
-// content answers with value as structured content and no text yet.
+// content returns a result with value as structured content and without text.
 func content(value any) (*mcp.CallToolResult, error) {
 	line, err := server.Encode(value)
 	if err != nil {
@@ -104,7 +104,7 @@ func addText(res *mcp.CallToolResult, text string) {
 	}
 }
 
-// addLogs adds the ends of both streams, as far as anything was printed.
+// addLogs adds the ends of both streams, unless they are empty.
 func addLogs(res *mcp.CallToolResult, p orchestrator.Printed, most int) {
 	for _, stream := range []struct {
 		name, text string
@@ -119,8 +119,8 @@ func addLogs(res *mcp.CallToolResult, p orchestrator.Printed, most int) {
 	}
 }
 
-// withoutResult returns what a run printed, less the line that is its result and
-// the traceback that its error has.
+// withoutResult returns the output of a run without the line of its result and without the
+// traceback of its error.
 func withoutResult(o *orchestrator.Outcome) orchestrator.Printed {
 	p := o.Printed
 	lines := strings.TrimRight(p.Stdout, "\n")
@@ -155,8 +155,8 @@ func resultText(r orchestrator.Result) string {
 	return said + "\n" + strings.TrimRight(e.Traceback, "\n")
 }
 
-// runLine is the one line about the run itself: its ID, and after a failure what
-// a model must know before it tries again.
+// runLine returns the line about the run itself: its ID and, after a failure, the facts that a
+// model needs before a retry.
 func runLine(envelope orchestrator.Envelope) string {
 	line := "run_id: " + envelope.RunID
 	if envelope.Result.OK {
@@ -171,7 +171,7 @@ func runLine(envelope orchestrator.Envelope) string {
 	return line
 }
 
-// begun is what run_code answers for a run in the background.
+// begun is the answer of run_code for a run in the background.
 type begun struct {
 	RunID string     `json:"run_id"`
 	State runs.State `json:"state"`
@@ -187,7 +187,7 @@ func started(run *runs.Run) (*mcp.CallToolResult, error) {
 	return res, nil
 }
 
-// shown is what get_run answers.
+// shown is the answer of get_run.
 type shown struct {
 	RunID     string     `json:"run_id"`
 	State     runs.State `json:"state"`
@@ -208,7 +208,7 @@ type waitsFor struct {
 	Answer     string    `json:"answer"` // how a person answers
 }
 
-// stateUnknown is the state of a run that is not there, or not any more.
+// stateUnknown is the state of a run that does not exist or is no longer kept.
 const stateUnknown runs.State = "unknown"
 
 // show answers with the state of a run.

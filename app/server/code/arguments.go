@@ -23,8 +23,8 @@ func (r *refusal) Error() string { return r.problem }
 // Hint returns an instruction that fixes the problem.
 func (r *refusal) Hint() string { return r.hint }
 
-// arguments reads the arguments of one call. The first mistake is kept in err;
-// after it every getter returns a zero value.
+// arguments reads the arguments of one call. The first error is kept in err. After that every
+// getter returns the zero value.
 type arguments struct {
 	values map[string]json.RawMessage
 	err    error
@@ -67,7 +67,7 @@ func unknownArgument(name string, known []string) error {
 	return &refusal{problem + nearest.Hint(name, known), hint}
 }
 
-// language returns what the sandbox calls a language; an unknown one stays as it is.
+// language returns the sandbox's name of a language, or word if the language is unknown.
 func language(word string) string {
 	if name, known := program.ParseLanguage(word); known {
 		return name
@@ -75,7 +75,8 @@ func language(word string) string {
 	return word
 }
 
-// text returns a string argument. An absent one is "", and a mistake when it is needed.
+// text returns a string argument, or "" if it is absent. If needed is set and the argument is
+// absent or empty, text sets err.
 func (a *arguments) text(name string, needed bool) string {
 	var out string
 	if a.read(name, "a string", &out) && needed && out == "" {
@@ -151,7 +152,7 @@ func (a *arguments) fail(format string, args ...any) {
 	}
 }
 
-// quote shows a text from outside in a sentence: quoted, escaped and short.
+// quote returns a foreign text for use in a sentence: quoted, escaped and shortened.
 func quote(text string) string {
 	const most = 80
 	return fmt.Sprintf("%q", truncate.Characters(text, most))

@@ -14,11 +14,10 @@ import (
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
-// Approvals is where questions to people come from: an approval.Desk.
+// Approvals is the source of questions to people: an approval.Desk.
 type Approvals interface {
-	// Register names the channel through which the people of one session are
-	// asked, until the returned function is called. A later one for the same
-	// session takes its place.
+	// Register registers the channel for questions to the people of one session, until
+	// the caller calls unregister. A later registration for the session replaces it.
 	Register(sessionID string, asker approval.Asker) (unregister func())
 }
 
@@ -33,13 +32,13 @@ const (
 	choiceDeny = "deny"
 )
 
-// choices is the form that goes with a question.
+// choices is the form for a call that needs approval.
 const choices = `{"type": "object", "required": ["decision"], "properties": {"decision": {"type": "string",
 	"title": "Decision", "enum": ["` + choiceOnce + `", "` + choiceRun + `", "` + choiceDeny + `"], "default": "` + choiceDeny + `"}}}`
 
-// question turns a question into what a host shows (MCP 2025-11-25, Elicitation, Form
-// Mode). A server's own form is handed on, with a message that names the server; its
-// address is part of the message, which no host opens.
+// question converts a question to an elicitation of the host (MCP 2025-11-25, Elicitation, Form
+// Mode). A form of a server is forwarded, with a message that names the server. A URL of a server
+// is part of the message, so that hosts do not open it.
 func question(q approval.Question) *mcp.ElicitParams {
 	asked := &mcp.ElicitParams{Mode: "form", Message: approval.Excerpt(q, maxQuestion), RequestedSchema: json.RawMessage(choices)}
 	switch e := q.Elicitation; {
@@ -58,11 +57,11 @@ const (
 	choiceDecline = "no"
 )
 
-// agreement is the form that goes with such a question.
+// agreement is the form for such an elicitation.
 const agreement = `{"type": "object", "required": ["decision"], "properties": {"decision": {"type": "string",
 	"title": "Decision", "enum": ["` + choiceAgree + `", "` + choiceDecline + `"], "default": "` + choiceDecline + `"}}}`
 
-// given reads what a person answered to a question.
+// given converts the answer of a person to a question.
 func given(q approval.Question, res *mcp.ElicitResult, by string) approval.Verdict {
 	v := approval.Verdict{By: by}
 	switch e := q.Elicitation; {
@@ -107,8 +106,8 @@ func canAsk(req *mcp.CallToolRequest) bool {
 	return caps != nil && caps.Elicitation != nil && (caps.Elicitation.Form != nil || caps.Elicitation.URL == nil)
 }
 
-// attend makes the host of a revision in which a server may ask while it works
-// on a request the channel of its session, until the session ends.
+// attend registers the host as the channel of its session until the session ends. It is for
+// revisions in which a server can ask during a request.
 func (s *Server) attend(c call) {
 	s.Attend(c.request.Session, func() (unregister func()) {
 		return s.approvals.Register(c.caller.Session, elicitor{c.request.Session, answerer(c)})
@@ -121,7 +120,7 @@ func (s *Server) hostAsks(kind caller.Kind, req *mcp.CallToolRequest) bool {
 	return s.parking != nil && kind != caller.Agent && canAsk(req)
 }
 
-// answerer names who answers a question through the host.
+// answerer returns the names of the caller and the host that answer questions.
 func answerer(c call) string {
 	host := "an unnamed host"
 	if info := c.request.ClientInfo(); info != nil && info.Name != "" {
@@ -130,8 +129,8 @@ func answerer(c call) string {
 	return c.caller.Name() + ", through " + host
 }
 
-// elicitor asks through a session of a revision in which a server may ask while
-// it works on a request: 2025-06-18 and 2025-11-25.
+// elicitor asks through a session of a revision in which a server can ask during a request:
+// 2025-06-18 and 2025-11-25.
 type elicitor struct {
 	session *mcp.ServerSession
 	by      string

@@ -36,7 +36,7 @@ func newAskingServer(t testing.TB) (*Server, *fakeRuns) {
 	return s, runs
 }
 
-// person answers every question with what a form would hold, and counts them.
+// person answers every question with the content of a form, and counts the questions.
 func person(asked *atomic.Int32, action, decision string) *mcp.ClientOptions {
 	return &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		asked.Add(1)
@@ -136,7 +136,7 @@ func roundTrips(t *testing.T, s *Server) *mcp.ClientSession {
 	})
 }
 
-// askTwo sends one round of a call that asks two people.
+// askTwo sends one round of a call that asks two questions.
 func askTwo(t *testing.T, session *mcp.ClientSession, code, state string, answered ...string) *mcp.CallToolResult {
 	t.Helper()
 	answers := mcp.InputResponseMap{}
@@ -152,7 +152,7 @@ func askTwo(t *testing.T, session *mcp.ClientSession, code, state string, answer
 	return res
 }
 
-// bothAsked goes through rounds without an answer until both questions are asked.
+// bothAsked repeats rounds without an answer until both questions are asked.
 func bothAsked(t *testing.T, session *mcp.ClientSession) (state string) {
 	t.Helper()
 	for {
@@ -224,7 +224,7 @@ func TestAStateCountsOnceAndForItsOwnCall(t *testing.T) {
 	}
 }
 
-// A host that never comes back cannot keep a run for ever.
+// A run ends if its host does not return.
 func TestAnAbandonedRunEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, runs := newAskingServer(t)

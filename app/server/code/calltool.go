@@ -36,8 +36,8 @@ func (s *Server) callTool(ctx context.Context, c call) (*mcp.CallToolResult, err
 	return s.makeRun(ctx, c, req)
 }
 
-// object returns an argument that is an object, also one that is written as a text;
-// absent means an empty one.
+// object returns an object argument, which may also be given as a string of JSON. Absent means an
+// empty object.
 func (a *arguments) object(name string) json.RawMessage {
 	raw := bytes.TrimSpace(a.values[name])
 	var text string

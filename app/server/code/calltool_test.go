@@ -34,7 +34,7 @@ func TestCallToolIsOfferedWhereItIsWanted(t *testing.T) {
 	}
 }
 
-// However models write a call, it becomes the run of that call.
+// All common spellings of a call by models lead to the run of that call.
 func TestCallToolMakesARun(t *testing.T) {
 	s, runs := newCallServer(t)
 	session := connect(t, s, "2025-11-25", nil)

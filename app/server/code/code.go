@@ -137,7 +137,7 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 	return s, nil
 }
 
-// endSession ends what belongs to a session that is over.
+// endSession ends the work of a session that has ended.
 func (s *Server) endSession(id string) {
 	if s.parking != nil {
 		s.parking.end(id)
@@ -146,8 +146,8 @@ func (s *Server) endSession(id string) {
 	s.files.EndSession(id)
 }
 
-// handler answers one tool call. A *refusal among its errors becomes a result
-// with isError set, every other error one that names no cause.
+// handler answers one tool call. If it returns a *refusal, the result has isError set and contains
+// the reason. For every other error the result contains no cause.
 type handler func(ctx context.Context, call call) (*mcp.CallToolResult, error)
 
 // call is one tools/call as handlers see it.
@@ -191,11 +191,10 @@ func (s *Server) addTools(withCallTool bool) error {
 	return nil
 }
 
-// maxServersLine is how many characters a tool's description has for the names of
-// the servers.
+// maxServersLine is the maximum length of the server names in a tool's description, in characters.
 const maxServersLine = 600
 
-// serversLine names the connected servers, as far as there is room.
+// serversLine returns the names of the connected servers, cut to maxServersLine.
 func serversLine(ids []string) string {
 	if len(ids) == 0 {
 		return ""
@@ -225,9 +224,8 @@ func parameters(tool *mcp.Tool) []string {
 	return names
 }
 
-// adapt makes a handler of the SDK's kind. Wrong arguments and refused runs are
-// results, not protocol errors, so that the model sees them (MCP 2025-11-25,
-// Tools, Error Handling).
+// adapt converts handle to a handler of the SDK. Wrong arguments and refused runs are results, not
+// protocol errors, so that the model sees them (MCP 2025-11-25, Tools, Error Handling).
 func (s *Server) adapt(handle handler, known []string) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		args, err := parseArguments(req.Params.Arguments, known)
@@ -268,11 +266,11 @@ func (s *Server) listInOrder(next mcp.MethodHandler) mcp.MethodHandler {
 //go:embed instructions.md
 var instructionsText string
 
-// maxInstructions is how many characters of instructions every host shows its model.
+// maxInstructions is the length of instructions that every host shows to its model, in characters.
 const maxInstructions = 2048
 
-// instructions teach search, read, write code, and name the servers as far as
-// there is room.
+// instructions returns the instructions for models: search, read, write code. The names of the
+// servers follow, up to maxInstructions.
 func instructions(serverIDs []string) string {
 	text := strings.TrimSpace(instructionsText)
 	if len(serverIDs) == 0 {

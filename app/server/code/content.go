@@ -48,7 +48,8 @@ func refused(err error) *mcp.CallToolResult {
 // sentence without the steps and file names of this machine. Those are in the log.
 type machineError struct{ cause syscall.Errno }
 
-// ofMachine returns a machineError in place of such an error, and any other as it is.
+// ofMachine replaces an error of the operating system with a machineError. It returns other errors
+// unchanged.
 func ofMachine(err error) error {
 	if cause, ok := errors.AsType[syscall.Errno](err); ok {
 		return &machineError{cause}

@@ -92,7 +92,7 @@ func TestACancellationReachesItsOwnCaller(t *testing.T) {
 	}
 }
 
-// Progress goes to the caller of the run, though the tokens are equal.
+// Progress is sent to the caller of the run, even if another caller uses the same progress token.
 func TestProgressReachesItsOwnCaller(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
@@ -130,8 +130,8 @@ func TestProgressReachesItsOwnCaller(t *testing.T) {
 	}
 }
 
-// An answer to a question counts only from the host that was asked, though the
-// IDs of the requests are equal.
+// An answer counts only if it comes from the host that was asked, even if the request IDs are
+// equal.
 func TestAnAnswerFromAnotherSessionDoesNotCount(t *testing.T) {
 	for _, version := range []string{"2025-06-18", "2025-11-25"} {
 		t.Run(version, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestAnAnswerFromAnotherSessionDoesNotCount(t *testing.T) {
 	}
 }
 
-// A credential that is not known gets nothing, in any revision and by any method.
+// A request with an unknown credential is refused in every revision and for every method.
 func TestCallersWithoutACredentialGetNothing(t *testing.T) {
 	s, runs := newServer(t)
 	web := httptest.NewServer(s.Handler(byToken, nil))
@@ -198,7 +198,7 @@ func TestCallersWithoutACredentialGetNothing(t *testing.T) {
 	}
 }
 
-// A host that ends its session ends its runs, and no other session's.
+// If a host ends its session, its runs end, but those of other sessions do not.
 func TestTheEndOfASessionEndsItsRuns(t *testing.T) {
 	for _, version := range versions[:len(versions)-1] { // the last has no sessions
 		t.Run(version, func(t *testing.T) {

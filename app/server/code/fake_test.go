@@ -192,7 +192,7 @@ func (f *fakeRuns) outcome(t testing.TB, id string) *orchestrator.Outcome {
 	return outcome
 }
 
-// runIDOf returns the ID of the run that an answer is about.
+// runIDOf returns the run ID of an answer.
 func runIDOf(res *mcp.CallToolResult) string {
 	answer, _ := res.StructuredContent.(map[string]any)
 	id, _ := answer["run_id"].(string)

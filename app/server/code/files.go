@@ -13,8 +13,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// How much of a run's images and sounds one answer holds; hosts and models take
-// no more. The rest is linked to, as other files are.
+// The maximum size of images and sounds in an answer; hosts and models do not accept more. The rest
+// is linked, like other files.
 const (
 	maxShownFile  = 3 << 20  // bytes of one
 	maxShownBytes = 10 << 20 // bytes of all
@@ -27,8 +27,7 @@ const (
 	withLinks = "2025-06-18"
 )
 
-// addFiles adds what a run has attached: images and sounds to be shown, other
-// files as links.
+// addFiles adds the attachments of a run: images and sounds as content, other files as links.
 func (s *Server) addFiles(ctx context.Context, res *mcp.CallToolResult, envelope orchestrator.Envelope, version string) {
 	shown, bytes := 0, int64(0)
 	for _, f := range envelope.Attachments {
@@ -58,7 +57,7 @@ func partOf(envelope orchestrator.Envelope) string {
 	return "nothing"
 }
 
-// shownFile returns an image or a sound as content; nil for what cannot be shown.
+// shownFile returns an image or a sound as content, or nil if the file cannot be shown.
 func (s *Server) shownFile(ctx context.Context, runID string, f orchestrator.Attached, version string) mcp.Content {
 	if f.Kind != string(attachment.Image) && (f.Kind != string(attachment.Audio) || version < withAudio) || f.Bytes > maxShownFile {
 		return nil
@@ -76,7 +75,7 @@ func (s *Server) shownFile(ctx context.Context, runID string, f orchestrator.Att
 	return &mcp.AudioContent{Data: content, MIMEType: f.MIME}
 }
 
-// addLink adds a link to a file, in words for a host of a revision without links.
+// addLink adds a link to a file, as text for a revision without links.
 func addLink(res *mcp.CallToolResult, name, uri, mime string, size int64, note, version string) {
 	if version < withLinks {
 		addText(res, fmt.Sprintf("file %s (%s, %d bytes): %s", name, mime, size, uri))

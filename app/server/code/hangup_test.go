@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A person who tries a server out writes a conversation into a pipe and closes it.
+// A person who tries out a server writes a conversation into a pipe and closes it. All requests
+// must be answered.
 func TestWhatWasAskedBeforeTheEndOfTheInputIsAnswered(t *testing.T) {
 	const opened = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"sh","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}

@@ -187,7 +187,7 @@ func TestHTTPRefusesHugeBodies(t *testing.T) {
 	}
 }
 
-// A host may go without ending its session; Close does not wait for it.
+// Close does not wait for hosts that have disconnected without ending their session.
 func TestCloseEndsWhatHostsLeftBehind(t *testing.T) {
 	s, runs := newServer(t)
 	h := httptest.NewServer(s.Handler(server.LocalUser("user:ann"), nil))

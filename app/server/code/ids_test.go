@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// A second request with the ID of one that is still open gets an answer, and not in
-// the name of the first.
+// A second request with the ID of a pending request is answered, but not with the ID of the first.
 func TestAnIDThatIsInUse(t *testing.T) {
 	s, runs := newServer(t)
 	r, w := serve(t, s)

@@ -40,9 +40,9 @@ func isServer(snapshot *catalog.Snapshot, id string) bool {
 	return ok
 }
 
-// toolsNamed returns the tools that a name can mean, in any spelling: that of a
-// tool, or of its server and it ("crm.list_contacts", "mcp__crm__list_contacts").
-// serverID limits them to one server; "" is all.
+// toolsNamed returns the tools that match a name in any spelling: the name of a tool, or the names
+// of its server and the tool ("crm.list_contacts", "mcp__crm__list_contacts"). serverID limits the
+// search to one server; "" means all.
 func toolsNamed(snapshot *catalog.Snapshot, serverID, name string) []catalog.ToolRef {
 	wanted := plain(strings.TrimPrefix(strings.TrimSpace(name), "mcp__"))
 	if wanted == "" {
@@ -144,11 +144,11 @@ func (s *Server) unknownTool(snapshot *catalog.Snapshot, call *mcp.CallToolParam
 	return fmt.Sprintf("%s; the tools are %s. Those of servers are found with search_tools, and called by programs in run_code", unknown, strings.Join(s.order, ", "))
 }
 
-// maxShownArguments is how many bytes of arguments an example repeats.
+// maxShownArguments is the maximum size of the arguments in an example, in bytes.
 const maxShownArguments = 2 << 10
 
-// howToCall shows the program that calls a tool with the arguments that it was given,
-// or with the types of those that it takes.
+// howToCall returns an example program that calls a tool with the given arguments, or with the
+// types of its parameters.
 func howToCall(snapshot *catalog.Snapshot, tool catalog.ToolRef, given json.RawMessage) string {
 	usage := snapshot.Usage(tool, "python")
 	if usage.Import == "" {
@@ -163,7 +163,7 @@ func howToCall(snapshot *catalog.Snapshot, tool catalog.ToolRef, given json.RawM
 
 var jsonPart = lazyregexp.New(`"(?:[^"\\]|\\.)*"|\b(?:true|false|null)\b`)
 
-// inPython writes JSON as Python does.
+// inPython converts JSON to a Python literal.
 func inPython(raw json.RawMessage) string {
 	return jsonPart.ReplaceAllStringFunc(string(raw), func(part string) string {
 		switch part {

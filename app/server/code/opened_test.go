@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A caller that begins sessions and never ends one loses the oldest, keeps those in which
-// it listens, and takes nothing from another.
+// If a caller opens sessions and ends none, its oldest sessions are evicted. Sessions with an open
+// stream and sessions of other callers are kept.
 func TestSessionsThatAreNeverEnded(t *testing.T) {
 	const version = "2025-11-25"
 	s, _ := newServer(t)
@@ -40,7 +40,7 @@ func TestSessionsThatAreNeverEnded(t *testing.T) {
 	}
 }
 
-// A caller that sends large messages slowly leaves room for those of others.
+// A caller that sends large messages slowly does not block those of other callers.
 func TestLargeMessagesOfOneCaller(t *testing.T) {
 	const version = "2026-07-28"
 	s, _ := newServer(t)
@@ -80,7 +80,7 @@ func TestLargeMessagesOfOneCaller(t *testing.T) {
 	}
 }
 
-// begin begins a session and returns its ID.
+// begin opens a session and returns its ID.
 func begin(t *testing.T, url, token, version string) string {
 	t.Helper()
 	message := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":{},"clientInfo":{"name":"h","version":"1"}}}`

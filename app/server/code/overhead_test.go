@@ -16,14 +16,14 @@ import (
 	"github.com/airlock-mcp/airlock/app/server"
 )
 
-// maxOverhead is how many tokens an answer costs beside the result and what was printed.
+// maxOverhead is the maximum number of tokens of an answer besides the result and the output.
 const maxOverhead = 40
 
-// countTokens returns about how many tokens a text is, more on average than there are: like o200k_base
-// and cl100k_base it takes up to three digits together, words with the space before
-// them, and marks that follow each other with the line break behind them, but it knows no word of more than eight
-// letters and in mixtures of letters and digits no piece of more than three. Over
-// 2,000 run lines it counts 25.2 on average; both encodings count 24.2, and 33 at most.
+// countTokens returns the approximate number of tokens of a text, which is on average too high.
+// Like o200k_base and cl100k_base it combines up to three digits, a word with the space before it,
+// and consecutive punctuation marks with the line break after them. Its words have at most eight
+// letters, and its pieces of mixed letters and digits at most three characters. For 2,000 run lines
+// it counts 25.2 on average; both encodings count 24.2, and 33 at most.
 func countTokens(text string) int {
 	count := 0
 	runes := []rune(text)
@@ -63,8 +63,8 @@ func kindOf(r rune) rune {
 	return '.'
 }
 
-// Beside the result, or the error, and what was printed, an answer costs at most
-// forty tokens, whatever kind of result it is.
+// Besides the result or the error and the output, an answer has at most forty tokens, for every
+// kind of result.
 func TestAnAnswerAddsLittle(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	failure := func(retryable bool, calls int) orchestrator.Result {
@@ -82,7 +82,7 @@ func TestAnAnswerAddsLittle(t *testing.T) {
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		for _, with := range slices.Sorted(maps.Keys(logs)) {
 			result, printed := kinds[kind], logs[with]
-			for range 20 { // IDs differ in what they cost
+			for range 20 { // IDs differ in their number of tokens
 				o := outcomeWith(result, printed)
 				o.Envelope.RunID = fmt.Sprintf("run_%016x%016x", random.Uint64(), random.Uint64())
 				res, err := bare.finished(t.Context(), o, server.Stateless)
@@ -100,7 +100,7 @@ func TestAnAnswerAddsLittle(t *testing.T) {
 	t.Logf("%.1f tokens on average over %d answers", float64(sum)/float64(count), count)
 }
 
-// overhead is what a model reads beside the result and what was printed.
+// overhead returns the text of an answer besides the result and the output.
 func overhead(res *mcp.CallToolResult, result string, printed orchestrator.Printed) string {
 	text := strings.Replace(textOf(res), result, "", 1)
 	for _, log := range []string{printed.Stdout, printed.Stderr} {

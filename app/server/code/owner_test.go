@@ -51,8 +51,8 @@ type party struct {
 	session *mcp.ClientSession
 }
 
-// parties connects callers of every sort to one server: on stdio twice, over
-// HTTP with each token, each in the given revision.
+// parties connects callers of every kind to one server in the given revision: two on stdio, and one
+// over HTTP for each token.
 func parties(t *testing.T, s *Server, version string, opts *mcp.ClientOptions) []party {
 	t.Helper()
 	web := httptest.NewServer(s.Handler(byToken, nil))
@@ -71,7 +71,7 @@ func parties(t *testing.T, s *Server, version string, opts *mcp.ClientOptions) [
 	return all
 }
 
-// shape returns an answer with the run's ID taken out, to be compared.
+// shape returns an answer without the run's ID, for comparison.
 func shape(t *testing.T, res *mcp.CallToolResult, id string) string {
 	t.Helper()
 	text, err := json.Marshal(res)
@@ -81,8 +81,8 @@ func shape(t *testing.T, res *mcp.CallToolResult, id string) string {
 	return strings.ReplaceAll(string(text), id, "(the ID)")
 }
 
-// Every caller reaches its own runs by every tool, and for another's gets the
-// very answer that it gets for a run that does not exist.
+// Every caller can access its own runs with every tool. For a run of another caller it gets the
+// same answer as for a run that does not exist.
 func TestCallersReachTheirOwnRunsOnly(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestCallersReachTheirOwnRunsOnly(t *testing.T) {
 					}
 				}
 			}
-			for _, p := range all { // nothing of the above has ended a run
+			for _, p := range all { // the calls above have not ended a run
 				for i, id := range owned[p.name] {
 					state := structuredOf(callTool(t, p.session, "get_run", map[string]any{"run_id": id}))["state"]
 					if want := []string{"running", "queued"}; i < len(want) && state != want[i] {
@@ -134,8 +134,8 @@ func TestCallersReachTheirOwnRunsOnly(t *testing.T) {
 	}
 }
 
-// A question reaches the host of the caller whose run asks it, however equal
-// the code is, and only that host's answer counts.
+// A question is sent to the host of the caller whose run asks it, even if other runs have the same
+// code, and only that host's answer counts.
 func TestQuestionsReachTheirOwnCaller(t *testing.T) {
 	for _, version := range askingVersions {
 		t.Run(version, func(t *testing.T) {
@@ -199,8 +199,8 @@ func manual(t *testing.T, url, token string) *mcp.ClientSession {
 	return session
 }
 
-// A caller that has another's request state cannot answer for its person,
-// and leaves the run as it was.
+// A caller with the request state of another caller cannot answer that caller's questions, and
+// does not change its run.
 func TestARequestStateIsOfOneCaller(t *testing.T) {
 	s, _ := newAskingServer(t)
 	web := httptest.NewServer(s.Handler(byToken, nil))
@@ -222,8 +222,8 @@ func TestARequestStateIsOfOneCaller(t *testing.T) {
 	}
 }
 
-// Two runs of equal code by one caller: an answer is for the run whose question
-// was shown.
+// If one caller has two runs of the same code, an answer counts for the run whose question was
+// shown.
 func TestAnAnswerIsForItsRun(t *testing.T) {
 	s, runs := newAskingServer(t)
 	session := roundTrips(t, s)
@@ -250,7 +250,7 @@ func states(runs *fakeRuns) []string {
 	return all
 }
 
-// A session of the protocol is of the identity that began it.
+// A protocol session belongs to the identity that opened it.
 func TestASessionCannotBeTakenOver(t *testing.T) {
 	s, _ := newServer(t)
 	web := httptest.NewServer(s.Handler(byToken, nil))

@@ -2,12 +2,12 @@ package code
 
 import "strings"
 
-// Packages are those that code finds installed beside its language's own library, as an
-// operator asked for them.
+// Packages are the installed packages of each language besides its standard library. The operator
+// configures them.
 type Packages struct{ Python, Node []string }
 
-// maxPackagesLine is how many characters a tool's description has for the names of
-// the packages of one language.
+// maxPackagesLine is the maximum length of the package names of one language in a tool's
+// description, in characters.
 const maxPackagesLine = 300
 
 // line returns the packages as text for a model. It may be empty.

@@ -24,7 +24,7 @@ var misshapenRequests = []struct{ name, method, params, want string }{
 	{"a number in the place of the revision", "initialize", `{"protocolVersion":7}`, `the params of initialize do not have their form: "protocolVersion" is a number, not a string`},
 }
 
-// checkForm compares an answer with what is wanted: -32602, and one sentence without Go's types.
+// checkForm checks that an answer has the code -32602 and the wanted sentence without Go types.
 func checkForm(t *testing.T, line, want string) {
 	t.Helper()
 	var answer struct {

@@ -17,38 +17,36 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// parkGrace is how long a run is kept for its host after the last question has
-// expired.
+// parkGrace is the time that a run is kept for its host after the last question has expired.
 const parkGrace = time.Minute
 
-// parking holds runs whose host is to ask a person between two requests: from
-// 2026-07-28 on a server answers input_required, and the host sends the call
-// again with the person's answer (MCP 2026-07-28, Multi Round-Trip Requests).
-// The run goes on meanwhile and waits for its answer. A question belongs to the
-// run that asks it, and a run to its caller.
+// parking holds runs whose host asks a person between two requests. Since 2026-07-28 a server
+// answers input_required, and the host sends the call again with the person's answer (MCP
+// 2026-07-28, Multi Round-Trip Requests). In the meantime the run waits for the answer. A question
+// belongs to the run that asks it, and a run to its caller.
 type parking struct {
 	approvals Approvals
 	begin     func(ctx context.Context, req orchestrator.Request) (*runs.Run, error)
 	gate      server.Gate
 
 	mu      sync.Mutex
-	runs    map[string]*parkedRun // by run ID: all that their host has not got the outcome of
-	waiting map[string]*parkedRun // by request state: those whose host is to come back
+	runs    map[string]*parkedRun // by run ID; until the host has received the outcome
+	waiting map[string]*parkedRun // by request state; those that wait for a request of their host
 	asking  map[string]*channel   // by session
 }
 
-// channel is the registration of a session whose questions come here.
+// channel is the registration of a session for its questions.
 type channel struct {
-	runs       int // those of the session in parking.runs
+	runs       int // the number of the session's runs in parking.runs
 	unregister func()
 }
 
-// parkedRun is a run that outlives the request which began it.
+// parkedRun is a run that can outlive the request that started it.
 type parkedRun struct {
 	*runs.Run
 	owner   caller.Owner
 	request orchestrator.Request
-	by      string        // who answers
+	by      string        // the caller and host that answer
 	wake    chan struct{} // holds a value when there may be something to ask
 	expiry  *time.Timer   // set while it waits for the host; guarded by parking.mu
 
@@ -71,9 +69,9 @@ func newParking(approvals Approvals, begin func(context.Context, orchestrator.Re
 	}
 }
 
-// start begins a run that outlives ctx. by names who answers its questions.
+// start begins a run that outlives ctx. by names the caller and host that answer its questions.
 func (p *parking) start(ctx context.Context, req orchestrator.Request, by string) (*parkedRun, error) {
-	p.mu.Lock() // until the run is known here: its first question waits for that
+	p.mu.Lock() // held until the run is in p.runs; its first question waits for that
 	defer p.mu.Unlock()
 	p.listenLocked(req.Caller.Session)
 	run, err := p.begin(ctx, req)
@@ -89,7 +87,7 @@ func (p *parking) start(ctx context.Context, req orchestrator.Request, by string
 	return parked, nil
 }
 
-// listenLocked has the questions of a session come here, while it has runs.
+// listenLocked registers p for the questions of a session and counts its runs.
 func (p *parking) listenLocked(session string) {
 	c := p.asking[session]
 	if c == nil {
@@ -107,12 +105,12 @@ func (p *parking) unlistenLocked(session string) {
 	}
 }
 
-// await waits until the run is over, or has something to ask: then it returns
-// the questions and the state that the host must send back. It takes the run
-// from the parking when it is over or when ctx ends, which ends the run.
+// await waits until the run has ended or has questions. In the latter case it returns the questions
+// and the state that the host must send back. If ctx ends, await cancels the run. A run that has
+// ended is removed from p.
 func (p *parking) await(ctx context.Context, r *parkedRun) (asked mcp.InputRequestMap, state string) {
 	for {
-		if ctx.Err() == nil { // else the host does not come back
+		if ctx.Err() == nil { // otherwise the host will not return
 			if asked, state = p.park(r); asked != nil {
 				return asked, state
 			}
@@ -130,8 +128,8 @@ func (p *parking) await(ctx context.Context, r *parkedRun) (asked mcp.InputReque
 	}
 }
 
-// park hands the open questions out and keeps the run until the host comes
-// back; nil when there is nothing to ask.
+// park returns the open questions and keeps the run until the host returns. It returns nil without
+// open questions.
 func (p *parking) park(r *parkedRun) (mcp.InputRequestMap, string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,8 +155,8 @@ func (p *parking) park(r *parkedRun) (mcp.InputRequestMap, string) {
 	return asked, state
 }
 
-// resume finds the run that a host comes back for, and hands the answers on. A
-// state counts once, for the caller of the run, and only for the very same call.
+// resume finds the run of a request state and passes on the answers. A state can be used once, only
+// by the caller of the run, and only with the same call.
 func (p *parking) resume(state string, req orchestrator.Request, answers mcp.InputResponseMap) (*parkedRun, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,8 +180,7 @@ func (p *parking) resume(state string, req orchestrator.Request, answers mcp.Inp
 	return r, nil
 }
 
-// tooLate returns the questions that had been decided before their answer came
-// through the host.
+// tooLate returns the questions that had been decided before their answer arrived through the host.
 func (p *parking) tooLate(r *parkedRun) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -196,7 +193,7 @@ func sameCall(a, b orchestrator.Request) bool {
 	return a.Language == b.Language && (a.Call == nil) == (b.Call == nil) && a.Timeout == b.Timeout && bytes.Equal(a.Code, b.Code)
 }
 
-// abandon ends a run that its host did not come back for.
+// abandon ends a run whose host has not returned.
 func (p *parking) abandon(state string) {
 	p.mu.Lock()
 	r := p.waiting[state]
@@ -210,7 +207,7 @@ func (p *parking) abandon(state string) {
 	p.leave(r)
 }
 
-// leave forgets a run that is over.
+// leave removes a run that has ended.
 func (p *parking) leave(r *parkedRun) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -245,8 +242,7 @@ func (p *parking) end(session string) {
 
 var _ approval.Asker = (*parking)(nil)
 
-// Ask gives the question to the run that asks it, for its host to show, and
-// waits for the answer.
+// Ask passes the question to its run, so that the host shows it, and waits for the answer.
 func (p *parking) Ask(ctx context.Context, q approval.Question) (approval.Verdict, error) {
 	asked := &openQuestion{asked: q, params: question(q), expires: q.Expires, answer: make(chan approval.Verdict, 1)}
 	asked.params.Message = p.gate.Text(asked.params.Message)

@@ -8,14 +8,14 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// profiledTools shows each caller what its profile has.
+// profiledTools returns the tools of each caller's profile.
 type profiledTools struct{ fakeTools }
 
 func (f profiledTools) Snapshot(who caller.Caller) *catalog.Snapshot {
 	return f.snapshot.Within(&catalog.Profile{Name: who.Profile, Servers: []catalog.ProfileServers{{Server: "crm", Tools: []catalog.Pattern{catalog.Pattern(who.Profile)}}}})
 }
 
-// A host sees what its profile has, and its runs are those of a caller with it.
+// A host sees the tools of its profile, and the caller of its runs has the profile.
 func TestAHostSeesItsProfile(t *testing.T) {
 	runs := newFakeRuns()
 	s, err := New(profiledTools{newFakeTools(t)}, runs, Options{Version: "test", Principal: "user:ann", Profile: "list_*"})

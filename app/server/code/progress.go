@@ -30,7 +30,7 @@ func (s *Server) reportProgress(ctx context.Context, req *mcp.CallToolRequest, r
 		defer unsubscribe()
 		ticker := time.NewTicker(progressEvery)
 		defer ticker.Stop()
-		asked := 0 // questions that were open when the host heard last
+		asked := 0 // open questions at the last notification
 		for told := 1; ; told++ {
 			status := run.Status()
 			for tick := false; !tick && len(status.Questions) <= asked; {

@@ -12,8 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A host that gives a progress token hears every second that its run goes on,
-// and nothing after the answer.
+// A host that gives a progress token gets a notification every second, and none after the answer.
 func TestProgress(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {

@@ -12,20 +12,20 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// Files is where what runs have attached is kept: *attachment.Store. Its methods
-// may be called concurrently.
+// Files is the store of the files that runs have attached: *attachment.Store. Its methods are safe
+// for concurrent use.
 type Files interface {
-	// Files returns what one run has attached, with its owner.
+	// Files returns the files that a run has attached, with its owner.
 	Files(runID string) (attachment.Set, error)
 	// Read returns one file of a run.
 	Read(runID, name string) (attachment.File, []byte, error)
-	// OfOwner returns what all runs of an owner have attached, the newest first.
+	// OfOwner returns the files that all runs of an owner have attached, the newest first.
 	OfOwner(owner caller.Owner) []attachment.Set
 	// EndSession is called when a session has ended and its files are not needed any more.
 	EndSession(session string)
 }
 
-// noFiles keeps none: for a server that was given no Files.
+// noFiles is an empty store, for a server without Files.
 type noFiles struct{}
 
 func (noFiles) Files(string) (attachment.Set, error) { return attachment.Set{}, attachment.ErrNotFound }
@@ -38,7 +38,7 @@ func (noFiles) OfOwner(caller.Owner) []attachment.Set { return nil }
 
 func (noFiles) EndSession(string) {}
 
-// maxListed is how many files resources/list names, the newest.
+// maxListed is the maximum number of files in resources/list. The newest are listed.
 const maxListed = 200
 
 // addResources offers the files that a caller's runs have attached.
@@ -51,8 +51,8 @@ func (s *Server) addResources() {
 	}, s.readResource)
 }
 
-// readResource serves one file to the caller whose run has attached it. To
-// everyone else there is no such file.
+// readResource serves a file to the caller whose run has attached it. For other callers it is not
+// found.
 func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	uri := req.Params.URI
 	runID, name, ok := attachment.ParseURI(uri)
@@ -76,7 +76,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
 	contents := &mcp.ResourceContents{URI: uri, MIMEType: file.MIME}
-	if file.IsText() && len(content) > 0 { // it was cleaned when it was attached
+	if file.IsText() && len(content) > 0 { // it was cleaned when it was attached to the run
 		contents.Text = string(content)
 	} else {
 		contents.Blob = content
@@ -84,8 +84,8 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{contents}}, nil
 }
 
-// listOwnFiles has resources/list name the files of the caller's runs: the SDK
-// knows only what all callers share.
+// listOwnFiles adds the files of the caller's runs to resources/list. The SDK only has resources
+// that all callers share.
 func (s *Server) listOwnFiles(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)

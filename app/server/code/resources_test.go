@@ -19,7 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 )
 
-// attach makes the run "files".
+// attach executes the run "files".
 func (f *fakeRuns) attach(req orchestrator.Request) (*orchestrator.Outcome, error) {
 	var chart bytes.Buffer
 	if err := png.Encode(&chart, image.NewGray(image.Rect(0, 0, 4, 4))); err != nil {
@@ -129,7 +129,7 @@ func TestAnswersShowWhatRunsAttach(t *testing.T) {
 	}
 }
 
-// A file is there for the owner of its run; to everyone else it does not exist.
+// A file can be read by the owner of its run. For other callers it is not found.
 func TestResourcesBelongToTheirOwner(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestResourcesThatDoNotExist(t *testing.T) {
 	}
 }
 
-// An address without a known caller serves no file.
+// Files are not served to unknown callers.
 func TestResourcesNeedACaller(t *testing.T) {
 	web := httptest.NewServer(newFileServer(t).Handler(byToken, nil))
 	defer web.Close()

@@ -20,7 +20,7 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// maxID is how many bytes of an unknown run's ID are repeated in an answer.
+// maxID is the maximum length of an unknown run ID in an answer, in bytes.
 const maxID = 200
 
 // runCode runs a program.
@@ -46,8 +46,8 @@ func (s *Server) makeRun(ctx context.Context, c call, req orchestrator.Request) 
 	switch {
 	case asks && between && !req.Background:
 		return s.runBetweenRequests(ctx, c, req)
-	// Over HTTP a host is asked on the stream of its request, which a run in the
-	// background has outlived.
+	// Over HTTP a host is asked on the stream of its request. A run in the background outlives
+	// that stream.
 	case asks && !between && (!req.Background || !server.IsHTTP(c.request)):
 		s.attend(c)
 	}
@@ -102,8 +102,8 @@ func runRequest(c call) (orchestrator.Request, error) {
 	return req, nil
 }
 
-// runBetweenRequests makes a run that may ask its host for input: the call then
-// ends with the questions, and comes again with the answers.
+// runBetweenRequests makes a run that may ask its host for input. The call then ends with the
+// questions, and the host repeats it with the answers.
 func (s *Server) runBetweenRequests(ctx context.Context, c call, req orchestrator.Request) (*mcp.CallToolResult, error) {
 	var parked *parkedRun
 	var err error
@@ -191,7 +191,7 @@ func notStarted(id string, err error) error {
 	return fmt.Errorf("the run %s could not be started: %w", quote(id), err)
 }
 
-// stopped is what cancel_run answers.
+// stopped is the answer of cancel_run.
 type stopped struct {
 	RunID     string `json:"run_id"`
 	Cancelled bool   `json:"cancelled"`

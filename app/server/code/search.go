@@ -14,7 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// nameSearchTools is the tool whose description names the servers.
+// nameSearchTools is the tool whose description contains the server names.
 const nameSearchTools = "search_tools"
 
 // The time that an answer about tools waits for servers that have neither answered nor failed
@@ -76,11 +76,11 @@ func (s *Server) find(ctx context.Context, snapshot *catalog.Snapshot, query cat
 	return snapshot.Find(query), notes
 }
 
-// maxOffset is more than any catalog has.
+// maxOffset is larger than any catalog.
 const maxOffset = 1_000_000
 
-// started returns a snapshot in which the named server is no longer starting, as
-// far as that does not take too long.
+// started waits until the named server is no longer starting, up to startPatience, and returns a
+// snapshot.
 func (s *Server) started(ctx context.Context, who caller.Caller, serverID string) *catalog.Snapshot {
 	snapshot := s.tools.Snapshot(who)
 	if serverID == "" {
@@ -89,7 +89,7 @@ func (s *Server) started(ctx context.Context, who caller.Caller, serverID string
 	return s.awaited(ctx, who, snapshot, snapshot.Missing(serverID), startPatience)
 }
 
-// startedAll is started for all servers.
+// startedAll is like started for all servers, with the limit allPatience.
 func (s *Server) startedAll(ctx context.Context, who caller.Caller) *catalog.Snapshot {
 	snapshot := s.tools.Snapshot(who)
 	return s.awaited(ctx, who, snapshot, snapshot.Missing(""), allPatience)
@@ -112,7 +112,7 @@ func (s *Server) awaited(ctx context.Context, who caller.Caller, snapshot *catal
 	return s.tools.Snapshot(who)
 }
 
-// checkServer refuses a server that is unknown, or that is missing.
+// checkServer returns an error if a server is unknown or missing.
 func checkServer(snapshot *catalog.Snapshot, id string) error {
 	server, ok := snapshot.Server(id)
 	switch {
@@ -132,7 +132,7 @@ func missingHint(server catalog.Server) string {
 	return "use the other servers, or tell the user"
 }
 
-// namesOf is the hint of an answer about a server that is not there.
+// namesOf returns the hint for an unknown server.
 func namesOf(snapshot *catalog.Snapshot) string {
 	var ids []string
 	for _, server := range snapshot.Servers() {

@@ -55,7 +55,7 @@ func TestCatalogShowsNothingHostile(t *testing.T) {
 	}
 }
 
-// startingTools are tools of a server that answers when it is awaited.
+// startingTools are the tools of a server that is starting until Await is called.
 type startingTools struct {
 	*sync.Mutex
 	now, later *catalog.Snapshot
@@ -86,7 +86,7 @@ func newStartingTools(t *testing.T) *startingTools {
 	return &startingTools{Mutex: &sync.Mutex{}, now: now, later: later, awaited: new([]string)}
 }
 
-// The first question of a model finds the tools of servers that are starting.
+// The first search of a model waits for servers that are starting, and finds their tools.
 func TestServersThatAreStartingAreWaitedFor(t *testing.T) {
 	for name, c := range map[string]struct {
 		tool string

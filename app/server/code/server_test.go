@@ -115,7 +115,7 @@ func TestPromptHasTheSameRules(t *testing.T) {
 	})
 }
 
-// No schema of the tools behind is shown before it is asked for.
+// Schemas of upstream tools are shown only on request.
 func TestNothingIsPreloaded(t *testing.T) {
 	s, _ := newServer(t)
 	session := connect(t, s, "2025-11-25", nil)
@@ -149,8 +149,8 @@ func TestNewWantsAllParts(t *testing.T) {
 	}
 }
 
-// BenchmarkRunCode measures what the face itself adds to a run: the way there
-// and back over stdio, with a run that takes no time.
+// BenchmarkRunCode measures the overhead of the face: a round trip over stdio with a run that takes
+// no time.
 func BenchmarkRunCode(b *testing.B) {
 	s, _ := newServer(b)
 	session := connect(b, s, "2025-11-25", nil)

@@ -39,19 +39,19 @@ func ShownTools(serverIDs []string) (definitions []string, guide string, err err
 	return definitions, instructions(serverIDs), nil
 }
 
-// ShownTool is a definition as a host hands it to a model.
+// ShownTool returns a definition in the form in which a host passes it to a model.
 func ShownTool(name, description string, schema json.RawMessage) (string, error) {
 	line, err := server.Encode(map[string]any{"name": name, "description": description, "inputSchema": schema})
 	return string(line), err
 }
 
-// ShownSearch is the text of search_tools' answer.
+// ShownSearch returns the text of an answer of search_tools.
 func ShownSearch(snapshot *catalog.Snapshot, query catalog.Query) (string, error) {
 	res, err := structured(snapshot.Find(query))
 	return textsOf(res), err
 }
 
-// ShownDefinition is the text of get_tool_definition's answer.
+// ShownDefinition returns the text of an answer of get_tool_definition.
 func ShownDefinition(snapshot *catalog.Snapshot, serverID, name string) (string, error) {
 	definition, err := snapshot.Definition(serverID, name)
 	if err != nil {
@@ -61,7 +61,7 @@ func ShownDefinition(snapshot *catalog.Snapshot, serverID, name string) (string,
 	return textsOf(res), err
 }
 
-// ShownRun is the text of run_code's answer to a program with the result data.
+// ShownRun returns the text of an answer of run_code for a program with the result data.
 func ShownRun(runID string, data json.RawMessage) string {
 	envelope := orchestrator.Envelope{RunID: runID, Result: orchestrator.Result{OK: true, Data: data}}
 	res := &mcp.CallToolResult{}

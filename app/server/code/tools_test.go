@@ -36,7 +36,7 @@ func TestStructuredContentEqualsText(t *testing.T) {
 	}
 }
 
-// Every structured answer fits the output schema that the tool promises.
+// Every structured answer is valid for the output schema of its tool.
 func TestAnswersFitTheirSchemas(t *testing.T) {
 	s, runs := newServer(t)
 	session := connect(t, s, "2025-11-25", nil)
@@ -150,7 +150,7 @@ func TestBadArgumentsAreResults(t *testing.T) {
 	}
 }
 
-// Models give arguments the names that other products have.
+// Arguments are accepted under the names that models know from other products.
 func TestArgumentsByOtherNames(t *testing.T) {
 	s, runs := newServer(t)
 	session := connect(t, s, "2025-11-25", nil)

@@ -78,7 +78,7 @@ var (
 	longText = regexp.MustCompile(`x{50,}`)
 )
 
-// normalise writes an answer with sorted keys and without the long texts.
+// normalise returns an answer with sorted keys and without long texts.
 func normalise(t *testing.T, answer []byte) string {
 	t.Helper()
 	var message any // an object, or a list for a batch

@@ -54,7 +54,7 @@ func (s *Server) dispatch(ctx context.Context, who caller.Caller, req orchestrat
 	if err != nil {
 		return s.noRun(ctx, req.ID, err)
 	}
-	if ctx.Err() != nil { // the request was cancelled meanwhile
+	if ctx.Err() != nil { // the request was cancelled
 		s.parts.Jobs.Cancel(who, id)
 	}
 	s.remember(who, requestID, id)
@@ -63,7 +63,7 @@ func (s *Server) dispatch(ctx context.Context, who caller.Caller, req orchestrat
 	return res
 }
 
-// request asks for the run of a program.
+// request returns the request for the run of a program.
 func (s *Server) request(call *mcp.CallToolRequest, who caller.Caller, runID, code string, background bool) orchestrator.Request {
 	timeout := Timeout
 	if background {
@@ -75,7 +75,7 @@ func (s *Server) request(call *mcp.CallToolRequest, who caller.Caller, runID, co
 	return req
 }
 
-// noRun answers for a program that did not become a run.
+// noRun answers if a program could not be run.
 func (s *Server) noRun(ctx context.Context, runID string, err error) *mcp.CallToolResult {
 	problem, hint := whyNoRun(err)
 	if hint == "" {

@@ -1,6 +1,6 @@
 // Package gateway is the face of the risk gateway: an MCP server with two tools,
-// execute_python_code and verification_status. Each call is decided before anything
-// is done, a call of a tool that is not there included.
+// execute_python_code and verification_status. Each call is decided before it is executed,
+// including calls of unknown tools.
 package gateway
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/airlock-mcp/airlock/verify/gateway"
 )
 
-// Decider decides about calls: *gateway.Gateway. It is safe for concurrent use. On
-// an error nothing is allowed.
+// Decider decides about calls: *gateway.Gateway. It is safe for concurrent use. If it returns an
+// error, the call is denied.
 type Decider interface {
 	Decide(ctx context.Context, c gateway.Call) (gateway.Decision, error)
 }
@@ -52,7 +52,7 @@ type Jobs interface {
 	EndSession(sessionID string)
 }
 
-// Parts are what a face is made of. All are needed.
+// Parts are the parts of a face. All are required.
 type Parts struct {
 	Decider Decider
 	Runs    Runs
@@ -65,7 +65,7 @@ type Options struct {
 	Principal string       // the owner of a host on stdio; required
 	Profile   string       // the profile of a host on stdio
 	Local     server.Local // returns the caller on stdio; nil means the principal
-	// BackgroundTimeout is how long a job may take; 0 means DefaultBackground.
+	// BackgroundTimeout is the time limit of a job; 0 means DefaultBackground.
 	BackgroundTimeout time.Duration
 	Logger            *slog.Logger // nil logs nothing
 	Gate              server.Gate  // nil changes nothing
@@ -131,7 +131,7 @@ func New(parts Parts, opts Options) (*Server, error) {
 	return s, err
 }
 
-// endSession ends what belongs to a session that is over.
+// endSession ends the work of a session that has ended.
 func (s *Server) endSession(id string) {
 	s.mu.Lock()
 	delete(s.dispatched, id)
@@ -141,7 +141,7 @@ func (s *Server) endSession(id string) {
 	s.locks.forget(id)
 }
 
-// everyCall takes the calls of all tools, there or not, and what cancels one.
+// everyCall handles the calls of all tools, including unknown ones, and their cancellations.
 func (s *Server) everyCall(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil {
@@ -154,7 +154,7 @@ func (s *Server) everyCall(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// call decides about one call and does what is allowed.
+// call decides about one call and executes it if it is allowed.
 func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	who := s.Caller(ctx, req)
 	if !who.Known() {

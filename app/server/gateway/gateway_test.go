@@ -99,7 +99,7 @@ func TestArgumentsThatAreNotRead(t *testing.T) {
 	}
 }
 
-// the texts of programs that a request waits for.
+// the texts of synchronous programs.
 func TestWhatAProgramComesTo(t *testing.T) {
 	l := newLab(t)
 	session := l.connect(t, "2025-11-25")
@@ -142,7 +142,7 @@ func dispatchOf(t *testing.T, session *mcp.ClientSession, code string) string {
 	return found[1]
 }
 
-// await asks for a job until it is over.
+// await polls a job until it has ended.
 func await(t *testing.T, session *mcp.ClientSession, id string) string {
 	t.Helper()
 	for {
@@ -195,7 +195,8 @@ func TestWhatAJobComesTo(t *testing.T) {
 	}
 }
 
-// the programs of one session run one after the other; another session's do not wait for them.
+// the programs of one session run one after the other. Programs of other sessions do not
+// wait for them.
 func TestSynchronousProgramsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locks := newSessionLocks()
@@ -240,7 +241,7 @@ func TestSynchronousProgramsTakeTurns(t *testing.T) {
 	}
 }
 
-// Q-044, T37: a job ends when the request that dispatched it is cancelled, or its session is over.
+// Q-044, T37: a job ends when the request that dispatched it is cancelled, or its session ends.
 func TestWhatCancelsAJob(t *testing.T) {
 	l := newLab(t)
 	r, w := l.serve(t)
@@ -295,7 +296,7 @@ func TestWhatCancelsAJob(t *testing.T) {
 	}
 }
 
-// a job that a restart has lost is not found, and the reason follows.
+// a job that was lost in a restart is not found, and the answer contains the reason.
 func TestALostJobIsNotFoundWithItsReason(t *testing.T) {
 	s := &Server{parts: Parts{Jobs: lostJobs{}}}
 	res := s.status(t.Context(), lostCaller, "id")

@@ -74,7 +74,7 @@ func (s *scripts) Run(ctx context.Context, req orchestrator.Request) (*orchestra
 	return outcome, nil
 }
 
-// log is an audit log that keeps nothing but the newest record.
+// log is an audit log that keeps only the newest record.
 type log struct {
 	mu      sync.Mutex
 	records []gateway.Record

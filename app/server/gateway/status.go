@@ -28,17 +28,17 @@ func (s *Server) status(ctx context.Context, who caller.Caller, id string) *mcp.
 	return res
 }
 
-// dispatch is a job with when it was asked for.
+// dispatch is a job with the time of its request.
 type dispatch struct {
 	job string
 	at  time.Time
 }
 
-// maxDispatched is how many requests of a session are remembered, for when their host
-// cancels them later: the newest.
+// maxDispatched is the maximum number of requests of a session that are remembered so that the
+// host can cancel them later. The oldest are evicted.
 const maxDispatched = 256
 
-// remember notes which request has begun a job.
+// remember records the request that has begun a job.
 func (s *Server) remember(who caller.Caller, requestID, job string) {
 	if requestID == "" {
 		return
@@ -62,8 +62,8 @@ func (s *Server) remember(who caller.Caller, requestID, job string) {
 	of[requestID] = dispatch{job, time.Now()}
 }
 
-// cancel ends the job that a request has begun, when its host cancels the request,
-// answered as it is.
+// cancel ends the job of a request when its host cancels the request, even though the request has
+// already been answered.
 func (s *Server) cancel(who caller.Caller, params *mcp.CancelledParams) {
 	id, err := json.Marshal(params.RequestID)
 	if err != nil || !who.Known() {

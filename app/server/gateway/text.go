@@ -15,7 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/verify/gateway"
 )
 
-// truncated follows a stream that was too long.
+// truncated is added after a stream that was cut.
 const truncated = "[WARNING: OUTPUT TRUNCATED DUE TO 1MB SIZE CAP. PROCESS TERMINATED.]"
 
 func text(s string) mcp.Content { return &mcp.TextContent{Text: s} }
@@ -28,7 +28,7 @@ func result(texts ...string) *mcp.CallToolResult {
 	return res
 }
 
-// failed answers that a call was not done, with what to do about it.
+// failed answers a call that was not executed, with a hint.
 func failed(problem, hint string) *mcp.CallToolResult {
 	res := result(withHint(problem, hint))
 	res.IsError = true
@@ -56,7 +56,7 @@ func blocked(call gateway.Call, d gateway.Decision) *mcp.CallToolResult {
 	return res
 }
 
-// removedTools are the tools of former versions, with what a program imports instead.
+// removedTools are the tools of former versions, with the imports that replace them.
 var removedTools = map[string]string{
 	"verify_math":                 "from sympy import ..., or from qwed_new.engines.math_engine import verify_math_expression",
 	"verify_logic":                "from qwed_new.engines.logic_engine import verify_logic_statement",
@@ -89,7 +89,8 @@ func synchronousText(outcome *orchestrator.Outcome) []string {
 	return texts
 }
 
-// outputText is stdout, stderr and how the program ended, a blank line between them.
+// outputText returns stdout, stderr and a sentence about the end of the program, separated by
+// blank lines.
 func outputText(outcome *orchestrator.Outcome) string {
 	parts := streams(outcome)
 	switch outcome.End.Stopped {
@@ -104,7 +105,7 @@ func outputText(outcome *orchestrator.Outcome) string {
 	return strings.Join(append(parts, "Execution failed with return code "+strconv.Itoa(outcome.End.ExitCode)), "\n\n")
 }
 
-// streams are what a program printed, each stream with its heading.
+// streams returns the output of a program, each stream with its heading.
 func streams(outcome *orchestrator.Outcome) []string {
 	var parts []string
 	for _, s := range []struct {

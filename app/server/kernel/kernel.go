@@ -89,7 +89,7 @@ func New(k *kernel.Service, opts Options) (*Server, error) {
 	return s, err
 }
 
-// handler answers one tool call with what is put into the result.
+// handler answers one tool call with the value of the result.
 type handler func(ctx context.Context, a kernel.Actor, arguments json.RawMessage) (any, error)
 
 func (s *Server) addTools(face *mcp.Server) error {
@@ -175,7 +175,7 @@ func (s *Server) refused(ctx context.Context, req *mcp.CallToolRequest, err erro
 	return failed(map[string]string{"error": "The kernel could not do this, and did nothing; the log of the server says why"})
 }
 
-// result is an answer as text and as structured content.
+// result returns an answer as text and as structured content.
 func result(answer any) (*mcp.CallToolResult, error) {
 	raw, err := json.Marshal(answer)
 	if err != nil {

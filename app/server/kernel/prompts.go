@@ -18,7 +18,7 @@ var promptNames = []string{"governed_agent", "verify_claim", "safe_execution"}
 
 func promptIndex(name string) int { return slices.Index(promptNames, name) }
 
-// maxArgument bounds an argument of a prompt, in bytes.
+// maxArgument is the maximum length of an argument of a prompt in bytes.
 const maxArgument = 64 << 10
 
 // promptText returns the text of a prompt, or an error if its arguments are invalid.
@@ -57,7 +57,7 @@ func (s *Server) addPrompts(face *mcp.Server) {
 	}, safeExecution)
 }
 
-// checkPrompt refuses what is missing, empty, too long or not known.
+// checkPrompt returns an error if an argument is missing, empty, too long or unknown.
 func checkPrompt(p *mcp.Prompt, arguments map[string]string) error {
 	for _, known := range p.Arguments {
 		if known.Required && strings.TrimSpace(arguments[known.Name]) == "" {

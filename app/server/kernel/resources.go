@@ -21,8 +21,8 @@ const jsonType = "application/json"
 // templateOrder are the templates in the order of the document.
 var templateOrder = []string{"vfs://{agent_id}/mem/{path}", "vfs://{agent_id}/policy/{path}", "audit://{agent_id}/log"}
 
-// addResources lists what there is. readResources serves it: the SDK's templates
-// match no path with a slash in it.
+// addResources lists the resources. readResources serves them, because the SDK's templates do not
+// match a path with a slash.
 func (s *Server) addResources(face *mcp.Server) {
 	unused := func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		return nil, mcp.ResourceNotFoundError(req.Params.URI)
@@ -115,7 +115,7 @@ func (s *Server) auditTrail(ctx context.Context, a kernel.Actor, agent string) (
 	return document(view, err)
 }
 
-// document is an answer as JSON.
+// document returns an answer as JSON.
 func document(answer any, err error) (*mcp.ResourceContents, error) {
 	if err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func (s *Server) execute(ctx context.Context, a kernel.Actor, arguments json.Raw
 	return done, err
 }
 
-// failure is an action that was tried and failed.
+// failure is the error of an action that was executed and failed.
 type failure struct{ done kernel.Executed }
 
 // Error returns the message of the failed action.
@@ -157,8 +157,8 @@ func (s *Server) auditLog(ctx context.Context, a kernel.Actor, arguments json.Ra
 	return s.kernel.Log(ctx, a, q)
 }
 
-// parseTime reads a timestamp of ISO 8601: a date, or a date with a time, which is
-// UTC without a zone.
+// parseTime parses an ISO 8601 timestamp: a date, or a date with a time. The default time zone is
+// UTC.
 func parseTime(text string) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02", "20060102T150405Z"} {
 		if at, err := time.Parse(layout, text); err == nil {
@@ -168,7 +168,7 @@ func parseTime(text string) (time.Time, error) {
 	return time.Time{}, &kernel.Refusal{Text: fmt.Sprintf("filter.since %.40q is no ISO 8601 timestamp, such as 2026-01-31T12:00:00Z", text)}
 }
 
-// asFailure returns the action that was tried and failed.
+// asFailure returns the action of a failure, and reports whether err is one.
 func asFailure(err error) (kernel.Executed, bool) {
 	var f *failure
 	if errors.As(err, &f) {

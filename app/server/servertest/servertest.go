@@ -36,7 +36,7 @@ var requests = []string{
 	`"method":"ping",%s:1`,
 }
 
-// texts are strings that parsers, formatters and logs get wrong.
+// texts are strings that parsers, formatters and logs often mishandle.
 var texts = []string{
 	"", "\x00", "a\x00b", "\x07", "\x1b[31m", "\x7f", "\u0085", "\n", "\r\n", "\u2028", "\u202e", "\ufeff", "\ufffd", "\U0010ffff", "\\", `"`,
 	"vfs://\x00", "vfs://a/mem/\x01", "audit://\x7f", "airlock://runs/\x00/a", "airlock://runs/\u202e", "://", "%", "%zz", "%00", "http://[::1", "file:///etc/passwd",
