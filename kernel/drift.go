@@ -8,7 +8,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
-// stance is what an answer says about a claim.
+// stance is the verdict in an answer to a claim.
 type stance string
 
 // The stances.
@@ -16,7 +16,7 @@ const (
 	stanceTrue      stance = "true"
 	stanceFalse     stance = "false"
 	stanceUncertain stance = "uncertain"
-	stanceNone      stance = "none" // the answer does not say
+	stanceNone      stance = "none" // the answer states no verdict
 )
 
 var (
@@ -24,8 +24,8 @@ var (
 	firstWord   = lazyregexp.New(`(?i)^[\s*_#>"'` + "`" + `-]*(true|yes|correct|false|no|incorrect|uncertain|unclear|unknown)\b`)
 )
 
-// stanceOf reads an answer: the one verdict it states, else its first word. Of
-// several verdicts that contradict each other none counts.
+// stanceOf returns the stance of an answer: its only verdict, or its first word. Contradictory
+// verdicts do not count.
 func stanceOf(text string) stance {
 	word := ""
 	for _, m := range verdictLine.FindAllStringSubmatch(text, -1) {
@@ -51,14 +51,13 @@ func stanceOf(text string) stance {
 
 // Weights of the drift between two answers.
 const (
-	wordingWeight   = 0.1 // of answers that say the same about the claim
-	uncertainWeight = 0.5 // between an answer that decides and one that does not
+	wordingWeight   = 0.1 // of answers with the same stance
+	uncertainWeight = 0.5 // between a definite and an uncertain answer
 )
 
-// drift is how far two answers are from each other, from 0 to 1. Answers that
-// decide alike differ by a tenth of their wording at most; opposite ones by 1; one
-// that is uncertain from one that decides by a half. Where an answer does not
-// say, the wording is all there is to compare.
+// drift returns the distance between two answers, from 0 to 1. Answers with the same stance differ
+// by a tenth of the distance of their wording at most, opposite ones by 1, and an uncertain and a
+// definite one by a half. If an answer has no stance, the drift is the distance of the wording.
 func drift(a, b string) float64 {
 	x, y := stanceOf(a), stanceOf(b)
 	switch {
@@ -72,8 +71,8 @@ func drift(a, b string) float64 {
 	return 1
 }
 
-// distance is 1 less the cosine of the angle between the counts of the words of
-// two texts: 0 for equal words in any order, 1 where none is in both.
+// distance returns 1 minus the cosine of the angle between the word counts of two texts: 0 for the
+// same words in any order, 1 if they share no word.
 func distance(a, b string) float64 {
 	x, y := words(a), words(b)
 	var dot, xx, yy float64
@@ -104,8 +103,7 @@ func words(text string) map[string]float64 {
 	return counts
 }
 
-// drifts returns the largest and the mean drift over all pairs of answers, of
-// which there are two or more.
+// drifts returns the largest and the mean drift over all pairs of two or more answers.
 func drifts(texts []string) (largest, mean float64) {
 	sum, pairs := 0.0, 0
 	for i := range texts {

@@ -9,15 +9,15 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// effect returns what an action does at worst, in the words of named policies. sql is set if SQL in the parameters
-// decided it. The error is that of ctx.
+// effect returns the worst possible effect of an action, as a value of the named policies. sql is
+// true if SQL in the parameters determined it. The error is that of ctx.
 func (s *Service) effect(ctx context.Context, j job) (effect string, sql bool, err error) {
 	if risk, own := admission.KernelRisk(j.Action); own {
 		return effectOf(risk), false, nil
 	}
 	worst, others := policies.RiskLow, j.params
 	if j.target.SQL != "" {
-		// A statement that is missing, or is not a text, cannot be judged.
+		// A statement that is missing or not a string cannot be judged.
 		found := sqltext.Unclear
 		if query, ok := j.params[j.target.SQL].(string); ok {
 			found = sqltext.Judge(query).Effect

@@ -21,7 +21,7 @@ type Request struct {
 	Action   string
 	Agent    string
 	Params   json.RawMessage // an object; empty means none
-	Policies []string        // names of policies that hold for this action
+	Policies []string        // names of policies to apply to this action
 }
 
 // Limits of a request.
@@ -31,32 +31,32 @@ const (
 	maxPolicies = 32
 )
 
-// Executed is the result of an action that was allowed.
+// Executed is the result of a permitted action.
 type Executed struct {
 	Status   string   `json:"status"` // executed or failed
 	Action   string   `json:"action"`
-	Result   string   `json:"result,omitempty"` // a sentence, of what was executed
+	Result   string   `json:"result,omitempty"` // a sentence; set if the action was executed
 	Received []string `json:"params_received"`  // names, in order
 	// Output is the result of the server or the program.
 	Output json.RawMessage `json:"output,omitempty"`
 	RunID  string          `json:"run_id,omitempty"`
-	Error  *Failure        `json:"error,omitempty"` // of what failed
+	Error  *Failure        `json:"error,omitempty"` // set if the action failed
 }
 
-// job is one action on its way.
+// job is one action in progress.
 type job struct {
 	Request
 	actor  Actor
 	agent  agents.Agent
 	params map[string]any
 	target Action // of a tool; Server is empty for the kernel's own actions
-	known  bool   // the action is the kernel's own or configured
+	known  bool   // the action is built in or configured
 }
 
-// Execute carries an action out, if the agent's state and the named policies let
-// it. What they block is a *Refusal whose text begins with the signal that stops
-// the agent: SIGKILL for this action, SIGSTOP until the agent goes on. Every
-// attempt is in the log before anything is done.
+// Execute carries out an action if the agent's state and the named policies permit it. If they
+// block it, the error is a *Refusal whose text begins with the signal that stops the agent: SIGKILL
+// for this action, SIGSTOP until the agent is resumed. Every attempt is recorded before anything is
+// done.
 func (s *Service) Execute(ctx context.Context, a Actor, r Request) (Executed, error) {
 	j, err := s.prepare(ctx, a, r)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Service) Execute(ctx context.Context, a Actor, r Request) (Executed, er
 	return s.dispatch(ctx, j)
 }
 
-// prepare finds the agent and reads the parameters.
+// prepare finds the agent and parses the parameters.
 func (s *Service) prepare(ctx context.Context, a Actor, r Request) (j job, err error) {
 	switch {
 	case strings.TrimSpace(r.Action) == "" || len(r.Action) > maxAction:
@@ -119,8 +119,8 @@ func (s *Service) prepare(ctx context.Context, a Actor, r Request) (j job, err e
 	return j, nil
 }
 
-// decide applies the agent's state and the named policies; the reason is empty
-// if the action is permitted.
+// decide applies the agent's state and the named policies. reason is empty if the action is
+// permitted.
 func (s *Service) decide(ctx context.Context, j job) (_ policies.Decision, reason string, err error) {
 	switch j.agent.Status {
 	case agents.Active:
@@ -163,13 +163,13 @@ func kindsIn(params json.RawMessage) (personal, secrets []string, err error) {
 	return personal, secrets, err
 }
 
-// ownAction is one that the kernel carries out itself.
+// ownAction is an action that the kernel carries out itself.
 type ownAction struct {
-	free bool // nothing else holds the agent to its budget and its rate
+	free bool // its budget and rate are not checked elsewhere
 	do   func(*Service, context.Context, job) (Output, error)
 }
 
-// ownActions are those of the agent's own files, and a run.
+// ownActions are the actions on the agent's files, and a run.
 var ownActions = map[string]ownAction{
 	"file_read":    {true, (*Service).fileRead},
 	"file_write":   {true, (*Service).fileWrite},
@@ -177,7 +177,7 @@ var ownActions = map[string]ownAction{
 	"execute_code": {false, (*Service).executeCode},
 }
 
-// actions lists the actions that there are.
+// actions lists the existing actions.
 func (s *Service) actions() string {
 	names := slices.Sorted(maps.Keys(s.opts.Actions))
 	names = append(names, slices.Sorted(maps.Keys(ownActions))...)
@@ -213,7 +213,7 @@ func (s *Service) dispatch(ctx context.Context, j job) (Executed, error) {
 	return done, err
 }
 
-// withoutPersonal removes personal data from what an action returned under no_pii.
+// withoutPersonal removes personal data from the output of an action under no_pii.
 func withoutPersonal(data json.RawMessage) (json.RawMessage, error) {
 	if len(data) == 0 {
 		return data, nil
@@ -237,8 +237,8 @@ func (j job) text(name string, needed bool) (string, error) {
 	return text, nil
 }
 
-// own refuses parameters that an action does not take: one that is misspelt
-// would be left out without a word.
+// own refuses parameters that an action does not take, so that a misspelt one is not ignored
+// silently.
 func (j job) own(names ...string) error {
 	for name := range j.params {
 		if !slices.Contains(names, name) {
@@ -272,7 +272,7 @@ func (s *Service) fileWrite(ctx context.Context, j job) (Output, error) {
 	return encoded(map[string]any{"path": path, "bytes": len(content)})
 }
 
-// maxListed is how many files one list has.
+// maxListed is the maximum number of files in one list.
 const maxListed = 1000
 
 func (s *Service) fileList(ctx context.Context, j job) (Output, error) {
@@ -288,7 +288,8 @@ func (s *Service) fileList(ctx context.Context, j job) (Output, error) {
 	return encoded(map[string]any{"files": files})
 }
 
-// ofFiles turns what the agent can correct into a failure; other errors stay.
+// ofFiles converts an error that the agent can correct to a failure; it returns other errors
+// unchanged.
 func ofFiles(err error) (Output, error) {
 	var path *vfs.PathError
 	var limit *vfs.LimitError

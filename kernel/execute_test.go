@@ -16,7 +16,7 @@ func request(action, agent, params string, policies ...string) kernel.Request {
 	return kernel.Request{Action: action, Agent: agent, Params: json.RawMessage(params), Policies: policies}
 }
 
-// K-019: the document's answer, and the tool was really called.
+// K-019: the answer has the documented form, and the tool is really called.
 func TestAnAllowedActionIsDispatched(t *testing.T) {
 	w := newWorld(t)
 	id := w.register(t, "ann", agents.Supervised)
@@ -36,7 +36,7 @@ func TestAnAllowedActionIsDispatched(t *testing.T) {
 	}
 }
 
-// K-018, K-020, T38: policies parse SQL and look at values.
+// K-018, K-020, T38: policies parse SQL and inspect values.
 func TestPoliciesBlock(t *testing.T) {
 	w := newWorld(t)
 	id := w.register(t, "ann", agents.Trusted)
@@ -90,7 +90,7 @@ func TestPoliciesBlock(t *testing.T) {
 	}
 }
 
-// K-021, T39: the states of an agent are met by each later call.
+// K-021, T39: an agent's state applies to each later call.
 func TestSignalsStopAnAgent(t *testing.T) {
 	w := newWorld(t)
 	id := w.register(t, "ann", agents.Trusted)
@@ -115,7 +115,7 @@ func TestSignalsStopAnAgent(t *testing.T) {
 	}
 }
 
-// K-018, K-044: who may act as an agent, and what is no request.
+// K-018, K-044: callers that may act as an agent, and invalid requests.
 func TestWhoActsAsAnAgent(t *testing.T) {
 	w := newWorld(t)
 	ofAnn, ofBob := w.register(t, "ann", agents.Trusted), w.register(t, "bob", agents.Trusted)
@@ -146,7 +146,7 @@ func TestWhoActsAsAnAgent(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// K-021: who tried to act as another is in the log.
+	// K-021: the log names the caller who tried to act as another.
 	if log, err := w.Log(t.Context(), local, kernel.LogQuery{Limit: 100, Agent: ofBob, Type: "blocked"}); err != nil || log.Total != 2 || !strings.Contains(log.Logs[0].Detail+log.Logs[1].Detail, ofAnn) {
 		t.Errorf("%+v, %v", log, err)
 	}
@@ -205,7 +205,7 @@ func TestFilesOfAnAgent(t *testing.T) {
 	}
 }
 
-// K-021: what cannot be recorded does not happen.
+// K-021: an action that cannot be recorded does not happen.
 func TestWithoutALogNothingHappens(t *testing.T) {
 	w := newWorld(t)
 	id := w.register(t, "ann", agents.Trusted)

@@ -11,11 +11,11 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// ErrNoFile says that there is no such file for the actor: it does not exist, or
-// is another's, or its name is none.
+// ErrNoFile is returned if the actor cannot access a file: it does not exist, it belongs to another
+// agent, or its name is invalid.
 var ErrNoFile = errors.New("there is no such file")
 
-// AgentFiles is what an agent has in its vfs.
+// AgentFiles summarizes an agent's files in the vfs.
 type AgentFiles struct {
 	Agent  string   `json:"agent_id"`
 	Files  int      `json:"files"`
@@ -27,13 +27,13 @@ type AgentFiles struct {
 // Root is the list of the agents whose files an actor may see.
 type Root struct {
 	Agents []AgentFiles `json:"agents"`
-	More   bool         `json:"more"` // there are others
+	More   bool         `json:"more"` // there are more agents
 }
 
-// maxRoot is how many agents the root lists.
+// maxRoot is the maximum number of agents in the root list.
 const maxRoot = 100
 
-// Root lists the agents that an actor may act as, with what they have.
+// Root lists the agents that an actor may act as, with a summary of their files.
 func (s *Service) Root(ctx context.Context, a Actor) (Root, error) {
 	list, err := s.ownAgents(ctx, a)
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Service) ownAgents(ctx context.Context, a Actor) ([]agents.Agent, error
 	return s.opts.Agents.List(ctx, only, "", maxRoot+1)
 }
 
-// ListFiles lists the working memory of an agent: all of it, or one directory.
+// ListFiles lists the working memory of an agent, or one directory of it.
 func (s *Service) ListFiles(ctx context.Context, a Actor, agentID, directory string) ([]vfs.File, error) {
 	agent, err := s.agent(ctx, a, agentID)
 	if err != nil {
@@ -87,8 +87,8 @@ func (s *Service) ReadFile(ctx context.Context, a Actor, agentID, path string) (
 	return content, noFile(err)
 }
 
-// PolicyFile returns one of the files that say what holds for an agent: the rules
-// in force, and its registration. They cannot be written through the kernel.
+// PolicyFile returns a file with the settings of an agent: the current rules, or its registration.
+// These files cannot be written through the kernel.
 func (s *Service) PolicyFile(ctx context.Context, a Actor, agentID, name string) ([]byte, error) {
 	agent, err := s.agent(ctx, a, agentID)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Service) PolicyFile(ctx context.Context, a Actor, agentID, name string)
 	return nil, ErrNoFile
 }
 
-// PolicyFileNames lists them.
+// PolicyFileNames returns the names of the policy files.
 func (s *Service) PolicyFileNames(ctx context.Context, a Actor, agentID string) ([]string, error) {
 	agent, err := s.agent(ctx, a, agentID)
 	if err != nil {
@@ -122,13 +122,14 @@ func (s *Service) policyFiles(agent agents.Agent) []policies.File {
 		Status      agents.Status      `json:"status"`
 		Permissions agents.Permissions `json:"permissions"`
 	}{agent.Type, agent.Trust, agent.Status, agent.Permissions}, "", "  ")
-	if err != nil { // never: all of it came from JSON
+	if err != nil { // never happens: all values came from JSON
 		registration = []byte("{}")
 	}
 	return append([]policies.File{policies.Agents(), policies.Kernel(), {Name: "registration.json", Source: registration}}, s.opts.PolicyFiles...)
 }
 
-// noFile hides why there is no file for the actor. Other errors stay.
+// noFile replaces the reasons why the actor cannot access a file with ErrNoFile. It returns other
+// errors unchanged.
 func noFile(err error) error {
 	var path *vfs.PathError
 	var no *Refusal
@@ -138,6 +139,5 @@ func noFile(err error) error {
 	return err
 }
 
-// Unknown returns in a sentence which of the names no policy bears; empty where
-// all are known.
+// Unknown returns a sentence that names the unknown policies, or an empty string if all are known.
 func (s *Service) Unknown(policies []string) string { return s.opts.Policies.Unknown(policies) }

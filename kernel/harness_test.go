@@ -27,8 +27,8 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// world is a kernel over a real database, log and set of agents. What it
-// dispatches is noted, and answered as the test says.
+// world is a kernel with a real database, log and agent service. It records what is dispatched, and
+// answers as set by the test.
 type world struct {
 	*kernel.Service
 	agents *agents.Service
@@ -37,7 +37,7 @@ type world struct {
 	said   map[string]string // what each model answers
 
 	mu         sync.Mutex
-	asked      []string // bodies that models got
+	asked      []string // bodies of requests to models
 	dispatched []string
 	output     kernel.Output
 }
@@ -62,7 +62,7 @@ func (w *world) Risk(_ caller.Caller, _, tool string) (policies.Risk, bool) {
 	return risk, ok
 }
 
-// taken returns what was dispatched since the last call.
+// taken returns the dispatched actions since the last call.
 func (w *world) taken() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,8 +118,8 @@ func newWorld(t *testing.T, options ...func(*kernel.Options)) *world {
 	return w
 }
 
-// serveModels serves an API like OpenAI's whose models say what w.said holds when
-// the world is made; one that says nothing fails.
+// serveModels starts a server with an API like OpenAI's, whose models answer with w.said. A model
+// without an entry fails.
 func (w *world) serveModels(t *testing.T) *models.Models {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
@@ -152,14 +152,14 @@ func (w *world) serveModels(t *testing.T) *models.Models {
 	return known
 }
 
-// say sets what models answer.
+// say sets the answers of the models.
 func (w *world) say(answers map[string]string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.said, w.asked = answers, nil
 }
 
-// register makes an agent of an owner and returns its ID.
+// register creates an agent with an owner and returns its ID.
 func (w *world) register(t *testing.T, owner string, kind agents.Type) string {
 	t.Helper()
 	a, _, err := w.agents.Register(t.Context(), agents.Registration{Name: "x", Type: kind, PrincipalID: owner}, owner)
@@ -179,7 +179,7 @@ func agentActor(id string) kernel.Actor {
 	return kernel.Actor{Caller: caller.Caller{Principal: id, Kind: caller.Agent, Session: "ses_3"}}
 }
 
-// refusal returns the text of a *kernel.Refusal; anything else fails the test.
+// refusal returns the text of a *kernel.Refusal, and fails the test for any other error.
 func refusal(t *testing.T, err error) string {
 	t.Helper()
 	var no *kernel.Refusal
@@ -190,7 +190,7 @@ func refusal(t *testing.T, err error) string {
 	return no.Text
 }
 
-// withRedactor has the kernel hold a credential.
+// withRedactor lets the kernel hold a credential.
 func withRedactor(credential string) func(*kernel.Options) {
 	return func(o *kernel.Options) {
 		o.Redactor = redact.New()

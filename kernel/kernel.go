@@ -1,7 +1,6 @@
-// Package kernel is what the tools of agent-os-kernel do: judge code, ask models
-// about claims and code, carry out the actions of agents under named policies,
-// and show what is in the audit log. How hosts reach it is not its concern; who
-// asks was proven before. See docs/kernel.md.
+// Package kernel implements the tools of agent-os-kernel: it judges code, asks models about claims
+// and code, carries out the actions of agents under named policies, and shows the audit log.
+// Transport and authentication are handled by the callers. See docs/kernel.md.
 package kernel
 
 import (
@@ -24,67 +23,66 @@ import (
 	"github.com/airlock-mcp/airlock/verify"
 )
 
-// Agents knows the registered agents: an *agents.Service.
+// Agents looks up registered agents. *agents.Service implements it.
 type Agents interface {
-	// Find returns an agent, or agents.ErrUnknown. It may be called concurrently.
+	// Find returns an agent, or agents.ErrUnknown. It is safe for concurrent use.
 	Find(ctx context.Context, id string) (agents.Agent, error)
-	// List returns agents in order of their IDs, after the one named after, n at
-	// most; owner selects those that it registered, empty all.
+	// List returns at most n selected agents, ordered by ID, starting after the ID after. The zero
+	// Selection selects all.
 	List(ctx context.Context, only agents.Selection, after string, n int) ([]agents.Agent, error)
-	// Use says whether an agent may use a tool of Airlock's own now, and debits it;
-	// nil where it may.
+	// Use decides whether an agent may use a built-in tool of Airlock now, and debits it. refused
+	// is nil if it may.
 	Use(ctx context.Context, agentID, tool string) (refused *agents.Error, err error)
-	// DecideVerification is Use for a question to the engines.
+	// DecideVerification is like Use for a request to the verification engines.
 	DecideVerification(ctx context.Context, agentID string, v agents.Verification) (agents.Ruling, error)
 }
 
-// Log is the audit log: an audit.Log.
+// Log is the audit log. It is an audit.Log.
 type Log interface {
 	Append(ctx context.Context, r audit.Record) error
 	Hash(b []byte) string
 }
 
-// Verifier decides claims and programs: the verify service.
+// Verifier decides about claims and programs. It is the verify service.
 type Verifier interface {
-	// Verify may be called concurrently. An error says that there is no verdict.
+	// Verify is safe for concurrent use. An error means that there is no verdict.
 	Verify(ctx context.Context, r verify.Request) (verify.Verdict, error)
 }
 
-// Dispatcher carries actions out, on the paths that tool calls and runs of hosts
-// take: with their policies, approvals, credentials, limits and records. Its
-// methods may be called concurrently; cancelling ctx ends what they began.
+// Dispatcher carries out actions in the same way as tool calls and runs of hosts: with their
+// policies, approvals, credentials, limits and records. Its methods are safe for concurrent use.
+// Cancelling ctx cancels the action.
 type Dispatcher interface {
-	// Call makes one tool call in the name of who. An error says that there was none.
+	// Call makes one tool call in the name of who. An error means that no call was made.
 	Call(ctx context.Context, who caller.Caller, serverID, tool string, arguments json.RawMessage) (Output, error)
 	// Run runs a program in a sandbox in the name of who.
 	Run(ctx context.Context, who caller.Caller, language, code string) (Output, error)
-	// Risk returns the risk of a tool that who sees; false where there is no such tool.
+	// Risk returns the risk of a tool visible to who. It returns false if there is no such tool.
 	Risk(who caller.Caller, serverID, tool string) (policies.Risk, bool)
 }
 
-// Output is what an action came to.
+// Output is the result of an action.
 type Output struct {
 	RunID string
-	Data  json.RawMessage // of what succeeded
-	// Failure is nil where it succeeded.
+	Data  json.RawMessage // set if it succeeded
+	// Failure is nil if it succeeded.
 	Failure *Failure
 }
 
-// Failure is why an action has no result, as the code of a run would see it.
+// Failure is the reason why an action has no result, in the form seen by the code of a run.
 type Failure struct {
 	Type      string `json:"type"`
 	Message   string `json:"message"`
 	Retryable bool   `json:"retryable"`
 }
 
-// Action is the tool that an action stands for.
+// Action is the tool that carries out an action.
 type Action struct {
 	Server, Tool string
-	SQL          string // the parameter that holds SQL; empty: none does
+	SQL          string // the parameter that contains SQL; may be empty
 }
 
-// Options of a service. Agents, Log, Trust, Files, Models, Policies and Dispatcher
-// are needed.
+// Options of a service. Agents, Log, Trust, Files, Models, Policies and Dispatcher are required.
 type Options struct {
 	Agents         Agents
 	Log            Log
@@ -93,15 +91,15 @@ type Options struct {
 	Files          *vfs.Store
 	Models         *models.Models
 	Policies       *policies.Named
-	PolicyFiles    []policies.File // the operator's own, which Policies has too, with unique names
+	PolicyFiles    []policies.File // the operator's files, which are also in Policies, with unique names
 	Actions        map[string]Action
 	Dispatcher     Dispatcher
-	Verifier       Verifier         // nil: no code is judged, and what asks for that is refused
-	Redactor       *redact.Redactor // cleans what leaves for models; nil: one that holds no credential
+	Verifier       Verifier         // nil: requests to judge code are refused
+	Redactor       *redact.Redactor // redacts requests to models; nil: a redactor without credentials
 	Now            func() time.Time // nil means time.Now
 }
 
-// Service does what the tools say. Its methods may be called concurrently.
+// Service implements the tools. Its methods are safe for concurrent use.
 type Service struct {
 	opts  Options
 	scans chan struct{} // holds a value for each query that reads the log
@@ -121,24 +119,24 @@ func New(opts Options) (*Service, error) {
 	return &Service{opts, make(chan struct{}, maxScans)}, nil
 }
 
-// A Refusal says why something is not done, in a sentence for who asked.
+// A Refusal is the reason why a request is refused, in a sentence for the caller.
 type Refusal struct{ Text string }
 
-// Error returns the sentence.
+// Error returns the text.
 func (r *Refusal) Error() string { return r.Text }
 
 func refuse(format string, args ...any) error { return &Refusal{fmt.Sprintf(format, args...)} }
 
-// Actor is who asks. The local user may do everything.
+// Actor is the caller of a tool. The local user may do everything.
 type Actor struct{ caller.Caller }
 
-// mayReadLog reports whether an actor may read the log about all.
+// mayReadLog reports whether an actor may read all of the log.
 func (a Actor) mayReadLog() bool {
 	return a.Kind == caller.Local || a.Kind == caller.User && a.May(caller.Hosts, caller.See, caller.Object{Kind: caller.Log})
 }
 
-// mayAct says whether an actor may act as an agent and see what is the agent's:
-// the agent itself, who registered it, an administrator, the local user.
+// mayAct reports whether an actor may act as an agent and see its data: the agent itself, the
+// caller who registered it, an administrator, or the local user.
 func (a Actor) mayAct(agent agents.Agent) bool {
 	switch a.Kind {
 	case caller.Local:
@@ -151,7 +149,7 @@ func (a Actor) mayAct(agent agents.Agent) bool {
 	return false
 }
 
-// agent returns an agent that an actor may act as. To others it does not exist.
+// agent returns an agent that an actor may act as. For other actors it does not exist.
 func (s *Service) agent(ctx context.Context, a Actor, id string) (agents.Agent, error) {
 	found, err := s.opts.Agents.Find(ctx, id)
 	if err != nil && !errors.Is(err, agents.ErrUnknown) {
@@ -163,7 +161,7 @@ func (s *Service) agent(ctx context.Context, a Actor, id string) (agents.Agent, 
 	return found, nil
 }
 
-// actAs is agent for a tool that acts: who may not is in the log.
+// actAs is like agent, for a tool that acts: a refused attempt is recorded.
 func (s *Service) actAs(ctx context.Context, a Actor, id, tool string) (agents.Agent, error) {
 	agent, err := s.agent(ctx, a, id)
 	var no *Refusal
@@ -173,8 +171,8 @@ func (s *Service) actAs(ctx context.Context, a Actor, id, tool string) (agents.A
 	return agent, err
 }
 
-// admit lets an actor that is an agent use a tool as far as its state, its
-// permissions, its budget and its rate allow. What they do not is in the log.
+// admit checks that an actor that is an agent may use a tool, by its state, permissions, budget and
+// rate. A refusal is recorded.
 func (s *Service) admit(ctx context.Context, a Actor, tool string) error {
 	if a.Kind != caller.Agent {
 		return nil
@@ -182,8 +180,8 @@ func (s *Service) admit(ctx context.Context, a Actor, tool string) error {
 	return s.use(ctx, a, a.Principal, tool, tool)
 }
 
-// use is admit for an agent that the actor acts as. what is the tool, or the action
-// of it, as permissions and prices name it.
+// use is like admit for an agent that the actor acts as. what is the tool, or its action, as named
+// in permissions and prices.
 func (s *Service) use(ctx context.Context, a Actor, agentID, tool, what string) error {
 	refused, err := s.opts.Agents.Use(ctx, agentID, what)
 	if err != nil || refused == nil {
@@ -192,8 +190,8 @@ func (s *Service) use(ctx context.Context, a Actor, agentID, tool, what string) 
 	return s.notAdmitted(ctx, a, event{tool: tool, agent: agentID}, refused)
 }
 
-// admitVerification is admit for a question to an engine. The caller ends what it was
-// debited, which is nil where the actor is no agent.
+// admitVerification is like admit for a request to an engine. The caller must end the grant, which
+// is nil if the actor is not an agent.
 func (s *Service) admitVerification(ctx context.Context, a Actor, tool, engine string) (*agents.Grant, error) {
 	if a.Kind != caller.Agent {
 		return nil, nil
@@ -205,14 +203,14 @@ func (s *Service) admitVerification(ctx context.Context, a Actor, tool, engine s
 	return nil, s.notAdmitted(ctx, a, event{tool: tool, agent: a.Principal}, r.Error)
 }
 
-// notAdmitted records that an agent may not use a tool, and returns why.
+// notAdmitted records that an agent may not use a tool, and returns the reason.
 func (s *Service) notAdmitted(ctx context.Context, a Actor, e event, refused *agents.Error) error {
 	e.decision, e.detail = denied, refused.Code
 	return errors.Join(&Refusal{refused.Error()}, s.record(ctx, a, e))
 }
 
-// as returns the caller of what an agent does, when an actor has it done: the
-// agent, in the actor's session.
+// as returns the caller of an act that an actor makes as an agent: the agent, in the actor's
+// session.
 func (a Actor) as(agent agents.Agent) caller.Caller {
 	if a.Kind == caller.Agent {
 		return a.Caller
@@ -223,7 +221,7 @@ func (a Actor) as(agent agents.Agent) caller.Caller {
 	}
 }
 
-// Words of records.
+// Values in records.
 const (
 	allowed = "allow"
 	denied  = "deny"
@@ -232,7 +230,7 @@ const (
 // event is one call of a tool, for the log.
 type event struct {
 	tool     string
-	agent    string // in whose name it is; empty: the caller's own
+	agent    string // the agent it is made for; empty for the caller itself
 	decision string
 	policies []string
 	version  string
@@ -240,7 +238,7 @@ type event struct {
 	hashed   []byte // recorded as a keyed hash
 }
 
-// record writes a call to the log, durably: what cannot be recorded is not done.
+// record records a call durably. If it returns an error, the call must not be made.
 func (s *Service) record(ctx context.Context, a Actor, e event) error {
 	r := audit.Record{
 		Kind:     audit.KindKernel,
@@ -273,7 +271,7 @@ func joined(parts ...string) string {
 	return text
 }
 
-// short bounds what a caller wrote where it is quoted.
+// short shortens a caller's text for quoting.
 func short(text string) string {
 	const most = 100
 	if runes := []rune(text); len(runes) > most {

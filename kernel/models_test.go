@@ -86,7 +86,7 @@ func TestConsensusOnAClaim(t *testing.T) {
 	}
 }
 
-// T34, T43: who did not answer is named, and fewer than two make no verdict.
+// T34, T43: models that did not answer are named, and fewer than two answers give no verdict.
 func TestModelsThatDoNotAnswer(t *testing.T) {
 	w := newWorld(t)
 	w.say(map[string]string{"gpt-4": "VERDICT: TRUE", "gemini-pro": "VERDICT: TRUE"})
@@ -125,7 +125,7 @@ func TestClaimsThatAreNoQuestion(t *testing.T) {
 	}
 }
 
-// A credential that Airlock holds does not leave for a model, and what stands in a claim is data.
+// A credential held by Airlock is not sent to a model, and the text of a claim is treated as data.
 func TestWhatLeavesForModels(t *testing.T) {
 	const credential = "correct-horse-battery-staple"
 	w := newWorld(t, withRedactor(credential))
@@ -169,7 +169,7 @@ func TestReviewOfCode(t *testing.T) {
 	}
 }
 
-// T43: an answer that is no review is not a pass.
+// T43: an answer that is not a review does not count as a pass.
 func TestAnswersThatAreNoReview(t *testing.T) {
 	w := newWorld(t)
 	for _, said := range []string{
@@ -190,7 +190,7 @@ func TestAnswersThatAreNoReview(t *testing.T) {
 	}
 }
 
-// An agent's questions to models are held to its state, its permissions and its budget.
+// An agent's questions to models are subject to its state, its permissions and its budget.
 func TestQuestionsOfAnAgentAreBounded(t *testing.T) {
 	w := newWorld(t)
 	w.say(map[string]string{"gpt-4": "VERDICT: TRUE", "gemini-pro": "VERDICT: TRUE"})

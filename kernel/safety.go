@@ -12,7 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/verify"
 )
 
-// MaxCode is the most bytes of code that are judged or reviewed at a time.
+// MaxCode is the maximum size of code to judge or review, in bytes.
 const MaxCode = 512 << 10
 
 // Violation is one reason against running a program.
@@ -24,7 +24,7 @@ type Violation struct {
 	Line        int    `json:"line,omitempty"` // from 1
 }
 
-// Safety says whether code is safe to run, as far as the rules can tell.
+// Safety describes whether code is safe to run according to the rules.
 type Safety struct {
 	Safe         bool        `json:"safe"`
 	Violations   []Violation `json:"violations"`
@@ -37,12 +37,12 @@ type Safety struct {
 	Alternative   string `json:"alternative,omitempty"`
 }
 
-// ErrNoVerifier says that nothing here can judge code.
+// ErrNoVerifier is returned if no verification service is configured.
 var ErrNoVerifier = errors.New("the verification service is not available")
 
-// Judge says whether code is safe to run. A language that is not supported, code
-// that could not be analysed and a verdict that is none are not safe. The error
-// is a *Refusal or that there was no verdict, which calls nothing safe.
+// Judge decides whether code is safe to run. Code in an unsupported language, code that could not
+// be analysed and code without a verdict are not safe. The error is a *Refusal, or that there was
+// no verdict, and then the code is not safe.
 func (s *Service) Judge(ctx context.Context, a Actor, code, language string) (Safety, error) {
 	if len(code) > MaxCode {
 		return Safety{}, refuse("the code has %d bytes, and %d can be judged", len(code), MaxCode)
@@ -77,7 +77,7 @@ func (s *Service) Judge(ctx context.Context, a Actor, code, language string) (Sa
 	return safety, s.record(ctx, a, e)
 }
 
-// readSafety reads the verdict of the engine "code".
+// readSafety converts the verdict of the engine "code".
 func readSafety(v verify.Verdict, code, language string) (Safety, error) {
 	var body struct {
 		Vulnerabilities []Violation `json:"vulnerabilities"`
@@ -115,7 +115,7 @@ func readSafety(v verify.Verdict, code, language string) (Safety, error) {
 	return safety, nil
 }
 
-// noVerdict is the violation of code that was not judged.
+// noVerdict returns the violation for code that was not judged.
 func noVerdict(v verify.Verdict) Violation {
 	if v.Status == verify.Unknown {
 		return Violation{Rule: "unsupported_language", Severity: "high", Message: v.Reason,

@@ -56,7 +56,7 @@ func TestCodeIsJudgedByTheEngine(t *testing.T) {
 	}
 }
 
-// verdict is a verifier with one answer.
+// verdict is a verifier with a fixed answer.
 type verdict struct {
 	verify.Verdict
 	err error

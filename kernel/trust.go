@@ -9,8 +9,8 @@ import (
 	"github.com/airlock-mcp/airlock/kernel/iatp"
 )
 
-// Sign attests content in the name of an agent that the actor may act as. The
-// error is a *Refusal or that nothing was signed.
+// Sign signs content in the name of an agent that the actor may act as. The error is a *Refusal, or
+// the reason why nothing was signed.
 func (s *Service) Sign(ctx context.Context, a Actor, agentID string, c iatp.Content) (iatp.Attestation, error) {
 	agent, err := s.actAs(ctx, a, agentID, "iatp_sign")
 	if err != nil {
@@ -26,15 +26,15 @@ func (s *Service) Sign(ctx context.Context, a Actor, agentID string, c iatp.Cont
 	if err = asRefusal(err); err != nil {
 		e.decision, e.detail = denied, ""
 	}
-	// A signature that is not in the log is not handed out.
+	// A signature that cannot be recorded is not returned.
 	if unrecorded := s.record(ctx, a, e); unrecorded != nil {
 		return iatp.Attestation{}, errors.Join(err, unrecorded)
 	}
 	return signed, err
 }
 
-// Verify reports whether another agent can be trusted as the query asks. The error
-// is a *Refusal of the query, or that nothing could be looked up.
+// Verify reports whether another agent can be trusted for the query. The error is a *Refusal of the
+// query, or a failed lookup.
 func (s *Service) Verify(ctx context.Context, a Actor, q iatp.Query) (iatp.Trust, error) {
 	if err := s.admit(ctx, a, "iatp_verify"); err != nil {
 		return iatp.Trust{}, err
@@ -50,7 +50,7 @@ func (s *Service) Verify(ctx context.Context, a Actor, q iatp.Query) (iatp.Trust
 	return trust, s.record(ctx, a, e)
 }
 
-// Reputation returns how a known agent stands.
+// Reputation returns the reputation of a known agent.
 func (s *Service) Reputation(ctx context.Context, a Actor, agentID string) (iatp.Reputation, error) {
 	if err := s.admit(ctx, a, "iatp_reputation"); err != nil {
 		return iatp.Reputation{}, err
@@ -62,8 +62,8 @@ func (s *Service) Reputation(ctx context.Context, a Actor, agentID string) (iatp
 	return r, s.record(ctx, a, event{tool: "iatp_reputation", decision: allowed, detail: "about " + short(agentID)})
 }
 
-// Slash lowers the reputation of a known agent. No agent may do that, and a user
-// only with the right to.
+// Slash lowers the reputation of a known agent. Agents may not do that, and users need the
+// permission.
 func (s *Service) Slash(ctx context.Context, a Actor, sl iatp.Slash) (iatp.Penalty, error) {
 	e := event{tool: "iatp_reputation", decision: allowed, detail: "slashes " + short(sl.Agent), hashed: []byte(sl.Reason)}
 	sl.By = a.Name()
@@ -86,7 +86,7 @@ func (s *Service) Slash(ctx context.Context, a Actor, sl iatp.Slash) (iatp.Penal
 	return p, asRefusal(err)
 }
 
-// asRefusal makes what trust between agents refuses a refusal of the kernel.
+// asRefusal converts a refusal of iatp to a refusal of the kernel.
 func asRefusal(err error) error {
 	var no *iatp.Refusal
 	if errors.As(err, &no) {

@@ -14,9 +14,9 @@ import (
 // LogQuery selects entries of the audit log.
 type LogQuery struct {
 	Limit  int       // 1 to MaxEntries
-	Agent  string    // empty: all that the actor may read
+	Agent  string    // empty: all agents whose records the actor may read
 	Type   string    // blocked, allowed, cmvk_review or all; empty means all
-	Since  time.Time // zero: from the beginning
+	Since  time.Time // zero: from the start of the log
 	Before uint64    // the number of a record: only older ones; 0 for the newest
 }
 
@@ -24,22 +24,22 @@ type LogQuery struct {
 const (
 	DefaultEntries = 20
 	MaxEntries     = 1000
-	// maxScanned is the most bytes of the log that one query reads, from its end:
-	// about 150,000 records, which takes a second of processor time.
+	// maxScanned is the maximum number of bytes read by one query, from the end of the log: about
+	// 150,000 records, which takes a second of processor time.
 	maxScanned = 64 << 20
-	// maxScans is how many queries read the log at a time; more wait.
+	// maxScans is the maximum number of concurrent queries; more wait.
 	maxScans = 2
 )
 
-// LogTypes are the words of LogQuery.Type.
+// LogTypes are the values of LogQuery.Type.
 var LogTypes = []string{"blocked", "allowed", "cmvk_review", "all"}
 
-// Entry is one decision, as the log has it.
+// Entry is one decision, as recorded in the log.
 type Entry struct {
 	Timestamp string   `json:"timestamp"` // RFC 3339, UTC, microseconds
 	Type      string   `json:"type"`      // blocked or allowed
 	AgentID   string   `json:"agent_id,omitempty"`
-	Caller    string   `json:"caller,omitempty"` // where no agent asked
+	Caller    string   `json:"caller,omitempty"` // set if the caller is not an agent
 	Action    string   `json:"action"`           // the tool, or the type of the action
 	Server    string   `json:"server,omitempty"`
 	Decision  string   `json:"decision,omitempty"`
@@ -50,26 +50,25 @@ type Entry struct {
 	Record    uint64   `json:"record"` // its number in the log
 }
 
-// LogView is what a query found.
+// LogView is the result of a query.
 type LogView struct {
-	Logs     []Entry `json:"logs"` // the newest first
+	Logs     []Entry `json:"logs"` // newest first
 	Returned int     `json:"returned"`
-	Total    int     `json:"total"` // that match the filter
+	Total    int     `json:"total"` // number of matches
 	Stats    Stats   `json:"stats"`
-	// Complete is false where the log is longer than one query reads: the numbers
-	// are then those of its newest part.
+	// Complete is false if the log is longer than one query reads. The numbers then cover only its
+	// newest part.
 	Complete bool `json:"complete"`
 }
 
-// Stats count what matches the filter but for its type.
+// Stats counts the entries that match the filter without its type.
 type Stats struct {
 	Blocked int `json:"blocked_total"`
 	Allowed int `json:"allowed_total"`
 }
 
-// Log returns what was decided, the newest first: calls of the kernel's tools,
-// announced actions, and tool calls. The error is a *Refusal, or that the log
-// could not be read.
+// Log returns decisions, newest first: calls of the kernel's tools, announced actions, and tool
+// calls. The error is a *Refusal, or that the log could not be read.
 func (s *Service) Log(ctx context.Context, a Actor, q LogQuery) (LogView, error) {
 	switch {
 	case q.Limit < 1 || q.Limit > MaxEntries:
@@ -92,7 +91,7 @@ func (s *Service) Log(ctx context.Context, a Actor, q LogQuery) (LogView, error)
 	return s.scan(ctx, q)
 }
 
-// mayRead narrows a query to what the actor may read.
+// mayRead restricts a query to the records that the actor may read.
 func (s *Service) mayRead(ctx context.Context, a Actor, q *LogQuery) error {
 	if a.Kind == caller.Agent && q.Agent == "" {
 		q.Agent = a.Principal
@@ -107,7 +106,7 @@ func (s *Service) mayRead(ctx context.Context, a Actor, q *LogQuery) error {
 	return err
 }
 
-// words are what a line of the log has that a query may be about.
+// words returns the words of which a line of the log must contain one to match the query.
 func (q LogQuery) words() []string {
 	if q.Agent != "" {
 		return []string{`"principal":"` + q.Agent + `"`}
@@ -145,7 +144,7 @@ func (s *Service) scan(ctx context.Context, q LogQuery) (LogView, error) {
 	return view, err
 }
 
-// selects says whether a record is an entry that the filter without its type selects.
+// selects reports whether a record is an entry that matches the filter without its type.
 func (q LogQuery) selects(b audit.Brief) bool {
 	switch b.Kind {
 	case audit.KindKernel, audit.KindAction, audit.KindOutcome:
@@ -162,8 +161,8 @@ func (q LogQuery) selects(b audit.Brief) bool {
 	return err == nil && !at.Before(q.Since)
 }
 
-// isBlocked says whether what was asked for was not done: what waits for a
-// person was not, either.
+// isBlocked reports whether the requested action was not performed. A pending action counts as
+// blocked.
 func isBlocked(b audit.Brief) bool {
 	switch b.Kind {
 	case audit.KindKernel:

@@ -18,16 +18,16 @@ const (
 	parameter             // such as $1 or @id
 )
 
-// token is a part of a statement. Some databases read the rest of a line behind
-// "#" or "--x" as a comment and others do not: tokens there have a tail.
+// token is a part of a statement. Some databases read the rest of a line after "#" or "--x" as a
+// comment and others do not: tokens in this part have a tail.
 type token struct {
 	text  string
 	kind  kind
 	tail  tail
-	first bool // of its line
+	first bool // the first token of its line
 }
 
-// tail is what began before a token on its line.
+// tail is the set of possible comments that started before a token on its line.
 type tail uint8
 
 const (
@@ -46,7 +46,7 @@ type lexer struct {
 	first   bool
 	bracket bool   // SQL Server reads a quoted name here
 	problem string // why dialects may differ; empty if they agree
-	open    bool   // a quote or a comment has no end
+	open    bool   // a quote or a comment is not closed
 	word    int    // the end of the last word
 	depth   int    // of parentheses
 }
@@ -76,7 +76,7 @@ func (l *lexer) add(k kind, text string) {
 	l.first = false
 }
 
-// peek returns the byte n places on, or 0 at the end.
+// peek returns the byte n positions ahead, or 0 at the end.
 func (l *lexer) peek(n int) byte {
 	if l.at+n < len(l.text) {
 		return l.text[l.at+n]
@@ -132,7 +132,7 @@ func quoted(c byte) string {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// isVariable reports whether a byte begins the name of a variable, such as @id.
+// isVariable reports whether a byte can start the name of a variable, such as @id.
 func isVariable(c byte) bool { return c == '_' || isLetter(c) }
 
 func (l *lexer) variable() {
@@ -149,8 +149,8 @@ func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 // endings are characters that end a line for some readers.
 const endings = "\r\v\f\x00\u0085\u2028\u2029"
 
-// dashes reads "--". With a space behind it is a comment everywhere; MySQL reads
-// two minus signs otherwise.
+// dashes reads "--". Followed by a space it is a comment in all databases. Otherwise MySQL reads
+// two minus signs.
 func (l *lexer) dashes() {
 	body, _, _ := strings.Cut(l.text[l.at+2:], "\n")
 	if body != "" && strings.IndexByte(" \t\r", body[0]) < 0 {
@@ -191,7 +191,7 @@ func (l *lexer) comment() {
 // quotes, backslashes and semicolons.
 const lookalikes = "\x00\u02b9\u02ba\u02bb\u02bc\u02c8\u2032\u2033\u2035\uff02\uff07\uff3c\uff1b\ufe68"
 
-// quoted reads a string, or a name in double quotes. A doubled quote belongs to it.
+// quoted reads a string, or a name in double quotes. A doubled quote is part of it.
 func (l *lexer) quoted(quote byte) {
 	if quote == '\'' && l.word == l.at && len(l.tokens) > 0 {
 		switch l.tokens[len(l.tokens)-1].text {
@@ -243,7 +243,7 @@ func (l *lexer) closed(text string, quote byte) {
 	l.at += len(text) + 2
 }
 
-// backtick reads a name as MySQL and SQLite do. The backtick is an operator in
+// backtick reads a name in the syntax of MySQL and SQLite. The backtick is an operator in
 // PostgreSQL, so the name must be a plain word.
 func (l *lexer) backtick() {
 	text, _, closed := strings.Cut(l.text[l.at+1:], "`")
@@ -324,7 +324,7 @@ func (l *lexer) number() {
 	l.at += n
 }
 
-// foldable are characters that look like letters of ASCII, or are folded to them.
+// foldable are characters that look like ASCII letters, or are folded to them.
 var foldable = &unicode.RangeTable{
 	R16: []unicode.Range16{{0x0130, 0x0131, 1}, {0x017f, 0x017f, 1}, {0x2100, 0x214f, 1}, {0xff00, 0xffef, 1}},
 	R32: []unicode.Range32{{0x1d400, 0x1d7ff, 1}},
@@ -355,7 +355,7 @@ func (l *lexer) plainWord() {
 	l.word = l.at
 }
 
-// maxDepth is how deep parentheses may be nested.
+// maxDepth is the maximum nesting depth of parentheses.
 const maxDepth = 500
 
 func (l *lexer) punctuation(c byte) {
@@ -385,8 +385,8 @@ func (l *lexer) punctuation(c byte) {
 
 const operatorBytes = "+-*/<>=~!@#%^&|?"
 
-// operators are those that databases have. PostgreSQL lets users define others,
-// which call functions.
+// operators are the built-in operators of databases. PostgreSQL lets users define others, which
+// call functions.
 var operators = strings.Fields(`+ - * / % %% ^ = == <> != < > <= >= || && & | ~ << >> ~* !~ !~* ~~ ~~* !~~ !~~*
 	-> ->> #> #>> #- # ## @> <@ @@ @? @ ? ?| ?& <=> <-> ^= !< !> ! ** |/ ||/ -|- &< &> ^@ *= =*`)
 

@@ -8,21 +8,21 @@ import (
 	"sync"
 )
 
-// shape is how a statement with effects begins.
+// shape describes the start of a statement with effects.
 type shape struct {
 	*regexp.Regexp
 	destroys bool // something is removed as a whole
 }
 
-// Bounds of a search. A text in which more than maxBeginnings statements may begin
-// is taken for SQL with effects.
+// Limits of a search. A text in which more than maxBeginnings statements may start is treated as
+// SQL with effects.
 const (
-	window        = 500 // bytes of a statement that are looked at
+	window        = 500 // inspected bytes of a statement
 	maxBeginnings = 4096
 )
 
-// shapes are by their first word. They ask for more than the first words, so that
-// ordinary sentences such as "Update the page" have none of them.
+// shapes are keyed by their first word. They match more than the first words, so that ordinary
+// sentences such as "Update the page" do not match.
 var shapes = sync.OnceValue(func() map[string][]shape {
 	all := map[string][]shape{}
 	for line := range strings.Lines(shapeLines) {
@@ -40,7 +40,7 @@ var shapes = sync.OnceValue(func() map[string][]shape {
 	return all
 })
 
-// expand replaces what the lines of shapes abbreviate.
+// expand replaces the abbreviations in a line of shapeLines.
 func expand(line string) string {
 	plain := `[\p{L}_@#:$%?][\p{L}\p{Nd}_$#-]*`
 	quoted := "(?:\"[^\"]{1,99}\"|`[^`]{1,99}`|\\[[^\\]]{1,99}\\])"
@@ -54,8 +54,8 @@ func expand(line string) string {
 	).Replace(line)
 }
 
-// shapeLines are verbs and expressions for what follows them. A space matches any
-// white space; "!" marks what destroys.
+// shapeLines are verbs and regular expressions for the text after them. A space matches any white
+// space; "!" marks a destructive statement.
 const shapeLines = `
 delete from (?:only )?<name>(?:<end>|\s*,| (?:(?:as )?\w+ )?(?:where|using|order|limit|returning|output|inner|left|join|partition)\b)
 delete <name> (?:where [^;]{0,200}?(?:[=<>!]|\b(?:in|like|is|between|exists)\b)|from <name>)
@@ -98,10 +98,10 @@ reconfigure (?:with override)?\s*;
 handler <name> (?:open|read|close)\b
 `
 
-// HasEffects reports whether a text that may be anything could be, or contain, SQL
-// that does more than read. It is for arguments that are not declared as SQL:
-// ordinary prose and SQL that is a Read have no effects. A text that is known to be
-// SQL belongs to Judge. It takes linear time and is safe for concurrent use.
+// HasEffects reports whether an arbitrary text could be, or contain, SQL that does more than read.
+// Use it for arguments that are not declared as SQL: ordinary prose and SQL that is a Read have no
+// effects. Use Judge for a text that is known to be SQL. HasEffects takes linear time and is safe
+// for concurrent use.
 func HasEffects(text string) bool {
 	if Judge(text).Effect == Read {
 		return false
@@ -111,9 +111,9 @@ func HasEffects(text string) bool {
 	})
 }
 
-// Destroys reports whether a text that may be anything has a statement that removes
-// a database, a table or the like, such as DROP TABLE, outside of quotes that close.
-// It takes linear time and is safe for concurrent use.
+// Destroys reports whether an arbitrary text contains a statement that removes a database, a table
+// or the like, such as DROP TABLE, outside of closed quotes. It takes linear time and is safe for
+// concurrent use.
 func Destroys(text string) bool {
 	destroying := func(s shape) bool { return s.destroys }
 	if tokens, problem, _ := lex(text); problem == "" {
@@ -141,8 +141,8 @@ func plain(tokens []token) string {
 	return text.String()
 }
 
-// views returns the text as it is, without its comments, and with the contents of
-// comments as a part of it.
+// views returns the text unchanged, without its comments, and with the contents of comments as part
+// of the text.
 func views(text string) []string {
 	all := []string{text}
 	if strings.Contains(text, "/*") || strings.Contains(text, "--") || strings.Contains(text, "#") {
@@ -156,7 +156,7 @@ func views(text string) []string {
 
 var delimiters = strings.NewReplacer("/*!", " ", "/*M!", " ", "/*", " ", "*/", " ")
 
-// withoutComments returns a text with a space for each comment, in quotes too.
+// withoutComments replaces each comment in a text with a space, even inside quotes.
 func withoutComments(text string) string {
 	var kept strings.Builder
 	for text != "" {
@@ -186,9 +186,9 @@ func withoutComments(text string) string {
 	return kept.String()
 }
 
-// contains reports whether a shape follows the beginning of the text or punctuation
-// after which a statement can begin. In a text that begins as a query,
-// a statement can begin at any word, as SQL Server needs no semicolon.
+// contains reports whether a shape occurs at the start of the text or after punctuation after which
+// a statement can start. In a text that starts as a query, a statement can start at any word,
+// because SQL Server needs no semicolon.
 func contains(text string, wanted func(shape) bool, inQuotes bool) bool {
 	anywhere, begun, beginnings := false, true, 0
 	for i := 0; i < len(text); {
@@ -230,13 +230,13 @@ func contains(text string, wanted func(shape) bool, inQuotes bool) bool {
 
 func isWordByte(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' || c >= 0x80 }
 
-// beginning is what a word may begin.
+// beginning is a possible start of a statement.
 type beginning struct {
 	shapes []shape
 	query  bool
 }
 
-// longestVerb is the length of the longest word that begins a statement.
+// longestVerb is the length of the longest first word of a statement.
 const longestVerb = len("reconfigure")
 
 func verb(text string) beginning {
@@ -247,11 +247,11 @@ func verb(text string) beginning {
 	return beginning{shapes()[text], text == "select" || text == "explain" || text == "with"}
 }
 
-// plurals are endings such as those of "Select file(s)".
+// plurals matches endings such as those of "Select file(s)".
 var plurals = regexp.MustCompile(`(?i)\((?:s|es|ies)\)`)
 
-// hasQuery reports whether a text is a query with effects: it calls a function that
-// is not known to only read, writes its rows somewhere, or locks them.
+// hasQuery reports whether a text is a query with effects: it calls a function that is not known to
+// be read-only, writes its rows somewhere, or locks them.
 func hasQuery(text string) bool {
 	if len(text) > MaxText {
 		return false
@@ -301,7 +301,7 @@ func (s statement) writes() bool {
 	return false
 }
 
-// isProse reports whether words follow each other as they do in no query.
+// isProse reports whether the words have an order that is not possible in a query.
 func (s statement) isProse() bool {
 	v, depth, run := words(), 0, 0
 	for _, t := range s {

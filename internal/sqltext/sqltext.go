@@ -1,6 +1,6 @@
-// Package sqltext judges what SQL does. It does not know which database will read
-// a text: a text only reads if all dialects agree that it does.
-// docs/design/0022-one-judge-of-sql.md explains the rule and its limits.
+// Package sqltext classifies the effects of SQL. It does not know which database will read a text,
+// so a text is only a Read if it is one in all dialects. docs/design/0022-one-judge-of-sql.md
+// explains the rule and its limits.
 package sqltext
 
 import (
@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// Effect is the worst that SQL may do.
+// Effect is the worst possible effect of SQL.
 type Effect int
 
 // The effects, from the least to the worst.
@@ -17,7 +17,7 @@ const (
 	Read    Effect = iota
 	Write          // changes data or state, calls an unknown function, or holds a lock
 	Destroy        // removes tables, columns, accounts, or the rows of a whole table
-	Unclear        // no statement, a quote or a comment without an end, or a text that is too long
+	Unclear        // no statement, an unclosed quote or comment, or a text that is too long
 )
 
 // String returns the effect as a word.
@@ -25,22 +25,22 @@ func (e Effect) String() string {
 	return [...]string{"read", "write", "destroy", "unclear"}[e]
 }
 
-// MaxText is the number of bytes from which on a text is Unclear.
+// MaxText is the size in bytes from which a text is Unclear.
 const MaxText = 1 << 20
 
-// Verdict is what SQL does at worst.
+// Verdict is the worst possible effect of a text.
 type Verdict struct {
 	Effect Effect
-	Reason string // why the text is not a Read, in words for its author; empty for a Read
+	Reason string // why the text is not a Read, as a message for its author; empty for a Read
 	calls  bool   // because of a function
 }
 
-// Judge returns what the statements of a text do at worst. It takes linear time
-// and is safe for concurrent use.
+// Judge returns the worst possible effect of the statements of a text. It takes linear time and is
+// safe for concurrent use.
 //
-// A text is a Read if every supported dialect splits it into the same statements,
-// all of which only read and call functions that are known to only compute. Of a
-// text that dialects may split differently, each word counts, in strings too.
+// A text is a Read if every supported dialect splits it into the same statements, and all of these
+// only read and call only functions that are known to be pure. If dialects may split a text
+// differently, every word of it counts, even in strings.
 func Judge(sql string) Verdict {
 	if len(sql) > MaxText {
 		return Verdict{Effect: Unclear, Reason: "the text is too long to be judged"}
@@ -57,7 +57,7 @@ func Judge(sql string) Verdict {
 	return judge(tokens)
 }
 
-// judge returns the worst effect over the ways in which dialects read the tokens.
+// judge returns the worst effect over the possible readings of the tokens.
 func judge(tokens []token) Verdict {
 	var begun tail
 	for _, t := range tokens {
@@ -92,8 +92,8 @@ func (s statement) judge() Verdict {
 	return Verdict{Write, reason, calls}
 }
 
-// destroys reports whether a statement that does not only read removes something
-// as a whole, or rows without a condition.
+// destroys reports whether a statement that is not a Read removes an object, or rows without a
+// condition.
 func (s statement) destroys() bool {
 	first := s.at(s.first()).text
 	if first == "truncate" || first == "drop" || s.drops() {
@@ -102,7 +102,7 @@ func (s statement) destroys() bool {
 	return s.everyRow() && (first != "explain" || s.has("analyze", "analyse"))
 }
 
-// has reports whether one of the words occurs without quotes.
+// has reports whether one of the words occurs unquoted.
 func (s statement) has(words ...string) bool {
 	return slices.ContainsFunc(s, func(t token) bool { return t.kind == word && slices.Contains(words, t.text) })
 }
@@ -132,8 +132,7 @@ func (s statement) everyRow() bool {
 	return false
 }
 
-// mentionsDestruction reports whether a word of a text removes or changes
-// something, wherever it occurs.
+// mentionsDestruction reports whether any word of a text removes or changes something.
 func mentionsDestruction(text string) bool {
 	for field := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		switch strings.ToLower(field) {

@@ -37,8 +37,8 @@ func corpus(t testing.TB) []judged {
 	return all
 }
 
-// The corpus has the attacks of issue 24: texts that one database reads and another
-// one executes, and functions that do more than read.
+// The corpus contains the attacks of issue 24: texts that one database reads and another one
+// executes, and functions that do more than read.
 func TestJudge(t *testing.T) {
 	for _, j := range corpus(t) {
 		got := sqltext.Judge(j.SQL)
@@ -141,7 +141,7 @@ func FuzzJudge(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		verdict := sqltext.Judge(text)
-		// Comments and space around a text do not make it milder, nor does a statement beside it.
+		// Comments, space or other statements around a text do not lower its effect.
 		for _, other := range []string{"/* a */ " + text, "SELECT 1; " + text, text + "\n; DROP TABLE t"} {
 			if verdict.Effect != sqltext.Read && verdict.Effect != sqltext.Unclear && sqltext.Judge(other).Effect == sqltext.Read {
 				t.Errorf("%q is %s, and %q a read", text, verdict.Effect, other)

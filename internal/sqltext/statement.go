@@ -5,8 +5,7 @@ import "slices"
 // statement is the tokens of one statement.
 type statement []token
 
-// split returns the statements of the tokens as a dialect reads them that takes
-// the given tails for comments.
+// split returns the statements of the tokens in a dialect that treats the given tails as comments.
 func split(tokens []token, comments tail) []statement {
 	if comments != 0 {
 		kept := make([]token, 0, len(tokens))
@@ -31,7 +30,7 @@ func split(tokens []token, comments tail) []statement {
 	return all
 }
 
-// at returns the i-th token, or an empty symbol outside of the statement.
+// at returns the i-th token, or an empty symbol if i is out of range.
 func (s statement) at(i int) token {
 	if i < 0 || i >= len(s) {
 		return token{}
@@ -39,18 +38,18 @@ func (s statement) at(i int) token {
 	return s[i]
 }
 
-// first returns the index of the first token behind parentheses.
+// first returns the index of the first token after opening parentheses.
 func (s statement) first() int {
 	return max(0, slices.IndexFunc(s, func(t token) bool { return !t.is("(") }))
 }
 
-// role is what a pair of parentheses encloses.
+// role is the role of a pair of parentheses.
 type role uint8
 
 const (
 	group   role = iota // an expression, a list or a query
 	call                // arguments of a function
-	columns             // names of columns behind an alias
+	columns             // column names after an alias
 )
 
 // cte is a position in a list of common table expressions.
@@ -69,8 +68,7 @@ type frame struct {
 	cte  cte
 }
 
-// reading is a walk over a statement that looks for a reason why it may do more
-// than read.
+// reading is a walk over a statement that searches for a reason why it may not be a Read.
 type reading struct {
 	statement
 	vocabulary
@@ -79,8 +77,8 @@ type reading struct {
 	calls  bool // the reason is a function
 }
 
-// effect returns why a statement may do more than read, and whether a function is
-// the reason; the reason is empty if it only reads.
+// effect returns the reason why a statement may do more than read, and whether the reason is a
+// function call. The reason is empty if it only reads.
 func (s statement) effect() (reason string, calls bool) {
 	first := s.at(s.first())
 	r := reading{statement: s, vocabulary: words(), frames: []frame{{}}}
@@ -132,7 +130,7 @@ func (r *reading) step(i int) string {
 	return ""
 }
 
-// list follows a list of common table expressions: WITH a AS (…), b (c) AS (…) SELECT.
+// list parses a list of common table expressions: WITH a AS (…), b (c) AS (…) SELECT.
 func (r *reading) list(i int) string {
 	t, top := r.statement[i], r.top()
 	switch top.cte {
@@ -167,7 +165,7 @@ func (r *reading) list(i int) string {
 	return ""
 }
 
-// word judges a keyword or a name without quotes.
+// word checks a keyword or an unquoted name.
 func (r *reading) word(i int) string {
 	t, before, after := r.statement[i], r.at(i-1), r.at(i+1)
 	if r.isMember(i) {
@@ -221,8 +219,8 @@ func (s statement) isMember(i int) bool {
 	return s.at(i-1).is(".") && (s.at(i-2).kind == word || s.at(i-2).kind == name || s.at(i-2).is("]"))
 }
 
-// mayEndBefore reports whether a statement can end before the i-th token, because
-// the previous one is not a keyword or an operator that wants an operand.
+// mayEndBefore reports whether a statement can end before the i-th token, because the previous one
+// is not a keyword or an operator that needs an operand.
 func (r *reading) mayEndBefore(i int) bool {
 	switch before := r.at(i - 1); before.kind {
 	case symbol:
@@ -233,12 +231,12 @@ func (r *reading) mayEndBefore(i int) bool {
 	return true
 }
 
-// isFollowedByKey allows MySQL's hint USE INDEX.
+// isFollowedByKey accepts MySQL's hint USE INDEX.
 func (s statement) isFollowedByKey(i int) bool {
 	return s[i].text == "use" && (s.at(i+1).text == "index" || s.at(i+1).text == "key")
 }
 
-// before judges a token with a parenthesis behind it.
+// before checks a token that is followed by a parenthesis.
 func (r *reading) before(i int) string {
 	t, v := r.statement[i], r.vocabulary
 	plain := t.kind == word
@@ -261,8 +259,8 @@ func (r *reading) before(i int) string {
 	return ""
 }
 
-// beforeText judges a word with a string behind it, which PostgreSQL may read as a
-// conversion to a type of that name.
+// beforeText checks a word that is followed by a string, which PostgreSQL may read as a conversion
+// to a type with that name.
 func (r *reading) beforeText(i int) string {
 	t, v := r.statement[i].text, r.vocabulary
 	if v.introducers[t] || v.types[t] || v.prefixes[t] || t == "from" && r.top().role == call {
@@ -271,7 +269,7 @@ func (r *reading) beforeText(i int) string {
 	return "a string follows " + t + ", which may be a conversion that calls a function"
 }
 
-// conversion judges the type of a conversion at i.
+// conversion checks the target type of a conversion at i.
 func (r *reading) conversion(i int) string {
 	if t := r.at(i); t.kind == word && r.types[t.text] && !r.at(i+1).is(".") {
 		return ""

@@ -10,8 +10,7 @@ import (
 // set is a list of words for lookups.
 type set map[string]bool
 
-// vocabulary is the sections of words.txt, which the SQL engine of sdk/python
-// reads too.
+// vocabulary contains the sections of words.txt, which the SQL engine of sdk/python reads too.
 type vocabulary struct {
 	reading, changing, starting, pairs, harmless, introducers, parentheses, prefixes, types, functions, objects, keywords set
 }
@@ -19,7 +18,7 @@ type vocabulary struct {
 var words = sync.OnceValue(func() vocabulary {
 	text, err := python.Source.ReadFile("src/qwed_new/engines/sql/words.txt")
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // the file is embedded
 	}
 	sections, current := map[string]set{}, set{}
 	for line := range strings.Lines(string(text)) {

@@ -17,11 +17,11 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// Limits of what is signed.
+// Limits of attestations.
 const (
 	attestationLife = time.Hour // how long an attestation is accepted
 	clockSkew       = time.Minute
-	// MaxContent is the most bytes that are signed at a time.
+	// MaxContent is the maximum number of bytes signed at once.
 	MaxContent      = 8 << 20
 	maxMetadata     = 64 << 10
 	maxCapabilities = 100
@@ -29,14 +29,13 @@ const (
 )
 
 var (
-	// ErrExpired refuses an attestation whose time is over, or not yet come.
+	// ErrExpired is returned for an attestation that has expired or is not valid yet.
 	ErrExpired = errors.New("the attestation has expired")
-	// ErrReplayed refuses an attestation that was accepted before.
+	// ErrReplayed is returned for an attestation that was accepted before.
 	ErrReplayed = errors.New("the attestation was used before")
 )
 
-// Statement is the payload of an attestation's envelope. All of it
-// is signed.
+// Statement is the payload of an attestation's envelope. All members are signed.
 type Statement struct {
 	Agent        string          `json:"agent_id"`
 	Capabilities []string        `json:"capabilities"`
@@ -56,7 +55,7 @@ type Attestation struct {
 	Envelope Envelope `json:"envelope"`
 }
 
-// Content is what an agent signs.
+// Content is the content that an agent signs.
 type Content struct {
 	Text         string
 	Capabilities []string
@@ -113,9 +112,9 @@ func (s *Service) registered(ctx context.Context, agent string) (agents.Agent, e
 	return a, nil
 }
 
-// Sign attests content in the name of a registered agent. The caller has made
-// sure that the request comes from the agent or its operator. The error is a
-// *Refusal or that nothing could be signed.
+// Sign signs content in the name of a registered agent. The caller must check that the request
+// comes from the agent or its operator. The error is a *Refusal, or the reason why nothing was
+// signed.
 func (s *Service) Sign(ctx context.Context, agent string, c Content) (Attestation, error) {
 	if err := c.check(); err != nil {
 		return Attestation{}, err
@@ -141,16 +140,15 @@ func (s *Service) Sign(ctx context.Context, agent string, c Content) (Attestatio
 	return a, nil
 }
 
-// Accept verifies an attestation of an agent and uses it up: a second time it is
-// refused. The error is ErrForged, ErrExpired, ErrReplayed, or that nothing could
-// be looked up.
+// Accept verifies an attestation of an agent and marks it as used: a second time it is refused. The
+// error is ErrForged, ErrExpired, ErrReplayed, or a failure of the lookup.
 func (s *Service) Accept(ctx context.Context, agent string, e Envelope) (Statement, error) {
 	st, err := s.examine(ctx, agent, e)
 	if err != nil {
 		return Statement{}, err
 	}
 	now := s.now()
-	expires, _ := time.Parse(time.RFC3339, st.Expires) // examine has read it
+	expires, _ := time.Parse(time.RFC3339, st.Expires) // parsed before by examine
 	err = s.opts.Database.Update(ctx, func(tx database.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM attestation WHERE expires < ?`, now.Add(-clockSkew).Unix()); err != nil {
 			return err
@@ -170,7 +168,7 @@ func (s *Service) Accept(ctx context.Context, agent string, e Envelope) (Stateme
 	return st, nil
 }
 
-// examine is Accept without the use.
+// examine is like Accept, but does not mark the attestation as used.
 func (s *Service) examine(ctx context.Context, agent string, e Envelope) (Statement, error) {
 	keys, err := s.Keys(ctx, agent)
 	if err != nil {

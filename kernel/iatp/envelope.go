@@ -26,12 +26,11 @@ const (
 	typeManifest    = "application/vnd.airlock.iatp.manifest+json"
 )
 
-// ErrForged says that an attestation or manifest was not signed by the agent with
-// a key that is valid.
+// ErrForged is returned if an attestation or manifest was not signed by the agent with a valid key.
 var ErrForged = errors.New("the signature is not valid")
 
-// preAuthentication is what is signed: DSSE v1, "Signature Definition". The
-// lengths keep parts from running into each other.
+// preAuthentication returns the bytes that are signed: DSSE v1, "Signature Definition". The lengths
+// make the encoding unambiguous.
 func preAuthentication(payloadType string, payload []byte) []byte {
 	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(payloadType), payloadType, len(payload), payload)
 }
@@ -41,8 +40,8 @@ func seal(payloadType string, payload []byte, key Key, private ed25519.PrivateKe
 	return Envelope{Payload: payload, PayloadType: payloadType, Signatures: []Signature{{KeyID: key.ID, Sig: sig}}}
 }
 
-// verify checks an envelope against the keys of an agent. The key ID only selects:
-// it is no part of what is signed.
+// verify verifies an envelope with the keys of an agent. The key ID only selects a key: it is not
+// signed.
 func (e Envelope) verify(payloadType string, keys []Key) (Key, error) {
 	if e.PayloadType != payloadType || len(e.Signatures) == 0 || len(e.Signatures) > maxSignatures {
 		return Key{}, ErrForged
@@ -58,7 +57,7 @@ func (e Envelope) verify(payloadType string, keys []Key) (Key, error) {
 	return Key{}, ErrForged
 }
 
-// maxSignatures bounds the work that one envelope causes.
+// maxSignatures limits the work for one envelope.
 const maxSignatures = 8
 
 func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }

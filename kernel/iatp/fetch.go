@@ -14,18 +14,18 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// Limits of what is fetched.
+// Limits of fetched manifests.
 const (
 	MaxPinned = 1 << 20 // bytes of a manifest with its keys
 	fetchTime = 30 * time.Second
 )
 
-// ManifestPath is below which a daemon publishes what Offer returns, by agent ID.
+// ManifestPath is the path prefix under which a daemon publishes the result of Offer, by agent ID.
 const ManifestPath = "/.well-known/agent-manifest/"
 
-// Fetch reads what an agent's operator publishes at an address, for Pin: over
-// https, or over http from this machine. Redirects are not followed. The error is
-// a *Refusal if the address or the answer is at fault.
+// Fetch downloads an agent's manifest from an address of its operator, for Pin. The address must
+// use https, or http on this machine. Redirects are not followed. The error is a *Refusal if the
+// address or the response is invalid.
 func Fetch(ctx context.Context, address string) (Pinned, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || !thisMachine(u.Hostname())) {

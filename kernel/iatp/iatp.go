@@ -1,10 +1,9 @@
-// Package iatp is how agents come to trust each other: keys for each agent,
-// attestations signed with them, manifests of what an agent can do, and a
-// reputation that is an event log. An agent that was neither registered nor
-// pinned is unknown, and what is unknown is never trusted.
+// Package iatp establishes trust between agents: keys for each agent, attestations signed with
+// them, manifests of an agent's capabilities, and a reputation in the form of an event log. An
+// agent that is neither registered nor pinned is unknown, and an unknown agent is never trusted.
 //
-// Signatures are Ed25519 (RFC 8032) over the pre-authentication encoding of DSSE
-// v1 around canonical JSON (RFC 8785). See docs/kernel.md.
+// Signatures are Ed25519 (RFC 8032) over the pre-authentication encoding of DSSE v1 around
+// canonical JSON (RFC 8785). See docs/kernel.md.
 package iatp
 
 import (
@@ -19,10 +18,10 @@ import (
 	"github.com/airlock-mcp/airlock/internal/database"
 )
 
-// Version is the protocol's name in attestations.
+// Version is the name of the protocol version in attestations.
 const Version = "iatp-1.0"
 
-// Schema makes the tables of keys, manifests, seen attestations and reputation.
+// Schema creates the tables of keys, manifests, used attestations and reputation.
 const Schema = `
 CREATE TABLE agent_key (
 	id      TEXT PRIMARY KEY, -- RFC 7638 thumbprint
@@ -60,19 +59,18 @@ CREATE TABLE reputation (
 ) STRICT;
 CREATE INDEX reputation_agent ON reputation (agent, seq);`
 
-// Agents knows the registered agents: an *agents.Service.
+// Agents looks up registered agents. *agents.Service implements it.
 type Agents interface {
-	// Find returns an agent, or agents.ErrUnknown. It may be called concurrently.
+	// Find returns an agent, or agents.ErrUnknown. It is safe for concurrent use.
 	Find(ctx context.Context, id string) (agents.Agent, error)
 }
 
-// Log is where changes of keys, manifests and reputations are recorded before
-// they happen: an audit.Log.
+// Log records changes of keys, manifests and reputations before they happen. It is an audit.Log.
 type Log interface {
 	Append(ctx context.Context, r audit.Record) error
 }
 
-// Options of a service. All but Now are needed.
+// Options of a service. All except Now are required.
 type Options struct {
 	Database *database.DB // with the tables of Schema
 	Agents   Agents
@@ -81,7 +79,7 @@ type Options struct {
 	Now      func() time.Time    // nil means time.Now
 }
 
-// Service signs and verifies for agents. Its methods may be called concurrently.
+// Service signs and verifies for agents. Its methods are safe for concurrent use.
 type Service struct{ opts Options }
 
 // New returns a service.
@@ -97,13 +95,13 @@ func New(opts Options) (*Service, error) {
 
 func (s *Service) now() time.Time { return s.opts.Now().UTC().Truncate(time.Second) }
 
-// record writes what an operator changes to the log, before it is changed.
+// record records a change by an operator before it is made.
 func (s *Service) record(ctx context.Context, by, what string) error {
 	return s.opts.Log.Append(ctx, audit.Record{Kind: audit.KindOperator, Identity: audit.Identity{Principal: by}, Detail: what})
 }
 
-// A Refusal says why something is not done, in a sentence for the caller.
+// A Refusal is the reason why a request is refused, in a sentence for the caller.
 type Refusal struct{ Text string }
 
-// Error returns the sentence.
+// Error returns the text.
 func (r *Refusal) Error() string { return r.Text }

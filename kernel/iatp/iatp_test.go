@@ -26,7 +26,7 @@ import (
 	"github.com/airlock-mcp/airlock/kernel/iatp"
 )
 
-// world is a service with registered agents of which the test decides the state.
+// world is a service with registered agents whose state is set by the test.
 type world struct {
 	*iatp.Service
 	db    *database.DB
@@ -96,8 +96,8 @@ func (w *world) sign(t *testing.T, agent string, c iatp.Content) iatp.Attestatio
 	return a
 }
 
-// K-023: the signature verifies with the published key by nothing but the standard
-// library, and every field is signed.
+// K-023: the signature verifies with the published key and only the standard library, and every
+// field is signed.
 func TestASignatureVerifiesWithThePublishedKeyAndCoversEveryField(t *testing.T) {
 	w := newWorld(t)
 	w.register("agent-001", agents.Supervised)
@@ -139,7 +139,7 @@ func TestASignatureVerifiesWithThePublishedKeyAndCoversEveryField(t *testing.T) 
 	}
 }
 
-// K-023: what runs together elsewhere does not here.
+// K-023: the signed encoding is unambiguous.
 func TestPartsDoNotRunIntoEachOther(t *testing.T) {
 	w := newWorld(t)
 	w.register("a", agents.Supervised)
@@ -151,7 +151,8 @@ func TestPartsDoNotRunIntoEachOther(t *testing.T) {
 	}
 }
 
-// K-025: forged, replayed and expired attestations are refused, and those of keys and agents that are not in force.
+// K-025: forged, replayed and expired attestations are refused, and so are those of invalid keys
+// and inactive agents.
 func TestAttestationsThatDoNotCount(t *testing.T) {
 	w := newWorld(t)
 	for _, id := range []string{"a", "b"} {
@@ -254,7 +255,7 @@ func TestKeysAreRenewedRotatedAndEncrypted(t *testing.T) {
 	if err != nil || !bytes.HasPrefix(sealed, []byte("age-encryption.org/v1")) {
 		t.Errorf("the private key is stored as %q, %v", sealed, err)
 	}
-	// A key in the place of another is damage, not a signature in another's name.
+	// A key in another agent's row is reported as damage and never signs in the other's name.
 	w.register("b", agents.Supervised)
 	w.sign(t, "b", iatp.Content{Text: "x"})
 	err = w.db.Update(t.Context(), func(tx database.Tx) error {
@@ -269,7 +270,7 @@ func TestKeysAreRenewedRotatedAndEncrypted(t *testing.T) {
 	}
 }
 
-// K-022: what cannot be signed, and by whom nothing is signed.
+// K-022: content that cannot be signed, and agents that cannot sign.
 func TestWhatIsNotSigned(t *testing.T) {
 	w := newWorld(t)
 	for id, status := range map[string]agents.Status{"active": agents.Active, "suspended": agents.Suspended, "killed": agents.Killed} {
@@ -310,7 +311,7 @@ func verify(t *testing.T, w *world, q iatp.Query) iatp.Trust {
 	return got
 }
 
-// K-026, T13: 8 is 5 of the level, 2 of what can be taken back, 1 of what is not kept.
+// K-026, T13: 8 is 5 for the level, 2 for reversibility, 1 for retention.
 func TestAVerifiedAgent(t *testing.T) {
 	w := newWorld(t)
 	w.register("agent-002", agents.Supervised)
@@ -326,7 +327,8 @@ func TestAVerifiedAgent(t *testing.T) {
 	}
 }
 
-// K-025, K-027, K-036: each check alone refuses, and a slashed agent falls below what is required.
+// K-025, K-027, K-036: each check refuses on its own, and a slashed agent falls below the required
+// score.
 func TestAnAgentThatIsNotVerified(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -458,7 +460,7 @@ func TestSlashesThatAreRefused(t *testing.T) {
 	}
 }
 
-// Slashes at one time are all counted.
+// Concurrent slashes are all counted.
 func TestNoSlashIsLost(t *testing.T) {
 	w := newWorld(t)
 	w.register("a", agents.Supervised)
@@ -476,7 +478,7 @@ func TestNoSlashIsLost(t *testing.T) {
 	}
 }
 
-// T41: an agent elsewhere is known by its pinned manifest, at the operator's level.
+// T41: a remote agent is known by its pinned manifest, at the operator's level.
 func TestPinningAnAgentElsewhere(t *testing.T) {
 	there, here := newWorld(t), newWorld(t)
 	ctx := t.Context()

@@ -16,8 +16,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/database"
 )
 
-// keyLife is how long a key is valid; renewBefore the end an agent gets another,
-// while what the old one signed stays valid until its own end.
+// keyLife is the validity of a key. An agent gets a new key renewBefore the end of the old one,
+// whose signatures stay valid until it ends.
 const (
 	keyLife     = 365 * 24 * time.Hour
 	renewBefore = 30 * 24 * time.Hour
@@ -35,12 +35,12 @@ type Key struct {
 	sealed []byte
 }
 
-// valid says whether the key may have signed at a time, and counts now.
+// valid reports whether the key was valid at a time, has not expired now, and is not revoked.
 func (k Key) valid(at, now time.Time) bool {
 	return k.Revoked == nil && !at.Before(k.Created) && at.Before(k.Expires) && now.Before(k.Expires)
 }
 
-// thumbprint names a key by what it is: RFC 7638, section 3, of an OKP key (RFC 8037).
+// thumbprint returns the ID of a key: RFC 7638, section 3, of an OKP key (RFC 8037).
 func thumbprint(public ed25519.PublicKey) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, `{"crv":"Ed25519","kty":"OKP","x":"%s"}`, encode(public)))
 	return encode(sum[:])
@@ -83,7 +83,7 @@ func keysOf(ctx context.Context, tx database.Tx, query string, args ...any) ([]K
 	return keys, rows.Err()
 }
 
-// Keys returns all keys of an agent, the newest first: expired and revoked ones too.
+// Keys returns all keys of an agent, including expired and revoked ones, newest first.
 func (s *Service) Keys(ctx context.Context, agent string) (keys []Key, err error) {
 	err = s.opts.Database.View(ctx, func(tx database.Tx) error {
 		keys, err = keysOf(ctx, tx, `WHERE agent = ? ORDER BY created DESC, id`, agent)
@@ -92,8 +92,8 @@ func (s *Service) Keys(ctx context.Context, agent string) (keys []Key, err error
 	return keys, err
 }
 
-// Published returns the keys that are valid now, of one agent or of all (empty),
-// in order of their IDs, after the one named after, n at most.
+// Published returns at most n currently valid keys, of one agent or of all (empty), ordered by ID,
+// starting after the ID after.
 func (s *Service) Published(ctx context.Context, agent, after string, n int) (keys []Key, err error) {
 	err = s.opts.Database.View(ctx, func(tx database.Tx) error {
 		keys, err = keysOf(ctx, tx, `WHERE revoked = 0 AND expires > ? AND (? = '' OR agent = ?) AND id > ? ORDER BY id LIMIT ?`,
@@ -103,7 +103,7 @@ func (s *Service) Published(ctx context.Context, agent, after string, n int) (ke
 	return keys, err
 }
 
-// JWK is a key as JWKS lists it: RFC 7517, RFC 8037.
+// JWK is a key in the form of a JWKS: RFC 7517, RFC 8037.
 type JWK struct {
 	KeyType   string `json:"kty"`
 	Curve     string `json:"crv"`
@@ -121,8 +121,8 @@ func (k Key) JWK() JWK {
 	return JWK{"OKP", "Ed25519", encode(k.Public), k.ID, "sig", "EdDSA", k.Agent, k.Created.Unix(), k.Expires.Unix()}
 }
 
-// signingKey returns the key that an agent signs with now; where there is none
-// that lasts, one is made.
+// signingKey returns the current signing key of an agent. It creates a key if there is none or it
+// ends soon.
 func (s *Service) signingKey(ctx context.Context, agent string) (Key, ed25519.PrivateKey, error) {
 	var key Key
 	err := s.opts.Database.View(ctx, func(tx database.Tx) (err error) {
@@ -153,7 +153,7 @@ func newest(ctx context.Context, tx database.Tx, agent string, now time.Time) (K
 	return keys[0], nil
 }
 
-// makeKey makes a key, unless another request has made one meanwhile.
+// makeKey creates a key, unless another request has created one in the meantime.
 func (s *Service) makeKey(ctx context.Context, agent string) (Key, error) {
 	key, err := s.newKey(agent)
 	if err != nil {
@@ -211,13 +211,13 @@ func (s *Service) unseal(key Key) (ed25519.PrivateKey, error) {
 		return nil, damaged
 	}
 	private := ed25519.NewKeyFromSeed(seed)
-	if !key.Public.Equal(private.Public()) { // it was put in the place of another
+	if !key.Public.Equal(private.Public()) { // it was moved from another row
 		return nil, damaged
 	}
 	return private, nil
 }
 
-// Rotate gives an agent a new key. What its others signed stays valid until they end.
+// Rotate creates a new key for an agent. Signatures of its other keys stay valid until these end.
 func (s *Service) Rotate(ctx context.Context, agent, by string) (Key, error) {
 	if _, err := s.registered(ctx, agent); err != nil {
 		return Key{}, err
@@ -230,7 +230,7 @@ func (s *Service) Rotate(ctx context.Context, agent, by string) (Key, error) {
 		return key, err
 	}
 	err = s.opts.Database.Update(ctx, func(tx database.Tx) error {
-		// The newest key signs: of two made within one second too.
+		// The newest key signs, even if two are created within one second.
 		if _, err := tx.ExecContext(ctx, `UPDATE agent_key SET created = created - 1 WHERE agent = ? AND created >= ?`, agent, key.Created.Unix()); err != nil {
 			return err
 		}
@@ -239,7 +239,7 @@ func (s *Service) Rotate(ctx context.Context, agent, by string) (Key, error) {
 	return key, err
 }
 
-// Revoke invalidates everything that a key of an agent has signed, at once.
+// Revoke immediately invalidates everything that a key of an agent has signed.
 func (s *Service) Revoke(ctx context.Context, agent, keyID, by string) error {
 	if err := s.record(ctx, by, fmt.Sprintf("agent %s: signing key %s revoked", agent, keyID)); err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// Level is how far an agent is trusted by the operator.
+// Level is the operator's trust in an agent.
 type Level string
 
 // The levels. Only the first three can be required.
@@ -61,18 +61,18 @@ func levelOf(t agents.Type) Level {
 	return Untrusted
 }
 
-// Words of a manifest: how long data are kept, and what can be taken back.
+// Values in a manifest: data retention and reversibility.
 var (
 	Retentions      = []string{"ephemeral", "session", "permanent"}
 	Reversibilities = []string{"full", "partial", "none"}
 )
 
-// Manifest describes what an agent can do. The agent signs it.
+// Manifest describes an agent's capabilities. The agent signs it.
 type Manifest struct {
 	Agent         string   `json:"agent_id"`
 	Scopes        []string `json:"scopes"`
-	Retention     string   `json:"retention"`     // a word of Retentions
-	Reversibility string   `json:"reversibility"` // a word of Reversibilities
+	Retention     string   `json:"retention"`     // a value of Retentions
+	Reversibility string   `json:"reversibility"` // a value of Reversibilities
 	Issued        string   `json:"issued"`        // RFC 3339, UTC
 	Expires       string   `json:"expires"`       // likewise
 	Version       string   `json:"protocol_version"`
@@ -92,7 +92,7 @@ func (m *Manifest) Check() error {
 	return nil
 }
 
-// stored is what the database has of a manifest.
+// stored is the stored form of a manifest.
 type stored struct {
 	envelope Envelope
 	level    Level
@@ -100,13 +100,13 @@ type stored struct {
 	issued   time.Time
 }
 
-// remote is the state of an agent that is registered elsewhere, as it is stored.
+// remote is the stored state of an agent that is registered elsewhere.
 type remote int
 
 const (
 	local     remote = iota // registered here
 	pinned                  // known by its manifest
-	suspended               // pinned, and trusted with nothing until it is resumed
+	suspended               // pinned, but not trusted until it is resumed
 )
 
 var errNoManifest = errors.New("the agent has no manifest")
@@ -130,8 +130,8 @@ func (s *Service) storedManifest(ctx context.Context, agent string) (st stored, 
 	return st, nil
 }
 
-// SetManifest signs and keeps a manifest of a registered agent; level is the
-// operator's level, by default that of the agent's type.
+// SetManifest signs and stores a manifest of a registered agent. level is the operator's level, by
+// default that of the agent's type.
 func (s *Service) SetManifest(ctx context.Context, m Manifest, level Level, by string) error {
 	if err := m.Check(); err != nil {
 		return err
@@ -178,8 +178,8 @@ func (st stored) put(ctx context.Context, tx database.Tx, agent string) error {
 	return err
 }
 
-// manifest returns the verified manifest of a known agent. A registered agent
-// without one gets that of its registration, which claims nothing.
+// manifest returns the verified manifest of a known agent. A registered agent without one gets a
+// manifest based on its registration, which claims nothing.
 func (s *Service) manifest(ctx context.Context, agent string, registered *agents.Agent) (Manifest, stored, error) {
 	st, err := s.storedManifest(ctx, agent)
 	if errors.Is(err, errNoManifest) && registered != nil && registered.Status == agents.Active {
@@ -196,7 +196,7 @@ func (s *Service) manifest(ctx context.Context, agent string, registered *agents
 	return m, st, err
 }
 
-// readManifest verifies an envelope as a manifest of an agent.
+// readManifest verifies an envelope and parses the manifest of an agent in it.
 func readManifest(e Envelope, agent string, keys []Key, now time.Time) (Manifest, error) {
 	key, err := e.verify(typeManifest, keys)
 	if err != nil {
@@ -217,16 +217,15 @@ func readManifest(e Envelope, agent string, keys []Key, now time.Time) (Manifest
 	return m, nil
 }
 
-// Pinned is how an agent elsewhere becomes known: its signed manifest with the
-// keys that it signs with, as its operator publishes them.
+// Pinned contains an agent's signed manifest with its keys, as published by its operator. It makes
+// a remote agent known.
 type Pinned struct {
 	Manifest Envelope `json:"manifest"`
 	Keys     []JWK    `json:"keys"`
 }
 
-// Pin makes an agent known that is not registered here, at the operator's level,
-// and returns its ID. The keys of the first pin stay: a later manifest is signed
-// by one of them and was issued later, or it is refused.
+// Pin makes a remote agent known, at the operator's level, and returns its ID. The keys of the
+// first pin are kept: a later manifest must be signed by one of them and be newer.
 func (s *Service) Pin(ctx context.Context, p Pinned, level Level, by string) (string, error) {
 	var claimed struct {
 		Agent string `json:"agent_id"`
@@ -257,7 +256,7 @@ func (s *Service) Pin(ctx context.Context, p Pinned, level Level, by string) (st
 	if err != nil {
 		return "", err
 	}
-	issued, _ := time.Parse(time.RFC3339, m.Issued) // readManifest has read it
+	issued, _ := time.Parse(time.RFC3339, m.Issued) // parsed before by readManifest
 	if !isNew && !issued.After(before.issued) {
 		return "", ErrReplayed
 	}
@@ -274,13 +273,13 @@ func (s *Service) Pin(ctx context.Context, p Pinned, level Level, by string) (st
 		}
 		state := pinned
 		if before.remote == suspended {
-			state = suspended // only Suspend changes that
+			state = suspended // pinning again does not end a suspension
 		}
 		return stored{p.Manifest, level, state, issued}.put(ctx, tx, agent)
 	})
 }
 
-// maxKeys is how many keys an agent elsewhere may have.
+// maxKeys is the maximum number of keys of a remote agent.
 const maxKeys = 16
 
 func readKeys(agent string, list []JWK) ([]Key, error) {
@@ -308,7 +307,7 @@ func readKeys(agent string, list []JWK) ([]Key, error) {
 	return keys, nil
 }
 
-// Offer returns what an operator elsewhere pins to know a registered agent.
+// Offer returns the manifest and keys of a registered agent, for another operator to pin.
 func (s *Service) Offer(ctx context.Context, agent string) (Pinned, error) {
 	a, err := s.registered(ctx, agent)
 	if err != nil {
@@ -320,8 +319,8 @@ func (s *Service) Offer(ctx context.Context, agent string) (Pinned, error) {
 	return s.kept(ctx, agent)
 }
 
-// PublishedManifest is Offer for everyone who asks: of an agent whose operator has not made a
-// manifest, there is none.
+// PublishedManifest is Offer for unauthenticated callers: it only returns a manifest that the
+// agent's operator has made.
 func (s *Service) PublishedManifest(ctx context.Context, agent string) (Pinned, error) {
 	if _, err := s.registered(ctx, agent); err != nil {
 		return Pinned{}, err
@@ -329,7 +328,7 @@ func (s *Service) PublishedManifest(ctx context.Context, agent string) (Pinned, 
 	return s.kept(ctx, agent)
 }
 
-// kept returns the manifest that is kept, with the keys.
+// kept returns the stored manifest with the keys.
 func (s *Service) kept(ctx context.Context, agent string) (Pinned, error) {
 	st, err := s.storedManifest(ctx, agent)
 	if err != nil {

@@ -65,13 +65,13 @@ func (s *Service) Resume(ctx context.Context, agent, by string) error {
 	return s.change(ctx, agent, by, "resumed", `UPDATE manifest SET remote = ? WHERE agent = ? AND remote > 0`, pinned, agent)
 }
 
-// Unpin forgets the manifest and the keys of a pinned agent. Its reputation and its used
-// attestations stay, so that a later pin does not reset them.
+// Unpin removes the manifest and the keys of a pinned agent. Its reputation and its used
+// attestations are kept, so that a later pin does not reset them.
 func (s *Service) Unpin(ctx context.Context, agent, by string) error {
 	return s.change(ctx, agent, by, "unpinned", `DELETE FROM manifest WHERE agent = ? AND remote > 0`, agent)
 }
 
-// change records what happens to a pinned agent and executes the statement.
+// change records a change of a pinned agent and executes the statement.
 func (s *Service) change(ctx context.Context, agent, by, what, statement string, args ...any) error {
 	st, err := s.storedManifest(ctx, agent)
 	if err != nil || st.remote == local {

@@ -17,7 +17,7 @@ import (
 // Score is a number of points in hundredths, so that sums are exact.
 type Score int64
 
-// Bounds of scores. A reputation begins in the middle.
+// Bounds of scores. A reputation starts in the middle.
 const (
 	lowest          Score = 0
 	highest         Score = 1000
@@ -27,11 +27,11 @@ const (
 // Points returns the score as a number.
 func (s Score) Points() float64 { return float64(s) / 100 }
 
-// String writes the score without needless digits: 5, 4.75.
+// String returns the score without trailing zeros: 5, 4.75.
 func (s Score) String() string { return fmt.Sprint(s.Points()) }
 
-// MarshalJSON writes the score with a decimal place, as the protocol's examples
-// do: 5.0, 4.75.
+// MarshalJSON writes the score with at least one decimal place, as in the protocol's examples: 5.0,
+// 4.75.
 func (s Score) MarshalJSON() ([]byte, error) {
 	text := s.String()
 	if !strings.Contains(text, ".") {
@@ -40,7 +40,7 @@ func (s Score) MarshalJSON() ([]byte, error) {
 	return []byte(text), nil
 }
 
-// level is the trust level that a reputation is worth.
+// level returns the trust level for a reputation.
 func (s Score) level() Level {
 	switch {
 	case s >= 800:
@@ -55,13 +55,13 @@ func (s Score) level() Level {
 	return Untrusted
 }
 
-// penalties are what a slash takes, by severity.
+// penalties are the points lost by a slash, by severity.
 var penalties = map[string]Score{"critical": 200, "high": 100, "medium": 50, "low": 25}
 
-// Severities are the words of a slash, from the worst.
+// Severities are the severities of a slash, from the worst.
 var Severities = []string{"critical", "high", "medium", "low"}
 
-// Reputation is how an agent stands.
+// Reputation is an agent's reputation.
 type Reputation struct {
 	Agent   string `json:"agent_id"`
 	Score   Score  `json:"reputation_score"`
@@ -69,7 +69,7 @@ type Reputation struct {
 	History int    `json:"history_count"`
 }
 
-// Penalty is what a slash came to.
+// Penalty is the result of a slash.
 type Penalty struct {
 	Agent    string `json:"agent_id"`
 	Previous Score  `json:"previous_score"`
@@ -84,9 +84,9 @@ type Penalty struct {
 type Slash struct {
 	Agent    string
 	Reason   string
-	Severity string          // a word of Severities; empty means medium
+	Severity string          // a value of Severities; empty means medium
 	Evidence json.RawMessage // an object; can be empty
-	By       string          // who complains
+	By       string          // author of the complaint
 }
 
 // Limits of a complaint, in bytes.
@@ -123,8 +123,7 @@ func (sl *Slash) check() error {
 	return nil
 }
 
-// known reports whether an agent is registered or pinned; registered is nil for a
-// pinned one.
+// known reports whether an agent is registered or pinned. registered is nil for a pinned one.
 func (s *Service) known(ctx context.Context, agent string) (registered *agents.Agent, known bool, err error) {
 	a, err := s.opts.Agents.Find(ctx, agent)
 	if err == nil {
@@ -140,7 +139,7 @@ func (s *Service) known(ctx context.Context, agent string) (registered *agents.A
 	return nil, err == nil, err
 }
 
-// standing sums the events of an agent up, each held within the bounds.
+// standing sums the events of an agent; the sum stays within the bounds after each.
 func standing(ctx context.Context, tx database.Tx, agent string) (score Score, events int, err error) {
 	rows, err := tx.QueryContext(ctx, `SELECT change FROM reputation WHERE agent = ? ORDER BY seq`, agent)
 	if err != nil {
@@ -158,7 +157,7 @@ func standing(ctx context.Context, tx database.Tx, agent string) (score Score, e
 	return score, events, rows.Err()
 }
 
-// Reputation returns how a known agent stands, or a *Refusal.
+// Reputation returns the reputation of a known agent, or a *Refusal.
 func (s *Service) Reputation(ctx context.Context, agent string) (Reputation, error) {
 	if _, known, err := s.known(ctx, agent); err != nil || !known {
 		return Reputation{}, errors.Join(err, unknownAgent(agent))
@@ -176,7 +175,7 @@ func unknownAgent(agent string) error {
 	return &Refusal{fmt.Sprintf("Agent %q is unknown: it is neither registered nor pinned", agent)}
 }
 
-// CheckSlash completes a complaint and returns the error that Slash would return for it.
+// CheckSlash sets the defaults of a complaint and returns the error that Slash would return for it.
 func (s *Service) CheckSlash(ctx context.Context, sl *Slash) error {
 	if err := sl.check(); err != nil {
 		return err
@@ -188,8 +187,8 @@ func (s *Service) CheckSlash(ctx context.Context, sl *Slash) error {
 	return err
 }
 
-// Slash lowers the reputation of a known agent. Whether the caller may do so is
-// for the edge to decide. The error is a *Refusal or that nothing was changed.
+// Slash lowers the reputation of a known agent. The caller must check the permission to do so. The
+// error is a *Refusal, or the reason why nothing was changed.
 func (s *Service) Slash(ctx context.Context, sl Slash) (Penalty, error) {
 	if err := s.CheckSlash(ctx, &sl); err != nil {
 		return Penalty{}, err
@@ -225,7 +224,7 @@ type Event struct {
 	By       string          `json:"by"`
 }
 
-// History returns the newest n events of an agent, the newest first.
+// History returns the n newest events of an agent, newest first.
 func (s *Service) History(ctx context.Context, agent string, n int) ([]Event, error) {
 	events := []Event{}
 	err := s.opts.Database.View(ctx, func(tx database.Tx) error {

@@ -10,18 +10,18 @@ import (
 	"github.com/airlock-mcp/airlock/admission/agents"
 )
 
-// required are the levels that a caller may ask for, and the score of each.
+// required are the levels that a query may require, and the score of each.
 var required = map[Level]Score{VerifiedPartner: 1000, Trusted: 700, Standard: 500, "any": 0}
 
 // Classifications are the classes of data, from the least sensitive.
 var Classifications = []string{"public", "internal", "confidential", "pii"}
 
-// Query asks whether an agent can be trusted for something.
+// Query asks whether an agent can be trusted for a purpose.
 type Query struct {
 	Agent          string
 	Level          Level     // verified_partner, trusted, standard or any; empty means standard
-	Scopes         []string  // that it must have
-	Classification string    // a word of Classifications; empty: of no data
+	Scopes         []string  // scopes that it must have
+	Classification string    // a value of Classifications; empty if no data is involved
 	Attestation    *Envelope // presented by the agent; can be nil. It cannot be used again.
 }
 
@@ -61,10 +61,9 @@ type Trust struct {
 	Error            string   `json:"error,omitempty"`
 }
 
-// Verify reports whether an agent can be trusted as the query asks: that it is
-// known, active, has a manifest that it signed, reaches the score, has the scopes
-// and may handle the data. The error is a *Refusal of the query itself, or that
-// nothing could be looked up, which trusts no agent.
+// Verify reports whether an agent can be trusted for a query: it is known and active, has a
+// manifest that it signed, reaches the score, has the scopes and may handle the data. The error is
+// a *Refusal of the query itself, or a failed lookup, and then no agent is trusted.
 func (s *Service) Verify(ctx context.Context, q Query) (Trust, error) {
 	if err := q.Check(); err != nil {
 		return Trust{}, err
@@ -83,7 +82,7 @@ func (s *Service) Verify(ctx context.Context, q Query) (Trust, error) {
 	return t, nil
 }
 
-// judge fills the answer in until something speaks against the agent: a *Refusal.
+// judge fills in the answer until a check fails. The error is then a *Refusal.
 func (s *Service) judge(ctx context.Context, q Query, t *Trust) error {
 	registered, known, err := s.known(ctx, q.Agent)
 	if err != nil {
@@ -121,8 +120,8 @@ func (s *Service) judge(ctx context.Context, q Query, t *Trust) error {
 	return m.allows(q, t)
 }
 
-// score returns the score of the level, raised for reversible work and for data that is not
-// kept, and then moved by the change of the reputation. The bonuses cannot hide a penalty.
+// score returns the score of the level, raised for reversible actions and for data that is not
+// kept, and then changed by the reputation. The bonuses cannot hide a penalty.
 func (m Manifest) score(level Level, reputation Score) Score {
 	score := level.score()
 	switch m.Reversibility {
@@ -158,7 +157,7 @@ func (m Manifest) allows(q Query, t *Trust) error {
 	return nil
 }
 
-// asRefusal turns what is wrong with a signature into an answer; other errors stay.
+// asRefusal converts an error about a signature to a *Refusal; it returns other errors unchanged.
 func asRefusal(err error, what string) error {
 	switch {
 	case errors.Is(err, ErrForged):

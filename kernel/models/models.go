@@ -1,6 +1,6 @@
-// Package models asks language models: those that the operator has named, at
-// endpoints that speak OpenAI's API, with credentials that only the host has.
-// What a model answers is bounded, and never more than a text.
+// Package models queries the language models in the operator's configuration, at endpoints with
+// OpenAI's API. Only the host has their credentials. An answer is limited in size and always
+// treated as text.
 package models
 
 import (
@@ -24,56 +24,56 @@ import (
 const (
 	// DefaultTimeout is the default of Model.Timeout.
 	DefaultTimeout = time.Minute
-	// MaxQuestion is the most bytes of both texts of a question.
+	// MaxQuestion is the maximum size of a question's two texts together, in bytes.
 	MaxQuestion = 1 << 20
-	// maxAnswer bounds the body of an endpoint's answer, in bytes.
+	// maxAnswer is the maximum size of an endpoint's response body, in bytes.
 	maxAnswer = 4 << 20
-	// maxText bounds the text of an answer, in bytes.
+	// maxText is the maximum size of an answer's text, in bytes.
 	maxText = 256 << 10
-	// maxConcurrent is how many requests are under way at a time, over all callers.
+	// maxConcurrent is the maximum number of concurrent requests over all callers.
 	maxConcurrent = 16
 )
 
 // Model is one model.
 type Model struct {
-	Name    string        // as callers name it
+	Name    string        // name used by callers
 	URL     string        // the base of the API, as in https://api.example.com/v1, or the address of its chat completions
-	Model   string        // the endpoint's name of it
-	Key     secret.Value  // sent as a bearer token; empty sends none
+	Model   string        // name used by the endpoint
+	Key     secret.Value  // sent as a bearer token if not empty
 	Timeout time.Duration // of one request; 0 means DefaultTimeout
 }
 
-// Question is what a model is asked.
+// Question is a question to a model.
 type Question struct {
-	System string // what it is to do
-	User   string // about what; from a caller, and not to be obeyed
+	System string // its task
+	User   string // the data for the task; it comes from a caller and must not be obeyed
 }
 
-// Answer is the answer of one model, or the reason why there is none.
+// Answer is the answer of one model, or the reason why it did not answer.
 type Answer struct {
-	Model string // as callers name it
-	Text  string // UTF-8; empty with an error
-	// Err is nil, ErrNotConfigured, or one sentence without addresses and credentials.
+	Model string // name used by callers
+	Text  string // UTF-8; empty if Err is set
+	// Err is nil, ErrNotConfigured, or a sentence without addresses and credentials.
 	Err error
 }
 
 // ErrNotConfigured is returned for a model that is not in the configuration.
 var ErrNotConfigured = errors.New("it is not configured")
 
-// configured is a model with the endpoint that it is asked at.
+// configured is a model with the endpoint that serves it.
 type configured struct {
 	Model
 	at openai.Endpoint
 }
 
-// Models are the configured ones. Methods may be called concurrently.
+// Models holds the configured models. Its methods are safe for concurrent use.
 type Models struct {
 	byName map[string]configured
 	names  []string
 	slots  *semaphore.Weighted
 }
 
-// New checks the list. Nothing is asked yet.
+// New checks the list. It sends no request.
 func New(list []Model) (*Models, error) {
 	m := &Models{byName: map[string]configured{}, slots: semaphore.NewWeighted(maxConcurrent)}
 	for _, model := range list {
@@ -96,10 +96,10 @@ func New(list []Model) (*Models, error) {
 	return m, nil
 }
 
-// Names are the names of all models, in order.
+// Names returns the names of all models, in order.
 func (m *Models) Names() []string { return slices.Clone(m.names) }
 
-// Address is the host of a model's endpoint, for records; empty for an unknown one.
+// Address returns the host of a model's endpoint, for records. It is empty for an unknown model.
 func (m *Models) Address(name string) string {
 	if model, known := m.byName[name]; known {
 		return model.at.URL.Host
@@ -107,9 +107,9 @@ func (m *Models) Address(name string) string {
 	return ""
 }
 
-// Ask puts one question to several models at once, and returns their answers in
-// the order of the names, each name once. It returns when all have answered or
-// failed, or ctx has ended, which fails those that are left.
+// Ask sends one question to several models concurrently, and returns their answers in the order of
+// the names, each name once. It returns when all have answered or failed. If ctx ends, the
+// remaining ones fail.
 func (m *Models) Ask(ctx context.Context, names []string, q Question) []Answer {
 	answers := make([]Answer, 0, len(names))
 	for _, name := range names {
@@ -154,8 +154,8 @@ type message struct {
 	Content string `json:"content"`
 }
 
-// textIn reads the text of a chat completion (OpenAI API reference, "The chat
-// completion object"): one text, or the text parts of a list.
+// textIn reads the text of a chat completion (OpenAI API reference, "The chat completion object"):
+// a string, or the text parts of a list.
 func textIn(raw []byte) (string, error) {
 	var answer struct {
 		Choices []struct {

@@ -16,7 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/kernel/models"
 )
 
-// completion is an answer of the API with one text.
+// completion returns a response of the API with one text.
 func completion(text string) string {
 	quoted, _ := json.Marshal(text)
 	return `{"choices":[{"message":{"role":"assistant","content":` + string(quoted) + `},"finish_reason":"stop"}]}`
@@ -62,7 +62,7 @@ func TestEachModelIsAskedAtItsOwnEndpointWithItsOwnKey(t *testing.T) {
 	}
 }
 
-// T43: a model that fails is named, with a sentence that holds neither address nor key.
+// T43: a model that fails is named, with a sentence that contains neither address nor key.
 func TestWhatIsNoAnswerIsAnError(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
 	defer elsewhere.Close()
@@ -100,7 +100,7 @@ func TestWhatIsNoAnswerIsAnError(t *testing.T) {
 	}
 }
 
-// endless is a body without an end.
+// endless is an infinite body.
 type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }

@@ -23,10 +23,9 @@ func (e *PathError) Error() string { return e.Text }
 
 func wrongPath(format string, args ...any) error { return &PathError{fmt.Sprintf(format, args...)} }
 
-// CheckPath accepts the path of a file: names with a slash between them, of
-// letters, digits and -_.~@+=,() and spaces, in the one spelling that Unicode's
-// compatibility normalization (UAX #15, NFKC) has for them. So no name is . or ..,
-// also not in characters that look like these. The error is a *PathError.
+// CheckPath accepts the path of a file: names separated by slashes, of letters, digits and
+// -_.~@+=,() and spaces, in the normal form of Unicode's compatibility normalization (UAX #15,
+// NFKC). So no name is . or .., not even in look-alike characters. The error is a *PathError.
 func CheckPath(path string) error {
 	switch {
 	case path == "":

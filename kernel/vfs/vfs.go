@@ -1,7 +1,6 @@
-// Package vfs holds the files of agents: a working memory for each, bounded in
-// bytes and files, encrypted at rest, and changed in whole files only. The files
-// are rows of a database, so that no path leads anywhere else: there are no
-// links, no devices and no directories to leave.
+// Package vfs holds the files of agents: a working memory for each, limited in bytes and files,
+// encrypted at rest, and changed in whole files only. The files are rows of a database without
+// links, devices or real directories, so a path cannot lead anywhere else.
 package vfs
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/database"
 )
 
-// Schema makes the table of files.
+// Schema creates the table of files.
 const Schema = `
 CREATE TABLE vfs (
 	agent   TEXT NOT NULL,
@@ -30,7 +29,7 @@ CREATE TABLE vfs (
 	PRIMARY KEY (agent, path)
 ) STRICT;`
 
-// Limits bound the files of one agent.
+// Limits are the limits for the files of one agent.
 type Limits struct {
 	Files     int   // number of files
 	FileBytes int64 // bytes of one file
@@ -93,8 +92,8 @@ func (s *Store) Read(ctx context.Context, agent, path string) ([]byte, error) {
 	return s.open(sealed, agent, path)
 }
 
-// Write puts a file in place of what was there, as a whole or not at all. The
-// error is a *PathError, a *LimitError, or that it could not be stored.
+// Write replaces the content of a file atomically, or creates it. The error is a *PathError, a
+// *LimitError, or that it could not be stored.
 func (s *Store) Write(ctx context.Context, agent, path string, content []byte) error {
 	if err := CheckPath(path); err != nil {
 		return err
@@ -115,7 +114,7 @@ func (s *Store) Write(ctx context.Context, agent, path string, content []byte) e
 	})
 }
 
-// fits checks the limits of an agent against what it would have after a write.
+// fits checks that an agent stays within its limits after a write.
 func (s *Store) fits(ctx context.Context, tx database.Tx, agent, path string, size int64) error {
 	var files int
 	var bytes int64
@@ -131,7 +130,7 @@ func (s *Store) fits(ctx context.Context, tx database.Tx, agent, path string, si
 	return notInside(ctx, tx, agent, path)
 }
 
-// notInside refuses a path that leads through a file, or that is one's directory.
+// notInside refuses a path if one of its parents is a file, or if it is a directory itself.
 func notInside(ctx context.Context, tx database.Tx, agent, path string) error {
 	for at := range len(path) {
 		if path[at] != '/' {
@@ -175,8 +174,8 @@ func (s *Store) Remove(ctx context.Context, agent, path string) error {
 	})
 }
 
-// List returns the files of an agent in order of their paths, after the one named
-// after, n at most. directory selects those inside it; empty selects all.
+// List returns at most n files of an agent, ordered by path, starting after the path after.
+// directory selects the files inside it; empty selects all.
 func (s *Store) List(ctx context.Context, agent, directory, after string, n int) ([]File, error) {
 	first, last := "", "\U0010FFFF"
 	if directory = strings.TrimSuffix(directory, "/"); directory != "" {
@@ -207,7 +206,7 @@ func (s *Store) List(ctx context.Context, agent, directory, after string, n int)
 	return files, err
 }
 
-// Usage returns how many files an agent has, and their bytes.
+// Usage returns the number of an agent's files and their size in bytes.
 func (s *Store) Usage(ctx context.Context, agent string) (files int, bytes int64, err error) {
 	err = s.db.View(ctx, func(tx database.Tx) error {
 		return tx.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(bytes), 0) FROM vfs WHERE agent = ?`, agent).Scan(&files, &bytes)
@@ -215,8 +214,7 @@ func (s *Store) Usage(ctx context.Context, agent string) (files int, bytes int64
 	return files, bytes, err
 }
 
-// owner binds a sealed content to its place: content moved elsewhere in the
-// database is damaged.
+// owner binds sealed content to its row: content moved elsewhere in the database is damaged.
 func owner(agent, path string) []byte { return []byte(agent + "\x00" + path + "\x00") }
 
 func (s *Store) seal(agent, path string, content []byte) ([]byte, error) {

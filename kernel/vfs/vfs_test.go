@@ -135,7 +135,7 @@ func TestLimitsHoldUnderConcurrency(t *testing.T) {
 		t.Errorf("%d files, %d bytes, %v; want 3 of 10", files, size, err)
 	}
 	for i := range 4 {
-		_ = s.Write(t.Context(), "b", fmt.Sprint(i), nil) // room for five
+		_ = s.Write(t.Context(), "b", fmt.Sprint(i), nil) // space for five
 	}
 	if err := errors.Join(s.Write(t.Context(), "b", "4", nil), s.Write(t.Context(), "b", "4", []byte("again"))); err != nil {
 		t.Error(err)

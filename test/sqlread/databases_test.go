@@ -1,5 +1,5 @@
-// Package sqlread compares the judge of SQL with real databases: what it calls a
-// read must not change anything in any of them.
+// Package sqlread compares sqltext with real databases: a text that it classifies as a read must
+// not change anything in any of them.
 package sqlread
 
 import (
@@ -29,7 +29,7 @@ type database struct {
 	execute func(ctx context.Context, text string) (changed bool, err error)
 }
 
-// missing ends a test that needs a program: continuous integration must have it.
+// missing skips a test whose program is not installed. In continuous integration it fails the test.
 func missing(t *testing.T, program, target string) {
 	t.Helper()
 	if os.Getenv("AIRLOCK_TEST_SANDBOX") == "1" {
@@ -38,7 +38,7 @@ func missing(t *testing.T, program, target string) {
 	t.Skipf("needs %s: run `make %s`", program, target)
 }
 
-// find returns the path of a program that may be outside of PATH.
+// find returns the path of a program that may not be in PATH.
 func find(t *testing.T, target, program string, patterns ...string) string {
 	t.Helper()
 	if path, err := exec.LookPath(program); err == nil {
@@ -53,8 +53,8 @@ func find(t *testing.T, target, program string, patterns ...string) string {
 	return ""
 }
 
-// scratch returns a directory for a database, and the credentials under which its
-// server runs: databases refuse to run as root.
+// scratch returns a directory for a database, and the credentials for its server: databases refuse
+// to run as root.
 func scratch(t *testing.T) (string, *syscall.SysProcAttr) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sql") // t.TempDir is too long for a socket
@@ -128,7 +128,7 @@ const postgresState = `SELECT concat((SELECT string_agg(id::text || name, ',' OR
 	(SELECT count(*) FROM pg_proc), (SELECT count(*) FROM pg_roles), (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'),
 	current_setting('search_path'), current_setting('work_mem'), (SELECT count(*) FROM pg_largeobject_metadata))`
 
-// postgresSetup has functions with effects behind an operator, a cast and a domain.
+// postgresSetup creates functions with effects behind an operator, a cast and a domain.
 const postgresSetup = `
 CREATE TABLE users (id int, name text); CREATE TABLE t (a int, b text); CREATE SEQUENCE s;
 CREATE FUNCTION purge_old_rows(VARIADIC x text[] DEFAULT '{}') RETURNS int LANGUAGE plpgsql AS 'BEGIN DELETE FROM users; RETURN 1; END';

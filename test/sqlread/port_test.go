@@ -13,7 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// Issue 24: there is one judge of SQL. Its port in the Python engine gives the same
+// Issue 24: the Go and Python implementations agree. The port in the Python engine gives the same
 // answers for the corpus and for generated texts.
 func TestThePythonEngineJudgesAlike(t *testing.T) {
 	all := corpus(t)

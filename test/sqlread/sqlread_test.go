@@ -14,10 +14,10 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// texts of a run without AIRLOCK_SQL_FUZZ, which is a duration.
+// texts is the number of texts of a run without AIRLOCK_SQL_FUZZ, which is a duration.
 const texts = 10_000
 
-// readsTried is the least number of reads that a run must have executed.
+// readsTried is the minimum number of reads that a run must execute.
 const readsTried = 300
 
 func corpus(t *testing.T) (all []struct{ Effect, SQL string }) {
@@ -36,9 +36,9 @@ func corpus(t *testing.T) (all []struct{ Effect, SQL string }) {
 	return all
 }
 
-// Issue 24: what is judged to be a read is executed in SQLite, PostgreSQL and
-// MariaDB, under the settings that change how they split texts, and must not have
-// an effect. A text that has one belongs into internal/sqltext/testdata/corpus.jsonl.
+// Issue 24: a text classified as a read is executed in SQLite, PostgreSQL and MariaDB, under the
+// settings that change how they split texts, and must not have an effect. Add a text that has one
+// to internal/sqltext/testdata/corpus.jsonl.
 //
 // AIRLOCK_SQL_FUZZ is how long to generate texts, AIRLOCK_SQL_SEED another seed.
 func TestReadsHaveNoEffectInDatabases(t *testing.T) {
@@ -58,7 +58,8 @@ func TestReadsHaveNoEffectInDatabases(t *testing.T) {
 		return changed
 	}
 
-	// The harness sees effects: those of the issue, and of a function, an operator and a conversion.
+	// The harness detects effects: those of the issue, and of a function, an operator and a
+	// conversion.
 	for _, text := range []string{"SELECT 1 --\r;DROP TABLE users", "SELECT 1 /*!'*/;DELETE FROM users --'", "SELECT 5--1; DELETE FROM users",
 		"SELECT purge_old_rows()", "SELECT 1 @#@ 2", "SELECT CAST('x' AS evil)", "SELECT evil 'x'", "SELECT GET_LOCK('a', 10)", "SELECT nextval('s')", "SELECT @a := 1",
 		"SELECT cron.schedule()", "DELETE FROM users"} {
@@ -103,7 +104,7 @@ func TestReadsHaveNoEffectInDatabases(t *testing.T) {
 	t.Logf("%d texts with the seed %d", n, seed)
 }
 
-// generator makes texts of pieces that databases read differently.
+// generator builds texts from pieces that databases read differently.
 type generator struct {
 	*rand.Rand
 	corpus []struct{ Effect, SQL string }
@@ -144,7 +145,7 @@ func (g generator) text() string {
 		}
 	}
 	made := text.String()
-	// Bytes that are removed, doubled or swapped change where tokens end.
+	// Removing, doubling or swapping bytes changes where tokens end.
 	if len(made) > 10 && g.IntN(3) == 0 {
 		i := 8 + g.IntN(len(made)-9)
 		switch g.IntN(3) {
