@@ -49,7 +49,7 @@ func (s *RunCalls) Tell(e Error) *Error {
 }
 
 // Failed returns type, source and flag, without the message, of the error returned for a call of
-// this run or a catalog lookup. It returns false if there was no error or it was evicted by newer
+// this run or a catalog lookup. It returns false without an error, or if it was evicted by newer
 // ones.
 func (s *RunCalls) Failed(callID string) (Error, bool) {
 	s.mu.Lock()

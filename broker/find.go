@@ -98,7 +98,7 @@ func (a *attempt) validate(context.Context) *failure {
 	return nil
 }
 
-// invalid returns a message that describes the correction and where the parameters are described.
+// invalid returns a message with the correction and the location of the parameters' description.
 func invalid(tool catalog.Tool, input map[string]any, err error) string {
 	return fmt.Sprintf("the arguments do not fit the tool's input schema: %v.%s The catalog has the definition of %q of server %q",
 		err, misnamed(tool, input), tool.Name, tool.ServerID)

@@ -152,7 +152,6 @@ func (w *world) serveModels(t *testing.T) *models.Models {
 	return known
 }
 
-// say sets the answers of the models.
 func (w *world) say(answers map[string]string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

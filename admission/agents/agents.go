@@ -86,7 +86,7 @@ type Agent struct {
 // has more rights than that caller, and its rights end with the caller's.
 type Inherited struct {
 	Profile string    `json:"profile,omitempty"`
-	Scopes  []string  `json:"scopes,omitempty"` // of its own token; always a subset of its creator's
+	Scopes  []string  `json:"scopes,omitempty"` // of its own token; always a subset of the scopes of its creator
 	Expires time.Time `json:"expires,omitzero"`
 	// Credentials must all be valid for the agent to act. The list is empty if the operator
 	// registered it at the command line.

@@ -111,7 +111,7 @@ func TestPermissionsHoldForCalls(t *testing.T) {
 	}
 }
 
-// The risk of SQL is that of its statements, whatever the tool claims.
+// The risk of SQL is that of its statements, regardless of the claims of the tool.
 func TestStatementsOfCallsAreRead(t *testing.T) {
 	o := newOffice(t)
 	a, _ := o.register("supervised", "")

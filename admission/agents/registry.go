@@ -176,7 +176,7 @@ func (s *Service) record(ctx context.Context, by, agent, what string) error {
 	})
 }
 
-// agentColumns are the columns read by scanAgent. An expired agent has the status killed.
+// agentColumns are the columns read by scanAgent. The status of an expired agent is killed.
 const agentColumns = `id, name, type, principal, owner, permissions,
 	CASE WHEN expires <> 0 AND expires <= unixepoch() THEN 'killed' ELSE status END, created, rotated, token_hash, inherited, expires`
 

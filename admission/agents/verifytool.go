@@ -94,7 +94,7 @@ func (a *attempt) ruleToolCall(ctx context.Context) (ruling ToolRuling, err erro
 	return ruling, err
 }
 
-// manually looks for a person's answer to a dangerous call, and asks if there is no answer.
+// manually looks for a person's answer to a dangerous call, and asks if nobody has answered.
 func (a *attempt) manually(ctx context.Context, tx database.Tx, ruling *ToolRuling) error {
 	subject := canon.Digest([]byte("tool " + a.at.Fingerprint + a.opts.Rules.Version()))
 	key := questionKey{agent: a.agent.ID, subject: subject}

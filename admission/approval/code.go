@@ -137,7 +137,7 @@ func clipLine(line, tool string) string {
 }
 
 // nameAt returns the position in a line at which its last letters or digits equal the tool's name,
-// or 0 if there is no match.
+// or 0 without a match.
 func nameAt(line []rune, tool string) int {
 	if tool == "" {
 		return 0

@@ -24,7 +24,7 @@ var errHostEnded = errors.New("the host has ended")
 // guard decides whether a process may approve. It relies on the kernel's information about the
 // process and its ancestors, never on the process's own claims.
 type guard struct {
-	host int // process ID of the agent's host; 0 if there is none
+	host int // process ID of the agent's host, or 0
 }
 
 // check returns nil if the process pid may approve: it runs this program in the foreground of a
@@ -60,7 +60,7 @@ func (g guard) check(pid int) error {
 // enter from outside descend from it.
 func (h hostLine) isAll() bool { return len(h) == 1 && h[0].pid == 1 }
 
-// line returns the host with its ancestors. It is empty if there is no host.
+// line returns the host with its ancestors. It is empty without a host.
 func (g guard) line() (hostLine, error) {
 	if g.host <= 0 {
 		return nil, nil

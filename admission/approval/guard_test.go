@@ -188,7 +188,6 @@ func startOf(t *testing.T, pid int) uint64 {
 	return n
 }
 
-// say writes a line to a named pipe.
 func (s *scene) say(t *testing.T, path, line string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)

@@ -36,7 +36,7 @@ func TestNothingOfAnyJoinedHostCanApprove(t *testing.T) {
 	}
 }
 
-// A host that has ended is considered for the questions of its own session.
+// A host that has ended still matters for the questions of its session.
 func TestAHostThatHasEnded(t *testing.T) {
 	s := newScene(t)
 	desk, err := approval.OpenDesk(t.TempDir(), nil)
