@@ -62,7 +62,7 @@ type Authority struct {
 type follower struct {
 	who   caller.Caller
 	ended func(error)
-	told  bool // an agent that is suspended may still be answered
+	told  bool // requests of a suspended agent are not ended
 }
 
 // NewAuthority returns an authority. The caller closes it.
@@ -73,16 +73,16 @@ func NewAuthority(opts AuthorityOptions) *Authority {
 	return &Authority{opts: opts, renewed: map[string]time.Time{}, watched: map[string]map[*follower]struct{}{}}
 }
 
-// Accept has JWTs of an issuer count for as long as it has the keys that signed them.
+// Accept accepts JWTs of an issuer while the issuer has the keys that signed them.
 func (a *Authority) Accept(issuer *Issuer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.issuer = issuer
 }
 
-// Check returns nil if the caller may act now. caller.ErrEnded and caller.ErrInactive
-// report that it may not any more. After any other error nothing is known, and the caller
-// must not act either.
+// Check returns nil if the caller may act now. It returns caller.ErrEnded or caller.ErrInactive if
+// the caller may no longer act. Any other error means that this could not be determined, and the
+// caller must not act either.
 func (a *Authority) Check(ctx context.Context, who caller.Caller) error {
 	if who.Kind != caller.Local && len(who.Credentials) == 0 {
 		return fmt.Errorf("%w: a caller over the network has no credential", caller.ErrEnded)
@@ -102,11 +102,11 @@ func (a *Authority) hasProfile(name string) bool {
 	return name == "" || a.opts.Profiles == nil || a.opts.Profiles(name)
 }
 
-// maxRenewed is how many JWTs are remembered; of more, those that have expired are forgotten.
+// maxRenewed is the number of remembered JWTs above which expired ones are removed.
 const maxRenewed = 1000
 
-// renew has what was begun with a JWT go on with a newer one of the same client, subject
-// and rights.
+// renew extends the acts that were started with a JWT if the same client sends a newer one with the
+// same subject and rights.
 func (a *Authority) renew(c caller.Credential) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -120,7 +120,7 @@ func (a *Authority) renew(c caller.Credential) {
 	a.renewed[c.ID] = c.Expires
 }
 
-// expires returns when a credential ends; the zero time: never.
+// expires returns when a credential expires, or the zero time if it does not expire.
 func (a *Authority) expires(c caller.Credential) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -180,8 +180,8 @@ func (a *Authority) checkCreators(ctx context.Context, agent agents.Agent) error
 	return nil
 }
 
-// Narrower returns the profile of a caller whose credential has one and who asks for
-// another. Two profiles cannot be combined, so the error refuses a caller with two.
+// Narrower returns the profile of a caller from the profile of its credential and the one that it
+// asks for. Two different profiles cannot be combined, so they are an error.
 func Narrower(has, asked string) (string, error) {
 	if has != "" && asked != "" && has != asked {
 		return "", fmt.Errorf("the credential has the profile %q, and cannot be used with the profile %q", has, asked)
@@ -189,7 +189,7 @@ func Narrower(has, asked string) (string, error) {
 	return cmp.Or(has, asked), nil
 }
 
-// check reports whether a token still gives what it gave.
+// check returns an error if a token does not give the same rights any more.
 func (t *Tokens) check(ctx context.Context, c caller.Credential) error {
 	return t.db.View(ctx, func(tx database.Tx) error {
 		var profile, scopes string
@@ -218,7 +218,7 @@ func (t *Tokens) check(ctx context.Context, c caller.Credential) error {
 }
 
 // While returns a context that ends, with the error of Check as its cause, when the caller
-// may not act any more. The caller of While must call stop when the act is over.
+// may no longer act. The caller of While must call stop when the act is done.
 func (a *Authority) While(ctx context.Context, who caller.Caller) (_ context.Context, stop func()) {
 	if len(who.Credentials) == 0 {
 		return ctx, func() {}
@@ -238,7 +238,7 @@ func (a *Authority) WhileKnown(ctx context.Context, who caller.Caller, ended fun
 	return a.watch(ctx, &follower{who: who, ended: ended, told: true})
 }
 
-// keyOf is equal for callers about whom Check returns the same.
+// keyOf returns a key that is equal for callers for whom Check returns the same.
 func keyOf(who caller.Caller) string { return fmt.Sprintf("%q %+q", who.Profile, who.Credentials) }
 
 func (a *Authority) watch(ctx context.Context, f *follower) (stop func()) {
@@ -269,8 +269,8 @@ func (a *Authority) leaveLocked(key string, f *follower) {
 	}
 }
 
-// Changed has the credentials of all acts under way checked at once. It is called after
-// this process has changed one.
+// Changed starts a check of the credentials of all current acts. It is called after this process
+// has changed a credential.
 func (a *Authority) Changed() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -284,7 +284,7 @@ func (a *Authority) lookLocked() {
 	}
 }
 
-// Close stops watching. Calling it twice is fine.
+// Close stops watching. It may be called twice.
 func (a *Authority) Close() {
 	a.mu.Lock()
 	a.closed = true
@@ -293,7 +293,7 @@ func (a *Authority) Close() {
 	a.running.Wait()
 }
 
-// run checks what is watched until nothing is.
+// run checks the watched acts until there are no more.
 func (a *Authority) run(ctx context.Context, look <-chan struct{}) {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
@@ -311,14 +311,14 @@ func (a *Authority) run(ctx context.Context, look <-chan struct{}) {
 			switch {
 			case errors.Is(err, caller.ErrEnded), errors.Is(err, caller.ErrInactive):
 				a.end(key, err)
-			case err != nil: // calls are refused meanwhile
+			case err != nil: // calls are refused until a check succeeds
 				a.opts.Logger.WarnContext(ctx, "whether a credential is still in force could not be looked up", slog.Any(telemetry.KeyError, err))
 			}
 		}
 	}
 }
 
-// asked returns one caller for each key; nil if run has to end.
+// asked returns one caller for each key, or nil if run must end.
 func (a *Authority) asked() map[string]caller.Caller {
 	a.mu.Lock()
 	defer a.mu.Unlock()

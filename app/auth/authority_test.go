@@ -15,7 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// office is tokens and agents with one authority over both.
+// office has tokens and agents with one authority for both.
 type office struct {
 	*testing.T
 	db        *database.DB
@@ -52,7 +52,7 @@ func newOffice(t *testing.T, profiles ...string) *office {
 	return o
 }
 
-// caller makes a token and returns whom it identifies.
+// caller issues a token and returns the caller that it identifies.
 func (o *office) caller(g auth.Grant) (auth.Token, caller.Caller) {
 	o.Helper()
 	g.Name, g.Principal = "test", "bob"
@@ -67,7 +67,7 @@ func (o *office) caller(g auth.Grant) (auth.Token, caller.Caller) {
 	return made, who
 }
 
-// agent registers an agent as a caller does, and returns whom its token identifies.
+// agent registers an agent for a caller and returns the caller that its token identifies.
 func (o *office) agent(by caller.Caller) (agents.Agent, secret.Value, caller.Caller) {
 	o.Helper()
 	agent, token, err := o.agents.Register(o.Context(), agents.Registration{
@@ -227,7 +227,7 @@ func TestUnknownCredentials(t *testing.T) {
 	}
 }
 
-// A token of a deleted profile is not valid, though nobody has revoked it.
+// A token of a deleted profile is not valid, although it was not revoked.
 func TestATokenOfADeletedProfile(t *testing.T) {
 	o := newOffice(t)
 	_, value, err := o.tokens.Create(t.Context(), auth.Grant{Name: "a", Principal: "bob", Profile: "gone", Scopes: []string{"admin"}})

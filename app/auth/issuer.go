@@ -19,8 +19,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// algorithms are the signatures that are taken: those with a key that only the issuer
-// has. Tokens without a signature, or with one made with a shared secret, are refused.
+// algorithms are the accepted signature algorithms: those with a key that only the issuer has.
+// Tokens without a signature, or signed with a shared secret, are refused.
 var algorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
@@ -61,7 +61,7 @@ func NewIssuer(c config.Auth, client *http.Client, now func() time.Time) *Issuer
 	return i
 }
 
-// claims are those beside the registered ones that matter here.
+// claims are the claims that are used in addition to the registered ones.
 type claims struct {
 	Scope    string `json:"scope"`     // RFC 8693, section 4.2
 	Scp      any    `json:"scp"`       // as others name it: a text, or a list
@@ -114,8 +114,8 @@ func (i *Issuer) Authenticate(ctx context.Context, token secret.Value, path stri
 	return who, err
 }
 
-// signed returns the claims of a token that one of the issuer's keys has signed, else why
-// it is refused. again is that of keys.find.
+// signed returns the claims of a token if one of the issuer's keys signed it, otherwise the reason
+// for the refusal. again is passed to keys.find.
 func (i *Issuer) signed(ctx context.Context, token *jwt.JSONWebToken, header jose.Header, again bool) (registered jwt.Claims, own claims, refused Reason, err error) {
 	found, err := i.keys.find(ctx, header.KeyID, header.Algorithm, again)
 	if err != nil {
@@ -137,16 +137,16 @@ func (i *Issuer) signed(ctx context.Context, token *jwt.JSONWebToken, header jos
 	return registered, own, refused, nil
 }
 
-// takesType reports whether a token is of a type that is taken: others are signed with
-// the same keys for other purposes (RFC 8725, section 3.11).
+// takesType reports whether the type of a token is accepted. Tokens of other types may be signed
+// with the same keys for other purposes (RFC 8725, section 3.11).
 func (i *Issuer) takesType(header jose.Header) bool {
 	named, _ := header.ExtraHeaders[jose.HeaderType].(string)
 	named = strings.TrimPrefix(strings.ToLower(named), "application/")
 	return slices.ContainsFunc(i.config.Types, func(taken string) bool { return strings.EqualFold(taken, named) })
 }
 
-// valid reports whether a token is of the issuer, for us or the resource that a path is,
-// for now, and has a subject; else why not.
+// valid reports whether a token is from the issuer, for our audience or the resource of the path,
+// valid now, and has a subject. Otherwise it returns the reason.
 func (i *Issuer) valid(c jwt.Claims, path string) (Reason, bool) {
 	now := i.now()
 	if c.Expiry == nil || c.Subject == "" || len(c.Subject) > maxSubject || strings.ContainsFunc(c.Subject, func(r rune) bool { return r < ' ' || r == 0x7f }) {
@@ -170,8 +170,8 @@ func (i *Issuer) valid(c jwt.Claims, path string) (Reason, bool) {
 	return "", true
 }
 
-// caller is who a valid token identifies. The session is that of the client: a token
-// that was renewed is the same.
+// caller returns the caller that a valid token identifies. A renewed token of the same client has
+// the same session.
 func (i *Issuer) caller(c jwt.Claims, own claims) (caller.Caller, error) {
 	who := caller.Caller{Principal: c.Subject, Kind: caller.User, Issuer: i.config.Issuer}
 	client := own.ClientID

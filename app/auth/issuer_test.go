@@ -72,7 +72,7 @@ func newAuthServer(t *testing.T) *authServer {
 	return s
 }
 
-// publish adds a key to those that tokens are checked with.
+// publish adds a key to the published keys.
 func (s *authServer) publish(id, algorithm string, public any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,8 +113,8 @@ func sign(t *testing.T, algorithm jose.SignatureAlgorithm, key any, header map[s
 
 const ours = "https://airlock.example.com/mcp"
 
-// A token counts exactly when it is of the issuer, for us, for now, and signed with one
-// of its keys in a way that only the issuer can.
+// A token is valid only if it is from the issuer, for our audience, valid now, and signed with one
+// of the issuer's keys and an algorithm that only the issuer can use.
 func TestTokensOfAnIssuer(t *testing.T) {
 	server := newAuthServer(t)
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -330,9 +330,8 @@ func TestKeysThatAreNotUnderstoodAreIgnored(t *testing.T) {
 	}
 }
 
-// An issuer that was started again may name its new key as it did the old one, or name
-// none: a signature that no known key has made has the keys read again, too, as seldom as
-// a key that is not known.
+// A restarted issuer may give its new key the ID of the old one, or no ID. So a signature that does
+// not match the known keys also causes the keys to be read again, as rarely as an unknown key.
 func TestAKeyWithAnOldNameIsRead(t *testing.T) {
 	for _, id := range []string{"key", ""} {
 		t.Run("named "+id, func(t *testing.T) {

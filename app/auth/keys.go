@@ -31,8 +31,8 @@ const (
 // ErrIssuer is returned, wrapped with the cause, if the keys of the issuer cannot be read.
 var ErrIssuer = errors.New("the keys of the issuer of tokens cannot be read")
 
-// keys are those of an issuer. A key that is not known has them read again, one
-// attempt at a time and not more often than keysPause.
+// keys are the keys of an issuer. They are read again if a token names an unknown key, with at most
+// one attempt at once and a pause of keysPause between attempts.
 type keys struct {
 	issuer, address string
 	client          *http.Client
@@ -172,10 +172,9 @@ func (k *keys) fetch() ([]jose.JSONWebKey, error) {
 	return keys, nil
 }
 
-// readable are the keys of a set that are understood here. One of another type, on
-// another curve or without what it needs is not among them, and does no harm to the
-// others (RFC 7517, section 5): issuers publish keys for encryption, and of new kinds,
-// beside those that sign.
+// readable returns the supported keys of a set. It ignores incomplete keys and those of other types
+// or curves (RFC 7517, section 5), because issuers also publish keys for encryption and of new
+// kinds.
 func readable(set []json.RawMessage) []jose.JSONWebKey {
 	var keys []jose.JSONWebKey
 	for _, text := range set {

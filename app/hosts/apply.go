@@ -17,7 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// done is what one init did, so that it can be undone.
+// done is the record of one init, which Undo needs.
 type done struct {
 	Time  time.Time  `json:"time"`
 	Files []doneFile `json:"files"`
@@ -26,7 +26,7 @@ type done struct {
 // doneFile is a changed host's file.
 type doneFile struct {
 	Host    string            `json:"host"`
-	Path    string            `json:"path"` // the file itself, behind symbolic links
+	Path    string            `json:"path"` // the file after resolving symbolic links
 	Created bool              `json:"created,omitempty"`
 	Added   bool              `json:"added,omitempty"` // Airlock's entry, which was not there before
 	Backup  string            `json:"backup,omitempty"`
@@ -66,7 +66,7 @@ func (p *Plan) Apply(record string, validate func(path string) error) (err error
 	return nil
 }
 
-// edits makes the new content of every host's file, and the note about it.
+// edits returns the new content of every host's file, and the record of the changes.
 func (p *Plan) edits() ([][]byte, done, error) {
 	note := done{Time: time.Now().UTC()}
 	var edits [][]byte
@@ -97,8 +97,8 @@ func (p *Plan) edits() ([][]byte, done, error) {
 	return edits, note, nil
 }
 
-// Draft writes the planned configuration to a file beside the one that it will be, whose
-// relative paths mean the same. The caller calls remove.
+// Draft writes the planned configuration to a temporary file in the same directory, so that
+// relative paths mean the same. The caller must call remove.
 func (p *Plan) Draft() (path string, remove func() error, err error) {
 	dir := filepath.Dir(p.Config)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -116,8 +116,8 @@ func (p *Plan) Draft() (path string, remove func() error, err error) {
 	return draft.Name(), remove, nil
 }
 
-// Starts returns how a host starts Airlock with the configuration at path: with the few
-// variables that hosts pass on, and those that the servers need.
+// Starts returns the command with which a host starts Airlock with the configuration at path. Its
+// environment has the few variables that hosts pass on and those that the servers need.
 func (p *Plan) Starts(path string, lookup func(string) (string, bool)) Command {
 	command := Command{Path: p.command.Path, Args: slices.Clone(p.command.Args), Env: map[string]string{}}
 	for i, argument := range command.Args {
@@ -134,7 +134,7 @@ func (p *Plan) Starts(path string, lookup func(string) (string, bool)) Command {
 	return command
 }
 
-// install puts the configuration in place once it is known to be good.
+// install writes the configuration after validate has accepted it.
 func (p *Plan) install(validate func(path string) error) error {
 	if bytes.Equal(p.config, p.before) {
 		return nil
@@ -224,7 +224,7 @@ func Undo(record string) ([]Undone, error) {
 	}
 	var all []Undone
 	var failed []error
-	kept := map[string]bool{} // paths whose later changes are still there
+	kept := map[string]bool{} // paths of files that keep later changes
 	var remaining []done
 	for _, entry := range slices.Backward(history) {
 		var left []doneFile

@@ -54,7 +54,7 @@ func withoutBlocks(lines []string, blocks []block, names []string) (kept []strin
 			first = len(kept)
 		}
 		for i == blocks[at].end-1 && len(kept) > 0 && strings.TrimSpace(kept[len(kept)-1]) == "" && len(kept) > first {
-			kept = kept[:len(kept)-1] // no growing gaps
+			kept = kept[:len(kept)-1] // so that repeated edits do not add empty lines
 		}
 	}
 	return kept, first

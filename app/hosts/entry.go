@@ -11,8 +11,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
-// Entry is one MCP server as a host's file names it, in Airlock's terms: its
-// texts are written for Airlock's configuration, variables included.
+// Entry is one MCP server of a host's file, translated for Airlock's configuration, including the
+// syntax of variables.
 type Entry struct {
 	Name    string
 	Type    string // "stdio", "http", "sse", or empty if command or url determine it
@@ -128,8 +128,7 @@ func (h Host) entry(name string, f fields, e Environment) (Entry, bool) {
 	return entry, true
 }
 
-// limiting are the keys with which hosts leave out tools of a server, and those with
-// which they let tools run without asking.
+// limiting are the keys with which hosts hide tools of a server or run tools without asking.
 var limiting = []string{
 	"includeTools", "excludeTools", "enabled_tools", "disabled_tools", "disabledTools", "tools", "available_tools",
 	"alwaysAllow", "autoApprove", "trust", "sandbox", "sandboxEnabled",
@@ -180,7 +179,7 @@ func transport(h Host, kind string, f fields) string {
 	return ""
 }
 
-// stays names what only the host can do for a server.
+// stays returns why a server must stay with the host: a feature that only the host has.
 func stays(f fields) string {
 	switch {
 	case f.text("envFile") != "":
@@ -197,7 +196,7 @@ func stays(f fields) string {
 	return ""
 }
 
-// references adds the variables that Codex names apart from the values.
+// references adds the variables that Codex lists under separate keys.
 func (h Host) references(f fields, entry *Entry) {
 	if h.ID != "codex" {
 		return
@@ -226,8 +225,8 @@ func (e *Entry) translate(f func(string) string) {
 	}
 }
 
-// project replaces what means a place to the host by that place: Airlock's file
-// lies elsewhere.
+// project replaces references to directories by their paths, because Airlock's configuration is in
+// another directory.
 func (e *Entry) project(env Environment) {
 	e.translate(func(text string) string {
 		text = strings.ReplaceAll(text, "${workspaceFolder}", env.Directory)
@@ -238,8 +237,8 @@ func (e *Entry) project(env Environment) {
 // dollar finds a variable without braces.
 var dollar = lazyregexp.New(`\$([A-Za-z_][A-Za-z0-9_]*)`)
 
-// translate writes a text of the host's file for Airlock's, where ${X} is a
-// variable, $${ a literal, and any other $ a plain character.
+// translate converts a text of the host's file to Airlock's syntax, in which ${X} is a variable,
+// $${ a literal ${, and any other $ a plain character.
 func (x expansion) translate(text string) string {
 	switch x {
 	case expandNothing:
@@ -250,7 +249,7 @@ func (x expansion) translate(text string) string {
 	return text
 }
 
-// variable finds what Airlock would expand, but not the literal $${.
+// variable matches ${NAME}. Its first group is $ for the literal $${, which is not a variable.
 var variable = lazyregexp.New(`(\$?)\$\{([^}]*)\}`)
 
 // variables returns the names of the variables that Airlock expands in the entry.

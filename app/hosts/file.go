@@ -20,11 +20,11 @@ const maxFile = 64 << 20
 // File is one configuration file of a host.
 type File struct {
 	Host       Host
-	Path       string   // as the host names it
+	Path       string   // the path that the host uses
 	Project    bool     // it belongs to a project, not to the user
 	Missing    bool     // there is no such file yet
-	Registered bool     // it names Airlock already
-	Args       []string // with which it starts Airlock
+	Registered bool     // it already has an entry for Airlock
+	Args       []string // of that entry
 	Entries    []Entry
 	Elsewhere  []string // servers of single projects that it names, too: "PROJECT: NAME"
 	Err        error    // why the file cannot be used; the other fields below Path are empty then

@@ -11,7 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// format is a syntax of configuration files. Both functions leave data alone.
+// format is a syntax of configuration files. Its functions do not modify data.
 type format struct {
 	name string
 	// decode returns the file's content; an empty file is an empty mapping.
@@ -25,7 +25,7 @@ type format struct {
 	encode func(key, name string, value written) (string, error)
 }
 
-// byteOrderMark is what some editors of Windows begin a file with.
+// byteOrderMark is at the start of files that some editors of Windows write.
 const byteOrderMark = "\ufeff"
 
 // textEncoding is how a file encodes its text: with a byte order mark, and with the

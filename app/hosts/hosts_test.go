@@ -25,7 +25,7 @@ func lookup(name string) (string, bool) {
 	return value, set
 }
 
-// home copies the directories in of testdata to a home of the test's own.
+// home copies the directories "in" of testdata to a new home directory for the test.
 func home(t *testing.T, names ...string) hosts.Environment {
 	t.Helper()
 	dir := t.TempDir()
@@ -58,13 +58,13 @@ func files(t *testing.T, dir string) map[string][]byte {
 	return found
 }
 
-// validate is what the command line holds a new configuration to.
+// validate checks a new configuration like the command line.
 func validate(path string) error {
 	_, err := config.Load(path, lookup)
 	return err
 }
 
-// plan plans for the named hosts, or for all that are there.
+// plan makes a plan for the named hosts, or for all that have files.
 func plan(t *testing.T, e hosts.Environment, ids ...string) *hosts.Plan {
 	t.Helper()
 	found, err := hosts.Look(e, ids, false)
@@ -83,8 +83,8 @@ func plan(t *testing.T, e hosts.Environment, ids ...string) *hosts.Plan {
 	return p
 }
 
-// TestEveryHostsFile holds each host's file after init, and the configuration
-// made from it, against testdata/HOST/want; then undoes it.
+// TestEveryHostsFile compares each host's file after init, and the configuration made from it, with
+// testdata/HOST/want. Then it undoes init.
 func TestEveryHostsFile(t *testing.T) {
 	for _, host := range hosts.All() {
 		t.Run(host.ID, func(t *testing.T) {

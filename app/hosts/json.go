@@ -18,7 +18,7 @@ func parseJWCC(data []byte) (hujson.Value, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = []byte("{}\n")
 	}
-	value, err := hujson.Parse(bytes.Clone(data)) // its edits reach into the text
+	value, err := hujson.Parse(bytes.Clone(data)) // editing the value modifies the text
 	if err != nil {
 		return value, fmt.Errorf("not valid JSON: %w", err)
 	}
@@ -37,8 +37,8 @@ func decodeJWCC(data []byte) (map[string]any, error) {
 	return decodeJSON(value.Pack())
 }
 
-// member returns the object's member with the name; of several, the last counts,
-// as for encoding/json.
+// member returns the object's member with the name. If there are several, it returns the last, like
+// encoding/json.
 func member(object *hujson.Object, name string) (int, *hujson.Value) {
 	for i := len(object.Members) - 1; i >= 0; i-- {
 		if literal, ok := object.Members[i].Name.Value.(hujson.Literal); ok && literal.String() == name {
@@ -108,7 +108,7 @@ func insert(object *hujson.Object, name string, value hujson.Value, indent strin
 	if trailing {
 		added.Value.AfterExtra = hujson.Extra{}
 	}
-	// A comment behind the last member stays there; the comma comes before it.
+	// A comment after the last member stays there; the comma is written before it.
 	if comment := object.AfterExtra; len(object.Members) > 0 && bytes.ContainsAny(comment, "/") {
 		at := bytes.LastIndexByte(comment, '\n')
 		if at < 0 {

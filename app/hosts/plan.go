@@ -10,17 +10,17 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
-// Name is what Airlock is called in a host's file.
+// Name is the name of Airlock's entry in a host's file.
 const Name = "airlock"
 
-// Command is how a host starts Airlock.
+// Command is the command with which a host starts Airlock.
 type Command struct {
 	Path string   // of the program, absolute
 	Args []string // "mcp" and its flags
 	Env  map[string]string
 }
 
-// Import is a server that Airlock's configuration gains.
+// Import is a server that is added to Airlock's configuration.
 type Import struct {
 	Entry Entry    // under its name in Airlock's configuration
 	From  []string // the paths of the files that name it
@@ -30,18 +30,18 @@ type Import struct {
 	Unsigned bool
 }
 
-// Change is what happens to one host's file.
+// Change is the change of one host's file.
 type Change struct {
 	File   File
-	Remove []string // names of servers that Airlock takes over
+	Remove []string // names of servers that move to Airlock
 	Stay   []Entry  // servers that stay with the host, each with the reason
 
-	// Unset names variables that the servers need and that this host, which
-	// expands none, cannot pass on to Airlock.
+	// Unset has the variables that the servers need and that this host cannot pass on to Airlock,
+	// because it does not expand variables.
 	Unset []string
 }
 
-// Plan is what `airlock init` would do. Making one changes nothing.
+// Plan has the changes that `airlock init` makes. Creating a plan changes nothing.
 type Plan struct {
 	Config  string // the path of Airlock's configuration
 	Imports []Import
@@ -54,9 +54,8 @@ type Plan struct {
 	before    []byte   // the old one; nil if there was no file
 }
 
-// NewPlan plans to move the servers of the files to the configuration at path
-// config, whose content is before (nil when there is no such file), and to
-// register command in their place.
+// NewPlan plans to move the servers of the files to the configuration at path config, whose content
+// is before (nil if the file does not exist), and to register command in their place.
 func NewPlan(files []File, config string, before []byte, command Command) (*Plan, error) {
 	p := &Plan{Config: config, before: before, command: command}
 	taken, err := p.existing()
@@ -84,8 +83,8 @@ func NewPlan(files []File, config string, before []byte, command Command) (*Plan
 	return p, p.write()
 }
 
-// inherited are the variables that hosts hand every server they start, after the
-// official SDKs' clients for stdio.
+// inherited are the variables that hosts pass to every server that they start, as the stdio clients
+// of the official SDKs do.
 var inherited = []string{"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"}
 
 // need notes the variables that the servers need, and the hosts that cannot pass
@@ -106,7 +105,7 @@ func (p *Plan) need(servers map[string]*Entry) {
 	}
 }
 
-// movable returns the entries that Airlock can take over.
+// movable returns the entries that Airlock can import.
 func (f File) movable() []Entry {
 	return slices.DeleteFunc(slices.Clone(f.Entries), func(e Entry) bool { return e.Stays != "" })
 }
@@ -156,7 +155,7 @@ func (p *Plan) take(entry Entry, file File, taken map[string]*Entry) {
 	p.Imports = append(p.Imports, added)
 }
 
-// write makes the configuration's new content.
+// write sets config to the new content of the configuration.
 func (p *Plan) write() error {
 	add := map[string]string{}
 	for _, imported := range p.Imports {
@@ -202,8 +201,8 @@ func (h Host) reference(variable string) string {
 	return ""
 }
 
-// registration returns the entry of Airlock in the host's own terms. Hosts start
-// servers with few variables, so those that Airlock needs are named.
+// registration returns the entry of Airlock in the host's format. Hosts start servers with few
+// variables, so the entry names those that Airlock needs.
 func (h Host) registration(c Command, variables []string) written {
 	out := written{Command: c.Path, Args: c.Args, Env: maps.Clone(c.Env)}
 	for _, name := range variables {

@@ -116,8 +116,8 @@ func TestWhatIsNotTakenOverIsSaid(t *testing.T) {
 	}
 }
 
-// One file that cannot be restored does not keep the others from being restored,
-// and can be tried again.
+// A file that cannot be restored does not prevent others from being restored, and Undo can be
+// repeated for it.
 func TestUndoGoesOn(t *testing.T) {
 	e := home(t, "claude-desktop", "codex", "cursor", "gemini")
 	record := filepath.Join(t.TempDir(), "hosts.json")

@@ -10,8 +10,8 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// tomlFormat is TOML, of which the tables are edited as lines: no library
-// writes TOML back as it was.
+// tomlFormat is TOML. Its tables are edited as lines, because no library preserves the formatting
+// of TOML.
 var tomlFormat = format{name: "TOML", decode: decodeTOML, edit: editTOML, raw: rawTOML, encode: encodeTOML}
 
 func decodeTOML(data []byte) (map[string]any, error) {
@@ -22,7 +22,7 @@ func decodeTOML(data []byte) (map[string]any, error) {
 	return content, nil
 }
 
-// tomlBlocks returns the lines of every table below key, one block a table.
+// tomlBlocks returns the lines of every table below key, one block for each table.
 func tomlBlocks(data []byte, key string) ([]block, error) {
 	type header struct {
 		line int

@@ -100,7 +100,7 @@ func editYAML(data []byte, key string, remove []string, add map[string]string) (
 		lines[place.line] = key + ":\n"
 		return []byte(strings.Join(slices.Insert(lines, place.line+1, added.String()), "")), nil
 	}
-	lines = slices.Insert(lines, place.end, added.String()) // behind every block, so their lines stay right
+	lines = slices.Insert(lines, place.end, added.String()) // after every block, so that their line numbers stay valid
 	left := slices.DeleteFunc(slices.Clone(place.blocks), func(b block) bool { return slices.Contains(remove, b.name) })
 	if len(left) == 0 && added.Len() == 0 {
 		lines[place.line] = key + ": {}\n"

@@ -33,7 +33,7 @@ type RunRequest struct {
 // RunAnswer is the answer of the person at the client's terminal.
 type RunAnswer struct {
 	ID      string `json:"id"`                // of the question
-	Approve bool   `json:"approve,omitempty"` // else it is refused
+	Approve bool   `json:"approve,omitempty"` // otherwise it is refused
 	ForRun  bool   `json:"for_run,omitempty"`
 	Nobody  bool   `json:"nobody,omitempty"` // no person was reached
 }
@@ -43,7 +43,7 @@ type ToClient struct {
 	Notice   json.RawMessage `json:"notice,omitempty"`   // a system.Notice
 	Question json.RawMessage `json:"question,omitempty"` // an approval.Question, to be asked at the terminal
 	Waits    json.RawMessage `json:"waits,omitempty"`    // an approval.Question, to be answered elsewhere
-	Over     string          `json:"over,omitempty"`     // the ID of a question that is open no more
+	Over     string          `json:"over,omitempty"`     // the ID of a question that is no longer open
 	Outcome  *RunOutcome     `json:"outcome,omitempty"`  // the last line
 	Refused  *RunRefusal     `json:"refused,omitempty"`  // the last line
 }
@@ -106,7 +106,7 @@ const MaxRunLine = (program.MaxSize+1)*4/3 + 4<<10
 // Tool calls that the program made before have had their effect.
 var ErrLost = errors.New("the Airlock daemon ended while it ran the program: what the program did through tools until then is done, and it is not run again")
 
-// Send writes one line to the daemon. It is not for concurrent use.
+// Send writes one line to the daemon. It is not safe for concurrent use.
 func (c *Conn) Send(message FromClient) error {
 	line, err := json.Marshal(message)
 	if err != nil {

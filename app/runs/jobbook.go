@@ -16,7 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// bookSchema makes the table of jobs.
+// bookSchema creates the table of jobs.
 const bookSchema = `
 CREATE TABLE job (
 	id        TEXT PRIMARY KEY,
@@ -37,7 +37,7 @@ const bookProfiles = `ALTER TABLE job ADD COLUMN profile TEXT NOT NULL DEFAULT '
 // JobBook remembers which jobs there are, on disk, so that a restart does not forget
 // that there were some. It has no code and no output. Several processes share it: each
 // holds the lock INSTANCE.lock beside it for as long as it lives. nil is a book that
-// remembers nothing. Its methods may be called concurrently.
+// remembers nothing. Its methods are safe for concurrent use.
 type JobBook struct {
 	db       *database.DB
 	dir      string
@@ -45,8 +45,8 @@ type JobBook struct {
 	held     *store.Lock
 }
 
-// OpenJobBook opens the book in dir, which it makes at first use, notes as lost what
-// processes had that have ended, and removes what is older than a job is kept.
+// OpenJobBook opens the book in dir, which it creates if needed. It marks the jobs of processes
+// that have ended as lost and removes jobs that are older than keepJobs.
 func OpenJobBook(ctx context.Context, dir string) (_ *JobBook, err error) {
 	b := &JobBook{dir: dir, instance: telemetry.NewID("proc")}
 	defer func() {
@@ -70,8 +70,8 @@ const lockSuffix = ".lock"
 
 func (b *JobBook) lock(instance string) string { return filepath.Join(b.dir, instance+lockSuffix) }
 
-// sweep removes the locks of processes that have ended, and old jobs, and notes those
-// that were going on as lost.
+// sweep removes old jobs and the locks of processes that have ended, whose unfinished jobs it marks
+// as lost.
 func (b *JobBook) sweep(ctx context.Context, now time.Time) error {
 	entries, err := os.ReadDir(b.dir)
 	if err != nil {
@@ -143,7 +143,7 @@ func (b *JobBook) cross(ctx context.Context, id string) error {
 	})
 }
 
-// entry is a job as the book has it.
+// entry is a job of the book.
 type entry struct {
 	id, runID string
 	owner     caller.Owner
@@ -168,7 +168,7 @@ func (b *JobBook) find(ctx context.Context, id string, now time.Time) (found ent
 	return found, err
 }
 
-// Close closes the book. Calling it twice is fine.
+// Close closes the book. It may be called twice.
 func (b *JobBook) Close() error {
 	if b == nil {
 		return nil

@@ -40,7 +40,7 @@ const (
 	maxJobsOut    = 256 << 20
 )
 
-// ErrJobs refuses a job because too many are kept. Some of them are forgotten later.
+// ErrJobs is returned if a limit of jobs is reached. A later attempt can succeed.
 var ErrJobs = &jobsError{}
 
 type jobsError struct{}

@@ -122,8 +122,8 @@ func TestFiveJobsAtOneTimeInOrder(t *testing.T) {
 	})
 }
 
-// A caller that has queued many jobs is no reason for others to wait until they are over,
-// and neither are its agents, which have an account together.
+// If a caller, or its agents, which share one account, have queued many jobs, others do not wait
+// until all of them are done.
 func TestJobsOfAccountsHaveTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		jobs, made, _ := newJobs(t, nil)
@@ -159,7 +159,7 @@ func TestJobsOfAccountsHaveTurns(t *testing.T) {
 	})
 }
 
-// how a job ends, and that it stays so.
+// the final state of a job, which does not change.
 func TestHowJobsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		jobs, _, _ := newJobs(t, nil)
@@ -280,7 +280,8 @@ func TestJobIDsAreUUIDs(t *testing.T) {
 	}
 }
 
-// a restart marks jobs as lost, for who asked for them, and does not forget them.
+// after a restart, the caller that started a job gets the state lost; the job is not
+// forgotten.
 func TestARestartLosesJobsAndSaysSo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "jobs")
 	open := func() *JobBook {

@@ -8,8 +8,8 @@ import (
 	"github.com/airlock-mcp/airlock/broker"
 )
 
-// Questions passes the questions of all runs on and knows which of them are
-// open. It stands between the broker and who asks people. Its methods may be
+// Questions passes the questions of all runs from the broker to the approver that asks people, and
+// notifies the registry when they are opened and closed. Its methods may be
 // called concurrently.
 type Questions struct {
 	next broker.Approver
@@ -20,10 +20,10 @@ type Questions struct {
 
 var _ broker.Approver = (*Questions)(nil)
 
-// NewQuestions returns questions that next puts to people.
+// NewQuestions returns a Questions that passes questions to next.
 func NewQuestions(next broker.Approver) *Questions { return &Questions{next: next} }
 
-// Ask puts the question to people and returns their answer.
+// Ask asks people and returns their answer.
 func (q *Questions) Ask(ctx context.Context, question approval.Question) (approval.Verdict, error) {
 	q.changed(question, true)
 	defer q.changed(question, false)

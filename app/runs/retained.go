@@ -17,7 +17,7 @@ const (
 	maxRetainedBytes = 64 << 20
 )
 
-// retained are the finished runs that are still kept. The zero value is ready.
+// retained has the finished runs that are still kept. The zero value is ready to use.
 // The registry's lock guards it.
 type retained struct {
 	order []keptRun // by when they finished
@@ -94,7 +94,7 @@ func (k *retained) mostOwned() (most caller.Owner, over bool) {
 	return most, k.total.exceeds(maxRetainedRuns, maxRetainedBytes)
 }
 
-// remove takes one run out, if it is here.
+// remove removes a run, if it is kept.
 func (k *retained) remove(run *Run) {
 	for i, kept := range k.order {
 		if kept.run == run {
@@ -115,7 +115,7 @@ func (k *retained) takeAt(i int) *Run {
 	return taken.run
 }
 
-// size is about how many bytes the outcome holds.
+// size returns the approximate size of the outcome in bytes.
 func (r *Run) size() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

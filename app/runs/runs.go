@@ -249,8 +249,8 @@ func (r *Registry) Going() int {
 	return n
 }
 
-// Drain refuses new runs with ErrClosed from now on, and waits until those that
-// are going on are over, or ctx ends. It reports whether all are over.
+// Drain refuses new runs with ErrClosed from now on, and waits until all others are done or ctx
+// ends. It reports whether all are done.
 func (r *Registry) Drain(ctx context.Context) bool {
 	r.mu.Lock()
 	r.closed = true
@@ -268,7 +268,7 @@ func (r *Registry) Drain(ctx context.Context) bool {
 	}
 }
 
-// Close ends all runs and waits until they are over. Calling it twice is fine.
+// Close ends all runs and waits until they are over. It may be called twice.
 func (r *Registry) Close() {
 	r.mu.Lock()
 	r.closed = true

@@ -72,8 +72,7 @@ func start(t *testing.T, r *Registry, who, code string) *Run {
 	return run
 }
 
-// looked takes the word that a run has begun, unless it did so before it was
-// subscribed to.
+// looked receives the signal that a run has started, unless it started before the subscription.
 func looked(changed <-chan struct{}) {
 	select {
 	case <-changed:

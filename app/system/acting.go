@@ -79,7 +79,7 @@ func actOf(act broker.AgentAct) (asked agents.Act, err error) {
 // grant is the permission for one act.
 type grant struct{ of *agents.Grant }
 
-// Approve decides again, now that a person has agreed.
+// Approve decides again after a person has approved the act.
 func (g grant) Approve(ctx context.Context, by string) (*broker.Error, error) {
 	d, err := g.of.Approve(ctx, by)
 	if err != nil {

@@ -37,8 +37,8 @@ type Agents struct {
 	undo           *cleanup.Stack
 }
 
-// OpenAgents opens what is known of agents, for a verb: people are not asked, so a
-// question goes unanswered. The caller closes it.
+// OpenAgents opens the agent service for a command. It has no approval desk, so questions are not
+// answered. The caller must close it.
 func OpenAgents(ctx context.Context, c *config.Config, opts Options) (_ *Agents, err error) {
 	opts = opts.withDefaults()
 	directories, err := FindDirectories(c)
@@ -78,7 +78,7 @@ func (s *System) OpenAgents(ctx context.Context) (*Agents, error) {
 	return a, nil
 }
 
-// open opens the database and begins the service.
+// open opens the database and starts the service.
 func (a *Agents) open(ctx context.Context, c *config.Config, home string, opts agents.Options) error {
 	db, err := database.Open(ctx, filepath.Join(home, "state.db"), agents.Schema, auth.Schema, kernelSchema, agents.SchemaInherited)
 	if err != nil {
@@ -134,10 +134,10 @@ func (a *Agents) limiter(ctx context.Context, c config.Agents, logger *slog.Logg
 	return agents.NewWindow(c.Rate.Calls, c.Rate.Per, nil), nil
 }
 
-// Tokens are those of callers over HTTP.
+// Tokens returns the tokens of callers over HTTP.
 func (a *Agents) Tokens() *auth.Tokens { return a.tokens }
 
-// Authority decides which callers may still act.
+// Authority returns the authority, which decides which callers may still act.
 func (a *Agents) Authority() *auth.Authority { return a.authority }
 
 // RevokeToken makes a token invalid, and kills the agents that it registered.
@@ -155,7 +155,7 @@ func (a *Agents) SetStatus(ctx context.Context, id string, status agents.Status,
 	return a.Service.SetStatus(ctx, id, status, by)
 }
 
-// Record writes what the operator did to the audit log.
+// Record writes an action of the operator to the audit log.
 func (a *Agents) Record(ctx context.Context, what string) error {
 	return a.log.Append(ctx, audit.Record{Kind: audit.KindOperator, Identity: audit.Identity{Principal: Principal()}, Detail: what})
 }
@@ -165,5 +165,5 @@ func (a *Agents) Activity(agentID string, n int) ([]agents.Entry, error) {
 	return agents.Activity(a.auditDirectory, agentID, n)
 }
 
-// Close ends the open questions and closes what was opened. Calling it twice is fine.
+// Close ends the open questions and closes what was opened. It may be called twice.
 func (a *Agents) Close() error { return a.undo.Run() }

@@ -9,8 +9,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// authority decides whether callers may still act, from when the tokens and agents are
-// open. Until then only callers without a credential may.
+// authority decides whether callers may still act. Until the tokens and agents are open, only
+// callers without a credential may act.
 type authority struct {
 	known atomic.Pointer[auth.Authority]
 }
@@ -28,7 +28,7 @@ func (a *authority) Check(ctx context.Context, who caller.Caller) error {
 	return nil
 }
 
-// While returns a context that ends when the caller may not act any more.
+// While returns a context that ends when the caller may no longer act.
 func (a *authority) While(ctx context.Context, who caller.Caller) (context.Context, func()) {
 	if known := a.known.Load(); known != nil {
 		return known.While(ctx, who)
@@ -36,13 +36,12 @@ func (a *authority) While(ctx context.Context, who caller.Caller) (context.Conte
 	return ctx, func() {}
 }
 
-// mayApprove reports whether a caller who approved something still may.
+// mayApprove reports whether a caller who approved something may still approve.
 func (a *authority) mayApprove(who caller.Caller) bool {
 	return auth.Has(who, auth.ScopeApprove) && a.Check(context.Background(), who) == nil
 }
 
-// WhileKnown calls ended when requests of a caller are not accepted any more, see
-// auth.Authority.
+// WhileKnown calls ended when requests of a caller are no longer accepted, see auth.Authority.
 func (s *System) WhileKnown(ctx context.Context, who caller.Caller, ended func(error)) (stop func()) {
 	if known := s.authority.known.Load(); known != nil {
 		return known.WhileKnown(ctx, who, ended)

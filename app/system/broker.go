@@ -7,7 +7,7 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// openBroker makes the broker with the operator's policies.
+// openBroker opens the broker with the operator's policies.
 func (s *System) openBroker(servers broker.Upstream, redactor *redact.Redactor) error {
 	rule, files, err := readRules(s.config)
 	if err != nil {

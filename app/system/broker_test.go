@@ -10,7 +10,7 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// What docs/configuration.md promises is what the broker does by itself.
+// The default limits in docs/configuration.md are the defaults of the broker.
 func TestDefaultLimitsAreTheBrokers(t *testing.T) {
 	got, want := callLimits(config.Default()), broker.DefaultLimits()
 	want.Servers = map[string]broker.ServerLimits{}

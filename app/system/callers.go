@@ -17,7 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// maxOwnSets is how many callers' own connections are kept.
+// maxOwnSets is how many connections of single callers are kept.
 const maxOwnSets = 128
 
 // callers carries calls of several principals. A sign-in belongs to one principal, so no connection
@@ -48,7 +48,7 @@ var _ broker.CallersUpstream = (*callers)(nil)
 
 func newCallers(c *Catalog) *callers { return &callers{catalog: c, own: map[ownKey]*ownSet{}} }
 
-// Call implements broker.Upstream, for the user whom Airlock runs for.
+// Call implements broker.Upstream for the user that Airlock runs for.
 func (c *callers) Call(ctx context.Context, serverID, name string, arguments json.RawMessage) (json.RawMessage, error) {
 	return c.catalog.upstreams.Call(ctx, serverID, name, arguments)
 }
@@ -191,7 +191,7 @@ func (c *callers) release(own *ownSet) {
 	own.users--
 }
 
-// Close ends all connections. Calling it twice is fine.
+// Close ends all connections. It may be called twice.
 func (c *callers) Close() error {
 	c.mu.Lock()
 	c.closed = true

@@ -22,8 +22,8 @@ import (
 )
 
 // Catalog is the connected servers and the newest definitions of their tools,
-// without those that changed since an operator last saw them. Its methods may
-// be called concurrently.
+// without those that changed since an operator last saw them. Its methods
+// are safe for concurrent use.
 type Catalog struct {
 	config    *config.Config
 	opts      Options
@@ -61,9 +61,9 @@ const (
 	CachedThenServers
 )
 
-// OpenCatalog learns the tools of the configured servers and keeps the snapshot
-// of them new. Servers that do not answer are missing from it, with the reason.
-// Of the options it uses Version, Logger, Notify, Tools and Profile. The caller closes it.
+// OpenCatalog reads the tools of the configured servers and keeps their snapshot up to date. For a
+// server that does not answer, the snapshot has a problem instead of tools. OpenCatalog uses the
+// options Version, Logger, Notify, Tools and Profile. The caller must close the catalog.
 func OpenCatalog(ctx context.Context, c *config.Config, opts Options) (*Catalog, error) {
 	made := &Catalog{
 		config: c, opts: opts.withDefaults(), due: make(chan struct{}, 1), learn: make(chan struct{}, 1), opened: make(chan struct{}), told: map[string]string{},
@@ -110,8 +110,8 @@ func (c *Catalog) open(ctx context.Context) error {
 	return nil
 }
 
-// openLater reads the cached lists, makes the first snapshot with tools, and
-// begins to connect all servers.
+// openLater reads the cached lists, makes the first snapshot with tools, and starts connecting all
+// servers.
 func (c *Catalog) openLater(ctx context.Context) {
 	c.upstreams.Start(ctx)
 	c.mu.Lock()
@@ -126,8 +126,7 @@ func (c *Catalog) openLater(ctx context.Context) {
 	c.tellChanged()
 }
 
-// unlistedPatience is how long servers without a cached list are waited for where
-// the lists of others are there.
+// unlistedPatience is how long to wait for servers without a cached list if others have one.
 const unlistedPatience = 3 * time.Second
 
 // connectUnlisted reads the cached lists, and asks the servers that have none.
@@ -145,7 +144,7 @@ func (c *Catalog) connectUnlisted(ctx context.Context) {
 // even reading thousands of cached definitions takes longer than a host waits.
 func (c *Catalog) openWithoutTools(context.Context) error {
 	servers := make([]catalog.Server, len(c.config.Servers))
-	for i, server := range c.config.Servers { // those that no caller sees included
+	for i, server := range c.config.Servers { // including those that no caller sees
 		servers[i] = catalog.Server{ID: server.ID, Problem: catalog.StillStarting, Retrying: true}
 	}
 	snapshot, err := catalog.NewSnapshot(servers)
@@ -193,7 +192,7 @@ func listsDirectory() (string, error) {
 	return store.Lists(home), nil
 }
 
-// Close disconnects the servers. Calling it twice is fine.
+// Close disconnects the servers. It may be called twice.
 func (c *Catalog) Close() error {
 	if c.done != nil {
 		c.done()
@@ -252,17 +251,17 @@ func (c *Catalog) Changed() []pins.Change {
 	return c.changed
 }
 
-// onChange has f called after each change of the snapshot.
+// onChange sets a function that is called after each change of the snapshot.
 func (c *Catalog) onChange(f func(context.Context) error) {
 	c.mu.Lock() // a server that changes its list looks for it
 	defer c.mu.Unlock()
 	c.refresh = f
 }
 
-// errorsOnly leaves warnings and what is less out of a log.
+// errorsOnly is a handler that drops records below the level of errors.
 type errorsOnly struct{ slog.Handler }
 
-// Enabled reports whether a level is that of an error.
+// Enabled reports whether level is at least that of an error.
 func (h errorsOnly) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelError && h.Handler.Enabled(ctx, level)
 }

@@ -19,15 +19,15 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// shortDigest is how many hex digits of a definition's digest are shown and are
-// enough to name it: 64 bits, too many to make a second definition that fits.
+// shortDigest is how many hex digits of a definition's digest are shown and accepted as its name.
+// They are 64 bits, too many to find a second definition with the same digits.
 const shortDigest = 16
 
-// ShortDigest names a definition for people.
+// ShortDigest returns the first digits of a definition's digest, for people.
 func ShortDigest(p pins.Pin) string { return strings.TrimPrefix(p.Digest, "sha256:")[:shortDigest] }
 
-// Difference is a change as a person judges it, a unified diff with the digest that
-// names it. Every character of it is printable ASCII.
+// Difference returns a change as a unified diff for people, with the digest of the new definition.
+// All of its characters are printable ASCII.
 func Difference(c pins.Change) []byte {
 	name := fmt.Sprintf("%s %s", c.ServerID, catalog.Quote(c.ToolName))
 	return diff.Diff(name+" seen "+c.Pinned.Since.Format(time.RFC3339), printable(c.Pinned.Definition),
@@ -63,8 +63,8 @@ func (s *System) ChangedTools(who caller.Caller) []pins.Change {
 // ErrOtherChange is returned if a tool has not changed, or its change is not the one shown.
 var ErrOtherChange = errors.New("the tool's definition is not the one that was looked at")
 
-// AcceptTool lets a tool be used again with the changed definition of that digest,
-// which the caller was shown, and records first that it will.
+// AcceptTool allows a tool again with its changed definition. digest must be that of the definition
+// that the caller was shown. AcceptTool writes an audit record first.
 func (s *System) AcceptTool(ctx context.Context, who caller.Caller, serverID, toolName, digest string) error {
 	changed := s.ChangedTools(who)
 	at := slices.IndexFunc(changed, func(c pins.Change) bool {
@@ -80,8 +80,8 @@ func (s *System) AcceptTool(ctx context.Context, who caller.Caller, serverID, to
 	return nil
 }
 
-// AcceptChanges lets tools be used again with their changed definitions, all or none, and
-// records first that the user of this process will.
+// AcceptChanges allows tools again with their changed definitions, all or none. It first writes an
+// audit record that names the user of this process.
 func AcceptChanges(ctx context.Context, c *config.Config, changes []pins.Change) error {
 	return withLog(c, func(log *audit.Log) error {
 		return accept(ctx, c, log, audit.Identity{Principal: Principal()}, changes)

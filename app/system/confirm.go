@@ -15,15 +15,15 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// unconfirmedError is a configuration that may permit more than the one that a person
-// has confirmed.
+// unconfirmedError is returned for a configuration that may permit more than the one that a person
+// confirmed.
 type unconfirmedError struct {
 	file string
 	why  []string // keys and policies because of which it may permit more
 	diff []byte
 }
 
-// Error names what may permit more, in at most a few hundred bytes.
+// Error names the keys and policies that may permit more, in at most a few hundred bytes.
 func (e *unconfirmedError) Error() string {
 	const most = 300
 	why := strings.Join(strings.Fields(strings.Join(e.why, "; ")), " ")
@@ -67,8 +67,8 @@ func places(name string) (string, bool) {
 	return value, true
 }
 
-// isPersons reports whether a person started this process: an agent's host did not, and
-// it may widen what agents can do. It must be asked before the process announces itself.
+// isPersons reports whether a person started this process, and not an agent's host. Such a process
+// may permit more than before. isPersons must be called before the process announces itself.
 func (o Options) isPersons(home string) bool {
 	return o.Host == 0 && approval.WidenCheck(home) == nil
 }
@@ -128,7 +128,7 @@ func CheckConfirmed(c *config.Config) error {
 	return &SetupError{fmt.Errorf("the configuration %q of this directory %s, and it names programs that are started", c.File, what), "look at it and confirm it: airlock trust"}
 }
 
-// Confirmation is a configuration as a person is asked to confirm it.
+// Confirmation is a configuration that a person is asked to confirm.
 type Confirmation struct {
 	Before, After trust.Content
 	IsKnown       bool     // an earlier content was confirmed, which is Before
@@ -137,7 +137,7 @@ type Confirmation struct {
 	config        *config.Config
 }
 
-// NewConfirmation reads what there is to confirm of a configuration.
+// NewConfirmation reads the files of a configuration and the content that was confirmed before.
 func NewConfirmation(c *config.Config) (*Confirmation, error) {
 	directories, err := FindDirectories(c)
 	if err != nil {
@@ -163,7 +163,7 @@ func NewConfirmation(c *config.Config) (*Confirmation, error) {
 // IsDone reports whether the content is confirmed already.
 func (k *Confirmation) IsDone() bool { return k.IsKnown && k.Before.Digest() == k.After.Digest() }
 
-// Difference is what changed, without credentials.
+// Difference returns the changes, without credentials.
 func (k *Confirmation) Difference() string {
 	return Printed().Text(string(trust.Difference(k.Before, k.After)))
 }

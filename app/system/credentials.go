@@ -8,7 +8,7 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// holdCredentials makes the redactor know every credential of the configuration.
+// holdCredentials adds every credential of the configuration to the redactor.
 func holdCredentials(redactor *redact.Redactor, c *config.Config) {
 	for _, h := range held(c) {
 		redactor.Hold(h.Value.Reveal())

@@ -19,7 +19,7 @@ import (
 // neither beside airlock nor in PATH.
 const envRunsc = "AIRLOCK_RUNSC"
 
-// shimName is what gVisor's shim for containerd is called.
+// shimName is the file name of gVisor's shim for containerd.
 const shimName = "containerd-shim-runsc-v1"
 
 // driver is implemented by all drivers. A driver is never closed.

@@ -16,9 +16,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// OpenEmbeddings opens what search.embeddings names; nil when it names nothing.
-// directory keeps the vectors of an endpoint for the next start; empty keeps none.
-// No endpoint is asked yet.
+// OpenEmbeddings returns the searcher that search.embeddings configures, or nil if it is not set.
+// Vectors are cached in directory for the next start, unless it is empty. OpenEmbeddings does not
+// connect to the endpoint.
 func OpenEmbeddings(ctx context.Context, c *config.Config, directory string) (*embedding.Searcher, error) {
 	wanted := c.Embeddings
 	switch {
@@ -124,7 +124,7 @@ func (s *System) Similar(ctx context.Context, snapshot *catalog.Snapshot, questi
 	if meaning == nil {
 		return nil, ""
 	}
-	// A credential that Airlock holds does not leave it.
+	// Credentials that Airlock knows must not be sent to the endpoint.
 	similar, err := meaning.Similar(ctx, snapshot, s.opts.gate.definitions.Text(question))
 	if err != nil {
 		s.opts.Logger.DebugContext(ctx, "a search goes without embeddings", slog.Any(telemetry.KeyError, err))
@@ -133,7 +133,7 @@ func (s *System) Similar(ctx context.Context, snapshot *catalog.Snapshot, questi
 	return similar, ""
 }
 
-// recordEgress writes down where texts go beside the servers.
+// recordEgress writes an audit record of the endpoints, other than servers, that texts are sent to.
 func (s *System) recordEgress(ctx context.Context) error {
 	wanted := s.config.Embeddings
 	if !s.opts.Serving || wanted.URL == "" {

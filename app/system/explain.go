@@ -12,7 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// RuleSet are the operator's rules with the tools that they are about.
+// RuleSet has the operator's rules and the tools that they apply to.
 type RuleSet struct {
 	Files    []policies.File
 	Operator policies.Operator
@@ -38,7 +38,7 @@ func (s *System) RuleSet(who caller.Caller) (RuleSet, error) {
 	return RuleSet{files, operator, s.Snapshot(who)}, err
 }
 
-// Explanation is what would happen to a call if it were the first of its session.
+// Explanation is the decision about a call, as if it were the first of its session.
 type Explanation struct {
 	Request  policies.Request
 	Decision policies.Decision

@@ -18,7 +18,7 @@ import (
 // author of a server can have put it there.
 type gate struct {
 	all         *redact.Redactor // logs, notices, reasons
-	definitions *redact.Redactor // credentials and secrets alone
+	definitions *redact.Redactor // only credentials and secrets
 }
 
 func newGate() *gate {
@@ -67,7 +67,7 @@ func (g *gate) servers(list []catalog.Server) []catalog.Server {
 
 func (g *gate) tool(t *catalog.Tool) {
 	if cleaned, err := g.definitions.JSONTexts(t.Raw); err != nil || bytes.Equal(cleaned, t.Raw) {
-		return // the parts have no more in them than the whole
+		return // then the parts have no secrets either
 	}
 	t.Title, t.Description = g.definitions.Text(t.Title), g.definitions.Text(t.Description)
 	t.Annotations.Title = g.definitions.Text(t.Annotations.Title)
@@ -110,8 +110,8 @@ func Sentence(text string) string { return withoutHostPaths(printed.Text(text)) 
 // hostPath is an absolute path, or one under the user's own directory.
 var hostPath = lazyregexp.New(`(^|[\s"'(=:])((?:/[\w.@+~-]+){2,}/?|[A-Za-z]:\\[^\s"']+)`)
 
-// withoutHostPaths replaces absolute paths that exist here, or lie under a
-// directory of the user's, by their last part.
+// withoutHostPaths replaces absolute paths that exist on this host, or are in a directory of the
+// user, by their last element.
 func withoutHostPaths(text string) string {
 	home, _ := os.UserHomeDir()
 	return hostPath.ReplaceAllStringFunc(text, func(match string) string {

@@ -31,7 +31,7 @@ type Gateway struct {
 // OpenGateway opens the risk gateway of a system. Closing the system closes it. trusted is the
 // administrator's switch. If the image with the engines is not built, the error has a hint.
 func (s *System) OpenGateway(ctx context.Context, trusted bool) (*Gateway, error) {
-	if err := s.verifier.Warm(); err != nil { // every program is analysed first
+	if err := s.verifier.Warm(); err != nil { // each request needs it for an analysis
 		return nil, err
 	}
 	decider, err := gateway.New(gateway.Options{Verifier: analyses{s}, Recorder: decisions{s}, Trusted: trusted})
@@ -95,10 +95,11 @@ func identityOf(c caller.Caller) audit.Identity {
 	return audit.Identity{SessionID: c.Session, Principal: c.Principal, Issuer: c.Issuer, CallerKind: string(c.Kind), Profile: c.Profile}
 }
 
-// Verifications ask the engines for callers, and record what was asked: an api.Verifications.
+// Verifications asks the engines for callers and records the requests. It implements
+// api.Verifications.
 type Verifications struct{ system *System }
 
-// Verifications returns them, until the system is closed.
+// Verifications returns the verifications, which can be used until the system is closed.
 func (s *System) Verifications() Verifications { return Verifications{s} }
 
 // Verify asks one engine. A verdict that cannot be recorded is withheld.
@@ -109,7 +110,7 @@ func (v Verifications) Verify(ctx context.Context, who caller.Caller, r verify.R
 		return verify.Verdict{}, err
 	}
 	arguments, err := canon.JSON(r.Arguments)
-	if err != nil { // numbers that no double is: they are hashed as they were sent
+	if err != nil { // numbers that are not doubles: hash the arguments as they were sent
 		arguments = r.Arguments
 	}
 	record := audit.Record{
@@ -130,8 +131,8 @@ const SkillManifestVariable = "QWED_SKILL_MANIFEST"
 // maxManifest is the most bytes of a skill's manifest.
 const maxManifest = 1 << 20
 
-// CheckSkill refuses a manifest of a skill that is not trusted, by the guard of
-// qwed_mcp.security in a sandbox: a manifest is hostile text.
+// CheckSkill returns an error if the manifest of a skill is not trusted. It runs the guard of
+// qwed_mcp.security in a sandbox, because the manifest may be hostile.
 func (s *System) CheckSkill(ctx context.Context, path string) error {
 	manifest, err := readManifest(path)
 	if err != nil {

@@ -117,10 +117,10 @@ func openImage(home, name string, extra images.Extra, undo *cleanup.Stack) (runn
 	}, nil
 }
 
-// Packages are those that code finds installed, as the configuration asks for them.
+// Packages are the packages that the configuration installs in the images.
 type Packages struct{ Python, Node []string }
 
-// Packages are those that code finds installed.
+// Packages returns the packages that are installed for code.
 func (s *System) Packages() Packages {
 	return Packages{s.config.Images.Python.Packages, s.config.Images.Node.Packages}
 }

@@ -21,16 +21,16 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// Integrity is what is found about an installation before any state of it is opened:
-// the hooks in its images, and what is not as it was sealed.
+// Integrity is the result of checking an installation before its state is opened: hooks in its
+// images and differences from its seal.
 type Integrity struct {
 	startuphooks.Result
-	Variables []string `json:"variables"`      // of the environment, that have something loaded first
-	Seal      string   `json:"seal,omitempty"` // the file with what was installed; empty: nothing is sealed
+	Variables []string `json:"variables"`      // of the environment, that load code into programs
+	Seal      string   `json:"seal,omitempty"` // the path of the seal; empty: nothing is sealed
 	Changed   []string `json:"changed"`        // differences from the seal, as sentences
 }
 
-// Seal is what was installed: digests of SHA-256, as "sha256:…".
+// Seal has the SHA-256 digests of what was installed, as "sha256:…".
 type Seal struct {
 	Made    time.Time         `json:"made"`
 	Program string            `json:"program"`
@@ -41,8 +41,8 @@ type Seal struct {
 	FileSystems map[string]string `json:"file_systems,omitempty"`
 }
 
-// systemSeal is the seal of a machine's administrator: it counts before that in the state
-// directory, which the user who runs Airlock can write to.
+// systemSeal is the path of the administrator's seal. It has priority over the seal in the state
+// directory, which the user who runs Airlock can change.
 const systemSeal = "/etc/airlock/installed.json"
 
 const sealFile = "installed.json"
@@ -50,8 +50,8 @@ const sealFile = "installed.json"
 // maxSeal bounds the bytes of a seal that are read.
 const maxSeal = 1 << 20
 
-// CheckIntegrity looks through an installation. environ is the environment to be
-// looked at, nil for none; thorough reads the images as a whole, which takes seconds.
+// CheckIntegrity checks an installation. environ is the environment to check, or nil. If thorough
+// is set, it reads whole images, which takes seconds.
 func CheckIntegrity(ctx context.Context, c *config.Config, environ []string, thorough bool) (Integrity, error) {
 	directories, err := FindDirectories(c)
 	if err != nil {
@@ -128,7 +128,7 @@ func installedImages(c *config.Config, home string) []installedImage {
 	return all
 }
 
-// Err is why nothing may be started; nil when nothing speaks against it.
+// Err returns why nothing may be started, or nil.
 func (i Integrity) Err() error {
 	if i.Verified {
 		return nil

@@ -24,14 +24,14 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// kernelSchema makes the tables of the kernel beside those of agents.
+// kernelSchema creates the tables of the kernel in the database of agents.
 const kernelSchema = vfs.Schema + iatp.Schema
 
 // agentsKeyFile holds the key that encrypts the agents' signing keys and files.
 const agentsKeyFile = "agents-age.key"
 
-// Trust is how agents come to trust each other: their keys, manifests and
-// reputations. The caller keeps a open.
+// Trust returns the trust service of agents: their keys, manifests and reputations. The caller must
+// keep a open.
 func (a *Agents) Trust() (*iatp.Service, error) {
 	identity, err := agekey.LoadOrCreate(filepath.Join(a.keys, agentsKeyFile))
 	if err != nil {
@@ -40,8 +40,8 @@ func (a *Agents) Trust() (*iatp.Service, error) {
 	return iatp.New(iatp.Options{Database: a.database, Agents: a.Service, Log: a.log, Identity: identity})
 }
 
-// OpenKernel puts the kernel together, of a system and its agents, which both stay
-// open longer.
+// OpenKernel opens the kernel with a system and its agents. The caller must close both later than
+// the kernel.
 func (s *System) OpenKernel(ctx context.Context, known *Agents) (*kernel.Service, *iatp.Service, error) {
 	trust, err := known.Trust()
 	if err != nil {
@@ -84,8 +84,8 @@ func (s *System) openKernel(ctx context.Context, known *Agents, trust *iatp.Serv
 	})
 }
 
-// kernelActions are the configured actions. One that names a server which is not
-// configured could never be carried out.
+// kernelActions returns the configured actions. It returns an error if an action names a server
+// that is not configured.
 func kernelActions(c *config.Config) (map[string]kernel.Action, error) {
 	var ids []string
 	for _, server := range c.Servers {
@@ -134,8 +134,8 @@ func openModels(ctx context.Context, c *config.Config) (askable, error) {
 	return askable{known, keys}, nil
 }
 
-// namedPolicyFiles reads the operator's own named policies, under the last part of
-// their paths: that is how agents see them.
+// namedPolicyFiles reads the operator's named policies. Agents see the last element of their paths
+// as names.
 func namedPolicyFiles(c config.Kernel) ([]policies.File, error) {
 	var files []policies.File
 	seen := map[string]bool{"kernel.cedar": true, "agents.cedar": true, "registration.json": true}
@@ -154,15 +154,15 @@ func namedPolicyFiles(c config.Kernel) ([]policies.File, error) {
 	return files, nil
 }
 
-// dispatcher carries the kernel's actions out as runs of the registry: with the
-// policies, approvals, limits and records of every run.
+// dispatcher executes the kernel's actions as runs of the registry, with the policies, approvals,
+// limits and records of every run.
 type dispatcher struct{ system *System }
 
 var _ kernel.Dispatcher = dispatcher{}
 
-// Call makes a run that is one tool call.
+// Call executes one tool call as a run.
 func (d dispatcher) Call(ctx context.Context, who caller.Caller, serverID, tool string, arguments json.RawMessage) (kernel.Output, error) {
-	if d.system.catalog.opened != nil { // a server that is still starting is waited for, alone
+	if d.system.catalog.opened != nil { // wait for the server if it is still starting, but not for others
 		if err := d.system.Await(ctx, serverID); err != nil {
 			return kernel.Output{}, err
 		}
@@ -174,7 +174,7 @@ func (d dispatcher) Call(ctx context.Context, who caller.Caller, serverID, tool 
 	return d.run(ctx, who, req)
 }
 
-// Run makes a run of a program.
+// Run executes a program as a run.
 func (d dispatcher) Run(ctx context.Context, who caller.Caller, language, code string) (kernel.Output, error) {
 	if language == "javascript" {
 		language = "node"

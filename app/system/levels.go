@@ -2,7 +2,7 @@ package system
 
 import "github.com/airlock-mcp/airlock/internal/telemetry"
 
-// watchLevels has the numbers of what is at work now measured, until the system is closed.
+// watchLevels registers the metrics of current load, until the system is closed.
 func (s *System) watchLevels() error {
 	stop, err := telemetry.Watch(
 		telemetry.Level{Name: "airlock.sandbox.ready", Unit: "{sandbox}", Description: "Sandboxes that wait for work.",

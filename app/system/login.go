@@ -19,7 +19,7 @@ import (
 // Login signs in to one server.
 type Login struct {
 	config    *config.Config
-	server    config.Server // its references looked up
+	server    config.Server // with its references resolved
 	source    *oauth.Source
 	principal string
 	version   string
@@ -27,8 +27,8 @@ type Login struct {
 	log       *audit.Log // nil: the log is opened for one record
 }
 
-// OpenLogin prepares a sign-in to the server of that ID, of this user, or of a principal
-// that calls over HTTP (caller.Caller.Name). No other server's credentials are looked up.
+// OpenLogin prepares a sign-in to a server for this user or for a principal that calls over HTTP
+// (caller.Caller.Name). It resolves only the credentials of this server.
 func OpenLogin(ctx context.Context, c *config.Config, serverID, principal, version string) (*Login, error) {
 	if principal == "" {
 		principal = Principal()
@@ -83,7 +83,7 @@ func noSuchServer(c *config.Config, serverID string) error {
 	return &SetupError{fmt.Errorf("there is no server %q", serverID), hint}
 }
 
-// SignsIn asks the server what it wants, and signs the person in.
+// SignsIn asks the server for its requirements and signs the person in.
 func (l *Login) SignsIn(ctx context.Context, person oauth.Person, scopes []string) (oauth.SignedIn, error) {
 	if err := l.probe(ctx); err != nil {
 		return oauth.SignedIn{}, err
@@ -145,8 +145,8 @@ func (l *Login) SignsOut(ctx context.Context) (oauth.LoggedOut, error) {
 	return out, errors.Join(l.record(ctx, fmt.Sprintf("signed %q out of the server %q", l.principal, l.server.ID)), RequestRefresh())
 }
 
-// record writes what an operator did into the log. It is done by then: a log that cannot
-// be written is an error, not a refusal.
+// record writes an action of an operator to the audit log after it was done. So if the log cannot
+// be written, the action is not undone.
 func (l *Login) record(ctx context.Context, what string) error {
 	record := audit.Record{Kind: audit.KindOperator, Identity: l.by, Act: audit.Act{ServerID: l.server.ID}, Detail: what}
 	if l.log != nil {
@@ -155,12 +155,12 @@ func (l *Login) record(ctx context.Context, what string) error {
 	return withLog(l.config, func(log *audit.Log) error { return log.Append(ctx, record) })
 }
 
-// SignInState is what is known about the sign-in of this user to one server.
+// SignInState is the state of a sign-in to one server.
 type SignInState struct {
 	ServerID string
 	URL      string
 	oauth.State
-	Problem string // why nothing is known
+	Problem string // why the state could not be read
 }
 
 // SignInStates returns the states for all servers that are reached by URL and have no

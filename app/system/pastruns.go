@@ -15,10 +15,10 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// The words for how a run stands that is listed.
+// The states of listed runs.
 const (
 	RunOK         = "ok"
-	RunUnfinished = "unfinished" // it goes on, or Airlock ended before it did
+	RunUnfinished = "unfinished" // it is not done, or Airlock ended before it
 )
 
 // ListedRun is a run of the audit log as a list shows it.
@@ -35,7 +35,7 @@ type ListedRun struct {
 	Approval   string `json:"approval_state,omitempty"`
 	Limit      string `json:"limit,omitempty"` // the configuration's key of the limit that ended it
 
-	Owner caller.Owner `json:"-"` // whose it is
+	Owner caller.Owner `json:"-"` // the owner of the run
 	first uint64       // the number of its first record
 }
 
@@ -51,13 +51,13 @@ func ListRun(run audit.RunSummary) ListedRun {
 	return listed
 }
 
-// start takes over what a run began with.
+// start sets the fields from the record of the start of the run.
 func (l *ListedRun) start(r audit.Record) {
 	l.Began, l.Language, l.first = r.Time, r.Language, r.Seq
 	l.Principal, l.SessionID, l.Profile, l.Owner = r.Principal, r.SessionID, r.Profile, ownerOf(r)
 }
 
-// end takes over how a run ended.
+// end sets the fields from the record of the end of the run.
 func (l *ListedRun) end(r audit.Record) {
 	l.State = RunOK
 	if r.Outcome != audit.OutcomeOK {
@@ -80,12 +80,12 @@ func ownerOf(r audit.Record) caller.Owner {
 	return caller.Owner{Principal: r.Principal, Kind: caller.Kind(r.CallerKind), Issuer: r.Issuer, Session: r.SessionID, Profile: r.Profile}
 }
 
-// ShownRun is a run with all that is kept of it.
+// ShownRun is a run with its recording and files.
 type ShownRun struct {
 	ListedRun
 	Result       json.RawMessage `json:"result,omitempty"` // of the envelope
 	OutputDigest string          `json:"output_digest,omitempty"`
-	Kept         bool            `json:"kept"` // the code, the result and the output are
+	Kept         bool            `json:"kept"` // code, result and output are kept
 	Code         string          `json:"code,omitempty"`
 	Stdout       string          `json:"stdout,omitempty"`
 	Stderr       string          `json:"stderr,omitempty"`

@@ -33,8 +33,8 @@ func pinsFile(c *config.Config) (string, error) {
 	return filepath.Join(store.Pins(home), name[:16]+".json"), nil
 }
 
-// withhold puts a stand-in in the place of each tool whose definition changed
-// since it was first seen: no operator has seen what it does now.
+// withhold replaces each tool whose definition changed since it was first seen by a placeholder,
+// because no operator has seen the new definition.
 func withhold(servers []catalog.Server, changed []pins.Change) []catalog.Server {
 	isChanged := map[pins.Ref]bool{}
 	for _, c := range changed {

@@ -26,8 +26,8 @@ var keepPersonal = redact.Choices{
 	"email": redact.Keep, "phone": redact.Keep, "card": redact.Keep, "iban": redact.Keep, "us-ssn": redact.Keep, "ip-address": redact.Keep,
 }
 
-// HoldPrinted makes Printed know the credentials of a configuration, as far as
-// they are known without a look-up outside of the environment.
+// HoldPrinted adds the credentials of a configuration to Printed. Of references, it resolves only
+// environment variables.
 func HoldPrinted(c *config.Config) {
 	for _, h := range held(c) {
 		holdPrinted(h.Value.Reveal())

@@ -65,5 +65,5 @@ func writable(directory string) (err error) {
 // concurrent use.
 func (s *System) Notices(profile string) []Notice { return s.catalog.notices(profile) }
 
-// Load is what the sandboxes are at work on now.
+// Load returns the current load of the sandboxes.
 func (s *System) Load() runner.Load { return s.sandboxes.Load() }

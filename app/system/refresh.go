@@ -12,8 +12,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// RequestRefresh has every Airlock of this user that serves read the lists of
-// its servers again, within seconds.
+// RequestRefresh requests every Airlock of this user that serves to read the lists of its servers
+// again. They do so within seconds.
 func RequestRefresh() error {
 	path, err := refreshFile()
 	if err != nil {
@@ -25,14 +25,15 @@ func RequestRefresh() error {
 	return store.WriteFile(path, []byte(time.Now().UTC().Format(time.RFC3339Nano)+"\n"), 0o600)
 }
 
-// refreshFile is written by RequestRefresh; its time counts.
+// refreshFile returns the path of the file that RequestRefresh writes. Its modification time is the
+// time of the request.
 func refreshFile() (string, error) {
 	directory, err := listsDirectory()
 	return filepath.Join(directory, "refresh"), err
 }
 
-// refreshOnRequest reads all lists again when an operator asks for it, until ctx
-// ends. It looks whenever looks receives.
+// refreshOnRequest reads all lists again when an operator requests it, until ctx ends. It checks
+// for a request whenever looks receives.
 func (c *Catalog) refreshOnRequest(ctx context.Context, looks <-chan struct{}) {
 	last := refreshRequested()
 	for {
@@ -50,7 +51,7 @@ func (c *Catalog) refreshOnRequest(ctx context.Context, looks <-chan struct{}) {
 	}
 }
 
-// refreshRequested is when a refresh was asked for last; zero for never.
+// refreshRequested returns the time of the last request, or the zero time.
 func refreshRequested() time.Time {
 	path, err := refreshFile()
 	if err != nil {
@@ -63,7 +64,7 @@ func refreshRequested() time.Time {
 	return info.ModTime()
 }
 
-// warm has sandboxes made ready for the tools of now.
+// warm prepares the sandboxes of the pool for the current tools.
 func (c *Catalog) warm(ctx context.Context) {
 	if c.upstreams != nil { // else the tools are fixed
 		select {

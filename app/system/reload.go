@@ -20,7 +20,7 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// rules is what is known about the operator's rules that are in force.
+// rules has the operator's rules that are in force.
 type rules struct {
 	mu      sync.Mutex // one reload at a time
 	config  *config.Config
@@ -29,7 +29,7 @@ type rules struct {
 	refused string            // why the files as they are now are not in force; "" when they are
 }
 
-// readRules reads what the configuration c, its policy files included, decides.
+// readRules reads the rules of the configuration c and of its policy files.
 func readRules(c *config.Config) (broker.Rules, []policies.File, error) {
 	files, err := PolicyFiles(c)
 	if err != nil {
@@ -54,7 +54,7 @@ func sources(files []policies.File) [sha256.Size]byte {
 	return [sha256.Size]byte(hash.Sum(nil))
 }
 
-// Config is the configuration that is in force.
+// Config returns the configuration that is in force.
 func (s *System) Config() *config.Config {
 	s.rules.mu.Lock()
 	defer s.rules.mu.Unlock()

@@ -27,8 +27,7 @@ type reloading struct {
 	notices  chan Notice
 }
 
-// newReloading opens one whose configuration has the given keys beside a server
-// with one tool.
+// newReloading opens a system whose configuration has a server with one tool and the given keys.
 func newReloading(t *testing.T, keys, policy string) *reloading {
 	t.Helper()
 	t.Setenv("AIRLOCK_HOME", t.TempDir())
@@ -109,7 +108,7 @@ func (echo) Call(_ context.Context, _, _ string, arguments json.RawMessage) (jso
 	return json.RawMessage(`{"content":[],"structuredContent":` + string(arguments) + `}`), nil
 }
 
-// permit is what an operator writes who wants servers.*.deny to count.
+// permit is a policy that applies servers.*.deny.
 const permit = `permit (principal, action, resource) unless { resource.denied };`
 
 const forbid = `forbid (principal, action, resource);`

@@ -13,8 +13,8 @@ import (
 // maxIndexed is how many runs of the audit log a RunLog lists, the newest ones.
 const maxIndexed = 10_000
 
-// RunLog is the runs of the audit log, for a program that is asked for them again and
-// again: each time it reads what is new. Its methods may be called concurrently.
+// RunLog is an index of the runs in the audit log. Each call reads only the new records. Its
+// methods are safe for concurrent use.
 type RunLog struct {
 	directories Directories
 	config      *config.Config
@@ -118,7 +118,7 @@ func (l *RunLog) Show(tree *audit.RunTree) (shown ShownRun, unkept error) {
 	return ShowRun(tree, recording), unkept
 }
 
-// Files returns what a run has attached.
+// Files returns the files that a run attached.
 func (l *RunLog) Files(runID string) ([]attachment.File, error) {
 	store, err := OpenFiles(l.directories, l.config.Attachments)
 	if err != nil {

@@ -41,7 +41,7 @@ func SignIn(server config.Server, principal, version string, hold func(credentia
 	return source, nil
 }
 
-// oauthConfig is what the operator decided about signing in to a server.
+// oauthConfig returns the operator's settings for signing in to a server.
 func oauthConfig(server config.Server) oauth.Config {
 	c := oauth.Config{ServerID: server.ID, URL: server.URL}
 	o := server.Settings.OAuth
@@ -55,8 +55,8 @@ func oauthConfig(server config.Server) oauth.Config {
 	return c
 }
 
-// lookUpOAuth puts credentials in the places of the references in what the operator
-// decided about signing in, of which the server gets a copy.
+// lookUpOAuth resolves the references in the operator's settings for signing in. It changes a copy
+// of the settings, which it assigns to the server.
 func lookUpOAuth(ctx context.Context, store *secrets.Store, server *config.Server) error {
 	if server.Settings.OAuth == nil {
 		return nil

@@ -12,9 +12,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// Changes of several servers come close together, above all after the start:
-// one snapshot is made of those within settle, and none waits longer than
-// maxSettle.
+// Several servers often change within a short time, above all after the start. Changes within
+// settle share one snapshot, and no change waits longer than maxSettle.
 const (
 	settle    = 50 * time.Millisecond
 	maxSettle = 200 * time.Millisecond
@@ -52,8 +51,8 @@ func (c *Catalog) publishChanges(ctx context.Context) {
 	}
 }
 
-// listAgain is refreshLocked for servers that changed their lists later. Where
-// that fails the last good snapshot stays.
+// listAgain is refreshLocked for servers that changed their lists later. If it fails, the last
+// valid snapshot stays.
 func (c *Catalog) listAgain(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,16 +77,15 @@ func (c *Catalog) listAgain(ctx context.Context) {
 	}
 }
 
-// takeAccepted puts tools into use that were withheld and that an operator has
-// accepted since.
+// takeAccepted updates the snapshot if an operator has accepted tools that were withheld.
 func (c *Catalog) takeAccepted(ctx context.Context) {
 	if len(c.Changed()) > 0 {
 		c.listAgain(ctx)
 	}
 }
 
-// refreshLocked makes a new snapshot of what the servers now offer, without the
-// tools that changed behind the operator's back.
+// refreshLocked makes a new snapshot of the current tools of the servers. It withholds tools whose
+// definition changed and was not accepted.
 func (c *Catalog) refreshLocked(ctx context.Context) error {
 	book, err := OpenPins(c.config)
 	if err != nil {
@@ -102,7 +100,7 @@ func (c *Catalog) refreshLocked(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.opts.Serving { // so that no search pays for it
+	if c.opts.Serving { // so that searches do not wait for it
 		c.seen(snapshot).Prepare(c.seen(c.snapshot.Load()), c.usages, string(codegen.Python), string(codegen.Node))
 	}
 	c.changed = report.Changed

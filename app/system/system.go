@@ -52,8 +52,8 @@ type Options struct {
 	Host int
 	// Directories replace the configured directories if not nil.
 	Directories *Directories
-	// Code is the program of the one run that the system is opened for: servers that
-	// it does not name are waited for only briefly.
+	// Code is the program if the system is opened for only one run. The system waits only briefly
+	// for servers that the program does not name.
 	Code []byte
 	// Tools is the source of the first list of tools.
 	Tools ToolSource
@@ -72,7 +72,7 @@ type Notice struct {
 	Server     string // the server that it is about; may be empty
 }
 
-// Fixed are tools that are answered within this process.
+// Fixed has tools whose calls this process answers itself.
 type Fixed struct {
 	Snapshot *catalog.Snapshot
 	Upstream broker.Upstream
@@ -117,7 +117,7 @@ type machine struct {
 	noImages   map[string]error        // why a language has none
 	log        *audit.Log
 	desk       *approval.Desk
-	questions  *runs.Questions // of all runs, on their way to desk
+	questions  *runs.Questions // passes the questions of all runs to desk
 	recordings *replay.Store   // nil if recordings are switched off
 	sandboxes  *runner.Runner
 	pooled     atomic.Bool // the pool has been filled once
@@ -180,8 +180,8 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 	return s, nil
 }
 
-// checkIntegrity refuses an installation that was tampered with, before any state is
-// opened.
+// checkIntegrity returns an error if the installation was tampered with. It is called before any
+// state is opened.
 func (s *System) checkIntegrity(ctx context.Context) error {
 	found, err := CheckIntegrity(ctx, s.config, s.opts.Environ, s.opts.Thorough)
 	if err != nil {
@@ -191,7 +191,7 @@ func (s *System) checkIntegrity(ctx context.Context) error {
 }
 
 // Close ends all runs and removes everything. It returns when nothing is left.
-// Calling it twice is fine.
+// It may be called twice.
 func (s *System) Close() error { return s.undo.Run() }
 
 // prepare opens what belongs to this machine: images, audit log, sandboxes.
@@ -233,8 +233,8 @@ func (s *System) prepare(ctx context.Context) error {
 	return nil
 }
 
-// openSessionFiles opens what the runs of a session share. One run alone shares
-// nothing; it only removes what killed processes have left.
+// openSessionFiles opens the files that the runs of a session share. For a single run it only
+// removes the files of killed processes.
 func (s *System) openSessionFiles(ctx context.Context) error {
 	limits := s.config.Session
 	if !s.opts.Serving || limits.Bytes == 0 {
@@ -248,7 +248,7 @@ func (s *System) openSessionFiles(ctx context.Context) error {
 	return err
 }
 
-// auditOptions are those of the log that the configuration asks for.
+// auditOptions returns the options of the configured audit log.
 func auditOptions(d Directories, c config.Audit) *audit.Options {
 	o := &audit.Options{Keys: d.Keys, ClearArguments: c.ClearArguments}
 	if c.KeepArguments > 0 {
@@ -260,7 +260,7 @@ func auditOptions(d Directories, c config.Audit) *audit.Options {
 	return o
 }
 
-// openCatalog learns which tools there are and returns who answers their calls.
+// openCatalog opens the catalog and returns the upstream that answers calls of its tools.
 func (s *System) openCatalog(ctx context.Context) (broker.Upstream, error) {
 	if fixed := s.opts.Fixed; fixed != nil {
 		s.catalog = &Catalog{config: s.config, opts: s.opts}
@@ -285,8 +285,9 @@ func (s *System) openCatalog(ctx context.Context) (broker.Upstream, error) {
 // unnamedPatience is how long one run waits for servers that its program does not name.
 const unnamedPatience = 5 * time.Second
 
-// awaitServers waits for the servers that one run may use: for those that its program
-// names until they have answered or failed, for the others, or those with the IDs, briefly.
+// awaitServers waits for the servers that a single run may use. It first waits at most
+// unnamedPatience for the servers with the IDs, or for all if there are no IDs. Then it waits for
+// those that the program names until they have answered or failed.
 func (s *System) awaitServers(ctx context.Context, code []byte, serverIDs ...string) error {
 	limited, cancel := context.WithTimeout(ctx, unnamedPatience)
 	defer cancel()
@@ -300,8 +301,8 @@ func (s *System) awaitServers(ctx context.Context, code []byte, serverIDs ...str
 	return s.catalog.Await(ctx, named...)
 }
 
-// AwaitFor waits, as one run alone does, for the servers that a program of callers with
-// a profile may use and that have not answered yet. An error means that ctx has ended.
+// AwaitFor waits like a single run for the servers that a program may use with a profile and that
+// have not answered yet. It returns an error only if ctx ends.
 func (s *System) AwaitFor(ctx context.Context, code []byte, profile string) error {
 	if s.opts.Fixed != nil {
 		return nil
@@ -318,7 +319,7 @@ func (s *System) AwaitFor(ctx context.Context, code []byte, profile string) erro
 	return s.awaitServers(ctx, code, starting...)
 }
 
-// assemble puts the parts together that need a snapshot and servers to call.
+// assemble opens the parts that need a snapshot and servers.
 func (s *System) assemble(servers broker.Upstream) error {
 	redactor := s.opts.gate.all
 	holdCredentials(redactor, s.catalog.config)
@@ -385,22 +386,22 @@ func (s *System) Await(ctx context.Context, serverIDs ...string) error {
 	return s.catalog.Await(ctx, serverIDs...)
 }
 
-// Runs is the registry of all runs, until the system is closed.
+// Runs returns the registry of all runs.
 func (s *System) Runs() *runs.Registry { return s.runs }
 
 // Face returns the configuration of the interface for agent hosts.
 func (s *System) Face() config.Face { return s.config.Face }
 
-// Attachments are the files that runs attached.
+// Attachments returns the store of files that runs attached.
 func (s *System) Attachments() *attachment.Store { return s.attachments }
 
-// Orchestrator makes runs until the system is closed.
+// Orchestrator returns the orchestrator, which executes runs until the system is closed.
 func (s *System) Orchestrator() *orchestrator.Orchestrator { return s.orchestrator }
 
-// Approvals is where calls wait for a person.
+// Approvals returns the desk where calls wait for a person.
 func (s *System) Approvals() *approval.Desk { return s.desk }
 
-// ServerIDs are the IDs of the configured servers that callers see, in order.
+// ServerIDs returns the IDs of the configured servers that callers see, in order.
 func (s *System) ServerIDs() []string {
 	var ids []string
 	for _, server := range seen(s.config, s.opts.Profile) {
@@ -409,7 +410,7 @@ func (s *System) ServerIDs() []string {
 	return ids
 }
 
-// Principal is the user of the operating system that Airlock runs for.
+// Principal returns the user of the operating system that Airlock runs for.
 func Principal() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username

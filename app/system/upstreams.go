@@ -41,8 +41,7 @@ func ResolveSecrets(ctx context.Context, c *config.Config) (*config.Config, erro
 	return &resolved, nil
 }
 
-// lookUp puts credentials in the places of the references in values, and keeps
-// the references with the server.
+// lookUp replaces the references in values by credentials and keeps the references in the server.
 func lookUp(ctx context.Context, store *secrets.Store, values map[string]secret.Value, server *config.Server) error {
 	for name, value := range values {
 		if !secrets.IsReference(value.Reveal()) {
@@ -59,8 +58,7 @@ func lookUp(ctx context.Context, store *secrets.Store, values map[string]secret.
 	return nil
 }
 
-// seen returns the servers of which callers of the profile see anything; of the
-// empty one, all.
+// seen returns the servers that callers of the profile see, or all servers if profile is empty.
 func seen(c *config.Config, profile string) []config.Server {
 	if profile == "" {
 		return c.Servers
@@ -72,8 +70,8 @@ func seen(c *config.Config, profile string) []config.Server {
 	return slices.DeleteFunc(slices.Clone(c.Servers), func(s config.Server) bool { return !p.ShowsServer(s.ID) })
 }
 
-// upstreamConfigs hands servers to the package that connects them, signed in to in the
-// name of a principal.
+// upstreamConfigs returns the configurations for connecting servers with the sign-ins of a
+// principal.
 func (c *Catalog) upstreamConfigs(servers []config.Server, principal string) ([]upstream.Config, error) {
 	configs := make([]upstream.Config, 0, len(servers))
 	for _, server := range servers {
@@ -90,7 +88,7 @@ func (c *Catalog) upstreamConfigs(servers []config.Server, principal string) ([]
 	return configs, nil
 }
 
-// upstreamConfig is how a server is reached, without a sign-in.
+// upstreamConfig returns the configuration for connecting a server, without a sign-in.
 func upstreamConfig(server config.Server) upstream.Config {
 	return upstream.Config{
 		ID: server.ID, Command: server.Command, Args: server.Args, Env: reveal(server.Env), Dir: server.Cwd,

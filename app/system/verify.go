@@ -51,7 +51,7 @@ func (v *Verifier) Warm() error {
 	return nil
 }
 
-// imageName names the image that the engines are in; empty before the first request.
+// imageName returns the name of the image with the engines, or "" before the first request.
 func (v *Verifier) imageName() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()

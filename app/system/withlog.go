@@ -8,8 +8,8 @@ import (
 	"github.com/airlock-mcp/airlock/audit"
 )
 
-// withLog opens the audit log for a verb that opens no system, beside those that others
-// have open.
+// withLog opens the audit log for a command that does not open a system. Other processes may have
+// the log open at the same time.
 func withLog(c *config.Config, use func(*audit.Log) error) (err error) {
 	directories, err := FindDirectories(c)
 	if err != nil {

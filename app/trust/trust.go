@@ -48,7 +48,7 @@ func ContentOf(c *config.Config, files []policies.File) Content {
 	return content
 }
 
-// Digest is equal for equal contents.
+// Digest returns a digest of the content.
 func (c Content) Digest() string {
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -69,8 +69,8 @@ func (c Content) files() []policies.File {
 	return files
 }
 
-// Difference is a unified diff from one content to another. Characters that could hide
-// something are written as escapes. It may contain credentials.
+// Difference returns a unified diff from one content to another. Characters that could hide
+// something are escaped. The diff may contain credentials.
 func Difference(before, after Content) []byte {
 	var out bytes.Buffer
 	out.Write(diff.Diff(before.File+" (confirmed)", shown(before.Text), after.File+" (now)", shown(after.Text)))
@@ -157,7 +157,7 @@ func (b *Book) Find(file string) (Content, bool, error) {
 	return e.Content, true, nil
 }
 
-// Keep makes a content the confirmed one of its file.
+// Keep stores a content as the confirmed one of its file.
 func (b *Book) Keep(c Content, by string) error {
 	if err := os.MkdirAll(b.dir, 0o700); err != nil {
 		return err

@@ -19,17 +19,17 @@ import (
 // busyTimeout is how long a transaction waits for another process's.
 const busyTimeout = 10 * time.Second
 
-// readers is how many views one process has open at a time; more wait.
+// readers is how many views one process can have open; others wait.
 const readers = 4
 
-// Tx is what a function of Update or View works with.
+// Tx is the transaction that is passed to a function of Update or View.
 type Tx interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// DB is an open database. Its methods may be called concurrently.
+// DB is an open database. Its methods are safe for concurrent use.
 type DB struct {
 	path   string
 	write  *sql.DB // one connection
@@ -43,10 +43,10 @@ var ErrNewer = errors.New("a later version of Airlock wrote it")
 // ErrClosed is returned by updates after Close.
 var ErrClosed = errors.New("the database is closed")
 
-// Open opens the database at path, which it creates with mode 0600 at first
-// use, and brings it to the newest of the versions: each is the SQL that leads
-// there from the one before, and a later release only adds to the list. What is
-// committed is on stable storage (write-ahead log, synchronous=FULL).
+// Open opens the database at path, creating it with mode 0600 if needed, and migrates it to the
+// newest of the versions. Each version is the SQL that migrates from the previous one; a later
+// release may only append to the list. Commits are on stable storage (write-ahead log,
+// synchronous=FULL).
 func Open(ctx context.Context, path string, versions ...string) (*DB, error) {
 	d := &DB{path: path}
 	if err := d.open(ctx, versions); err != nil {
@@ -142,17 +142,16 @@ func (d *DB) View(ctx context.Context, f func(Tx) error) error {
 	return f(tx)
 }
 
-// Update runs f in a transaction and returns when what it did is on stable
-// storage. Updates of one process run one after the other; those that wait
-// together share one commit, in which an error of one undoes that one alone.
-// On any error nothing of f is kept, and f may not keep the Tx. A cancelled
-// context is an error only before f has begun.
+// Update runs f in a transaction and returns when it is on stable storage. Updates of one process
+// run one after the other. Those that wait at the same time share one commit; if one of them fails,
+// only that one is undone. On any error all changes of f are undone. f must not keep the Tx. If ctx
+// is cancelled after f has started, Update still completes.
 func (d *DB) Update(ctx context.Context, f func(Tx) error) error {
 	return d.writer.do(ctx, f)
 }
 
 // Close waits for the updates that were handed over and closes the file.
-// Calling it twice is fine.
+// It may be called twice.
 func (d *DB) Close() error {
 	d.writer.close()
 	return d.closeFiles()

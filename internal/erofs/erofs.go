@@ -19,7 +19,7 @@ const (
 	inodeSize  = 64 // the extended form, which stores times
 	direntSize = 12
 	maxName    = 255
-	firstSlot  = 2 // slot 0 stays free: nothing has the number 0
+	firstSlot  = 2 // slot 0 stays free, because 0 is not a valid inode number
 )
 
 // node is one file, directory or symbolic link of the image.

@@ -61,13 +61,13 @@ func peerLives(socket int) bool {
 	return unix.PidfdSendSignal(handle, 0, nil, 0) == nil
 }
 
-// Parent returns the process that is the parent of a process now.
+// Parent returns the current parent of a process.
 func Parent(pid int) (int, error) {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
 		return 0, err
 	}
-	// The program's name may hold anything, closing parentheses too.
+	// The program's name may contain any characters, including closing parentheses.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 2 {
 		return 0, fmt.Errorf("the state of process %d cannot be read", pid)
@@ -75,7 +75,7 @@ func Parent(pid int) (int, error) {
 	return strconv.Atoi(string(fields[1]))
 }
 
-// RunsThisProgram reports whether a process runs the very file that this one does.
+// RunsThisProgram reports whether a process runs the same executable file as this one.
 func RunsThisProgram(pid int) bool {
 	ours, err := os.Stat("/proc/self/exe")
 	if err != nil {

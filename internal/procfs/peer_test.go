@@ -17,7 +17,7 @@ import (
 // socketVariable names the socket that the test binary connects to.
 const socketVariable = "AIRLOCK_TEST_PEER_SOCKET"
 
-// TestMain makes the test binary a program that hands its connection on and ends.
+// TestMain lets the test binary run as a program that passes its connection to a child and exits.
 func TestMain(m *testing.M) {
 	path := os.Getenv(socketVariable)
 	if path == "" {
@@ -49,8 +49,8 @@ func handOn(path string) error {
 	return nil
 }
 
-// Who connected is gone when it has ended, though the connection is not: it is another
-// process's by then.
+// After the process that connected has ended, PeerLives returns false, although another process
+// still holds the connection.
 func TestAPeerThatHasEnded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "socket")
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})

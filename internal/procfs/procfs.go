@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PIDs returns the processes that there were at one moment, this one included.
+// PIDs returns the IDs of all processes at one moment, including this one.
 func PIDs() ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -27,8 +27,8 @@ func PIDs() ([]int, error) {
 	return pids, nil
 }
 
-// Arguments returns what a process was started with, its name first. A process that
-// is gone, or only a zombie, has none.
+// Arguments returns the command line of a process, with its name first. It returns nil for a
+// process that has ended, including a zombie.
 func Arguments(pid int) []string {
 	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
 	if err != nil || len(line) == 0 {

@@ -26,10 +26,10 @@ type Queue struct {
 	turns   int              // counts arrivals and turns, to order them
 }
 
-// line is what one caller has and waits for.
+// line has the slots and waiters of one caller.
 type line struct {
 	inUse   int
-	waiters []*waiter // the first that came is the first
+	waiters []*waiter // in order of arrival
 	since   int       // the number of its last turn or, if it had none yet, of its first arrival
 }
 
@@ -39,7 +39,7 @@ type waiter struct {
 	turn   chan error // has one: nil for a slot, or ErrBusy
 }
 
-// New returns a queue for a number of slots and of waiters.
+// New returns a queue with the given numbers of slots and waiters.
 func New(slots, places int) *Queue {
 	return &Queue{slots: slots, places: places, of: map[string]*line{}}
 }
@@ -110,7 +110,7 @@ func (q *Queue) refuseLocked(n int) bool {
 	return true
 }
 
-// leave has a waiter wait no longer. It reports false where its turn has come already.
+// leave removes a waiter. It returns false if the waiter's turn has already come.
 func (q *Queue) leave(caller string, w *waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -136,7 +136,7 @@ func (q *Queue) removeLocked(caller string, at int) {
 	}
 }
 
-// Release gives back a slot of a caller, for the next whose turn it is.
+// Release releases a slot of a caller and gives it to the next waiter.
 func (q *Queue) Release(caller string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -157,7 +157,7 @@ func TestOthersCannotOpenLocks(t *testing.T) {
 	}
 }
 
-// A link in place of a lock would have another file locked.
+// If a symbolic link replaces a lock, the file that it points to must not be locked.
 func TestALockIsNoLink(t *testing.T) {
 	dir := t.TempDir()
 	target, link := file(t, dir, "target", 0o644), filepath.Join(dir, "link")

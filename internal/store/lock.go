@@ -123,8 +123,7 @@ func Acquire(ctx context.Context, path string, mode Mode) (*Lock, error) {
 	}
 }
 
-// Release gives the lock back. The file stays, for the next holder. A second
-// call does nothing.
+// Release releases the lock. The file stays for the next holder. A second call does nothing.
 func (l *Lock) Release() error {
 	if l.file == nil {
 		return nil
@@ -137,8 +136,7 @@ func (l *Lock) Release() error {
 	return nil
 }
 
-// While runs do while the open file is locked, after waiting for as long as
-// others hold the lock.
+// While locks the open file, waiting until it can, and calls do.
 func While(file *os.File, mode Mode, do func() error) error {
 	for {
 		err := unix.Flock(int(file.Fd()), mode.operation())
@@ -154,7 +152,7 @@ func While(file *os.File, mode Mode, do func() error) error {
 }
 
 // IsHeld reports whether a process holds an exclusive lock on the file at path.
-// It follows no link, and a file that is not there is not held.
+// It does not follow a symbolic link. A missing file is not held.
 func IsHeld(path string) bool {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package store knows where Airlock keeps its state and how to change it
-// safely: whole files and whole directories appear at once or not at all, and
-// processes that share the state take turns.
+// Package store locates Airlock's state and changes it safely: files and directories appear
+// atomically, and locks coordinate processes that share the state.
 package store
 
 import (
@@ -73,7 +72,7 @@ func Embeddings(home string) string { return filepath.Join(home, "embeddings") }
 // Lists is the directory of cached tool lists.
 func Lists(home string) string { return filepath.Join(home, "lists") }
 
-// Recordings is the directory of what replays need.
+// Recordings is the directory of recordings of runs, for replays.
 func Recordings(home string) string { return filepath.Join(home, "recordings") }
 
 // Attachments is the directory of files that runs attached.
