@@ -93,8 +93,8 @@ func (s *appender) locked(do func() error) error {
 	})
 }
 
-// write appends a batch, all of it or none, and what could not be written before. It is not
-// durable yet when it returns.
+// write appends the backlog and a batch, either completely or not at all. The records are not
+// yet durable when it returns.
 func (s *appender) write(batch []request) error {
 	if err := s.disk.failed(); err != nil {
 		s.keep(batch)

@@ -39,8 +39,8 @@ func (s *appender) catchUp() error {
 	return nil
 }
 
-// readNew reads all whole records behind the known end, through as many files
-// as they fill, and returns how many bytes follow the last.
+// readNew reads all complete records after the known end, also in further files, and returns how
+// many bytes follow the last one.
 func (s *appender) readNew() (torn int64, err error) {
 	for {
 		info, err := s.files.active.Stat()
@@ -103,8 +103,8 @@ func (s *appender) follow() error {
 	return err
 }
 
-// openSegment makes the segment that begins with the numbered record the active
-// one, from its beginning, once all that is in the one before is durable.
+// openSegment makes all records durable and then opens the segment that begins with record
+// first as the active one.
 func (s *appender) openSegment(first uint64, create bool) error {
 	if err := s.disk.sync(); err != nil {
 		return err

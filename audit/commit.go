@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// settleAfter is how long records wait at most to be signed, and what was only
-// noted for an append that makes it durable along.
+// settleAfter is the maximum time until records are signed, and until records of Note are made
+// durable if no Append does it earlier.
 const settleAfter = 50 * time.Millisecond
 
 // committer writes the records of all callers and makes them durable. All waiting callers share one
@@ -130,8 +130,8 @@ func (c *committer) lead(durable bool) {
 	}
 }
 
-// writeBatch writes what waits and leaves the next batch to one of those who wait for it. It reports
-// whether it is on its caller to make records durable.
+// writeBatch writes a batch of waiting records and leaves the next batch to one of its waiting
+// callers. It reports whether its caller must make the records durable.
 func (c *committer) writeBatch() (mine bool) {
 	batch := c.take()
 	c.crowded.Store(len(batch) > 1)
@@ -148,13 +148,14 @@ func (c *committer) writeBatch() (mine bool) {
 			c.unsynced = append(c.unsynced, r)
 		}
 	}
-	clear(batch) // it is used again, and must not hold on to records
+	clear(batch) // the slice is reused and must not retain records
 	if cap(batch) <= 2*maxBatch {
 		c.spare = batch[:0]
 	}
 	mine = !c.syncing && len(c.unsynced) > 0
 	c.syncing = c.syncing || mine
-	// What must be durable is written by the one who then makes it so, unless a note takes it along.
+	// Durable records that arrive during a sync are written by run, which then syncs them, unless
+	// a note is waiting: then they are written with it.
 	c.writing = len(c.waiting) > 0 && !(c.syncing && c.notes == 0)
 	if c.writing {
 		c.waiting[0].answer <- written{lead: true}
@@ -163,7 +164,7 @@ func (c *committer) writeBatch() (mine bool) {
 	return mine
 }
 
-// take returns what one write carries of what waits.
+// take removes the next batch from the waiting records and returns it.
 func (c *committer) take() []request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -190,7 +191,8 @@ func (c *committer) write(batch []request) error {
 	return c.appender.write(batch)
 }
 
-// syncBatch makes durable what was written, and reports whether more waits for that by then.
+// syncBatch makes the written records durable, and reports whether further records are waiting
+// for a sync after it.
 func (c *committer) syncBatch() (more bool) {
 	c.mu.Lock()
 	batch := c.unsynced
@@ -209,7 +211,7 @@ func (c *committer) syncBatch() (more bool) {
 	return c.syncing
 }
 
-// sync makes durable what was written. Where each call waits for a witness, it is signed, too.
+// sync makes the written records durable. If each call waits for a witness, it also signs them.
 func (c *committer) sync() written {
 	if !c.appender.opts.strict() {
 		return written{err: c.appender.disk.sync()}
@@ -220,7 +222,7 @@ func (c *committer) sync() written {
 	return written{last: c.appender.end.next - 1, err: err}
 }
 
-// arm starts the timers that are needed. Called with turn held.
+// arm starts the timers that are needed. The caller must hold c.turn.
 func (c *committer) arm() {
 	if c.appender.unsigned() {
 		c.settle.start(settleAfter)
@@ -230,7 +232,7 @@ func (c *committer) arm() {
 	}
 }
 
-// run makes durable what callers do not, and signs behind them, until the log is closed.
+// run syncs records that are not synced by callers, and signs records, until the log is closed.
 func (c *committer) run() {
 	defer close(c.done)
 	for {
@@ -247,7 +249,7 @@ func (c *committer) run() {
 	}
 }
 
-// goOn writes what no caller does, and makes all that is written durable.
+// goOn writes waiting records if no caller does, and makes all written records durable.
 func (c *committer) goOn() {
 	runtime.Gosched() // as in add
 	c.mu.Lock()

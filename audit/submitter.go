@@ -294,8 +294,8 @@ func (c *submitter) prover(size uint64) func(old uint64) ([]tlog.Hash, error) {
 	}
 }
 
-// late is the error of a call that must not be made, because the witness has
-// been behind for too long; nil while it has not.
+// late returns an error if calls must not be made because the witness has been behind for too
+// long.
 func (c *submitter) late() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

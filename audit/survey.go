@@ -91,8 +91,8 @@ type surveyor struct {
 	buffer   []byte // reused between lines
 }
 
-// takeSurvey reads the files that list names, from the first one that is not
-// known to be as it was when it was last read.
+// takeSurvey reads the listed files, beginning with the first one that may have changed since
+// it was last read.
 func takeSurvey(list []segment, e *evidence, hashes hashFile, known map[fingerprint]bool) (*survey, error) {
 	v := &surveyor{evidence: e, hashes: hashes, each: e.head == nil || e.head.legacy != ""}
 	v.wantHash, v.wantRoot = e.wanted()

@@ -43,8 +43,8 @@ func (b *builder) base(ctx context.Context) (base, error) {
 	return b.cached(b.baseName(), b.baseKey(), func(dir string) error { return b.makeBase(ctx, dir) })
 }
 
-// cached returns the layer of that name and key: the one of an earlier build, or
-// the one that fill leaves in the directory that it is given.
+// cached returns the layer with the name and key, from an earlier build or created by fill in
+// the directory that is passed to it.
 func (b *builder) cached(name, key string, fill func(dir string) error) (base, error) {
 	dir := filepath.Join(b.dir, "bases", name+"-"+key)
 	if !b.fresh {

@@ -20,17 +20,17 @@ type BuildOptions struct {
 	Home     string    // the state directory
 	Name     string    // the image
 	Progress io.Writer // gets a line for each step; nil for none
-	Mirror   string    // where Debian's packages come from; empty: Debian's own place
+	Mirror   string    // the URL of a mirror of Debian; empty: Debian's own server
 	Index    string    // the URL of the Python package index; empty: pip's configuration
 	Registry string    // the URL of the npm registry; empty: npm's configuration
 	Extra    Extra     // packages in addition to the image's own
-	Fresh    bool      // fetch everything again, though nothing asks for it
+	Fresh    bool      // fetch everything again, even if nothing has changed
 }
 
 // Built is what Build did.
 type Built struct {
 	Record
-	Reused bool // the image was there already
+	Reused bool // the image already existed
 }
 
 // builder is one build of one image.
@@ -46,9 +46,9 @@ type builder struct {
 	registry    string
 }
 
-// Build builds an image, unless this very image is there, and makes it the one
-// that Open finds. Concurrent builds take turns; a build that ends half way
-// leaves the former image in place. A *MissingToolError names a program to install.
+// Build builds an image, unless it already exists, and makes it the one that Open returns.
+// Concurrent builds run one after the other. A build that fails leaves the former image in
+// place. A *MissingToolError names a program to install.
 func Build(ctx context.Context, opts BuildOptions) (Built, error) {
 	from, err := readInputs(opts.Name)
 	if err != nil {
@@ -78,7 +78,7 @@ func buildFrom(ctx context.Context, from inputs, opts BuildOptions) (Built, erro
 	return built, nil
 }
 
-// buildAlone builds, if there is anything to do, while no other process does.
+// buildAlone builds the image, if necessary, while it holds the locks of the build.
 func (b *builder) buildAlone(ctx context.Context) (built Built, err error) {
 	var undo cleanup.Stack
 	defer func() { err = errors.Join(err, undo.Run()) }()

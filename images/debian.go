@@ -30,7 +30,7 @@ const listHook = `for deb in "$1"/var/cache/apt/archives/*.deb; do
 	echo "$(dpkg-deb --show --showformat='${Package} ${Version}' "$deb") $(sha256sum <"$deb" | cut -d' ' -f1)"
 done >"$1/` + packageList + `"`
 
-// usrIsMerged is a stand-in that mmdebstrap's hooks make up; it has no content.
+// usrIsMerged is an empty placeholder package that mmdebstrap's hooks create.
 const usrIsMerged = "usr-is-merged"
 
 // endDelay is how long mmdebstrap may take to clean up after a cancel.
@@ -44,12 +44,12 @@ type debianFetch struct {
 	say    *progress
 }
 
-// extract puts the packages below dir and returns what they were.
+// extract extracts the packages below dir and returns them.
 func (f debianFetch) extract(ctx context.Context, dir string) ([]Package, error) {
 	return f.fetch(ctx, dir, debianKeep(f.Drop))
 }
 
-// list returns what the packages are now. dir is an empty directory for its use.
+// list returns the current versions of the packages. dir must be an empty directory.
 func (f debianFetch) list(ctx context.Context, dir string) ([]Package, error) {
 	return f.fetch(ctx, dir, func(string) bool { return false })
 }
@@ -78,9 +78,9 @@ func (f debianFetch) fetch(ctx context.Context, dir string, keep func(name strin
 	return parsePackageList(list)
 }
 
-// mmdebstrap runs the program of that name and hands its archive to consume.
-// Nothing is installed: packages are downloaded, checked against Debian's
-// signatures and extracted, so no script of theirs runs and root is not needed.
+// mmdebstrap runs the program mmdebstrap and passes its archive to consume. Packages are
+// downloaded, checked against Debian's signatures and extracted, but not installed, so none of
+// their scripts run and root is not needed.
 func (f debianFetch) mmdebstrap(ctx context.Context, consume func(io.Reader) error) error {
 	program, err := findTool("mmdebstrap", "mmdebstrap")
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 // images build` adds them.
 var ErrUnlocked = errors.New("the packages are not locked")
 
-// MaxWanted bounds how many packages may be asked for in one image.
+// MaxWanted limits the number of packages that can be requested for one image.
 const MaxWanted = 200
 
-// Extra is what an image has beside its definition: packages that a user asks for.
+// Extra contains the packages that a user requests in addition to the definition of an image.
 // The zero value has none.
 type Extra struct {
-	Wanted  []string // as they were asked for
+	Wanted  []string // as requested
 	Wheels  []Package
 	Modules []byte // a lock file of npm, version 3
 }

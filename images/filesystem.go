@@ -80,8 +80,8 @@ func CheckFileSystem(file *os.File, digest string) error {
 	return nil
 }
 
-// verifyFileSystem proves that the file beside rootFS, if it would be used, is what is made from
-// rootFS, which the caller has verified.
+// verifyFileSystem verifies that the file beside rootFS, if it would be used, is equal to the
+// file that is made from rootFS, which the caller has verified.
 func verifyFileSystem(ctx context.Context, rootFS string) error {
 	file, digest, err := OpenFileSystem(rootFS)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -39,8 +39,8 @@ type lockedModule struct {
 	Bundled   bool   `json:"inBundle"`
 }
 
-// checkModules refuses a lock of npm's in which a package is not known by its digest. It
-// returns the names of the packages that have installation scripts.
+// checkModules returns an error if npm's lock file has a package without a digest. It returns
+// the names of the packages that have installation scripts.
 func checkModules(text []byte) (scripted []string, err error) {
 	var lock moduleLock
 	if err := strictjson.UnmarshalOpen(text, &lock); err != nil {
@@ -65,8 +65,8 @@ func checkModules(text []byte) (scripted []string, err error) {
 	return scripted, nil
 }
 
-// resolveModules lets npm write its lock file for what is wanted. dir is an empty
-// directory for its use.
+// resolveModules runs npm to create a lock file for the requested packages. dir must be an empty
+// directory.
 func resolveModules(ctx context.Context, wanted []string, registry, dir string) ([]byte, error) {
 	if err := writeManifest(dir, wanted); err != nil {
 		return nil, err
@@ -96,8 +96,8 @@ func writeManifest(dir string, wanted []string) error {
 	return os.WriteFile(filepath.Join(dir, "package.json"), text, 0o600)
 }
 
-// addModules lets npm fetch the locked packages and unpack them, without a script of theirs,
-// and moves them to tree.
+// addModules runs npm to fetch and unpack the locked packages, without running their scripts, and
+// moves them to tree.
 func (b *builder) addModules(ctx context.Context, tree string) error {
 	scratch, err := os.MkdirTemp(b.work, "modules-")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// Errors of Open that `airlock images build` cures.
+// Errors of Open that are fixed by `airlock images build`.
 var (
 	ErrNotBuilt = errors.New("the image is not built")
 	ErrStale    = errors.New("the image was built by another version of Airlock")
@@ -116,7 +116,7 @@ func openKeyed(home string, wanted inputs, key string) (Image, error) {
 // maxOpens bounds how often open follows a pointer that a build just moved.
 const maxOpens = 3
 
-// open opens whatever image is the current one.
+// open opens the current image.
 func open(dir string, wanted inputs) (Image, error) {
 	def := wanted.def
 	for range maxOpens {

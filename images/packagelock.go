@@ -37,7 +37,7 @@ type NodeLock struct {
 // maxPackageLock bounds a lock file, in bytes.
 const maxPackageLock = 16 << 20
 
-// ReadPackageLock reads a lock file; one that is not there is empty.
+// ReadPackageLock reads a lock file. A missing file is treated as empty.
 func ReadPackageLock(path string) (PackageLock, error) {
 	if err := store.CheckOwner(path); err != nil {
 		return PackageLock{}, err
