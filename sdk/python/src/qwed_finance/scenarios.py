@@ -63,7 +63,7 @@ _CURRENCIES = {
 
 @dataclass(slots=True)
 class Scenario:
-    """What a scenario's figures make, and what was claimed."""
+    """The computed result of a scenario, and the claimed one."""
 
     value: Decimal
     claimed: Decimal

@@ -1,4 +1,4 @@
-"""Whether a text discloses that a machine wrote it: a clause that states it, and does not deny or only suppose it."""
+"""Decide whether a text discloses that a machine wrote it: a clause states it, without denying or merely supposing it."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class JurisdictionGuard:
         return Verdict(Status.VERIFIED, ENGINE, "the governing law and the forum are of one place", evidence, **fields)
 
     def check_convention_applicability(self, parties_countries: Sequence[str], convention: str) -> Verdict:
-        """Whether the CISG, or the New York Convention, applies between parties of these countries."""
+        """Decide whether the CISG, or the New York Convention, applies between parties of these countries."""
         name = convention.strip().lower() if isinstance(convention, str) else ""
         codes = [found[0] if (found := place(p)) else None for p in parties_countries]
         evidence = {"parties": dict(zip(map(str, parties_countries), codes, strict=False)), "convention": convention}
@@ -96,7 +96,7 @@ class JurisdictionGuard:
         return Verdict(Status.INCONCLUSIVE, ENGINE, f"the convention {convention!r} is not in the tables", evidence, **fields)
 
     def verify_forum_selection(self, forum: str, contract_value: Any = None, contract_type: str | None = None) -> Verdict:
-        """Whether a forum is a known place; for federal courts of the US also the amount of 28 U.S.C. § 1332, more than 75,000 dollars."""
+        """Decide whether a forum is a known place. For US federal courts, the amount must exceed 75,000 dollars (28 U.S.C. § 1332)."""
         found = place(forum)
         fields: dict[str, Any] = {"conflicts": [], "warnings": []}
         evidence: dict[str, Any] = {"forum": found}

@@ -18,7 +18,7 @@ _RISKS = {"hash_integrity": "CONTENT_TAMPERED", "metadata_completeness": "INCOMP
 
 @dataclass(frozen=True)
 class ProvenanceRecord:
-    """What is declared of a text's origin."""
+    """The declared origin of a text."""
 
     content_hash: str
     model_id: str
@@ -62,7 +62,7 @@ class ProvenanceGuard:
     def generate_provenance(
         self, content: str, model_id: str, disclosure_text: str = "", human_reviewed: bool = False, reviewer_id: str | None = None
     ) -> ProvenanceRecord:
-        """The record of a text that was made now."""
+        """Return the record of a text that was just generated."""
         now = datetime.now(UTC).isoformat()
         return ProvenanceRecord(hashlib.sha256(content.encode()).hexdigest(), model_id, now, disclosure_text, human_reviewed, reviewer_id)
 

@@ -71,16 +71,16 @@ def _settle(watch: threading.Thread) -> None:
 
 
 def within(seconds: float, compute: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-    """What compute returns, or None when its time was over."""
+    """Return the result of compute, or None if it exceeds its time limit."""
     own = type("TimeLimit", (TimeLimit,), {})
     try:
         return _limited(own, seconds, lambda: compute(*args, **kwargs))
-    except own:  # that of another limit around this one goes on
+    except own:  # a TimeLimit of an enclosing limit propagates
         return None
 
 
 def bounded_text(value: Any, name: str, limit: int) -> str:
-    """value, if it is a text of at most `limit` characters without NUL; ValueError or TooLarge otherwise."""
+    """Return value if it is a text of at most `limit` characters without NUL. Otherwise raise ValueError or TooLarge."""
     if not isinstance(value, str):
         raise ValueError(f"{name} is not a text")
     if len(value) > limit:

@@ -1,4 +1,4 @@
-"""The verdict: the one shape in which every engine answers."""
+"""The verdict: the result type of every engine."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Verdict(Mapping[str, Any]):
         return (Verdict.from_dict, (self.to_dict(),))
 
     def to_dict(self) -> dict[str, Any]:
-        """The verdict in JSON's types alone; exact numbers become text."""
+        """Return the verdict as JSON types only. Exact numbers become text."""
         return {name: plain(value) for name, value in self._fields.items()}
 
     def to_json(self) -> str:
@@ -105,7 +105,7 @@ class Verdict(Mapping[str, Any]):
 
 
 def plain(value: Any) -> Any:
-    """value in JSON's types: exact numbers and whatever is foreign become text."""
+    """Return value as JSON types. Exact numbers and values of other types become text."""
     if value is None or isinstance(value, bool | str):
         return str(value) if isinstance(value, str) else value
     if isinstance(value, int):

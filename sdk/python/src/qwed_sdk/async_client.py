@@ -109,11 +109,11 @@ class QWEDAsyncClient:
         return await self._service("POST", calls.agent_path(agent_id, "tools", tool_name), {"parameters": dict(parameters or {})})
 
     async def get_agent_budget(self, agent_id: str) -> dict[str, Any]:
-        """What an agent may still spend."""
+        """Return the remaining budget of an agent."""
         return await self._service("GET", calls.agent_path(agent_id, "budget"))
 
     async def get_agent_activity(self, agent_id: str, limit: int = 10) -> list[dict[str, Any]]:
-        """The last things that an agent asked for."""
+        """Return the most recent requests of an agent."""
         answer = await self._service("GET", calls.agent_path(agent_id, "activity") + f"?limit={int(limit)}")
         return list(answer.get("activity", ())) if isinstance(answer, Mapping) else list(answer)
 

@@ -27,7 +27,7 @@ _SCHEMA = """CREATE TABLE IF NOT EXISTS cache_v2 (
 
 @dataclass(frozen=True)
 class CacheContext:
-    """What a cached verdict is bound to; another value of any field is a miss. ValueError for required fields that are blank."""
+    """The context of a cached verdict. A different value of any field is a miss. Blank required fields raise ValueError."""
 
     provider: str
     model: str
@@ -92,7 +92,7 @@ class VerificationCache:
         self._mu = threading.Lock()
 
     def get(self, query: str, context: CacheContext) -> dict[str, Any] | None:
-        """The cached result of a query in a context, None for every kind of miss."""
+        """Return the cached result of a query in a context, or None."""
         key, fingerprint = _key(query), _checked(context).fingerprint()
         found = self._try(lambda db: self._lookup(db, key, fingerprint, context.canonical()))
         with self._mu:

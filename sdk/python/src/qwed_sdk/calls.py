@@ -1,4 +1,4 @@
-"""What each method of the clients asks: the engine, the path of the service, the arguments."""
+"""The request of each client method: the engine, the path of the service, the arguments."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Call:
     remote: dict[str, Any] = field(default_factory=dict)
 
     def body(self) -> dict[str, Any]:
-        """What the service is sent."""
+        """Return the request body for the service."""
         return self.remote or {k: v for k, v in self.arguments.items() if v is not None}
 
 
 def verify(query: str) -> Call:
-    """A claim of whatever kind."""
+    """A claim of any kind."""
     return Call("auto", "/v1/verify/natural_language", {"query": query})
 
 
@@ -109,7 +109,7 @@ def agent_path(agent_id: str, *parts: str) -> str:
 
 
 def personal(*texts: str) -> Verdict | None:
-    """The refusal of texts with personal data, before anything is sent."""
+    """Return the refusal of texts with personal data, or None. It is called before anything is sent."""
     found = [f for t in texts if isinstance(t, str) for f in personal_data.find(t)]
     if not found:
         return None

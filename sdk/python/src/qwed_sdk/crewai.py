@@ -81,7 +81,7 @@ class QWEDVerifiedAgent:
         return str(answer.get("blocked_reason") or f"the tool {tool!r} was not approved")
 
     def _is_ours(self, agent: Any) -> bool:
-        """Whether a tool is called by this agent or a copy that a crew made of it; a call by no one that is named counts as its own."""
+        """Report whether a tool is called by this agent or by a crew's copy of it. A call without a named caller counts as its call."""
         if agent is None or agent is self._agent:
             return True
         return all(getattr(agent, name, None) == getattr(self._agent, name) for name in ("role", "goal", "backstory"))

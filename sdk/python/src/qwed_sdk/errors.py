@@ -1,4 +1,4 @@
-"""What a client raises."""
+"""The exceptions of the clients."""
 
 from __future__ import annotations
 

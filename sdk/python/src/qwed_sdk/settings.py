@@ -1,4 +1,4 @@
-"""Where clients get their key and their service from."""
+"""The settings of clients: the API key and the address of the service."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ def _totals(cart: Mapping[str, Any]) -> dict[str, Decimal]:
 
 
 def _sums(cart: Mapping[str, Any], evidence: dict[str, Any]) -> tuple[list[str], bool]:
-    """What does not add up, and whether there was a sum to check."""
+    """Return the amounts that do not add up, and whether there was a sum to check."""
     currency = cart.get("currency")
     quantum = Decimal(1).scaleb(-minor_digits(currency if isinstance(currency, str) else ""))
     issues: list[str] = []

@@ -1,4 +1,4 @@
-"""What a pipeline consists of."""
+"""The components of a pipeline."""
 
 from qwed_mcp.observability.aibom import AIBOMGenerator
 

@@ -31,7 +31,7 @@ class _Ruling:
 
 
 class RiskBasedExecutionGateway:
-    """Judges calls of `execute_python_code` and `verification_status`; whatever else is blocked.
+    """Judge calls of `execute_python_code` and `verification_status`, and block all others.
 
     code_guard judges programs: `verify_safety(code)` returns a dict with `verified` and `violations`; when it raises,
     the call is blocked. Instances may be used from several threads.

@@ -1,4 +1,4 @@
-"""Claims of whatever kind: which engine decides them, and their verdict."""
+"""Claims of any kind: select the engine that decides them, and return its verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a code analyser finds."""
+"""The findings of a code analyser."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ class Finding:
 
 
 def unique(findings: list[Finding]) -> list[Finding]:
-    """Each message once, in the order of first sight."""
+    """Return the findings without duplicate messages, in their original order."""
     return list({f.message: f for f in reversed(findings)}.values())[::-1]

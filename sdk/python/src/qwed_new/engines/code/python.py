@@ -51,7 +51,7 @@ def analyse(code: str) -> list[Finding]:
 
 
 def parses(code: str) -> bool:
-    """Whether a text is Python; one that is too deep to be parsed counts as such, because it was judged so."""
+    """Report whether a text is Python. A text that is too deeply nested to be parsed counts as Python."""
     try:
         ast.parse(code)
     except (SyntaxError, ValueError):
@@ -256,7 +256,7 @@ class _Analyser:
         return isinstance(parent, ast.Call) and parent.func is node
 
     def _handed_on(self, node: ast.expr, module: Module) -> None:
-        """A module may be read from, or be given another name; anything else hands it on."""
+        """Check the use of a module. Its attributes may be read and it may be renamed; any other use passes it on."""
         if module.foreign or module.name in policy.LEAVES:
             return
         parent, child = self._program.parent_of.get(id(node)), node

@@ -1,4 +1,4 @@
-"""What Python programs may use: modules of the standard library by allow-list, others by name."""
+"""The modules that Python programs may use: standard library modules by allow-list, others by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BUILTINS = frozenset(
     "eval exec compile open __import__ breakpoint globals locals help license credits copyright __builtins__ __loader__ __spec__ __build_class__".split()
 )
 
-# Attributes that lead from an object to frames, code, classes or namespaces, on whatever object.
+# Attributes that lead from any object to frames, code, classes or namespaces.
 REFLECTIVE = frozenset(
     "f_globals f_locals f_builtins f_back f_code tb_frame tb_next gi_frame gi_code gi_yieldfrom cr_frame cr_code cr_await cr_origin ag_frame ag_code ag_await "
     "func_globals func_code func_closure func_defaults co_code co_consts co_names mro".split()
@@ -30,7 +30,7 @@ DUNDERS = frozenset(
     "set_name get set delete length_hint".split()
 )
 
-# Methods that read, write or start something, on objects of whatever type.
+# Methods that read, write or start something, on objects of any type.
 METHODS = frozenset(
     "system popen posix_spawn spawnl spawnv spawnle spawnve execv execve execl execle execvp fork forkpty check_output check_call getoutput "
     "read_text write_text read_bytes write_bytes unlink rmdir touch mkdir symlink_to hardlink_to link_to chmod lchmod iterdir rglob "
@@ -170,7 +170,7 @@ _IDENTITIES: dict[int, str] = {}
 
 
 def identities() -> dict[int, str]:
-    """The dangerous functions themselves, so that they are known under whatever name."""
+    """Return the dangerous functions themselves, so that they are recognized under any name."""
     if not _IDENTITIES:
         for name in BUILTINS:
             if hasattr(builtins, name):
@@ -233,7 +233,7 @@ def real_attribute(module: str, name: str) -> Any:
 
 
 def refused(module: str, name: str) -> bool:
-    """Whether a program may not read this attribute of an allowed module."""
+    """Report whether a program may not read this attribute of an allowed module."""
     allowed, denied = STDLIB[module]
     if name in denied:
         return True

@@ -1,4 +1,4 @@
-"""What an expression of a Python program may be: modules, their members, constants, text."""
+"""The possible values of an expression in a Python program: modules, their members, constants, text."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Result(Unknown):
-    """What a function of a package returned, or an attribute of that."""
+    """The result of a function of a package, or an attribute of such a result."""
 
     root: str = ""
 
@@ -124,7 +124,7 @@ class Resolver:
         return self._program.scope_of[id(node)]
 
     def name(self, name: str, scope: Scope, line: int, depth: int = 0) -> set[Value]:
-        """What a name may be, seen from a scope and a line."""
+        """Return the possible values of a name at a line of a scope."""
         key = (id(scope), name)
         if key in self._busy:
             return {UNKNOWN}
@@ -177,7 +177,7 @@ class Resolver:
         return {UNKNOWN}
 
     def _parameter(self, function: Any, position: int | None, name: str, default: ast.expr | None, depth: int) -> set[Value]:
-        """What is passed, when every use of the function is a call by its name."""
+        """Return the passed arguments if every use of the function is a call by its name."""
         found = self.values(default, depth) if default is not None else set()
         own = getattr(function, "name", None)
         calls = self._program.calls.get(own or "", [])
@@ -208,7 +208,7 @@ class Resolver:
         return found
 
     def _literal(self, source: ast.expr, depth: int) -> list[ast.expr] | None:
-        """The elements of an iterated expression that is written down."""
+        """Return the elements of an iterated literal."""
         if depth > MAX_DEPTH:
             return None
         if isinstance(source, ast.List | ast.Tuple | ast.Set):
@@ -349,7 +349,7 @@ def _fold(operator: ast.operator, a: Value, b: Value) -> Constant | None:
 
 
 def attribute(base: Value, name: str) -> set[Value]:
-    """What an attribute of a value may be."""
+    """Return the possible values of an attribute of a value."""
     if isinstance(base, Module):
         return member(base.name, name)
     if isinstance(base, Member) and base.known and (isinstance(base.thing, type) or callable(base.thing)):
@@ -364,7 +364,7 @@ def attribute(base: Value, name: str) -> set[Value]:
 
 
 def member(module: str, name: str, star: bool = False) -> set[Value]:
-    """What `from module import name` gives."""
+    """Return the value of `from module import name`."""
     if not policy.is_stdlib(module):
         return {Member(f"{module}.{name}")}
     if module not in policy.STDLIB:

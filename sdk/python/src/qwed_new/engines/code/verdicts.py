@@ -19,7 +19,7 @@ LANGUAGES = {
 
 
 def findings(code: str, language: str) -> list[Finding]:
-    """What is wrong with a program; LookupError for a language that is not known."""
+    """Return the findings of a program. Raise LookupError if the language is unknown."""
     language = LANGUAGES[language.strip().lower()]
     if language == "sql":
         from qwed_new.engines.sql import verify_sql
@@ -72,12 +72,12 @@ def verify_code(code: str, language: str = "python", seconds: float = SECONDS, a
 
 
 def _analysed(code: str, language: str) -> tuple[list[Finding], bool]:
-    """What is wrong with a program, and whether it is one."""
+    """Return the findings of a program, and whether the text is a program."""
     return findings(code, language), LANGUAGES[language.strip().lower()] != "python" or python.parses(code)
 
 
 def is_program(text: str, language: str) -> bool:
-    """Whether a text that parses is more likely a program than a formula or a sentence: it has several lines, imports, defines or calls something."""
+    """Report whether a text that parses is probably a program: it has several lines, or it imports, defines or calls something."""
     if "\n" in text.strip() or ";" in text:
         return True
     return python.does_something(text) if language == "python" else bool(re.search(r"[\w\])]\s*\(|\bfunction\b|\brequire\b|=>\s*\{", text))

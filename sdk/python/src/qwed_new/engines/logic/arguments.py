@@ -1,4 +1,4 @@
-"""Whether a conclusion follows from premises: a proof by refutation, or a counter-model."""
+"""Decide whether a conclusion follows from premises: with a proof by refutation, or a counter-model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether constraints can be met: a model, or a core of those that contradict each other."""
+"""Decide whether constraints can be met: with a model, or with a set of constraints that contradict each other."""
 
 from __future__ import annotations
 

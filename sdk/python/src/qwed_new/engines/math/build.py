@@ -254,7 +254,7 @@ def _corners(node: Node) -> list[Node]:
 
 
 def denominators(node: Node) -> list[Node]:
-    """What may not be zero in the expression as it was written."""
+    """Return the subexpressions that must not be zero in the expression as written."""
     if not isinstance(node, Apply):
         return []
     found = [d for a in node.arguments for d in denominators(a)]

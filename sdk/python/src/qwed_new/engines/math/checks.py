@@ -1,4 +1,4 @@
-"""What the algebra system finds of integrals and limits, held against numbers that it did not compute symbolically."""
+"""Compare the algebra system's integrals and limits with numerical results."""
 
 from __future__ import annotations
 

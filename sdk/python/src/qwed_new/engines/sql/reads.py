@@ -1,4 +1,4 @@
-"""Whether SQL only reads, whatever database it is for: the judge of internal/sqltext, ported.
+"""Decide whether SQL only reads, in every database: a port of the judge in internal/sqltext.
 
 docs/design/0022-one-judge-of-sql.md explains the rule. A test holds both implementations to the same answers.
 """

@@ -94,7 +94,7 @@ def is_system(table: str) -> bool:
 
 
 def problems(statement: exp.Expression, schema: Schema, dialect: str | None) -> list[str]:
-    """What a statement names that the schema does not have."""
+    """Return the names in a statement that the schema does not have."""
     unknown = [f"unknown table: {t}" for t in sorted(tables(statement)) if _known_as(t) not in schema]
     if unknown:
         return unknown
