@@ -49,8 +49,8 @@ func (s *RunCalls) Tell(e Error) *Error {
 }
 
 // Failed returns type, source and flag, without the message, of the error returned for a call of
-// this run or a catalog lookup. It returns false without an error, or if it was evicted by newer
-// ones.
+// this run or a catalog lookup. It returns false if no error is known: none was
+// returned, or newer errors have evicted it.
 func (s *RunCalls) Failed(callID string) (Error, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -57,8 +57,8 @@ func (act Act) names() []string {
 // name returns the name of the act in activity and records.
 func (act Act) name() string { return act.names()[0] }
 
-// priceNames returns names without the action type for code of other programs: a run in a sandbox
-// has a separate price.
+// priceNames is like names, but for a run it returns RunCode alone: a run in a sandbox has a price
+// separate from that of the announced action execute_code.
 func (act Act) priceNames() []string {
 	if act.isRun() {
 		return []string{RunCode}

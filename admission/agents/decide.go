@@ -163,7 +163,7 @@ func (g *Grant) transact(ctx context.Context, tx database.Tx) (Ruling, error) {
 }
 
 // idleTime is how long a session may be inactive before its next act starts a new conversation.
-// Protocol revisions without sessions never end one.
+// Protocol revisions without sessions do not report the end of a session.
 const idleTime = 30 * time.Minute
 
 // isUnnamed reports whether the conversation is the session because the host named none.

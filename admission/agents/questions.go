@@ -141,8 +141,8 @@ func (q *question) store(ctx context.Context, tx database.Tx) error {
 // reserve reserves capacity for a question before the transaction.
 func (a *attempt) reserve() { a.place, a.full = a.opts.Desk.Reserve(a.agent.Share()) }
 
-// hold counts a question as open. It returns a refusal if the reservation failed: a question that
-// nobody can answer is not announced.
+// hold counts a question as open. It returns a refusal if the reservation failed or the agent has
+// too many open questions: a question that nobody can answer is not announced.
 func (a *attempt) hold(q *question) *Error {
 	switch {
 	case errors.Is(a.full, approval.ErrNobody):

@@ -29,7 +29,7 @@ type guard struct {
 
 // check returns nil if the process pid may approve: it runs this program in the foreground of a
 // terminal, and neither it nor the process at the terminal's other end was started by the agent's
-// host or by a sibling that starts programs for the host.
+// host, or by an ancestor of the host that may start programs for it.
 func (g guard) check(pid int) error {
 	line, err := ancestry(pid)
 	if err != nil || len(line) == 0 {
