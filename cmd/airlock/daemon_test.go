@@ -52,7 +52,7 @@ func TestADaemonInTheBackground(t *testing.T) {
 	if err := json.Unmarshal([]byte(status), &at); err != nil || code != 0 || at.URL != strings.TrimSpace(url) {
 		t.Errorf("status: got %d, %s, %s", code, status, stderr)
 	}
-	if _, stderr, code := airlock(t, "serve", "--detach", "--listen", "127.0.0.1:0"); code != 2 || !strings.Contains(stderr, "serves this configuration already") {
+	if _, stderr, code := airlock(t, "serve", "--detach", "--listen", "127.0.0.1:0"); code != 2 || !strings.Contains(stderr, "serves this state directory already") {
 		t.Errorf("a second one: got %d, %s", code, stderr)
 	}
 	log, err := os.ReadFile(filepath.Join(os.Getenv("AIRLOCK_HOME"), "serve.log"))

@@ -111,7 +111,12 @@ func TestTheFastPathImportsLittle(t *testing.T) {
 	}
 	want := []string{
 		module + "app/configfile", module + "app/fastpath", module + "app/join", module + "app/release",
-		module + "internal/procfs", module + "internal/program", module + "internal/store", module + "internal/tty", "golang.org/x/sys/unix",
+		module + "internal/procfs", module + "internal/program", module + "internal/store", module + "internal/strictjson",
+		module + "internal/truncate", module + "internal/tty",
+		"github.com/go-json-experiment/json", "github.com/go-json-experiment/json/internal",
+		"github.com/go-json-experiment/json/internal/jsonflags", "github.com/go-json-experiment/json/internal/jsonopts",
+		"github.com/go-json-experiment/json/internal/jsonwire", "github.com/go-json-experiment/json/jsontext",
+		"github.com/go-json-experiment/json/v1", "golang.org/x/sys/unix",
 	}
 	if got := slices.Sorted(slices.Values(strings.Fields(string(out)))); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
