@@ -29,6 +29,7 @@ type sessions struct {
 type binding struct {
 	credentials string
 	stop        func()
+	session     *mcp.ServerSession
 }
 
 func newSessions(end func(sessionID string)) *sessions {
@@ -84,7 +85,7 @@ func (s *sessions) bind(session *mcp.ServerSession, who caller.Caller, watch fun
 			s.unbind(who.Session)
 		})
 	}
-	s.bound[who.Session] = binding{credentials, watch()}
+	s.bound[who.Session] = binding{credentials, watch(), session}
 }
 
 func (s *sessions) unbind(sessionID string) {
@@ -122,6 +123,9 @@ func (s *sessions) close() {
 	s.lasting = map[string]bool{}
 	for _, one := range s.bound {
 		one.stop()
+		if one.session.ID() != "" {
+			left = append(left, one.session)
+		}
 	}
 	s.mu.Unlock()
 	for _, ended := range followed {

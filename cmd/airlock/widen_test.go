@@ -36,8 +36,25 @@ func newPerson(t *testing.T) *person {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.types("exit") })
-	p.does("true") // it is there
+	p.isOlder()
 	return p
+}
+
+// isOlder returns when a process that starts now is younger than the terminal for the kernel, whose start times have
+// hundredths of a second.
+func (p *person) isOlder() {
+	p.t.Helper()
+	const started = "cut -d' ' -f22 /proc/%s/stat"
+	terminal := strings.Fields(p.does(fmt.Sprintf(started, "$PPID")))
+	for {
+		now, err := exec.Command("sh", "-c", fmt.Sprintf(started, "self")).Output()
+		if err != nil || len(terminal) != 2 {
+			p.t.Fatalf("reading start times: %q, %q, %v", terminal, now, err)
+		}
+		if later, earlier := strings.TrimSpace(string(now)), terminal[1]; len(later) > len(earlier) || later > earlier {
+			return
+		}
+	}
 }
 
 func (p *person) types(line string) {

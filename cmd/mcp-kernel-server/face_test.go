@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -218,6 +219,7 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 		`kernel: {policies: [none.cedar]}`:                                                    "reading kernel.policies",
 		`models: {gpt-4: {url: "http://127.0.0.1:1/v1", key: "env:KERNEL_TEST_NO_SUCH_KEY"}}`: "the credential of models.gpt-4",
 	} {
+		w.config = filepath.Join(t.TempDir(), "airlock.yaml") // a changed file would have to be confirmed
 		if err := os.WriteFile(w.config, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

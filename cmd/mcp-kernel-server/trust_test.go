@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/app/system"
 )
 
 // envelope is what iatp_sign hands out.
@@ -191,8 +193,9 @@ func TestCallersOverHTTP(t *testing.T) {
 	url := w.listen()
 	a, tokenA := w.register("trusted")
 	b, tokenB := w.register("trusted")
+	var principal []string
 	token := func(scopes ...string) string {
-		args := []string{"tokens", "create", "x", "--json"}
+		args := append([]string{"tokens", "create", "x", "--json"}, principal...)
 		for _, scope := range scopes {
 			args = append(args, "--scope", scope)
 		}
@@ -234,7 +237,9 @@ func TestCallersOverHTTP(t *testing.T) {
 	}
 
 	agentA, agentB := w.overHTTP(url, tokenA), w.overHTTP(url, tokenB)
-	runner, slasher, admin := w.overHTTP(url, token("run", "agents", "audit")), w.overHTTP(url, token("run", "slash")), w.overHTTP(url, token("run", "admin"))
+	slasher, admin := w.overHTTP(url, token("run", "slash")), w.overHTTP(url, token("run", "admin"))
+	principal = []string{"--for", system.Principal()}
+	runner := w.overHTTP(url, token("run", "agents", "audit"))
 	write := func(h host, agent string) string {
 		text, _ := h.call("kernel_execute", fmt.Sprintf(`{"action":"file_write","agent_id":%q,"params":{"path":"a","content":"secret of a"}}`, agent))
 		return text
