@@ -10,13 +10,12 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/airlock-mcp/airlock/app/system"
 )
 
 // envelope is what iatp_sign hands out.
@@ -238,7 +237,11 @@ func TestCallersOverHTTP(t *testing.T) {
 
 	agentA, agentB := w.overHTTP(url, tokenA), w.overHTTP(url, tokenB)
 	slasher, admin := w.overHTTP(url, token("run", "slash")), w.overHTTP(url, token("run", "admin"))
-	principal = []string{"--for", system.Principal()}
+	operator, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	principal = []string{"--for", operator.Username}
 	runner := w.overHTTP(url, token("run", "agents", "audit"))
 	write := func(h host, agent string) string {
 		text, _ := h.call("kernel_execute", fmt.Sprintf(`{"action":"file_write","agent_id":%q,"params":{"path":"a","content":"secret of a"}}`, agent))

@@ -47,6 +47,9 @@ const maxDirectories = 8
 // maxChecked bounds how many files are remembered as checked.
 const maxChecked = 64
 
+// checkAttempts is how often a file is read whose inode changes meanwhile.
+const checkAttempts = 3
+
 // root returns the image of an unpacked root file system. It is kept in a file
 // beside the directory, and lives as long as that. The file is compared with its digest
 // when it is first opened, and again whenever its inode has changed. The caller must close
@@ -87,25 +90,30 @@ type checkedFile struct {
 func (s *fileSystems) check(file *os.File, digest string) error {
 	s.checking.Lock()
 	defer s.checking.Unlock()
-	before, err := checkedOf(file, digest)
-	if err != nil || s.checked[before] {
-		return err
+	// Another process that makes the same file replaces this one, which changes its inode without its contents. So a
+	// change while the file is read is only an error if it goes on.
+	for range checkAttempts {
+		before, err := checkedOf(file, digest)
+		if err != nil || s.checked[before] {
+			return err
+		}
+		if err := images.CheckFileSystem(file, digest); err != nil {
+			return err
+		}
+		after, err := checkedOf(file, digest)
+		if err != nil {
+			return err
+		}
+		if after != before {
+			continue
+		}
+		if s.checked == nil || len(s.checked) >= maxChecked {
+			s.checked = map[checkedFile]bool{}
+		}
+		s.checked[before] = true
+		return nil
 	}
-	if err := images.CheckFileSystem(file, digest); err != nil {
-		return err
-	}
-	after, err := checkedOf(file, digest)
-	if err != nil {
-		return err
-	}
-	if after != before {
-		return &images.FileSystemError{Path: file.Name()}
-	}
-	if s.checked == nil || len(s.checked) >= maxChecked {
-		s.checked = map[checkedFile]bool{}
-	}
-	s.checked[before] = true
-	return nil
+	return &images.FileSystemError{Path: file.Name()}
 }
 
 func checkedOf(file *os.File, digest string) (checkedFile, error) {
