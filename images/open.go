@@ -139,6 +139,9 @@ func open(dir string, wanted inputs) (Image, error) {
 // directory that prune took meanwhile is an fs.ErrNotExist.
 func openDirectory(directory string, def Definition) (Image, error) {
 	hold, err := store.TryHold(directory, store.Shared)
+	if errors.Is(err, fs.ErrPermission) {
+		hold, err = &store.Lock{}, nil // another user's image: its owner may remove it while it is used
+	}
 	if err != nil {
 		return Image{}, fmt.Errorf("opening image %q: %w", def.Name, err)
 	}

@@ -85,7 +85,7 @@ func TestSignInToAServer(t *testing.T) {
 	var address string
 	b.Evaluate(t, "location.href", &address)
 	b.Do(t, "back", nil)
-	b.Sees(t, "You are signed in to notes: 1 tool.")
+	b.Sees(t, "You are signed in to notes as id1: 1 tool.")
 	b.NoProblems(t, "favicon.ico") // of the other pages
 
 	b.Goto(t, a.address+"/servers")
