@@ -164,6 +164,8 @@ func TestServingATeam(t *testing.T) {
 	address := airlock(t, "serve", "--detach", "--listen", "127.0.0.1:0")
 	t.Cleanup(func() { _ = program(t, "stop").Run() }) // the second time it has ended already
 	token := airlock(t, "tokens", "create", "laptop", "--for", system.Principal())
+	// Before a host is connected, from whose processes no such token can be made.
+	admin := airlock(t, "tokens", "create", "--scope", "admin", "--for", system.Principal(), "browser")
 	overHTTP := connect(t, &mcp.StreamableClientTransport{Endpoint: address + "/mcp", HTTPClient: &http.Client{Transport: bearer(token)}}, false)
 	onStdio := connect(t, &mcp.CommandTransport{Command: program(t, "mcp")}, true)
 	var status struct{ Hosts int }
@@ -196,7 +198,7 @@ func TestServingATeam(t *testing.T) {
 	}()
 	ann := browser.Open(t)
 	ann.Goto(t, address+"/questions")
-	ann.Fill(t, "Token", airlock(t, "tokens", "create", "--scope", "admin", "--for", system.Principal(), "browser"))
+	ann.Fill(t, "Token", admin)
 	ann.Click(t, "button", "Sign in")
 	ann.Sees(t, "1 call waits for a person")
 	ann.Goto(t, address+"/runs")
