@@ -11,6 +11,9 @@ const (
 	linearGrowth = 8 // how much larger the large input is
 	linearSlack  = 3 // how much more than linear its cost may be
 	linearTries  = 5
+
+	// linearFloor is a processor time in nanoseconds below which the allocator decides about the ratio, not the input.
+	linearFloor = 5_000_000
 )
 
 // Linear fails the test if the processor time of work grows much faster than its input. work gets
@@ -27,7 +30,7 @@ func Linear(t testing.TB, name string, n int, work func(n int) func()) {
 			}
 		})
 		many := threadTime(large)
-		if ratio = float64(many) / float64(max(few, 1)); ratio <= linearSlack {
+		if ratio = float64(many) / float64(max(few, 1)); ratio <= linearSlack || many < linearFloor {
 			return
 		}
 	}
