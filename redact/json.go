@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/airlock-mcp/airlock/internal/canon"
-	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // JSON is Bytes for one JSON value. Strings and member names are decoded and cleaned one by one,
@@ -91,7 +90,8 @@ func textOf(token []byte) ([]byte, error) {
 		return token[1 : len(token)-1], nil
 	}
 	var decoded string
-	if err := strictjson.UnmarshalOpen(token, &decoded); err != nil {
+	// encoding/json, because a string may have half a surrogate pair, which becomes U+FFFD here and stays in the output.
+	if err := json.Unmarshal(token, &decoded); err != nil {
 		return nil, errNotJSON
 	}
 	return []byte(decoded), nil

@@ -118,6 +118,7 @@ func TestJSON(t *testing.T) {
 		{"a number", `{"card":4111111111111111}`, `{"card":"[redacted:card]"}`},
 		{"quotes around it", `["say \"ann@corp.io\""]`, `["say \"[redacted:email]\""]`},
 		{"a bare text", `"ann@corp.io"`, `"[redacted:email]"`},
+		{"half a surrogate pair", `{"":["\ud800"]}`, `{"":["\ud800"]}`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
