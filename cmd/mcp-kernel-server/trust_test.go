@@ -88,7 +88,7 @@ func TestSignaturesVerifyWithThePublishedKeys(t *testing.T) {
 	if err != nil || !ed25519.Verify(public, fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(e.PayloadType), e.PayloadType, len(e.Payload), e.Payload), sig) {
 		t.Errorf("the signature does not verify: %v", err)
 	}
-	w.airlock("agents", "keys", id, "--revoke", signed.Key)
+	w.airlock("agents", "keys", id, "--revoke="+signed.Key)
 	if _, body := get(t, strings.TrimSuffix(url, "/mcp")+"/.well-known/agent-keys"); !bytes.Contains(body, []byte(`{"keys":[]}`)) {
 		t.Errorf("a revoked key is published: %s", body)
 	}
