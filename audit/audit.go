@@ -81,7 +81,7 @@ func Open(dir string, opts *Options) (*Log, error) {
 		}
 	}
 	if o.Witness != nil {
-		if l.submitter, err = newCourier(s.places, *o.Witness, s.key.public, o.Now); err != nil {
+		if l.submitter, err = newSubmitter(s.places, *o.Witness, s.key.public, o.Now); err != nil {
 			return nil, errors.Join(fmt.Errorf("opening audit log %q: %w", dir, err), s.close())
 		}
 	}

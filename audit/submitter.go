@@ -53,7 +53,7 @@ type submitter struct {
 	read keptSoFar // of the goroutine that makes attempts
 
 	mu       sync.Mutex // guards all below
-	brought  brought
+	progress progress
 	waiting  time.Time     // when the oldest waiting checkpoint was signed; zero if none waits
 	noticed  time.Time     // when this process noticed that: a clock that is set back has no effect on it
 	failure  error         // of the last attempt
@@ -61,16 +61,16 @@ type submitter struct {
 	changed  chan struct{} // closed after each attempt
 }
 
-// brought is the progress of a witness: the last checkpoint that it has received.
-type brought struct {
+// progress is the progress of a witness: the last checkpoint that it has received.
+type progress struct {
 	number uint64 // of the kept checkpoint, from 1; 0 for none
 	size   uint64 // how many records it covers
 	note   []byte // with the witness's signatures
 }
 
-// newCourier returns a submitter, which makes one attempt before it continues in the
+// newSubmitter returns a submitter, which makes one attempt before it continues in the
 // background.
-func newCourier(at places, o WitnessOptions, key verifyingKey, now func() time.Time) (*submitter, error) {
+func newSubmitter(at places, o WitnessOptions, key verifyingKey, now func() time.Time) (*submitter, error) {
 	w, err := witness.Open(o.Address, o.Key)
 	if err != nil {
 		return nil, err
@@ -130,10 +130,10 @@ func (c *submitter) close() error {
 
 // attempt submits all waiting checkpoints and records the result.
 func (c *submitter) attempt(ctx context.Context) error {
-	state, waiting, err := c.bring(ctx)
+	state, waiting, err := c.submit(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.brought, c.waiting, c.failure = state, waiting, err
+	c.progress, c.waiting, c.failure = state, waiting, err
 	switch {
 	case waiting.IsZero():
 		c.noticed = time.Time{}
@@ -188,9 +188,9 @@ func (c *submitter) progressFile() string {
 	return strings.Replace(c.places.position, "position", "witnessed", 1)
 }
 
-// bring submits the kept checkpoints that the witness does not have. waiting is the time of
+// submit submits the kept checkpoints that the witness does not have. waiting is the time of
 // the oldest one that it still does not have.
-func (c *submitter) bring(ctx context.Context) (state brought, waiting time.Time, err error) {
+func (c *submitter) submit(ctx context.Context) (state progress, waiting time.Time, err error) {
 	lock, err := files.Acquire(ctx, c.progressFile()+".lock", files.Exclusive)
 	if err != nil {
 		return c.last(), c.oldest(), err
@@ -221,7 +221,7 @@ func (c *submitter) bring(ctx context.Context) (state brought, waiting time.Time
 		if cosigned == nil {
 			cosigned = k.signed
 		}
-		state = brought{number, k.size, cosigned}
+		state = progress{number, k.size, cosigned}
 		if err := state.write(c.progressFile()); err != nil {
 			return state, c.signedTime(k), err
 		}
@@ -229,10 +229,10 @@ func (c *submitter) bring(ctx context.Context) (state brought, waiting time.Time
 	return state, time.Time{}, nil
 }
 
-func (c *submitter) last() brought {
+func (c *submitter) last() progress {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.brought
+	return c.progress
 }
 
 // oldest returns the time since which the witness has been behind, if it could not be reached.
@@ -320,7 +320,7 @@ func (c *submitter) confirm(ctx context.Context, seq uint64) error {
 	for {
 		c.look()
 		c.mu.Lock()
-		have, failure, attempts, changed := c.brought.size, c.failure, c.attempts, c.changed
+		have, failure, attempts, changed := c.progress.size, c.failure, c.attempts, c.changed
 		c.mu.Unlock()
 		switch {
 		case have >= seq:
@@ -340,25 +340,25 @@ func (c *submitter) confirm(ctx context.Context, seq uint64) error {
 
 const broughtTop = "airlock audit witness"
 
-func (b brought) write(path string) error {
+func (b progress) write(path string) error {
 	return files.WriteFile(path, fmt.Appendf(nil, "%s\n%d %d\n%s", broughtTop, b.number, b.size, b.note), 0o600)
 }
 
 // readBrought reads the progress of the witness. It returns the zero value if the witness has
 // received nothing.
-func readBrought(path string) (brought, error) {
+func readBrought(path string) (progress, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return brought{}, nil
+		return progress{}, nil
 	}
 	if err != nil {
-		return brought{}, err
+		return progress{}, err
 	}
 	top, rest, _ := bytes.Cut(text, []byte("\n"))
 	numbers, note, _ := bytes.Cut(rest, []byte("\n"))
-	b := brought{note: note}
+	b := progress{note: note}
 	if _, err := fmt.Sscanf(string(numbers), "%d %d", &b.number, &b.size); err != nil || string(top) != broughtTop {
-		return brought{}, fmt.Errorf("%q is damaged", path)
+		return progress{}, fmt.Errorf("%q is damaged", path)
 	}
 	return b, nil
 }

@@ -24,7 +24,7 @@ func newPerson(t *testing.T) *person {
 	t.Helper()
 	for _, program := range []string{"setsid", "script"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is not installed", program)
+			t.Fatalf("%s is not installed", program)
 		}
 	}
 	p := &person{t, filepath.Join(t.TempDir(), "typed")}

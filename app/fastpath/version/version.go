@@ -41,10 +41,10 @@ func begin(args []string) (left bool) {
 	return true
 }
 
-// say prints and ends the process. It returns where that is not possible: then the rest
-// of the program meets the same error, and says what is to be said of it.
+// say prints text and ends the process. It returns if the text cannot be written: the rest of
+// the program then gets the same error and reports it.
 func say(to *os.File, text string) {
-	// A reader that has gone is an error of the write, as in package cli, and no signal.
+	// A closed reader is an error of the write, as in package cli, and not a signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	if _, err := to.WriteString(text); err == nil {
 		os.Exit(0)
