@@ -1,72 +1,57 @@
-// Package admission decides whether an act may happen. Assess determines the risk of an act, in the same way for
-// actions that agents announce, for their tool calls, for the kernel's actions and for the gateway's tools.
+// Package admission decides whether an act may happen: a run, a call, an announced action, a
+// verification or an action of the kernel. Decide is the only entry, and decide.go has the order of
+// its steps. See docs/design/0034-one-place-that-decides.md.
 package admission
 
 import (
-	_ "embed"
-	"fmt"
-	"sync"
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
 
-	"github.com/airlock-mcp/airlock/internal/strictjson"
-	"github.com/airlock-mcp/airlock/policies"
+	"github.com/airlock-mcp/airlock/audit"
 )
 
-//go:embed actions.json
-var actionsSource []byte
-
-// Meaning is the part of an act's description that follows from the name of the action or the tool.
-type Meaning struct {
-	Risk     policies.Risk
-	Engine   string               // that permissions.allowed_engines must name; empty for none
-	SQL      bool                 // its query is SQL
-	Category policies.ActCategory // its place in the list of tools
+// Log records every decision. It is an audit.Log.
+type Log interface {
+	Append(ctx context.Context, r audit.Record) error
+	Note(ctx context.Context, r audit.Record) error
+	Hash(b []byte) string
 }
 
-// UnmarshalJSON reads an entry of actions.json.
-func (m *Meaning) UnmarshalJSON(raw []byte) error {
-	entry := struct {
-		Risk     string               `json:"risk"`
-		Engine   string               `json:"engine"`
-		SQL      bool                 `json:"sql"`
-		Category policies.ActCategory `json:"category"`
-	}{Category: policies.ActOther}
-	if err := strictjson.UnmarshalOpen(raw, &entry); err != nil {
-		return err
+// Options of a service. Log is required.
+type Options struct {
+	Rules  Rules
+	Log    Log
+	Logger *slog.Logger     // nil discards
+	Now    func() time.Time // nil means time.Now
+}
+
+// Service decides about acts. Its methods are safe for concurrent use.
+type Service struct {
+	opts    Options
+	rules   atomic.Pointer[Rules]
+	buckets buckets                   // of servers and tools
+	agents  atomic.Pointer[agentGate] // nil until OpenAgents
+}
+
+// New returns a service that permits nothing to agents until OpenAgents is called.
+func New(opts Options) (*Service, error) {
+	if opts.Log == nil {
+		return nil, errors.New("admission needs an audit log")
 	}
-	risk, err := policies.ParseLevel(entry.Risk)
-	*m = Meaning{risk, entry.Engine, entry.SQL, entry.Category}
-	return err
-}
-
-// tables are the actions and tools whose names have a meaning.
-type tables struct {
-	Agents  map[string]Meaning `json:"agents"`  // announced by agents, and tools with these names
-	Kernel  map[string]Meaning `json:"kernel"`  // carried out by the kernel itself
-	Gateway map[string]Meaning `json:"gateway"` // tools of the gateway
-}
-
-var known = sync.OnceValue(func() tables {
-	var t tables
-	if err := strictjson.UnmarshalOpen(actionsSource, &t); err != nil {
-		panic(fmt.Sprintf("admission/actions.json: %v", err)) // the file is embedded in the program
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return t
-})
-
-// MeaningOf returns the meaning of an action type or a tool's name. It reports false for a name without a meaning.
-func MeaningOf(name string) (Meaning, bool) {
-	m, ok := known().Agents[name]
-	return m, ok
-}
-
-// KernelRisk returns the risk of an action that the kernel carries out itself.
-func KernelRisk(action string) (policies.Risk, bool) {
-	m, ok := known().Kernel[action]
-	return m.Risk, ok
-}
-
-// GatewayRisk returns the risk of a tool of the gateway. It reports false for all other tools.
-func GatewayRisk(tool string) (policies.Risk, bool) {
-	m, ok := known().Gateway[tool]
-	return m.Risk, ok
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	rules, err := opts.Rules.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{opts: opts}
+	s.rules.Store(rules)
+	return s, nil
 }

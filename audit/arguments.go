@@ -192,11 +192,13 @@ func (s *argumentStore) prune() error {
 	var kept []retention.Item
 	for _, entry := range entries {
 		if info, err := entry.Info(); err == nil && strings.HasSuffix(entry.Name(), argumentsSuffix) {
-			kept = append(kept, retention.Item{Path: filepath.Join(s.dir, entry.Name()), Changed: info.ModTime(), Bytes: info.Size()})
+			kept = append(kept, retention.Item{Path: filepath.Join(s.dir, entry.Name()), Changed: info.ModTime(),
+				Bytes: info.Size()})
 		}
 	}
 	// One more file fits.
-	return retention.New(retention.Limits{Keep: s.opts.Keep, Size: max(s.opts.Size-s.fileSize(), 1), Now: s.now}).Prune(kept)
+	return retention.New(retention.Limits{Keep: s.opts.Keep, Size: max(s.opts.Size-s.fileSize(), 1), Now: s.now}).Prune(
+		kept)
 }
 
 func (s *argumentStore) closeLocked() error {

@@ -167,11 +167,13 @@ func TestArgumentsKeepEveryCharacter(t *testing.T) {
 		for _, unit := range utf16.Encode(text) {
 			fmt.Fprintf(&ascii, `\u%04x`, unit)
 		}
-		want = append(want, asIs, json.RawMessage(fmt.Sprintf(`{"a":%s,"b":1.50}`, escaped)), json.RawMessage(`{"a":"`+ascii.String()+`"}`))
+		want = append(want, asIs, json.RawMessage(fmt.Sprintf(`{"a":%s,"b":1.50}`, escaped)),
+			json.RawMessage(`{"a":"`+ascii.String()+`"}`))
 	}
 	root := t.TempDir()
 	dir, keys := filepath.Join(root, "audit"), filepath.Join(root, "keys")
-	l := open(t, dir, &audit.Options{Keys: keys, KeepArguments: &audit.ArgumentsOptions{Keep: time.Hour, Size: 1 << 30}})
+	l := open(t, dir, &audit.Options{Keys: keys, KeepArguments: &audit.ArgumentsOptions{Keep: time.Hour,
+		Size: 1 << 30}})
 	for i, values := range want {
 		r := intent(fmt.Sprint("call_", i))
 		r.Values, r.ArgumentsHash = values, l.Hash(values)
@@ -203,9 +205,11 @@ func TestArgumentsOfEarlierVersions(t *testing.T) {
 	const was = `{"query":"a < b && c > d` + "\u2028" + `"}`
 	root := t.TempDir()
 	dir, keys := filepath.Join(root, "audit"), filepath.Join(root, "keys")
-	l := open(t, dir, &audit.Options{Keys: keys, KeepArguments: &audit.ArgumentsOptions{Keep: time.Hour, Size: 1 << 20}})
+	l := open(t, dir, &audit.Options{Keys: keys, KeepArguments: &audit.ArgumentsOptions{Keep: time.Hour,
+		Size: 1 << 20}})
 	r := intent("call_0")
-	r.Values, r.ArgumentsHash = json.RawMessage(`{"query":"a \u003c b \u0026\u0026 c \u003e d\u2028"}`), l.Hash([]byte(was))
+	r.Values, r.ArgumentsHash = json.RawMessage(`{"query":"a \u003c b \u0026\u0026 c \u003e d\u2028"}`),
+		l.Hash([]byte(was))
 	if err := errors.Join(l.Append(t.Context(), r), l.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +217,8 @@ func TestArgumentsOfEarlierVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if misfits, err := audit.ShowArguments(dir, keys, tree); err != nil || misfits != 0 || string(tree.Calls[0].Arguments) != was {
+	if misfits, err := audit.ShowArguments(dir, keys, tree); err != nil || misfits != 0 ||
+		string(tree.Calls[0].Arguments) != was {
 		t.Errorf("got %s, %d that do not fit, %v, want %s", tree.Calls[0].Arguments, misfits, err, was)
 	}
 }

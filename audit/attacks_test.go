@@ -142,7 +142,8 @@ func rechain(t *testing.T, lines [][]byte, from int) [][]byte {
 // forged is a record that never was.
 func forged(t *testing.T, like []byte) []byte {
 	t.Helper()
-	return rehash(t, bytes.Replace(bytes.ReplaceAll(like, []byte(`"files"`), []byte(`"bank"`)), []byte(`"outcome":"ok"`), []byte(`"outcome":"error"`), 1))
+	return rehash(t, bytes.Replace(bytes.ReplaceAll(like, []byte(`"files"`), []byte(`"bank"`)),
+		[]byte(`"outcome":"ok"`), []byte(`"outcome":"error"`), 1))
 }
 
 func (v victim) checkpoints(t *testing.T) [][]byte {
@@ -225,7 +226,8 @@ func (v victim) attacks(t *testing.T) []attack {
 		add(change(func(l [][]byte, f []string) ([][]byte, []string) {
 			return rechain(t, slices.Insert(l, i, forged(t, l[i])), i), slices.Insert(f, i, f[i])
 		}), "a record is added before record %d, and all that follow are chained anew", i+1)
-		add(change(func(l [][]byte, f []string) ([][]byte, []string) { return l[:i], f[:i] }), "the log ends before record %d", i+1)
+		add(change(func(l [][]byte, f []string) ([][]byte, []string) { return l[:i], f[:i] }),
+			"the log ends before record %d", i+1)
 		add(change(func(l [][]byte, f []string) ([][]byte, []string) {
 			l[i] = l[i][:len(l[i])/2]
 			return l[:i+1], f[:i+1]
@@ -284,7 +286,8 @@ func (v victim) checkpointAttacks(t *testing.T, add func(func(*testing.T), strin
 		size, old := sizeOf(t, kept[i]), i < len(kept)-1
 		if old {
 			add(func(t *testing.T) { v.asHead(t, kept[i]) }, "the head is put back to checkpoint %d", i)
-			add(func(t *testing.T) { v.asHead(t, kept[i]); rewriteBehind(size)(t) }, "the head is put back to checkpoint %d, and what follows is rewritten", i)
+			add(func(t *testing.T) { v.asHead(t, kept[i]); rewriteBehind(size)(t) },
+				"the head is put back to checkpoint %d, and what follows is rewritten", i)
 			add(func(t *testing.T) {
 				v.asHead(t, kept[i])
 				v.keep(t, kept[:i+1])
@@ -308,7 +311,8 @@ func (v victim) checkpointAttacks(t *testing.T, add func(func(*testing.T), strin
 			}, "checkpoints %d and %d change places", i, i+1)
 		}
 		add(func(t *testing.T) { v.keep(t, slices.Delete(slices.Clone(kept), i, i+1)) }, "checkpoint %d is removed", i)
-		add(func(t *testing.T) { v.keep(t, slices.Insert(slices.Clone(kept), i, kept[i])) }, "checkpoint %d is doubled", i)
+		add(func(t *testing.T) { v.keep(t, slices.Insert(slices.Clone(kept), i, kept[i])) }, "checkpoint %d is doubled",
+			i)
 		add(func(t *testing.T) {
 			replaced := slices.Clone(kept)
 			replaced[i] = kept[(i+1)%len(kept)]
@@ -347,7 +351,8 @@ func (v victim) fileAttacks(t *testing.T, add func(func(*testing.T), string, ...
 	}
 	for _, name := range names {
 		add(func(t *testing.T) {
-			if err := errors.Join(os.Rename(v.path(name), v.path(name)+".real"), os.Symlink(v.path(name)+".real", v.path(name))); err != nil {
+			if err := errors.Join(os.Rename(v.path(name), v.path(name)+".real"),
+				os.Symlink(v.path(name)+".real", v.path(name))); err != nil {
 				t.Fatal(err)
 			}
 		}, "%s is replaced by a link to a copy", name)
@@ -480,7 +485,8 @@ func TestAChangeThroughMemoryIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	memory, err := syscall.Mmap(int(f.Fd()), 0, len(readFile(t, path)), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	memory, err := syscall.Mmap(int(f.Fd()), 0, len(readFile(t, path)), syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_SHARED)
 	if err != nil {
 		t.Fatal(err)
 	}

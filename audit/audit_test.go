@@ -83,7 +83,8 @@ func childWriter(dir string) int {
 }
 
 func intent(id string) audit.Record {
-	return audit.Record{Kind: audit.KindIntent, Identity: audit.Identity{RunID: "run_1"}, Act: audit.Act{CallID: id, ServerID: "files", ToolName: "read"}}
+	return audit.Record{Kind: audit.KindIntent, Identity: audit.Identity{RunID: "run_1"},
+		Act: audit.Act{CallID: id, ServerID: "files", ToolName: "read"}}
 }
 
 func outcome(id string) audit.Record {
@@ -159,19 +160,27 @@ func TestRefusesToStart(t *testing.T) {
 		prepare func(t *testing.T, dir string)
 		want    string
 	}{
-		{"where a file stands in place of the directory", func(t *testing.T, dir string) { write(t, dir, "") }, "not a directory"},
+		{"where a file stands in place of the directory", func(t *testing.T, dir string) { write(t, dir, "") },
+			"not a directory"},
 		{"with a key that others may read", func(t *testing.T, dir string) {
 			write(t, filepath.Join(dir, "keys", "audit-hash.key"), strings.Repeat("k", 32))
 			if err := os.Chmod(filepath.Join(dir, "keys", "audit-hash.key"), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}, "may be read by others"},
-		{"with a key that is too short", func(t *testing.T, dir string) { write(t, filepath.Join(dir, "keys", "audit-hash.key"), "k") }, "not 32"},
-		{"with a file it did not name", func(t *testing.T, dir string) { write(t, filepath.Join(dir, "audit-1.jsonl"), "") }, "did not name"},
+		{"with a key that is too short", func(t *testing.T,
+			dir string) {
+			write(t, filepath.Join(dir, "keys", "audit-hash.key"), "k")
+		}, "not 32"},
+		{"with a file it did not name", func(t *testing.T,
+			dir string) {
+			write(t, filepath.Join(dir, "audit-1.jsonl"), "")
+		}, "did not name"},
 		{"with a damaged last record", func(t *testing.T, dir string) {
 			write(t, filepath.Join(dir, "audit-000000000001.jsonl"), `{"seq":1}`+"\n")
 		}, "damaged"},
-		{"with an empty file that is not the first", func(t *testing.T, dir string) { write(t, filepath.Join(dir, "audit-000000000009.jsonl"), "") }, "missing"},
+		{"with an empty file that is not the first",
+			func(t *testing.T, dir string) { write(t, filepath.Join(dir, "audit-000000000009.jsonl"), "") }, "missing"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -263,7 +272,8 @@ func TestUnfinishedWorkIsClosed(t *testing.T) {
 	t.Run("at close, by the process itself", func(t *testing.T) {
 		dir := t.TempDir()
 		l := open(t, dir, nil)
-		if err := l.Append(t.Context(), audit.Record{Kind: audit.KindRunStart, Identity: audit.Identity{RunID: "run_1"}}); err != nil {
+		if err := l.Append(t.Context(), audit.Record{Kind: audit.KindRunStart,
+			Identity: audit.Identity{RunID: "run_1"}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := l.Append(t.Context(), intent("call_1")); err != nil {
@@ -428,13 +438,15 @@ func TestFullDisk(t *testing.T) {
 	for _, r := range records(t, dir)[1:] {
 		seen = append(seen, string(r.Kind)+" "+r.CallID)
 	}
-	if want := []string{"intent call_1", "outcome call_1", "intent call_3", "outcome call_3"}; !slices.Equal(seen, want) {
+	if want := []string{"intent call_1", "outcome call_1", "intent call_3", "outcome call_3"}; !slices.Equal(
+		seen, want) {
 		t.Errorf("got %q, want %q: no outcome is lost, and no refused intent appears", seen, want)
 	}
 }
 
 func TestArguments(t *testing.T) {
-	value := map[string]any{"path": "/srv/secret", "n": json.Number("7"), "deep": []any{true, nil}, "a strange name": "x"}
+	value := map[string]any{"path": "/srv/secret", "n": json.Number("7"), "deep": []any{true, nil},
+		"a strange name": "x"}
 	dir := t.TempDir()
 	hashed := string(open(t, dir, nil).Arguments(value))
 	bare := regexp.MustCompile(`hmac-sha256:[0-9a-f]{64}`).ReplaceAllString(hashed, "")
@@ -444,7 +456,8 @@ func TestArguments(t *testing.T) {
 	if !strings.Contains(hashed, `"path":"hmac-sha256:`) {
 		t.Errorf("got %s, want the plain name with a hash", hashed)
 	}
-	if clear := string(open(t, dir, &audit.Options{ClearArguments: true}).Arguments(value)); !strings.Contains(clear, "/srv/secret") {
+	if clear := string(open(t, dir, &audit.Options{ClearArguments: true}).Arguments(value)); !strings.Contains(
+		clear, "/srv/secret") {
 		t.Errorf("got %s, want the values as the operator asked", clear)
 	}
 	many := map[string]any{}

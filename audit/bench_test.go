@@ -33,7 +33,8 @@ func BenchmarkCalls(b *testing.B) {
 							b.Error(err)
 							return
 						}
-						intents[n], outcomes[n] = append(intents[n], durable.Sub(began)), append(outcomes[n], time.Since(durable))
+						intents[n], outcomes[n] = append(intents[n], durable.Sub(began)),
+							append(outcomes[n], time.Since(durable))
 					}
 				})
 			}

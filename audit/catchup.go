@@ -28,7 +28,8 @@ func (s *appender) catchUp() error {
 			return err
 		}
 		if at == nil || !at.endsAt(s.end.mark()) {
-			return s.disk.fail(fmt.Errorf("records %d to %d were added to it, and no Airlock wrote them", before, s.end.next-1))
+			return s.disk.fail(fmt.Errorf("records %d to %d were added to it, and no Airlock wrote them", before,
+				s.end.next-1))
 		}
 		s.at = *at
 		s.sign.newest = min(s.sign.newest, before-1)
@@ -155,7 +156,8 @@ func wholeBytes(f *os.File) (size, torn int64, err error) {
 	}
 	for most := int64(4 << 10); ; most *= 8 { // nearly always the end is that of a line
 		text := make([]byte, min(info.Size(), most, 2*maxLine))
-		if _, err := io.ReadFull(io.NewSectionReader(f, info.Size()-int64(len(text)), int64(len(text))), text); err != nil {
+		if _, err := io.ReadFull(io.NewSectionReader(f, info.Size()-int64(len(text)), int64(len(text))),
+			text); err != nil {
 			return 0, 0, err
 		}
 		if torn = unfinishedBytes(text); torn < int64(len(text)) || most >= min(info.Size(), 2*maxLine) {

@@ -49,7 +49,7 @@ func (c *checkpoint) text() string {
 
 // parseCheckpoint parses exactly the output of text.
 func parseCheckpoint(text string) (checkpoint, error) {
-	bad := errors.New("it is no checkpoint")
+	bad := errors.New("it is not a checkpoint")
 	lines := strings.Split(text, "\n")
 	var c checkpoint
 	var errs []error
@@ -69,7 +69,8 @@ func parseCheckpoint(text string) (checkpoint, error) {
 		try(err)
 		keptHash, err := tlog.ParseHash(digest)
 		try(err)
-		c = checkpoint{origin: lines[0], size: size, root: root, kept: kept, keptHash: keptHash, time: strings.TrimPrefix(lines[4], "time ")}
+		c = checkpoint{origin: lines[0], size: size, root: root, kept: kept, keptHash: keptHash,
+			time: strings.TrimPrefix(lines[4], "time ")}
 	default:
 		return checkpoint{}, bad
 	}
@@ -125,7 +126,7 @@ func openCheckpoint(signed []byte, key verifyingKey) (checkpoint, error) {
 func readCheckpoint(signed []byte) (checkpoint, error) {
 	end := bytes.Index(signed, []byte("\n\n"))
 	if end < 0 {
-		return checkpoint{}, errors.New("it is no signed note")
+		return checkpoint{}, errors.New("it is not a signed note")
 	}
 	c, err := parseCheckpoint(string(signed[:end+1]))
 	c.signed = signed

@@ -98,7 +98,8 @@ func TestACheckpointIsATlogCheckpoint(t *testing.T) {
 		}
 		size := sizeOf(t, kept)
 		root, err := tlog.TreeHash(int64(size), reader)
-		if want := fmt.Sprintf("%s\n%d\n%s\n", report.Origin, size, root); err != nil || !strings.HasPrefix(n.Text, want) {
+		if want := fmt.Sprintf("%s\n%d\n%s\n", report.Origin, size, root); err != nil ||
+			!strings.HasPrefix(n.Text, want) {
 			t.Errorf("got %q, %v, want it to begin with %q", n.Text, err, want)
 		}
 	}

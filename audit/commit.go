@@ -81,7 +81,8 @@ type written struct {
 func newCommitter(s *appender, submitter *submitter) *committer {
 	c := &committer{
 		appender: s, submitter: submitter, settle: newTimer(), keep: newTimer(),
-		finished: make(chan struct{}), more: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		finished: make(chan struct{}), more: make(chan struct{}, 1), stop: make(chan struct{}),
+		done: make(chan struct{}),
 	}
 	c.turn.Lock()
 	c.arm() // for what the start has written

@@ -28,11 +28,14 @@ type canonicalText struct {
 // for the hash.
 func encode(text []byte, r *Record) (_ []byte, at int, err error) {
 	e := canonicalText{text: append(text, '{'), first: true}
+	e.string("address", r.Address)
 	e.string("approval", r.Approval)
 	e.string("approval_state", r.ApprovalState)
 	e.string("approver", r.Approver)
 	e.raw("arguments", r.Arguments)
 	e.string("arguments_hash", r.ArgumentsHash)
+	e.number("bytes_received", r.BytesReceived)
+	e.number("bytes_sent", r.BytesSent)
 	e.string("call_id", r.CallID)
 	e.string("caller_kind", r.CallerKind)
 	e.number("calls", int64(r.Calls))

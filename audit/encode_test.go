@@ -13,7 +13,8 @@ import (
 
 // hostile are texts that encoders disagree about.
 var hostile = []string{
-	"", "plain", `"`, `\`, "\x00\x1f\x7f", "\b\f\n\r\t", "\u2028\u2029\ufeff", "\u00e9\u20ac\U0001f600", "a\xffb\xc3", "</script>&",
+	"", "plain", `"`, `\`, "\x00\x1f\x7f", "\b\f\n\r\t", "\u2028\u2029\ufeff", "\u00e9\u20ac\U0001f600", "a\xffb\xc3",
+	"</script>&",
 	`,"hash":"",`, `"hash":"sha256:0"`, "hash", strings.Repeat("x", 3000), "\ufffd", "\ue000", "\U0010ffff",
 }
 
@@ -36,7 +37,8 @@ func fill(v reflect.Value) {
 		v.SetUint(rand.Uint64N(1 << 53))
 	case reflect.Slice:
 		if v.Type() == reflect.TypeFor[json.RawMessage]() {
-			raw := []string{`{"b":1.50,"a":[true,null,{"z":"\u00e9\/"}]}`, `[]`, `"text"`, `null`, ` {"n": 1e3} `, `{}`, `7`}
+			raw := []string{`{"b":1.50,"a":[true,null,{"z":"\u00e9\/"}]}`, `[]`, `"text"`, `null`, ` {"n": 1e3} `, `{}`,
+				`7`}
 			v.SetBytes([]byte(raw[rand.IntN(len(raw))]))
 			return
 		}
@@ -104,7 +106,8 @@ func TestRecordsThatCannotBeEncoded(t *testing.T) {
 
 func BenchmarkSeal(b *testing.B) {
 	r := Record{Seq: 7, Kind: KindIntent, Time: "2026-11-21T10:00:00.000000Z", Writer: "w_1", Prev: genesis,
-		Identity: Identity{RunID: "run_1", Principal: "ann", CodeHash: genesis}, Act: Act{CallID: "call_1", ServerID: "files", ToolName: "read"}}
+		Identity: Identity{RunID: "run_1", Principal: "ann", CodeHash: genesis},
+		Act:      Act{CallID: "call_1", ServerID: "files", ToolName: "read"}}
 	var text []byte
 	for b.Loop() {
 		var err error

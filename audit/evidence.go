@@ -105,7 +105,8 @@ func readEvidence(dir, positionFile string, key verifyingKey) evidence {
 	}
 	e.checkHead()
 	e.blank = e.position == nil && len(history) == 0 && len(head) == 0 &&
-		(headErr == nil || errors.Is(headErr, fs.ErrNotExist)) && (historyErr == nil || errors.Is(historyErr, fs.ErrNotExist))
+		(headErr == nil || errors.Is(headErr, fs.ErrNotExist)) &&
+		(historyErr == nil || errors.Is(historyErr, fs.ErrNotExist))
 	if p := e.position; p != nil && p.durable.seq == 0 && e.head == nil && len(head) == 0 && len(history) == 0 {
 		e.findings = nil // a log whose maker was killed before it had signed anything
 	}
@@ -131,7 +132,8 @@ func (e *evidence) readKept(history []byte, key verifyingKey) {
 		e.kept = append(e.kept, c)
 		switch follows := before == nil || c.size > before.size; {
 		case c.legacy != "" && follows && (before == nil || before.legacy != ""):
-		case c.legacy == "" && follows && c.kept == uint64(i) && (before == nil && i > 0 || c.keptHash == digestOf(before)):
+		case c.legacy == "" && follows && c.kept == uint64(i) &&
+			(before == nil && i > 0 || c.keptHash == digestOf(before)):
 		default:
 			find(i, "a kept checkpoint does not follow the one before it: some were removed, doubled or moved")
 		}
@@ -154,7 +156,8 @@ func readNotes(notes [][]byte, key verifyingKey) []checkpoint {
 	list := make([]checkpoint, len(notes))
 	for i := len(notes) - 1; i >= 0; i-- {
 		c, err := readCheckpoint(notes[i])
-		named := i+1 < len(list) && list[i+1].signed != nil && list[i+1].legacy == "" && list[i+1].keptHash == c.digest()
+		named := i+1 < len(list) && list[i+1].signed != nil && list[i+1].legacy == "" &&
+			list[i+1].keptHash == c.digest()
 		if err != nil || !named {
 			c, err = openCheckpoint(notes[i], key)
 		}
@@ -203,9 +206,12 @@ func (e *evidence) checkHead() {
 	case e.head.legacy == "" && p.origin != e.head.origin:
 		find(headFile, "it is another log than the one that was here before")
 	case p.durable.seq > e.head.size && (p.sameBoot() || p.durable.seq-e.head.size > maxUnsigned):
-		find(headFile, fmt.Sprintf("the signed head was put back: it names record %d, and record %d was signed", e.head.size, p.durable.seq))
+		find(headFile, fmt.Sprintf("the signed head was put back: it names record %d, and record %d was signed",
+			e.head.size, p.durable.seq))
 	case p.durable.seq > e.head.size:
-		e.remarks = append(e.remarks, fmt.Sprintf("the signed head names record %d, though record %d was signed: the machine was started anew between, or it was put back", e.head.size, p.durable.seq))
+		e.remarks = append(e.remarks, fmt.Sprintf(
+			"the signed head names record %d, though record %d was signed: the machine was started anew between, or "+
+				"it was put back", e.head.size, p.durable.seq))
 	}
 }
 
@@ -242,12 +248,16 @@ func (e *evidence) compare(f *facts) (findings []Finding, remarks []string) {
 		}
 	})
 	if signed > f.last.seq {
-		findings = append([]Finding{{headFile, 0, f.last.seq + 1, fmt.Sprintf("records %d to %d are missing: they were signed", f.last.seq+1, signed)}}, findings...)
+		findings = append([]Finding{{headFile, 0, f.last.seq + 1,
+			fmt.Sprintf("records %d to %d are missing: they were signed", f.last.seq+1, signed)}}, findings...)
 	}
 	if f.last.seq > signed+maxUnsigned {
-		find(signed+1, "records %d to %d are not signed: more than an Airlock that is killed leaves", signed+1, f.last.seq)
+		find(signed+1, "records %d to %d are not signed: more than an Airlock that is killed leaves", signed+1,
+			f.last.seq)
 	} else if p := e.position; f.last.seq > signed && (p == nil || !p.sameBoot()) {
-		remarks = append(remarks, fmt.Sprintf("records %d to %d are not signed: left by an Airlock that ended with its machine, or added", signed+1, f.last.seq))
+		remarks = append(remarks,
+			fmt.Sprintf("records %d to %d are not signed: left by an Airlock that ended with its machine, or added",
+				signed+1, f.last.seq))
 	}
 	if f.torn > 0 {
 		text := fmt.Sprintf("it ends in %d bytes that are no whole record", f.torn)

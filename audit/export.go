@@ -28,6 +28,7 @@ func Formats() []Format { return []Format{FormatJSONL, FormatOCSF, FormatOTLP} }
 // ExportOptions select the exported records. The zero value exports everything.
 type ExportOptions struct {
 	From    uint64 // number of the first record
+	Period         // only records written in it
 	RunID   string // only this run's records; empty: all
 	Version string // Airlock's own
 }
@@ -39,21 +40,39 @@ func Export(w io.Writer, dir string, format Format, opts *ExportOptions) error {
 	if opts != nil {
 		o = *opts
 	}
-	encode, ok := encoders()[format]
-	if !ok {
+	if _, ok := encoders()[format]; !ok {
 		return fmt.Errorf("exporting the audit log: there is no format %q", format)
 	}
-	return each(dir, o.From, o.RunID, func(r Record) error {
-		if r.Seq < o.From || (o.RunID != "" && r.RunID != o.RunID) {
-			return nil
-		}
-		line, err := encode(r, o)
-		if err != nil {
-			return fmt.Errorf("exporting record %d: %w", r.Seq, err)
+	from, err := o.first(dir)
+	if err != nil {
+		return err
+	}
+	return each(dir, from, o.RunID, func(r Record) error {
+		line, err := o.line(r, format)
+		if err != nil || line == nil {
+			return err
 		}
 		_, err = w.Write(line)
 		return err
 	})
+}
+
+// first returns the number of a record before which none is exported.
+func (o ExportOptions) first(dir string) (uint64, error) {
+	first, err := FirstSince(dir, o.Period)
+	return max(first, o.From), err
+}
+
+// line returns the line of a record, or nil if the record is not selected.
+func (o ExportOptions) line(r Record, format Format) ([]byte, error) {
+	if r.Seq < o.From || o.RunID != "" && r.RunID != o.RunID || !o.Has(r) {
+		return nil, nil
+	}
+	line, err := encoders()[format](r, o)
+	if err != nil {
+		return nil, fmt.Errorf("exporting record %d: %w", r.Seq, err)
+	}
+	return line, nil
 }
 
 // encoder turns a record into a line.
@@ -61,7 +80,8 @@ type encoder func(Record, ExportOptions) ([]byte, error)
 
 func encoders() map[Format]encoder {
 	return map[Format]encoder{
-		FormatJSONL: func(r Record, _ ExportOptions) ([]byte, error) { return seal(nil, &r) }, // the very line: its hash can be checked
+		// the very line: its hash can be checked
+		FormatJSONL: func(r Record, _ ExportOptions) ([]byte, error) { return seal(nil, &r) },
 		FormatOCSF:  func(r Record, o ExportOptions) ([]byte, error) { return line(toOCSF(r, o)) },
 		FormatOTLP:  func(r Record, o ExportOptions) ([]byte, error) { return line(toOTLP(r, o)) },
 	}

@@ -19,10 +19,12 @@ func TestExport(t *testing.T) {
 	for _, format := range audit.Formats() {
 		t.Run(string(format), func(t *testing.T) {
 			var out bytes.Buffer
-			if err := audit.Export(&out, dir, format, &audit.ExportOptions{RunID: "run_7f00", Version: "1.2.3"}); err != nil {
+			if err := audit.Export(&out, dir, format,
+				&audit.ExportOptions{RunID: "run_7f00", Version: "1.2.3"}); err != nil {
 				t.Fatal(err)
 			}
-			golden.Check(t, chance.ReplaceAll(out.Bytes(), []byte("…")), filepath.Join("testdata", "export."+string(format)))
+			golden.Check(t, chance.ReplaceAll(out.Bytes(), []byte("…")),
+				filepath.Join("testdata", "export."+string(format)))
 		})
 	}
 	t.Run("jsonl is the log itself", func(t *testing.T) {

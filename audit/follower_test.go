@@ -19,17 +19,24 @@ func TestAFollowerSeesWhatIsNew(t *testing.T) {
 	var seen []string
 	for _, run := range []string{"run_1", "run_2", "run_3"} {
 		for _, kind := range []audit.Kind{audit.KindRunStart, audit.KindIntent, audit.KindRunEnd} {
-			if err := log.Append(t.Context(), audit.Record{Kind: kind, Identity: audit.Identity{RunID: run}}); err != nil {
+			if err := log.Append(t.Context(), audit.Record{Kind: kind,
+				Identity: audit.Identity{RunID: run}}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for range 2 {
-			if err := f.Advance(func(r audit.Record) error { seen = append(seen, r.RunID+" "+string(r.Kind)); return nil }); err != nil {
+			if err := f.Advance(
+				func(r audit.Record) error {
+					seen = append(
+						seen, r.RunID+" "+string(r.Kind))
+					return nil
+				}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	want := []string{"run_1 run_start", "run_1 run_end", "run_2 run_start", "run_2 run_end", "run_3 run_start", "run_3 run_end"}
+	want := []string{"run_1 run_start", "run_1 run_end", "run_2 run_start", "run_2 run_end", "run_3 run_start",
+		"run_3 run_end"}
 	if !slices.Equal(seen, want) {
 		t.Errorf("got %v, want %v", seen, want)
 	}

@@ -33,7 +33,8 @@ func loadHasher(directory string) (hasher, error) {
 		return hasher{}, fmt.Errorf("the key of the audit log: %w", err)
 	}
 	if len(key) != 32 {
-		return hasher{}, fmt.Errorf("the key of the audit log: %q has %d bytes, not 32", filepath.Join(directory, hashKeyFile), len(key))
+		return hasher{}, fmt.Errorf("the key of the audit log: %q has %d bytes, not 32",
+			filepath.Join(directory, hashKeyFile), len(key))
 	}
 	return hasher{key}, nil
 }

@@ -52,7 +52,8 @@ func (k *signingKey) signer(origin string) (note.Signer, error) {
 
 // named is the public key under a name, as a witness takes it.
 func (k verifyingKey) named(name string) string {
-	return fmt.Sprintf("%s+%08x+%s", name, k.hash(name), base64.StdEncoding.EncodeToString(append([]byte{ed25519Note}, k.key...)))
+	return fmt.Sprintf("%s+%08x+%s", name, k.hash(name),
+		base64.StdEncoding.EncodeToString(append([]byte{ed25519Note}, k.key...)))
 }
 
 func (k verifyingKey) hash(name string) uint32 {

@@ -13,7 +13,8 @@ import (
 // A removed log is distinguished from one that never existed.
 func TestALogThatIsGone(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := audit.Verify(filepath.Join(dir, "audit"), &audit.VerifyOptions{Keys: filepath.Join(dir, "keys")}); !errors.Is(err, audit.ErrNoLog) {
+	if _, err := audit.Verify(filepath.Join(dir, "audit"),
+		&audit.VerifyOptions{Keys: filepath.Join(dir, "keys")}); !errors.Is(err, audit.ErrNoLog) {
 		t.Errorf("before the first start: got %v, want ErrNoLog", err)
 	}
 	v := newVictim(t)
@@ -29,7 +30,8 @@ func TestALogThatIsGone(t *testing.T) {
 	if err := errors.Join(os.RemoveAll(w.dir), os.RemoveAll(w.keys)); err != nil {
 		t.Fatal(err)
 	}
-	if report, err := audit.Verify(w.dir, &audit.VerifyOptions{Keys: w.keys, Witness: witness}); err != nil || report.OK() {
+	if report, err := audit.Verify(w.dir, &audit.VerifyOptions{Keys: w.keys, Witness: witness}); err != nil ||
+		report.OK() {
 		t.Errorf("all but the witness is gone: got %+v, %v, want findings", report, err)
 	}
 }

@@ -66,13 +66,15 @@ func toOTLP(r Record, o ExportOptions) (any, error) {
 	}
 	record := otlpRecord{
 		TimeUnixNano: strconv.FormatInt(at.UnixNano(), 10), SeverityNumber: otlpInfo, SeverityText: "INFO",
-		EventName: "airlock." + string(r.Kind), Body: otlpText(operation(r)), Attributes: attributes, TraceID: r.TraceID,
+		EventName: "airlock." + string(r.Kind), Body: otlpText(operation(r)), Attributes: attributes,
+		TraceID: r.TraceID,
 	}
 	if ocsfSeverity(r) > ocsfInformation {
 		record.SeverityNumber, record.SeverityText = otlpWarn, "WARN"
 	}
 	return otlpLogs{[]otlpResourceLogs{{
-		Resource: otlpResource{[]otlpAttribute{{"service.name", otlpText("airlock")}, {"service.version", otlpText(o.Version)}}},
+		Resource: otlpResource{[]otlpAttribute{{"service.name", otlpText("airlock")},
+			{"service.version", otlpText(o.Version)}}},
 		ScopeLogs: []otlpScopeLogs{{
 			Scope: otlpScope{"airlock/audit", o.Version}, LogRecords: []otlpRecord{record},
 		}},

@@ -51,8 +51,10 @@ func TestAFileInThePlaceOfAnother(t *testing.T) {
 				if !bytes.HasPrefix(allRecords(t, v.dir), was) && recovered(v.dir) == before {
 					t.Errorf("%s %s %s: the next start finds nothing", from, way, to)
 				}
-				if report, err := audit.Verify(v.dir, &audit.VerifyOptions{Keys: v.keys, Partial: true}); err != nil || !report.OK() {
-					t.Errorf("%s %s %s: the start was accepted, and then verify finds %+v, %v", from, way, to, report.Findings, err)
+				if report, err := audit.Verify(v.dir, &audit.VerifyOptions{Keys: v.keys, Partial: true}); err != nil ||
+					!report.OK() {
+					t.Errorf("%s %s %s: the start was accepted, and then verify finds %+v, %v", from, way, to,
+						report.Findings, err)
 				}
 			}
 		}

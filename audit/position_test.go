@@ -14,12 +14,16 @@ func TestPositionAsText(t *testing.T) {
 	hash := "sha256:" + strings.Repeat("0f", 32)
 	for name, p := range map[string]position{
 		"at the beginning": {origin: "o"},
-		"within":           {boot: "0123abcd", origin: "log/of a machine", first: 3, durable: mark{41, hash}, base: mark{42, hash}, pending: []mark{{43, hash}, {44, hash}}},
-		"far on":           {boot: strings.Repeat("b", 36), origin: "o", first: 1 << 52, durable: mark{1 << 52, hash}, base: mark{1<<53 - 1, hash}},
+		"within": {boot: "0123abcd", origin: "log/of a machine", first: 3, durable: mark{41, hash},
+			base: mark{42, hash}, pending: []mark{{43, hash}, {44, hash}}},
+		"far on": {boot: strings.Repeat("b", 36), origin: "o", first: 1 << 52, durable: mark{1 << 52, hash},
+			base: mark{1<<53 - 1, hash}},
 	} {
 		text := string(p.encode([]byte("x")))[1:]
-		want := fmt.Sprintf("airlock audit position\nboot %36s\n%s\nfirst %020d\ndurable %020d %71s\nbase %020d %71s\npending %06d\n%s",
-			p.boot, p.origin, p.first, p.durable.seq, p.durable.hash, p.base.seq, p.base.hash, len(p.pending), strings.Repeat(hash+"\n", len(p.pending)))
+		want := fmt.Sprintf(
+			"airlock audit position\nboot %36s\n%s\nfirst %020d\ndurable %020d %71s\nbase %020d %71s\npending %06d\n%s",
+			p.boot, p.origin, p.first, p.durable.seq, p.durable.hash, p.base.seq, p.base.hash, len(p.pending),
+			strings.Repeat(hash+"\n", len(p.pending)))
 		if text != want {
 			t.Errorf("%s: got %q, want %q", name, text, want)
 		}

@@ -91,7 +91,8 @@ type Act struct {
 
 // Ruling is what was decided about the act.
 type Ruling struct {
-	Decision string   `json:"decision,omitempty"` // "allow" or "deny"; of an announced action APPROVED, DENIED, PENDING or BUDGET_EXCEEDED
+	// "allow" or "deny"; of an announced action APPROVED, DENIED, PENDING or BUDGET_EXCEEDED
+	Decision string   `json:"decision,omitempty"`
 	Policies []string `json:"policies,omitempty"` // the IDs of the rules that decided
 	// PolicyVersion is the digest of all rules in force.
 	PolicyVersion string `json:"policy_version,omitempty"`
@@ -119,6 +120,14 @@ type Effect struct {
 	ResultSize  int64          `json:"result_size,omitempty"` // bytes
 	DurationMS  int64          `json:"duration_ms,omitempty"` // whole milliseconds
 	Redactions  map[string]int `json:"redactions,omitempty"`  // kind → count
+	Traffic
+}
+
+// Traffic is what a connection to a host of the network has carried.
+type Traffic struct {
+	Address       string `json:"address,omitempty"` // IP address and port that were connected to
+	BytesSent     int64  `json:"bytes_sent,omitempty"`
+	BytesReceived int64  `json:"bytes_received,omitempty"`
 }
 
 // RunFacts are what a run was made of.

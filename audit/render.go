@@ -37,6 +37,7 @@ func WriteLine(w io.Writer, r Record) error {
 	add("verdict=", r.Verdict)
 	add("verification=", r.VerificationID)
 	add("language=", r.Language)
+	add("for=", r.Principal)
 	add("run=", r.RunID)
 	add("call=", r.CallID)
 	add("", r.Detail)
@@ -71,7 +72,8 @@ func WriteTree(w io.Writer, t *RunTree) error {
 func writeEvent(b *strings.Builder, r Record) {
 	fmt.Fprintf(b, "├─ %s  %s\n", r.Kind, shortTime(r.Time))
 	for _, line := range []struct{ label, value string }{
-		{"decision ", r.Decision}, {"engine ", r.Engine}, {"verdict ", r.Verdict}, {"verification ", r.VerificationID}, {"", r.ErrorType}, {"", r.Detail},
+		{"decision ", r.Decision}, {"engine ", r.Engine}, {"verdict ", r.Verdict}, {"verification ", r.VerificationID},
+		{"", r.ErrorType}, {"", r.Detail},
 	} {
 		if line.value != "" {
 			fmt.Fprintf(b, "│    %s%s\n", line.label, visible.Text(line.value))
@@ -297,6 +299,9 @@ func cost(r Record) string {
 	text := fmt.Sprintf("%d ms", r.DurationMS)
 	if r.ResultSize > 0 {
 		text += fmt.Sprintf(", %s", size(r.ResultSize))
+	}
+	if r.Address != "" {
+		text += fmt.Sprintf(", %s: %s sent, %s received", r.Address, size(r.BytesSent), size(r.BytesReceived))
 	}
 	return text
 }

@@ -78,7 +78,10 @@ func TestALogThatIsReplacedWhileItIsOpen(t *testing.T) {
 		{"the head is replaced", byCopy("head")},
 		{"the head is removed", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, "head")) }},
 		{"the checkpoints are replaced", byCopy("checkpoints")},
-		{"the checkpoints are removed", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, "checkpoints")) }},
+		{"the checkpoints are removed", func(t *testing.T,
+			dir string) {
+			remove(t, filepath.Join(dir, "checkpoints"))
+		}},
 		{"the lock is replaced", byCopy("lock")},
 		{"the lock is removed", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, "lock")) }},
 	}
@@ -87,7 +90,8 @@ func TestALogThatIsReplacedWhileItIsOpen(t *testing.T) {
 			root := t.TempDir()
 			dir := filepath.Join(root, "audit")
 			l := open(t, dir, &audit.Options{Keys: filepath.Join(root, "keys")})
-			if err := errors.Join(l.Append(t.Context(), intent("call_1")), l.Note(t.Context(), outcome("call_1"))); err != nil {
+			if err := errors.Join(l.Append(t.Context(), intent("call_1")),
+				l.Note(t.Context(), outcome("call_1"))); err != nil {
 				t.Fatal(err)
 			}
 			test.change(t, dir)
@@ -107,7 +111,8 @@ func TestALogThatAnotherAirlockRotates(t *testing.T) {
 	a, b := open(t, dir, small), open(t, dir, small)
 	for range 20 {
 		for _, l := range []*audit.Log{a, b} {
-			if err := errors.Join(l.Append(t.Context(), intent("call_1")), l.Note(t.Context(), outcome("call_1"))); err != nil {
+			if err := errors.Join(l.Append(t.Context(), intent("call_1")),
+				l.Note(t.Context(), outcome("call_1"))); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -9,12 +9,16 @@ type RunSummary struct {
 	End   *Record `json:"end,omitempty"`   // nil while it runs, or when Airlock ended before it did
 }
 
-// Runs returns the newest n runs of the log, the newest first.
-func Runs(dir string, n int) ([]RunSummary, error) {
+// Runs returns the newest n runs with records in the period, the newest first.
+func Runs(dir string, n int, p Period) ([]RunSummary, error) {
 	runs := map[string]*RunSummary{}
 	var order []string // by their first record, oldest first
-	err := each(dir, 1, `"kind":"run_`, func(r Record) error {
-		if r.Kind != KindRunStart && r.Kind != KindRunEnd {
+	first, err := FirstSince(dir, p)
+	if err != nil {
+		return nil, err
+	}
+	err = each(dir, first, `"kind":"run_`, func(r Record) error {
+		if r.Kind != KindRunStart && r.Kind != KindRunEnd || !p.Has(r) {
 			return nil
 		}
 		run := runs[r.RunID]

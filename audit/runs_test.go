@@ -16,7 +16,8 @@ func TestRunsAreListedNewestFirst(t *testing.T) {
 	defer log.Close()
 	append := func(kind audit.Kind, run int) {
 		t.Helper()
-		if err := log.Append(t.Context(), audit.Record{Kind: kind, Identity: audit.Identity{RunID: fmt.Sprintf("run_%d", run)}}); err != nil {
+		if err := log.Append(t.Context(), audit.Record{Kind: kind,
+			Identity: audit.Identity{RunID: fmt.Sprintf("run_%d", run)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -27,7 +28,7 @@ func TestRunsAreListedNewestFirst(t *testing.T) {
 			append(audit.KindRunEnd, run)
 		}
 	}
-	runs, err := audit.Runs(dir, 3)
+	runs, err := audit.Runs(dir, 3, audit.Period{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func TestRunsAreListedNewestFirst(t *testing.T) {
 			t.Errorf("got %+v, want %s", runs[i], want)
 		}
 	}
-	if all, err := audit.Runs(dir, 100); err != nil || len(all) != 10 {
+	if all, err := audit.Runs(dir, 100, audit.Period{}); err != nil || len(all) != 10 {
 		t.Errorf("got %d runs and %v, want all 10", len(all), err)
 	}
 }

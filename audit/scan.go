@@ -19,18 +19,20 @@ type Brief struct {
 	Outcome   string `json:"outcome"`
 }
 
-var errNoRecord = errors.New("a line of the audit log is no record: airlock audit verify says more")
+var errNoRecord = errors.New("a line of the audit log is not a record: airlock audit verify has details")
 
 // Scan calls visit for the records whose line contains one of the words, the newest first,
 // until it returns false. record verifies the record and returns all of it. Scan reads at
 // most limit bytes of the log; whole is false if parts of it were not read.
-func Scan(dir string, limit int64, words []string, visit func(b Brief, record func() (Record, error)) (more bool, err error)) (whole bool, err error) {
+func Scan(dir string, limit int64, words []string,
+	visit func(b Brief, record func() (Record, error)) (more bool, err error)) (whole bool, err error) {
 	return ScanBefore(dir, 0, limit, words, visit)
 }
 
 // ScanBefore is Scan for the records with a number below before, 0 for all. What is
 // passed over on the way to them does not count for limit.
-func ScanBefore(dir string, before uint64, limit int64, words []string, visit func(b Brief, record func() (Record, error)) (more bool, err error)) (whole bool, err error) {
+func ScanBefore(dir string, before uint64, limit int64, words []string,
+	visit func(b Brief, record func() (Record, error)) (more bool, err error)) (whole bool, err error) {
 	list, err := segments(dir)
 	if err != nil {
 		return false, err
@@ -57,7 +59,8 @@ func ScanBefore(dir string, before uint64, limit int64, words []string, visit fu
 			if read += int64(len(line)) + 1; read > limit {
 				more = false
 			}
-			if !more || !slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(line, []byte(word)) }) {
+			if !more || !slices.ContainsFunc(words,
+				func(word string) bool { return bytes.Contains(line, []byte(word)) }) {
 				return more, nil
 			}
 			var b Brief

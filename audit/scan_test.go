@@ -20,7 +20,8 @@ func TestScanReadsFromTheEndAsFarAsItMust(t *testing.T) {
 		if i%2 == 0 {
 			kind = audit.KindAction
 		}
-		if err := log.Append(t.Context(), audit.Record{Kind: kind, Act: audit.Act{ToolName: fmt.Sprint("t", i)}}); err != nil {
+		if err := log.Append(t.Context(), audit.Record{Kind: kind,
+			Act: audit.Act{ToolName: fmt.Sprint("t", i)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -28,14 +29,15 @@ func TestScanReadsFromTheEndAsFarAsItMust(t *testing.T) {
 		t.Fatal(err)
 	}
 	scan := func(limit int64, n int) (names []string, whole bool) {
-		whole, err := audit.Scan(dir, limit, []string{`"kind":"kernel"`}, func(b audit.Brief, record func() (audit.Record, error)) (bool, error) {
-			r, err := record()
-			if r.ToolName != b.ToolName || r.Seq != b.Seq || r.Time != b.Time || r.Kind != b.Kind {
-				t.Errorf("%+v, %+v", r, b)
-			}
-			names = append(names, b.ToolName)
-			return len(names) < n, err
-		})
+		whole, err := audit.Scan(dir, limit, []string{`"kind":"kernel"`},
+			func(b audit.Brief, record func() (audit.Record, error)) (bool, error) {
+				r, err := record()
+				if r.ToolName != b.ToolName || r.Seq != b.Seq || r.Time != b.Time || r.Kind != b.Kind {
+					t.Errorf("%+v, %+v", r, b)
+				}
+				names = append(names, b.ToolName)
+				return len(names) < n, err
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,10 +53,11 @@ func TestScanReadsFromTheEndAsFarAsItMust(t *testing.T) {
 		t.Errorf("%v, %v: a thousand bytes hold no more", names, whole)
 	}
 	before := func(number uint64, limit int64, n int) (names []string, whole bool) {
-		whole, err := audit.ScanBefore(dir, number, limit, []string{`"kind":"kernel"`}, func(b audit.Brief, _ func() (audit.Record, error)) (bool, error) {
-			names = append(names, b.ToolName)
-			return len(names) < n, nil
-		})
+		whole, err := audit.ScanBefore(dir, number, limit, []string{`"kind":"kernel"`},
+			func(b audit.Brief, _ func() (audit.Record, error)) (bool, error) {
+				names = append(names, b.ToolName)
+				return len(names) < n, nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,10 +66,11 @@ func TestScanReadsFromTheEndAsFarAsItMust(t *testing.T) {
 	all, _ := before(0, 1<<20, 100)
 	for i := range all { // page by page, from wherever the last one ended
 		var number uint64
-		if _, err := audit.Scan(dir, 1<<20, []string{all[i]}, func(b audit.Brief, _ func() (audit.Record, error)) (bool, error) {
-			number = b.Seq
-			return b.ToolName != all[i], nil
-		}); err != nil {
+		if _, err := audit.Scan(dir, 1<<20, []string{all[i]},
+			func(b audit.Brief, _ func() (audit.Record, error)) (bool, error) {
+				number = b.Seq
+				return b.ToolName != all[i], nil
+			}); err != nil {
 			t.Fatal(err)
 		}
 		rest, whole := before(number, 1<<20, 100)
@@ -78,7 +82,9 @@ func TestScanReadsFromTheEndAsFarAsItMust(t *testing.T) {
 		}
 	}
 	failed := errors.New("failed")
-	if _, err := audit.Scan(dir, 1<<20, []string{"kernel"}, func(audit.Brief, func() (audit.Record, error)) (bool, error) { return true, failed }); !errors.Is(err, failed) {
+	if _, err := audit.Scan(dir, 1<<20, []string{"kernel"},
+		func(audit.Brief, func() (audit.Record, error)) (bool, error) { return true, failed }); !errors.Is(
+		err, failed) {
 		t.Error(err)
 	}
 }

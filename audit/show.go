@@ -36,14 +36,27 @@ type CallTree struct {
 // one run's begins so.
 func Show(dir, runID string) (*RunTree, error) { return ShowFrom(dir, 1, runID) }
 
+// ShowPeriod is Show for the records of a period.
+func ShowPeriod(dir, runID string, p Period) (*RunTree, error) {
+	first, err := FirstSince(dir, p)
+	if err != nil {
+		return nil, err
+	}
+	return show(dir, first, runID, p)
+}
+
 // ShowFrom is like Show for a run whose first record is known. It does not read older records.
 func ShowFrom(dir string, first uint64, runID string) (*RunTree, error) {
+	return show(dir, first, runID, Period{})
+}
+
+func show(dir string, first uint64, runID string, p Period) (*RunTree, error) {
 	if runID == "" {
 		return nil, ErrNoRun
 	}
 	runs := map[string]*RunTree{}
 	err := each(dir, first, `"run_id":"`+runID, func(r Record) error {
-		if !strings.HasPrefix(r.RunID, runID) {
+		if !strings.HasPrefix(r.RunID, runID) || !p.Has(r) {
 			return nil
 		}
 		if runs[r.RunID] == nil {

@@ -22,31 +22,49 @@ func run(t *testing.T, dir string) {
 		now = now.Add(12500 * time.Microsecond)
 		return now
 	}})
-	who := audit.Identity{RunID: "run_7f00", SessionID: "ses_1", Principal: "ann", TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", CodeHash: "sha256:c0de"}
-	read := audit.Act{CallID: "call_1", ParentID: "run_7f00", ServerID: "files", ToolName: "read_file", ArgumentsHash: "hmac-sha256:1", Arguments: json.RawMessage(`{"path":"/srv/\u202ea"}`)}
+	who := audit.Identity{RunID: "run_7f00", SessionID: "ses_1", Principal: "ann",
+		TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", CodeHash: "sha256:c0de"}
+	read := audit.Act{CallID: "call_1", ParentID: "run_7f00", ServerID: "files", ToolName: "read_file",
+		ArgumentsHash: "hmac-sha256:1", Arguments: json.RawMessage(`{"path":"/srv/\u202ea"}`)}
 	erase := audit.Act{CallID: "call_2", ParentID: "run_7f00", ServerID: "files", ToolName: "delete\x1b[2J_file"}
 	lookup := audit.Act{CallID: "call_3", ParentID: "run_7f00", ServerID: "files", ToolName: "nope"}
 	often := audit.Act{CallID: "call_4", ParentID: "run_7f00", ServerID: "files", ToolName: "read_file"}
-	barred := audit.Act{CallID: "call_5", ParentID: "run_7f00", ServerID: "files", ToolName: "move_file", Arguments: json.RawMessage(`{"to":"/etc"}`)}
-	pending := audit.Ruling{Decision: "allow", Policies: []string{"default.destructive"}, Risk: "destructive", Approval: "PENDING"}
-	denied := audit.Ruling{Decision: "allow", Policies: []string{"default.destructive"}, Risk: "destructive", Approval: "DENIED", Approver: "ann, command line"}
-	allowed := audit.Ruling{Decision: "allow", Policies: []string{"default.read"}, Risk: "read", Approval: "NOT_REQUIRED"}
-	asked := audit.Ruling{Decision: "allow", Policies: []string{"default.destructive"}, Risk: "destructive", Approval: "APPROVED", Approver: "ann, command line"}
+	barred := audit.Act{CallID: "call_5", ParentID: "run_7f00", ServerID: "files", ToolName: "move_file",
+		Arguments: json.RawMessage(`{"to":"/etc"}`)}
+	pending := audit.Ruling{Decision: "allow", Policies: []string{"default.destructive"}, Risk: "destructive",
+		Approval: "PENDING"}
+	denied := audit.Ruling{Decision: "allow", Policies: []string{"default.destructive"}, Risk: "destructive",
+		Approval: "DENIED", Approver: "ann, command line"}
+	allowed := audit.Ruling{Decision: "allow", Policies: []string{"default.read"}, Risk: "read",
+		Approval: "NOT_REQUIRED"}
+	asked := audit.Ruling{Decision: "allow", Policies: []string{"default.destructive"}, Risk: "destructive",
+		Approval: "APPROVED", Approver: "ann, command line"}
 	for _, r := range []audit.Record{
-		{Kind: audit.KindRunStart, Identity: who, RunFacts: audit.RunFacts{Language: "python", Image: "python@sha256:1mage", Snapshot: "sha256:5nap", Limits: map[string]string{
-			"limits.calls": "1000", "limits.bytesIn": "1073741824", "limits.rate": "1000/5s", "limits.callTimeout": "1m0s",
-			"sandbox.memory": "536870912", "servers.files.tools.delete\x1b[2J_file.rate": "1/1h0m0s",
-		}}},
+		{Kind: audit.KindRunStart, Identity: who, RunFacts: audit.RunFacts{Language: "python",
+			Image: "python@sha256:1mage", Snapshot: "sha256:5nap", Limits: map[string]string{
+				"limits.calls": "1000", "limits.bytesIn": "1073741824", "limits.rate": "1000/5s",
+				"limits.callTimeout": "1m0s",
+				"sandbox.memory":     "536870912", "servers.files.tools.delete\x1b[2J_file.rate": "1/1h0m0s",
+			}}},
 		{Kind: audit.KindIntent, Identity: who, Act: read, Ruling: allowed},
 		{Kind: audit.KindApproval, Identity: who, Act: erase, Ruling: pending, Detail: "apr_1 asked"},
-		{Kind: audit.KindOutcome, Identity: who, Act: read, Ruling: allowed, Effect: audit.Effect{Outcome: audit.OutcomeOK, ResultSize: 123456, DurationMS: 7, Redactions: map[string]int{"held-credential": 2}}},
+		{Kind: audit.KindOutcome, Identity: who, Act: read, Ruling: allowed,
+			Effect: audit.Effect{Outcome: audit.OutcomeOK, ResultSize: 123456, DurationMS: 7,
+				Redactions: map[string]int{"held-credential": 2}}},
 		{Kind: audit.KindIntent, Identity: who, Act: erase, Ruling: asked},
-		{Kind: audit.KindOutcome, Identity: who, Act: erase, Ruling: asked, Effect: audit.Effect{Outcome: audit.OutcomeError, ErrorType: "ToolError", DurationMS: 20, ResultSize: 80}},
-		{Kind: audit.KindOutcome, Identity: who, Act: lookup, Effect: audit.Effect{Outcome: audit.OutcomeRefused, ErrorType: "UnknownTool"}, Detail: "no such tool"},
-		{Kind: audit.KindOutcome, Identity: who, Act: often, Effect: audit.Effect{Outcome: audit.OutcomeRefused, ErrorType: "RateLimit", Limit: "servers.files.rate"}, Detail: "too often"},
-		{Kind: audit.KindOutcome, Identity: who, Act: barred, Ruling: denied, Effect: audit.Effect{Outcome: audit.OutcomeRefused, ErrorType: "ApprovalDenied"}},
+		{Kind: audit.KindOutcome, Identity: who, Act: erase, Ruling: asked,
+			Effect: audit.Effect{Outcome: audit.OutcomeError, ErrorType: "ToolError", DurationMS: 20, ResultSize: 80}},
+		{Kind: audit.KindOutcome, Identity: who, Act: lookup,
+			Effect: audit.Effect{Outcome: audit.OutcomeRefused, ErrorType: "UnknownTool"}, Detail: "no such tool"},
+		{Kind: audit.KindOutcome, Identity: who, Act: often,
+			Effect: audit.Effect{Outcome: audit.OutcomeRefused, ErrorType: "RateLimit", Limit: "servers.files.rate"},
+			Detail: "too often"},
+		{Kind: audit.KindOutcome, Identity: who, Act: barred, Ruling: denied,
+			Effect: audit.Effect{Outcome: audit.OutcomeRefused, ErrorType: "ApprovalDenied"}},
 		{Kind: audit.KindViolation, Identity: who, Detail: "a frame was malformed"},
-		{Kind: audit.KindRunEnd, Identity: who, Effect: audit.Effect{Outcome: audit.OutcomeError, ErrorType: "Timeout", ErrorSource: "code", Limit: "sandbox.timeout", DurationMS: 90, ResultSize: 300}, RunFacts: audit.RunFacts{OutputDigest: "sha256:0ut", ApprovalState: "APPROVED", Calls: 3}},
+		{Kind: audit.KindRunEnd, Identity: who, Effect: audit.Effect{Outcome: audit.OutcomeError, ErrorType: "Timeout",
+			ErrorSource: "code", Limit: "sandbox.timeout", DurationMS: 90, ResultSize: 300},
+			RunFacts: audit.RunFacts{OutputDigest: "sha256:0ut", ApprovalState: "APPROVED", Calls: 3}},
 	} {
 		if err := l.Append(t.Context(), r); err != nil {
 			t.Fatal(err)
@@ -87,7 +105,8 @@ func TestShowSaysWhatItCannotFind(t *testing.T) {
 		}
 	}
 	l := open(t, dir, nil)
-	if err := l.Append(t.Context(), audit.Record{Kind: audit.KindRunStart, Identity: audit.Identity{RunID: "run_70"}}); err != nil {
+	if err := l.Append(t.Context(), audit.Record{Kind: audit.KindRunStart,
+		Identity: audit.Identity{RunID: "run_70"}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := audit.Show(dir, "run_7"); err == nil || !strings.Contains(err.Error(), "2 runs") {

@@ -24,7 +24,8 @@ func (e *tamperedError) Error() string {
 
 // Hint returns the command to type.
 func (e *tamperedError) Hint() string {
-	return fmt.Sprintf("`airlock audit verify` says what is wrong; to begin a new log, move %q away as evidence, and with it %q", e.places.dir, e.places.position)
+	return fmt.Sprintf("`airlock audit verify` shows what is wrong; to begin a new log, move %q away as evidence, and "+
+		"with it %q", e.places.dir, e.places.position)
 }
 
 // openAppender opens and repairs the log.
@@ -119,10 +120,12 @@ func (s *appender) judge(e *evidence, found *survey) (remarks []string, err erro
 	}
 	p := e.position
 	if p != nil && found.first > p.first {
-		remarks = append(remarks, fmt.Sprintf("the files with records %d to %d were moved away or removed", p.first, found.first-1))
+		remarks = append(remarks, fmt.Sprintf("the files with records %d to %d were moved away or removed", p.first,
+			found.first-1))
 	}
 	if p == nil && !e.legacy() {
-		remarks = append(remarks, "its position is not beside the keys: whether it was put back to an earlier state cannot be told")
+		remarks = append(remarks,
+			"its position is not beside the keys: whether it was put back to an earlier state cannot be told")
 	}
 	return remarks, nil
 }
@@ -230,7 +233,8 @@ func (s *appender) record(e *evidence, found *survey, remarks []string) error {
 	}
 	if e.legacy() {
 		records = append(records, Record{Kind: KindUpgrade, Time: s.now(), Detail: fmt.Sprintf(
-			"records %d to %d were written by an earlier version; they fit its signatures, the last of which is of record %d with the hash %s; from here on checkpoints have the form of C2SP, with a Merkle tree over all records",
+			"records %d to %d were written by an earlier version; they fit its signatures, the last of which is of "+
+				"record %d with the hash %s; from here on checkpoints have the form of C2SP, with a Merkle tree over all records",
 			found.first, found.last.seq, e.head.size, e.head.legacy)})
 		records = append(records, found.open.closing(endedEarly, s.now())...)
 	}

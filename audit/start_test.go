@@ -79,12 +79,14 @@ func TestALogOfAnEarlierVersionIsTakenOver(t *testing.T) {
 			l.Close()
 		}
 		after, err := audit.Verify(dir, verify)
-		if err != nil || !after.OK() || after.Open != 0 || after.Records <= before.Records || after.Signed != after.Last {
+		if err != nil || !after.OK() || after.Open != 0 || after.Records <= before.Records ||
+			after.Signed != after.Last {
 			t.Errorf("after: got %+v, %v, want it to be sound, signed and all calls closed", after, err)
 		}
 		upgrades := 0
 		for _, r := range records(t, dir) {
-			if r.Kind == audit.KindUpgrade && strings.Contains(r.Detail, fmt.Sprintf("to %d were written by an earlier version", before.Last)) {
+			if r.Kind == audit.KindUpgrade && strings.Contains(
+				r.Detail, fmt.Sprintf("to %d were written by an earlier version", before.Last)) {
 				upgrades++
 			}
 		}
@@ -111,7 +113,8 @@ func TestALogOfAnEarlierVersionThatWasChanged(t *testing.T) {
 			path := filepath.Join(dir, "audit-000000000001.jsonl")
 			write(t, path, strings.Replace(string(readFile(t, path)), "files", "filez", 1))
 		}, "damaged"},
-		{"its head removed", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, "head")) }, "head is missing"},
+		{"its head removed", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, "head")) },
+			"head is missing"},
 		{"in use", func(t *testing.T, dir string) {
 			lockFile(t, filepath.Join(dir, "writers", "w_8e9fa1f919f950bffb6c753f8c4d9395"))
 		}, "earlier version has it open"},
@@ -169,7 +172,8 @@ func TestAfterALossOfPower(t *testing.T) {
 				write(t, filepath.Join(dir, name), string(readFile(t, filepath.Join(root, "audit-old", name))))
 			}
 			for _, path := range positions(t, filepath.Join(root, "keys-old")) {
-				text := regexp.MustCompile("boot .*").ReplaceAll(readFile(t, path), []byte("boot 00000000-0000-0000-0000-000000000000"))
+				text := regexp.MustCompile("boot .*").ReplaceAll(
+					readFile(t, path), []byte("boot 00000000-0000-0000-0000-000000000000"))
 				write(t, filepath.Join(keys, filepath.Base(path)), string(text))
 			}
 			report, err := audit.Verify(dir, &audit.VerifyOptions{Keys: keys})

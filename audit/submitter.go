@@ -155,7 +155,8 @@ func (c *submitter) recall(ctx context.Context) error {
 	}
 	newest := kept[len(kept)-1]
 	if witness.IsHTTP(c.opts.Address) {
-		_, err := c.witness.Submit(ctx, witness.Checkpoint{Size: newest.size, Note: newest.signed, Prove: c.prover(newest.size)})
+		_, err := c.witness.Submit(ctx, witness.Checkpoint{Size: newest.size, Note: newest.signed,
+			Prove: c.prover(newest.size)})
 		if errors.Is(err, witness.ErrConflict) {
 			if again, readErr := c.kept(); readErr == nil && len(again) > len(kept) {
 				return nil // another process has submitted a newer one meanwhile
@@ -178,7 +179,8 @@ func (c *submitter) recall(ctx context.Context) error {
 	newest = again[len(again)-1]
 	for _, signed := range notes {
 		if k, err := openCheckpoint(signed, c.key); err == nil && k.origin == newest.origin && k.size > newest.size {
-			return fmt.Errorf("%w: it has a checkpoint of record %d, and the newest here is of %d", witness.ErrConflict, k.size, newest.size)
+			return fmt.Errorf("%w: it has a checkpoint of record %d, and the newest here is of %d", witness.ErrConflict,
+				k.size, newest.size)
 		}
 	}
 	return nil
@@ -208,7 +210,8 @@ func (c *submitter) submit(ctx context.Context) (state progress, waiting time.Ti
 		if k.legacy != "" || witness.IsHTTP(c.opts.Address) && number < uint64(len(kept)) {
 			continue // the newest covers the older ones
 		}
-		cosigned, err := c.witness.Submit(ctx, witness.Checkpoint{Size: k.size, Note: k.signed, Prove: c.prover(k.size)})
+		cosigned, err := c.witness.Submit(ctx, witness.Checkpoint{Size: k.size, Note: k.signed,
+			Prove: c.prover(k.size)})
 		if errors.Is(err, witness.ErrConflict) {
 			if again, readErr := c.kept(); readErr == nil && len(again) > len(kept) {
 				kept, number = again, number-1 // a verification has shown the witness a newer one

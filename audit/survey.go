@@ -69,7 +69,8 @@ func noticesMaps(dir string) bool {
 		return false
 	}
 	switch stat.Type {
-	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.OVERLAYFS_SUPER_MAGIC, 0x2fc12fc1: // ZFS has no name there
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC,
+		unix.OVERLAYFS_SUPER_MAGIC, 0x2fc12fc1: // ZFS has no name there
 		return true
 	}
 	return false
@@ -121,7 +122,8 @@ func takeSurvey(list []segment, e *evidence, hashes hashFile, known map[fingerpr
 			return nil, err
 		}
 		if v.next != s.first && v.damage == nil {
-			v.damage = fmt.Errorf("file %q begins with record %d where %d was expected", filepath.Base(s.path), s.first, v.next)
+			v.damage = fmt.Errorf("file %q begins with record %d where %d was expected", filepath.Base(s.path), s.first,
+				v.next)
 		}
 		if v.next > list[begin].first && !v.sealed && v.damage == nil {
 			v.damage = fmt.Errorf("the file before %q does not end as a full file does", filepath.Base(s.path))
@@ -160,7 +162,8 @@ func (v *surveyor) unchanged(list []segment, known map[fingerprint]bool) int {
 	n := 0
 	for n < len(list)-1 {
 		print, err := takeFingerprint(list[n])
-		if err != nil || !known[print] || v.evidence.position == nil || list[n+1].first > v.evidence.position.durable.seq {
+		if err != nil || !known[print] || v.evidence.position == nil ||
+			list[n+1].first > v.evidence.position.durable.seq {
 			break
 		}
 		n++
@@ -271,7 +274,8 @@ func keepFingerprints(path string, list []segment, known map[fingerprint]bool, r
 			fmt.Fprintf(&text, "%d %d %d %d\n", print.first, print.inode, print.size, print.ctime)
 		}
 	}
-	if old, err := os.ReadFile(path); err == nil && string(old) == text.String() || text.Len() == 0 && errors.Is(err, os.ErrNotExist) {
+	if old, err := os.ReadFile(path); err == nil && string(old) == text.String() || text.Len() == 0 &&
+		errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	return files.WriteFile(path, []byte(text.String()), 0o600)

@@ -47,6 +47,25 @@ func Tail(ctx context.Context, dir string, n int, follow bool, visit func(Record
 	return at.follow(ctx, visit)
 }
 
+// TailPeriod is Tail for all records of a period.
+func TailPeriod(ctx context.Context, dir string, p Period, follow bool, visit func(Record) error) error {
+	first, err := FirstSince(dir, p)
+	if err != nil {
+		return err
+	}
+	at := cursor{dir: dir, first: first}
+	within := func(r Record) error {
+		if !p.Has(r) {
+			return nil
+		}
+		return visit(r)
+	}
+	if !follow {
+		return at.advance(within)
+	}
+	return at.follow(ctx, within)
+}
+
 // lastLines returns the last n lines of a segment and the end of the last one.
 func lastLines(path string, n int) (lines [][]byte, end int64, err error) {
 	err = eachLine(path, 0, func(_ int, line []byte) error {

@@ -108,7 +108,8 @@ func verify(dir string, o VerifyOptions) (Report, error) {
 	}
 	v.remark(shot.remarks...)
 	if len(list) > 0 && list[0].first > 1 && !o.Partial {
-		v.find(Finding{filepath.Base(list[0].path), 0, 1, fmt.Sprintf("records 1 to %d are missing: older files were moved away", list[0].first-1)})
+		v.find(Finding{filepath.Base(list[0].path), 0, 1,
+			fmt.Sprintf("records 1 to %d are missing: older files were moved away", list[0].first-1)})
 	}
 	if len(list) > 0 {
 		v.begin(dir, list[0].first)
@@ -190,14 +191,17 @@ func (s *snapshot) take(dir string, at places, o VerifyOptions) (err error) {
 	key, err := parseVerifyingKey(text)
 	if err != nil {
 		s.evidence.blank = len(s.list) == 0 && !isThere(dir) && !isThere(at.position)
-		s.evidence.findings = []Finding{{File: verifierFile, Text: "the public key is missing or damaged, so no signature can be checked"}}
+		s.evidence.findings = []Finding{{File: verifierFile,
+			Text: "the public key is missing or damaged, so no signature can be checked"}}
 		return nil
 	}
 	s.key, s.evidence = key, readEvidence(dir, at.position, key)
 	if s.evidence.legacy() {
-		s.remarks = append(s.remarks, "it was written by an earlier version, whose signatures prove less: the next start takes it over and records so")
+		s.remarks = append(s.remarks,
+			"it was written by an earlier version, whose signatures prove less: the next start takes it over and records so")
 	} else if s.evidence.position == nil {
-		text := "its position is not beside the keys, so whether the log was put back to an earlier state as a whole cannot be told"
+		text := "its position is not beside the keys, so whether the log was put back to an earlier state as a whole " +
+			"cannot be told"
 		if _, err := os.Stat(filepath.Join(at.keys, signKeyFile)); err == nil {
 			s.evidence.findings = append(s.evidence.findings, Finding{File: filepath.Base(at.position), Text: text})
 		} else {
@@ -256,7 +260,9 @@ func (v *verifier) end() {
 	}
 	v.remark(remarks...)
 	if v.wanted != "" {
-		v.find(Finding{headFile, 0, 0, fmt.Sprintf("no record has the hash %s that was kept: the log was put back to an earlier state, or is another", visible.Clip(v.wanted, maxShown))})
+		v.find(Finding{headFile, 0, 0, fmt.Sprintf(
+			"no record has the hash %s that was kept: the log was put back to an earlier state, or is another",
+			visible.Clip(v.wanted, maxShown))})
 	}
 	if v.report.Last > v.report.Signed {
 		v.report.Unsigned = v.report.Last - v.report.Signed
@@ -275,10 +281,12 @@ func (v *verifier) segment(s segment, first bool, limit int64) {
 		}
 	} else {
 		if !v.sealed {
-			v.find(Finding{file, 0, v.next, "the file before it does not end as a full file does: records may be missing"})
+			v.find(Finding{file, 0, v.next,
+				"the file before it does not end as a full file does: records may be missing"})
 		}
 		if s.first != v.next {
-			v.find(Finding{file, 0, v.next, fmt.Sprintf("it begins with record %d where %d was expected: records are missing or were added", s.first, v.next)})
+			v.find(Finding{file, 0, v.next, fmt.Sprintf(
+				"it begins with record %d where %d was expected: records are missing or were added", s.first, v.next)})
 		}
 	}
 	v.sealed = false
@@ -301,7 +309,8 @@ func (v *verifier) segment(s segment, first bool, limit int64) {
 		return
 	}
 	if torn, err := tornBytes(s.path); err != nil || torn > 0 {
-		v.find(Finding{file, lines + 1, v.next, fmt.Sprintf("it ends in %d bytes that are no whole record, though it was full", torn)})
+		v.find(Finding{file, lines + 1, v.next, fmt.Sprintf(
+			"it ends in %d bytes that are no whole record, though it was full", torn)})
 	}
 }
 
@@ -326,7 +335,8 @@ func (v *verifier) line(file string, n int, line []byte) {
 	}
 	switch {
 	case r.Seq != v.next:
-		v.find(Finding{file, n, r.Seq, fmt.Sprintf("record %d stands where record %d was expected: records were removed, added or moved", r.Seq, v.next)})
+		v.find(Finding{file, n, r.Seq, fmt.Sprintf(
+			"record %d stands where record %d was expected: records were removed, added or moved", r.Seq, v.next)})
 	case v.prev != "" && r.Prev != v.prev:
 		v.find(Finding{file, n, r.Seq, "it does not follow the record before it"})
 	case v.sealed:

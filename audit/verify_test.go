@@ -199,13 +199,24 @@ func TestFilesOfALog(t *testing.T) {
 		want   string // empty: it is sound
 	}{
 		{"untouched", func(*testing.T, string, []string) {}, nil, ""},
-		{"the oldest file is moved away", func(t *testing.T, _ string, files []string) { remove(t, files[0]) }, nil, "older files were moved away"},
-		{"the same, as the operator says", func(t *testing.T, _ string, files []string) { remove(t, files[0]) }, &audit.VerifyOptions{Partial: true}, ""},
-		{"a file in the middle is removed", func(t *testing.T, _ string, files []string) { remove(t, files[1]) }, nil, "records are missing"},
-		{"the newest file is removed", func(t *testing.T, _ string, files []string) { remove(t, files[len(files)-1]) }, nil, "they were signed"},
-		{"the head is removed", func(t *testing.T, dir string, _ []string) { remove(t, filepath.Join(dir, "head")) }, nil, "head is missing"},
-		{"the checkpoints are removed", func(t *testing.T, dir string, _ []string) { remove(t, filepath.Join(dir, "checkpoints")) }, nil, "checkpoints are missing"},
-		{"the public key is removed", func(t *testing.T, dir string, _ []string) { remove(t, filepath.Join(dir, "keys", "audit-sign.pub")) }, nil, "no signature can be checked"},
+		{"the oldest file is moved away", func(t *testing.T, _ string, files []string) { remove(t, files[0]) }, nil,
+			"older files were moved away"},
+		{"the same, as the operator says", func(t *testing.T, _ string, files []string) { remove(t, files[0]) },
+			&audit.VerifyOptions{Partial: true}, ""},
+		{"a file in the middle is removed", func(t *testing.T, _ string, files []string) { remove(t, files[1]) }, nil,
+			"records are missing"},
+		{"the newest file is removed", func(t *testing.T, _ string, files []string) { remove(t, files[len(files)-1]) },
+			nil, "they were signed"},
+		{"the head is removed", func(t *testing.T, dir string, _ []string) { remove(t, filepath.Join(dir, "head")) },
+			nil, "head is missing"},
+		{"the checkpoints are removed", func(t *testing.T, dir string,
+			_ []string) {
+			remove(t, filepath.Join(dir, "checkpoints"))
+		}, nil, "checkpoints are missing"},
+		{"the public key is removed", func(t *testing.T, dir string,
+			_ []string) {
+			remove(t, filepath.Join(dir, "keys", "audit-sign.pub"))
+		}, nil, "no signature can be checked"},
 		{"the key is another's", func(t *testing.T, dir string, _ []string) {
 			other := filepath.Join(sound(t, 1, nil), "keys", "audit-sign.pub")
 			write(t, filepath.Join(dir, "keys", "audit-sign.pub"), string(readFile(t, other)))
@@ -227,7 +238,8 @@ func TestFilesOfALog(t *testing.T) {
 			for _, f := range report.Findings {
 				found = append(found, f.Text)
 			}
-			if said := strings.Join(found, "\n"); (test.want == "") != report.OK() || !strings.Contains(said, test.want) {
+			if said := strings.Join(found, "\n"); (test.want == "") != report.OK() ||
+				!strings.Contains(said, test.want) {
 				t.Errorf("got %q, want %q", said, test.want)
 			}
 		})

@@ -82,9 +82,14 @@ func (v *verifier) compareStrangers() {
 		size, shown := v.witness.strangers[origin], visible.Clip(origin, maxShown)
 		switch {
 		case origin == v.report.Origin:
-			v.find(Finding{witnessFile, 0, 0, fmt.Sprintf("the witness has a checkpoint of record %d of this log (%s) that its key has not signed: the log was signed anew with another key, or the witness's file was changed", size, shown)})
+			v.find(Finding{witnessFile, 0, 0, fmt.Sprintf(
+				"the witness has a checkpoint of record %d of this log (%s) that its key has not signed: the log was "+
+					"signed anew with another key, or the witness's file was changed", size, shown)})
 		case !v.witness.pinned:
-			v.find(Finding{witnessFile, 0, 0, fmt.Sprintf("the witness has %d records of another log under another key (%s): this log may have been begun in its place, key and all. Where other logs are kept there too, name this one's key with --key, from a copy that was kept elsewhere", size, shown)})
+			v.find(Finding{witnessFile, 0, 0, fmt.Sprintf(
+				"the witness has %d records of another log under another key (%s): this log may have been begun in "+
+					"its place, key and all. Where other logs are kept there too, name this one's key with --key, "+
+					"from a copy that was kept elsewhere", size, shown)})
 		}
 	}
 }
@@ -103,7 +108,8 @@ func (v *verifier) compareWitness(dir string, o VerifyOptions) error {
 	w := &WitnessReport{Checkpoints: len(v.witness.kept)}
 	v.report.Witness = w
 	if len(v.witness.kept) == 0 {
-		find(0, "the witness has no checkpoint of this log (%s): it is another, or was signed anew", visible.Clip(v.report.Origin, maxShown))
+		find(0, "the witness has no checkpoint of this log (%s): it is another, or was signed anew",
+			visible.Clip(v.report.Origin, maxShown))
 	}
 	for _, origin := range slices.Sorted(maps.Keys(v.witness.others)) {
 		find(0, "the witness has %d records of another log under the same key (%s): this log may have been begun in its place", v.witness.others[origin], visible.Clip(origin, maxShown))
@@ -143,9 +149,10 @@ func (v *verifier) askWitness(dir string, o VerifyOptions) error {
 		return nil
 	}
 	newest := &kept[len(kept)-1]
-	_, err = w.Submit(context.Background(), witness.Checkpoint{Size: newest.size, Note: newest.signed, Prove: func(old uint64) ([]tlog.Hash, error) {
-		return v.prove(dir, newest.size, old)
-	}})
+	_, err = w.Submit(context.Background(), witness.Checkpoint{Size: newest.size, Note: newest.signed,
+		Prove: func(old uint64) ([]tlog.Hash, error) {
+			return v.prove(dir, newest.size, old)
+		}})
 	if errors.Is(err, witness.ErrConflict) {
 		if again := readEvidence(dir, "", v.witness.key); len(again.kept) > len(kept) {
 			return errGrew

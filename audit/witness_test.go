@@ -47,7 +47,8 @@ func newWitnessServer(t *testing.T) *witnessServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &witnessServer{name: "witness.example/w1", private: private, logs: map[string]string{}, size: map[string]int64{}, root: map[string]tlog.Hash{}}
+	w := &witnessServer{name: "witness.example/w1", private: private, logs: map[string]string{},
+		size: map[string]int64{}, root: map[string]tlog.Hash{}}
 	w.key = fmt.Sprintf("%s+%08x+%s", w.name, w.hash(), base64.StdEncoding.EncodeToString(append([]byte{4}, public...)))
 	server := httptest.NewServer(http.HandlerFunc(w.serve))
 	t.Cleanup(server.Close)
@@ -108,7 +109,8 @@ func (w *witnessServer) serve(out http.ResponseWriter, r *http.Request) {
 	seconds := uint64(time.Now().Unix())
 	signature := binary.BigEndian.AppendUint32(nil, w.hash())
 	signature = binary.BigEndian.AppendUint64(signature, seconds)
-	signature = append(signature, ed25519.Sign(w.private, fmt.Appendf(nil, "cosignature/v1\ntime %d\n%s", seconds, n.Text))...)
+	signature = append(signature, ed25519.Sign(w.private,
+		fmt.Appendf(nil, "cosignature/v1\ntime %d\n%s", seconds, n.Text))...)
 	fmt.Fprintf(out, "— stranger.example/w2 %s\n", base64.StdEncoding.EncodeToString(make([]byte, 76)))
 	fmt.Fprintf(out, "— %s %s\n", w.name, base64.StdEncoding.EncodeToString(signature))
 }
@@ -159,7 +161,8 @@ func (w watched) opts() *audit.Options {
 
 func (w watched) verify(t *testing.T) audit.Report {
 	t.Helper()
-	report, err := audit.Verify(w.dir, &audit.VerifyOptions{Keys: w.keys, Witness: w.witness.Address, WitnessKey: w.witness.Key})
+	report, err := audit.Verify(w.dir, &audit.VerifyOptions{Keys: w.keys, Witness: w.witness.Address,
+		WitnessKey: w.witness.Key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +190,8 @@ func (w watched) work(t *testing.T, calls int) {
 func newWatched(t *testing.T, address, key string, delay time.Duration) watched {
 	t.Helper()
 	root := t.TempDir()
-	return watched{filepath.Join(root, "audit"), filepath.Join(root, "keys"), audit.WitnessOptions{Address: address, Key: key, Delay: delay}, nil}
+	return watched{filepath.Join(root, "audit"), filepath.Join(root, "keys"),
+		audit.WitnessOptions{Address: address, Key: key, Delay: delay}, nil}
 }
 
 // introduce configures the witness for a log with one record.
@@ -282,14 +286,16 @@ func TestAWitnessAgainstWhoHasTheKeys(t *testing.T) {
 				copyDir(t, w.keys, w.keys+".old")
 				w.work(t, 4)
 				if report := w.verify(t); !report.OK() || report.Witness.Newest != report.Last {
-					t.Fatalf("before: got %+v with %+v, want it to be sound and witnessed to its end", report, report.Witness)
+					t.Fatalf("before: got %+v with %+v, want it to be sound and witnessed to its end", report,
+						report.Witness)
 				}
 				test.attack(t, w)
 				alone, err := audit.Verify(w.dir, &audit.VerifyOptions{Keys: w.keys})
 				if err != nil || !alone.OK() {
 					t.Fatalf("without the witness: got %+v, %v; the attack is clumsy", alone, err)
 				}
-				report, err := audit.Verify(w.dir, &audit.VerifyOptions{Keys: w.keys, Witness: w.witness.Address, WitnessKey: w.witness.Key})
+				report, err := audit.Verify(w.dir,
+					&audit.VerifyOptions{Keys: w.keys, Witness: w.witness.Address, WitnessKey: w.witness.Key})
 				if sound := err == nil && report.OK(); sound != test.sound {
 					t.Errorf("got %+v, %v, want sound %t", report.Findings, err, test.sound)
 				}
@@ -454,7 +460,8 @@ func knowsMore(t *testing.T, w watched) {
 	copyDir(t, w.dir, w.dir+".old")
 	copyDir(t, w.keys, w.keys+".old")
 	w.work(t, 4)
-	if err := errors.Join(os.RemoveAll(w.dir), os.RemoveAll(w.keys), os.Rename(w.dir+".old", w.dir), os.Rename(w.keys+".old", w.keys)); err != nil {
+	if err := errors.Join(os.RemoveAll(w.dir), os.RemoveAll(w.keys), os.Rename(w.dir+".old", w.dir),
+		os.Rename(w.keys+".old", w.keys)); err != nil {
 		t.Fatal(err)
 	}
 	l, err := audit.Open(w.dir, w.opts())
@@ -513,7 +520,8 @@ func TestTheWitnesssFile(t *testing.T) {
 	}
 	whole := readFile(t, path)
 	for name, content := range map[string]string{
-		"emptied": "", "cut short": string(whole[:len(whole)/2]), "changed": strings.ReplaceAll(string(whole), "kept ", "kepd "),
+		"emptied": "", "cut short": string(whole[:len(whole)/2]),
+		"changed": strings.ReplaceAll(string(whole), "kept ", "kepd "),
 	} {
 		write(t, path, content)
 		if report := w.verify(t); report.OK() {

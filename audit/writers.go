@@ -124,7 +124,8 @@ func (u *unfinished) see(r Record) {
 // closing returns a record of an unknown end for each, calls before runs.
 func (u unfinished) closing(why, now string) []Record {
 	begun := slices.SortedFunc(maps.Values(u), func(a, b Record) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.CallID+a.RunID, b.CallID+b.RunID))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Seq, b.Seq),
+			cmp.Compare(a.CallID+a.RunID, b.CallID+b.RunID))
 	})
 	ends := make([]Record, 0, len(begun))
 	for _, r := range begun {

@@ -5,162 +5,190 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission"
+	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/admission/budget"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/internal/caller"
-	"github.com/airlock-mcp/airlock/policies"
+	"github.com/airlock-mcp/airlock/internal/database"
 )
 
-// office decides about agents as set by a test, and records the outcomes of their acts.
+// office has a registered agent, whose calls cost a dollar each.
 type office struct {
-	ruling broker.AgentRuling
-	err    error
-	late   *broker.Error // what Approve returns
-
-	mu    sync.Mutex
-	acts  []broker.AgentAct
-	ended []string
+	*agents.Service
+	database *database.DB
+	agent    agents.Agent
 }
 
-func (o *office) Decide(_ context.Context, act broker.AgentAct) (broker.AgentRuling, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.acts = append(o.acts, act)
-	r := o.ruling
-	if r.Refused == nil && o.err == nil {
-		r.Grant = officeGrant{o}
+// agent registers an agent that may use the tools of the server "files", and lets it act.
+func (f *fixture) agent(t *testing.T, kind agents.Type, blocked ...string) *office {
+	t.Helper()
+	db, err := database.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), agents.Schema, agents.SchemaInherited,
+		agents.SchemaLists)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return r, o.err
-}
-
-type officeGrant struct{ *office }
-
-func (g officeGrant) Approve(_ context.Context, by string) (*broker.Error, error) {
-	g.note("approved by " + by)
-	return g.late, nil
-}
-
-func (g officeGrant) End(_ context.Context, done bool, _ time.Duration) error {
-	if done {
-		g.note("done")
-	} else {
-		g.note("not done")
+	t.Cleanup(func() { db.Close() })
+	o := &office{Service: agents.New(agents.Options{Database: db, Log: f.log}), database: db}
+	o.agent, _, err = o.Register(t.Context(), agents.Registration{Name: "a", Type: kind, PrincipalID: "ann",
+		Permissions: agents.Permissions{AllowedTools: []string{"files/*"}, BlockedTools: blocked}}, "ann")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return nil
+	end, err := f.admission.OpenAgents(admission.AgentOptions{Agents: o.Service, Database: db,
+		Prices: admission.Prices{Default: budget.USD}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(end)
+	return o
 }
 
-func (o *office) note(what string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.ended = append(o.ended, what)
+func (o *office) caller() caller.Caller {
+	return caller.Caller{Principal: o.agent.ID, Kind: caller.Agent, Session: "s1"}
 }
 
-var agentCaller = caller.Caller{Principal: "agent_1", Kind: caller.Agent, Session: "s1"}
+// spent returns what the agent was debited and how many requests it made.
+func (o *office) spent(t *testing.T) string {
+	t.Helper()
+	s, err := o.Budget(t.Context(), o.agent.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s USD, %d requests", s.Day.Cost, s.Day.Requests)
+}
 
-// Each call of an agent is decided once, and its outcome is reported: only a call that was sent
-// counts as done.
+// Each call of an agent is decided once. Only a call that was sent is debited.
 func TestAgentsCallsAreDecidedAbout(t *testing.T) {
-	refused := &broker.Error{Type: "LoopDetected", Message: "QWED-AGENT-LOOP-003: the same", Source: "broker"}
 	yes := approval.Verdict{Answer: approval.Yes, By: "ann, console"}
+	const paid, free = "1 USD, 1 requests", "0 USD, 1 requests"
 	for name, c := range map[string]struct {
-		ruling  broker.AgentRuling
-		err     error
-		late    *broker.Error
-		verdict approval.Verdict
-		tool    string
-		change  func(*broker.Options)
-		want    string // type of the error
-		ended   []string
+		kind      agents.Type
+		blocked   []string
+		verdict   approval.Verdict
+		meanwhile func(*office) // while the person is asked
+		before    func(*office)
+		tool      string
+		change    func(*options)
+		want      string // type of the error
+		spent     string
 	}{
-		"permitted":                  {tool: "read_file", ended: []string{"done"}},
-		"refused":                    {ruling: broker.AgentRuling{Refused: refused}, tool: "read_file", want: "LoopDetected"},
-		"nothing could be decided":   {err: errors.New("the disk is full"), tool: "read_file", want: "SandboxError"},
-		"a person agrees":            {ruling: broker.AgentRuling{Approve: []string{"owner"}}, verdict: yes, tool: "read_file", ended: []string{"approved by ann, console", "done"}},
-		"agrees too late":            {ruling: broker.AgentRuling{Approve: []string{"owner"}}, verdict: yes, late: refused, tool: "read_file", want: "LoopDetected", ended: []string{"approved by ann, console", "not done"}},
-		"a person refuses":           {ruling: broker.AgentRuling{Approve: []string{"owner"}}, tool: "read_file", want: "ApprovalDenied", ended: []string{"not done"}},
-		"policies ask as well":       {verdict: yes, tool: "write_file", ended: []string{"approved by ann, console", "done"}},
-		"policies refuse":            {tool: "read_file", change: func(o *broker.Options) { o.Policies = nil }, want: "PolicyDenied", ended: []string{"not done"}},
-		"the definition changed":     {tool: "read_file", change: func(o *broker.Options) { o.Definitions = &definitions{now: changedTools(t, "read_file", redescribed)} }, want: "PolicyDenied", ended: []string{"not done"}},
-		"nothing is known of agents": {tool: "read_file", change: func(o *broker.Options) { o.Agents = nil }, want: "SandboxError"},
+		"permitted": {kind: agents.Supervised, tool: "read_file", spent: paid},
+		"refused": {kind: agents.Supervised, blocked: []string{"files/*"}, tool: "read_file", want: "PolicyDenied",
+			spent: free},
+		"not decided": {kind: agents.Supervised, tool: "read_file", want: "SandboxError",
+			before: func(o *office) { o.database.Close() }},
+		"a person agrees": {kind: agents.Untrusted, verdict: yes, tool: "read_file", spent: paid},
+		"agrees too late": {kind: agents.Untrusted, verdict: yes, tool: "read_file", want: "PolicyDenied", spent: free,
+			meanwhile: func(o *office) { _ = o.SetStatus(context.Background(), o.agent.ID, agents.Suspended, "ann") }},
+		"a person refuses": {kind: agents.Untrusted, tool: "read_file", want: "ApprovalDenied", spent: free},
+		"policies ask":     {kind: agents.Trusted, verdict: yes, tool: "write_file", spent: paid},
+		"policies refuse": {kind: agents.Trusted, tool: "read_file", want: "PolicyDenied", spent: free,
+			change: func(o *options) { o.Policies = nil }},
+		"the definition changed": {kind: agents.Supervised, tool: "read_file", want: "PolicyDenied", spent: free,
+			change: func(o *options) {
+				o.Definitions = &definitions{now: changedTools(t, "read_file", redescribed)}
+			}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := &office{ruling: c.ruling, err: c.err, late: c.late}
-			f := newFixture(t, func(opts *broker.Options) {
-				opts.Agents, opts.Approver = o, approver{verdict: c.verdict}
+			var o *office
+			f := newFixture(t, func(opts *options) {
+				opts.Approver = approver{c.verdict, func(approval.Question) {
+					if c.meanwhile != nil {
+						c.meanwhile(o)
+					}
+				}}
 				if c.change != nil {
 					c.change(opts)
 				}
 			})
-			calls := open(t, f.Broker, broker.Run{ID: "run_1", Caller: agentCaller}, f.snapshot, nil)
-			answer := calls.Call(t.Context(), broker.Call{ServerID: "files", Name: c.tool, Arguments: json.RawMessage(`{"path": "a"}`)})
+			o = f.agent(t, c.kind, c.blocked...)
+			if c.before != nil {
+				c.before(o)
+			}
+			calls := open(t, f.Broker, broker.Run{ID: "run_1", Caller: o.caller()}, f.snapshot, nil)
+			answer := calls.Call(t.Context(), broker.Call{ServerID: "files", Name: c.tool,
+				Arguments: json.RawMessage(`{"path": "a"}`)})
 			got := ""
 			if answer.Error != nil {
 				got = answer.Error.Type
 			}
-			if got != c.want || !slices.Equal(o.ended, c.ended) {
-				t.Errorf("got %q and %q (%+v), want %q and %q", got, o.ended, answer.Error, c.want, c.ended)
+			if got != c.want {
+				t.Errorf("got %q (%+v), want %q", got, answer.Error, c.want)
+			}
+			if c.spent != "" && o.spent(t) != c.spent {
+				t.Errorf("got %s, want %s", o.spent(t), c.spent)
 			}
 			if went := len(f.upstream.calls) > 0; went != (c.want == "") {
 				t.Errorf("the server was called: %t", went)
-			}
-			if len(o.acts) > 1 {
-				t.Errorf("decided %d times", len(o.acts))
 			}
 		})
 	}
 }
 
+// Without the registered agents, agents may do nothing.
+func TestWithoutAgentsNoneActs(t *testing.T) {
+	f := newFixture(t, nil)
+	calls := open(t, f.Broker, broker.Run{ID: "run_1", Caller: caller.Caller{Principal: "agent_1", Kind: caller.Agent,
+		Session: "s1"}}, f.snapshot, nil)
+	checkAnswer(t, calls.Call(t.Context(), distinct(0)), "SandboxError", "")
+}
+
 // A call that fails before the decision is not an act: the tool was not found, or the arguments are
-// invalid.
+// invalid. The calls of a run take no steps.
 func TestOnlyWhatCouldBeCalledIsDecidedAbout(t *testing.T) {
-	o := &office{}
-	f := newFixture(t, func(opts *broker.Options) { opts.Agents = o })
-	calls := open(t, f.Broker, broker.Run{ID: "run_1", Caller: agentCaller}, f.snapshot, &broker.RunOptions{Admitted: &broker.Admission{Approval: approval.Approved}})
+	f := newFixture(t, nil)
+	o := f.agent(t, agents.Supervised)
+	calls := open(t, f.Broker, broker.Run{ID: "run_1", Caller: o.caller()}, f.snapshot,
+		&broker.RunOptions{Admitted: &broker.Admission{Approval: approval.Approved}})
 	calls.Call(t.Context(), broker.Call{ServerID: "files", Name: "none"})
 	calls.Call(t.Context(), broker.Call{ServerID: "files", Name: "read_file"})
-	if len(o.acts) != 0 {
-		t.Errorf("%+v", o.acts)
+	if got := o.spent(t); got != "0 USD, 0 requests" {
+		t.Error(got)
 	}
-	calls.Call(t.Context(), broker.Call{ServerID: "files", Name: "read_file", Arguments: json.RawMessage(`{"path": "a"}`)})
-	if len(o.acts) != 1 || !o.acts[0].Call.Nested || o.acts[0].Call.Risk != policies.RiskLow || o.acts[0].Call.Asks {
-		t.Errorf("%+v", o.acts)
+	const more = 60 // than a conversation has steps
+	for i := range more {
+		checkAnswer(t, calls.Call(t.Context(), distinct(i)), "", "")
 	}
 	if state := calls.Close().ApprovalState; state != "APPROVED" {
 		t.Errorf("the approval of the run is lost: %s", state)
 	}
-	// Callers that are not agents are not decided here.
-	f.open().Call(t.Context(), broker.Call{ServerID: "files", Name: "read_file", Arguments: json.RawMessage(`{"path": "a"}`)})
-	if len(o.acts) != 1 {
-		t.Errorf("%+v", o.acts)
+	// Callers that are not agents are not debited.
+	checkAnswer(t, f.open().Call(t.Context(), distinct(0)), "", "")
+	if got, want := o.spent(t), fmt.Sprintf("%d USD, %d requests", more, more); got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
 // A run of an agent is decided before it starts, and a person who is asked sees its code.
 func TestAgentsRunsAreAdmitted(t *testing.T) {
 	var shown approval.Question
-	o := &office{ruling: broker.AgentRuling{Approve: []string{"owner"}, Risk: policies.RiskLow}}
-	f := newFixture(t, func(opts *broker.Options) {
-		opts.Agents = o
-		opts.Approver = approver{approval.Verdict{Answer: approval.Yes, By: "ann"}, func(q approval.Question) { shown = q }}
+	f := newFixture(t, func(opts *options) {
+		opts.Approver = approver{approval.Verdict{Answer: approval.Yes, By: "ann"},
+			func(q approval.Question) { shown = q }}
 	})
-	run := broker.Run{ID: "run_1", Caller: agentCaller, Language: "python", Code: "result = 1", CodeHash: "sha256:c"}
-	admission, refused := f.Admit(t.Context(), run, time.Minute)
-	if refused != nil || admission.Approval != approval.Approved || o.acts[0].Longest != time.Minute {
-		t.Fatalf("%+v, %+v", admission, refused)
+	o := f.agent(t, agents.Untrusted)
+	run := broker.Run{ID: "run_1", Caller: o.caller(), Language: "python", Code: "result = 1", CodeHash: "sha256:c"}
+	admitted, refused := f.Admit(t.Context(), run, time.Minute)
+	if refused != nil || admitted.Approval != approval.Approved {
+		t.Fatalf("%+v, %+v", admitted, refused)
 	}
-	if shown.Code != "result = 1" || shown.ToolName != "run_code" || shown.CallerKind != "agent" || shown.Risk != "LOW" {
+	if shown.Code != "result = 1" || shown.ToolName != "run_code" || shown.CallerKind != "agent" ||
+		shown.Risk != "LOW" {
 		t.Errorf("%+v", shown)
 	}
-	admission.End(t.Context(), true, time.Second)
-	if want := []string{"approved by ann", "done"}; !slices.Equal(o.ended, want) {
-		t.Errorf("%q, want %q", o.ended, want)
+	admitted.End(t.Context(), true, time.Second)
+	if got := o.spent(t); got != "1 USD, 1 requests" {
+		t.Error(got)
 	}
 	kinds := []audit.Kind{}
 	for _, r := range f.records(t) {
@@ -169,32 +197,40 @@ func TestAgentsRunsAreAdmitted(t *testing.T) {
 	if !slices.Contains(kinds, audit.KindApproval) {
 		t.Errorf("no record of the question: %q", kinds)
 	}
-
-	o.ruling.Refused = &broker.Error{Type: "BudgetExceeded", Message: "spent"}
+	nothing := agents.Change{Budget: &budget.Limits{DayCost: new(budget.Amount)}}
+	if _, err := o.Change(t.Context(), o.agent.ID, nothing, "ann",
+		func(_, _ agents.Agent) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	run.Code = "result = 2"
 	if _, refused := f.Admit(t.Context(), run, 0); refused == nil || refused.Type != "BudgetExceeded" {
 		t.Errorf("%+v", refused)
 	}
-	o.ruling.Refused, o.err = nil, errors.New("the disk is full")
-	if _, refused := f.Admit(t.Context(), run, 0); refused == nil || strings.Contains(refused.Message, "disk") {
+	o.database.Close()
+	if _, refused := f.Admit(t.Context(), run, 0); refused == nil || refused.Type != "SandboxError" ||
+		strings.Contains(refused.Message, "database") {
 		t.Errorf("%+v", refused)
 	}
 	run.Caller.Kind = caller.Local
-	if admission, refused := f.Admit(t.Context(), run, 0); refused != nil || admission.Approval != approval.NotRequired {
-		t.Errorf("%+v, %+v", admission, refused)
+	if admitted, refused := f.Admit(t.Context(), run, 0); refused != nil ||
+		admitted.Approval != approval.NotRequired {
+		t.Errorf("%+v, %+v", admitted, refused)
 	}
 }
 
 // The error of a run that nobody approved describes how to approve it.
 func TestAnUnapprovedRunSaysSo(t *testing.T) {
-	o := &office{ruling: broker.AgentRuling{Approve: []string{"owner"}}}
-	f := newFixture(t, func(opts *broker.Options) { opts.Agents = o })
-	admission, refused := f.Admit(t.Context(), broker.Run{ID: "run_1", Caller: agentCaller, Code: "x"}, 0)
-	if refused == nil || refused.Type != "ApprovalDenied" || !strings.HasPrefix(refused.Message, "the run needs a person's approval") || strings.Contains(refused.Message, "servers..") {
+	f := newFixture(t, nil)
+	o := f.agent(t, agents.Untrusted)
+	admitted, refused := f.Admit(t.Context(), broker.Run{ID: "run_1", Caller: o.caller(), Code: "x"}, 0)
+	if refused == nil || refused.Type != "ApprovalDenied" ||
+		!strings.HasPrefix(refused.Message, "the run needs a person's approval") ||
+		strings.Contains(refused.Message, "servers..") {
 		t.Errorf("%+v", refused)
 	}
-	admission.End(t.Context(), false, 0)
-	if admission.Approval != approval.Denied || !slices.Equal(o.ended, []string{"not done"}) {
-		t.Errorf("%+v, %q", admission, o.ended)
+	admitted.End(t.Context(), false, 0)
+	if got := o.spent(t); admitted.Approval != approval.Denied || got != "0 USD, 1 requests" {
+		t.Errorf("%+v, %s", admitted, got)
 	}
 }
 
@@ -223,24 +259,27 @@ func TestAuthorityIsCheckedAtTheIntent(t *testing.T) {
 		why            error
 		kind, contains string
 	}{
-		"revoked":           {fmt.Errorf("%w: revoked", caller.ErrEnded), "PolicyDenied", "the caller's token was revoked"},
+		"revoked": {fmt.Errorf("%w: revoked", caller.ErrEnded), "PolicyDenied",
+			"the caller's token was revoked"},
 		"suspended":         {caller.ErrInactive, "PolicyDenied", "QWED-AGENT-POLICY-001: the agent was suspended"},
 		"it is not known":   {errors.New("the disk is full"), "SandboxError", "could not be looked up"},
 		"another authority": {nil, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, func(opts *broker.Options) {
+			f := newFixture(t, func(opts *options) {
 				if test.why != nil {
 					opts.Authority = &ended{why: test.why, after: 1}
 				} else {
 					opts.Authority = nil // no Authority knows the credential
 				}
 			})
-			who := caller.Caller{Principal: "bob", Kind: caller.User, Session: "ses_1", Credentials: []caller.Credential{{ID: "tok_1"}}}
+			who := caller.Caller{Principal: "bob", Kind: caller.User, Session: "ses_1",
+				Credentials: []caller.Credential{{ID: "tok_1"}}}
 			calls := open(t, f.Broker, broker.Run{ID: "run_1", Caller: who}, f.snapshot, nil)
 			read := broker.Call{ServerID: "files", Name: "read_file", Arguments: json.RawMessage(`{"path": "a"}`)}
 			if test.why == nil {
-				if answer := calls.Call(t.Context(), read); answer.Error == nil || answer.Error.Type != "PolicyDenied" || len(f.upstream.calls) > 0 {
+				if answer := calls.Call(t.Context(), read); answer.Error == nil ||
+					answer.Error.Type != "PolicyDenied" || len(f.upstream.calls) > 0 {
 					t.Errorf("a credential that nobody knows: %+v", answer)
 				}
 				return
@@ -249,7 +288,9 @@ func TestAuthorityIsCheckedAtTheIntent(t *testing.T) {
 				t.Fatalf("while the credential is in force: %+v", answer.Error)
 			}
 			answer := calls.Call(t.Context(), read)
-			if answer.Error == nil || answer.Error.Type != test.kind || !strings.Contains(answer.Error.Message, test.contains) || strings.Contains(answer.Error.Message, "disk") {
+			if answer.Error == nil || answer.Error.Type != test.kind ||
+				!strings.Contains(answer.Error.Message, test.contains) ||
+				strings.Contains(answer.Error.Message, "disk") {
 				t.Errorf("got %+v, want %s: %s", answer.Error, test.kind, test.contains)
 			}
 			intents := 0
@@ -262,5 +303,18 @@ func TestAuthorityIsCheckedAtTheIntent(t *testing.T) {
 				t.Errorf("got %d calls and %d intents, want the one from before", len(f.upstream.calls), intents)
 			}
 		})
+	}
+}
+
+// Issue 25: the totals of a run contain the calls that policy or a person refused, and no others.
+func TestDeniedCallsAreCounted(t *testing.T) {
+	f := newFixture(t, nil)
+	run := f.open()
+	checkAnswer(t, run.Call(t.Context(), distinct(0)), "", "")
+	checkAnswer(t, run.Call(t.Context(), call("delete_file", `{}`)), "ApprovalDenied", "")
+	checkAnswer(t, run.Call(t.Context(), call("changed", `{}`)), "PolicyDenied", "")
+	checkAnswer(t, run.Call(t.Context(), call("none", `{}`)), "UnknownTool", "")
+	if s := run.Close(); s.Calls != 4 || s.Denied != 2 {
+		t.Errorf("got %d calls and %d denied ones, want 4 and 2", s.Calls, s.Denied)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/errortype"
@@ -31,11 +32,26 @@ func (a *attempt) approve(ctx context.Context) *failure {
 		span.Set(answer)
 		span.EndTimed(asking, telemetry.Approval, "", answer)
 	})
-	a.run.met(a.approval)
-	if fail != nil {
-		return fail
+	if fail == nil {
+		fail = a.approved(ctx)
 	}
-	return a.approved(ctx)
+	a.run.met(a.approval)
+	return fail
+}
+
+// approved has the act decided again after a person has approved it.
+func (a *attempt) approved(ctx context.Context) *failure {
+	r, err := a.grant.Approve(ctx, a.verdict.By)
+	switch {
+	case err != nil:
+		return undecided(err)
+	case r.Error == nil:
+		return nil
+	case r.Error.Reason == admission.Stale:
+		a.approval = approval.Denied
+		return failf(errortype.ApprovalDenied, "%s; make the call again", r.Error.Message)
+	}
+	return failureOf(r)
 }
 
 // ask asks the question, unless a person has refused the same one in this run. Identical calls are
@@ -61,12 +77,14 @@ func (a *attempt) ask(ctx context.Context) *failure {
 		return a.cut(ctx)
 	case err != nil:
 		a.approval = approval.Denied
-		return failf(errortype.ApprovalDenied, "the call needs a person's approval, and no person could be asked. %s", whereToAnswer).because(err)
+		return failf(errortype.ApprovalDenied, "the call needs a person's approval, and no person could be asked. %s",
+			whereToAnswer).because(err)
 	}
 	switch a.verdict.Answer {
 	case approval.Yes, approval.Expired, approval.Unreachable:
 	case approval.Dismissed:
-		same.refused = &refusal{question.ID, a.verdict, "a person closed the question about this very call without deciding"}
+		same.refused = &refusal{question.ID, a.verdict,
+			"a person closed the question about this very call without deciding"}
 	default:
 		same.refused = &refusal{question.ID, a.verdict, "a person refused this very call"}
 	}
@@ -79,7 +97,8 @@ func (a *attempt) askedBefore(r *refusal) *failure {
 	a.approval, a.verdict = approval.Denied, r.verdict
 	kind, advice := errortype.ApprovalDenied, "Do not repeat it; ask the user what to do instead"
 	if r.verdict.Answer == approval.Dismissed {
-		a.approval, kind, advice = approval.Pending, errortype.ApprovalTimeout, "Ask the user whether to go on, then make the call in a new run"
+		a.approval, kind, advice = approval.Pending, errortype.ApprovalTimeout,
+			"Ask the user whether to go on, then make the call in a new run"
 	}
 	f := failf(kind, "%s, and it is not asked again in this run. %s", r.why, advice)
 	f.detail = "refused as " + r.id + " was"
@@ -95,9 +114,6 @@ func (a *attempt) heed(question approval.Question) *failure {
 	a.approval = approval.Denied
 	switch a.verdict.Answer {
 	case approval.Yes:
-		if a.broker.rules.Load() != a.rules {
-			return failf(errortype.ApprovalDenied, "the rules changed while the approval was awaited; make the call again")
-		}
 		if !a.broker.opts.Now().Before(question.Expires) {
 			return failf(errortype.ApprovalTimeout, "the approval came too late")
 		}
@@ -106,20 +122,26 @@ func (a *attempt) heed(question approval.Question) *failure {
 	case approval.Expired:
 		a.approval = approval.Pending
 		return failf(errortype.ApprovalTimeout,
-			"the call needs a person's approval, and no person answered within %v. Tell the user to run `airlock approvals watch` in a terminal, then make the call again",
+			"the call needs a person's approval, and no person answered within %v. Tell the user to run `airlock "+
+				"approvals watch` in a terminal, then make the call again",
 			a.run.limits.ApprovalTimeout)
 	case approval.Dismissed:
 		a.approval = approval.Pending
 		return failf(errortype.ApprovalTimeout,
-			"the call needs a person's approval, and the question was closed without an answer. Ask the user whether to go on, then make the call in a new run; they can also answer with `airlock approvals watch`")
+			"the call needs a person's approval, and the question was closed without an answer. Ask the user whether "+
+				"to go on, then make the call in a new run; they can also answer with `airlock approvals watch`")
 	case approval.Unreachable:
-		return failf(errortype.ApprovalDenied, "the call needs a person's approval (%s), and there is no person to ask here. %s. %s",
+		return failf(errortype.ApprovalDenied,
+			"the call needs a person's approval (%s), and there is no person to ask here. %s. %s",
 			a.withoutPaths(strings.Join(a.ruling.Policies(), ", ")), whereToAnswer, a.howToAllow())
 	default:
 		if a.verdict.Reason != "" {
-			return failf(errortype.ApprovalDenied, "a person refused the call and says %q. Do not repeat it; ask the user what to do instead", a.verdict.Reason)
+			return failf(errortype.ApprovalDenied,
+				"a person refused the call and says %q. Do not repeat it; ask the user what to do instead",
+				a.verdict.Reason)
 		}
-		return failf(errortype.ApprovalDenied, "a person refused the call. Do not repeat it; ask the user what to do instead")
+		return failf(errortype.ApprovalDenied,
+			"a person refused the call. Do not repeat it; ask the user what to do instead")
 	}
 }
 
@@ -129,10 +151,12 @@ func (a *attempt) howToAllow() string {
 		return "The operator can register an agent that is trusted further (airlock agents create --type)"
 	}
 	if a.ruling.Risk == policies.RiskCritical {
-		return fmt.Sprintf("The operator can lower its risk (servers.%s.tools.%s.risk: write) and allow it (servers.%s.allow), or write a policy",
+		return fmt.Sprintf("The operator can lower its risk (servers.%s.tools.%s.risk: write) and allow it "+
+			"(servers.%s.allow), or write a policy",
 			a.tool.ServerID, a.tool.Name, a.tool.ServerID)
 	}
-	return fmt.Sprintf("The operator can allow it (servers.%s.allow: [%s]), trust the server's own claim to only read (servers.%s.trustAnnotations: true), or write a policy",
+	return fmt.Sprintf("The operator can allow it (servers.%s.allow: [%s]), trust the server's own claim to only "+
+		"read (servers.%s.trustAnnotations: true), or write a policy",
 		a.tool.ServerID, a.tool.Name, a.tool.ServerID)
 }
 
@@ -154,14 +178,17 @@ func (a *attempt) question() approval.Question {
 	return approval.Question{
 		ID: telemetry.NewID("apr"), Asked: now, Expires: now.Add(a.run.limits.ApprovalTimeout),
 		Asking: approval.Asking{
-			Principal: who.Caller.Principal, Issuer: who.Caller.Issuer, CallerKind: string(who.Caller.Kind), Profile: who.Caller.Profile,
-			SessionID: who.Caller.Session, RunID: who.ID, CallID: a.id, Account: who.Caller.Share(),
+			Principal: who.Caller.Principal, Issuer: who.Caller.Issuer, CallerKind: string(who.Caller.Kind),
+			Profile:   who.Caller.Profile,
+			SessionID: who.Caller.Session, RunID: who.ID, CallID: a.id, Account: who.Caller.Account(),
 		},
 		Subject: approval.Subject{
 			ServerID: a.tool.ServerID, ToolName: a.tool.Name, DefinitionDigest: a.tool.Digest,
-			Arguments: a.shown(a.arguments), CodeHash: who.CodeHash, PolicyVersion: a.engine.Version(), Code: a.shownCode(), ClaimedLine: a.call.Line,
+			Arguments: a.shown(a.arguments), CodeHash: who.CodeHash, PolicyVersion: a.rules.Policies.Version(),
+			Code: a.shownCode(), ClaimedLine: a.call.Line,
 		},
-		Grounds: approval.Grounds{Risk: risk, Flags: flags, Rules: rules, Approve: a.ruling.Approve},
+		Grounds: approval.Grounds{Risk: risk, Flags: flags, Rules: rules, Approve: a.ruling.Approve,
+			Cure: policies.HowToAllow(*a.request(), a.ruling)},
 	}
 }
 
@@ -193,7 +220,8 @@ func (a *attempt) sameQuestion() string {
 	if err != nil { // arguments without a canonical form are compared as they are
 		arguments = a.arguments
 	}
-	return strings.Join([]string{policies.ToolID(a.tool.ServerID, a.tool.Name), a.tool.Digest, canon.Digest(arguments)}, "\x00")
+	return strings.Join([]string{policies.ToolID(a.tool.ServerID, a.tool.Name), a.tool.Digest, canon.Digest(arguments)},
+		"\x00")
 }
 
 // withoutDefaults removes the arguments whose value equals the default in their schema. Arguments

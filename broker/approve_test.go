@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/broker"
 	servers "github.com/airlock-mcp/airlock/broker/upstream"
@@ -32,7 +33,9 @@ func (c *counting) Ask(_ context.Context, q approval.Question) (approval.Verdict
 // A person who refuses a call is not asked about it again, whether the run repeats it concurrently
 // or in sequence, and however it encodes the arguments.
 func TestARefusedQuestionIsNotAskedAgain(t *testing.T) {
-	spellings := []string{`{"path":"a","force":true}`, `{"path":"a","force":true,"keep":1}`, `{"keep":1.0,"force":true,"path":"a"}`, `{"force":true,"path":"a"}`, ` { "path" : "a" , "force" : true } `, `{"p\u0061th":"\u0061","force":true}`}
+	spellings := []string{`{"path":"a","force":true}`, `{"path":"a","force":true,"keep":1}`,
+		`{"keep":1.0,"force":true,"path":"a"}`, `{"force":true,"path":"a"}`, ` { "path" : "a" , "force" : true } `,
+		`{"p\u0061th":"\u0061","force":true}`}
 	tests := []struct {
 		name      string
 		verdict   approval.Verdict
@@ -42,7 +45,8 @@ func TestARefusedQuestionIsNotAskedAgain(t *testing.T) {
 	}{
 		{"refused", approval.Verdict{Answer: approval.No, By: "ann"}, 1, "ApprovalDenied", "ApprovalDenied"},
 		{"an answer that is none", approval.Verdict{Answer: 99}, 1, "ApprovalDenied", "ApprovalDenied"},
-		{"closed without an answer", approval.Verdict{Answer: approval.Dismissed}, 1, "ApprovalTimeout", "ApprovalTimeout"},
+		{"closed without an answer", approval.Verdict{Answer: approval.Dismissed}, 1, "ApprovalTimeout",
+			"ApprovalTimeout"},
 		{"approved", approval.Verdict{Answer: approval.Yes}, 300, "", ""},
 		{"expired", approval.Verdict{Answer: approval.Expired}, 300, "ApprovalTimeout", "ApprovalTimeout"},
 	}
@@ -50,9 +54,9 @@ func TestARefusedQuestionIsNotAskedAgain(t *testing.T) {
 		for _, atOnce := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, at once %v", test.name, atOnce), func(t *testing.T) {
 				people := &counting{verdict: test.verdict}
-				f := newFixture(t, func(o *broker.Options) {
+				f := newFixture(t, func(o *options) {
 					o.Approver = people
-					o.Limits = broker.Limits{Repeats: 1000}
+					o.Limits = admission.Limits{Repeats: 1000}
 				})
 				s := f.open()
 				first := s.Call(t.Context(), call("delete_file", spellings[0]))
@@ -81,13 +85,14 @@ func TestARefusedQuestionIsNotAskedAgain(t *testing.T) {
 // A question that differs from a refused one is asked.
 func TestOtherQuestionsAreAsked(t *testing.T) {
 	people := &counting{}
-	f := newFixture(t, func(o *broker.Options) { o.Approver = people })
+	f := newFixture(t, func(o *options) { o.Approver = people })
 	first, second := f.open(), f.open()
 	for _, c := range []struct {
 		run  *broker.RunCalls
 		call broker.Call
 	}{
-		{first, call("delete_file", `{"path":"a"}`)}, {first, call("delete_file", `{"path":"b"}`)}, {first, call("delete_file", `{"path":"a ","x":null}`)},
+		{first, call("delete_file", `{"path":"a"}`)}, {first, call("delete_file", `{"path":"b"}`)},
+		{first, call("delete_file", `{"path":"a ","x":null}`)},
 		{first, call("write_file", `{"path":"a"}`)}, {second, call("delete_file", `{"path":"a"}`)},
 	} {
 		checkAnswer(t, c.run.Call(t.Context(), c.call), "ApprovalDenied", "")
@@ -107,7 +112,7 @@ func TestOtherQuestionsAreAsked(t *testing.T) {
 // The line claimed by the client is shown to the person, and does not affect any decision.
 func TestTheClaimedLineIsPutToThePerson(t *testing.T) {
 	people := &counting{}
-	f := newFixture(t, func(o *broker.Options) { o.Approver = people })
+	f := newFixture(t, func(o *options) { o.Approver = people })
 	c := call("delete_file", `{}`)
 	c.Line = 7
 	f.open().Call(t.Context(), c)
@@ -119,7 +124,8 @@ func TestTheClaimedLineIsPutToThePerson(t *testing.T) {
 // Results and errors of a server both count as read from it.
 func TestErrorsCountAsRead(t *testing.T) {
 	problem := func(kind servers.ErrorType) error {
-		return &servers.CallError{ServerID: "files", ToolName: "read_file", Type: kind, Message: "the balance of ann is 7"}
+		return &servers.CallError{ServerID: "files", ToolName: "read_file", Type: kind,
+			Message: "the balance of ann is 7"}
 	}
 	tests := []struct {
 		name   string
@@ -128,9 +134,11 @@ func TestErrorsCountAsRead(t *testing.T) {
 		read   bool
 	}{
 		{"a result", `{"content":[]}`, nil, true},
-		{"a tool's own failure", `{"isError":true,"content":[{"type":"text","text":"the balance of ann is 7"}]}`, nil, true},
+		{"a tool's own failure", `{"isError":true,"content":[{"type":"text","text":"the balance of ann is 7"}]}`, nil,
+			true},
 		{"a result that is none", `[]`, nil, true},
-		{"a result that is too large", `{"content":[{"type":"text","text":"` + strings.Repeat("x", 4096) + `"}]}`, nil, true},
+		{"a result that is too large", `{"content":[{"type":"text","text":"` + strings.Repeat("x", 4096) + `"}]}`, nil,
+			true},
 		{"a tool error of the protocol", "", problem(servers.ToolError), true},
 		{"a server that hung up", "", problem(servers.TransientNetwork), true},
 		{"a server that asks for patience", "", problem(servers.RateLimit), true},
@@ -140,10 +148,10 @@ func TestErrorsCountAsRead(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			f := newFixture(t, func(o *broker.Options) {
+			f := newFixture(t, func(o *options) {
 				o.Policies = mustLoad(t, `@id("all") permit (principal, action, resource);
 					@id("leak") forbid (principal, action == Action::"files/write_file", resource) when { context.session.servers.contains("files") };`)
-				o.Limits = broker.Limits{ResultBytes: 1024}
+				o.Limits = admission.Limits{ResultBytes: 1024}
 			})
 			f.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 				return json.RawMessage(test.result), test.err
@@ -161,12 +169,13 @@ func TestErrorsCountAsRead(t *testing.T) {
 // Facts are kept as long as their session exists. If the table is full, new sessions are refused,
 // and the facts of old ones are kept.
 func TestFactsAreNeverEvicted(t *testing.T) {
-	f := newFixture(t, func(o *broker.Options) {
+	f := newFixture(t, func(o *options) {
 		o.Policies = mustLoad(t, `@id("all") permit (principal, action, resource);
 			@id("leak") forbid (principal, action == Action::"files/write_file", resource) when { context.session.servers.contains("files") };`)
 	})
 	run := func(session string) broker.Run {
-		return broker.Run{ID: "run_" + session, Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: session}}
+		return broker.Run{ID: "run_" + session, Caller: caller.Caller{Principal: "ann", Kind: caller.Local,
+			Session: session}}
 	}
 	first, err := f.Open(run("s0"), f.snapshot, nil)
 	if err != nil {

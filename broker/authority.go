@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 )
@@ -35,7 +36,9 @@ func (a *attempt) inForce(ctx context.Context) *failure {
 			if ctx.Err() != nil {
 				return a.cut(ctx)
 			}
-			f := failf(errortype.ApprovalDenied, "the approval does not count: who gave it may not approve any more. Make the call again").because(failed)
+			f := failf(errortype.ApprovalDenied,
+				"the approval does not count: who gave it may not approve any more. Make the call again").because(
+				failed)
 			f.refused = true
 			return f
 		}
@@ -48,13 +51,11 @@ func (a *attempt) inForce(ctx context.Context) *failure {
 	case ctx.Err() != nil:
 		return a.cut(ctx)
 	}
-	f := failf(errortype.Sandbox, "it could not be looked up whether the caller may still act, so the call was not made").because(err).retryable()
+	f := failf(errortype.Sandbox,
+		"it could not be looked up whether the caller may still act, so the call was not made").because(err).retryable()
 	f.refused = true
 	return f
 }
-
-// codeInactive is the error code for acts of an inactive agent.
-const codeInactive = "QWED-AGENT-POLICY-001"
 
 // Ended returns the reason why the caller of a run may no longer act, for the code of the run. It
 // is empty if err is neither caller.ErrEnded nor caller.ErrInactive.
@@ -71,7 +72,7 @@ func Ended(err error) string {
 func notInForce(err error) *failure {
 	why := Ended(err)
 	if errors.Is(err, caller.ErrInactive) {
-		why = codeInactive + ": " + why
+		why = admission.CodePolicy + ": " + why
 	}
 	f := failf(errortype.PolicyDenied, "%s, so the call was not made", why).because(err)
 	f.refused, f.detail = true, err.Error()

@@ -10,17 +10,17 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/schema"
-	"github.com/airlock-mcp/airlock/policies"
 	"github.com/airlock-mcp/airlock/redact"
 )
 
@@ -48,58 +48,46 @@ type Approver interface {
 
 // Options of a broker. Nil and zero values are the safe defaults.
 type Options struct {
-	Policies *policies.Engine  // nil denies everything
-	Operator policies.Operator // the configuration of servers
-	Approver Approver          // nil: no person can be asked, so calls that need approval are refused
-	Redactor *redact.Redactor  // nil: a redactor without credentials
-	Limits   Limits            // zero members mean DefaultLimits
+	Approver Approver         // nil: no person can be asked, so calls that need approval are refused
+	Redactor *redact.Redactor // nil: a redactor without credentials
 	// Definitions returns current definitions of tools. If it is nil, those of the run's snapshot
 	// are used.
 	Definitions Definitions
-	// Profiles are the profiles of callers, by name. A run of a caller with an unknown profile is
-	// refused.
-	Profiles map[string]*catalog.Profile
-	// Agents decides what agents may do. If it is nil, agents may do nothing.
-	Agents Agents
 	// Authority decides which callers may still act. If it is nil, only callers without a
 	// credential may.
 	Authority Authority
-	Logger    *slog.Logger // nil discards
-	Now       func() time.Time
-	// Elicitation contains the servers that may ask the person behind a call, if the rules permit
-	// it and the Upstream is a RelayingUpstream.
-	Elicitation map[string]bool
+	// Taint keeps what conversations have read. If it is nil, rules about the session deny the calls
+	// of callers with a lineage.
+	Taint  Taint
+	Logger *slog.Logger // nil discards
+	Now    func() time.Time
 }
 
 // Broker carries out calls. All methods are safe for concurrent use.
 type Broker struct {
-	upstream Upstream
-	recorder Recorder
-	opts     Options
-	rules    atomic.Pointer[Rules]
-	inputs   schema.Cache // by definition digest
-	outputs  schema.Cache
-	rates    rates
+	upstream  Upstream
+	recorder  Recorder
+	admission *admission.Service
+	opts      Options
+	inputs    schema.Cache // by definition digest
+	outputs   schema.Cache
+	refused   *quota.Limiter
 
 	mu       sync.Mutex // guards sessions
 	sessions map[string]*sessionFacts
 }
 
-// New returns a broker that sends calls to upstream and records them in recorder. Both are
-// required.
-func New(upstream Upstream, recorder Recorder, opts *Options) (*Broker, error) {
-	if upstream == nil || recorder == nil {
-		return nil, errors.New("a broker needs upstream servers and an audit log")
+// New returns a broker that sends the calls that decisions permits to upstream and records them in
+// recorder. All three are required.
+func New(upstream Upstream, recorder Recorder, decisions *admission.Service, opts *Options) (*Broker, error) {
+	if upstream == nil || recorder == nil || decisions == nil {
+		return nil, errors.New("a broker needs upstream servers, an audit log and admission")
 	}
-	b := &Broker{upstream: upstream, recorder: recorder, sessions: map[string]*sessionFacts{}}
+	b := &Broker{upstream: upstream, recorder: recorder, admission: decisions, sessions: map[string]*sessionFacts{},
+		refused: quota.New(quota.For(quota.Refusals))}
 	if opts != nil {
 		b.opts = *opts
 	}
-	rules, err := Rules{b.opts.Policies, b.opts.Operator, b.opts.Limits}.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	b.rules.Store(rules)
 	if b.opts.Approver == nil {
 		b.opts.Approver = approval.None{}
 	}
@@ -119,7 +107,7 @@ func New(upstream Upstream, recorder Recorder, opts *Options) (*Broker, error) {
 }
 
 // Limits returns the current limits. The caller must not modify its map.
-func (b *Broker) Limits() Limits { return b.rules.Load().Limits }
+func (b *Broker) Limits() admission.Limits { return b.admission.Rules().Limits }
 
 // View returns the part of the snapshot that the caller's profile includes. It returns an error if
 // the profile does not exist.
@@ -127,7 +115,7 @@ func (b *Broker) View(who caller.Caller, snapshot *catalog.Snapshot) (*catalog.S
 	if who.Profile == "" {
 		return snapshot, nil
 	}
-	profile, known := b.opts.Profiles[who.Profile]
+	profile, known := b.admission.Rules().Profiles[who.Profile]
 	if !known {
 		return nil, fmt.Errorf("there is no profile %q", who.Profile)
 	}
@@ -146,8 +134,8 @@ func (b *Broker) Open(run Run, snapshot *catalog.Snapshot, opts *RunOptions) (*R
 	s := &RunCalls{
 		broker: b, identity: run, snapshot: snapshot, limits: limits,
 		slots:    semaphore.NewWeighted(int64(limits.Concurrent)),
-		searches: newLimiter(limits.CatalogRate),
-		counts:   runCounts{state: approval.NotRequired},
+		searches: admission.NewBucket(limits.CatalogRate),
+		counts:   runCounts{state: approval.NotRequired, refused: map[refusedFor]int{}},
 		flags:    map[*catalog.Snapshot]map[string][]catalog.Flag{},
 		active:   activeCalls{cancels: map[string]context.CancelFunc{}},
 	}

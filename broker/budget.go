@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/internal/errortype"
-	"github.com/airlock-mcp/airlock/policies"
 	"github.com/airlock-mcp/airlock/redact"
 )
 
@@ -28,49 +28,20 @@ func (a *attempt) reserveWork(ctx context.Context) *failure {
 // releaseWork is called when the call has ended.
 func (a *attempt) releaseWork() { a.run.work.remove(a.work) }
 
-// limit checks the call against the budgets of its run and its session and the rates of its server
-// and its tool. A refused call counts too.
-func (a *attempt) limit(context.Context) *failure {
-	s, l := a.run, a.run.limits
-	calls, servers := s.facts.begin()
+// count counts the call, and collects what its run and its session have used before it. A refused
+// call counts too.
+func (a *attempt) count(context.Context) *failure {
+	s := a.run
+	a.before = s.facts.begin()
+	a.before.RunCalls = a.number - 1
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.counts.bytesOut += int64(len(a.arguments))
-	bytesOut, bytesIn := s.counts.bytesOut, s.counts.bytesIn
-	repeats := s.loops.times(a.callKey())
-	s.mu.Unlock()
-	a.before = policies.Session{Calls: calls, RunCalls: a.number - 1, Servers: servers}
-	switch {
-	case a.number > l.Calls:
-		return exceeded(limitCalls, errortype.Budget, "the run has made its %d calls; do more with each, or split the work into several runs", l.Calls)
-	case calls >= l.SessionCalls:
-		return exceeded(limitSessionCalls, errortype.Budget, "the session has made its %d calls", l.SessionCalls)
-	case bytesOut > l.BytesOut:
-		return exceeded(limitBytesOut, errortype.Budget, "the run has sent more than %d bytes of arguments", l.BytesOut)
-	case bytesIn >= l.BytesIn:
-		return exceeded(limitBytesIn, errortype.Budget, "the run has received its %d bytes of results; filter earlier", l.BytesIn)
-	case repeats >= l.Repeats:
-		return exceeded(limitRepeats, errortype.Loop, "this very call has returned the same result %d times in this run; to wait for a change, sleep longer between calls and ask less often, or return what there is and look again in a later run; else change the arguments, or stop", repeats)
-	}
-	return a.rate(a.broker.Limits())
-}
-
-// rate checks the call against the rates of its server and its tool.
-func (a *attempt) rate(l Limits) *failure {
-	now, server, tool := a.broker.opts.Now(), a.tool.ServerID, a.tool.Name
-	rate, name := l.serverRate(server)
-	if wait := a.broker.rates.takeToken("server\x00"+server, rate, now); wait > 0 {
-		return exceeded(name, errortype.RateLimit, "server %q is called too often; try again in %v", server, soon(wait)).retryable()
-	}
-	rate, name = l.toolRate(server, tool)
-	if wait := a.broker.rates.takeToken("tool\x00"+server+"\x00"+tool, rate, now); wait > 0 {
-		return exceeded(name, errortype.RateLimit, "tool %q is called too often; try again in %v", tool, soon(wait)).retryable()
+	a.usage = admission.Usage{
+		Limits: s.limits, RunCalls: a.number - 1, SessionCalls: a.before.Calls, BytesOut: s.counts.bytesOut,
+		BytesIn: s.counts.bytesIn, Repeats: s.loops.times(a.callKey()),
 	}
 	return nil
-}
-
-// soon rounds a wait up, so that a retry after it is not too early.
-func soon(wait time.Duration) time.Duration {
-	return (wait + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
 // slot waits for one of the run's slots for concurrent calls, and until the code has read enough of
@@ -111,8 +82,9 @@ func (a *attempt) keepUnread(ctx context.Context) *failure {
 	case ctx.Err() != nil:
 		return failf(errortype.Killed, "the run ended before it had room for the result").because(context.Cause(ctx))
 	case err != nil:
-		return exceeded(limitUnreadBytes, errortype.Budget,
-			"the call was made, but %d bytes of answers wait to be read already, so its result is withheld; read the answers of calls before making more", most)
+		return exceeded(admission.LimitUnreadBytes, errortype.Budget,
+			"the call was made, but %d bytes of answers wait to be read already, so its result is withheld; read the "+
+				"answers of calls before making more", most)
 	}
 	a.reserved.bytes = size
 	return nil
@@ -122,8 +94,9 @@ func (a *attempt) keepUnread(ctx context.Context) *failure {
 func (a *attempt) receive(context.Context) *failure {
 	most := a.run.limits.BytesIn
 	if !a.run.account(a.callKey(), a.result, redact.Counts(a.removed), most) {
-		return exceeded(limitBytesIn, errortype.Budget,
-			"the call was made, but its result is withheld: with it the run would have received more than %d bytes of results; filter earlier", most)
+		return exceeded(admission.LimitBytesIn, errortype.Budget,
+			"the call was made, but its result is withheld: with it the run would have received more than %d bytes "+
+				"of results; filter earlier", most)
 	}
 	return nil
 }
@@ -175,8 +148,9 @@ func (s *RunCalls) account(key string, result json.RawMessage, redactions map[st
 // Look starts a catalog lookup, subject to the run's rate for lookups and its slots for calls. The
 // caller must call done when the answer was sent. refused is the error to return to the code.
 func (s *RunCalls) Look(ctx context.Context) (done func(), refused *Error) {
-	if wait := takeToken(s.searches, s.broker.opts.Now()); wait > 0 {
-		return nil, s.Tell(failf(errortype.RateLimit, "the catalog is searched too often; try again in %v", soon(wait)).retryable().Error)
+	if wait := s.searches.Take(s.broker.opts.Now()); wait > 0 {
+		return nil, s.Tell(failf(errortype.RateLimit, "the catalog is searched too often; try again in %v",
+			wait).retryable().Error)
 	}
 	if err := s.acquireSlot(ctx); err != nil {
 		return nil, &failf(errortype.Killed, "the run is over").Error

@@ -5,25 +5,60 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// decide evaluates the rules for all callers and those about agents.
+// decide has admission decide about the call.
 func (a *attempt) decide(ctx context.Context) *failure {
-	a.engine = a.rules.Policies
-	a.ruling = a.engine.Decide(policies.Request{
-		Principal: a.run.identity.Caller.Name(),
-		Tool:      a.tool,
-		Settings:  a.settings,
-		Input:     a.input,
-		Session:   a.before,
+	run := a.run.identity
+	// The decision is fast, and a suspended agent gets the reason, so it is not cancelled with ctx.
+	r, grant, err := a.broker.admission.Decide(context.WithoutCancel(ctx), admission.Act{
+		Kind: admission.Call, Agent: admission.AgentOf(run.Caller), Conversation: run.Caller.Session,
+		Context:   run.Context,
+		Arguments: a.arguments, Request: a.request(), Rules: a.rules, Usage: a.usage,
+		Nested: a.run.opts.Admitted != nil, RunID: run.ID, CallID: a.id,
 	})
-	if fail := a.decideAgent(ctx); fail != nil || a.ruling.Allow {
-		return fail
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return a.cut(ctx)
+	case err != nil:
+		return undecided(err)
 	}
-	f := failf(errortype.PolicyDenied, "policy does not allow this call: %s. Do not retry it; ask the user", a.withoutPaths(strings.Join(a.ruling.Reasons, "; ")))
+	a.ruling, a.grant = r.Rules, grant
+	switch a.decided = r.Error == nil || r.Error.Limit == ""; {
+	case r.Error == nil:
+		return nil
+	case !a.decided:
+		return exceeded(r.Error.Limit, r.Error.Type(), "%s", r.Error.Message).retryableIf(r.Error.Retryable)
+	case len(r.Rules.Reasons) == 0:
+		return failureOf(r)
+	}
+	f := failf(errortype.PolicyDenied, "policy does not allow this call: %s. Do not retry it; ask the user",
+		a.withoutPaths(strings.Join(a.ruling.Reasons, "; ")))
 	f.detail = strings.Join(append(a.ruling.Reasons, a.ruling.Errors...), "; ")
+	return f
+}
+
+// request describes the call to the policies.
+func (a *attempt) request() *policies.Request {
+	return &policies.Request{Principal: a.run.identity.Caller.Name(), Tool: a.tool, Settings: a.settings,
+		Input: a.input, Session: a.before}
+}
+
+// failureOf returns the failure of an act that an agent may not perform.
+func failureOf(r admission.Ruling) *failure {
+	f := failf(r.Error.Type(), "%s", r.Refusal())
+	f.detail, f.Retryable = f.Message, f.Type == errortype.RateLimit
+	return f
+}
+
+// undecided returns the failure of an act for which no decision was possible.
+func undecided(err error) *failure {
+	f := failf(errortype.Sandbox, "it could not be decided whether the agent may do this, so it was not done").because(
+		err).retryable()
+	f.refused = true
 	return f
 }
 

@@ -31,7 +31,9 @@ func (a *attempt) compareDefinition(ctx context.Context) *failure {
 	case ctx.Err() != nil:
 		return a.cut(ctx)
 	case err != nil && answered:
-		f := failf(errortype.Transient, "the server cannot be asked whether the tool is still what was approved, so the call was not made").because(err).retryable()
+		f := failf(errortype.Transient,
+			"the server cannot be asked whether the tool is still what was approved, so the call was not made").because(
+			err).retryable()
 		f.refused = true
 		return f
 	case err != nil:
@@ -54,7 +56,8 @@ func (a *attempt) compareDefinition(ctx context.Context) *failure {
 // changed returns the failure of a call whose tool definition has changed.
 func (a *attempt) changed(how string) *failure {
 	f := failf(errortype.PolicyDenied,
-		"the tool %q of the server %q changed since the run began, so the call was not made: run the code again to use it as it is now", a.tool.Name, a.tool.ServerID)
+		"the tool %q of the server %q changed since the run began, so the call was not made: run the code again to "+
+			"use it as it is now", a.tool.Name, a.tool.ServerID)
 	f.refused, f.detail = true, "the definition changed: "+how
 	return f
 }

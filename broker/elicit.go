@@ -6,16 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
-	"github.com/airlock-mcp/airlock/policies"
 	"github.com/airlock-mcp/airlock/redact"
 )
 
@@ -23,7 +22,8 @@ import (
 // CallFor is Call for that person.
 type RelayingUpstream interface {
 	Upstream
-	CallFor(ctx context.Context, relay upstream.Relay, serverID, name string, arguments json.RawMessage) (json.RawMessage, error)
+	CallFor(ctx context.Context, relay upstream.Relay, serverID, name string,
+		arguments json.RawMessage) (json.RawMessage, error)
 }
 
 var _ RelayingUpstream = (*upstream.Set)(nil)
@@ -52,7 +52,7 @@ func (a *attempt) callUpstream(ctx context.Context, patience *upstream.Patience)
 		carrier = own
 	}
 	relaying, ok := carrier.(RelayingUpstream)
-	if !ok || !a.broker.opts.Elicitation[a.tool.ServerID] {
+	if !ok || !a.broker.admission.Rules().Elicitation[a.tool.ServerID] {
 		return carrier.Call(ctx, a.tool.ServerID, a.tool.Name, a.arguments)
 	}
 	return relaying.CallFor(ctx, &relay{attempt: a, patience: patience}, a.tool.ServerID, a.tool.Name, a.arguments)
@@ -84,7 +84,7 @@ func (r *relay) Elicit(ctx context.Context, e upstream.Elicitation) (upstream.El
 	case tooMany:
 		err = fmt.Errorf("it has asked %d times during this call", maxElicitations)
 	case err == nil:
-		err = r.permitted()
+		err = r.permitted(ctx)
 	}
 	if err != nil {
 		return upstream.ElicitationAnswer{}, r.refuse(ctx, form, err)
@@ -96,16 +96,16 @@ func (r *relay) Elicit(ctx context.Context, e upstream.Elicitation) (upstream.El
 	return answer, err
 }
 
-// permitted evaluates the current rules.
-func (r *relay) permitted() error {
-	a := r.attempt
-	ruling := a.broker.rules.Load().Policies.Decide(policies.Request{
-		Principal: a.run.identity.Caller.Name(), Tool: a.tool, Settings: a.settings, Input: a.input, Session: a.before, Elicits: true,
-	})
-	if !ruling.Allow {
-		return errors.New(strings.Join(ruling.Reasons, "; "))
+// permitted reports whether the current rules let the server ask.
+func (r *relay) permitted(ctx context.Context) error {
+	request := r.attempt.request()
+	request.Elicits = true
+	ruling, _, err := r.attempt.broker.admission.Decide(ctx,
+		admission.Act{Kind: admission.Elicitation, Request: request})
+	if err == nil && ruling.Error != nil {
+		err = ruling.Error
 	}
-	return nil
+	return err
 }
 
 // refuse records that a server may not ask.
@@ -122,10 +122,12 @@ func (r *relay) refuse(ctx context.Context, f form, why error) error {
 func (r *relay) ask(ctx context.Context, f form) (upstream.ElicitationAnswer, error) {
 	a := r.attempt
 	question := a.question()
-	question.Code, question.ClaimedLine, question.Rules, question.Approve = "", 0, []string{}, []string{} // the question is asked by the server
+	// the question is asked by the server
+	question.Code, question.ClaimedLine, question.Rules, question.Approve = "", 0, []string{}, []string{}
 	question.Arguments = a.shown(f.shown)
 	question.Elicitation = &f.Elicitation
-	started := a.elicitationRecord(fmt.Sprintf("%s: the server asks the person, with %s, until %s", question.ID, f.what, question.Expires.UTC().Format("2006-01-02T15:04:05Z")))
+	started := a.elicitationRecord(fmt.Sprintf("%s: the server asks the person, with %s, until %s", question.ID, f.what,
+		question.Expires.UTC().Format("2006-01-02T15:04:05Z")))
 	if err := a.broker.recorder.Append(ctx, started); err != nil {
 		return upstream.ElicitationAnswer{}, fmt.Errorf("recording a question: %w", err)
 	}

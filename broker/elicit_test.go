@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
@@ -29,7 +30,8 @@ func (c *curious) Call(context.Context, string, string, json.RawMessage) (json.R
 	return json.RawMessage(`{"content":[{"type":"text","text":"no person to ask"}]}`), nil
 }
 
-func (c *curious) CallFor(ctx context.Context, relay servers.Relay, serverID, _ string, _ json.RawMessage) (json.RawMessage, error) {
+func (c *curious) CallFor(ctx context.Context, relay servers.Relay, serverID, _ string,
+	_ json.RawMessage) (json.RawMessage, error) {
 	said := ""
 	for _, question := range c.questions {
 		question.ServerID = serverID
@@ -45,10 +47,13 @@ func (c *curious) CallFor(ctx context.Context, relay servers.Relay, serverID, _ 
 	return json.RawMessage(`{"content":[{"type":"text","text":` + string(text) + `}]}`), err
 }
 
-var city = servers.Elicitation{Message: "Where to?", Schema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"},"class":{"type":"string","enum":["second"]}},"required":["city"]}`)}
+var city = servers.Elicitation{Message: "Where to?",
+	Schema: json.RawMessage(
+		`{"type":"object","properties":{"city":{"type":"string"},"class":{"type":"string","enum":["second"]}},"required":["city"]}`)}
 
 // asking is a broker in front of a curious server.
-func asking(t *testing.T, c *curious, verdict approval.Verdict, change func(*broker.Options)) (run *broker.RunCalls, people *counting, directory string) {
+func asking(t *testing.T, c *curious, verdict approval.Verdict, change func(*options)) (run *broker.RunCalls,
+	people *counting, directory string) {
 	t.Helper()
 	directory, people = t.TempDir(), &counting{verdict: verdict}
 	log, err := audit.Open(directory, nil)
@@ -60,21 +65,19 @@ func asking(t *testing.T, c *curious, verdict approval.Verdict, change func(*bro
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := &broker.Options{
-		Policies: engine, Operator: policies.Operator{"files": {TrustAnnotations: true}}, Approver: people, Elicitation: map[string]bool{"files": true},
-	}
+	opts := &options{broker.Options{Approver: people},
+		admission.Rules{Policies: engine, Operator: policies.Operator{"files": {TrustAnnotations: true}},
+			Elicitation: map[string]bool{"files": true}}}
 	if change != nil {
 		change(opts)
 	}
-	b, err := broker.New(c, log, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b, _ := opts.open(t, c, log)
 	snapshot, err := catalog.NewSnapshot([]catalog.Server{{ID: "files", Tools: tools()}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return open(t, b, broker.Run{ID: "run_1", Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "s1"}, TraceID: "t", CodeHash: "sha256:c", Code: "the code"}, snapshot, nil), people, directory
+	return open(t, b, broker.Run{ID: "run_1", Caller: caller.Caller{Principal: "ann", Kind: caller.Local,
+		Session: "s1"}, TraceID: "t", CodeHash: "sha256:c", Code: "the code"}, snapshot, nil), people, directory
 }
 
 func records(t *testing.T, directory string) string {
@@ -94,21 +97,25 @@ func records(t *testing.T, directory string) string {
 
 func TestWhatAPersonTellsAServerGoesThereAlone(t *testing.T) {
 	c := &curious{questions: []servers.Elicitation{city}}
-	yes := approval.Verdict{Answer: approval.Yes, By: "ann, through a host", Content: secret.New(`{"city":"Llanfair PG","class":"second"}`)}
+	yes := approval.Verdict{Answer: approval.Yes, By: "ann, through a host",
+		Content: secret.New(`{"city":"Llanfair PG","class":"second"}`)}
 	run, people, directory := asking(t, c, yes, nil)
 	answer := run.Call(t.Context(), call("read_file", `{"path":"a"}`))
-	if !answer.OK || len(c.got) != 1 || c.got[0].Action != "accept" || string(c.got[0].Content) != yes.Content.Reveal() {
+	if !answer.OK || len(c.got) != 1 || c.got[0].Action != "accept" ||
+		string(c.got[0].Content) != yes.Content.Reveal() {
 		t.Fatalf("got %+v, and the server %+v %v", answer, c.got, c.refused)
 	}
 	if raw := string(answer.Raw); strings.Contains(raw, "Llanfair") || !strings.Contains(raw, "second") {
 		t.Errorf("the code sees %s, want what was chosen and not what was typed", raw)
 	}
 	q := people.asked[0]
-	if q.ServerID != "files" || q.Elicitation == nil || !q.Elicitation.NeedsValues || q.Code != "" || !strings.Contains(string(q.Arguments), "Where to?") {
+	if q.ServerID != "files" || q.Elicitation == nil || !q.Elicitation.NeedsValues || q.Code != "" ||
+		!strings.Contains(string(q.Arguments), "Where to?") {
 		t.Errorf("the person was asked %+v", q)
 	}
 	log := records(t, directory)
-	for _, want := range []string{"the server asks the person", `city`, "the person's answer: accept", "ann, through a host"} {
+	for _, want := range []string{"the server asks the person", `city`, "the person's answer: accept",
+		"ann, through a host"} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log does not have %q in it", want)
 		}
@@ -149,8 +156,10 @@ func TestAnswersOfAPerson(t *testing.T) {
 }
 
 func TestQuestionsThatNoPersonIsAsked(t *testing.T) {
-	forbids := func(o *broker.Options) {
-		engine, err := policies.Load(policies.Default(), policies.File{Name: "p.cedar", Source: []byte(`@reason("quiet") forbid (principal, action, resource) when { context.elicits };`)})
+	forbids := func(o *options) {
+		engine, err := policies.Load(policies.Default(),
+			policies.File{Name: "p.cedar", Source: []byte(
+				`@reason("quiet") forbid (principal, action, resource) when { context.elicits };`)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,13 +172,15 @@ func TestQuestionsThatNoPersonIsAsked(t *testing.T) {
 	tests := []struct {
 		name      string
 		questions []servers.Elicitation
-		change    func(*broker.Options)
+		change    func(*options)
 		asked     int
 		log       string
 	}{
 		{"policy forbids them", []servers.Elicitation{city}, forbids, 0, "quiet"},
-		{"the configuration does not name the server", []servers.Elicitation{city}, func(o *broker.Options) { o.Elicitation = nil }, 0, ""},
-		{"a form that cannot be shown", []servers.Elicitation{{Message: "x", Schema: json.RawMessage(`[]`)}}, nil, 0, "and may not: its form"},
+		{"the configuration does not name the server", []servers.Elicitation{city},
+			func(o *options) { o.Elicitation = nil }, 0, ""},
+		{"a form that cannot be shown", []servers.Elicitation{{Message: "x", Schema: json.RawMessage(`[]`)}}, nil, 0,
+			"and may not: its form"},
 		{"more than a person reads", many, nil, 10, "it has asked 10 times"},
 	}
 	for _, test := range tests {

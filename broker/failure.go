@@ -39,6 +39,11 @@ func (f *failure) retryable() *failure {
 	return f
 }
 
+func (f *failure) retryableIf(retryable bool) *failure {
+	f.Retryable = retryable
+	return f
+}
+
 // upstreamFailure converts an upstream's error. The message of an *upstream.CallError is safe for
 // the code. The text of any other error is only logged, because it may contain addresses, paths or
 // credentials.

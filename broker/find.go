@@ -39,7 +39,7 @@ func (a *attempt) find(context.Context) *failure {
 		return failf(errortype.UnknownTool, "the tool is not known").because(err)
 	}
 	a.tool = tool
-	a.rules = a.broker.rules.Load()
+	a.rules = a.broker.admission.Rules()
 	a.settings = a.rules.Operator.Settings(tool.ServerID, tool.Name, a.run.flagsIn(a.run.snapshot, tool))
 	return nil
 }
@@ -82,7 +82,8 @@ func (a *attempt) validate(context.Context) *failure {
 	}
 	input, ok := v.(map[string]any)
 	if !ok {
-		return failf(errortype.Validation, "the arguments must be one JSON object with the tool's parameters as members")
+		return failf(errortype.Validation,
+			"the arguments must be one JSON object with the tool's parameters as members")
 	}
 	if a.arguments, err = compact(a.call.Arguments); err != nil {
 		return failf(errortype.Validation, "the arguments cannot be read").because(err)
@@ -90,7 +91,8 @@ func (a *attempt) validate(context.Context) *failure {
 	a.input, a.hash = input, a.broker.recorder.Hash(a.arguments)
 	check, err := a.broker.inputs.Get(a.tool.Digest, a.tool.InputSchema)
 	if err != nil {
-		return failf(errortype.Validation, "the tool cannot be called: its input schema is unusable (%v); its server has to correct it", err)
+		return failf(errortype.Validation,
+			"the tool cannot be called: its input schema is unusable (%v); its server has to correct it", err)
 	}
 	if err := check.Check(v); err != nil {
 		return failf(errortype.Validation, "%s", invalid(a.tool, input, err))
@@ -100,7 +102,8 @@ func (a *attempt) validate(context.Context) *failure {
 
 // invalid returns a message with the correction and the location of the parameters' description.
 func invalid(tool catalog.Tool, input map[string]any, err error) string {
-	return fmt.Sprintf("the arguments do not fit the tool's input schema: %v.%s The catalog has the definition of %q of server %q",
+	return fmt.Sprintf("the arguments do not fit the tool's input schema: %v.%s The catalog has the definition of %q "+
+		"of server %q",
 		err, misnamed(tool, input), tool.Name, tool.ServerID)
 }
 
@@ -112,7 +115,8 @@ func misnamed(tool catalog.Tool, input map[string]any) string {
 		Properties map[string]json.RawMessage `json:"properties"`
 		Closed     json.RawMessage            `json:"additionalProperties"`
 	}
-	if strictjson.UnmarshalOpen(tool.InputSchema, &described) != nil || len(described.Properties) == 0 || string(described.Closed) == "false" {
+	if strictjson.UnmarshalOpen(tool.InputSchema, &described) != nil || len(described.Properties) == 0 ||
+		string(described.Closed) == "false" {
 		return "" // the message of the check is sufficient
 	}
 	var unknown []string

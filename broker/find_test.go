@@ -12,9 +12,11 @@ import (
 // unknown arguments.
 func TestMisnamedArgumentsAreNamed(t *testing.T) {
 	for _, test := range []struct{ name, schema, arguments, want string }{
-		{"a name of the model's own", `{"properties":{"path":{},"head":{}}}`, `{"file_path":"x"}`, ` The schema describes "head", "path", but not "file_path".`},
+		{"a name of the model's own", `{"properties":{"path":{},"head":{}}}`, `{"file_path":"x"}`,
+			` The schema describes "head", "path", but not "file_path".`},
 		{"all names are known", `{"properties":{"path":{}}}`, `{"path":7}`, ""},
-		{"a closed schema, whose check names them", `{"properties":{"path":{}},"additionalProperties":false}`, `{"pth":7}`, ""},
+		{"a closed schema, whose check names them", `{"properties":{"path":{}},"additionalProperties":false}`,
+			`{"pth":7}`, ""},
 		{"a schema that describes nothing", `{}`, `{"a":1}`, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -55,7 +55,8 @@ func readForm(e upstream.Elicitation) (form, error) {
 	switch {
 	case len(e.Schema) > maxFormBytes:
 		return form{}, fmt.Errorf("its form has more than %d bytes", maxFormBytes)
-	case canon.IsDeep(e.Schema) || strictjson.UnmarshalOpen(e.Schema, &schema) != nil || schema.Type != "object" && schema.Type != "":
+	case canon.IsDeep(e.Schema) || strictjson.UnmarshalOpen(e.Schema, &schema) != nil || schema.Type != "object" &&
+		schema.Type != "":
 		return form{}, errors.New("its form is none that MCP allows")
 	case len(schema.Properties) > maxFormFields:
 		return form{}, fmt.Errorf("its form has more than %d fields", maxFormFields)
@@ -78,7 +79,8 @@ func readForm(e upstream.Elicitation) (form, error) {
 		fields[name] = field
 	}
 	clean := map[string]any{"type": "object", "properties": fields}
-	if required := slices.DeleteFunc(schema.Required, func(name string) bool { return fields[name] == nil }); len(required) > 0 {
+	if required := slices.DeleteFunc(schema.Required, func(name string) bool { return fields[name] == nil }); len(
+		required) > 0 {
 		clean["required"] = required
 	}
 	raw, err := json.Marshal(clean)
@@ -92,8 +94,9 @@ func readForm(e upstream.Elicitation) (form, error) {
 // readAddress checks the address of a question in URL mode.
 func readAddress(e upstream.Elicitation, message string) (form, error) {
 	u, err := url.Parse(e.URL)
-	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" || visible.Line(e.URL) != e.URL || len(e.URL) > maxAskedText {
-		return form{}, errors.New("it wants an address opened that is no plain https address")
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" || visible.Line(e.URL) != e.URL ||
+		len(e.URL) > maxAskedText {
+		return form{}, errors.New("it wants an address opened that is not a plain https address")
 	}
 	f := form{Elicitation: approval.Elicitation{URL: e.URL}, what: fmt.Sprintf("an address at %q", u.Host)}
 	return f.show(map[string]any{"message": message, "address": e.URL, "host": u.Host})
@@ -131,7 +134,8 @@ func readField(raw json.RawMessage) (map[string]any, error) {
 			field[name] = number
 		}
 	}
-	if format, ok := given["format"].(string); ok && slices.Contains([]string{"email", "uri", "date", "date-time"}, format) {
+	if format, ok := given["format"].(string); ok &&
+		slices.Contains([]string{"email", "uri", "date", "date-time"}, format) {
 		field["format"] = format
 	}
 	for _, name := range []string{"enum", "enumNames", "oneOf", "items", "default"} {
@@ -164,10 +168,12 @@ func isPlain(value any, depth int) bool {
 	case string:
 		return visible.Line(v) == v && len(v) <= maxFormText
 	case []any:
-		return depth > 0 && len(v) <= maxFormChoices && !slices.ContainsFunc(v, func(each any) bool { return !isPlain(each, depth-1) })
+		return depth > 0 && len(v) <= maxFormChoices &&
+			!slices.ContainsFunc(v, func(each any) bool { return !isPlain(each, depth-1) })
 	case map[string]any:
 		for name, each := range v {
-			if depth == 0 || !slices.Contains([]string{"const", "title", "type", "enum", "anyOf", "oneOf"}, name) || !isPlain(each, depth-1) {
+			if depth == 0 || !slices.Contains([]string{"const", "title", "type", "enum", "anyOf", "oneOf"}, name) ||
+				!isPlain(each, depth-1) {
 				return false
 			}
 		}

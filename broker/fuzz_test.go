@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/broker"
 )
 
@@ -13,16 +14,22 @@ import (
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
 		`{"content":[],"structuredContent":{"n":3}}`, `{"structuredContent":{"n":"x"},"StructuredContent":{"n":3}}`,
-		`{"structuredContent":{"n":3},"structuredContent":{"n":"x"}}`, `{"isError":true,"content":[{"type":"text","text":"no"}]}`,
-		`{"isError":true,"isError":false}`, `{"structuredContent":{"n":3},"structured\u0043ontent":{"n":"x"}}`, `{"structuredContent":{"n":1e400}}`, `{"structuredContent":{"n":"\ud800"}}`, `[]`, ``, `{"content":{}}`,
+		`{"structuredContent":{"n":3},"structuredContent":{"n":"x"}}`,
+		`{"isError":true,"content":[{"type":"text","text":"no"}]}`,
+		`{"isError":true,"isError":false}`, `{"structuredContent":{"n":3},"structured\u0043ontent":{"n":"x"}}`,
+		`{"structuredContent":{"n":1e400}}`, `{"structuredContent":{"n":"\ud800"}}`, `[]`, ``, `{"content":{}}`,
 	} {
 		f.Add([]byte(seed))
 	}
-	fixture := newFixture(f, func(o *broker.Options) {
-		o.Limits = broker.Limits{Calls: 1 << 40, Repeats: 1 << 40, BytesIn: 1 << 60, ServerRate: without, ToolRate: without}
+	fixture := newFixture(f, func(o *options) {
+		o.Limits = admission.Limits{Calls: 1 << 40, Repeats: 1 << 40, BytesIn: 1 << 60, ServerRate: without,
+			ToolRate: without}
 	})
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		fixture.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) { return raw, nil }
+		fixture.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			return raw,
+				nil
+		}
 		s := open(t, fixture.Broker, broker.Run{ID: "run_1"}, fixture.snapshot, nil)
 		answer := s.Call(t.Context(), call("count", `{}`))
 		s.Close()

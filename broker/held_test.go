@@ -25,10 +25,11 @@ func holding() *redact.Redactor {
 // removed from it, while the call itself is made unchanged.
 func TestAQuestionShowsNoHeldCredential(t *testing.T) {
 	people := &counting{verdict: approval.Verdict{Answer: approval.Yes}}
-	f := newFixture(t, func(o *broker.Options) { o.Approver, o.Redactor = people, holding() })
+	f := newFixture(t, func(o *options) { o.Approver, o.Redactor = people, holding() })
 	s := open(t, f.Broker, broker.Run{ID: "run_1", Code: "x = '" + heldCanary + "'"}, f.snapshot, &broker.RunOptions{})
 	defer s.Close()
-	s.Call(t.Context(), call("delete_file", `{"path":"a/`+heldCanary+`","`+heldCanary+`":["YzRuYXJ5LWhlbGQtMDEyMzQ1Njc4OQ=="]}`))
+	s.Call(t.Context(), call("delete_file", `{"path":"a/`+heldCanary+`","`+heldCanary+
+		`":["YzRuYXJ5LWhlbGQtMDEyMzQ1Njc4OQ=="]}`))
 	if len(people.asked) != 1 {
 		t.Fatalf("asked %d times, want once", len(people.asked))
 	}
@@ -48,7 +49,7 @@ func TestAQuestionShowsNoHeldCredential(t *testing.T) {
 
 // A recording contains no held credential, and can still be replayed.
 func TestARecordingKeepsNoHeldCredential(t *testing.T) {
-	f := newFixture(t, func(o *broker.Options) { o.Redactor = holding() })
+	f := newFixture(t, func(o *options) { o.Redactor = holding() })
 	store, err := replay.Open(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +86,7 @@ func TestARecordingKeepsNoHeldCredential(t *testing.T) {
 // A credential that Airlock gets after the answer was redacted is also removed from the recording.
 func TestARecordingKeepsNoCredentialThatComesMeanwhile(t *testing.T) {
 	redactor, answered := redact.New(), false
-	f := newFixture(t, func(o *broker.Options) {
+	f := newFixture(t, func(o *options) {
 		o.Redactor = redactor
 		o.Now = func() time.Time { // called for the outcome's duration, after the redaction
 			if answered {
@@ -101,10 +102,12 @@ func TestARecordingKeepsNoCredentialThatComesMeanwhile(t *testing.T) {
 	kept := &exchanges{}
 	s := f.openWith(&broker.RunOptions{Recording: kept})
 	defer s.Close()
-	if answer := s.Call(t.Context(), call("read_file", `{"path":"a"}`)); !answer.OK || !strings.Contains(string(answer.Raw), heldCanary) {
+	if answer := s.Call(t.Context(), call("read_file", `{"path":"a"}`)); !answer.OK ||
+		!strings.Contains(string(answer.Raw), heldCanary) {
 		t.Fatalf("got %+v, want what was no credential of Airlock's yet", answer)
 	}
-	if text := string((*kept)[0].Answer); strings.Contains(text, "c4nary") || !strings.Contains(text, "[redacted:held-credential]") {
+	if text := string((*kept)[0].Answer); strings.Contains(text, "c4nary") ||
+		!strings.Contains(text, "[redacted:held-credential]") {
 		t.Errorf("the recording has %s", text)
 	}
 }

@@ -13,38 +13,48 @@ import (
 	"unicode/utf8"
 	"weak"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/redact"
 )
 
 func TestLimits(t *testing.T) {
-	hourly := broker.Rate{Calls: 3, Per: time.Hour}
+	hourly := admission.Rate{Calls: 3, Per: time.Hour}
 	tests := []struct {
 		name   string
-		limits broker.Limits
+		limits admission.Limits
 		call   func(i int) broker.Call
 		fails  int // the first call that fails
 		want   string
 		limit  string // its name in the record
 		acted  bool   // the failing call was made
 	}{
-		{"calls of a run", broker.Limits{Calls: 3}, distinct, 3, "BudgetExceeded", "limits.calls", false},
-		{"calls of a session", broker.Limits{SessionCalls: 3}, distinct, 3, "BudgetExceeded", "limits.sessionCalls", false},
-		{"bytes out", broker.Limits{BytesOut: 30}, distinct, 2, "BudgetExceeded", "limits.bytesOut", false},
-		{"bytes in, used up", broker.Limits{BytesIn: 86}, distinct, 2, "BudgetExceeded", "limits.bytesIn", false},
-		{"bytes in, with a result that would exceed them", broker.Limits{BytesIn: 85}, distinct, 1, "BudgetExceeded", "limits.bytesIn", true},
-		{"one result too large", broker.Limits{ResultBytes: 10}, distinct, 0, "OutputLimit", "limits.resultBytes", true},
-		{"the rate of all servers", broker.Limits{ServerRate: hourly}, distinct, 3, "RateLimit", "limits.rate", false},
-		{"the rate of one server", broker.Limits{Servers: map[string]broker.ServerLimits{"files": {Rate: hourly}}}, distinct, 3, "RateLimit", "servers.files.rate", false},
-		{"the rate of all tools", broker.Limits{ToolRate: hourly}, distinct, 3, "RateLimit", "limits.toolRate", false},
-		{"the rate of one tool", broker.Limits{Servers: map[string]broker.ServerLimits{"files": {Tools: map[string]broker.Rate{"read_file": hourly}}}},
+		{"calls of a run", admission.Limits{Calls: 3}, distinct, 3, "BudgetExceeded", "limits.calls", false},
+		{"calls of a session", admission.Limits{SessionCalls: 3}, distinct, 3, "BudgetExceeded", "limits.sessionCalls",
+			false},
+		{"bytes out", admission.Limits{BytesOut: 30}, distinct, 2, "BudgetExceeded", "limits.bytesOut", false},
+		{"bytes in, used up", admission.Limits{BytesIn: 86}, distinct, 2, "BudgetExceeded", "limits.bytesIn", false},
+		{"bytes in, with a result that would exceed them", admission.Limits{BytesIn: 85}, distinct, 1, "BudgetExceeded",
+			"limits.bytesIn", true},
+		{"one result too large", admission.Limits{ResultBytes: 10}, distinct, 0, "OutputLimit", "limits.resultBytes",
+			true},
+		{"the rate of all servers", admission.Limits{ServerRate: hourly}, distinct, 3, "RateLimit", "limits.rate",
+			false},
+		{"the rate of one server",
+			admission.Limits{Servers: map[string]admission.ServerLimits{"files": {Rate: hourly}}},
+			distinct, 3, "RateLimit", "servers.files.rate", false},
+		{"the rate of all tools", admission.Limits{ToolRate: hourly}, distinct, 3, "RateLimit", "limits.toolRate",
+			false},
+		{"the rate of one tool",
+			admission.Limits{Servers: map[string]admission.ServerLimits{"files": {Tools: map[string]admission.Rate{"read_file": hourly}}}},
 			distinct, 3, "RateLimit", "servers.files.tools.read_file.rate", false},
-		{"a loop", broker.Limits{Repeats: 3}, func(int) broker.Call { return call("read_file", `{"path":"x"}`) }, 3, "LoopDetected", "limits.repeats", false},
+		{"a loop", admission.Limits{Repeats: 3}, func(int) broker.Call { return call("read_file", `{"path":"x"}`) }, 3,
+			"LoopDetected", "limits.repeats", false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			f := newFixture(t, func(o *broker.Options) { o.Limits = test.limits })
+			f := newFixture(t, func(o *options) { o.Limits = test.limits })
 			s := f.open()
 			for i := range test.fails {
 				if answer := s.Call(t.Context(), test.call(i)); !answer.OK {
@@ -54,7 +64,8 @@ func TestLimits(t *testing.T) {
 			answer := s.Call(t.Context(), test.call(test.fails))
 			checkAnswer(t, answer, test.want, "")
 			if retryable := test.want == "RateLimit"; answer.Error.Retryable != retryable || len(answer.Raw) > 0 {
-				t.Errorf("got retryable %v and %d bytes, want %v and none", answer.Error.Retryable, len(answer.Raw), retryable)
+				t.Errorf("got retryable %v and %d bytes, want %v and none", answer.Error.Retryable, len(answer.Raw),
+					retryable)
 			}
 			all := f.records(t)
 			if last := all[len(all)-1]; last.Limit != test.limit || last.Detail == "" {
@@ -69,31 +80,33 @@ func TestLimits(t *testing.T) {
 
 func TestLimitsThatMakeNoSense(t *testing.T) {
 	f := newFixture(t, nil)
-	for name, limits := range map[string]broker.Limits{
+	for name, limits := range map[string]admission.Limits{
 		"a negative count":                     {Calls: -1},
 		"a negative size":                      {BytesIn: -1},
-		"a rate without calls":                 {ToolRate: broker.Rate{Per: time.Second}},
-		"a rate without a time":                {ServerRate: broker.Rate{Calls: 1}},
-		"a tool's rate that allows nothing":    {Servers: map[string]broker.ServerLimits{"files": {Tools: map[string]broker.Rate{"x": {}}}}},
-		"a server's negative time":             {Servers: map[string]broker.ServerLimits{"files": {CallTimeout: -1}}},
+		"a rate without calls":                 {ToolRate: admission.Rate{Per: time.Second}},
+		"a rate without a time":                {ServerRate: admission.Rate{Calls: 1}},
+		"a tool's rate that allows nothing":    {Servers: map[string]admission.ServerLimits{"files": {Tools: map[string]admission.Rate{"x": {}}}}},
+		"a server's negative time":             {Servers: map[string]admission.ServerLimits{"files": {CallTimeout: -1}}},
 		"no room for one result to be read in": {ResultBytes: 2, UnreadBytes: 1},
 	} {
-		if _, err := broker.New(f.upstream, f.log, &broker.Options{Limits: limits}); err == nil {
+		if _, err := admission.New(admission.Options{Log: f.log, Rules: admission.Rules{Limits: limits}}); err == nil {
 			t.Errorf("%s: got nil, want an error", name)
 		}
 	}
 }
 
 func TestLimitsAreListed(t *testing.T) {
-	limits := broker.DefaultLimits()
-	limits.Servers = map[string]broker.ServerLimits{
-		"crm":  {CallTimeout: time.Second, Rate: broker.Rate{Calls: 5, Per: time.Second}, Tools: map[string]broker.Rate{"find": {Calls: 1, Per: time.Minute}}},
+	limits := admission.DefaultLimits()
+	limits.Servers = map[string]admission.ServerLimits{
+		"crm": {CallTimeout: time.Second, Rate: admission.Rate{Calls: 5, Per: time.Second},
+			Tools: map[string]admission.Rate{"find": {Calls: 1, Per: time.Minute}}},
 		"mail": {},
 	}
 	table := limits.Table()
 	for name, want := range map[string]string{
-		"limits.calls": "1000", "limits.rate": "1000/5s", "limits.resultBytes": "12582912", "limits.callTimeout": "1m0s",
-		"servers.crm.rate": "5/1s", "servers.crm.tools.find.rate": "1/1m0s", "mcpServers.crm.callTimeout": "1s",
+		"limits.calls": "1000", "limits.rate": "1000/5s", "limits.resultBytes": "12582912",
+		"limits.callTimeout": "1m0s",
+		"servers.crm.rate":   "5/1s", "servers.crm.tools.find.rate": "1/1m0s", "mcpServers.crm.callTimeout": "1s",
 	} {
 		if table[name] != want {
 			t.Errorf("%s: got %q, want %q", name, table[name], want)
@@ -107,7 +120,7 @@ func TestLimitsAreListed(t *testing.T) {
 // A server that knows its own credential cannot exceed the maximum frame size by repeating the
 // credential, which redaction makes longer.
 func TestRedactionDoesNotLengthenResultsBeyondTheirLimit(t *testing.T) {
-	f := newFixture(t, func(o *broker.Options) {
+	f := newFixture(t, func(o *options) {
 		o.Redactor = redact.New()
 		o.Redactor.Hold("t0k3n!")
 		o.Limits.ResultBytes = 1000
@@ -124,7 +137,7 @@ func TestRedactionDoesNotLengthenResultsBeyondTheirLimit(t *testing.T) {
 
 // A call is checked against its own number, however many calls have arrived since.
 func TestCallsUnderWayKeepTheirNumbers(t *testing.T) {
-	f := newFixture(t, func(o *broker.Options) { o.Limits = broker.Limits{Calls: 8} })
+	f := newFixture(t, func(o *options) { o.Limits = admission.Limits{Calls: 8} })
 	s := f.open()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -145,8 +158,8 @@ func TestCallsUnderWayKeepTheirNumbers(t *testing.T) {
 }
 
 func TestServersHaveTheirOwnTime(t *testing.T) {
-	f := newFixture(t, func(o *broker.Options) {
-		o.Limits.Servers = map[string]broker.ServerLimits{"files": {CallTimeout: time.Millisecond}}
+	f := newFixture(t, func(o *options) {
+		o.Limits.Servers = map[string]admission.ServerLimits{"files": {CallTimeout: time.Millisecond}}
 	})
 	f.upstream.answer = func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
 		<-ctx.Done()
@@ -161,15 +174,16 @@ func TestServersHaveTheirOwnTime(t *testing.T) {
 
 func TestRatesFillUpAgain(t *testing.T) {
 	now := time.Now()
-	f := newFixture(t, func(o *broker.Options) {
-		o.Limits.ServerRate = broker.Rate{Calls: 2, Per: time.Second}
+	f := newFixture(t, func(o *options) {
+		o.Limits.ServerRate = admission.Rate{Calls: 2, Per: time.Second}
 		o.Now = func() time.Time { return now }
 	})
 	s := f.open()
 	for i, step := range []struct {
 		passed time.Duration
 		ok     bool
-	}{{0, true}, {0, true}, {0, false}, {499 * time.Millisecond, false}, {time.Millisecond, true}, {0, false}, {time.Hour, true}, {0, true}, {0, false}} {
+	}{{0, true}, {0, true}, {0, false}, {499 * time.Millisecond, false}, {time.Millisecond, true}, {0, false},
+		{time.Hour, true}, {0, true}, {0, false}} {
 		now = now.Add(step.passed)
 		if answer := s.Call(t.Context(), distinct(i)); answer.OK != step.ok {
 			t.Fatalf("call %d: got %+v, want ok %v", i, answer.Error, step.ok)
@@ -186,7 +200,10 @@ func (f *fixture) big(size int) {
 
 func TestUnreadAnswersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, func(o *broker.Options) { o.Limits = broker.Limits{ResultBytes: 1000, UnreadBytes: 2500, Concurrent: 8} })
+		f := newFixture(t, func(o *options) {
+			o.Limits = admission.Limits{ResultBytes: 1000, UnreadBytes: 2500,
+				Concurrent: 8}
+		})
 		f.big(900)
 		var begun sync.WaitGroup // a call that starts after an answer waits until that is read
 		begun.Add(8)
@@ -250,7 +267,10 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 // freed by then.
 func TestWithheldResultsTakeNoMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, func(o *broker.Options) { o.Limits = broker.Limits{ResultBytes: 64 << 10, UnreadBytes: 64 << 10} })
+		f := newFixture(t, func(o *options) {
+			o.Limits = admission.Limits{ResultBytes: 64 << 10,
+				UnreadBytes: 64 << 10}
+		})
 		var mu sync.Mutex
 		var results []weak.Pointer[byte]
 		var both sync.WaitGroup // a call that starts after an answer waits until that is read
@@ -345,7 +365,8 @@ func TestRunsThatEndLetGoOfWaitingArguments(t *testing.T) {
 		ended := make(chan broker.Answer, 2)
 		for i := range 2 {
 			go func() {
-				ended <- s.Call(t.Context(), call("read_file", `{"path":"`+strings.Repeat(string(rune('a'+i)), 5<<20)+`"}`))
+				ended <- s.Call(t.Context(), call(
+					"read_file", `{"path":"`+strings.Repeat(string(rune('a'+i)), 5<<20)+`"}`))
 			}()
 		}
 		synctest.Wait()
@@ -361,7 +382,7 @@ func TestRunsThatEndLetGoOfWaitingArguments(t *testing.T) {
 
 func TestNoCallIsMadeWhileAnswersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, func(o *broker.Options) { o.Limits = broker.Limits{ResultBytes: 1000, UnreadBytes: 1000} })
+		f := newFixture(t, func(o *options) { o.Limits = admission.Limits{ResultBytes: 1000, UnreadBytes: 1000} })
 		f.big(900)
 		s := f.open()
 		_, first := s.CallUnread(t.Context(), distinct(0))
@@ -389,7 +410,7 @@ func TestNoCallIsMadeWhileAnswersWait(t *testing.T) {
 // however small they are.
 func TestUnreadAnswersTakePlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, func(o *broker.Options) { o.Limits.Concurrent = 2 })
+		f := newFixture(t, func(o *options) { o.Limits.Concurrent = 2 })
 		s := f.open()
 		_, one := s.CallUnread(t.Context(), distinct(0))
 		done, refused := s.Look(t.Context())
@@ -412,7 +433,7 @@ func TestUnreadAnswersTakePlaces(t *testing.T) {
 }
 
 func TestLooksIntoTheCatalogHaveARate(t *testing.T) {
-	f := newFixture(t, func(o *broker.Options) { o.Limits.CatalogRate = broker.Rate{Calls: 2, Per: time.Hour} })
+	f := newFixture(t, func(o *options) { o.Limits.CatalogRate = admission.Rate{Calls: 2, Per: time.Hour} })
 	s := f.open()
 	for i := range 3 {
 		done, refused := s.Look(t.Context())
@@ -461,7 +482,7 @@ func TestCloseDoesNotWaitForEver(t *testing.T) {
 }
 
 func TestFailuresAreRemembered(t *testing.T) {
-	f := newFixture(t, func(o *broker.Options) { o.Policies = nil })
+	f := newFixture(t, func(o *options) { o.Policies = nil })
 	s := f.open()
 	answer := s.Call(t.Context(), distinct(0))
 	got, ok := s.Failed(answer.Error.CallID)
@@ -481,11 +502,13 @@ func TestFailuresAreRemembered(t *testing.T) {
 
 func TestNamesAreRecordedInWholeCharacters(t *testing.T) {
 	f := newFixture(t, nil)
-	for _, name := range []string{strings.Repeat("é", 200), "x" + strings.Repeat("é", 200), "xy" + strings.Repeat("€", 200), strings.Repeat("𝄞", 100) + "x"} {
+	for _, name := range []string{strings.Repeat("é", 200), "x" + strings.Repeat("é", 200),
+		"xy" + strings.Repeat("€", 200), strings.Repeat("𝄞", 100) + "x"} {
 		f.open().Call(t.Context(), call(name, `{}`))
 		all := f.records(t)
 		got := all[len(all)-1].ToolName
-		if short := strings.TrimSuffix(got, "…"); !utf8.ValidString(got) || strings.Contains(got, "\uFFFD") || !strings.HasPrefix(name, short) || len(short) > 256 || len(short) < 250 {
+		if short := strings.TrimSuffix(got, "…"); !utf8.ValidString(got) || strings.Contains(got, "\uFFFD") ||
+			!strings.HasPrefix(name, short) || len(short) > 256 || len(short) < 250 {
 			t.Errorf("got %q of %d bytes, want the name's beginning in at most 256", got, len(got))
 		}
 	}
@@ -496,7 +519,7 @@ func distinct(i int) broker.Call {
 }
 
 func TestPollingThatSeesAChangeIsNoLoop(t *testing.T) {
-	f := newFixture(t, func(o *broker.Options) { o.Limits.Repeats = 3 })
+	f := newFixture(t, func(o *options) { o.Limits.Repeats = 3 })
 	n := 0
 	f.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 		n++
@@ -511,7 +534,7 @@ func TestPollingThatSeesAChangeIsNoLoop(t *testing.T) {
 }
 
 func TestManyCallsAtOnce(t *testing.T) {
-	f := newFixture(t, func(o *broker.Options) { o.Limits.Concurrent = 4 })
+	f := newFixture(t, func(o *options) { o.Limits.Concurrent = 4 })
 	var mu sync.Mutex
 	now, most := 0, 0
 	f.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {

@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
@@ -36,7 +38,7 @@ type attempt struct {
 // found holds the results of find.
 type found struct {
 	tool     catalog.Tool
-	rules    *Rules // the rules when the call arrived
+	rules    *admission.Rules // the rules when the call arrived
 	settings policies.Settings
 }
 
@@ -47,12 +49,13 @@ type parsed struct {
 	hash      string          // keyed, over arguments
 }
 
-// ruled holds the results of limit and decide.
+// ruled holds the results of count and decide.
 type ruled struct {
-	before policies.Session // the session's facts before this call
-	engine *policies.Engine
-	ruling policies.Decision
-	grant  AgentGrant // set for a permitted call of an agent
+	before  policies.Session // the session's facts before this call
+	usage   admission.Usage
+	decided bool // the rules were evaluated
+	ruling  policies.Decision
+	grant   *admission.Grant // nil unless the call is permitted
 }
 
 // asked holds the results of approve.
@@ -67,6 +70,7 @@ type answered struct {
 	isError bool             // validateOutput: the tool reports a failure
 	removed []redact.Finding // redact
 	held    int              // redact: number of credentials searched for
+	traffic audit.Traffic    // of a connection
 }
 
 // stage is one step of a call. A failure ends the call.
@@ -75,12 +79,14 @@ type stage func(*attempt, context.Context) *failure
 // The run is already identified by the session on which the call arrived. These stages can then
 // refuse the call, in this order. None of them acts.
 func deciding() []stage {
-	return []stage{(*attempt).find, (*attempt).reserveWork, (*attempt).validate, (*attempt).limit, (*attempt).decide, (*attempt).approve}
+	return []stage{(*attempt).find, (*attempt).reserveWork, (*attempt).validate, (*attempt).count, (*attempt).decide,
+		(*attempt).approve}
 }
 
 // The last stages make the call and check the result.
 func acting() []stage {
-	return []stage{(*attempt).callServer, (*attempt).validateOutput, (*attempt).redact, (*attempt).keepUnread, (*attempt).receive, (*attempt).toolFailure}
+	return []stage{(*attempt).callServer, (*attempt).validateOutput, (*attempt).redact, (*attempt).keepUnread,
+		(*attempt).receive, (*attempt).toolFailure}
 }
 
 // carry passes a call through all stages. Between deciding and acting it records the intent
@@ -117,9 +123,11 @@ func (a *attempt) admit(ctx context.Context) *failure {
 }
 
 // ready takes the call from its decision to its intent: it gets a slot, checks that the definition
-// has not changed and that the caller's credential is still valid, and writes the record.
+// has not changed, records the server as read, checks that the caller's credential is still valid,
+// and writes the record.
 func (a *attempt) ready(ctx context.Context) *failure {
-	for _, next := range []stage{(*attempt).slot, (*attempt).compareDefinition, (*attempt).inForce, (*attempt).intend} {
+	for _, next := range []stage{(*attempt).slot, (*attempt).compareDefinition, (*attempt).markRead,
+		(*attempt).inForce, (*attempt).intend} {
 		if fail := next(a, ctx); fail != nil {
 			return fail
 		}

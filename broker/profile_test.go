@@ -11,12 +11,13 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// A tool outside the profile cannot be called, whatever the policies allow and whatever snapshot
+// A tool outside the profile cannot be called, even if the policies allow it, and for every snapshot
 // the run has: the broker checks the caller's profile itself.
 func TestCallsOutsideAProfile(t *testing.T) {
-	f := newFixture(t, func(o *broker.Options) {
+	f := newFixture(t, func(o *options) {
 		o.Operator = policies.Operator{"files": {Allow: []string{policies.AllTools}}}
-		o.Profiles = map[string]*catalog.Profile{"reading": {Name: "reading", Servers: []catalog.ProfileServers{{Server: "f*", Tools: []catalog.Pattern{"read_*"}}}}}
+		o.Profiles = map[string]*catalog.Profile{"reading": {Name: "reading",
+			Servers: []catalog.ProfileServers{{Server: "f*", Tools: []catalog.Pattern{"read_*"}}}}}
 	})
 	who := caller.Caller{Principal: "ann", Kind: caller.Local, Session: "s1", Profile: "reading"}
 	calls := open(t, f.Broker, broker.Run{ID: "run_1", Caller: who}, f.snapshot, nil)
@@ -25,10 +26,12 @@ func TestCallsOutsideAProfile(t *testing.T) {
 	}
 	before := len(f.upstream.calls)
 	for _, hidden := range []broker.Call{
-		call("delete_file", `{}`), call("write_file", `{}`), call("changed", `{}`), {ServerID: "mail", Name: "send", Arguments: []byte(`{}`)},
+		call("delete_file", `{}`), call("write_file", `{}`), call("changed", `{}`),
+		{ServerID: "mail", Name: "send", Arguments: []byte(`{}`)},
 	} {
 		answer := calls.Call(t.Context(), hidden)
-		if answer.OK || answer.Error.Type != "UnknownTool" || strings.Contains(answer.Error.Message, "withheld") || strings.Contains(answer.Error.Message, "exited") {
+		if answer.OK || answer.Error.Type != "UnknownTool" || strings.Contains(answer.Error.Message, "withheld") ||
+			strings.Contains(answer.Error.Message, "exited") {
 			t.Errorf("%s.%s: got %+v, want that there is no such tool", hidden.ServerID, hidden.Name, answer)
 		}
 	}
@@ -42,7 +45,8 @@ func TestCallsOutsideAProfile(t *testing.T) {
 	}
 
 	who.Profile = "unknown"
-	if _, err := f.Open(broker.Run{ID: "run_2", Caller: who}, f.snapshot, nil); err == nil || !strings.Contains(err.Error(), `no profile "unknown"`) {
+	if _, err := f.Open(broker.Run{ID: "run_2", Caller: who}, f.snapshot, nil); err == nil ||
+		!strings.Contains(err.Error(), `no profile "unknown"`) {
 		t.Errorf("a caller with an unknown profile: got %v, want a refusal", err)
 	}
 }
@@ -51,7 +55,8 @@ func TestCallsOutsideAProfile(t *testing.T) {
 func TestCallsToServersThatComeBack(t *testing.T) {
 	for _, retrying := range []bool{false, true} {
 		f := newFixture(t, nil)
-		snapshot, err := catalog.NewSnapshot([]catalog.Server{{ID: "mail", Problem: "the program exited with status 1", Retrying: retrying}})
+		snapshot, err := catalog.NewSnapshot(
+			[]catalog.Server{{ID: "mail", Problem: "the program exited with status 1", Retrying: retrying}})
 		if err != nil {
 			t.Fatal(err)
 		}

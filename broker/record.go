@@ -31,7 +31,9 @@ func (a *attempt) intend(ctx context.Context) *failure {
 
 // unrecorded returns the failure of an act whose intent could not be recorded.
 func unrecorded(err error) *failure {
-	f := failf(errortype.Sandbox, "the call was not made, because it could not be recorded; nothing works until an operator has looked").because(err)
+	f := failf(errortype.Sandbox,
+		"the call was not made, because it could not be recorded; nothing works until an operator has looked").because(
+		err)
 	f.refused = true
 	return f
 }
@@ -45,7 +47,7 @@ func (a *attempt) conclude(ctx context.Context, fail *failure) *failure {
 	if a.result != nil {
 		r.ResultSize, r.ResultHash = int64(len(a.result)), a.broker.recorder.Hash(a.result)
 	}
-	r.Outcome = audit.OutcomeOK
+	r.Traffic, r.Outcome = a.traffic, audit.OutcomeOK
 	if fail != nil {
 		r.Outcome, r.ErrorType, r.Limit, r.Detail = audit.OutcomeError, fail.Type, fail.limit, fail.detail
 		if fail.refused {
@@ -55,16 +57,22 @@ func (a *attempt) conclude(ctx context.Context, fail *failure) *failure {
 			r.Arguments, r.Values = a.broker.recorder.Arguments(a.run.opts.Redactor.Names(a.input)), a.arguments
 		}
 	}
+	if a.counted(r) {
+		return nil
+	}
 	err := a.broker.recorder.Note(ctx, r)
 	if err == nil {
 		return nil
 	}
 	a.broker.opts.Logger.ErrorContext(ctx, "the outcome of a call could not be recorded",
-		slog.String(telemetry.KeyRun, a.run.identity.ID), slog.String(telemetry.KeyCall, a.id), slog.Any(telemetry.KeyError, err))
+		slog.String(telemetry.KeyRun, a.run.identity.ID), slog.String(telemetry.KeyCall, a.id),
+		slog.Any(telemetry.KeyError, err))
 	if fail != nil {
 		return nil
 	}
-	return failf(errortype.Sandbox, "the call was made, but its outcome could not be recorded, so it is withheld; nothing works until an operator has looked")
+	return failf(errortype.Sandbox,
+		"the call was made, but its outcome could not be recorded, so it is withheld; nothing works until an "+
+			"operator has looked")
 }
 
 // recordQuestion records that a person is being asked.
@@ -102,18 +110,21 @@ func (a *attempt) record(kind audit.Kind) audit.Record {
 		Kind: kind,
 		Identity: audit.Identity{
 			RunID: run.ID, SessionID: run.Caller.Session, Principal: run.Caller.Principal, Issuer: run.Caller.Issuer,
-			CallerKind: string(run.Caller.Kind), Profile: run.Caller.Profile, TraceID: run.TraceID, CodeHash: run.CodeHash,
+			CallerKind: string(run.Caller.Kind), Profile: run.Caller.Profile, TraceID: run.TraceID,
+			CodeHash: run.CodeHash,
 		},
 		Act: audit.Act{
-			CallID: a.id, ParentID: run.ID, ServerID: a.recordedName(a.call.ServerID), ToolName: a.recordedName(a.call.Name),
+			CallID: a.id, ParentID: run.ID, ServerID: a.recordedName(a.call.ServerID),
+			ToolName:         a.recordedName(a.call.Name),
 			DefinitionDigest: a.tool.Digest, ArgumentsHash: a.hash,
 		},
 	}
-	if a.engine == nil && len(a.ruling.Reasons) == 0 {
+	if !a.decided {
 		return r // it was refused before the rules were evaluated
 	}
 	r.Ruling = audit.Ruling{
-		Decision: "deny", Policies: a.ruling.Policies(), PolicyVersion: a.engine.Version(), Risk: a.ruling.Risk.String(),
+		Decision: "deny", Policies: a.ruling.Policies(), PolicyVersion: a.rules.Policies.Version(),
+		Risk:     a.ruling.Risk.String(),
 		Approval: string(a.approval), Approver: a.verdict.By,
 	}
 	if a.ruling.Allow {

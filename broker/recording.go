@@ -22,7 +22,8 @@ func (s *RunCalls) keep(ctx context.Context, number int, call Call, answer Answe
 	text, err := s.keptAnswer(answer, held)
 	if err == nil {
 		err = s.opts.Recording.Answered(replay.Exchange{
-			Number: number, ServerID: call.ServerID, Name: call.Name, Arguments: s.recorded(call.Arguments), Answer: text,
+			Number: number, ServerID: call.ServerID, Name: call.Name, Arguments: s.recorded(call.Arguments),
+			Answer: text,
 		})
 	}
 	if err != nil {

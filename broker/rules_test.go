@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/audit"
-	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -14,29 +14,32 @@ import (
 func TestRulesChangeWhileARunGoesOn(t *testing.T) {
 	var began *policies.Engine
 	var operator policies.Operator
-	f := newFixture(t, func(o *broker.Options) { began, operator = o.Policies, o.Operator })
+	f := newFixture(t, func(o *options) { began, operator = o.Policies, o.Operator })
 	run := f.open()
 	checkAnswer(t, run.Call(t.Context(), distinct(0)), "", "")
-	change := func(what string, rules broker.Rules) {
+	change := func(what string, rules admission.Rules) {
 		t.Helper()
 		rules.Policies = began
-		if err := f.SetRules(t.Context(), rules, "ann", what); err != nil {
+		if err := f.admission.SetRules(t.Context(), rules, "ann", what); err != nil {
 			t.Fatal(err)
 		}
 		records := f.records(t)
-		if last := records[len(records)-1]; last.Kind != audit.KindOperator || last.Detail != what || last.Principal != "ann" {
+		if last := records[len(records)-1]; last.Kind != audit.KindOperator || last.Detail != what ||
+			last.Principal != "ann" {
 			t.Errorf("got record %+v, want one of the operator that says %q", last, what)
 		}
 	}
-	change("a tool is denied", broker.Rules{Operator: policies.Operator{"files": {TrustAnnotations: true, Deny: []string{"read_file"}}}})
+	change("a tool is denied",
+		admission.Rules{Operator: policies.Operator{"files": {TrustAnnotations: true, Deny: []string{"read_file"}}}})
 	checkAnswer(t, run.Call(t.Context(), distinct(1)), "PolicyDenied", "")
-	change("a rate is set", broker.Rules{Operator: operator, Limits: broker.Limits{
-		Servers: map[string]broker.ServerLimits{"files": {Rate: broker.Rate{Calls: 2, Per: time.Hour}}},
+	change("a rate is set", admission.Rules{Operator: operator, Limits: admission.Limits{
+		Servers: map[string]admission.ServerLimits{"files": {Rate: admission.Rate{Calls: 2, Per: time.Hour}}},
 	}})
 	checkAnswer(t, run.Call(t.Context(), distinct(2)), "", "")
 	checkAnswer(t, run.Call(t.Context(), distinct(3)), "", "")
 	checkAnswer(t, run.Call(t.Context(), distinct(4)), "RateLimit", "")
-	change("a budget is smaller than what the run has used", broker.Rules{Operator: operator, Limits: broker.Limits{Calls: 1}})
+	change("a budget is smaller than what the run has used",
+		admission.Rules{Operator: operator, Limits: admission.Limits{Calls: 1}})
 	checkAnswer(t, run.Call(t.Context(), distinct(5)), "", "")
 	later := f.open()
 	checkAnswer(t, later.Call(t.Context(), distinct(6)), "", "")
@@ -45,7 +48,8 @@ func TestRulesChangeWhileARunGoesOn(t *testing.T) {
 
 func TestRulesThatMakeNoSenseAreRefused(t *testing.T) {
 	f := newFixture(t, nil)
-	if err := f.SetRules(t.Context(), broker.Rules{Limits: broker.Limits{Calls: -1}}, "ann", "nonsense"); err == nil {
+	if err := f.admission.SetRules(t.Context(), admission.Rules{Limits: admission.Limits{Calls: -1}}, "ann",
+		"nonsense"); err == nil {
 		t.Error("got nil, want an error")
 	}
 	checkAnswer(t, f.open().Call(t.Context(), distinct(0)), "", "")

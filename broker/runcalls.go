@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
-	"golang.org/x/time/rate"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
@@ -49,7 +49,7 @@ type RunCalls struct {
 	opts     RunOptions
 	snapshot *catalog.Snapshot
 	facts    *sessionFacts
-	limits   Limits              // the limits when the run started; of the rates, only that of the catalog is used
+	limits   admission.Limits    // the limits when the run started; of the rates, only that of the catalog is used
 	slots    *semaphore.Weighted // one per call that is running or has an unread answer
 	waiting  waiting
 	// questions are the questions to people.
@@ -62,7 +62,7 @@ type RunCalls struct {
 	active activeCalls
 
 	failures failures
-	searches *rate.Limiter // of the catalog
+	searches admission.Bucket // of the catalog
 	loops    loopDetector
 	flags    map[*catalog.Snapshot]map[string][]catalog.Flag // by policies.ToolID, computed on first use
 }
@@ -70,10 +70,12 @@ type RunCalls struct {
 // runCounts are the totals of a run's calls.
 type runCounts struct {
 	calls      int
+	denied     int
 	bytesIn    int64
 	bytesOut   int64
 	state      approval.State
 	redactions map[string]int
+	refused    map[refusedFor]int // refused calls without a record
 }
 
 // activeCalls are the running calls.
@@ -86,6 +88,7 @@ type activeCalls struct {
 // Summary contains the totals of a run's calls.
 type Summary struct {
 	Calls         int            // all calls that arrived, including refused ones
+	Denied        int            // calls that policy or a person refused
 	Open          int            // cancelled calls that have not ended in time
 	BytesIn       int64          // bytes of results that went into the sandbox
 	ApprovalState string         // the most restrictive state of all calls, a value of admission/approval
@@ -106,7 +109,8 @@ func (s *RunCalls) Call(ctx context.Context, call Call) Answer {
 func (s *RunCalls) CallUnread(ctx context.Context, call Call) (answer Answer, read func()) {
 	r := &reserved{run: s}
 	read = sync.OnceFunc(r.release)
-	a := &attempt{run: s, broker: s.broker, call: call, id: telemetry.NewID("call"), began: s.broker.opts.Now(), reserved: r}
+	a := &attempt{run: s, broker: s.broker, call: call, id: telemetry.NewID("call"), began: s.broker.opts.Now(),
+		reserved: r}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if !s.enter(a, cancel) {
@@ -172,10 +176,13 @@ func (s *RunCalls) Close() Summary {
 		}
 		s.mu.Lock()
 	}
+	s.mu.Unlock()
+	s.recordRefusals()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broker.closeFacts(s)
 	return Summary{
-		Calls: s.counts.calls, Open: len(s.active.cancels), BytesIn: s.counts.bytesIn,
+		Calls: s.counts.calls, Denied: s.counts.denied, Open: len(s.active.cancels), BytesIn: s.counts.bytesIn,
 		ApprovalState: string(s.counts.state), Redactions: maps.Clone(s.counts.redactions),
 	}
 }

@@ -3,9 +3,11 @@ package broker_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/policies"
@@ -22,7 +24,7 @@ func TestRulesSeeWhatTheSessionDid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFixture(t, func(o *broker.Options) { o.Policies = engine })
+	f := newFixture(t, func(o *options) { o.Policies = engine })
 	first, second := f.open(), f.open() // two runs of one session
 	read := call("read_file", `{"path":"a"}`)
 	steps := []struct {
@@ -49,7 +51,8 @@ func TestRulesSeeWhatTheSessionDid(t *testing.T) {
 		}
 	}
 	// Another session does not see them.
-	other := open(t, f.Broker, broker.Run{ID: "run_9", Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "s9"}}, f.snapshot, nil)
+	other := open(t, f.Broker, broker.Run{ID: "run_9",
+		Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "s9"}}, f.snapshot, nil)
 	if answer := other.Call(t.Context(), call("write_file", `{}`)); answer.Error != nil {
 		t.Errorf("another session: got %+v, want a call that happens", answer.Error)
 	}
@@ -64,9 +67,9 @@ func TestAReadThatTimesOutCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFixture(t, func(o *broker.Options) {
+	f := newFixture(t, func(o *options) {
 		o.Policies = engine
-		o.Limits.Servers = map[string]broker.ServerLimits{"files": {CallTimeout: time.Millisecond}}
+		o.Limits.Servers = map[string]admission.ServerLimits{"files": {CallTimeout: time.Millisecond}}
 	})
 	f.upstream.answer = func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
 		<-ctx.Done()
@@ -75,4 +78,71 @@ func TestAReadThatTimesOutCounts(t *testing.T) {
 	run := f.open()
 	checkAnswer(t, run.Call(t.Context(), call("read_file", `{"path":"x"}`)), "Timeout", "within 1ms")
 	checkAnswer(t, run.Call(t.Context(), call("write_file", `{}`)), "PolicyDenied", "leak")
+}
+
+// kept is a store of facts that can fail.
+type kept struct {
+	err     error // of both methods
+	servers []string
+	added   []string
+}
+
+func (k *kept) Servers(context.Context, caller.Caller) ([]string, error) { return k.servers, k.err }
+
+func (k *kept) Add(_ context.Context, _ caller.Caller, server string) error {
+	k.added = append(k.added, server)
+	return k.err
+}
+
+// Whether a conversation has read a server is restored from the store before its first call and
+// written before the intent of a read. If it cannot be restored, every rule about the session denies,
+// permits included; if it cannot be written, the call is not made (issue 23).
+func TestFactsAreRestoredOrDeny(t *testing.T) {
+	engine, err := policies.Load(policies.File{Name: "facts.cedar", Source: []byte(`
+		@id("reads") permit (principal, action == Action::"files/read_file", resource);
+		@id("count") permit (principal, action == Action::"files/count", resource) when { context.session.calls < 100 };
+		@id("write") permit (principal, action == Action::"files/write_file", resource);
+		@id("leak") forbid (principal, action == Action::"files/write_file", resource) when { context has session && context.session.servers.contains("crm") };`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const read, write, count = "read_file", "write_file", "count"
+	for name, test := range map[string]struct {
+		store *kept
+		want  map[string]string // tool → error type
+		added int
+	}{
+		"nothing was read": {&kept{}, map[string]string{read: "", write: "", count: "OutputValidationError"}, 1},
+		"another server was": {&kept{servers: []string{"crm"}}, map[string]string{read: "", write: "PolicyDenied"},
+			1},
+		"it was read already": {&kept{servers: []string{"files"}}, map[string]string{read: "", write: ""}, 0},
+		"it cannot be read": {&kept{err: errors.New("no")},
+			map[string]string{write: "PolicyDenied", count: "PolicyDenied"}, 0},
+		"it cannot be written": {&kept{err: errors.New("no")}, map[string]string{read: "SandboxError"}, 1},
+		"no store":             {nil, map[string]string{read: "", write: "PolicyDenied", count: "PolicyDenied"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, func(o *options) {
+				o.Policies = engine
+				if test.store != nil {
+					o.Taint = test.store
+				}
+			})
+			run := open(t, f.Broker, broker.Run{ID: "run_1", Caller: caller.Caller{Principal: "ann", Kind: caller.Local,
+				Session: "s", Lineage: "credential 1"}}, f.snapshot, nil)
+			arguments := map[string]string{read: `{"path":"a"}`, write: `{}`, count: `{}`}
+			for tool, want := range test.want {
+				got := ""
+				if answer := run.Call(t.Context(), call(tool, arguments[tool])); answer.Error != nil {
+					got = answer.Error.Type
+				}
+				if got != want {
+					t.Errorf("%s: got %q, want %q", tool, got, want)
+				}
+			}
+			if test.store != nil && len(test.store.added) != test.added {
+				t.Errorf("got %v written, want %d", test.store.added, test.added)
+			}
+		})
+	}
 }

@@ -15,7 +15,8 @@ func (a *attempt) traced(ctx context.Context) Answer {
 	answer := a.carry(ctx)
 	attributes := []attribute.KeyValue{telemetry.AttrDecision.String(a.decision())}
 	if a.tool.Name != "" {
-		attributes = append(attributes, telemetry.AttrServer.String(a.tool.ServerID), telemetry.AttrTool.String(a.tool.Name))
+		attributes = append(attributes, telemetry.AttrServer.String(a.tool.ServerID),
+			telemetry.AttrTool.String(a.tool.Name))
 	}
 	failed := ""
 	if answer.Error != nil {
@@ -31,7 +32,7 @@ func (a *attempt) decision() string {
 	switch {
 	case a.ruling.Allow:
 		return "allow"
-	case a.engine == nil:
+	case !a.decided:
 		return "none" // it was refused before the rules were evaluated
 	}
 	return "deny"

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/errortype"
@@ -18,18 +19,16 @@ import (
 // callServer calls the server.
 func (a *attempt) callServer(ctx context.Context) *failure {
 	limits := a.run.limits
-	timeout, limit := limits.callTimeout(a.tool.ServerID)
+	timeout, limit := limits.TimeoutOf(a.tool.ServerID)
 	deadline, patience, cancel := upstream.WithPatience(ctx, timeout)
 	defer cancel()
-	// Every outcome counts as a read: the server may have reached the program or a person before it
-	// failed or timed out.
-	a.run.facts.read(a.tool.ServerID)
 	result, err := a.callUpstream(deadline, patience)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return failf(errortype.Killed, "the run ended before the server answered").because(err)
 	case err != nil && upstream.TimedOut(deadline):
-		return exceeded(limit, errortype.Timeout, "the server did not answer within %v; ask for less, or try again", timeout).because(err).retryable()
+		return exceeded(limit, errortype.Timeout, "the server did not answer within %v; ask for less, or try again",
+			timeout).because(err).retryable()
 	case err != nil:
 		return upstreamFailure(err)
 	case int64(len(result)) > limits.ResultBytes:
@@ -39,9 +38,10 @@ func (a *attempt) callServer(ctx context.Context) *failure {
 	return nil
 }
 
-func tooLarge(result json.RawMessage, l Limits) *failure {
-	return exceeded(limitResultBytes, errortype.Output,
-		"the result has %d bytes, more than the %d that one call may return; ask the tool for less", len(result), l.ResultBytes)
+func tooLarge(result json.RawMessage, l admission.Limits) *failure {
+	return exceeded(admission.LimitResultBytes, errortype.Output,
+		"the result has %d bytes, more than the %d that one call may return; ask the tool for less", len(result),
+		l.ResultBytes)
 }
 
 // toolResult contains the members of a CallToolResult that the broker reads (MCP 2025-11-25, Schema
@@ -93,7 +93,8 @@ func parseResult(raw json.RawMessage) (toolResult, error) {
 func (a *attempt) validateOutput(context.Context) *failure {
 	r, err := parseResult(a.result)
 	if err != nil {
-		return failf(errortype.OutputValidation, "the server answered with something that is no tool result").because(err)
+		return failf(errortype.OutputValidation, "the server answered with something that is no tool result").because(
+			err)
 	}
 	a.isError = r.isError
 	if r.isError || len(a.tool.OutputSchema) == 0 {
@@ -111,7 +112,8 @@ func (a *attempt) validateOutput(context.Context) *failure {
 	case errors.As(err, &problems):
 		return failf(errortype.OutputValidation, "the result does not fit the tool's output schema: %v", problems)
 	case err != nil:
-		return failf(errortype.OutputValidation, "the result cannot be checked against the tool's output schema: %v", err)
+		return failf(errortype.OutputValidation, "the result cannot be checked against the tool's output schema: %v",
+			err)
 	}
 	return nil
 }
@@ -120,15 +122,18 @@ func (a *attempt) validateOutput(context.Context) *failure {
 // personal data are kept, because the code may need them; they are removed from results that leave
 // the sandbox (docs/design/0005-where-results-are-redacted.md).
 func (a *attempt) redact(context.Context) *failure {
-	a.held = a.run.opts.Redactor.HeldCount() // counted before the search, so that a credential added later increases the number
+	// counted before the search, so that a credential added later increases the number
+	a.held = a.run.opts.Redactor.HeldCount()
 	cleaned, found, err := a.run.opts.Redactor.HeldJSON(a.result)
 	if errors.Is(err, canon.ErrDeep) {
-		return failf(errortype.OutputValidation, "the server answered with JSON that is nested more than %d levels deep", canon.MaxDepth)
+		return failf(errortype.OutputValidation,
+			"the server answered with JSON that is nested more than %d levels deep", canon.MaxDepth)
 	}
 	if err != nil {
 		return failf(errortype.OutputValidation, "the server answered with something that is no JSON").because(err)
 	}
-	if limits := a.run.limits; int64(len(cleaned)) > limits.ResultBytes { // the replacement of a credential can be longer
+	// the replacement of a credential can be longer
+	if limits := a.run.limits; int64(len(cleaned)) > limits.ResultBytes {
 		return tooLarge(cleaned, limits)
 	}
 	cleaned, repeated, err := a.run.withoutTyped(cleaned)

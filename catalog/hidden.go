@@ -87,13 +87,16 @@ func isJoined(last, c rune, rest string) bool {
 }
 
 func isSymbol(c rune) bool {
-	return c > 0x7F && (unicode.Is(unicode.So, c) || unicode.Is(unicode.Sm, c) || unicode.Is(unicode.Sk, c) || unicode.Is(unicode.Po, c))
+	return c > 0x7F && (unicode.Is(unicode.So, c) || unicode.Is(unicode.Sm, c) || unicode.Is(unicode.Sk, c) ||
+		unicode.Is(unicode.Po, c))
 }
 
 // joins reports whether c belongs to a script in which joiners change how
 // letters look.
 func joins(c rune) bool {
-	return c >= 0x0600 && unicode.In(c, unicode.Arabic, unicode.Syriac, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi,
-		unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala,
+	return c >= 0x0600 && unicode.In(c, unicode.Arabic, unicode.Syriac, unicode.Devanagari, unicode.Bengali,
+		unicode.Gurmukhi,
+		unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam,
+		unicode.Sinhala,
 		unicode.Khmer, unicode.Myanmar, unicode.Mongolian)
 }

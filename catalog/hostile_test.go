@@ -49,7 +49,8 @@ func TestHostileQuestions(t *testing.T) {
 				first = got.Tools[0].ToolName
 			}
 			if got.Tools == nil || len(got.Tools) > catalog.DefaultLimit || got.Total < len(got.Tools) {
-				t.Errorf("got %d tools of %d, want a list of at most %d", len(got.Tools), got.Total, catalog.DefaultLimit)
+				t.Errorf("got %d tools of %d, want a list of at most %d", len(got.Tools), got.Total,
+					catalog.DefaultLimit)
 			}
 			if first != test.want || (got.Total == 0) != (test.want == "") {
 				t.Errorf("got %q of %d, want %q", first, got.Total, test.want)

@@ -144,7 +144,8 @@ func rewriteValue(dec *json.Decoder, out *bytes.Buffer, path []string, change fu
 	}
 }
 
-func rewriteGroup(dec *json.Decoder, out *bytes.Buffer, open json.Delim, path []string, change func(field, text string) string) error {
+func rewriteGroup(dec *json.Decoder, out *bytes.Buffer, open json.Delim, path []string,
+	change func(field, text string) string) error {
 	out.WriteRune(rune(open))
 	for first := true; dec.More(); first = false {
 		if !first {

@@ -18,11 +18,13 @@ var shadowing = []string{
 func (s *Snapshot) imitations(tool *Tool) []Flag {
 	var flags []Flag
 	if other := s.namesake(tool); other != "" {
-		flags = append(flags, Flag{FlagImitation, "name", fmt.Sprintf("this tool of server %q is named like one of server %q", tool.ServerID, other)})
+		flags = append(flags, Flag{FlagImitation, "name",
+			fmt.Sprintf("this tool of server %q is named like one of server %q", tool.ServerID, other)})
 	}
 	for _, part := range []struct{ field, text string }{{"title", tool.Title}, {"description", tool.Description}} {
 		if other := s.shadowed(tool, part.text); other != "" {
-			flags = append(flags, Flag{FlagImitation, part.field, fmt.Sprintf("this tool of server %q gives rules for using server %q", tool.ServerID, other)})
+			flags = append(flags, Flag{FlagImitation, part.field,
+				fmt.Sprintf("this tool of server %q gives rules for using server %q", tool.ServerID, other)})
 		}
 	}
 	return flags

@@ -34,12 +34,14 @@ const (
 
 // fieldWeights are the weights of a word by the field that contains it.
 var fieldWeights = [fieldCount]float64{
-	fieldServer: 0.3, fieldName: 3, fieldTitle: 2, fieldLead: 1, fieldDescription: 0.4, fieldParameters: 1, fieldParameterText: 0.9,
+	fieldServer: 0.3, fieldName: 3, fieldTitle: 2, fieldLead: 1, fieldDescription: 0.4, fieldParameters: 1,
+	fieldParameterText: 0.9,
 }
 
 // fieldProofs state by field how strongly a word indicates that the tool fits at all.
 var fieldProofs = [fieldCount]float32{
-	fieldServer: 0.5, fieldName: 1, fieldTitle: 1, fieldLead: 0.9, fieldDescription: 0.6, fieldParameters: 0.5, fieldParameterText: 0.4,
+	fieldServer: 0.5, fieldName: 1, fieldTitle: 1, fieldLead: 0.9, fieldDescription: 0.6, fieldParameters: 0.5,
+	fieldParameterText: 0.4,
 }
 
 // Limits on the text that is indexed, so that a hostile definition costs little.

@@ -69,9 +69,11 @@ func (s *Snapshot) Lookup(serverID, name string) (Tool, error) {
 func (s *Snapshot) unknown(serverID, name string) error {
 	server, ok := s.Server(serverID)
 	if !ok {
-		return &UnknownError{ServerID: serverID, Suggestions: nearest.Words(serverID, s.serverIDs(), maxSuggestions), Owners: s.toolOwners(serverID)}
+		return &UnknownError{ServerID: serverID, Suggestions: nearest.Words(serverID, s.serverIDs(), maxSuggestions),
+			Owners: s.toolOwners(serverID)}
 	}
-	return &UnknownError{ServerID: serverID, ToolName: name, Problem: server.Problem, Suggestions: s.Nearest(serverID, name)}
+	return &UnknownError{ServerID: serverID, ToolName: name, Problem: server.Problem,
+		Suggestions: s.Nearest(serverID, name)}
 }
 
 // toolOwners returns up to three servers that have a tool of this name, in any spelling.

@@ -21,9 +21,12 @@ func TestSearchQuality(t *testing.T) {
 		tools, queries string
 		floor          catalog.Quality
 	}{
-		{"bfcl/tools.jsonl", "bfcl/queries.jsonl", catalog.Quality{Recall1: .550, Recall5: .88, Recall10: .867, NDCG10: .727, MRR: .697}},
-		{"metatool/tools.jsonl", "metatool/queries.jsonl", catalog.Quality{Recall1: .404, Recall5: .70, Recall10: .657, NDCG10: .526, MRR: .491}},
-		{"metatool/tools.jsonl", "metatool/queries_multi.jsonl", catalog.Quality{Recall1: .196, Recall5: .75, Recall10: .641, NDCG10: .501, MRR: .565}},
+		{"bfcl/tools.jsonl", "bfcl/queries.jsonl",
+			catalog.Quality{Recall1: .550, Recall5: .88, Recall10: .867, NDCG10: .727, MRR: .697}},
+		{"metatool/tools.jsonl", "metatool/queries.jsonl",
+			catalog.Quality{Recall1: .404, Recall5: .70, Recall10: .657, NDCG10: .526, MRR: .491}},
+		{"metatool/tools.jsonl", "metatool/queries_multi.jsonl",
+			catalog.Quality{Recall1: .196, Recall5: .75, Recall10: .641, NDCG10: .501, MRR: .565}},
 	}
 	for _, test := range tests {
 		t.Run(test.queries, func(t *testing.T) {
@@ -84,7 +87,8 @@ func TestSearchInEverydayWords(t *testing.T) {
 			got := catalog.MeasureSearch(realTools(t, test.servers), queries)
 			check(t, got, test.floor)
 			if got.OffTopicAnswered > test.mayAnswered {
-				t.Errorf("got %d of %d off-topic queries answered, want at most %d", got.OffTopicAnswered, got.OffTopic, test.mayAnswered)
+				t.Errorf("got %d of %d off-topic queries answered, want at most %d", got.OffTopicAnswered, got.OffTopic,
+					test.mayAnswered)
 			}
 		})
 	}
@@ -177,7 +181,8 @@ func TestMeasureSearchCountsHits(t *testing.T) {
 			one},
 		{"two items, the first alone is half",
 			catalog.RetrievalQuery{Query: "forecast", Gold: []catalog.RetrievalGold{{"c"}, {"a"}}},
-			catalog.Quality{Queries: 1, Recall1: .5, Recall3: .5, Recall5: .5, Recall10: .5, NDCG5: 1 / (1 + second), NDCG10: 1 / (1 + second), MRR: 1}},
+			catalog.Quality{Queries: 1, Recall1: .5, Recall3: .5, Recall5: .5, Recall10: .5, NDCG5: 1 / (1 + second),
+				NDCG10: 1 / (1 + second), MRR: 1}},
 		{"any hit is enough",
 			catalog.RetrievalQuery{Query: "forecast", Gold: []catalog.RetrievalGold{{"c"}, {"a"}}, Any: true},
 			one},

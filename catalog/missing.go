@@ -28,10 +28,12 @@ func (s *Snapshot) Missing(serverID string) []MissingServer {
 		switch {
 		case server.Problem != "":
 			missing = append(missing, MissingServer{
-				ServerID: server.ID, Problem: Clean(server.Problem), Retryable: server.Retrying, Starting: server.Problem == StillStarting,
+				ServerID: server.ID, Problem: Clean(server.Problem), Retryable: server.Retrying,
+				Starting: server.Problem == StillStarting,
 			})
 		case server.Unreachable != "":
-			missing = append(missing, MissingServer{ServerID: server.ID, Problem: Clean(server.Unreachable), Retryable: server.Retrying, Listed: true})
+			missing = append(missing, MissingServer{ServerID: server.ID, Problem: Clean(server.Unreachable),
+				Retryable: server.Retrying, Listed: true})
 		}
 	}
 	return missing

@@ -47,7 +47,10 @@ func TestModuleNamesAreDistinctIdentifiersInAnyOrder(t *testing.T) {
 	identifier := regexp.MustCompile(`^[a-z_][a-z0-9_]{0,99}$`)
 	rapid.Check(t, func(t *rapid.T) {
 		part := rapid.SampledFrom([]string{"a", "A", "-", "_", "class", "3", ".", "é", "", strings.Repeat("x", 60)})
-		id := rapid.Custom(func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(part, 0, 4).Draw(t, "parts"), "") })
+		id := rapid.Custom(func(t *rapid.T) string {
+			return strings.Join(
+				rapid.SliceOfN(part, 0, 4).Draw(t, "parts"), "")
+		})
 		ids := rapid.SliceOfDistinct(id, rapid.ID[string]).Draw(t, "ids")
 		names := ModuleNames(ids)
 		owner := map[string]string{}

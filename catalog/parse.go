@@ -88,7 +88,8 @@ func ParseTools(serverID string, items []json.RawMessage) (tools []Tool, warning
 		}
 	}
 	for _, name := range ambiguous {
-		warnings = append(warnings, fmt.Sprintf("tool %q is left out: it is listed twice with different definitions", name))
+		warnings = append(warnings, fmt.Sprintf("tool %q is left out: it is listed twice with different definitions",
+			name))
 	}
 	tools = slices.DeleteFunc(tools, func(t Tool) bool { return slices.Contains(ambiguous, t.Name) })
 	return tools, warnings

@@ -55,7 +55,8 @@ func (p *Profile) ShowsServer(id string) bool {
 // Shows reports whether callers of the profile see the tool.
 func (p *Profile) Shows(serverID, name string) bool {
 	return slices.ContainsFunc(p.Servers, func(s ProfileServers) bool {
-		return s.Server.Fits(serverID) && slices.ContainsFunc(s.Tools, func(tool Pattern) bool { return tool.Fits(name) })
+		return s.Server.Fits(serverID) && slices.ContainsFunc(
+			s.Tools, func(tool Pattern) bool { return tool.Fits(name) })
 	})
 }
 
@@ -88,12 +89,13 @@ func (s *Snapshot) Within(p *Profile) *Snapshot {
 		if !p.ShowsServer(server.ID) {
 			continue
 		}
-		server.Tools = slices.DeleteFunc(slices.Clone(server.Tools), func(t Tool) bool { return !p.Shows(server.ID, t.Name) })
+		server.Tools = slices.DeleteFunc(slices.Clone(server.Tools),
+			func(t Tool) bool { return !p.Shows(server.ID, t.Name) })
 		servers = append(servers, server)
 	}
 	view, err := NewSnapshot(servers)
 	if err != nil {
-		panic(err) // what is left of a snapshot makes one
+		panic(err) // a filtered snapshot is also a snapshot
 	}
 	view.profile, view.whole = p, s
 	if s.prepare != nil {

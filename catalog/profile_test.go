@@ -48,7 +48,8 @@ func profiled(t *testing.T) *catalog.Snapshot {
 	server := func(id string, names ...string) catalog.Server {
 		var items []json.RawMessage
 		for _, name := range names {
-			items = append(items, json.RawMessage(`{"name":"`+name+`","description":"Does it.","inputSchema":{"type":"object"}}`))
+			items = append(items, json.RawMessage(
+				`{"name":"`+name+`","description":"Does it.","inputSchema":{"type":"object"}}`))
 		}
 		tools, warnings := catalog.ParseTools(id, items)
 		if len(warnings) > 0 {
@@ -57,7 +58,8 @@ func profiled(t *testing.T) *catalog.Snapshot {
 		return catalog.Server{ID: id, Tools: tools}
 	}
 	s, err := catalog.NewSnapshot([]catalog.Server{
-		server("files", "read_file", "read_dir", "delete_file", "crm_send_mail"), server("crm", "list_contacts", "send_mail"),
+		server("files", "read_file", "read_dir", "delete_file", "crm_send_mail"),
+		server("crm", "list_contacts", "send_mail"),
 		{ID: "crm-old", Problem: "it exited with status 1"},
 	})
 	if err != nil {
@@ -76,7 +78,8 @@ func TestWhatIsOutsideAProfileDoesNotExist(t *testing.T) {
 		t.Errorf("got %d tools of %v, missing %v, want three of files", view.Len(), view.Servers(), view.Missing(""))
 	}
 	var unknown *catalog.UnknownError
-	for _, hidden := range []struct{ server, tool string }{{"files", "delete_file"}, {"crm", "send_mail"}, {"crm-old", "any"}, {"crm", "nothing"}} {
+	for _, hidden := range []struct{ server, tool string }{{"files", "delete_file"}, {"crm", "send_mail"},
+		{"crm-old", "any"}, {"crm", "nothing"}} {
 		_, err := view.Lookup(hidden.server, hidden.tool)
 		if !errors.As(err, &unknown) || unknown.Problem != "" || len(unknown.Suggestions) > 0 {
 			t.Errorf("%v: got %v, want that it is not there", hidden, err)

@@ -154,7 +154,7 @@ func (t *termList) addWord(word string, value bool) {
 	for _, stem := range meaning.same {
 		same = max(same, t.alternative(&one, stem, sameWord, sameProof))
 	}
-	if n == 0 { // what no tool calls so is as common as what it is called
+	if n == 0 { // a word that is in no tool is as frequent as its synonym
 		n = same
 	}
 	proof := float32(relatedProof)

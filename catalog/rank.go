@@ -18,9 +18,10 @@ const (
 
 // The relevance floor. A question of few words must be met in nearly all of
 // them, a long one in some: floors gives, by the number of terms, the share of
-// what the question asks for that the best hit must have. Tools that have much
+// the part of the question that the best hit must match. Tools that have much
 // less of it than the best one are left out, too.
-var floors = [...]float32{0, 0.6, 0.45, 0.3, 0.235, 0.217, 0.2, 0.195, 0.185, 0.174, 0.172, 0.168, 0.163, 0.15, 0.125, 0.125}
+var floors = [...]float32{0, 0.6, 0.45, 0.3, 0.235, 0.217, 0.2, 0.195, 0.185, 0.174, 0.172, 0.168, 0.163, 0.15, 0.125,
+	0.125}
 
 const (
 	// actionOnly is what is left of the proof of a tool that has none of the things
@@ -50,7 +51,8 @@ func (x *index) search(question string, keep func(doc int) bool) []hit {
 	s.addNames(x)
 	s.addGrams(x, contentWords(question, maxQueryWords))
 	asked := slices.ContainsFunc(terms, func(t term) bool {
-		return slices.ContainsFunc(t.alternatives, func(a alternative) bool { return a.stem == deprecatedStem && a.worth == 1 })
+		return slices.ContainsFunc(t.alternatives,
+			func(a alternative) bool { return a.stem == deprecatedStem && a.worth == 1 })
 	})
 	var hits []hit
 	for doc, score := range s.scores {
@@ -121,7 +123,8 @@ func (s *scoring) proof(doc int) float32 {
 // score adds what each term is worth: the best of its alternatives that a
 // document has.
 func (x *index) score(terms []term) *scoring {
-	s := &scoring{scores: make([]float32, x.size), proofs: make([]float32, x.size), names: make([]float32, x.size), things: make([]bool, x.size)}
+	s := &scoring{scores: make([]float32, x.size), proofs: make([]float32, x.size), names: make([]float32, x.size),
+		things: make([]bool, x.size)}
 	worth, proof := make([]float32, x.size), make([]float32, x.size)
 	var touched []int32
 	for _, t := range terms {

@@ -43,7 +43,8 @@ func TestSearchFinds(t *testing.T) {
 
 func TestSearchAnswers(t *testing.T) {
 	s := snapshot(t,
-		catalog.Server{ID: "b", Tools: []catalog.Tool{tool(t, "b", "read_file", "Reads a file."), tool(t, "b", "weather", "Tells the forecast.")}},
+		catalog.Server{ID: "b", Tools: []catalog.Tool{tool(t, "b", "read_file", "Reads a file."),
+			tool(t, "b", "weather", "Tells the forecast.")}},
 		catalog.Server{ID: "a", Tools: []catalog.Tool{tool(t, "a", "read_file", "Reads a file.")}},
 		catalog.Server{ID: "gone", Problem: "exited with status 1"})
 	aFile := catalog.Entry{ServerID: "a", ToolName: "read_file", Description: "Reads a file."}
@@ -59,7 +60,8 @@ func TestSearchAnswers(t *testing.T) {
 		{"equal tools in order of servers", catalog.Query{Text: "read file"}, []catalog.Entry{aFile, bFile}},
 		{"a limit", catalog.Query{Text: "read file", Limit: 1}, []catalog.Entry{aFile}},
 		{"one server", catalog.Query{Text: "file", ServerID: "b"}, []catalog.Entry{bFile}},
-		{"names only", catalog.Query{Text: "forecast", Detail: catalog.DetailName}, []catalog.Entry{{ServerID: "b", ToolName: "weather"}}},
+		{"names only", catalog.Query{Text: "forecast", Detail: catalog.DetailName},
+			[]catalog.Entry{{ServerID: "b", ToolName: "weather"}}},
 		{"an unknown server", catalog.Query{Text: "file", ServerID: "z"}, []catalog.Entry{}},
 		{"a missing server", catalog.Query{ServerID: "gone"}, []catalog.Entry{}},
 		{"nothing fits", catalog.Query{Text: "zebra"}, []catalog.Entry{}},
@@ -98,7 +100,8 @@ func TestEntryHasOnlyFourFields(t *testing.T) {
 
 func TestLongDescriptionsAreCut(t *testing.T) {
 	long := strings.Repeat("word ", 400)
-	s := snapshot(t, catalog.Server{ID: "s", Tools: []catalog.Tool{tool(t, "s", "a", long), tool(t, "s", "b", strings.Repeat("é", 2000))}})
+	s := snapshot(t, catalog.Server{ID: "s", Tools: []catalog.Tool{tool(t, "s", "a", long),
+		tool(t, "s", "b", strings.Repeat("é", 2000))}})
 	for _, entry := range s.Search(catalog.Query{}) {
 		if n := len([]rune(entry.Description)); n > 1002 || !strings.HasSuffix(entry.Description, " …") {
 			t.Errorf("got %d characters ending in %q", n, entry.Description[len(entry.Description)-10:])
@@ -110,8 +113,10 @@ func TestLongDescriptionsAreCut(t *testing.T) {
 // is called so from the first place.
 func TestStuffedDescriptionsDoNotWin(t *testing.T) {
 	s := snapshot(t,
-		catalog.Server{ID: "evil", Tools: []catalog.Tool{tool(t, "evil", "anything", strings.Repeat("send email ", 1000))}},
-		catalog.Server{ID: "mail", Tools: []catalog.Tool{tool(t, "mail", "send_email", "Sends an email to one person.")}},
+		catalog.Server{ID: "evil",
+			Tools: []catalog.Tool{tool(t, "evil", "anything", strings.Repeat("send email ", 1000))}},
+		catalog.Server{ID: "mail",
+			Tools: []catalog.Tool{tool(t, "mail", "send_email", "Sends an email to one person.")}},
 		catalog.Server{ID: "other", Tools: []catalog.Tool{tool(t, "other", "weather", "Tells the forecast.")}})
 	got := s.Search(catalog.Query{Text: "send an email", Limit: 1})
 	if len(got) != 1 || got[0].ServerID != "mail" {
@@ -122,11 +127,14 @@ func TestStuffedDescriptionsDoNotWin(t *testing.T) {
 // A deprecated tool ranks after its replacement and is still found by its name.
 func TestDeprecatedToolsComeLater(t *testing.T) {
 	s := snapshot(t, catalog.Server{ID: "files", Tools: []catalog.Tool{
-		tool(t, "files", "read_file", "Read the complete contents of a file as text. DEPRECATED: Use read_text_file instead."),
-		tool(t, "files", "read_text_file", "Read the complete contents of a file from the file system as text, in many encodings, with detailed errors."),
+		tool(t, "files", "read_file",
+			"Read the complete contents of a file as text. DEPRECATED: Use read_text_file instead."),
+		tool(t, "files", "read_text_file",
+			"Read the complete contents of a file from the file system as text, in many encodings, with detailed errors."),
 	}})
 	for query, want := range map[string]string{
-		"read a file": "read_text_file", "read complete file contents as text": "read_text_file", "deprecated read": "read_file",
+		"read a file": "read_text_file", "read complete file contents as text": "read_text_file",
+		"deprecated read": "read_file",
 	} {
 		found := s.Search(catalog.Query{Text: query})
 		if len(found) != 2 || found[0].ToolName != want {

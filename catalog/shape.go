@@ -58,7 +58,8 @@ func checkShape(raw []byte) error {
 
 func checkKey(key string) error {
 	if _, hidden := stripHidden(key); hidden > 0 {
-		return fmt.Errorf("the definition has hidden characters in the key %s", Quote(key)) // a key cannot be cleaned: arguments use it
+		// a key cannot be cleaned: arguments use it
+		return fmt.Errorf("the definition has hidden characters in the key %s", Quote(key))
 	}
 	if addressesModel(key) {
 		return errors.New("the definition has a key that speaks to the model")

@@ -54,7 +54,8 @@ func (s *Snapshot) shownTool(tool *Tool, harmless map[string]bool) Tool {
 		shown, err = ParseTool(tool.ServerID, definition.JSON)
 	}
 	if err != nil { // a schema whose flagged words were part of its meaning
-		return Tool{ServerID: tool.ServerID, Name: tool.Name, Description: withheld, InputSchema: json.RawMessage(`{"type":"object"}`)}
+		return Tool{ServerID: tool.ServerID, Name: tool.Name, Description: withheld,
+			InputSchema: json.RawMessage(`{"type":"object"}`)}
 	}
 	return shown
 }

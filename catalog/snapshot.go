@@ -102,7 +102,7 @@ func (s *Snapshot) computeDigest() string {
 }
 
 // Digest identifies the snapshot: "sha256:" and 64 hex digits over the servers,
-// what is wrong with the missing ones, and every definition byte for byte.
+// the problems of the missing ones, and every definition byte for byte.
 func (s *Snapshot) Digest() string { return s.digest }
 
 // Servers returns all servers, the missing ones included, by ID. Each one's
@@ -123,7 +123,8 @@ func (s *Snapshot) Tool(serverID, name string) (Tool, bool) {
 
 // Server finds a server, present or missing, by its ID.
 func (s *Snapshot) Server(id string) (Server, bool) {
-	i, ok := slices.BinarySearchFunc(s.servers, id, func(server Server, id string) int { return cmp.Compare(server.ID, id) })
+	i, ok := slices.BinarySearchFunc(s.servers, id,
+		func(server Server, id string) int { return cmp.Compare(server.ID, id) })
 	if !ok {
 		return Server{}, false
 	}

@@ -18,7 +18,8 @@ func tool(t testing.TB, server, name, description string) catalog.Tool {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{
 		"name": name, "description": description,
-		"inputSchema": map[string]any{"type": "object", "properties": map[string]any{"path": map[string]string{"type": "string"}}},
+		"inputSchema": map[string]any{"type": "object",
+			"properties": map[string]any{"path": map[string]string{"type": "string"}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +49,8 @@ func TestSnapshotRefuses(t *testing.T) {
 	}{
 		{"a server without ID", []catalog.Server{{}}, "a server has no ID"},
 		{"one ID twice", []catalog.Server{{ID: "s"}, {ID: "s"}}, `two servers have the ID "s"`},
-		{"one tool twice", []catalog.Server{{ID: "s", Tools: []catalog.Tool{a, a}}}, `server "s" has two tools named "a"`},
+		{"one tool twice", []catalog.Server{{ID: "s", Tools: []catalog.Tool{a, a}}},
+			`server "s" has two tools named "a"`},
 		{"a tool of another server", []catalog.Server{{ID: "t", Tools: []catalog.Tool{a}}}, `says it belongs to "s"`},
 	}
 	for _, test := range tests {
@@ -125,17 +127,21 @@ func TestDigestCovers(t *testing.T) {
 
 func TestLookupSaysWhatWasMeant(t *testing.T) {
 	s := snapshot(t,
-		catalog.Server{ID: "files", Tools: []catalog.Tool{tool(t, "files", "read_file", ""), tool(t, "files", "read_media_file", ""), tool(t, "files", "write_file", "")}},
+		catalog.Server{ID: "files", Tools: []catalog.Tool{tool(t, "files", "read_file", ""),
+			tool(t, "files", "read_media_file", ""), tool(t, "files", "write_file", "")}},
 		catalog.Server{ID: "crm", Problem: "the command \"crmd\" was not found"})
 	tests := []struct{ name, server, tool, want string }{
 		{"another spelling", "files", "readFile", `server "files" has no tool "readFile"; did you mean "read_file"?`},
-		{"two letters swapped", "files", "raed_file", `server "files" has no tool "raed_file"; did you mean "read_file"?`},
+		{"two letters swapped", "files", "raed_file",
+			`server "files" has no tool "raed_file"; did you mean "read_file"?`},
 		{"nothing near", "files", "launch_rocket", `server "files" has no tool "launch_rocket"`},
 		{"another server", "file", "read_file", `no server is called "file"; did you mean "files"?`},
-		{"a tool's name for a server's", "readFile", "files", `no server is called "readFile"; it is a tool of server "files"`},
+		{"a tool's name for a server's", "readFile", "files",
+			`no server is called "readFile"; it is a tool of server "files"`},
 		{"a missing server", "crm", "list", `server "crm" is missing: the command "crmd" was not found`},
 		{"hostile names", "files", "a\x1b[2J", `server "files" has no tool "a\x1b[2J"`},
-		{"a very long name", "files", strings.Repeat("x", 100000), `server "files" has no tool "` + strings.Repeat("x", 80) + `..."`},
+		{"a very long name", "files", strings.Repeat("x", 100000),
+			`server "files" has no tool "` + strings.Repeat("x", 80) + `..."`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -11,7 +11,7 @@ var stopWordsText string
 
 // stopWords carry no meaning for search: English function words, and the
 // words with which people ask for things ("can you please help me find").
-// What a tool does (get, list, find, show) is not among them.
+// Verbs of tools (get, list, find, show) are not among them.
 var stopWords = wordSet(stopWordsText)
 
 // wordSet returns the words of a text as a set, which is made when it is first asked for:

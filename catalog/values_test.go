@@ -16,7 +16,7 @@ func TestValuesOfQuestions(t *testing.T) {
 		{"a path and an address", "copy /tmp/notes to ann@example.com", "tmp notes ann example com"},
 		{"a name in the middle", "book a table in Paris", "paris"},
 		{"not at the beginning", "Paris is where? Berlin too", ""},
-		{"an abbreviation is no name", "make a PDF", ""},
+		{"an abbreviation is not a name", "make a PDF", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

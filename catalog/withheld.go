@@ -7,7 +7,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/canon"
 )
 
-// withheldText describes a withheld tool in place of its own words.
+// withheldText describes a withheld tool in place of its description.
 const withheldText = "Withheld by Airlock: its definition changed since it was last looked at, and calls are refused. " +
 	"An operator has to look at the change with `airlock tools diff`."
 
@@ -30,7 +30,8 @@ type WithheldError struct{ ServerID, ToolName string }
 
 // Error is one sentence.
 func (e *WithheldError) Error() string {
-	return fmt.Sprintf("tool %s of server %s is withheld because its definition changed; an operator must run `airlock tools diff`",
+	return fmt.Sprintf("tool %s of server %s is withheld because its definition changed; an operator must run "+
+		"`airlock tools diff`",
 		Quote(e.ToolName), Quote(e.ServerID))
 }
 

@@ -78,7 +78,8 @@ func isPluralEnd(rest string) bool {
 // isDense reports whether c belongs to a script that is written without spaces
 // between words.
 func isDense(c rune) bool {
-	return c >= 0x0E00 && unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+	return c >= 0x0E00 && unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
+		unicode.Khmer, unicode.Myanmar)
 }
 
 // plain returns c in lower case without its diacritic, for the letters of

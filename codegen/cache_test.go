@@ -17,7 +17,8 @@ func TestCache(t *testing.T) {
 	names := []string{"get_doc", "getDoc", "class", "Get-Doc", "___", "list", "ToolError"}
 	schemas := []string{
 		`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`, `{"type":"object"}`, `true`,
-		`{"type":"object","properties":{"a":{"$ref":"https://example.test/x"},"b":{"type":"integer"}}}`, wideSchema(400),
+		`{"type":"object","properties":{"a":{"$ref":"https://example.test/x"},"b":{"type":"integer"}}}`,
+		wideSchema(400),
 	}
 	texts := []string{"", "Gets a thing.", "Gets another thing. And more."}
 	var cache codegen.Cache
@@ -29,7 +30,8 @@ func TestCache(t *testing.T) {
 		if len(server.Tools) > 0 {
 			server.Tools = server.Tools[random.IntN(2):]
 		}
-		raw := fmt.Sprintf(`{"name":%q,"description":%q,"annotations":{"readOnlyHint":%v},"inputSchema":%s`, names[random.IntN(len(names))],
+		raw := fmt.Sprintf(`{"name":%q,"description":%q,"annotations":{"readOnlyHint":%v},"inputSchema":%s`,
+			names[random.IntN(len(names))],
 			texts[random.IntN(len(texts))], random.IntN(2) == 0, schemas[random.IntN(len(schemas))])
 		if random.IntN(2) == 0 {
 			raw += `,"outputSchema":` + schemas[random.IntN(len(schemas))]
@@ -43,7 +45,8 @@ func TestCache(t *testing.T) {
 				t.Fatal(err)
 			}
 			if want := generate(t, servers, lang); !reflect.DeepEqual(got, want) {
-				t.Fatalf("%s with a cache differs: digest %s, want %s, warnings %v, want %v", lang, got.Digest, want.Digest, got.Warnings, want.Warnings)
+				t.Fatalf("%s with a cache differs: digest %s, want %s, warnings %v, want %v", lang, got.Digest,
+					want.Digest, got.Warnings, want.Warnings)
 			}
 			usages, err := cache.Usages(servers, lang)
 			if err != nil {

@@ -93,7 +93,8 @@ func TestCases(t *testing.T) {
 					want[string(lang)+"/"+f.Path] = f.Data
 				}
 				for _, w := range tree.Warnings {
-					warnings.WriteString(string(lang) + ": tool " + jsonText(t, w.Tool) + " of " + w.ServerID + " " + w.Text + "\n")
+					warnings.WriteString(string(lang) + ": tool " + jsonText(t, w.Tool) + " of " + w.ServerID + " " +
+						w.Text + "\n")
 				}
 			}
 			if warnings.Len() > 0 {

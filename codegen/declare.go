@@ -31,7 +31,8 @@ type declarations struct {
 func declare(root *shape, prefix string, d detail) *declarations {
 	ds := &declarations{
 		prefix: prefix, detail: d,
-		named: map[*shape]*declaration{}, seen: map[*shape]bool{}, spelled: map[*shape]bool{}, taken: map[string]int{prefix: 1},
+		named: map[*shape]*declaration{}, seen: map[*shape]bool{}, spelled: map[*shape]bool{},
+		taken: map[string]int{prefix: 1},
 	}
 	if d.depth > 0 {
 		ds.depths = measure(root, d.depth)

@@ -19,7 +19,8 @@ func (w *wrapper) documentation(definition string) string {
 		parts = append(parts, text)
 	}
 	if len(parts) == 0 {
-		parts = append(parts, fmt.Sprintf("Call the tool %s of server %s.", nodeLiteral(w.tool.Name), nodeLiteral(w.module.id)))
+		parts = append(parts, fmt.Sprintf("Call the tool %s of server %s.", nodeLiteral(w.tool.Name),
+			nodeLiteral(w.module.id)))
 	}
 	if hints := w.hints(); hints != "" {
 		parts = append(parts, "The server says: "+hints+".")

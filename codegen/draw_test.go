@@ -199,7 +199,8 @@ func (d *drawer) object(s map[string]any) map[string]any {
 
 // awkward are texts that transports and escapes like to break.
 var awkward = []string{
-	"plain", "", "'\"`\\", "line\nbreak\r\n\t", "\u2028\u2029\u0085", "naïve 数据 🧪", "\u202Eabc\u202C", "\u0000\u001f\u007f",
+	"plain", "", "'\"`\\", "line\nbreak\r\n\t", "\u2028\u2029\u0085", "naïve 数据 🧪", "\u202Eabc\u202C",
+	"\u0000\u001f\u007f",
 	"${x} {{x}} %s %(x)s", "*/ // # \"\"\" '''", "null", "1e400", "__proto__", "\uFEFFbom",
 }
 

@@ -21,7 +21,7 @@ func ExampleGenerate() {
 		return
 	}
 	nameless := tool
-	nameless.Name = "two words"
+	nameless.Name = "a b"
 	tree, err := codegen.Generate([]catalog.Server{{ID: "crm", Tools: []catalog.Tool{tool, nameless}}}, codegen.Python)
 	if err != nil {
 		fmt.Println(err)
@@ -39,7 +39,7 @@ func ExampleGenerate() {
 	// __init__.py
 	// crm/__init__.py
 	// crm/list_contacts.py
-	// two words: has no wrapper: its name holds characters that the protocol forbids; it allows A-Z, a-z, 0-9, _, - and .
+	// a b: has no wrapper: its name holds characters that the protocol forbids; it allows A-Z, a-z, 0-9, _, - and .
 }
 
 // A tree on disk is found by its content: publishing it twice gives one directory.

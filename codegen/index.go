@@ -14,7 +14,8 @@ func (g *generator) index(modules []*module) {
 	var readme, index strings.Builder
 	fmt.Fprintf(&readme, "# Tools as %s functions\n\n", g.title)
 	readme.WriteString(g.usage + "\n")
-	readme.WriteString("`INDEX.md` lists every function with one line: search it with grep, then read the file of the one you want.\n\n")
+	readme.WriteString("`INDEX.md` lists every function with one line: search it with grep, then read the file of " +
+		"the one you want.\n\n")
 	index.WriteString("# Every function of every server\n")
 	for _, m := range modules {
 		fmt.Fprintf(&readme, "- `%s`: %s\n", m.name, printable(describe(m)))

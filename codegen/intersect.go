@@ -74,7 +74,8 @@ func (b *builder) meetRecords(x, y *shape) *shape {
 	if b.steps > maxSteps {
 		return anyShape
 	}
-	out := &shape{form: record, fields: slices.Clone(x.fields), others: max(x.others, y.others), about: x.about, demand: x.demand}
+	out := &shape{form: record, fields: slices.Clone(x.fields), others: max(x.others, y.others), about: x.about,
+		demand: x.demand}
 	if out.demand == "" {
 		out.demand = y.demand
 	}

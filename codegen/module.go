@@ -48,7 +48,7 @@ type wrapper struct {
 	name    string // the function
 	alias   string // the tool's name if it is a valid, different identifier, or ""
 	stem    string // the file without its extension
-	types   string // what the names of its types begin with
+	types   string // prefix of the names of its types
 	summary string
 	input   *shape
 	output  *shape // nil when the tool promises no structured result
@@ -159,7 +159,8 @@ func (g *generator) accept(m *module, tools []catalog.Tool) []*catalog.Tool {
 		accepted = append(accepted, &tool)
 	}
 	slices.SortFunc(accepted, func(a, b *catalog.Tool) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Digest, b.Digest), cmp.Compare(string(a.Raw), string(b.Raw)))
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Digest, b.Digest),
+			cmp.Compare(string(a.Raw), string(b.Raw)))
 	})
 	return slices.CompactFunc(accepted, func(a, b *catalog.Tool) bool {
 		if a.Name != b.Name {
@@ -170,7 +171,7 @@ func (g *generator) accept(m *module, tools []catalog.Tool) []*catalog.Tool {
 	})
 }
 
-// distinctTypes gives each tool what the names of its types begin with, so
+// distinctTypes gives each tool prefix of the names of its types, so
 // that they differ from each other and from every function. Where several meet,
 // the one whose function kept its plain name keeps its types' names too.
 func (g *generator) distinctTypes(tools []string, functions map[string]string) map[string]string {
@@ -206,7 +207,8 @@ func (g *generator) distinctTypes(tools []string, functions map[string]string) m
 // read makes the shapes of a tool's schemas, unless the cache has what is made of them.
 func (g *generator) read(w *wrapper) {
 	if was := g.cache.find(g.key(w), w); was != nil {
-		w.made, w.optional, w.structured, w.shortened = was, was.wrapper.optional, was.wrapper.structured, was.wrapper.shortened
+		w.made, w.optional, w.structured, w.shortened = was, was.wrapper.optional, was.wrapper.structured,
+			was.wrapper.shortened
 		g.warnings = append(g.warnings, was.warnings...)
 		return
 	}
@@ -227,7 +229,8 @@ func (g *generator) schema(w *wrapper, which string, raw []byte) *shape {
 		g.warn(w.tool, fmt.Sprintf("has no types for its %s: the %s schema cannot be used: %v", which, which, err))
 		return untyped()
 	case len(problems) > 0:
-		g.warn(w.tool, fmt.Sprintf("has types for its %s that leave something out: %s", which, strings.Join(problems, "; ")))
+		g.warn(w.tool, fmt.Sprintf("has types for its %s that leave something out: %s", which,
+			strings.Join(problems, "; ")))
 	}
 	if s.form == anything && which == "input" {
 		return untyped() // arguments are an object in any case

@@ -183,7 +183,8 @@ func stems(identifiers []string, reserved ...string) map[string]string {
 	for _, id := range identifiers {
 		out[id] = id
 		if len(id) > maxStem || folded[strings.ToLower(id)] > 1 {
-			out[id] = unlike(id[:min(len(id), maxStem-13)], id, func(name string) bool { return folded[strings.ToLower(name)] > 0 })
+			out[id] = unlike(id[:min(len(id), maxStem-13)], id,
+				func(name string) bool { return folded[strings.ToLower(name)] > 0 })
 			folded[strings.ToLower(out[id])]++
 		}
 	}

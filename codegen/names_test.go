@@ -11,7 +11,8 @@ import (
 
 func TestNames(t *testing.T) {
 	for _, tt := range []struct{ name, tool, python, node, types string }{
-		{"the design's example", "admin.tools-list_all", "admin_tools_list_all", "adminToolsListAll", "AdminToolsListAll"},
+		{"the design's example", "admin.tools-list_all", "admin_tools_list_all", "adminToolsListAll",
+			"AdminToolsListAll"},
 		{"camel case", "getDocument", "get_document", "getDocument", "GetDocument"},
 		{"an acronym before a word", "HTTPServer", "http_server", "httpServer", "HttpServer"},
 		{"an acronym in the middle", "getURLList", "get_url_list", "getUrlList", "GetUrlList"},
@@ -37,8 +38,9 @@ func TestNames(t *testing.T) {
 
 func TestNamesTheProtocolForbids(t *testing.T) {
 	for name, tool := range map[string]string{
-		"empty": "", "129 characters": strings.Repeat("a", 129), "a path": "../x", "a space": "a b", "a letter of another script": "é",
-		"a line": "a\n", "a control": "a\x00", "a quotation mark": `a"`, "a dollar sign": "$invoke",
+		"empty": "", "129 characters": strings.Repeat("a", 129), "a path": "../x", "a space": "a b",
+		"a letter of another script": "é",
+		"a line":                     "a\n", "a control": "a\x00", "a quotation mark": `a"`, "a dollar sign": "$invoke",
 	} {
 		if refuseName(tool) == "" {
 			t.Errorf("%s: got %q accepted, want a reason against it", name, tool)
@@ -52,7 +54,8 @@ func TestNamesTheProtocolForbids(t *testing.T) {
 }
 
 func TestReservedWordsAreSorted(t *testing.T) {
-	for name, words := range map[string][]string{"Python": pythonReserved, "JavaScript": nodeReserved, "keys": pythonReservedKeys} {
+	for name, words := range map[string][]string{"Python": pythonReserved, "JavaScript": nodeReserved,
+		"keys": pythonReservedKeys} {
 		if !slices.IsSorted(words) {
 			t.Errorf("%s: the list is not sorted, so it cannot be searched", name)
 		}
@@ -62,7 +65,8 @@ func TestReservedWordsAreSorted(t *testing.T) {
 // toolNames draws names that the protocol allows and that like to meet.
 func toolNames() *rapid.Generator[[]string] {
 	name := rapid.StringOfN(rapid.RuneFrom([]rune("aB_-.3")), 1, 5, -1)
-	return rapid.SliceOfNDistinct(rapid.OneOf(name, rapid.SampledFrom([]string{"class", "Class", "class_", "get_doc", "getDoc"})), 1, 12, rapid.ID)
+	return rapid.SliceOfNDistinct(rapid.OneOf(name,
+		rapid.SampledFrom([]string{"class", "Class", "class_", "get_doc", "getDoc"})), 1, 12, rapid.ID)
 }
 
 func TestNamesAreDistinctIdentifiers(t *testing.T) {
@@ -109,7 +113,10 @@ func TestNamesDoNotDependOnOrder(t *testing.T) {
 func TestFileNamesAreShortAndDifferOnAnyDisk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		part := rapid.SampledFrom([]string{"a", "A", "b", "index", strings.Repeat("long", 30)})
-		id := rapid.Custom(func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(part, 1, 3).Draw(t, "parts"), "") })
+		id := rapid.Custom(func(t *rapid.T) string {
+			return strings.Join(
+				rapid.SliceOfN(part, 1, 3).Draw(t, "parts"), "")
+		})
 		identifiers := rapid.SliceOfNDistinct(id, 1, 8, rapid.ID).Draw(t, "identifiers")
 		slices.Sort(identifiers)
 		folded := map[string]string{"index": "the template"}

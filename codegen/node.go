@@ -110,7 +110,8 @@ func (g *generator) nodeDeclaration(w *wrapper) []byte {
 		result = w.outputType()
 	}
 	b = jsDoc(b, "", w.documentation(`await catalog.getToolDefinition({ serverId: %s, name: %s })`))
-	return append(b, "export declare function "+w.name+"("+arguments+w.inputType()+"): Promise<ToolResult<"+result+">>;\n"...)
+	return append(b, "export declare function "+w.name+"("+arguments+w.inputType()+"): Promise<ToolResult<"+result+
+		">>;\n"...)
 }
 
 // nodeSignature writes the types of a tool in as much detail as there is room for.

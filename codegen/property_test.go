@@ -18,8 +18,10 @@ import (
 // hostile draws texts of the kind that ends comments, literals and lines.
 func hostile() *rapid.Generator[string] {
 	pieces := []string{
-		`"`, `"""`, `'`, "'''", "`", `\`, `\\`, "*/", "/*", "//", "#", "\n", "\r", "\t", "\x00", "\x1b", "\u2028", "\u2029",
-		"\u0085", "\u202e", "\u200b", "\ufeff", "\ufe0f", "\U000e0041", "@", "{@link", "@ts-ignore", "${", "}", "{", ")", "]", ";",
+		`"`, `"""`, `'`, "'''", "`", `\`, `\\`, "*/", "/*", "//", "#", "\n", "\r", "\t", "\x00", "\x1b", "\u2028",
+		"\u2029",
+		"\u0085", "\u202e", "\u200b", "\ufeff", "\ufe0f", "\U000e0041", "@", "{@link", "@ts-ignore", "${", "}", "{",
+		")", "]", ";",
 		"import os", "x", " ", "é", "数", "🧪", "\xff", "\xed\xa0\x80", "__", "1",
 	}
 	return rapid.Custom(func(t *rapid.T) string {
@@ -34,12 +36,14 @@ func schemas(depth int) *rapid.Generator[any] {
 		if rapid.IntRange(0, 19).Draw(t, "boolean") == 0 {
 			return rapid.Bool().Draw(t, "schema")
 		}
-		keywords := []string{"type", "enum", "const", "description", "default", "$ref", "title", "format", "pattern", "minimum"}
+		keywords := []string{"type", "enum", "const", "description", "default", "$ref", "title", "format", "pattern",
+			"minimum"}
 		if depth > 0 {
 			keywords = append(keywords, "properties", "properties", "items", "prefixItems", "anyOf", "allOf", "oneOf",
 				"additionalProperties", "patternProperties", "required", "$defs", "$anchor", "propertyNames")
 		}
-		for _, keyword := range rapid.SliceOfNDistinct(rapid.SampledFrom(keywords), 0, 4, rapid.ID).Draw(t, "keywords") {
+		for _, keyword := range rapid.SliceOfNDistinct(rapid.SampledFrom(keywords), 0, 4, rapid.ID).Draw(
+			t, "keywords") {
 			s[keyword] = keywordValue(t, keyword, depth)
 		}
 		return s
@@ -50,7 +54,8 @@ func keywordValue(t *rapid.T, keyword string, depth int) any {
 	texts := rapid.SliceOfN(hostile(), 0, 4)
 	switch keyword {
 	case "type":
-		kind := rapid.SampledFrom([]string{"object", "object", "array", "string", "integer", "number", "boolean", "null", "date"})
+		kind := rapid.SampledFrom([]string{"object", "object", "array", "string", "integer", "number", "boolean",
+			"null", "date"})
 		if rapid.Bool().Draw(t, "one") {
 			return kind.Draw(t, "type")
 		}
@@ -58,9 +63,11 @@ func keywordValue(t *rapid.T, keyword string, depth int) any {
 	case "enum", "required":
 		return texts.Draw(t, "texts")
 	case "const", "default":
-		return rapid.OneOf(rapid.Just[any](nil), hostile().AsAny(), rapid.Int().AsAny(), rapid.Float64Range(-9, 9).AsAny(), texts.AsAny()).Draw(t, "value")
+		return rapid.OneOf(rapid.Just[any](nil), hostile().AsAny(), rapid.Int().AsAny(),
+			rapid.Float64Range(-9, 9).AsAny(), texts.AsAny()).Draw(t, "value")
 	case "$ref":
-		return rapid.SampledFrom([]string{"#", "#/$defs/a", "#/properties/a", "#here", "#/items", "http://x/", "#/$defs/a/anyOf/0"}).Draw(t, "ref")
+		return rapid.SampledFrom([]string{"#", "#/$defs/a", "#/properties/a", "#here", "#/items", "http://x/",
+			"#/$defs/a/anyOf/0"}).Draw(t, "ref")
 	case "$anchor":
 		return "here"
 	case "minimum":
@@ -78,18 +85,22 @@ func keywordValue(t *rapid.T, keyword string, depth int) any {
 
 // servers draws a few servers with tools whose names like to meet.
 func servers() *rapid.Generator[[]catalog.Server] {
-	parts := rapid.SampledFrom([]string{"get", "Get", "doc", "URL", "3d", "class", "then", "_", "-", ".", "a", "B", "index", "init"})
-	name := rapid.Custom(func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(parts, 0, 4).Draw(t, "parts"), "") })
+	parts := rapid.SampledFrom([]string{"get", "Get", "doc", "URL", "3d", "class", "then", "_", "-", ".", "a", "B",
+		"index", "init"})
+	name := rapid.Custom(
+		func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(parts, 0, 4).Draw(t, "parts"), "") })
 	tool := rapid.Custom(func(t *rapid.T) catalog.Tool {
 		input := marshal(schemas(3).Draw(t, "input"))
 		tool := catalog.Tool{
-			Name: name.Draw(t, "name"), Title: hostile().Draw(t, "title"), Description: hostile().Draw(t, "description"),
+			Name: name.Draw(t, "name"), Title: hostile().Draw(t, "title"),
+			Description: hostile().Draw(t, "description"),
 			InputSchema: input,
 		}
 		if rapid.Bool().Draw(t, "has output") {
 			tool.OutputSchema = marshal(schemas(2).Draw(t, "output"))
 		}
-		tool.Raw = marshal([]string{tool.Name, tool.Title, tool.Description, string(tool.InputSchema), string(tool.OutputSchema)})
+		tool.Raw = marshal([]string{tool.Name, tool.Title, tool.Description, string(tool.InputSchema),
+			string(tool.OutputSchema)})
 		tool.Digest = canon.Digest(tool.Raw)
 		return tool
 	})
@@ -145,7 +156,8 @@ func TestOrderOfInputMakesNoDifference(t *testing.T) {
 				t.Fatal(err1, err2)
 			}
 			if first.Digest != second.Digest || !slices.Equal(first.Warnings, second.Warnings) {
-				t.Fatalf("%s: got digest %s in one order and %s in another, want one tree", lang, first.Digest, second.Digest)
+				t.Fatalf("%s: got digest %s in one order and %s in another, want one tree", lang, first.Digest,
+					second.Digest)
 			}
 		}
 	})
@@ -165,7 +177,8 @@ func TestEveryToolIsWrappedOrWarnedOf(t *testing.T) {
 			}
 		}
 		if wrapped != tree.Tools || tree.Servers != len(drawn) {
-			t.Fatalf("got %d tools of %d servers, want the %d that have files of %d", tree.Tools, tree.Servers, wrapped, len(drawn))
+			t.Fatalf("got %d tools of %d servers, want the %d that have files of %d", tree.Tools, tree.Servers, wrapped,
+				len(drawn))
 		}
 		for _, server := range drawn {
 			for _, tool := range server.Tools {

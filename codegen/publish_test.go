@@ -75,8 +75,11 @@ func TestDamageIsNoticedAndMadeAgain(t *testing.T) {
 		"an edited wrapper": func(tree string) error {
 			return os.WriteFile(filepath.Join(tree, "files/read.py"), []byte("import os\n"), 0o444)
 		},
-		"a missing file":   func(tree string) error { return os.Remove(filepath.Join(tree, "files/read.py")) },
-		"a file more":      func(tree string) error { return os.WriteFile(filepath.Join(tree, "files/x.py"), nil, 0o444) },
+		"a missing file": func(tree string) error { return os.Remove(filepath.Join(tree, "files/read.py")) },
+		"a file more": func(tree string) error {
+			return os.WriteFile(
+				filepath.Join(tree, "files/x.py"), nil, 0o444)
+		},
 		"a directory more": func(tree string) error { return os.Mkdir(filepath.Join(tree, "asyncio"), 0o755) },
 		"a link in place of a file": func(tree string) error {
 			path := filepath.Join(tree, "files/read.py")
@@ -118,7 +121,10 @@ func TestDamageIsNoticedAndMadeAgain(t *testing.T) {
 
 func TestLeaseNoticesChanges(t *testing.T) {
 	changes := map[string]func(tree string) error{
-		"an edit":    func(tree string) error { return os.WriteFile(filepath.Join(tree, "files/read.py"), []byte("x"), 0o444) },
+		"an edit": func(tree string) error {
+			return os.WriteFile(
+				filepath.Join(tree, "files/read.py"), []byte("x"), 0o444)
+		},
 		"a new file": func(tree string) error { return os.WriteFile(filepath.Join(tree, "new.py"), nil, 0o444) },
 		"a removal":  func(tree string) error { return os.Remove(filepath.Join(tree, "README.md")) },
 		"a rename": func(tree string) error {
@@ -189,7 +195,8 @@ func TestDamagedTreeStaysWhileItIsUsed(t *testing.T) {
 
 func prune(t testing.TB, dir string, want int, keep ...string) {
 	t.Helper()
-	removed, err := codegen.Prune(t.Context(), dir, func(digest string) bool { return len(keep) > 0 && digest == keep[0] })
+	removed, err := codegen.Prune(t.Context(), dir,
+		func(digest string) bool { return len(keep) > 0 && digest == keep[0] })
 	if err != nil || removed != want {
 		t.Errorf("Prune: got %d removed (%v), want %d", removed, err, want)
 	}

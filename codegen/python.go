@@ -145,7 +145,8 @@ func (g *generator) pythonWrapper(w *wrapper) []byte {
 	if w.output != nil {
 		result = `"ToolResult[` + w.outputType() + `]"`
 	}
-	b := docstring(nil, "", fmt.Sprintf("Tool %s of server %s, wrapped by Airlock.", nodeLiteral(w.tool.Name), nodeLiteral(w.module.id)))
+	b := docstring(nil, "", fmt.Sprintf("Tool %s of server %s, wrapped by Airlock.", nodeLiteral(w.tool.Name),
+		nodeLiteral(w.module.id)))
 	b = append(b, "\nfrom typing import "+strings.Join(slices.Sorted(maps.Keys(uses)), ", ")+"\n"...)
 	b = append(b, "\nfrom client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke\n\n"...)
 	b = append(b, "SERVER_ID = "+pythonLiteral(w.module.id)+"\n"...)
@@ -154,7 +155,8 @@ func (g *generator) pythonWrapper(w *wrapper) []byte {
 	b = append(b, types...)
 	b = append(b, "async def "+w.name+"("+arguments+", /, **named: Any) -> "+result+":\n"...)
 	b = docstring(b, "    ", w.documentation(`await client.catalog.get_tool_definition(%s, %s)`))
-	return append(b, "    return await _invoke(SERVER_ID, TOOL_NAME, arguments, \""+w.name+"\", named, "+w.inputType()+")\n"...)
+	return append(b, "    return await _invoke(SERVER_ID, TOOL_NAME, arguments, \""+w.name+"\", named, "+w.inputType()+
+		")\n"...)
 }
 
 // pythonSignature writes the types of a tool in as much detail as there is room for.
@@ -162,13 +164,15 @@ func (g *generator) pythonSignature(w *wrapper, uses map[string]bool) []byte {
 	var out []byte
 	level, ok := shortest(func(d detail) bool {
 		clear(uses)
-		p := &pythonTypes{declarations: declare(w.input, w.inputType(), d), done: map[*declaration]bool{}, given: true, uses: uses}
+		p := &pythonTypes{declarations: declare(w.input, w.inputType(), d), done: map[*declaration]bool{}, given: true,
+			uses: uses}
 		if !p.write() {
 			return false
 		}
 		if w.output != nil {
 			given := p.out
-			p = &pythonTypes{declarations: declare(w.output, w.outputType(), d), done: map[*declaration]bool{}, uses: uses, out: given}
+			p = &pythonTypes{declarations: declare(w.output, w.outputType(), d), done: map[*declaration]bool{},
+				uses: uses, out: given}
 			if !p.write() {
 				return false
 			}

@@ -17,7 +17,7 @@ func refOf(s *value) string {
 }
 
 // reference returns the shape of a $ref (JSON Schema 2020-12 Core, section 8.2.3).
-// What lies outside the schema is never fetched: it may be anything.
+// References to other documents are never fetched: they may be anything.
 func (b *builder) reference(ref string, base *value) *shape {
 	s, base := b.find(ref, base)
 	if s == nil {

@@ -138,7 +138,8 @@ func TestEveryWrapperInSandbox(t *testing.T) {
 			calls := drawCalls(t, servers, generate(t, servers, lang), lang)
 			code := filepath.Join(dir, "code")
 			writeFile(t, code, sandboxProgram(t, calls, lang))
-			run := exec.CommandContext(t.Context(), airlock, "run", "--lang", string(lang), "--config", recordingConfig(t, dir, servers), code)
+			run := exec.CommandContext(t.Context(), airlock, "run", "--lang", string(lang), "--config",
+				recordingConfig(t, dir, servers), code)
 			run.Env = append(os.Environ(), "AIRLOCK_HOME="+env.Home, "AIRLOCK_RUNSC="+env.Runsc)
 			var stderr bytes.Buffer
 			run.Stderr = &stderr

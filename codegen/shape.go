@@ -157,5 +157,6 @@ func covers(a, b *shape) bool {
 
 // kindShape is the shape of all values of a kind.
 func kindShape(kind kindOf) *shape {
-	return &shape{form: [...]form{isNull: null, isBool: boolean, isNumber: integer, isString: text, isArray: array, isObject: table}[kind], elem: anyShape}
+	return &shape{form: [...]form{isNull: null, isBool: boolean, isNumber: integer, isString: text, isArray: array,
+		isObject: table}[kind], elem: anyShape}
 }

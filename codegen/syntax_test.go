@@ -33,10 +33,12 @@ func startChecker(t testing.TB, program string, args ...string) *syntaxChecker {
 func startCheckers(t testing.TB) map[codegen.Language]*syntaxChecker {
 	t.Helper()
 	checkers := map[codegen.Language]*syntaxChecker{
-		codegen.Python: startChecker(t, "python3", filepath.Join("testdata", "syntax", "check_python.py"), filepath.Join("template", "servers.py")),
+		codegen.Python: startChecker(t, "python3", filepath.Join("testdata", "syntax", "check_python.py"),
+			filepath.Join("template", "servers.py")),
 	}
 	if typescript, ok := installed("typescript/lib/typescript.js"); ok {
-		checkers[codegen.Node] = startChecker(t, "node", filepath.Join("testdata", "syntax", "check_node.mjs"), typescript)
+		checkers[codegen.Node] = startChecker(t, "node", filepath.Join("testdata", "syntax", "check_node.mjs"),
+			typescript)
 	}
 	return checkers
 }
@@ -85,21 +87,25 @@ func TestSyntaxOfCorpusAndCases(t *testing.T) {
 func TestCheckersFindForeignCode(t *testing.T) {
 	additions := map[codegen.Language]map[string][]string{
 		codegen.Python: {
-			"files/read.py":     {"import os\n", "x = 1\n", "ReadInput.x = 2\n", "class A(TypedDict):\n    a: os.system('id')\n", "'''\u202e'''\n"},
+			"files/read.py": {"import os\n", "x = 1\n", "ReadInput.x = 2\n",
+				"class A(TypedDict):\n    a: os.system('id')\n", "'''\u202e'''\n"},
 			"files/__init__.py": {"import os\n", "_Server.__attach__(__name__, {}, {})\n"},
 			"__init__.py":       {"import os\n"},
 		},
 		codegen.Node: {
-			"files/read.d.ts":  {"export type A = typeof import('fs');\n", "/** @type {x} */\nexport interface A {}\n", "// @ts-ignore\n"},
-			"files/read.js":    {"import 'fs';\n"},
-			"files/index.js":   {"console.log(1);\n", "export function f(args) { return $invoke($server, `a`, args, \"f\"); }\n"},
+			"files/read.d.ts": {"export type A = typeof import('fs');\n", "/** @type {x} */\nexport interface A {}\n",
+				"// @ts-ignore\n"},
+			"files/read.js": {"import 'fs';\n"},
+			"files/index.js": {"console.log(1);\n",
+				"export function f(args) { return $invoke($server, `a`, args, \"f\"); }\n"},
 			"files/index.d.ts": {"export * from 'fs';\n"},
 		},
 	}
 	for lang, checker := range startCheckers(t) {
 		for path, codes := range additions[lang] {
 			for _, code := range codes {
-				tree := generate(t, []catalog.Server{{ID: "files", Tools: []catalog.Tool{{Name: "read", InputSchema: []byte(`{}`)}}}}, lang)
+				tree := generate(t, []catalog.Server{{ID: "files",
+					Tools: []catalog.Tool{{Name: "read", InputSchema: []byte(`{}`)}}}}, lang)
 				for i := range tree.Files {
 					if tree.Files[i].Path == path {
 						tree.Files[i].Data = append(tree.Files[i].Data, code...)
@@ -119,7 +125,8 @@ func FuzzGenerate(f *testing.F) {
 	for _, dir := range cases(f) {
 		for _, server := range readCase(f, dir) {
 			for _, tool := range server.Tools {
-				f.Add(server.ID, tool.Name, tool.Title, tool.Description, []byte(tool.InputSchema), []byte(tool.OutputSchema))
+				f.Add(server.ID, tool.Name, tool.Title, tool.Description, []byte(tool.InputSchema),
+					[]byte(tool.OutputSchema))
 			}
 			f.Add("crm", "", "", server.Problem, []byte{}, []byte{})
 		}
@@ -129,7 +136,8 @@ func FuzzGenerate(f *testing.F) {
 		if server == "" {
 			return
 		}
-		tool := catalog.Tool{Name: name, Title: title, Description: description, InputSchema: input, Digest: canon.Digest(input)}
+		tool := catalog.Tool{Name: name, Title: title, Description: description, InputSchema: input,
+			Digest: canon.Digest(input)}
 		if len(output) > 0 {
 			tool.OutputSchema = output
 		}

@@ -77,7 +77,8 @@ func literal(b []byte, text, astral string) []byte {
 // escaped appends text. It offers each character that is not plain to special, with its
 // offset in text and the previous character (before, at the start). If special does not
 // handle it, it is appended unchanged if visible, and otherwise as its code.
-func escaped(b []byte, text string, before rune, astral string, special func(b []byte, at int, r, previous rune) ([]byte, bool)) []byte {
+func escaped(b []byte, text string, before rune, astral string,
+	special func(b []byte, at int, r, previous rune) ([]byte, bool)) []byte {
 	previous := before
 	for i := 0; i < len(text); {
 		if n := plain(text[i:]); n > 0 {

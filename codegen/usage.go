@@ -40,7 +40,8 @@ func usages(servers []catalog.Server, lang Language, cache *Cache) (map[catalog.
 				usages[ref] = w.made.usage
 				continue
 			}
-			usages[ref] = catalog.Usage{Import: fmt.Sprintf(names.importing, w.name, m.name), Signature: names.signature(w)}
+			usages[ref] = catalog.Usage{Import: fmt.Sprintf(names.importing, w.name, m.name),
+				Signature: names.signature(w)}
 			g.cache.keep(g.key(w), w, made{usage: usages[ref]})
 		}
 	}

@@ -16,7 +16,8 @@ func runProgram(t *testing.T, name, testCase string, lang codegen.Language, comm
 	t.Helper()
 	dir := t.TempDir()
 	writeTree(t, generate(t, readCase(t, filepath.Join("testdata", testCase)), lang), dir)
-	for _, directory := range []string{filepath.Join("testdata", "double", string(lang)), filepath.Join("testdata", "use")} {
+	for _, directory := range []string{filepath.Join("testdata", "double", string(lang)),
+		filepath.Join("testdata", "use")} {
 		if err := os.CopyFS(dir, os.DirFS(directory)); err != nil {
 			t.Fatal(err)
 		}

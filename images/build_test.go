@@ -73,7 +73,11 @@ func TestBuild(t *testing.T) {
 			t.Errorf("%s: got %v, %v, want mode %v", name, info, err, mode)
 		}
 	}
-	for _, name := range []string{"dev/null", "etc/resolv.conf", packageList, "package", "README.md"} {
+	// The resolver of the machine that builds is replaced by a link into the directory of runs with a network.
+	if to, err := os.Readlink(filepath.Join(image.RootFS, "etc", "resolv.conf")); to != "/usr/lib/ssl/resolv.conf" {
+		t.Errorf("etc/resolv.conf leads to %q (%v)", to, err)
+	}
+	for _, name := range []string{"dev/null", packageList, "package", "README.md"} {
 		if _, err := os.Lstat(filepath.Join(image.RootFS, name)); err == nil {
 			t.Errorf("%s is in the image", name)
 		}
@@ -248,10 +252,12 @@ func TestACancelledBuildLeavesTheFormerImage(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(tools.dir, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tools.script(t, "mmdebstrap", "#!/bin/sh\necho 'I: downloading packages with apt...' >&2\nexec cat \"$FAKE_TOOLS/pipe\"\n")
+	tools.script(t, "mmdebstrap",
+		"#!/bin/sh\necho 'I: downloading packages with apt...' >&2\nexec cat \"$FAKE_TOOLS/pipe\"\n")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err := buildFrom(ctx, from, BuildOptions{Home: opts.Home, Fresh: true, Progress: cancelOn{"downloading Debian", cancel}})
+	_, err := buildFrom(ctx, from, BuildOptions{Home: opts.Home, Fresh: true,
+		Progress: cancelOn{"downloading Debian", cancel}})
 	if err == nil {
 		t.Error("got no error")
 	}
@@ -278,7 +284,8 @@ func TestBuildFails(t *testing.T) {
 			tools.script(t, "npm", "#!/bin/sh\necho 'code ENOTFOUND' >&2\nexit 1\n")
 		}, "code ENOTFOUND"},
 		{"npm has another file than the lock", func(_ *testing.T, _ fakeTools, from *inputs) {
-			from.locked = append(from.locked, Package{Source: FromNPM, Name: "package", Version: "1", Digest: "sha512-other"})
+			from.locked = append(from.locked, Package{Source: FromNPM, Name: "package", Version: "1",
+				Digest: "sha512-other"})
 		}, "images.lock says sha512-other"},
 		{"no package for this machine", func(_ *testing.T, _ fakeTools, from *inputs) {
 			from.def.NPM.Package = nil

@@ -1,9 +1,9 @@
-"""Writes the bundle of the Python image (python/guest/airlock_guest/bundle.py says what that is).
+"""Writes the bundle of the Python image (see python/guest/airlock_guest/bundle.py).
 
     python3 -P -S -s -c "$(cat bundle.py)" ROOT TREE
 
 ROOT is the root file system with the standard library, TREE the one with Airlock's own files.
-What the guest loads at its start is found by loading it.
+It starts the guest to find out which modules are loaded.
 """
 
 import marshal

@@ -36,7 +36,8 @@ func pythonOf(ctx context.Context, rootFS string, args ...string) (*exec.Cmd, er
 	if err != nil || len(loaders) != 1 {
 		return nil, fmt.Errorf("want one program loader in %q, got %q", rootFS, loaders)
 	}
-	start := []string{"--library-path", filepath.Dir(loaders[0]), filepath.Join(rootFS, "usr/bin/python3"), "-P", "-S", "-s"}
+	start := []string{"--library-path", filepath.Dir(loaders[0]), filepath.Join(rootFS, "usr/bin/python3"), "-P", "-S",
+		"-s"}
 	cmd := exec.CommandContext(ctx, loaders[0], append(start, args...)...)
 	cmd.Env = []string{"PYTHONHOME=" + filepath.Join(rootFS, "usr"), "PYTHONHASHSEED=0", "LC_ALL=C.UTF-8"}
 	return cmd, nil

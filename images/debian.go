@@ -128,7 +128,8 @@ func parsePackageList(text []byte) ([]Package, error) {
 			return nil, fmt.Errorf("mmdebstrap listed a package as %.200q", scanner.Text())
 		}
 		if fields[0] != usrIsMerged {
-			packages = append(packages, Package{Source: FromDebian, Name: fields[0], Version: fields[1], Digest: "sha256:" + fields[2]})
+			packages = append(packages, Package{Source: FromDebian, Name: fields[0], Version: fields[1],
+				Digest: "sha256:" + fields[2]})
 		}
 	}
 	if len(packages) == 0 {

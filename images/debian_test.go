@@ -81,10 +81,12 @@ func TestDebianMessages(t *testing.T) {
 		}
 	}
 	say.stop()
-	if !strings.Contains(told.String(), "x: downloading Debian packages\n") || strings.Contains(told.String(), "noise") {
+	if !strings.Contains(told.String(), "x: downloading Debian packages\n") ||
+		strings.Contains(told.String(), "noise") {
 		t.Errorf("told %q, want the step alone", told.String())
 	}
-	if got := messages.failure(errors.New("exit status 1")).Error(); !messages.sawError || !strings.Contains(got, "E: no network") {
+	if got := messages.failure(errors.New("exit status 1")).Error(); !messages.sawError ||
+		!strings.Contains(got, "E: no network") {
 		t.Errorf("got %q, want what mmdebstrap said", got)
 	}
 }
@@ -97,7 +99,8 @@ func TestAnOrdinaryUserLearnsWhatToInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	var missing *MissingToolError
-	if err := messages.failure(errors.New("exit status 1")); !errors.As(err, &missing) || missing.Package != "fakechroot" {
+	if err := messages.failure(errors.New("exit status 1")); !errors.As(err, &missing) ||
+		missing.Package != "fakechroot" {
 		t.Errorf("got %v, want that fakechroot is missing", err)
 	}
 }

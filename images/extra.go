@@ -46,9 +46,11 @@ func (e Extra) apply(in inputs) inputs {
 // The forms in which a package may be asked for: a name, and which versions of it. Nothing
 // else that pip or npm would understand: no path, no address, no option.
 var (
-	pythonRequirement = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?(\[[A-Za-z0-9][A-Za-z0-9._,-]{0,98}\])?` +
-		`( ?(===?|~=|!=|<=?|>=?) ?[A-Za-z0-9.*+!_-]{1,60}(, ?(===?|~=|!=|<=?|>=?) ?[A-Za-z0-9.*+!_-]{1,60})*)?$`)
-	nodeRequirement = lazyregexp.New(`^(@[a-z0-9~][a-z0-9._~-]{0,98}/)?[a-z0-9~][a-z0-9._~-]{0,98}(@[\^~]?[0-9x*][0-9A-Za-z.*+-]{0,60})?$`)
+	pythonRequirement = lazyregexp.New(
+		`^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?(\[[A-Za-z0-9][A-Za-z0-9._,-]{0,98}\])?` +
+			`( ?(===?|~=|!=|<=?|>=?) ?[A-Za-z0-9.*+!_-]{1,60}(, ?(===?|~=|!=|<=?|>=?) ?[A-Za-z0-9.*+!_-]{1,60})*)?$`)
+	nodeRequirement = lazyregexp.New(
+		`^(@[a-z0-9~][a-z0-9._~-]{0,98}/)?[a-z0-9~][a-z0-9._~-]{0,98}(@[\^~]?[0-9x*][0-9A-Za-z.*+-]{0,60})?$`)
 )
 
 // CheckRequirement returns an error if requirement is not a valid package requirement for an image
@@ -59,12 +61,14 @@ func CheckRequirement(language, requirement string) error {
 		if pythonRequirement.MatchString(requirement) {
 			return nil
 		}
-		return fmt.Errorf("%.100q is no name of a Python package with versions, such as pandas or pandas>=2,<3", requirement)
+		return fmt.Errorf("%.100q is not a name of a Python package with versions, such as pandas or pandas>=2,<3",
+			requirement)
 	case "node":
 		if nodeRequirement.MatchString(requirement) {
 			return nil
 		}
-		return fmt.Errorf("%.100q is no name of an npm package with a version, such as lodash or lodash@^4.17.0", requirement)
+		return fmt.Errorf("%.100q is not a name of an npm package with a version, such as lodash or lodash@^4.17.0",
+			requirement)
 	}
 	return fmt.Errorf("there are no packages for the language %.40q", language)
 }

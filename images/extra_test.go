@@ -14,16 +14,23 @@ import (
 func TestCheckRequirement(t *testing.T) {
 	for language, requirements := range map[string]map[string]bool{
 		"python": {
-			"numpy": true, "pandas>=2,<3": true, "Pillow": true, "ruamel.yaml": true, "a": true, "zope.interface ~= 5.0": true,
+			"numpy": true, "pandas>=2,<3": true, "Pillow": true, "ruamel.yaml": true, "a": true,
+			"zope.interface ~= 5.0":   true,
 			"uvicorn[standard]>=0.20": true, "numpy==2.*": true, "torch===2.1.0+cpu": true,
-			"": false, "-r": false, "--index-url=http://x": false, "-e .": false, ".": false, "./a": false, "/etc/passwd": false, "../a.whl": false,
-			"https://x/a.whl": false, "git+https://x/a": false, "a @ https://x/a.whl": false, "a; python_version<'3'": false, "numpy\n--pre": false,
-			"numpy pandas": false, "a>=": false, "numpy #x": false, "a[b": false, "${HOME}": false, "a$(id)": false, strings.Repeat("a", 200): false, "nümpy": false,
+			"": false, "-r": false, "--index-url=http://x": false, "-e .": false, ".": false, "./a": false,
+			"/etc/passwd": false, "../a.whl": false,
+			"https://x/a.whl": false, "git+https://x/a": false, "a @ https://x/a.whl": false,
+			"a; python_version<'3'": false, "numpy\n--pre": false,
+			"numpy pandas": false, "a>=": false, "numpy #x": false, "a[b": false, "${HOME}": false, "a$(id)": false,
+			strings.Repeat("a", 200): false, "nümpy": false,
 		},
 		"node": {
-			"lodash": true, "lodash@4": true, "zod@^3.23.0": true, "@scope/name": true, "@scope/name@~1.2.3": true, "a@1.x": true, "p-limit@7.0.0-beta.1": true,
-			"": false, "--registry=http://x": false, "-g": false, ".": false, "./a": false, "../a": false, "/a": false, "a/b": false, "user/repo": false,
-			"https://x/a.tgz": false, "git+ssh://x": false, "a@https://x": false, "a@npm:b": false, "a@file:../b": false, "A": false, "a b": false,
+			"lodash": true, "lodash@4": true, "zod@^3.23.0": true, "@scope/name": true, "@scope/name@~1.2.3": true,
+			"a@1.x": true, "p-limit@7.0.0-beta.1": true,
+			"": false, "--registry=http://x": false, "-g": false, ".": false, "./a": false, "../a": false, "/a": false,
+			"a/b": false, "user/repo": false,
+			"https://x/a.tgz": false, "git+ssh://x": false, "a@https://x": false, "a@npm:b": false,
+			"a@file:../b": false, "A": false, "a b": false,
 			"a@latest": false, "a@>=1 || <0": false, "@scope": false, "a\n-g": false, "../../x@1": false,
 		},
 		"verify": {"sympy": false},
@@ -39,7 +46,8 @@ func TestCheckRequirement(t *testing.T) {
 // A package may be asked for with a range of versions or without.
 func TestNodeDependency(t *testing.T) {
 	for requirement, want := range map[string][2]string{
-		"lodash": {"lodash", "*"}, "lodash@^4": {"lodash", "^4"}, "@a/b": {"@a/b", "*"}, "@a/b@1.2.3": {"@a/b", "1.2.3"},
+		"lodash": {"lodash", "*"}, "lodash@^4": {"lodash", "^4"}, "@a/b": {"@a/b", "*"},
+		"@a/b@1.2.3": {"@a/b", "1.2.3"},
 	} {
 		if name, versions := nodeDependency(requirement); name != want[0] || versions != want[1] {
 			t.Errorf("%s: got %q, %q, want %q", requirement, name, versions, want)
@@ -93,7 +101,9 @@ func TestHostilePackageLocksAreRefused(t *testing.T) {
 	wheel := func(change func(p *Package)) string {
 		p := wheelOfA
 		change(&p)
-		text, _ := json.Marshal(PackageLock{Python: &PythonLock{Wanted: []string{"a"}, Wheels: map[string][]Package{"amd64": {p}}}}) // always has a form
+		text, _ := json.Marshal(
+			// always has a form
+			PackageLock{Python: &PythonLock{Wanted: []string{"a"}, Wheels: map[string][]Package{"amd64": {p}}}})
 		return string(text)
 	}
 	node := func(entry string) string {
@@ -101,19 +111,21 @@ func TestHostilePackageLocksAreRefused(t *testing.T) {
 	}
 	const digest = `"integrity":"sha512-eA=="`
 	for name, text := range map[string]string{
-		"no JSON":                      `x`,
-		"an unknown key":               `{"pyton":{}}`,
-		"an option as name":            wheel(func(p *Package) { p.Name = "--index-url" }),
-		"a second line in a name":      wheel(func(p *Package) { p.Name = "a\n-r /etc/passwd" }),
-		"a second line in a version":   wheel(func(p *Package) { p.Version = "1\n--pre" }),
-		"a path as version":            wheel(func(p *Package) { p.Version = "../1" }),
-		"no digest":                    wheel(func(p *Package) { p.Digest = "" }),
-		"a weaker digest":              wheel(func(p *Package) { p.Digest = "md5:00" }),
-		"another source":               wheel(func(p *Package) { p.Source = FromDebian }),
-		"another version of npm's":     `{"node":{"wanted":["a"],"packageLock":{"lockfileVersion":1}}}`,
-		"a module without a digest":    node(`"node_modules/a":{"version":"1.0.0"}`),
-		"a module of an address":       node(`"node_modules/a":{"version":"1.0.0","resolved":"https://evil.example/a.tgz",` + digest + `}`),
-		"a module of a repository":     node(`"node_modules/a":{"version":"1.0.0","resolved":"git+ssh://git@evil.example/a.git#0",` + digest + `}`),
+		"no JSON":                    `x`,
+		"an unknown key":             `{"pyton":{}}`,
+		"an option as name":          wheel(func(p *Package) { p.Name = "--index-url" }),
+		"a second line in a name":    wheel(func(p *Package) { p.Name = "a\n-r /etc/passwd" }),
+		"a second line in a version": wheel(func(p *Package) { p.Version = "1\n--pre" }),
+		"a path as version":          wheel(func(p *Package) { p.Version = "../1" }),
+		"no digest":                  wheel(func(p *Package) { p.Digest = "" }),
+		"a weaker digest":            wheel(func(p *Package) { p.Digest = "md5:00" }),
+		"another source":             wheel(func(p *Package) { p.Source = FromDebian }),
+		"another version of npm's":   `{"node":{"wanted":["a"],"packageLock":{"lockfileVersion":1}}}`,
+		"a module without a digest":  node(`"node_modules/a":{"version":"1.0.0"}`),
+		"a module of an address": node(
+			`"node_modules/a":{"version":"1.0.0","resolved":"https://evil.example/a.tgz",` + digest + `}`),
+		"a module of a repository": node(
+			`"node_modules/a":{"version":"1.0.0","resolved":"git+ssh://git@evil.example/a.git#0",` + digest + `}`),
 		"a module that is a directory": node(`"node_modules/a":{"link":true,"resolved":"../../etc",` + digest + `}`),
 		"a module that climbs":         node(`"node_modules/../../../etc/a":{"version":"1.0.0",` + digest + `}`),
 		"a module elsewhere":           node(`"packages/a":{"version":"1.0.0",` + digest + `}`),
@@ -162,7 +174,8 @@ func TestExtraMakesAnotherImage(t *testing.T) {
 }
 
 func TestReplacedRequirements(t *testing.T) {
-	const requirements = "# locked\na==1 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n    # via b\nB_c==2 \\\n    --hash=sha256:cc\nd==3 \\\n    --hash=sha256:dd\n"
+	const requirements = "# locked\na==1 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n    # via b\nB_c==2 \\\n " +
+		"   --hash=sha256:cc\nd==3 \\\n    --hash=sha256:dd\n"
 	got := string(replaced([]byte(requirements), map[string]string{"a": "", "b-c": "==1.9 --hash=sha256:ee"}))
 	if want := "# locked\nB_c==1.9 --hash=sha256:ee\nd==3 \\\n    --hash=sha256:dd\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -185,11 +198,12 @@ func TestWheelTarget(t *testing.T) {
 func TestPipsFailuresInASentence(t *testing.T) {
 	p := pip{arch: "arm64"}
 	for said, want := range map[string]string{
-		"ERROR: Could not find a version that satisfies the requirement a==9 (from versions: 1, 2)\nERROR: No matching distribution found for a==9": `no wheel of the Python package "a==9" was found for CPython 3.11 on arm64`,
-		"ERROR: Cannot install a==1 and b==2 because these package versions have conflicting dependencies.":                                         "no versions of the Python packages fit together: a==1 and b==2",
-		"ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.":                                                                 "another digest than the lock says",
-		"/usr/bin/python3: No module named pip": `needs the program "pip"`,
-		"ERROR: something new":                  "pip could not fetch the Python packages: exit status 1\n  ERROR: something new",
+		"ERROR: Could not find a version that satisfies the requirement a==9 (from versions: 1, 2)\nERROR: No " +
+			"matching distribution found for a==9": `no wheel of the Python package "a==9" was found for CPython 3.11 on arm64`,
+		"ERROR: Cannot install a==1 and b==2 because these package versions have conflicting dependencies.": "no versions of the Python packages fit together: a==1 and b==2",
+		"ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.":                         "another digest than the lock says",
+		"/usr/bin/python3: No module named pip":                                                             `needs the program "pip"`,
+		"ERROR: something new":                                                                              "pip could not fetch the Python packages: exit status 1\n  ERROR: something new",
 	} {
 		if err := p.failure(errors.New("exit status 1"), said); !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s", said, err, want)

@@ -18,7 +18,8 @@ func TestFileSystem(t *testing.T) {
 	if err := os.MkdirAll(rootFS, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(rootFS, "guest.py"), bytes.Repeat([]byte("print(1)\n"), 1000), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(rootFS, "guest.py"), bytes.Repeat([]byte("print(1)\n"), 1000),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := images.OpenFileSystem(rootFS); !errors.Is(err, fs.ErrNotExist) {

@@ -52,9 +52,10 @@ type Definition struct {
 	Wheels   *Wheels           `yaml:"wheels"`   // nil: no Python packages
 	Sources  bool              `yaml:"sources"`  // whether the packages of sdk/python are in it
 	Bytecode []string          `yaml:"bytecode"` // directories whose Python files are compiled ahead
-	Bundle   bool              `yaml:"bundle"`   // whether the modules that the guest loads at its start are in one file, too
-	Args     []string          `yaml:"args"`     // the guest program and its arguments
-	Env      []string          `yaml:"env"`      // the whole environment, NAME=value
+	// whether the modules that the guest loads at its start are in one file, too
+	Bundle bool     `yaml:"bundle"`
+	Args   []string `yaml:"args"` // the guest program and its arguments
+	Env    []string `yaml:"env"`  // the whole environment, NAME=value
 
 	// RestoreNeeds is the processor's feature without which a sandbox of the image
 	// must not be restored from a saved one; "" for none. See Restorable.
@@ -76,7 +77,8 @@ const rdrand = "rdrand"
 type Debian struct {
 	Suite    string   `yaml:"suite"`    // such as "bookworm"
 	Packages []string `yaml:"packages"` // their dependencies are added
-	Drop     []string `yaml:"drop"`     // paths to leave out (patterns of path.Match), beside those left out of every image
+	// paths to leave out (patterns of path.Match), beside those left out of every image
+	Drop []string `yaml:"drop"`
 }
 
 // NPM is the part of an image that comes from one npm package.

@@ -87,7 +87,8 @@ func checkLocked(t *testing.T, def Definition, arch string, locked []Package) {
 		if i < 0 {
 			t.Errorf("image %q, %s: images.lock does not pin %q", def.Name, arch, pkg.Name)
 		} else if pkg.Source == FromNPM && locked[i].Version != def.NPM.Version {
-			t.Errorf("image %q, %s: images.lock pins %s %s, image.yaml says %s", def.Name, arch, pkg.Name, locked[i].Version, def.NPM.Version)
+			t.Errorf("image %q, %s: images.lock pins %s %s, image.yaml says %s", def.Name, arch, pkg.Name,
+				locked[i].Version, def.NPM.Version)
 		}
 	}
 }
@@ -114,7 +115,8 @@ func checkLockedWheels(t *testing.T, def Definition, arch string, locked []Packa
 		}
 	}
 	if wanted == 0 || wanted != len(locked) {
-		t.Errorf("image %q, %s: images.lock has %d Python packages, the requirements %d", def.Name, arch, len(locked), wanted)
+		t.Errorf("image %q, %s: images.lock has %d Python packages, the requirements %d", def.Name, arch, len(locked),
+			wanted)
 	}
 }
 

@@ -20,8 +20,13 @@ const recipe = 1
 
 // mountPoints are the directories over which the sandbox mounts something.
 var mountPoints = [...]string{
-	"dev", "proc", "run/airlock", "sys", "tmp", "var/tmp", "workspace", "workspace/client", "workspace/servers",
+	"dev", "proc", "run/airlock", "sys", "tmp", "var/tmp", "workspace", "usr/lib/ssl",
+	"workspace/client", "workspace/servers",
 }
+
+// ownLinks are the symbolic links of Airlock's layer. The name server of a run with a network is in the directory that
+// such a run mounts; in other runs the link leads nowhere.
+var ownLinks = map[string]string{"etc/resolv.conf": "/usr/lib/ssl/resolv.conf"}
 
 // ownFiles returns the files of Airlock's layer: path in the image → content. An
 // image that is made from another one has the guest and the client of that, too.
@@ -61,6 +66,15 @@ func isLeftover(file string) bool {
 func writeOwnFiles(dir string, files map[string][]byte) error {
 	for _, directory := range mountPoints {
 		if err := os.MkdirAll(filepath.Join(dir, directory), 0o755); err != nil {
+			return fmt.Errorf("writing Airlock's files: %w", err)
+		}
+	}
+	for name, to := range ownLinks {
+		link := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
+			return fmt.Errorf("writing Airlock's files: %w", err)
+		}
+		if err := os.Symlink(to, link); err != nil {
 			return fmt.Errorf("writing Airlock's files: %w", err)
 		}
 	}
@@ -119,7 +133,8 @@ func readInputs(name string) (inputs, error) {
 			return inputs{}, err
 		}
 		if len(in.wheels) == 0 {
-			return inputs{}, fmt.Errorf("images.lock names no packages of image %q for the architecture %s", name, hostArch)
+			return inputs{}, fmt.Errorf("images.lock names no packages of image %q for the architecture %s", name,
+				hostArch)
 		}
 	}
 	in.files, err = ownFiles(def)
@@ -178,7 +193,9 @@ func (in inputs) key() string {
 		Files    []string
 		Packages string `json:",omitempty"`
 		Bundle   string `json:",omitempty"`
-	}{in.baseKey(), in.def.Args, in.def.Env, sums, packages, bundle})
+		Mounts   []string
+		Links    map[string]string
+	}{in.baseKey(), in.def.Args, in.def.Env, sums, packages, bundle, mountPoints[:], ownLinks})
 }
 
 func hashJSON(v any) string {

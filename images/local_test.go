@@ -50,7 +50,8 @@ func newRegistry(t *testing.T) *registry {
 	}))
 	t.Cleanup(r.Close)
 	// The machine's pip configuration must not affect the test.
-	for _, name := range []string{"PIP_FIND_LINKS", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_NO_INDEX", "PIP_CONSTRAINT"} {
+	for _, name := range []string{"PIP_FIND_LINKS", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_NO_INDEX",
+		"PIP_CONSTRAINT"} {
 		t.Setenv(name, "")
 		os.Unsetenv(name)
 	}
@@ -96,7 +97,8 @@ func (r *registry) npm(t *testing.T, name, manifest string, files map[string]str
 	if strings.Contains(manifest, "install") {
 		version["hasInstallScript"] = true
 	}
-	text, err := json.Marshal(map[string]any{"name": name, "dist-tags": map[string]string{"latest": "1.0.0"}, "versions": map[string]any{"1.0.0": version}})
+	text, err := json.Marshal(map[string]any{"name": name, "dist-tags": map[string]string{"latest": "1.0.0"},
+		"versions": map[string]any{"1.0.0": version}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +116,8 @@ func tgz(t *testing.T, manifest string, files map[string]string) []byte {
 		all["package/"+name] = content
 	}
 	for name, content := range all {
-		if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(content))}); err != nil {
+		if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644,
+			Size: int64(len(content))}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := archive.Write([]byte(content)); err != nil {
@@ -171,10 +174,16 @@ func builder(t *testing.T, language string) (home string) {
 
 func TestPythonPackagesOfAnIndex(t *testing.T) {
 	home, index := builder(t, "python"), newRegistry(t)
-	index.python("greeting", map[string][]byte{"greeting-1.0-py3-none-any.whl": wheel(t, "greeting", []string{`words; python_version == "3.11"`, `other; python_version >= "3.12"`, `more; platform_machine == "riscv64"`}, map[string]string{
-		"greeting/__init__.py": "from words import word\nhello = 'hello ' + word\n", "greeting-1.0.data/scripts/greet": "#!python\n", "greeting/broken.py": "def (",
-	})})
-	index.python("words", map[string][]byte{"words-1.0-py3-none-any.whl": wheel(t, "words", nil, map[string]string{"words.py": "word = 'world'\n"})})
+	index.python("greeting",
+		map[string][]byte{"greeting-1.0-py3-none-any.whl": wheel(
+			t, "greeting", []string{`words; python_version == "3.11"`, `other; python_version >= "3.12"`,
+				`more; platform_machine == "riscv64"`}, map[string]string{
+				"greeting/__init__.py":            "from words import word\nhello = 'hello ' + word\n",
+				"greeting-1.0.data/scripts/greet": "#!python\n", "greeting/broken.py": "def (",
+			})})
+	index.python("words",
+		map[string][]byte{"words-1.0-py3-none-any.whl": wheel(
+			t, "words", nil, map[string]string{"words.py": "word = 'world'\n"})})
 
 	opts := images.ResolveOptions{Progress: t.Output(), Index: index.URL + "/simple/"}
 	lock, err := images.PackageLock{}.Resolve(t.Context(), "python", []string{"greeting"}, opts)
@@ -185,7 +194,8 @@ func TestPythonPackagesOfAnIndex(t *testing.T) {
 	if err != nil || len(extra.Wheels) != 2 {
 		t.Fatalf("got %+v, %v, want the package and what it needs on Python 3.11", extra, err)
 	}
-	build := images.BuildOptions{Home: home, Name: "python", Progress: t.Output(), Index: index.URL + "/simple/", Extra: extra}
+	build := images.BuildOptions{Home: home, Name: "python", Progress: t.Output(), Index: index.URL + "/simple/",
+		Extra: extra}
 	built, err := images.Build(t.Context(), build)
 	if err != nil {
 		t.Fatal(err)
@@ -200,8 +210,10 @@ func TestPythonPackagesOfAnIndex(t *testing.T) {
 	}
 	const packages = "usr/lib/python3/dist-packages/"
 	for name, want := range map[string]bool{
-		packages + "greeting/__init__.py": true, packages + "words.py": true, packages + "greeting/__pycache__/__init__.cpython-311.pyc": true,
-		packages + "greeting/broken.py": true, packages + "greeting-1.0.data": false, "usr/bin/greet": false, "opt/airlock/packages.txt": true,
+		packages + "greeting/__init__.py": true, packages + "words.py": true,
+		packages + "greeting/__pycache__/__init__.cpython-311.pyc": true,
+		packages + "greeting/broken.py":                            true, packages + "greeting-1.0.data": false,
+		"usr/bin/greet": false, "opt/airlock/packages.txt": true,
 	} {
 		if _, err := os.Stat(filepath.Join(image.RootFS, name)); (err == nil) != want {
 			t.Errorf("%s: got %v, want there %v", name, err, want)
@@ -216,7 +228,8 @@ func TestPythonPackagesOfAnIndex(t *testing.T) {
 		}
 	})
 	t.Run("a file with another digest is refused", func(t *testing.T) {
-		index.put("/files/words-1.0-py3-none-any.whl", wheel(t, "words", nil, map[string]string{"words.py": "import os\n"}))
+		index.put("/files/words-1.0-py3-none-any.whl",
+			wheel(t, "words", nil, map[string]string{"words.py": "import os\n"}))
 		again := build
 		again.Home = builder(t, "python")
 		if _, err := images.Build(t.Context(), again); err == nil || !strings.Contains(err.Error(), "digest") {
@@ -233,15 +246,23 @@ func TestPythonPackagesOfAnIndex(t *testing.T) {
 func TestPythonPackagesThatAreRefused(t *testing.T) {
 	testenv.Sandbox(t)
 	index := newRegistry(t)
-	index.python("sources", map[string][]byte{"sources-1.0.tar.gz": tgz(t, "{}", map[string]string{"setup.py": "open('/tmp/ran', 'w')"})})
-	index.python("foreign", map[string][]byte{"foreign-1.0-cp312-cp312-manylinux_2_17_x86_64.whl": wheel(t, "foreign", nil, nil), "foreign-1.0-cp311-cp311-win_amd64.whl": wheel(t, "foreign", nil, nil)})
-	index.python("newer", map[string][]byte{"newer-1.0-cp311-cp311-manylinux_2_39_x86_64.whl": wheel(t, "newer", nil, nil), "newer-1.0-cp311-cp311-manylinux_2_39_aarch64.whl": wheel(t, "newer", nil, nil)})
+	index.python("sources",
+		map[string][]byte{"sources-1.0.tar.gz": tgz(t, "{}", map[string]string{"setup.py": "open('/tmp/ran', 'w')"})})
+	index.python("foreign",
+		map[string][]byte{"foreign-1.0-cp312-cp312-manylinux_2_17_x86_64.whl": wheel(t, "foreign", nil, nil),
+			"foreign-1.0-cp311-cp311-win_amd64.whl": wheel(t, "foreign", nil, nil)})
+	index.python("newer",
+		map[string][]byte{"newer-1.0-cp311-cp311-manylinux_2_39_x86_64.whl": wheel(t, "newer", nil, nil),
+			"newer-1.0-cp311-cp311-manylinux_2_39_aarch64.whl": wheel(t, "newer", nil, nil)})
 	index.python("needy", map[string][]byte{"needy-1.0-py3-none-any.whl": wheel(t, "needy", []string{"sources"}, nil)})
-	index.python("linked", map[string][]byte{"linked-1.0-py3-none-any.whl": wheel(t, "linked", []string{"direct @ " + index.URL + "/files/direct-1.0-py3-none-any.whl"}, nil)})
+	index.python("linked",
+		map[string][]byte{"linked-1.0-py3-none-any.whl": wheel(
+			t, "linked", []string{"direct @ " + index.URL + "/files/direct-1.0-py3-none-any.whl"}, nil)})
 	index.put("/files/direct-1.0-py3-none-any.whl", wheel(t, "direct", nil, nil))
 	for _, name := range []string{"sources", "foreign", "newer", "needy", "linked", "absent", "--pre"} {
 		t.Run(name, func(t *testing.T) {
-			_, err := images.PackageLock{}.Resolve(t.Context(), "python", []string{name}, images.ResolveOptions{Index: index.URL + "/simple/"})
+			_, err := images.PackageLock{}.Resolve(
+				t.Context(), "python", []string{name}, images.ResolveOptions{Index: index.URL + "/simple/"})
 			var refused *images.PackageError
 			if !errors.As(err, &refused) || refused.Hint() == "" || strings.Contains(refused.Error(), "\n") {
 				t.Errorf("got %v, want a refusal in one sentence, with a hint", err)
@@ -252,12 +273,15 @@ func TestPythonPackagesThatAreRefused(t *testing.T) {
 
 func TestWheelsThatUnpackOutside(t *testing.T) {
 	for name, path := range map[string]string{
-		"a name that climbs": "../../../../usr/bin/python3", "an absolute name": "/usr/bin/python3", "a data directory that climbs": "evil-1.0.data/purelib/../../../../../etc/passwd",
+		"a name that climbs": "../../../../usr/bin/python3", "an absolute name": "/usr/bin/python3",
+		"a data directory that climbs": "evil-1.0.data/purelib/../../../../../etc/passwd",
 	} {
 		t.Run(name, func(t *testing.T) {
 			home, index := builder(t, "python"), newRegistry(t)
-			index.python("evil", map[string][]byte{"evil-1.0-py3-none-any.whl": wheel(t, "evil", nil, map[string]string{path: "evil"})})
-			lock, err := images.PackageLock{}.Resolve(t.Context(), "python", []string{"evil"}, images.ResolveOptions{Index: index.URL + "/simple/"})
+			index.python("evil",
+				map[string][]byte{"evil-1.0-py3-none-any.whl": wheel(t, "evil", nil, map[string]string{path: "evil"})})
+			lock, err := images.PackageLock{}.Resolve(
+				t.Context(), "python", []string{"evil"}, images.ResolveOptions{Index: index.URL + "/simple/"})
 			if err != nil {
 				return // pip has refused it
 			}
@@ -265,7 +289,9 @@ func TestWheelsThatUnpackOutside(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := images.Build(t.Context(), images.BuildOptions{Home: home, Name: "python", Index: index.URL + "/simple/", Extra: extra}); err == nil {
+			if _, err := images.Build(t.Context(),
+				images.BuildOptions{Home: home, Name: "python", Index: index.URL + "/simple/",
+					Extra: extra}); err == nil {
 				t.Error("the image was built")
 			}
 		})
@@ -275,12 +301,15 @@ func TestWheelsThatUnpackOutside(t *testing.T) {
 func TestNodePackagesOfARegistry(t *testing.T) {
 	home, npm := builder(t, "node"), newRegistry(t)
 	marker := filepath.Join(t.TempDir(), "ran")
-	npm.npm(t, "greeting", `{"name":"greeting","version":"1.0.0","main":"index.js","dependencies":{"words":"^1.0.0"},"bin":{"greet":"index.js"},"scripts":{"install":"touch `+marker+`"}}`,
+	npm.npm(t, "greeting",
+		`{"name":"greeting","version":"1.0.0","main":"index.js","dependencies":{"words":"^1.0.0"},"bin":{"greet":"index.js"},"scripts":{"install":"touch `+marker+`"}}`,
 		map[string]string{"index.js": "module.exports = 'hello ' + require('words');\n"})
-	npm.npm(t, "words", `{"name":"words","version":"1.0.0","main":"index.js"}`, map[string]string{"index.js": "module.exports = 'world';\n"})
+	npm.npm(t, "words", `{"name":"words","version":"1.0.0","main":"index.js"}`,
+		map[string]string{"index.js": "module.exports = 'world';\n"})
 
 	var told bytes.Buffer
-	lock, err := images.PackageLock{}.Resolve(t.Context(), "node", []string{"greeting"}, images.ResolveOptions{Progress: &told, Registry: npm.URL})
+	lock, err := images.PackageLock{}.Resolve(t.Context(), "node", []string{"greeting"},
+		images.ResolveOptions{Progress: &told, Registry: npm.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +320,8 @@ func TestNodePackagesOfARegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	built, err := images.Build(t.Context(), images.BuildOptions{Home: home, Name: "node", Progress: t.Output(), Registry: npm.URL, Extra: extra})
+	built, err := images.Build(t.Context(), images.BuildOptions{Home: home, Name: "node", Progress: t.Output(),
+		Registry: npm.URL, Extra: extra})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +331,8 @@ func TestNodePackagesOfARegistry(t *testing.T) {
 	}
 	defer image.Close()
 	for name, want := range map[string]bool{
-		"node_modules/greeting/index.js": true, "node_modules/words/index.js": true, "node_modules/.bin": false, "node_modules/.package-lock.json": false,
+		"node_modules/greeting/index.js": true, "node_modules/words/index.js": true, "node_modules/.bin": false,
+		"node_modules/.package-lock.json": false,
 	} {
 		if _, err := os.Stat(filepath.Join(image.RootFS, name)); (err == nil) != want {
 			t.Errorf("%s: got %v, want there %v", name, err, want)
@@ -313,7 +344,8 @@ func TestNodePackagesOfARegistry(t *testing.T) {
 	if len(built.Packages) < 3 {
 		t.Errorf("got %v, want the packages of npm among those of the image", built.Packages)
 	}
-	if _, err := (images.PackageLock{}).Resolve(t.Context(), "node", []string{"absent"}, images.ResolveOptions{Registry: npm.URL}); err == nil || !strings.Contains(err.Error(), "was not found") {
+	if _, err := (images.PackageLock{}).Resolve(t.Context(), "node", []string{"absent"},
+		images.ResolveOptions{Registry: npm.URL}); err == nil || !strings.Contains(err.Error(), "was not found") {
 		t.Errorf("a package that is not there: got %v", err)
 	}
 }

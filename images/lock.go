@@ -104,7 +104,8 @@ var (
 
 // checkWheel is check for a wheel whose fields will be written into pip's own formats.
 func (p Package) checkWheel() error {
-	if p.Source != FromPyPI || !wheelName.MatchString(p.Name) || !wheelVersion.MatchString(p.Version) || !wheelDigest.MatchString(p.Digest) {
+	if p.Source != FromPyPI || !wheelName.MatchString(p.Name) || !wheelVersion.MatchString(p.Version) ||
+		!wheelDigest.MatchString(p.Digest) {
 		return fmt.Errorf("%.100q %.100q %.100q does not name a wheel", p.Name, p.Version, p.Digest)
 	}
 	return nil
@@ -144,9 +145,11 @@ func drift(locked, got []Package) (differences []string, err error) {
 		case i < 0:
 			differences = append(differences, fmt.Sprintf("%s %s is not in images.lock", pkg.Name, pkg.Version))
 		case locked[i].Version != pkg.Version:
-			differences = append(differences, fmt.Sprintf("%s is %s, images.lock says %s", pkg.Name, pkg.Version, locked[i].Version))
+			differences = append(differences, fmt.Sprintf(
+				"%s is %s, images.lock says %s", pkg.Name, pkg.Version, locked[i].Version))
 		case locked[i].Digest != pkg.Digest:
-			return nil, fmt.Errorf("package %s %s has the digest %s, but images.lock says %s", pkg.Name, pkg.Version, pkg.Digest, locked[i].Digest)
+			return nil, fmt.Errorf("package %s %s has the digest %s, but images.lock says %s", pkg.Name, pkg.Version,
+				pkg.Digest, locked[i].Digest)
 		}
 	}
 	for _, pkg := range locked {

@@ -18,7 +18,8 @@ func TestParseLockRefuses(t *testing.T) {
 		{"a field too many", "# fine\n\nnode amd64 deb dash 1 sha256:aa x", "line 3: got 7 fields"},
 		{"an unknown source", "node amd64 pip dash 1 sha256:aa", `unknown source "pip"`},
 		{"another source's digest", "node amd64 deb dash 1 sha512-aa", `does not start with "sha256:"`},
-		{"a package twice", "node amd64 deb dash 1 sha256:aa\nnode amd64 deb dash 2 sha256:bb", `line 2: package "dash" is there twice`},
+		{"a package twice", "node amd64 deb dash 1 sha256:aa\nnode amd64 deb dash 2 sha256:bb",
+			`line 2: package "dash" is there twice`},
 		{"too much", strings.Repeat("#\n", maxLockSize), "more than"},
 	}
 	for _, test := range tests {
@@ -74,7 +75,8 @@ func TestDrift(t *testing.T) {
 	}{
 		{"nothing differs", []Package{deb("dash", "1", shaA)}, nil, ""},
 		{"a newer version", []Package{deb("dash", "2", shaB)}, []string{"dash is 2, images.lock says 1"}, ""},
-		{"one more package", []Package{deb("dash", "1", shaA), deb("sed", "4", shaB)}, []string{"sed 4 is not in images.lock"}, ""},
+		{"one more package", []Package{deb("dash", "1", shaA), deb("sed", "4", shaB)},
+			[]string{"sed 4 is not in images.lock"}, ""},
 		{"one package less", nil, []string{"dash of images.lock is missing"}, ""},
 		{"a published version that changed", []Package{deb("dash", "1", shaB)}, nil, "dash 1 has the digest sha256:bb"},
 	}
@@ -84,7 +86,8 @@ func TestDrift(t *testing.T) {
 			if !slices.Equal(got, test.want) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
-			if test.wantErr == "" && err != nil || test.wantErr != "" && (err == nil || !strings.Contains(err.Error(), test.wantErr)) {
+			if test.wantErr == "" && err != nil || test.wantErr != "" &&
+				(err == nil || !strings.Contains(err.Error(), test.wantErr)) {
 				t.Errorf("got error %v, want %q", err, test.wantErr)
 			}
 		})

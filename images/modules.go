@@ -55,8 +55,11 @@ func checkModules(text []byte) (scripted []string, err error) {
 		case place == "" || module.Bundled:
 			continue
 		case !strings.HasPrefix(place, nodeModules+"/") || !filepath.IsLocal(place) || module.Link,
-			!strings.HasPrefix(module.Integrity, "sha512-") && !strings.HasPrefix(module.Integrity, "sha1-"), module.Resolved != "":
-			return nil, &PackageError{fmt.Sprintf("the npm package %.100q does not come from a registry with a digest", name), "ask for a package that, with all that it needs, does"}
+			!strings.HasPrefix(module.Integrity, "sha512-") && !strings.HasPrefix(module.Integrity, "sha1-"),
+			module.Resolved != "":
+			return nil, &PackageError{fmt.Sprintf(
+				"the npm package %.100q does not come from a registry with a digest", name),
+				"ask for a package that, with all that it needs, does"}
 		case module.Scripts:
 			scripted = append(scripted, name)
 		}
@@ -71,7 +74,8 @@ func resolveModules(ctx context.Context, wanted []string, registry, dir string) 
 	if err := writeManifest(dir, wanted); err != nil {
 		return nil, err
 	}
-	if err := npm(ctx, dir, registry, "install", "--package-lock-only", "--lockfile-version", "3", "--omit-lockfile-registry-resolved"); err != nil {
+	if err := npm(ctx, dir, registry, "install", "--package-lock-only", "--lockfile-version", "3",
+		"--omit-lockfile-registry-resolved"); err != nil {
 		return nil, err
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "package-lock.json"))
@@ -89,7 +93,8 @@ func writeManifest(dir string, wanted []string) error {
 		name, versions := nodeDependency(requirement)
 		dependencies[name] = versions
 	}
-	text, err := json.Marshal(map[string]any{"name": "airlock-image", "version": "1.0.0", "private": true, "dependencies": dependencies})
+	text, err := json.Marshal(map[string]any{"name": "airlock-image", "version": "1.0.0", "private": true,
+		"dependencies": dependencies})
 	if err != nil {
 		return err
 	}
@@ -110,13 +115,15 @@ func (b *builder) addModules(ctx context.Context, tree string) error {
 		return err
 	}
 	b.say.step("downloading and unpacking npm packages")
-	if err := npm(ctx, scratch, b.registry, "ci", "--omit", "dev", "--os", "linux", "--cpu", npmCPUs[hostArch], "--libc", "glibc"); err != nil {
+	if err := npm(ctx, scratch, b.registry, "ci", "--omit", "dev", "--os", "linux", "--cpu", npmCPUs[hostArch],
+		"--libc", "glibc"); err != nil {
 		return err
 	}
 	if err := cleanModules(filepath.Join(scratch, nodeModules)); err != nil {
 		return err
 	}
-	return errors.Join(os.Rename(filepath.Join(scratch, nodeModules), filepath.Join(tree, nodeModules)), os.RemoveAll(scratch))
+	return errors.Join(os.Rename(filepath.Join(scratch, nodeModules), filepath.Join(tree, nodeModules)),
+		os.RemoveAll(scratch))
 }
 
 // cleanModules removes files outside of packages, and limits the rest. npm does not unpack
@@ -163,7 +170,8 @@ func listModules(text []byte, dir string) ([]Package, error) {
 		if place == "" || module.Bundled || !exists(filepath.Join(filepath.Dir(dir), place)) {
 			continue
 		}
-		packages = append(packages, Package{Source: FromNPM, Name: name, Version: module.Version, Digest: module.Integrity})
+		packages = append(packages, Package{Source: FromNPM, Name: name, Version: module.Version,
+			Digest: module.Integrity})
 	}
 	sortPackages(packages)
 	return packages, nil
@@ -175,7 +183,8 @@ func npm(ctx context.Context, dir, registry string, args ...string) error {
 	if err != nil {
 		return err
 	}
-	line := append(args, "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel", "error", "--cache", filepath.Join(dir, ".npm"))
+	line := append(args, "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel", "error",
+		"--cache", filepath.Join(dir, ".npm"))
 	if registry != "" {
 		line = append(line, "--registry", registry)
 	}
@@ -189,7 +198,8 @@ func npm(ctx context.Context, dir, registry string, args ...string) error {
 	return nil
 }
 
-var npmMissing = lazyregexp.New(`(?m)(?:404 +'?([^\s']+?)'? is not in this registry|No matching version found for (\S+?)\.?\s*$|404 Not Found - GET \S*/(\S+))`)
+var npmMissing = lazyregexp.New(
+	`(?m)(?:404 +'?([^\s']+?)'? is not in this registry|No matching version found for (\S+?)\.?\s*$|404 Not Found - GET \S*/(\S+))`)
 
 func npmFailure(err error, said string) error {
 	if found := npmMissing.FindStringSubmatch(said); found != nil {
@@ -197,10 +207,12 @@ func npmFailure(err error, said string) error {
 		if name == "" {
 			name = found[3]
 		}
-		return &PackageError{fmt.Sprintf("the npm package %.200q was not found", name), "look at the name and the version"}
+		return &PackageError{fmt.Sprintf("the npm package %.200q was not found", name),
+			"look at the name and the version"}
 	}
 	if strings.Contains(said, "EINTEGRITY") {
-		return errors.New("an npm package has another digest than the lock says: a published file never changes, so it is not used")
+		return errors.New("an npm package has another digest than the lock says: a published file never changes, so " +
+			"it is not used")
 	}
 	if len(said) > 2000 {
 		said = said[len(said)-2000:]

@@ -81,7 +81,8 @@ func fetchFrom(ctx context.Context, registry *url.URL, pkg, version, dir string)
 		return "", err
 	}
 	if digest != manifest.Dist.Integrity {
-		return "", errors.Join(fmt.Errorf("the archive has the digest %s, not %.100q as the registry announces", digest, manifest.Dist.Integrity), os.Remove(name))
+		return "", errors.Join(fmt.Errorf("the archive has the digest %s, not %.100q as the registry announces", digest,
+			manifest.Dist.Integrity), os.Remove(name))
 	}
 	return name, nil
 }

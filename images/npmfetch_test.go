@@ -60,7 +60,8 @@ func TestNodeIsFetchedWithoutNPM(t *testing.T) {
 // The registry is that of npm's settings, so that a mirror keeps working.
 func TestTheRegistryOfNPMsSettings(t *testing.T) {
 	home := t.TempDir()
-	if err := os.WriteFile(home+"/.npmrc", []byte("fund=false\nregistry = https://mirror.example/npm/\n"), 0o600); err != nil {
+	if err := os.WriteFile(home+"/.npmrc", []byte("fund=false\nregistry = https://mirror.example/npm/\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for want, env := range map[string]map[string]string{

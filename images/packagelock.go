@@ -58,7 +58,8 @@ func ReadPackageLock(path string) (PackageLock, error) {
 	}
 	lock, err := parsePackageLock(text)
 	if err != nil {
-		return PackageLock{}, &PackageError{fmt.Sprintf("the lock file %q is damaged: %v", path, err), "remove it and run `airlock images build`, which writes it anew"}
+		return PackageLock{}, &PackageError{fmt.Sprintf("the lock file %q is damaged: %v", path, err),
+			"remove it and run `airlock images build`, which writes it anew"}
 	}
 	return lock, nil
 }
@@ -114,7 +115,8 @@ func (l PackageLock) Extra(language string, wanted []string) (Extra, error) {
 		extra.Modules = compact.Bytes()
 	}
 	if extra.empty() {
-		return Extra{}, fmt.Errorf("image %q: %w: the configuration asks for %s", language, ErrUnlocked, strings.Join(wanted, ", "))
+		return Extra{}, fmt.Errorf("image %q: %w: the configuration asks for %s", language, ErrUnlocked,
+			strings.Join(wanted, ", "))
 	}
 	return extra, nil
 }

@@ -117,7 +117,8 @@ func wheelTarget(name string, drop []string) string {
 func sdkFiles() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	err := fs.WalkDir(python.Source, "src", func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || isLeftover(file) || !strings.HasPrefix(file, "src/qwed_") || strings.Contains(file, ".egg-info/") {
+		if err != nil || entry.IsDir() || isLeftover(file) || !strings.HasPrefix(file, "src/qwed_") ||
+			strings.Contains(file, ".egg-info/") {
 			return err
 		}
 		content, err := python.Source.ReadFile(file)

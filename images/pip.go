@@ -54,7 +54,8 @@ func (p pip) resolve(ctx context.Context, requirements []byte, hashed bool, dir 
 	if err := os.WriteFile(wanted, requirements, 0o600); err != nil {
 		return nil, fmt.Errorf("resolving Python packages: %w", err)
 	}
-	args := []string{"install", "--dry-run", "--ignore-installed", "--target", filepath.Join(dir, "none"), "--report", report, "-r", wanted}
+	args := []string{"install", "--dry-run", "--ignore-installed", "--target", filepath.Join(dir, "none"), "--report",
+		report, "-r", wanted}
 	if hashed {
 		args = append(args, "--require-hashes", "--no-deps")
 	}
@@ -92,15 +93,18 @@ func parsePipReport(text []byte) ([]Package, error) {
 	}
 	packages := make([]Package, 0, len(report.Install))
 	for _, item := range report.Install {
-		pkg := Package{Source: FromPyPI, Name: normalName(item.Metadata.Name), Version: item.Metadata.Version, Digest: "sha256:" + item.Download.Archive.Hashes["sha256"]}
+		pkg := Package{Source: FromPyPI, Name: normalName(item.Metadata.Name), Version: item.Metadata.Version,
+			Digest: "sha256:" + item.Download.Archive.Hashes["sha256"]}
 		if item.Direct {
 			return nil, &PackageError{
-				Problem: fmt.Sprintf("the Python package %.100q is to come from an address outside of the index: %.200q", pkg.Name, item.Download.URL),
-				Advice:  "ask for a package that, with all that it needs, comes from the index",
+				Problem: fmt.Sprintf(
+					"the Python package %.100q is to come from an address outside of the index: %.200q", pkg.Name,
+					item.Download.URL),
+				Advice: "ask for a package that, with all that it needs, comes from the index",
 			}
 		}
 		if !strings.HasSuffix(item.Download.URL, ".whl") {
-			return nil, fmt.Errorf("pip chose %.200q for %q, which is no wheel", item.Download.URL, pkg.Name)
+			return nil, fmt.Errorf("pip chose %.200q for %q, which is not a wheel", item.Download.URL, pkg.Name)
 		}
 		if err := pkg.check(); err != nil {
 			return nil, fmt.Errorf("reading pip's report: %w", err)
@@ -147,7 +151,8 @@ func (p pip) download(ctx context.Context, packages []Package, dir string) ([]st
 	for _, pkg := range packages {
 		path, ok := byDigest[pkg.Digest]
 		if !ok {
-			return nil, fmt.Errorf("pip downloaded no wheel of %s %s with the digest %s", pkg.Name, pkg.Version, pkg.Digest)
+			return nil, fmt.Errorf("pip downloaded no wheel of %s %s with the digest %s", pkg.Name, pkg.Version,
+				pkg.Digest)
 		}
 		paths = append(paths, path)
 	}
@@ -165,7 +170,8 @@ func (p pip) run(ctx context.Context, dir string, args ...string) error {
 		return fmt.Errorf("there are no Python packages for the architecture %q", p.arch)
 	}
 	line := append([]string{"-c", pipBootstrap, machine, pythonVersion}, args...)
-	line = append(line, "--quiet", "--no-input", "--disable-pip-version-check", "--no-cache-dir", "--only-binary", ":all:",
+	line = append(line, "--quiet", "--no-input", "--disable-pip-version-check", "--no-cache-dir", "--only-binary",
+		":all:",
 		"--implementation", "cp", "--python-version", pythonVersion, "--abi", "cp311", "--abi", "abi3", "--abi", "none")
 	for _, platform := range platforms(machine) {
 		line = append(line, "--platform", platform)
@@ -197,8 +203,9 @@ func platforms(machine string) []string {
 }
 
 var (
-	noWheel   = lazyregexp.New(`No matching distribution found for ([^\n]+)`)
-	conflict  = lazyregexp.New(`(?s)Cannot install ([^\n]+) because these package versions have conflicting dependencies`)
+	noWheel  = lazyregexp.New(`No matching distribution found for ([^\n]+)`)
+	conflict = lazyregexp.New(
+		`(?s)Cannot install ([^\n]+) because these package versions have conflicting dependencies`)
 	otherHash = lazyregexp.New(`THESE PACKAGES DO NOT MATCH THE HASHES`)
 )
 
@@ -211,16 +218,20 @@ func (p pip) failure(err error, said string) error {
 	case noWheel.MatchString(said):
 		name := strings.TrimSpace(noWheel.FindStringSubmatch(said)[1])
 		return &PackageError{
-			Problem: fmt.Sprintf("no wheel of the Python package %.200q was found for CPython %s on %s", name, pythonVersion, p.arch),
-			Advice:  "look at the name and the version; a package that comes as source only cannot be used, because Airlock runs no build scripts",
+			Problem: fmt.Sprintf("no wheel of the Python package %.200q was found for CPython %s on %s", name,
+				pythonVersion, p.arch),
+			Advice: "look at the name and the version; a package that comes as source only cannot be used, because " +
+				"Airlock runs no build scripts",
 		}
 	case conflict.MatchString(said):
 		return &PackageError{
-			Problem: fmt.Sprintf("no versions of the Python packages fit together: %.500s", conflict.FindStringSubmatch(said)[1]),
-			Advice:  "ask for other versions, or leave the versions out",
+			Problem: fmt.Sprintf("no versions of the Python packages fit together: %.500s",
+				conflict.FindStringSubmatch(said)[1]),
+			Advice: "ask for other versions, or leave the versions out",
 		}
 	case otherHash.MatchString(said):
-		return errors.New("a Python package has another digest than the lock says: a published file never changes, so it is not used")
+		return errors.New("a Python package has another digest than the lock says: a published file never changes, " +
+			"so it is not used")
 	}
 	if len(said) > 2000 {
 		said = said[len(said)-2000:]

@@ -24,7 +24,8 @@ type ResolveOptions struct {
 // Resolve resolves the wanted packages of a language and their dependencies to files, and
 // returns the lock with these. Files that are locked for another architecture stay if the same
 // packages are wanted. It returns a *PackageError for a package that cannot be installed.
-func (l PackageLock) Resolve(ctx context.Context, language string, wanted []string, opts ResolveOptions) (_ PackageLock, err error) {
+func (l PackageLock) Resolve(ctx context.Context, language string, wanted []string, opts ResolveOptions) (_ PackageLock,
+	err error) {
 	if err := checkRequirements(language, wanted); err != nil {
 		return l, &PackageError{err.Error(), "correct it in the configuration, under images." + language + ".packages"}
 	}
@@ -48,7 +49,8 @@ func (l PackageLock) Resolve(ctx context.Context, language string, wanted []stri
 			return l, err
 		}
 		for _, name := range scripted {
-			say.step(fmt.Sprintf("the package %s has an installation script, which is not run: look whether it works", name))
+			say.step(fmt.Sprintf("the package %s has an installation script, which is not run: look whether it works",
+				name))
 		}
 		l.Node = &NodeLock{Wanted: wanted, PackageLock: lock}
 		return l, nil
@@ -56,7 +58,8 @@ func (l PackageLock) Resolve(ctx context.Context, language string, wanted []stri
 	return l.resolveWheels(ctx, wanted, opts, scratch, say)
 }
 
-func (l PackageLock) resolveWheels(ctx context.Context, wanted []string, opts ResolveOptions, scratch string, say *progress) (PackageLock, error) {
+func (l PackageLock) resolveWheels(ctx context.Context, wanted []string, opts ResolveOptions, scratch string,
+	say *progress) (PackageLock, error) {
 	made := &PythonLock{Wanted: wanted, Wheels: map[string][]Package{}}
 	if l.Python != nil && !opts.Upgrade && slices.Equal(l.Python.Wanted, wanted) {
 		maps.Copy(made.Wheels, l.Python.Wheels)
@@ -70,7 +73,8 @@ func (l PackageLock) resolveWheels(ctx context.Context, wanted []string, opts Re
 		if err != nil {
 			return l, err
 		}
-		found, err := pip{arch: arch, index: opts.Index}.resolve(ctx, []byte(strings.Join(wanted, "\n")+"\n"), false, dir)
+		found, err := pip{arch: arch, index: opts.Index}.resolve(
+			ctx, []byte(strings.Join(wanted, "\n")+"\n"), false, dir)
 		var missing *PackageError
 		switch {
 		case err == nil:

@@ -56,7 +56,8 @@ func copyBases(t *testing.T, from, to, name string) {
 			t.Fatalf("no layer %q is there (run `make images` first): %v", prefix, err)
 		}
 		for _, layer := range found {
-			if err := os.CopyFS(filepath.Join(store.Images(to), bases, filepath.Base(layer)), os.DirFS(layer)); err != nil {
+			if err := os.CopyFS(filepath.Join(store.Images(to), bases, filepath.Base(layer)),
+				os.DirFS(layer)); err != nil {
 				t.Fatal(err)
 			}
 		}

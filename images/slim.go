@@ -12,14 +12,17 @@ import (
 // path is dropped too.
 var dropped = []string{
 	packageList,
-	"boot", "dev", "home", "lib32", "libx32", "media", "mnt", "opt", "proc", "root", "run", "sbin", "srv", "sys", "tmp", "var",
+	"boot", "dev", "home", "lib32", "libx32", "media", "mnt", "opt", "proc", "root", "run", "sbin", "srv", "sys", "tmp",
+	"var",
 	"usr/games", "usr/include", "usr/lib32", "usr/libx32", "usr/local", "usr/sbin", "usr/src",
-	"usr/bin/deb*", "usr/bin/dpkg*", "usr/bin/ldd", "usr/bin/py3*", "usr/bin/pygettext*", "usr/bin/tzselect", "usr/bin/update-alternatives",
+	"usr/bin/deb*", "usr/bin/dpkg*", "usr/bin/ldd", "usr/bin/py3*", "usr/bin/pygettext*", "usr/bin/tzselect",
+	"usr/bin/update-alternatives",
 	"usr/lib/binfmt.d", "usr/lib/dpkg", "usr/lib/systemd", "usr/lib/tmpfiles.d", "usr/lib/valgrind",
 	"usr/lib/*-linux-gnu/engines-3", "usr/lib/*-linux-gnu/gconv", "usr/lib/*-linux-gnu/krb5",
 	"usr/libexec/dpkg",
 	"usr/share/applications", "usr/share/base-files", "usr/share/bash-completion", "usr/share/binfmts", "usr/share/bug",
-	"usr/share/debconf", "usr/share/debianutils", "usr/share/dict", "usr/share/doc-base", "usr/share/dpkg", "usr/share/info",
+	"usr/share/debconf", "usr/share/debianutils", "usr/share/dict", "usr/share/doc-base", "usr/share/dpkg",
+	"usr/share/info",
 	"usr/share/libc-bin", "usr/share/lintian", "usr/share/locale", "usr/share/man", "usr/share/menu", "usr/share/misc",
 	"usr/share/perl5", "usr/share/pixmaps", "usr/share/polkit-1", "usr/share/python3", "usr/share/readline",
 	"usr/share/zoneinfo/posix", "usr/share/zoneinfo/right",
@@ -27,7 +30,8 @@ var dropped = []string{
 
 // keptConfig are the only files of Debian's /etc: the others come from the
 // building machine or serve programs that are not there.
-var keptConfig = []string{"etc", "etc/debian_version", "etc/ld.so.conf*", "etc/ld.so.conf.d/*", "etc/mime.types", "etc/os-release"}
+var keptConfig = []string{"etc", "etc/debian_version", "etc/ld.so.conf*", "etc/ld.so.conf.d/*", "etc/mime.types",
+	"etc/os-release"}
 
 // debianKeep returns a function that selects the paths of Debian's archive for the image.
 // Copyright files stay.

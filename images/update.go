@@ -37,7 +37,8 @@ func UpdateLock(ctx context.Context, mirror, index string, tell io.Writer) ([]by
 }
 
 // resolve returns the packages that def is made of.
-func resolve(ctx context.Context, def Definition, arch, mirror, index string, say *progress) (packages []Package, err error) {
+func resolve(ctx context.Context, def Definition, arch, mirror, index string, say *progress) (packages []Package,
+	err error) {
 	scratch, err := os.MkdirTemp("", "airlock-lock-")
 	if err != nil {
 		return nil, err

@@ -20,8 +20,10 @@ const (
 )
 
 var (
-	verdictLine = lazyregexp.New(`(?im)^[\s*_#>"'` + "`" + `-]*verdict[\s*_"'` + "`" + `]*[:=-][\s*_"'` + "`" + `]*(true|false|uncertain)\b`)
-	firstWord   = lazyregexp.New(`(?i)^[\s*_#>"'` + "`" + `-]*(true|yes|correct|false|no|incorrect|uncertain|unclear|unknown)\b`)
+	verdictLine = lazyregexp.New(`(?im)^[\s*_#>"'` + "`" + `-]*verdict[\s*_"'` + "`" + `]*[:=-][\s*_"'` + "`" +
+		`]*(true|false|uncertain)\b`)
+	firstWord = lazyregexp.New(`(?i)^[\s*_#>"'` + "`" +
+		`-]*(true|yes|correct|false|no|incorrect|uncertain|unclear|unknown)\b`)
 )
 
 // stanceOf returns the stance of an answer: its only verdict, or its first word. Contradictory

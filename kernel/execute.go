@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/kernel/vfs"
@@ -58,18 +59,26 @@ type job struct {
 // for this action, SIGSTOP until the agent is resumed. Every attempt is recorded before anything is
 // done.
 func (s *Service) Execute(ctx context.Context, a Actor, r Request) (Executed, error) {
-	j, err := s.prepare(ctx, a, r)
+	j := job{Request: r, actor: a, params: map[string]any{}}
+	var err error
+	if j.agent, err = s.actAs(ctx, a, r.Agent, "kernel_execute"); err != nil { // it records a refusal
+		return Executed{}, err
+	}
+	if err := s.prepare(&j); err != nil {
+		return Executed{}, s.refused(ctx, j, err)
+	}
+	ruling, _, err := s.opts.Admission.Decide(ctx, j.act(s.opts.Policies, s.toolRisk(j)))
 	if err != nil {
 		return Executed{}, err
 	}
-	d, reason, err := s.decide(ctx, j)
-	if err != nil {
-		return Executed{}, err
-	}
-	e := event{tool: "kernel_execute", agent: j.agent.ID, decision: allowed, policies: d.Policies(), version: s.opts.Policies.Version(),
-		detail: "action " + short(j.Action), hashed: j.Params}
+	e := event{tool: "kernel_execute", agent: j.agent.ID, decision: allowed, policies: ruling.Policies,
+		version: s.opts.Policies.Version(),
+		detail:  "action " + short(j.Action), hashed: j.Params}
+	reason := whyNot(ruling)
 	if reason == "" && !j.known {
-		reason = fmt.Sprintf("Action %q is not configured: kernel.actions names the tool that it stands for, and there are %s", short(j.Action), s.actions())
+		reason = fmt.Sprintf(
+			"Action %q is not configured: kernel.actions names the tool that it stands for, and there are %s",
+			short(j.Action), s.actions())
 	}
 	if reason != "" {
 		e.decision, e.detail = denied, joined(e.detail, reason)
@@ -80,92 +89,86 @@ func (s *Service) Execute(ctx context.Context, a Actor, r Request) (Executed, er
 	if reason != "" {
 		return Executed{}, refuse("%s", reason)
 	}
-	return s.dispatch(ctx, j)
+	done, err := s.dispatch(ctx, j)
+	return done, s.refused(ctx, j, err)
 }
 
-// prepare finds the agent and parses the parameters.
-func (s *Service) prepare(ctx context.Context, a Actor, r Request) (j job, err error) {
-	switch {
-	case strings.TrimSpace(r.Action) == "" || len(r.Action) > maxAction:
-		return j, refuse("action has 1 to %d bytes", maxAction)
-	case len(r.Params) > maxParams:
-		return j, refuse("params has %d bytes, and %d are allowed", len(r.Params), maxParams)
-	case len(r.Policies) > maxPolicies:
-		return j, refuse("policies has %d names, and %d are allowed", len(r.Policies), maxPolicies)
+// refused returns err. If it is a *Refusal, refused records it.
+func (s *Service) refused(ctx context.Context, j job, err error) error {
+	var no *Refusal
+	if !errors.As(err, &no) {
+		return err
 	}
-	j = job{Request: r, actor: a, params: map[string]any{}}
-	if len(r.Params) > 0 {
-		value, err := strictjson.Value(r.Params)
-		if err != nil {
-			return j, refuse("params: %v", err)
-		}
-		object, ok := value.(map[string]any)
-		if !ok {
-			return j, refuse("params is no object")
-		}
-		j.params = object
-	} else {
+	return errors.Join(err, s.record(ctx, j.actor, event{tool: "kernel_execute", agent: j.agent.ID, decision: denied,
+		detail: joined("action "+short(j.Action), no.Text), hashed: j.Params}))
+}
+
+// act describes the action to admission.
+func (j job) act(named *policies.Named, risk policies.Risk) admission.Act {
+	return admission.Act{
+		Kind: admission.KernelAction, Agent: j.agent.ID, Name: j.Action, Arguments: j.Params, Recorded: true,
+		Execution: &admission.Execution{Named: named, Policies: j.Policies, Params: j.params, SQL: j.target.SQL,
+			Risk: risk, Forwarded: !ownActions[j.Action].free},
+	}
+}
+
+// toolRisk returns the risk of the tool that carries out an action.
+func (s *Service) toolRisk(j job) policies.Risk {
+	risk, _ := s.opts.Dispatcher.Risk(j.actor.as(j.agent), j.target.Server, j.target.Tool)
+	return risk
+}
+
+// whyNot returns the reason why an action is refused, or "". It begins with the signal that stops
+// the agent.
+func whyNot(r admission.Ruling) string {
+	if r.Error == nil {
+		return ""
+	}
+	switch r.Error.Reason {
+	case admission.Killed:
+		return "SIGKILL: Agent was killed"
+	case admission.Suspended:
+		return "SIGSTOP: Agent is stopped until it gets SIGCONT"
+	case admission.Violation:
+		return "SIGKILL: Policy violation - " + r.Error.Message
+	}
+	return r.Refusal()
+}
+
+// prepare parses the parameters.
+func (s *Service) prepare(j *job) error {
+	switch {
+	case strings.TrimSpace(j.Action) == "" || len(j.Action) > maxAction:
+		return refuse("action has 1 to %d bytes", maxAction)
+	case len(j.Params) > maxParams:
+		return refuse("params has %d bytes, and %d are allowed", len(j.Params), maxParams)
+	case len(j.Policies) > maxPolicies:
+		return refuse("policies has %d names, and %d are allowed", len(j.Policies), maxPolicies)
+	}
+	if len(j.Params) == 0 {
 		j.Params = json.RawMessage("{}")
 	}
-	if j.agent, err = s.actAs(ctx, a, r.Agent, "kernel_execute"); err != nil {
-		return j, err
+	value, err := strictjson.Value(j.Params)
+	if err != nil {
+		return refuse("params: %v", err)
 	}
-	j.target, j.known = s.opts.Actions[r.Action]
-	if _, own := ownActions[r.Action]; own {
+	object, ok := value.(map[string]any)
+	if !ok {
+		return refuse("params is not an object")
+	}
+	j.params = object
+	j.target, j.known = s.opts.Actions[j.Action]
+	if _, own := ownActions[j.Action]; own {
 		j.target, j.known = Action{}, true
-	} else if !j.known && strings.HasPrefix(r.Action, "database_") {
+	} else if !j.known && strings.HasPrefix(j.Action, "database_") {
 		j.target.SQL = "query" // the policies judge it as SQL
 	}
-	return j, nil
-}
-
-// decide applies the agent's state and the named policies. reason is empty if the action is
-// permitted.
-func (s *Service) decide(ctx context.Context, j job) (_ policies.Decision, reason string, err error) {
-	switch j.agent.Status {
-	case agents.Active:
-	case agents.Killed:
-		return policies.Decision{}, "SIGKILL: Agent was killed", nil
-	default:
-		return policies.Decision{}, "SIGSTOP: Agent is stopped until it gets SIGCONT", nil
-	}
-	if unknown := s.opts.Policies.Unknown(j.Policies); unknown != "" {
-		return policies.Decision{}, unknown, nil
-	}
-	effect, sql, err := s.effect(ctx, j)
-	if err != nil {
-		return policies.Decision{}, "", err
-	}
-	personal, secrets, err := kindsIn(j.Params)
-	if err != nil {
-		return policies.Decision{}, "SIGKILL: Policy violation - the parameters could not be looked through", nil
-	}
-	d, reason := s.opts.Policies.Decide(policies.Execution{
-		AgentID: j.agent.ID, Trust: j.agent.Trust, Active: true, Action: j.Action, Policies: j.Policies,
-		Effect: effect, SQL: sql, Personal: personal, Secrets: secrets, Input: j.params,
-	})
-	if !d.Allow {
-		return d, "SIGKILL: Policy violation - " + reason, nil
-	}
-	return d, "", nil
-}
-
-// kindsIn returns the kinds of personal data and of credentials in the parameters.
-func kindsIn(params json.RawMessage) (personal, secrets []string, err error) {
-	_, found, err := redact.New().JSON(params)
-	for _, f := range found {
-		if redact.IsPersonal(f.Kind) {
-			personal = append(personal, f.Kind)
-		} else {
-			secrets = append(secrets, f.Kind)
-		}
-	}
-	return personal, secrets, err
+	return nil
 }
 
 // ownAction is an action that the kernel carries out itself.
 type ownAction struct {
-	free bool // its budget and rate are not checked elsewhere
+	free bool // it becomes no run, so nothing else decides about it
 	do   func(*Service, context.Context, job) (Output, error)
 }
 
@@ -173,6 +176,7 @@ type ownAction struct {
 var ownActions = map[string]ownAction{
 	"file_read":    {true, (*Service).fileRead},
 	"file_write":   {true, (*Service).fileWrite},
+	"file_delete":  {true, (*Service).fileDelete},
 	"file_list":    {true, (*Service).fileList},
 	"execute_code": {false, (*Service).executeCode},
 }
@@ -189,12 +193,7 @@ func (s *Service) dispatch(ctx context.Context, j job) (Executed, error) {
 	var out Output
 	var err error
 	if own, ok := ownActions[j.Action]; ok {
-		if own.free {
-			err = s.use(ctx, j.actor, j.agent.ID, "kernel_execute", j.Action)
-		}
-		if err == nil {
-			out, err = own.do(s, ctx, j)
-		}
+		out, err = own.do(s, ctx, j)
 	} else {
 		out, err = s.opts.Dispatcher.Call(ctx, j.actor.as(j.agent), j.target.Server, j.target.Tool, j.Params)
 	}
@@ -206,7 +205,8 @@ func (s *Service) dispatch(ctx context.Context, j job) (Executed, error) {
 		done.Status, done.Error = "failed", out.Failure
 		return done, nil
 	}
-	done.Status, done.Result, done.Output = "executed", fmt.Sprintf("Action '%s' executed successfully", j.Action), out.Data
+	done.Status, done.Result, done.Output = "executed", fmt.Sprintf("Action '%s' executed successfully", j.Action),
+		out.Data
 	if slices.Contains(j.Policies, "no_pii") {
 		done.Output, err = withoutPersonal(out.Data)
 	}
@@ -232,7 +232,7 @@ func (j job) text(name string, needed bool) (string, error) {
 	case !there:
 		return "", refuse("%s needs params.%s", j.Action, name)
 	case !ok:
-		return "", refuse("params.%s is no string", name)
+		return "", refuse("params.%s is not a string", name)
 	}
 	return text, nil
 }
@@ -270,6 +270,17 @@ func (s *Service) fileWrite(ctx context.Context, j job) (Output, error) {
 		return ofFiles(err)
 	}
 	return encoded(map[string]any{"path": path, "bytes": len(content)})
+}
+
+func (s *Service) fileDelete(ctx context.Context, j job) (Output, error) {
+	path, err := j.text("path", true)
+	if err := errors.Join(err, j.own("path")); err != nil {
+		return Output{}, err
+	}
+	if err := s.opts.Files.Remove(ctx, j.agent.ID, path); err != nil {
+		return ofFiles(err)
+	}
+	return encoded(map[string]any{"path": path})
 }
 
 // maxListed is the maximum number of files in one list.

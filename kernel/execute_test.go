@@ -21,7 +21,8 @@ func TestAnAllowedActionIsDispatched(t *testing.T) {
 	w := newWorld(t)
 	id := w.register(t, "ann", agents.Supervised)
 	w.output = kernel.Output{RunID: "run_1", Data: json.RawMessage(`[{"n":1}]`)}
-	got, err := w.Execute(t.Context(), local, request("database_query", id, `{"query":"SELECT 1"}`, "read_only", "no_pii"))
+	got, err := w.Execute(t.Context(), local, request(
+		"database_query", id, `{"query":"SELECT 1"}`, "read_only", "no_pii"))
 	raw, _ := json.Marshal(got)
 	want := `{"status":"executed","action":"database_query","result":"Action 'database_query' executed successfully","params_received":["query"],"output":[{"n":1}],"run_id":"run_1"}`
 	if err != nil || string(raw) != want {
@@ -31,7 +32,8 @@ func TestAnAllowedActionIsDispatched(t *testing.T) {
 		t.Errorf("dispatched %q", taken)
 	}
 	w.output = kernel.Output{Failure: &kernel.Failure{Type: "ToolError", Message: "no such table"}}
-	if got, err := w.Execute(t.Context(), local, request("database_query", id, `{"query":"SELECT 1"}`)); err != nil || got.Status != "failed" || got.Error.Message != "no such table" || got.Result != "" {
+	if got, err := w.Execute(t.Context(), local, request("database_query", id, `{"query":"SELECT 1"}`)); err != nil ||
+		got.Status != "failed" || got.Error.Message != "no such table" || got.Result != "" {
 		t.Errorf("a tool that failed: %+v, %v", got, err)
 	}
 }
@@ -61,20 +63,29 @@ func TestPoliciesBlock(t *testing.T) {
 		{"database_query", `{"query":["DELETE FROM t"]}`, []string{"read_only"}, write},
 		{"database_query", `{"sql":"SELECT 1"}`, []string{"read_only"}, write},
 		{"database_query", `{"query":"SELECT 1","then":["x",{"y":"DROP TABLE t"}]}`, []string{"read_only"}, write},
-		{"database_query", `{"query":"EXPLAIN DELETE FROM t"}`, []string{"read_only"}, write}, // SQL Server runs the DELETE
+		// SQL Server runs the DELETE
+		{"database_query", `{"query":"EXPLAIN DELETE FROM t"}`, []string{"read_only"}, write},
 		{"database_query", `{"query":"EXPLAIN SELECT 1"}`, []string{"read_only"}, ""},
 		{"database_query", `{"query":"SELECT 'DROP TABLE t'"}`, []string{"read_only", "no_destruction"}, ""},
 		{"database_query", `{"query":"UPDATE t SET a = 1 WHERE b = 2"}`, []string{"no_destruction"}, ""},
-		{"database_query", `{"query":"DELETE FROM t"}`, []string{"no_destruction"}, "SIGKILL: Policy violation - Destructive action blocked by no_destruction policy"},
+		{"database_query", `{"query":"DELETE FROM t"}`, []string{"no_destruction"},
+			"SIGKILL: Policy violation - Destructive action blocked by no_destruction policy"},
 		{"look_up", `{}`, []string{"read_only"}, ""},
-		{"send_email", `{}`, []string{"read_only"}, "SIGKILL: Policy violation - Write action blocked by read_only policy"},
-		{"wipe", ``, []string{"no_destruction"}, "SIGKILL: Policy violation - Destructive action blocked by no_destruction policy"},
-		{"execute_code", `{"language":"python","code":"x"}`, []string{"read_only"}, "SIGKILL: Policy violation - Write action blocked by read_only policy"},
-		{"file_write", `{"path":"a","content":"x"}`, []string{"read_only"}, "SIGKILL: Policy violation - Write action blocked by read_only policy"},
-		{"send_email", `{"to":"ann.smith@northwind-mail.com"}`, []string{"no_pii"}, "SIGKILL: Policy violation - Personal data blocked by no_pii policy"},
-		{"send_email", `{"body":{"lines":["card 4111 1111 1111 1111"]}}`, []string{"no_pii"}, "SIGKILL: Policy violation - Personal data blocked by no_pii policy"},
+		{"send_email", `{}`, []string{"read_only"},
+			"SIGKILL: Policy violation - Write action blocked by read_only policy"},
+		{"wipe", ``, []string{"no_destruction"},
+			"SIGKILL: Policy violation - Destructive action blocked by no_destruction policy"},
+		{"execute_code", `{"language":"python","code":"x"}`, []string{"read_only"},
+			"SIGKILL: Policy violation - Write action blocked by read_only policy"},
+		{"file_write", `{"path":"a","content":"x"}`, []string{"read_only"},
+			"SIGKILL: Policy violation - Write action blocked by read_only policy"},
+		{"send_email", `{"to":"ann.smith@northwind-mail.com"}`, []string{"no_pii"},
+			"SIGKILL: Policy violation - Personal data blocked by no_pii policy"},
+		{"send_email", `{"body":{"lines":["card 4111 1111 1111 1111"]}}`, []string{"no_pii"},
+			"SIGKILL: Policy violation - Personal data blocked by no_pii policy"},
 		{"send_email", `{"body":"the word email, and SSN, and credit card"}`, []string{"no_pii"}, ""},
-		{"send_email", `{"body":"key ghp_16C7e42F292c6912E7710c838347Ae178B4a"}`, []string{"no_secrets"}, "SIGKILL: Policy violation - Credential blocked by no_secrets policy"},
+		{"send_email", `{"body":"key ghp_16C7e42F292c6912E7710c838347Ae178B4a"}`, []string{"no_secrets"},
+			"SIGKILL: Policy violation - Credential blocked by no_secrets policy"},
 		{"look_up", `{}`, []string{"read_only", "nopii"}, `Unknown policy "nopii"`},
 		{"unknown_action", `{}`, nil, `Action "unknown_action" is not configured`},
 		{"database_write", `{"query":"DELETE FROM t"}`, []string{"read_only"}, write},
@@ -101,7 +112,8 @@ func TestSignalsStopAnAgent(t *testing.T) {
 	for _, c := range []struct {
 		status agents.Status
 		want   string
-	}{{agents.Suspended, "SIGSTOP: Agent is stopped until it gets SIGCONT"}, {agents.Active, ""}, {agents.Killed, "SIGKILL: Agent was killed"}} {
+	}{{agents.Suspended, "SIGSTOP: Agent is stopped until it gets SIGCONT"}, {agents.Active, ""},
+		{agents.Killed, "SIGKILL: Agent was killed"}} {
 		if err := w.agents.SetStatus(t.Context(), id, c.status, "ann"); err != nil {
 			t.Fatal(err)
 		}
@@ -142,20 +154,25 @@ func TestWhoActsAsAnAgent(t *testing.T) {
 		"a look-alike":          {local, strings.Replace(ofAnn, "a", "\u0430", 1), false},
 	} {
 		_, err := w.Execute(t.Context(), c.actor, request("look_up", c.agent, `{}`))
-		if c.ok && err != nil || !c.ok && !strings.Contains(refusal(t, err), "is not registered") || c.ok != (len(w.taken()) == 1) {
+		if c.ok && err != nil || !c.ok && !strings.Contains(refusal(t, err), "is not registered") ||
+			c.ok != (len(w.taken()) == 1) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	// K-021: the log names the caller who tried to act as another.
-	if log, err := w.Log(t.Context(), local, kernel.LogQuery{Limit: 100, Agent: ofBob, Type: "blocked"}); err != nil || log.Total != 2 || !strings.Contains(log.Logs[0].Detail+log.Logs[1].Detail, ofAnn) {
+	if log, err := w.Log(t.Context(), local, kernel.LogQuery{Limit: 100, Agent: ofBob, Type: "blocked"}); err != nil ||
+		log.Total != 2 || !strings.Contains(log.Logs[0].Detail+log.Logs[1].Detail, ofAnn) {
 		t.Errorf("%+v, %v", log, err)
 	}
-	for params, want := range map[string]string{`[]`: "params is no object", `{"a":1,"a":2}`: "params: ", `{`: "params: ", `{"a":NaN}`: "params: "} {
-		if _, err := w.Execute(t.Context(), local, request("look_up", ofAnn, params)); !strings.Contains(refusal(t, err), want) {
+	for params, want := range map[string]string{`[]`: "params is not an object", `{"a":1,"a":2}`: "params: ",
+		`{`: "params: ", `{"a":NaN}`: "params: "} {
+		if _, err := w.Execute(t.Context(), local, request("look_up", ofAnn, params)); !strings.Contains(
+			refusal(t, err), want) {
 			t.Errorf("%s: %v", params, err)
 		}
 	}
-	for _, r := range []kernel.Request{request("", ofAnn, ""), request(strings.Repeat("x", 300), ofAnn, ""), request("look_up", ofAnn, "", make([]string, 40)...)} {
+	for _, r := range []kernel.Request{request("", ofAnn, ""), request(strings.Repeat("x", 300), ofAnn, ""),
+		request("look_up", ofAnn, "", make([]string, 40)...)} {
 		if _, err := w.Execute(t.Context(), local, r); refusal(t, err) == "" || len(w.taken()) != 0 {
 			t.Errorf("%.20q: %v", r.Action, err)
 		}
@@ -170,37 +187,59 @@ func TestFilesOfAnAgent(t *testing.T) {
 		t.Helper()
 		return w.Execute(t.Context(), local, request(action, agent, params, policies...))
 	}
-	if got, err := do(a, "file_write", `{"path":"notes/a.txt","content":"mail ann.smith@northwind-mail.com"}`); err != nil || got.Status != "executed" {
+	if got, err := do(a, "file_write",
+		`{"path":"notes/a.txt","content":"mail ann.smith@northwind-mail.com"}`); err != nil ||
+		got.Status != "executed" {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if got, err := do(a, "file_read", `{"path":"notes/a.txt"}`); err != nil || !strings.Contains(string(got.Output), "ann.smith@") {
+	if got, err := do(a, "file_read", `{"path":"notes/a.txt"}`); err != nil ||
+		!strings.Contains(string(got.Output), "ann.smith@") {
 		t.Errorf("%s, %v", got.Output, err)
 	}
-	if got, err := do(a, "file_read", `{"path":"notes/a.txt"}`, "no_pii", "read_only"); err != nil || strings.Contains(string(got.Output), "ann.smith@") || !strings.Contains(string(got.Output), "mail [redacted:email]") {
+	if got, err := do(a, "file_read", `{"path":"notes/a.txt"}`, "no_pii", "read_only"); err != nil ||
+		strings.Contains(string(got.Output), "ann.smith@") ||
+		!strings.Contains(string(got.Output), "mail [redacted:email]") {
 		t.Errorf("no_pii lets personal data out: %s, %v", got.Output, err)
 	}
-	if got, err := do(a, "file_list", `{}`); err != nil || !strings.Contains(string(got.Output), `"path":"notes/a.txt","bytes":33`) {
+	if got, err := do(a, "file_list", `{}`); err != nil ||
+		!strings.Contains(string(got.Output), `"path":"notes/a.txt","bytes":33`) {
 		t.Errorf("%s, %v", got.Output, err)
 	}
 	if got, err := do(b, "file_list", ``); err != nil || string(got.Output) != `{"files":[]}` {
 		t.Errorf("another agent sees %s, %v", got.Output, err)
 	}
+	// Issue 24: a file is deleted, by its agent alone, and not under a policy against destruction.
+	for _, policy := range []string{"read_only", "no_destruction"} {
+		if _, err := do(a, "file_delete", `{"path":"notes/a.txt"}`, policy); refusal(t, err) == "" {
+			t.Errorf("%s lets a file be deleted", policy)
+		}
+	}
+	for _, c := range []struct{ agent, path, want string }{{b, "notes/a.txt", "failed"}, {a, "notes/a.txt", "executed"},
+		{a, "notes/a.txt", "failed"}, {a, "../a", "failed"}} {
+		if got, err := do(c.agent, "file_delete", `{"path":"`+c.path+`"}`); err != nil || got.Status != c.want {
+			t.Errorf("deleting %s of %s: got %+v, %v; want %s", c.path, c.agent, got, err, c.want)
+		}
+	}
 	for params, want := range map[string]string{
-		`{"path":"../a"}`: "InvalidPath", `{"path":"a\u0000b"}`: "InvalidPath", `{"path":"none"}`: "NotFound", `{"path":"/etc/passwd"}`: "InvalidPath",
+		`{"path":"../a"}`: "InvalidPath", `{"path":"a\u0000b"}`: "InvalidPath", `{"path":"none"}`: "NotFound",
+		`{"path":"/etc/passwd"}`: "InvalidPath",
 	} {
 		if got, err := do(a, "file_read", params); err != nil || got.Status != "failed" || got.Error.Type != want {
 			t.Errorf("%s: %+v, %v", params, got, err)
 		}
 	}
-	if got, err := do(a, "file_write", `{"path":"b","content":"`+strings.Repeat("x", 2000)+`"}`); err != nil || got.Error == nil || got.Error.Type != "LimitExceeded" {
+	if got, err := do(a, "file_write", `{"path":"b","content":"`+strings.Repeat("x", 2000)+`"}`); err != nil ||
+		got.Error == nil || got.Error.Type != "LimitExceeded" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for _, params := range []string{`{}`, `{"path":1,"content":""}`, `{"path":"a","content":"","mode":"777"}`, `{"path":"a"}`} {
+	for _, params := range []string{`{}`, `{"path":1,"content":""}`, `{"path":"a","content":"","mode":"777"}`,
+		`{"path":"a"}`} {
 		if _, err := do(a, "file_write", params); refusal(t, err) == "" {
 			t.Errorf("%s is written", params)
 		}
 	}
-	if _, err := do(a, "execute_code", `{"language":"python","code":"result = 1"}`); err != nil || !contains(w.taken(), "agent python result = 1") {
+	if _, err := do(a, "execute_code", `{"language":"python","code":"result = 1"}`); err != nil ||
+		!contains(w.taken(), "agent python result = 1") {
 		t.Errorf("no run was made: %v", err)
 	}
 }
@@ -213,7 +252,8 @@ func TestWithoutALogNothingHappens(t *testing.T) {
 		t.Fatal(err)
 	}
 	var no *kernel.Refusal
-	if _, err := w.Execute(t.Context(), local, request("look_up", id, `{}`)); err == nil || errors.As(err, &no) || len(w.taken()) != 0 {
+	if _, err := w.Execute(t.Context(), local, request("look_up", id, `{}`)); err == nil || errors.As(err, &no) ||
+		len(w.taken()) != 0 {
 		t.Errorf("%v", err)
 	}
 }
@@ -223,7 +263,8 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	w := newWorld(t)
 	id := w.register(t, "ann", agents.Trusted)
 	for name, sl := range map[string]iatp.Slash{
-		"of an unknown agent": {Agent: "none", Reason: "r"}, "without a reason": {Agent: id}, "with another word": {Agent: id, Reason: "r", Severity: "worst"},
+		"of an unknown agent": {Agent: "none", Reason: "r"}, "without a reason": {Agent: id},
+		"with another word": {Agent: id, Reason: "r", Severity: "worst"},
 	} {
 		if _, err := w.Slash(t.Context(), local, sl); refusal(t, err) == "" {
 			t.Errorf("a slash %s: got %v, want a refusal", name, err)
@@ -232,15 +273,40 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	if _, err := w.Execute(t.Context(), local, request("no_such_action", id, `{}`)); refusal(t, err) == "" {
 		t.Errorf("an unknown action: got %v, want a refusal", err)
 	}
+	for _, r := range []kernel.Request{request("file_write", id, `{"path":"a"}`), request("look_up", id, `[]`),
+		request(" ", id, `{}`), request("look_up", id, `{"a":1,"a":2}`),
+		request("file_delete", id, `{"path":"a"}`, "no_destruction")} {
+		if _, err := w.Execute(t.Context(), local, r); refusal(t, err) == "" {
+			t.Errorf("%+v: got %v, want a refusal", r, err)
+		}
+	}
 	log, err := w.Log(t.Context(), local, kernel.LogQuery{Limit: 100, Type: "blocked"})
-	if err != nil || log.Total != 4 {
-		t.Fatalf("got %+v, %v, want four refusals", log, err)
+	if err != nil || log.Total != 9 {
+		t.Fatalf("got %+v, %v, want nine refusals", log, err)
+	}
+	// The agent's activity has the refusals with their reasons.
+	var reasons []string
+	activity, err := agents.Activity(w.logDir, id, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range activity {
+		if entry.Decision == "DENIED" && entry.ActionType == "kernel_execute" {
+			reasons = append(reasons, entry.Reason)
+		}
+	}
+	for _, want := range []string{"is not configured", "file_write needs params.content", "params is not an object",
+		"action has 1 to", "params: ", "no_destruction policy"} {
+		if !strings.Contains(strings.Join(reasons, "\n"), want) {
+			t.Errorf("got the activity %q, want the reason %q", reasons, want)
+		}
 	}
 	var details []string
 	for _, entry := range log.Logs {
 		details = append(details, entry.Detail)
 	}
-	for _, want := range []string{"is unknown", "slash_reason is required", `slash_severity "worst"`, "is not configured"} {
+	for _, want := range []string{"is unknown", "slash_reason is required", `slash_severity "worst"`,
+		"is not configured"} {
 		if !strings.Contains(strings.Join(details, "\n"), want) {
 			t.Errorf("got %q, want the reason %q", details, want)
 		}

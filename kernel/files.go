@@ -125,7 +125,8 @@ func (s *Service) policyFiles(agent agents.Agent) []policies.File {
 	if err != nil { // never happens: all values came from JSON
 		registration = []byte("{}")
 	}
-	return append([]policies.File{policies.Agents(), policies.Kernel(), {Name: "registration.json", Source: registration}}, s.opts.PolicyFiles...)
+	return append([]policies.File{policies.Agents(), policies.Kernel(),
+		{Name: "registration.json", Source: registration}}, s.opts.PolicyFiles...)
 }
 
 // noFile replaces the reasons why the actor cannot access a file with ErrNoFile. It returns other

@@ -14,6 +14,7 @@ import (
 
 	"filippo.io/age"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -32,8 +33,10 @@ import (
 type world struct {
 	*kernel.Service
 	agents *agents.Service
+	acts   *admission.Service
 	trust  *iatp.Service
 	log    *audit.Log
+	logDir string
 	said   map[string]string // what each model answers
 
 	mu         sync.Mutex
@@ -42,7 +45,8 @@ type world struct {
 	output     kernel.Output
 }
 
-func (w *world) Call(_ context.Context, who caller.Caller, server, tool string, arguments json.RawMessage) (kernel.Output, error) {
+func (w *world) Call(_ context.Context, who caller.Caller, server, tool string,
+	arguments json.RawMessage) (kernel.Output, error) {
 	return w.note(fmt.Sprintf("%s %s/%s %s", who.Kind, server, tool, arguments))
 }
 
@@ -58,7 +62,8 @@ func (w *world) note(what string) (kernel.Output, error) {
 }
 
 func (w *world) Risk(_ caller.Caller, _, tool string) (policies.Risk, bool) {
-	risk, ok := map[string]policies.Risk{"query": policies.RiskUnknown, "look": policies.RiskLow, "wipe": policies.RiskCritical, "send": policies.RiskHigh}[tool]
+	risk, ok := map[string]policies.Risk{"query": policies.RiskUnknown, "look": policies.RiskLow,
+		"wipe": policies.RiskCritical, "send": policies.RiskHigh}[tool]
 	return risk, ok
 }
 
@@ -76,24 +81,32 @@ func newWorld(t *testing.T, options ...func(*kernel.Options)) *world {
 	t.Helper()
 	ctx, dir := t.Context(), t.TempDir()
 	w := &world{said: map[string]string{}}
-	db, err := database.Open(ctx, filepath.Join(dir, "state.db"), agents.Schema, vfs.Schema+iatp.Schema, agents.SchemaInherited)
+	db, err := database.Open(ctx, filepath.Join(dir, "state.db"), agents.Schema, vfs.Schema+iatp.Schema,
+		agents.SchemaInherited, agents.SchemaLists)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	if w.log, err = audit.Open(filepath.Join(dir, "audit"), nil); err != nil {
+	w.logDir = filepath.Join(dir, "audit")
+	if w.log, err = audit.Open(w.logDir, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.log.Close() })
-	if w.agents, err = agents.New(agents.Options{Database: db, Log: w.log}); err != nil {
+	w.agents = agents.New(agents.Options{Database: db, Log: w.log})
+	if w.acts, err = admission.New(admission.Options{Log: w.log}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { w.agents.Close() })
+	end, err := w.acts.OpenAgents(admission.AgentOptions{Agents: w.agents, Database: db})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(end)
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.trust, err = iatp.New(iatp.Options{Database: db, Agents: w.agents, Log: w.log, Identity: identity}); err != nil {
+	if w.trust, err = iatp.New(iatp.Options{Database: db, Agents: w.agents, Log: w.log,
+		Identity: identity}); err != nil {
 		t.Fatal(err)
 	}
 	named, err := policies.LoadNamed()
@@ -101,9 +114,11 @@ func newWorld(t *testing.T, options ...func(*kernel.Options)) *world {
 		t.Fatal(err)
 	}
 	opts := kernel.Options{
-		Agents: w.agents, Log: w.log, AuditDirectory: filepath.Join(dir, "audit"), Trust: w.trust, Policies: named, Dispatcher: w,
-		Files:  vfs.New(db, identity, vfs.Limits{Files: 10, FileBytes: 1 << 10, Bytes: 4 << 10}, nil),
-		Models: w.serveModels(t),
+		Admission: w.acts, Agents: w.agents, Log: w.log, AuditDirectory: filepath.Join(dir, "audit"), Trust: w.trust,
+		Policies:   named,
+		Dispatcher: w,
+		Files:      vfs.New(db, identity, vfs.Limits{Files: 10, FileBytes: 1 << 10, Bytes: 4 << 10}, nil),
+		Models:     w.serveModels(t),
 		Actions: map[string]kernel.Action{
 			"database_query": {Server: "db", Tool: "query", SQL: "query"}, "look_up": {Server: "db", Tool: "look"},
 			"wipe": {Server: "db", Tool: "wipe"}, "send_email": {Server: "mail", Tool: "send"},
@@ -138,7 +153,8 @@ func (w *world) serveModels(t *testing.T) *models.Models {
 			http.Error(out, "down", http.StatusInternalServerError)
 			return
 		}
-		_ = json.NewEncoder(out).Encode(map[string]any{"choices": []any{map[string]any{"message": map[string]any{"content": text}}}})
+		_ = json.NewEncoder(out).Encode(
+			map[string]any{"choices": []any{map[string]any{"message": map[string]any{"content": text}}}})
 	}))
 	t.Cleanup(server.Close)
 	var list []models.Model
@@ -171,7 +187,8 @@ func (w *world) register(t *testing.T, owner string, kind agents.Type) string {
 // The actors of the tests.
 var (
 	local = kernel.Actor{Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "ses_1"}}
-	bob   = kernel.Actor{Caller: caller.Caller{Principal: "bob", Kind: caller.User, Session: "ses_2", Scopes: []string{caller.ScopeAgents}}}
+	bob   = kernel.Actor{Caller: caller.Caller{Principal: "bob", Kind: caller.User, Session: "ses_2",
+		Scopes: []string{caller.ScopeAgents}}}
 )
 
 func agentActor(id string) kernel.Actor {

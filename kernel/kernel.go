@@ -12,9 +12,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/kernel/iatp"
 	"github.com/airlock-mcp/airlock/kernel/models"
 	"github.com/airlock-mcp/airlock/kernel/vfs"
@@ -30,11 +32,6 @@ type Agents interface {
 	// List returns at most n selected agents, ordered by ID, starting after the ID after. The zero
 	// Selection selects all.
 	List(ctx context.Context, only agents.Selection, after string, n int) ([]agents.Agent, error)
-	// Use decides whether an agent may use a built-in tool of Airlock now, and debits it. refused
-	// is nil if it may.
-	Use(ctx context.Context, agentID, tool string) (refused *agents.Error, err error)
-	// DecideVerification is like Use for a request to the verification engines.
-	DecideVerification(ctx context.Context, agentID string, v agents.Verification) (agents.Ruling, error)
 }
 
 // Log is the audit log. It is an audit.Log.
@@ -82,8 +79,9 @@ type Action struct {
 	SQL          string // the parameter that contains SQL; may be empty
 }
 
-// Options of a service. Agents, Log, Trust, Files, Models, Policies and Dispatcher are required.
+// Options of a service. Admission, Agents, Log, Trust, Files, Models, Policies and Dispatcher are required.
 type Options struct {
+	Admission      *admission.Service
 	Agents         Agents
 	Log            Log
 	AuditDirectory string
@@ -102,12 +100,14 @@ type Options struct {
 // Service implements the tools. Its methods are safe for concurrent use.
 type Service struct {
 	opts  Options
-	scans chan struct{} // holds a value for each query that reads the log
+	scans *quota.Limiter // of queries that read the log
 }
 
 // New returns a service.
 func New(opts Options) (*Service, error) {
-	if opts.Agents == nil || opts.Log == nil || opts.Trust == nil || opts.Files == nil || opts.Models == nil || opts.Policies == nil || opts.Dispatcher == nil {
+	if opts.Admission == nil || opts.Agents == nil || opts.Log == nil || opts.Trust == nil || opts.Files == nil ||
+		opts.Models == nil ||
+		opts.Policies == nil || opts.Dispatcher == nil {
 		return nil, errors.New("the kernel lacks a part")
 	}
 	if opts.Redactor == nil {
@@ -116,7 +116,7 @@ func New(opts Options) (*Service, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Service{opts, make(chan struct{}, maxScans)}, nil
+	return &Service{opts, quota.New(quota.For(quota.Scans))}, nil
 }
 
 // A Refusal is the reason why a request is refused, in a sentence for the caller.
@@ -132,7 +132,8 @@ type Actor struct{ caller.Caller }
 
 // mayReadLog reports whether an actor may read all of the log.
 func (a Actor) mayReadLog() bool {
-	return a.Kind == caller.Local || a.Kind == caller.User && a.May(caller.Hosts, caller.See, caller.Object{Kind: caller.Log})
+	return a.Kind == caller.Local || a.Kind == caller.User &&
+		a.May(caller.Hosts, caller.See, caller.Object{Kind: caller.Log})
 }
 
 // mayAct reports whether an actor may act as an agent and see its data: the agent itself, the
@@ -166,7 +167,9 @@ func (s *Service) actAs(ctx context.Context, a Actor, id, tool string) (agents.A
 	agent, err := s.agent(ctx, a, id)
 	var no *Refusal
 	if errors.As(err, &no) {
-		err = errors.Join(err, s.record(ctx, a, event{tool: tool, decision: denied, detail: fmt.Sprintf("as agent %q, which it may not act as", short(id))}))
+		err = errors.Join(err,
+			s.record(ctx, a, event{tool: tool, decision: denied,
+				detail: fmt.Sprintf("as agent %q, which it may not act as", short(id))}))
 	}
 	return agent, err
 }
@@ -174,39 +177,34 @@ func (s *Service) actAs(ctx context.Context, a Actor, id, tool string) (agents.A
 // admit checks that an actor that is an agent may use a tool, by its state, permissions, budget and
 // rate. A refusal is recorded.
 func (s *Service) admit(ctx context.Context, a Actor, tool string) error {
-	if a.Kind != caller.Agent {
-		return nil
-	}
-	return s.use(ctx, a, a.Principal, tool, tool)
+	return s.use(ctx, a, admission.AgentOf(a.Caller), tool, tool)
 }
 
-// use is like admit for an agent that the actor acts as. what is the tool, or its action, as named
+// use is like admit for an agent that the actor acts as. The argument what is the tool, or its action, as named
 // in permissions and prices.
 func (s *Service) use(ctx context.Context, a Actor, agentID, tool, what string) error {
-	refused, err := s.opts.Agents.Use(ctx, agentID, what)
-	if err != nil || refused == nil {
-		return err
-	}
-	return s.notAdmitted(ctx, a, event{tool: tool, agent: agentID}, refused)
+	_, err := s.decide(ctx, a, event{tool: tool, agent: agentID},
+		admission.Act{Kind: admission.BuiltIn, Agent: agentID, Name: what})
+	return err
 }
 
-// admitVerification is like admit for a request to an engine. The caller must end the grant, which
-// is nil if the actor is not an agent.
-func (s *Service) admitVerification(ctx context.Context, a Actor, tool, engine string) (*agents.Grant, error) {
-	if a.Kind != caller.Agent {
-		return nil, nil
-	}
-	r, err := s.opts.Agents.DecideVerification(ctx, a.Principal, agents.Verification{Type: tool, Engine: engine, Conversation: a.Session, Recorded: true})
+// admitVerification is like admit for a request to an engine. The caller must end the grant.
+func (s *Service) admitVerification(ctx context.Context, a Actor, tool, engine string) (*admission.Grant, error) {
+	act := admission.Act{Kind: admission.Verification, Agent: admission.AgentOf(a.Caller), Name: tool, Engine: engine,
+		Conversation: a.Session}
+	return s.decide(ctx, a, event{tool: tool, agent: act.Agent}, act)
+}
+
+// decide has admission decide about an act. It records a refusal, which is a *Refusal; the caller
+// records the act.
+func (s *Service) decide(ctx context.Context, a Actor, e event, act admission.Act) (*admission.Grant, error) {
+	act.Recorded = true
+	r, grant, err := s.opts.Admission.Decide(ctx, act)
 	if err != nil || r.Error == nil {
-		return r.Grant, err
+		return grant, err
 	}
-	return nil, s.notAdmitted(ctx, a, event{tool: tool, agent: a.Principal}, r.Error)
-}
-
-// notAdmitted records that an agent may not use a tool, and returns the reason.
-func (s *Service) notAdmitted(ctx context.Context, a Actor, e event, refused *agents.Error) error {
-	e.decision, e.detail = denied, refused.Code
-	return errors.Join(&Refusal{refused.Error()}, s.record(ctx, a, e))
+	e.decision, e.detail = denied, r.Refusal()
+	return nil, errors.Join(&Refusal{r.Refusal()}, s.record(ctx, a, e))
 }
 
 // as returns the caller of an act that an actor makes as an agent: the agent, in the actor's
@@ -215,10 +213,11 @@ func (a Actor) as(agent agents.Agent) caller.Caller {
 	if a.Kind == caller.Agent {
 		return a.Caller
 	}
-	return caller.Caller{
-		Principal: agent.ID, Kind: caller.Agent, Session: a.Session, Profile: cmp.Or(a.Profile, agent.Profile), Scopes: agent.Rights(), Account: agent.Share(),
-		Credentials: append(slices.Clone(a.Credentials), caller.Credential{ID: agent.ID, Profile: agent.Profile, Expires: agent.Expires}),
-	}
+	who := agent.Caller()
+	who.Session, who.Profile = a.Session, cmp.Or(a.Profile, agent.Profile)
+	who.Credentials = append(slices.Clone(a.Credentials),
+		caller.Credential{ID: agent.ID, Profile: agent.Profile, Expires: agent.Expires})
+	return who
 }
 
 // Values in records.
@@ -241,11 +240,12 @@ type event struct {
 // record records a call durably. If it returns an error, the call must not be made.
 func (s *Service) record(ctx context.Context, a Actor, e event) error {
 	r := audit.Record{
-		Kind:     audit.KindKernel,
-		Identity: audit.Identity{Principal: a.Principal, Issuer: a.Issuer, CallerKind: string(a.Kind), SessionID: a.Session, Profile: a.Profile},
-		Act:      audit.Act{ToolName: e.tool},
-		Ruling:   audit.Ruling{Decision: e.decision, Policies: e.policies, PolicyVersion: e.version},
-		Detail:   e.detail,
+		Kind: audit.KindKernel,
+		Identity: audit.Identity{Principal: a.Principal, Issuer: a.Issuer, CallerKind: string(a.Kind),
+			SessionID: a.Session, Profile: a.Profile},
+		Act:    audit.Act{ToolName: e.tool},
+		Ruling: audit.Ruling{Decision: e.decision, Policies: e.policies, PolicyVersion: e.version},
+		Detail: e.detail,
 	}
 	if e.agent != "" && e.agent != a.Principal {
 		r.Principal, r.Issuer, r.CallerKind = e.agent, "", string(caller.Agent)

@@ -74,7 +74,7 @@ func (s *Service) ReviewCode(ctx context.Context, a Actor, c Code) (Reviews, err
 	}
 	for _, focus := range c.Focus {
 		if !slices.Contains(Focuses, focus) {
-			return Reviews{}, refuse("focus %q is none of %s", short(focus), strings.Join(Focuses, ", "))
+			return Reviews{}, refuse("focus %q is not one of %s", short(focus), strings.Join(Focuses, ", "))
 		}
 	}
 	if len(c.Focus) == 0 {
@@ -87,7 +87,8 @@ func (s *Service) ReviewCode(ctx context.Context, a Actor, c Code) (Reviews, err
 	if err != nil {
 		return Reviews{}, err
 	}
-	answers, missing, err := s.ask(ctx, a, "cmvk_review", c.Models, models.Question{System: fmt.Sprintf(reviewPrompt, strings.Join(c.Focus, ", ")), User: string(about)})
+	answers, missing, err := s.ask(ctx, a, "cmvk_review", c.Models,
+		models.Question{System: fmt.Sprintf(reviewPrompt, strings.Join(c.Focus, ", ")), User: string(about)})
 	if err != nil {
 		return Reviews{}, err
 	}
@@ -112,7 +113,7 @@ func (s *Service) ReviewCode(ctx context.Context, a Actor, c Code) (Reviews, err
 }
 
 // errNoReview is the reason why an answer does not count.
-var errNoReview = errors.New("its answer is no review: not the JSON object that was asked for")
+var errNoReview = errors.New("its answer is not a review: not the JSON object that was asked for")
 
 // readIssues parses an answer: the requested JSON object, possibly in a code fence. Any other
 // answer is not a review, and therefore not a pass.
@@ -139,7 +140,8 @@ func readIssues(text string) ([]Issue, error) {
 		if !slices.Contains([]string{"critical", "high", "medium", "low"}, issue.Severity) {
 			issue.Severity = "medium"
 		}
-		issue.Issue, issue.Fix = truncate.Characters(issue.Issue, maxIssueText), truncate.Characters(issue.Fix, maxIssueText)
+		issue.Issue, issue.Fix = truncate.Characters(issue.Issue, maxIssueText),
+			truncate.Characters(issue.Fix, maxIssueText)
 		issues = append(issues, issue)
 	}
 	return issues, nil

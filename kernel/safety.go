@@ -58,11 +58,9 @@ func (s *Service) Judge(ctx context.Context, a Actor, code, language string) (Sa
 	if err != nil {
 		return Safety{}, err
 	}
-	verdict, err := s.opts.Verifier.Verify(ctx, verify.Request{Engine: "code", Arguments: arguments, Caller: a.Account})
-	if debit != nil {
-		asked := err == nil || errors.Is(err, verify.ErrInterrupted)
-		err = errors.Join(err, debit.End(context.WithoutCancel(ctx), asked, 0))
-	}
+	verdict, err := s.opts.Verifier.Verify(ctx, verify.Request{Engine: "code", Arguments: arguments, Caller: a.Account()})
+	asked := err == nil || errors.Is(err, verify.ErrInterrupted)
+	err = errors.Join(err, debit.End(context.WithoutCancel(ctx), asked, 0))
 	if err != nil {
 		return Safety{}, fmt.Errorf("judging code: %w", err)
 	}
@@ -90,7 +88,8 @@ func readSafety(v verify.Verdict, code, language string) (Safety, error) {
 		return Safety{}, fmt.Errorf("reading the verdict on code: %w", err)
 	}
 	safety := Safety{
-		Safe: v.Status == verify.Verified, Violations: body.Vulnerabilities, Warnings: []string{}, Language: body.Evidence.Language,
+		Safe: v.Status == verify.Verified, Violations: body.Vulnerabilities, Warnings: []string{},
+		Language:   body.Evidence.Language,
 		Characters: utf8.RuneCountInString(code), RulesChecked: body.Evidence.RulesChecked,
 	}
 	if safety.Language == "" {
@@ -121,5 +120,6 @@ func noVerdict(v verify.Verdict) Violation {
 		return Violation{Rule: "unsupported_language", Severity: "high", Message: v.Reason,
 			Alternative: "Use one of python, javascript, typescript, sql, shell"}
 	}
-	return Violation{Rule: "not_analysed", Severity: "high", Message: v.Reason, Alternative: "Make the program smaller or simpler"}
+	return Violation{Rule: "not_analysed", Severity: "high", Message: v.Reason,
+		Alternative: "Make the program smaller or simpler"}
 }

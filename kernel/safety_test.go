@@ -25,32 +25,39 @@ func TestCodeIsJudgedByTheEngine(t *testing.T) {
 		return got
 	}
 	safe := judge("x = 1 # größe", "python")
-	if raw, _ := json.Marshal(safe); safe.RulesChecked < 20 || string(raw)[:len(`{"safe":true,"violations":[],"warnings":[],"language":"python","code_length":13,"rules_checked":`)] !=
-		`{"safe":true,"violations":[],"warnings":[],"language":"python","code_length":13,"rules_checked":` {
+	if raw, _ := json.Marshal(safe); safe.RulesChecked < 20 ||
+		string(raw)[:len(`{"safe":true,"violations":[],"warnings":[],"language":"python","code_length":13,"rules_checked":`)] !=
+			`{"safe":true,"violations":[],"warnings":[],"language":"python","code_length":13,"rules_checked":` {
 		t.Errorf("%s", raw)
 	}
 	got := judge("DROP TABLE users;", "sql")
-	want := kernel.Violation{Rule: "drop_table", Severity: "critical", Message: "Destructive SQL: DROP operation detected",
+	want := kernel.Violation{Rule: "drop_table", Severity: "critical",
+		Message:     "Destructive SQL: DROP operation detected",
 		Alternative: "Consider using soft delete or archiving instead of DROP", Line: 1}
-	if got.Safe || len(got.Violations) != 1 || got.Violations[0] != want || got.BlockedReason != want.Message || got.Alternative != want.Alternative {
+	if got.Safe || len(got.Violations) != 1 || got.Violations[0] != want || got.BlockedReason != want.Message ||
+		got.Alternative != want.Alternative {
 		t.Errorf("%+v", got)
 	}
 	for _, c := range []struct{ code, language string }{
-		{"import os\nos.system('ls')", "python"}, {"eval(x)", "javascript"}, {"rm -rf /", "bash"}, {"eval('1')", "typescript"}, {"rm x", "sh"},
+		{"import os\nos.system('ls')", "python"}, {"eval(x)", "javascript"}, {"rm -rf /", "bash"},
+		{"eval('1')", "typescript"}, {"rm x", "sh"},
 	} {
-		if got := judge(c.code, c.language); got.Safe || got.BlockedReason == "" || got.Alternative == "" || got.Violations[0].Rule == "" {
+		if got := judge(c.code, c.language); got.Safe || got.BlockedReason == "" || got.Alternative == "" ||
+			got.Violations[0].Rule == "" {
 			t.Errorf("%+v: %+v", c, got)
 		}
 	}
 	for _, c := range []struct{ code, language string }{
-		{"# eval(x)\ns = 'os.system(1)'", "python"}, {"// eval(x)\nconst s = 'eval(1)'", "javascript"}, {"SELECT 'DROP TABLE users' AS a", "sql"},
+		{"# eval(x)\ns = 'os.system(1)'", "python"}, {"// eval(x)\nconst s = 'eval(1)'", "javascript"},
+		{"SELECT 'DROP TABLE users' AS a", "sql"},
 	} {
 		if got := judge(c.code, c.language); !got.Safe || len(got.Violations) != 0 {
 			t.Errorf("%+v: %+v", c, got)
 		}
 	}
 	for _, language := range []string{"brainfuck", "ruby", ""} {
-		if got := judge("x", language); got.Safe || got.Violations[0].Rule != "unsupported_language" || !strings.Contains(got.BlockedReason, "not supported") {
+		if got := judge("x", language); got.Safe || got.Violations[0].Rule != "unsupported_language" ||
+			!strings.Contains(got.BlockedReason, "not supported") {
 			t.Errorf("%q: %+v", language, got)
 		}
 	}
@@ -68,15 +75,18 @@ func (v verdict) Verify(context.Context, verify.Request) (verify.Verdict, error)
 
 func TestNoVerdictIsNotSafe(t *testing.T) {
 	for name, v := range map[string]verdict{
-		"inconclusive": {Verdict: verify.Verdict{Status: verify.Inconclusive, Reason: "not analysed", Body: json.RawMessage(`{}`)}},
-		"unknown":      {Verdict: verify.Verdict{Status: verify.Unknown, Body: json.RawMessage(`{}`)}},
-		"no status":    {Verdict: verify.Verdict{Body: json.RawMessage(`{"verified":true}`)}},
-		"contradicts":  {Verdict: verify.Verdict{Status: verify.Verified, Body: json.RawMessage(`{"vulnerabilities":[{"rule":"x"}]}`)}},
-		"no body":      {Verdict: verify.Verdict{Status: verify.Verified}},
-		"failed":       {err: errors.New("the queue is full")},
+		"inconclusive": {Verdict: verify.Verdict{Status: verify.Inconclusive, Reason: "not analysed",
+			Body: json.RawMessage(`{}`)}},
+		"unknown":   {Verdict: verify.Verdict{Status: verify.Unknown, Body: json.RawMessage(`{}`)}},
+		"no status": {Verdict: verify.Verdict{Body: json.RawMessage(`{"verified":true}`)}},
+		"contradicts": {Verdict: verify.Verdict{Status: verify.Verified,
+			Body: json.RawMessage(`{"vulnerabilities":[{"rule":"x"}]}`)}},
+		"no body": {Verdict: verify.Verdict{Status: verify.Verified}},
+		"failed":  {err: errors.New("the queue is full")},
 	} {
 		w := newWorld(t, func(o *kernel.Options) { o.Verifier = v })
-		if got, err := w.Judge(t.Context(), local, "x", "python"); got.Safe || err == nil && got.BlockedReason == "" && got.Alternative == "" {
+		if got, err := w.Judge(t.Context(), local, "x", "python"); got.Safe || err == nil && got.BlockedReason == "" &&
+			got.Alternative == "" {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}

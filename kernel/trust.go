@@ -22,7 +22,8 @@ func (s *Service) Sign(ctx context.Context, a Actor, agentID string, c iatp.Cont
 		}
 	}
 	signed, err := s.opts.Trust.Sign(ctx, agent.ID, c)
-	e := event{tool: "iatp_sign", agent: agent.ID, decision: allowed, detail: "key " + signed.KeyID, hashed: []byte(c.Text)}
+	e := event{tool: "iatp_sign", agent: agent.ID, decision: allowed, detail: "key " + signed.KeyID,
+		hashed: []byte(c.Text)}
 	if err = asRefusal(err); err != nil {
 		e.decision, e.detail = denied, ""
 	}
@@ -65,7 +66,8 @@ func (s *Service) Reputation(ctx context.Context, a Actor, agentID string) (iatp
 // Slash lowers the reputation of a known agent. Agents may not do that, and users need the
 // permission.
 func (s *Service) Slash(ctx context.Context, a Actor, sl iatp.Slash) (iatp.Penalty, error) {
-	e := event{tool: "iatp_reputation", decision: allowed, detail: "slashes " + short(sl.Agent), hashed: []byte(sl.Reason)}
+	e := event{tool: "iatp_reputation", decision: allowed, detail: "slashes " + short(sl.Agent),
+		hashed: []byte(sl.Reason)}
 	sl.By = a.Name()
 	var refused error
 	if a.Kind != caller.Local && (a.Kind != caller.User || !a.Has(caller.ScopeSlash)) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/airlock-mcp/airlock/admission/agents"
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
@@ -27,8 +27,6 @@ const (
 	// maxScanned is the maximum number of bytes read by one query, from the end of the log: about
 	// 150,000 records, which takes a second of processor time.
 	maxScanned = 64 << 20
-	// maxScans is the maximum number of concurrent queries; more wait.
-	maxScans = 2
 )
 
 // LogTypes are the values of LogQuery.Type.
@@ -74,7 +72,7 @@ func (s *Service) Log(ctx context.Context, a Actor, q LogQuery) (LogView, error)
 	case q.Limit < 1 || q.Limit > MaxEntries:
 		return LogView{}, refuse("limit is a number from 1 to %d", MaxEntries)
 	case q.Type != "" && !slices.Contains(LogTypes, q.Type):
-		return LogView{}, refuse("filter.type %q is none of %s", short(q.Type), strings.Join(LogTypes, ", "))
+		return LogView{}, refuse("filter.type %q is not one of %s", short(q.Type), strings.Join(LogTypes, ", "))
 	}
 	if err := s.mayRead(ctx, a, &q); err != nil {
 		return LogView{}, err
@@ -82,12 +80,11 @@ func (s *Service) Log(ctx context.Context, a Actor, q LogQuery) (LogView, error)
 	if err := s.admit(ctx, a, "get_audit_log"); err != nil {
 		return LogView{}, err
 	}
-	select {
-	case s.scans <- struct{}{}:
-		defer func() { <-s.scans }()
-	case <-ctx.Done():
-		return LogView{}, ctx.Err()
+	turn, err := s.scans.Wait(ctx, a.Account())
+	if err != nil {
+		return LogView{}, err
 	}
+	defer turn.Release()
 	return s.scan(ctx, q)
 }
 
@@ -117,29 +114,31 @@ func (q LogQuery) words() []string {
 func (s *Service) scan(ctx context.Context, q LogQuery) (LogView, error) {
 	view := LogView{Logs: []Entry{}}
 	var err error
-	view.Complete, err = audit.Scan(s.opts.AuditDirectory, maxScanned, q.words(), func(b audit.Brief, record func() (audit.Record, error)) (bool, error) {
-		if !q.selects(b) {
-			return true, ctx.Err()
-		}
-		blocked := isBlocked(b)
-		if blocked {
-			view.Stats.Blocked++
-		} else {
-			view.Stats.Allowed++
-		}
-		if q.Type == "blocked" && !blocked || q.Type == "allowed" && blocked || q.Type == "cmvk_review" && b.ToolName != "cmvk_review" {
-			return true, nil
-		}
-		view.Total++
-		if len(view.Logs) == q.Limit || q.Before != 0 && b.Seq >= q.Before {
-			return true, nil
-		}
-		r, err := record()
-		if err == nil {
-			view.Logs = append(view.Logs, entryOf(r, blocked))
-		}
-		return true, err
-	})
+	view.Complete, err = audit.Scan(s.opts.AuditDirectory, maxScanned, q.words(),
+		func(b audit.Brief, record func() (audit.Record, error)) (bool, error) {
+			if !q.selects(b) {
+				return true, ctx.Err()
+			}
+			blocked := isBlocked(b)
+			if blocked {
+				view.Stats.Blocked++
+			} else {
+				view.Stats.Allowed++
+			}
+			if q.Type == "blocked" && !blocked || q.Type == "allowed" && blocked || q.Type == "cmvk_review" &&
+				b.ToolName != "cmvk_review" {
+				return true, nil
+			}
+			view.Total++
+			if len(view.Logs) == q.Limit || q.Before != 0 && b.Seq >= q.Before {
+				return true, nil
+			}
+			r, err := record()
+			if err == nil {
+				view.Logs = append(view.Logs, entryOf(r, blocked))
+			}
+			return true, err
+		})
 	view.Returned = len(view.Logs)
 	return view, err
 }
@@ -168,15 +167,16 @@ func isBlocked(b audit.Brief) bool {
 	case audit.KindKernel:
 		return b.Decision != allowed
 	case audit.KindAction:
-		return b.Decision != agents.Approved
+		return b.Decision != admission.Approved
 	}
 	return b.Outcome == audit.OutcomeRefused
 }
 
 func entryOf(r audit.Record, blocked bool) Entry {
 	e := Entry{
-		Timestamp: r.Time, Type: "allowed", Action: r.ToolName, Server: r.ServerID, Decision: r.Decision, Policies: r.Policies,
-		Error: r.ErrorType, Detail: r.Detail, RunID: r.RunID, Record: r.Seq,
+		Timestamp: r.Time, Type: "allowed", Action: r.ToolName, Server: r.ServerID, Decision: r.Decision,
+		Policies: r.Policies,
+		Error:    r.ErrorType, Detail: r.Detail, RunID: r.RunID, Record: r.Seq,
 	}
 	if blocked {
 		e.Type = "blocked"

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/kernel"
@@ -31,10 +32,14 @@ func TestTheLogShowsWhatHappened(t *testing.T) {
 	if _, err := w.ReviewCode(ctx, local, kernel.Code{Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.agents.VerifyAction(ctx, a, []byte(`{"type":"calculate","query":"2+2"}`), []byte(`{"conversation_id":"c","step_number":1}`)); err != nil {
+	if _, _, err := w.acts.Decide(ctx, admission.Act{Kind: admission.AnnouncedAction, Agent: a,
+		Arguments: []byte(`{"type":"calculate","query":"2+2"}`),
+		Context:   []byte(`{"conversation_id":"c","step_number":1}`)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.log.Append(ctx, audit.Record{Kind: audit.KindOutcome, Identity: audit.Identity{Principal: a, CallerKind: "agent"}, Act: audit.Act{ToolName: "q", ServerID: "db"}, Effect: audit.Effect{Outcome: audit.OutcomeRefused}}); err != nil {
+	if err := w.log.Append(ctx, audit.Record{Kind: audit.KindOutcome,
+		Identity: audit.Identity{Principal: a, CallerKind: "agent"}, Act: audit.Act{ToolName: "q", ServerID: "db"},
+		Effect: audit.Effect{Outcome: audit.OutcomeRefused}}); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -52,20 +57,25 @@ func TestTheLogShowsWhatHappened(t *testing.T) {
 		"the other":        {local, kernel.LogQuery{Limit: 20, Agent: b}, "1 1 0 1"},
 		"none":             {local, kernel.LogQuery{Limit: 20, Agent: "none"}, "0 0 0 0"},
 		"the future":       {local, kernel.LogQuery{Limit: 20, Since: time.Now().Add(time.Hour)}, "0 0 0 0"},
-		"elsewhere's hour": {local, kernel.LogQuery{Limit: 20, Since: time.Now().Add(-time.Hour).In(time.FixedZone("", 9*3600))}, "8 8 3 5"},
-		"its own":          {agentActor(b), kernel.LogQuery{Limit: 20}, "1 1 0 1"},
-		"its owner":        {bob, kernel.LogQuery{Limit: 20, Agent: b}, "1 1 0 1"},
+		"elsewhere's hour": {local, kernel.LogQuery{Limit: 20,
+			Since: time.Now().Add(-time.Hour).In(time.FixedZone("", 9*3600))}, "8 8 3 5"},
+		"its own":   {agentActor(b), kernel.LogQuery{Limit: 20}, "1 1 0 1"},
+		"its owner": {bob, kernel.LogQuery{Limit: 20, Agent: b}, "1 1 0 1"},
 	} {
 		got, err := w.Log(ctx, c.actor, c.query)
-		if has := fmt.Sprint(got.Returned, got.Total, got.Stats.Blocked, got.Stats.Allowed); err != nil || has != c.want || !got.Complete || len(got.Logs) != got.Returned {
+		if has := fmt.Sprint(got.Returned, got.Total, got.Stats.Blocked, got.Stats.Allowed); err != nil ||
+			has != c.want || !got.Complete || len(got.Logs) != got.Returned {
 			t.Errorf("%s: %s, %+v, %v; want %s", name, has, got, err, c.want)
 		}
 	}
 	got, err := w.Log(ctx, local, kernel.LogQuery{Limit: 3})
-	if err != nil || got.Logs[0].Record < got.Logs[1].Record || got.Logs[0].Type != "blocked" || got.Logs[1].Action != "calculate" || got.Logs[1].AgentID != a || got.Logs[2].Action != "cmvk_review" || got.Logs[2].Caller != "ann" {
+	if err != nil || got.Logs[0].Record < got.Logs[1].Record || got.Logs[0].Type != "blocked" ||
+		got.Logs[1].Action != "calculate" || got.Logs[1].AgentID != a || got.Logs[2].Action != "cmvk_review" ||
+		got.Logs[2].Caller != "ann" {
 		t.Errorf("%+v, %v", got.Logs, err)
 	}
-	if older, err := w.Log(ctx, local, kernel.LogQuery{Limit: 20, Before: got.Logs[2].Record}); err != nil || older.Returned != 5 || older.Total != 8 || older.Logs[0].Record >= got.Logs[2].Record {
+	if older, err := w.Log(ctx, local, kernel.LogQuery{Limit: 20, Before: got.Logs[2].Record}); err != nil ||
+		older.Returned != 5 || older.Total != 8 || older.Logs[0].Record >= got.Logs[2].Record {
 		t.Errorf("%+v, %v", older, err)
 	}
 	for name, c := range map[string]struct {

@@ -25,7 +25,8 @@ const (
 
 // String names the kinds in a message.
 func (k kinds) String() string {
-	names := []string{"a Boolean", "a whole number", "a text", "a set", "a record", "an entity", "a decimal", "a value of an extension"}
+	names := []string{"a Boolean", "a whole number", "a text", "a set", "a record", "an entity", "a decimal",
+		"a value of an extension"}
 	var of []string
 	for i, name := range names {
 		if k&(1<<i) != 0 {

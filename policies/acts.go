@@ -50,7 +50,7 @@ func (e *Engine) DecideAct(act Act) Decision {
 		return Decision{Reasons: []string{"no policy is loaded"}}
 	}
 	request, entities := translateAct(act)
-	return e.authorize(request, entities, Decision{})
+	return e.authorize(e.rules, request, entities, Decision{})
 }
 
 func translateAct(act Act) (cedar.Request, cedar.EntityMap) {

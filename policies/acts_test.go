@@ -37,9 +37,11 @@ func TestTrustOverRisk(t *testing.T) {
 		{"permit", "permit", "permit", "permit"},
 	} {
 		for risk, want := range want {
-			d := rules.DecideAct(policies.Act{AgentID: "a", Trust: trust, Active: true, Type: "x", Risk: policies.RiskLow + policies.Risk(risk), Category: policies.ActOther})
+			d := rules.DecideAct(policies.Act{AgentID: "a", Trust: trust, Active: true, Type: "x",
+				Risk: policies.RiskLow + policies.Risk(risk), Category: policies.ActOther})
 			if got := outcome(d); got != want {
-				t.Errorf("trust %d, risk %s: %s, want %s (%v)", trust, (policies.RiskLow + policies.Risk(risk)).Level(), got, want, d)
+				t.Errorf("trust %d, risk %s: %s, want %s (%v)", trust, (policies.RiskLow + policies.Risk(risk)).Level(),
+					got, want, d)
 			}
 		}
 	}
@@ -52,13 +54,19 @@ func TestWhatTrustDoesNotOverrule(t *testing.T) {
 		want   string
 		by     string
 	}{
-		"nothing":              {func(*policies.Act) {}, "permit", "agents.trusted"},
-		"suspended":            {func(a *policies.Act) { a.Active = false }, "deny", "agents.inactive"},
-		"blocked":              {func(a *policies.Act) { a.Blocked = true }, "deny", "agents.blocked"},
-		"another engine":       {func(a *policies.Act) { a.Engine, a.Engines = "sql", []string{"math"} }, "deny", "agents.engine"},
-		"no engine at all":     {func(a *policies.Act) { a.Engine, a.Engines = "sql", []string{} }, "deny", "agents.engine"},
-		"its engine":           {func(a *policies.Act) { a.Engine, a.Engines = "sql", []string{"math", "sql"} }, "permit", "agents.trusted"},
-		"dangerous":            {func(a *policies.Act) { a.Category, a.Risk = policies.ActDangerous, policies.RiskCritical }, "ask", "agents.dangerous"},
+		"nothing":   {func(*policies.Act) {}, "permit", "agents.trusted"},
+		"suspended": {func(a *policies.Act) { a.Active = false }, "deny", "agents.inactive"},
+		"blocked":   {func(a *policies.Act) { a.Blocked = true }, "deny", "agents.blocked"},
+		"another engine": {func(a *policies.Act) { a.Engine, a.Engines = "sql", []string{"math"} }, "deny",
+			"agents.engine"},
+		"no engine at all": {func(a *policies.Act) { a.Engine, a.Engines = "sql", []string{} }, "deny",
+			"agents.engine"},
+		"its engine": {func(a *policies.Act) { a.Engine, a.Engines = "sql", []string{"math", "sql"} },
+			"permit", "agents.trusted"},
+		"dangerous": {func(a *policies.Act) {
+			a.Category, a.Risk = policies.ActDangerous,
+				policies.RiskCritical
+		}, "ask", "agents.dangerous"},
 		"beyond all trust":     {func(a *policies.Act) { a.Trust = 4 }, "permit", "agents.within-trust"},
 		"below all trust":      {func(a *policies.Act) { a.Trust = -1 }, "deny", ""},
 		"a level of its own":   {func(a *policies.Act) { a.Trust, a.Risk = 2, policies.RiskCritical+1 }, "deny", ""},

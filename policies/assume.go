@@ -261,14 +261,17 @@ func (e *evaluation) assumeOrder(low, high ast.IsNode, holds, strictly bool) boo
 	if strictly {
 		gap = 1
 	}
-	if l.longs.least != nil && h.longs.most != nil && *l.longs.least > *h.longs.most-gap && *h.longs.most > math.MinInt64 {
+	if l.longs.least != nil && h.longs.most != nil && *l.longs.least > *h.longs.most-gap &&
+		*h.longs.most > math.MinInt64 {
 		return false
 	}
-	if most := h.longs.most; most != nil && *most > math.MinInt64 && (l.longs.most == nil || *l.longs.most > *most-gap) {
+	if most := h.longs.most; most != nil && *most > math.MinInt64 &&
+		(l.longs.most == nil || *l.longs.most > *most-gap) {
 		bound := *most - gap
 		e.env.setValue(pathOf(low), abstract{kinds: kindLong, longs: span{l.longs.least, &bound}})
 	}
-	if least := l.longs.least; least != nil && *least < math.MaxInt64 && (h.longs.least == nil || *h.longs.least < *least+gap) {
+	if least := l.longs.least; least != nil && *least < math.MaxInt64 &&
+		(h.longs.least == nil || *h.longs.least < *least+gap) {
 		bound := *least + gap
 		e.env.setValue(pathOf(high), abstract{kinds: kindLong, longs: span{&bound, h.longs.most}})
 	}
@@ -312,7 +315,8 @@ func (e *evaluation) declared(name string) abstract {
 		"servers": {abstract{kinds: kindSet, element: &element}, surely},
 	}}
 	return abstract{kinds: kindRecord, closed: true, members: map[string]member{
-		"session": {session, surely}, "input": {inputOf(e.tool), surely}, "elicits": {of(kindBool), surely},
+		"session": {session, surely}, "input": {inputOf(e.tool), surely},
+		"paths": {asPaths(inputOf(e.tool)), surely}, "elicits": {of(kindBool), surely},
 	}}
 }
 
@@ -328,20 +332,23 @@ func (e *evaluation) action() abstract {
 func (e *evaluation) resource() abstract {
 	flag := of(kindBool)
 	claims := abstract{kinds: kindRecord, closed: true, members: map[string]member{
-		"readOnly": {flag, surely}, "destructive": {flag, surely}, "idempotent": {flag, surely}, "openWorld": {flag, surely},
+		"readOnly": {flag, surely}, "destructive": {flag, surely}, "idempotent": {flag, surely},
+		"openWorld": {flag, surely},
 	}}
 	risks := text(riskWords()...)
-	resource := abstract{kinds: kindEntity, types: []cedar.EntityType{typeTool}, closed: true, members: map[string]member{
-		"server": {text(e.servers...), surely}, "name": {of(kindString), surely}, "risk": {risks, surely},
-		"allowed": {flag, surely}, "denied": {flag, surely}, "flagged": {flag, surely}, "claims": {claims, surely},
-	}}
+	resource := abstract{kinds: kindEntity, types: []cedar.EntityType{typeTool}, closed: true,
+		members: map[string]member{
+			"server": {text(e.servers...), surely}, "name": {of(kindString), surely}, "risk": {risks, surely},
+			"allowed": {flag, surely}, "denied": {flag, surely}, "flagged": {flag, surely}, "claims": {claims, surely},
+		}}
 	if e.tool.server != "" {
 		server := cedar.NewEntityUID(typeServer, cedar.String(e.tool.server))
 		resource.parent = &server
 		resource.members["server"] = member{text(e.tool.server), surely}
 	}
 	if e.tool.id != "" {
-		uid, server := cedar.NewEntityUID(typeTool, cedar.String(e.tool.id)), cedar.NewEntityUID(typeServer, cedar.String(e.tool.server))
+		uid, server := cedar.NewEntityUID(typeTool, cedar.String(e.tool.id)),
+			cedar.NewEntityUID(typeServer, cedar.String(e.tool.server))
 		resource.uid, resource.in = &uid, []cedar.EntityUID{uid, server}
 		resource.members["name"] = member{text(e.tool.name), surely}
 	}

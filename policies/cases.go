@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -30,6 +31,8 @@ type Case struct {
 	Principal string `yaml:"principal"`
 	Server    string `yaml:"server"`
 	Tool      string `yaml:"tool"`
+	// Connect is NAME:PORT of a connection. Such a case has no server and no tool.
+	Connect string `yaml:"connect"`
 	// Claims replace the annotations of the tool, which may be missing in the catalog.
 	Claims   *Claims      `yaml:"claims"`
 	Settings CaseSettings `yaml:"settings"`
@@ -78,11 +81,12 @@ func ParseCases(name string, source []byte) ([]Case, error) {
 	}
 	words := []string{ExpectAllow, ExpectAsk, ExpectDeny}
 	for i, c := range file.Cases {
-		if c.Name == "" || c.Server == "" || c.Tool == "" {
-			return nil, fmt.Errorf("case file %q: case %d needs name, server and tool", name, i+1)
+		if isCall := c.Server != "" && c.Tool != ""; c.Name == "" || isCall == (c.Connect != "") {
+			return nil, fmt.Errorf("case file %q: case %d needs name, server and tool, or name and connect", name, i+1)
 		}
 		if !slices.Contains(words, c.Expect) {
-			return nil, fmt.Errorf("case file %q: case %q expects %q, not one of %s%s", name, c.Name, c.Expect, strings.Join(words, ", "), nearest.Hint(c.Expect, words))
+			return nil, fmt.Errorf("case file %q: case %q expects %q, not one of %s%s", name, c.Name, c.Expect,
+				strings.Join(words, ", "), nearest.Hint(c.Expect, words))
 		}
 	}
 	return file.Cases, nil
@@ -100,7 +104,7 @@ func plainly(err error) string {
 	if !errors.As(err, &several) {
 		return strings.TrimPrefix(err.Error(), "yaml: ")
 	}
-	known := []string{"name", "principal", "server", "tool", "claims", "settings", "input", "session", "expect", "by"}
+	known := []string{"name", "principal", "server", "tool", "connect", "claims", "settings", "input", "session", "expect", "by"}
 	complaints := make([]string, len(several.Errors))
 	for i, one := range several.Errors {
 		text := wrongKind.ReplaceAllString(one.Message, "a $1$2 does not belong here")
@@ -116,11 +120,10 @@ func plainly(err error) string {
 // the expected one. tool comes from the catalog; the claims of the case override its
 // annotations.
 func (c Case) Run(e *Engine, tool catalog.Tool) (Decision, error) {
-	req, err := c.request(tool)
+	d, err := c.decide(e, tool)
 	if err != nil {
 		return Decision{}, fmt.Errorf("case %q: %w", c.Name, err)
 	}
-	d := e.Decide(req)
 	got := ExpectDeny
 	switch {
 	case d.Allow && len(d.Approve) > 0:
@@ -130,11 +133,33 @@ func (c Case) Run(e *Engine, tool catalog.Tool) (Decision, error) {
 	}
 	switch {
 	case got != c.Expect:
-		return d, fmt.Errorf("case %q: got %s, want %s (%s)", c.Name, got, c.Expect, strings.Join(slices.Concat(d.Policies(), d.Reasons, d.Errors), "; "))
+		return d, fmt.Errorf("case %q: got %s, want %s (%s)", c.Name, got, c.Expect,
+			strings.Join(slices.Concat(d.Policies(), d.Reasons, d.Errors), "; "))
 	case c.By != nil && !slices.Equal(slices.Sorted(slices.Values(d.Policies())), slices.Sorted(slices.Values(c.By))):
 		return d, fmt.Errorf("case %q: decided by %q, want %q", c.Name, d.Policies(), c.By)
 	}
 	return d, nil
+}
+
+func (c Case) decide(e *Engine, tool catalog.Tool) (Decision, error) {
+	if c.Connect != "" {
+		name, port, _ := strings.Cut(c.Connect, ":")
+		number, err := strconv.ParseUint(port, 10, 16)
+		if err != nil {
+			return Decision{}, fmt.Errorf("connect: %q is not NAME:PORT", c.Connect)
+		}
+		return e.DecideConnect(Connection{Principal: c.Principal, Host: name, Port: uint16(number),
+			Session: c.session()}), nil
+	}
+	req, err := c.request(tool)
+	if err != nil {
+		return Decision{}, err
+	}
+	return e.Decide(req), nil
+}
+
+func (c Case) session() Session {
+	return Session{Calls: c.Session.Calls, RunCalls: c.Session.RunCalls, Servers: c.Session.Servers}
 }
 
 func (c Case) request(tool catalog.Tool) (Request, error) {
@@ -150,7 +175,8 @@ func (c Case) request(tool catalog.Tool) (Request, error) {
 		Denied: c.Settings.Denied,
 	}
 	if c.Settings.Flagged {
-		settings.Flags = []catalog.Flag{{Kind: catalog.FlagInstruction, Field: "description", Detail: "the case says so"}}
+		settings.Flags = []catalog.Flag{{Kind: catalog.FlagInstruction, Field: "description",
+			Detail: "the case says so"}}
 	}
 	if c.Settings.Risk != "" {
 		risk, err := ParseRisk(c.Settings.Risk)
@@ -165,7 +191,7 @@ func (c Case) request(tool catalog.Tool) (Request, error) {
 	}
 	return Request{
 		Principal: c.Principal, Tool: tool, Settings: settings, Input: input,
-		Session: Session{Calls: c.Session.Calls, RunCalls: c.Session.RunCalls, Servers: c.Session.Servers},
+		Session: c.session(),
 	}, nil
 }
 
@@ -184,7 +210,7 @@ func (c Case) input() (map[string]any, error) {
 	}
 	input, ok := v.(map[string]any)
 	if !ok {
-		return nil, errors.New("its input is no object")
+		return nil, errors.New("its input is not an object")
 	}
 	return input, nil
 }

@@ -20,10 +20,15 @@ type Problem struct {
 	File string `json:"file"` // empty: the configuration
 	Line int    `json:"line,omitempty"`
 	Text string `json:"text"` // one sentence, with the nearest name if one is similar
+	// Warning means that the policy works, and permits or denies something else than it seems to.
+	Warning bool `json:"warning,omitempty"`
 }
 
 // String is how a compiler shows a mistake.
 func (p Problem) String() string {
+	if p.Warning {
+		p.Text = "warning: " + p.Text
+	}
 	switch {
 	case p.File == "":
 		return p.Text
@@ -86,7 +91,10 @@ func CheckOperator(operator Operator, servers []catalog.Server) []Problem {
 		} {
 			for _, name := range listed {
 				if name != AllTools && !slices.Contains(names, name) {
-					problems = append(problems, Problem{Text: fmt.Sprintf("servers.%s.%s: the server has no tool %q%s", server.ID, key, name, nearest.Hint(name, names))})
+					problems = append(problems,
+						Problem{Text: fmt.Sprintf(
+							"servers.%s.%s: the server has no tool %q%s", server.ID, key, name,
+							nearest.Hint(name, names))})
 				}
 			}
 		}
@@ -114,6 +122,9 @@ func (c *checker) check() []Problem {
 		c.problem("", "its conditions have %d parts, and no more than %d are looked into: divide it", n, maxParts)
 		return c.found
 	}
+	if namesConnect(c.policy) {
+		return c.connect()
+	}
 	refs := referencesOf(c.policy)
 	for _, uid := range refs.entities {
 		c.entity(uid)
@@ -134,7 +145,10 @@ func (c *checker) check() []Problem {
 	for _, compared := range refs.equals {
 		c.comparison(compared)
 	}
-	if len(c.found) == 0 {
+	for _, like := range refs.likes {
+		c.pathPattern(like)
+	}
+	if !slices.ContainsFunc(c.found, func(p Problem) bool { return !p.Warning }) {
 		if text, word := typecheck(c.policy, tools, c.world); text != "" {
 			c.problem(word, "%s", text)
 		}
@@ -200,9 +214,10 @@ func (c *checker) path(path []string, tools []*toolShape) {
 		return
 	}
 	last := path[len(path)-1]
-	if path[0] == "context" && path[1] == "input" {
+	if path[0] == "context" && (path[1] == "input" || path[1] == "paths") {
 		if known, ok := knownArgument(path[2:], tools); !ok {
-			c.problem(last, "no tool that this policy can match has the argument %s%s", strings.Join(path[2:], "."), nearest.Hint(last, known))
+			c.problem(last, "no tool that this policy can match has the argument %s%s", strings.Join(path[2:], "."),
+				nearest.Hint(last, known))
 		}
 		return
 	}
@@ -246,6 +261,18 @@ func (c *checker) comparison(compared comparison) {
 	c.problem(strconv.Quote(compared.text), "%s is never %q%s", name, compared.text, hint)
 }
 
+// pathPattern reports a pattern for a directory that is compared with a text as the code wrote it.
+func (c *checker) pathPattern(like ast.NodeTypeLike) {
+	argument, ok := prefixOfPaths(like)
+	if !ok {
+		return
+	}
+	pattern := string(like.Value.MarshalCedar())
+	c.problem("like", "context.input.%s like %s also matches paths with `..`; write context.paths.%s, which is normalised",
+		argument, pattern, argument)
+	c.found[len(c.found)-1].Warning = true
+}
+
 // problem records a mistake at the first occurrence of the word in the policy.
 func (c *checker) problem(word, format string, args ...any) {
 	at := c.policy.Position()
@@ -255,5 +282,5 @@ func (c *checker) problem(word, format string, args ...any) {
 			line += bytes.Count(rest[:i], []byte("\n"))
 		}
 	}
-	c.found = append(c.found, Problem{c.file.Name, line, fmt.Sprintf(format, args...)})
+	c.found = append(c.found, Problem{File: c.file.Name, Line: line, Text: fmt.Sprintf(format, args...)})
 }

@@ -18,8 +18,12 @@ import (
 func servers() []catalog.Server {
 	return []catalog.Server{
 		{ID: "files", Tools: []catalog.Tool{
-			{ServerID: "files", Name: "read_file", InputSchema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"range":{"type":"object","properties":{"from":{"type":"integer"}}}}}`)},
-			{ServerID: "files", Name: "delete_file", InputSchema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"force":{"type":"boolean"}}}`)},
+			{ServerID: "files", Name: "read_file",
+				InputSchema: json.RawMessage(
+					`{"type":"object","properties":{"path":{"type":"string"},"range":{"type":"object","properties":{"from":{"type":"integer"}}}}}`)},
+			{ServerID: "files", Name: "delete_file",
+				InputSchema: json.RawMessage(
+					`{"type":"object","properties":{"path":{"type":"string"},"force":{"type":"boolean"}}}`)},
 			{ServerID: "files", Name: "anything", InputSchema: json.RawMessage(`{"type":"object"}`)},
 		}},
 		{ID: "mail", Problem: "it does not start"},
@@ -32,40 +36,81 @@ func TestCheck(t *testing.T) {
 		want         string // empty: no problem
 	}{
 		{"a rule about everything", `permit (principal, action, resource);`, ""},
-		{"a rule about a tool", `permit (principal, action == Action::"files/read_file", resource) when { context.input has path && context.input.path like "/srv/*" };`, ""},
-		{"a misspelt tool", "permit (principal,\n  action == Action::\"files/reed_file\",\n  resource);", `p.cedar:2: there is no tool "files/reed_file"; did you mean "files/read_file"?`},
-		{"a misspelt server", `permit (principal, action, resource in Server::"fils");`, `there is no server "fils"; did you mean "files"?`},
-		{"a misspelt type", `permit (principal is Usr, action, resource);`, `there is no entity type Usr; did you mean "User"?`},
-		{"a tool in a condition", `permit (principal, action, resource) when { resource == Tool::"files/nope_at_all" };`, `there is no tool "files/nope_at_all"`},
+		{"a rule about a tool",
+			`permit (principal, action == Action::"files/read_file", resource) when { context.paths has path && context.paths.path like "/srv/*" };`, ""},
+		{"a pattern for a directory", "permit (principal, action == Action::\"files/read_file\", resource)\nwhen " +
+			"{ context.input has path && context.input.path like \"/srv/*\" };",
+			"p.cedar:2: warning: context.input.path like \"/srv/*\" also matches paths with `..`; write context.paths.path"},
+		{"a pattern that is not for a directory",
+			`permit (principal, action == Action::"files/read_file", resource) when { context.input has path && context.input.path like "*.md" };`, ""},
+		{"a misspelt tool", "permit (principal,\n  action == Action::\"files/reed_file\",\n  resource);",
+			`p.cedar:2: there is no tool "files/reed_file"; did you mean "files/read_file"?`},
+		{"a misspelt server", `permit (principal, action, resource in Server::"fils");`,
+			`there is no server "fils"; did you mean "files"?`},
+		{"a misspelt type", `permit (principal is Usr, action, resource);`,
+			`there is no entity type Usr; did you mean "User"?`},
+		{"a tool in a condition",
+			`permit (principal, action, resource) when { resource == Tool::"files/nope_at_all" };`,
+			`there is no tool "files/nope_at_all"`},
 		{"a tool of a server that is missing", `permit (principal, action == Action::"mail/send", resource);`, ""},
-		{"the group of all tools, misspelt", `permit (principal, action in Action::"cal", resource);`, `did you mean "call"?`},
-		{"a misspelt attribute", "permit (principal, action, resource)\nwhen { true &&\nresource.rsk == \"read\" };", `p.cedar:3: there is no resource.rsk; did you mean "risk"?`},
-		{"a misspelt claim", `permit (principal, action, resource) when { resource.claims.readonly };`, `did you mean "readOnly"?`},
-		{"a misspelt fact", `permit (principal, action, resource) when { context.session.call > 3 };`, `there is no context.session.call; did you mean "calls"?`},
-		{"an unknown attribute", `permit (principal, action, resource) when { principal.role == "admin" };`, `there is no principal.role`},
-		{"a misspelt argument", `forbid (principal, action == Action::"files/delete_file", resource) when { context.input.forse };`, `no tool that this policy can match has the argument forse; did you mean "force"?`},
-		{"a misspelt argument after has", `forbid (principal, action == Action::"files/delete_file", resource) when { context.input has pth };`, `argument pth; did you mean "path"?`},
-		{"an argument deeper down", `forbid (principal, action == Action::"files/read_file", resource) when { context.input.range.form > 3 };`, `argument range.form; did you mean "from"?`},
-		{"an argument of another tool", `forbid (principal, action == Action::"files/read_file", resource) when { context.input.force };`, `has the argument force`},
-		{"an argument that some matching tool may have", `forbid (principal, action, resource) when { context.input has whatever };`, ""},
-		{"a misspelt argument in a rule about all tools", `forbid (principal, action, resource) when { context.input has pth && context.input.pth like "/etc/*" };`, `argument pth; did you mean "path"?`},
-		{"a misspelt argument in a rule about a server", `forbid (principal, action in Action::"call", resource in Server::"files") when { context.input has forse };`, `argument forse; did you mean "force"?`},
-		{"a misspelt risk", `forbid (principal, action, resource) when { resource.risk == "reed" };`, `resource.risk is never "reed"; did you mean "read"?`},
-		{"a misspelt server in a comparison", `forbid (principal, action, resource) when { "fils" == resource.server };`, `resource.server is never "fils"; did you mean "files"?`},
-		{"a misspelt server among those read", `forbid (principal, action, resource) when { context.session.servers.contains("fils") };`, `context.session.servers is never "fils"; did you mean "files"?`},
-		{"servers and risks that there are", `forbid (principal, action, resource) when { resource.risk != "unknown" && resource.server == "mail" && context.session.servers.contains("files") };`, ""},
-		{"an unknown obligation", `@aprove("owner") permit (principal, action, resource);`, `there is no obligation @aprove, so this policy can only deny; did you mean "approve"?`},
-		{"an unknown approver", `@approve("ownr") permit (principal, action, resource);`, `there is no approver "ownr" in @approve; did you mean "owner"?`},
-		{"a text compared like a number", `forbid (principal, action == Action::"files/read_file", resource) when { context.input has path && context.input.path > 3 };`, "could err, which denies"},
-		{"an argument that may be missing", `forbid (principal, action == Action::"files/read_file", resource) when { context.input.path like "/etc/*" };`, "could err, which denies"},
-		{"the same, tested for", `forbid (principal, action == Action::"files/read_file", resource) when { context.input has path && context.input.path like "/etc/*" };`, ""},
-		{"an attribute of the wrong type", `permit (principal, action, resource) when { resource.risk > 3 };`, "errs for every call, which denies: resource.risk is a text"},
+		{"the group of all tools, misspelt", `permit (principal, action in Action::"cal", resource);`,
+			`did you mean "call"?`},
+		{"a misspelt attribute", "permit (principal, action, resource)\nwhen { true &&\nresource.rsk == \"read\" };",
+			`p.cedar:3: there is no resource.rsk; did you mean "risk"?`},
+		{"a misspelt claim", `permit (principal, action, resource) when { resource.claims.readonly };`,
+			`did you mean "readOnly"?`},
+		{"a misspelt fact", `permit (principal, action, resource) when { context.session.call > 3 };`,
+			`there is no context.session.call; did you mean "calls"?`},
+		{"an unknown attribute", `permit (principal, action, resource) when { principal.role == "admin" };`,
+			`there is no principal.role`},
+		{"a misspelt argument",
+			`forbid (principal, action == Action::"files/delete_file", resource) when { context.input.forse };`,
+			`no tool that this policy can match has the argument forse; did you mean "force"?`},
+		{"a misspelt argument after has",
+			`forbid (principal, action == Action::"files/delete_file", resource) when { context.input has pth };`,
+			`argument pth; did you mean "path"?`},
+		{"an argument deeper down",
+			`forbid (principal, action == Action::"files/read_file", resource) when { context.input.range.form > 3 };`,
+			`argument range.form; did you mean "from"?`},
+		{"an argument of another tool",
+			`forbid (principal, action == Action::"files/read_file", resource) when { context.input.force };`,
+			`has the argument force`},
+		{"an argument that some matching tool may have",
+			`forbid (principal, action, resource) when { context.input has whatever };`, ""},
+		{"a misspelt argument in a rule about all tools",
+			`forbid (principal, action, resource) when { context.input has pth && context.input.pth like "/etc/*" };`,
+			`argument pth; did you mean "path"?`},
+		{"a misspelt argument in a rule about a server",
+			`forbid (principal, action in Action::"call", resource in Server::"files") when { context.input has forse };`, `argument forse; did you mean "force"?`},
+		{"a misspelt risk", `forbid (principal, action, resource) when { resource.risk == "reed" };`,
+			`resource.risk is never "reed"; did you mean "read"?`},
+		{"a misspelt server in a comparison",
+			`forbid (principal, action, resource) when { "fils" == resource.server };`,
+			`resource.server is never "fils"; did you mean "files"?`},
+		{"a misspelt server among those read",
+			`forbid (principal, action, resource) when { context.session.servers.contains("fils") };`,
+			`context.session.servers is never "fils"; did you mean "files"?`},
+		{"servers and risks that there are",
+			`forbid (principal, action, resource) when { resource.risk != "unknown" && resource.server == "mail" && context.session.servers.contains("files") };`, ""},
+		{"an unknown obligation", `@aprove("owner") permit (principal, action, resource);`,
+			`there is no obligation @aprove, so this policy can only deny; did you mean "approve"?`},
+		{"an unknown approver", `@approve("ownr") permit (principal, action, resource);`,
+			`there is no approver "ownr" in @approve; did you mean "owner"?`},
+		{"a text compared like a number",
+			`forbid (principal, action == Action::"files/read_file", resource) when { context.input has path && context.input.path > 3 };`, "could err, which denies"},
+		{"an argument that may be missing",
+			`forbid (principal, action == Action::"files/read_file", resource) when { context.input.path like "/etc/*" };`, "could err, which denies"},
+		{"the same, tested for",
+			`forbid (principal, action == Action::"files/read_file", resource) when { context.paths has path && context.paths.path like "/etc/*" };`, ""},
+		{"an attribute of the wrong type", `permit (principal, action, resource) when { resource.risk > 3 };`,
+			"errs for every call, which denies: resource.risk is a text"},
 		{"bad syntax", "permit (principal, action, resource)\nwhen { resource. };", `p.cedar`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var said []string
-			for _, p := range policies.Check([]policies.File{{Name: "p.cedar", Source: []byte(test.source)}}, servers()) {
+			for _, p := range policies.Check([]policies.File{{Name: "p.cedar", Source: []byte(test.source)}},
+				servers()) {
 				said = append(said, p.String())
 			}
 			if all := strings.Join(said, "\n"); (test.want == "") != (all == "") || !strings.Contains(all, test.want) {
@@ -88,7 +133,7 @@ func TestCedarSchema(t *testing.T) {
 		}
 	}
 	text := string(policies.CedarSchema(servers()))
-	if want := `context: {"input": {"path"?: String, "range"?: {"from"?: Long}}, "session": Session, "elicits": Bool}`; !strings.Contains(text, want) {
+	if want := `context: {"input": {"path"?: String, "range"?: {"from"?: Long}}, "paths": {"path"?: String, "range"?: {"from"?: Long}}, "session": Session, "elicits": Bool}`; !strings.Contains(text, want) {
 		t.Errorf("got %s, want %s in it", text, want)
 	}
 }
@@ -134,8 +179,9 @@ func BenchmarkCheck(b *testing.B) {
 
 func TestCheckOperator(t *testing.T) {
 	operator := policies.Operator{
-		"files": {Allow: []string{"*", "reed_file"}, Deny: []string{"delete_file"}, Risks: map[string]policies.Risk{"delet_file": policies.RiskLow}},
-		"mail":  {Allow: []string{"anything"}},
+		"files": {Allow: []string{"*", "reed_file"}, Deny: []string{"delete_file"},
+			Risks: map[string]policies.Risk{"delet_file": policies.RiskLow}},
+		"mail": {Allow: []string{"anything"}},
 	}
 	var said []string
 	for _, p := range policies.CheckOperator(operator, servers()) {
@@ -198,16 +244,20 @@ func TestCasesThatAreWrong(t *testing.T) {
 	tests := []struct{ name, source, want string }{
 		{"no cases", `cases: []`, "no cases"},
 		{"nothing", ``, "no cases"},
-		{"a misspelt key", "cases:\n  - {nme: x}", `case file "c.yaml": line 2: there is no key "nme"; did you mean "name"?`},
+		{"a misspelt key", "cases:\n  - {nme: x}",
+			`case file "c.yaml": line 2: there is no key "nme"; did you mean "name"?`},
 		{"a text in the place of a list", `cases: x`, "case file \"c.yaml\": line 1: a str `x` does not belong here"},
-		{"a list in the place of a text", `cases: [{name: [x], server: a, tool: b}]`, `line 1: a seq does not belong here`},
+		{"a list in the place of a text", `cases: [{name: [x], server: a, tool: b}]`,
+			`line 1: a seq does not belong here`},
 		{"no YAML", "cases: [", `case file "c.yaml": `},
 		{"a misspelt word", `cases: [{name: x, server: a, tool: b, expect: alow}]`, `did you mean "allow"?`},
 		{"a case without a tool", `cases: [{name: x, server: a, expect: deny}]`, "needs name, server and tool"},
-		{"another decision", `cases: [{name: x, server: a, tool: b, expect: allow}]`, `case "x": got ask, want allow (default.ask)`},
-		{"another rule", `cases: [{name: x, server: a, tool: b, expect: ask, by: [other]}]`, `decided by ["default.ask"], want ["other"]`},
+		{"another decision", `cases: [{name: x, server: a, tool: b, expect: allow}]`,
+			`case "x": got ask, want allow (default.ask)`},
+		{"another rule", `cases: [{name: x, server: a, tool: b, expect: ask, by: [other]}]`,
+			`decided by ["default.ask"], want ["other"]`},
 		{"an unknown risk", `cases: [{name: x, server: a, tool: b, settings: {risk: low}, expect: ask}]`, `risk "low"`},
-		{"an input that is no object", `cases: [{name: x, server: a, tool: b, input: [1], expect: ask}]`, "no object"},
+		{"an input that is not an object", `cases: [{name: x, server: a, tool: b, input: [1], expect: ask}]`, "not an object"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -227,7 +277,8 @@ func TestExplain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := policies.Request{Tool: tool(catalog.Annotations{ReadOnlyHint: yes()}), Settings: policies.Settings{Denied: true}}
+	req := policies.Request{Tool: tool(catalog.Annotations{ReadOnlyHint: yes()}),
+		Settings: policies.Settings{Denied: true}}
 	var out bytes.Buffer
 	if err := policies.Explain(&out, req, engine.Decide(req)); err != nil {
 		t.Fatal(err)

@@ -27,6 +27,9 @@ type Session struct {
 	Calls    int      // calls of the session so far, this one not counted
 	RunCalls int      // calls of the run so far, this one not counted
 	Servers  []string // servers that the session has had an answer from
+	// Unknown means that the servers are not known. A rule that depends on the session then fails to
+	// evaluate, which denies the call.
+	Unknown bool
 }
 
 // Decision is the decision of the rules on a request. The zero value denies.
@@ -64,12 +67,17 @@ func (e *Engine) Decide(req Request) Decision {
 		return d
 	}
 	request, entities := e.translate(req, d.Risk)
-	return e.authorize(request, entities, d).withSettings(req.Settings)
+	d = e.authorize(e.rules, request, entities, d)
+	if req.Session.Unknown && len(d.Errors) > 0 {
+		d.Reasons = append(d.Reasons, "it is not known what this conversation has read: start a new one in the host")
+	}
+	return d.withSettings(req.Settings)
 }
 
-// authorize completes d with the decision of the rules on a request.
-func (e *Engine) authorize(request cedar.Request, entities cedar.EntityMap, d Decision) Decision {
-	effect, diagnostic := cedar.Authorize(e.rules, entities, request)
+// authorize completes d with the decision of some of the rules on a request.
+func (e *Engine) authorize(rules *cedar.PolicySet, request cedar.Request, entities cedar.EntityMap,
+	d Decision) Decision {
+	effect, diagnostic := cedar.Authorize(rules, entities, request)
 	deciding := make([]rule, 0, len(diagnostic.Reasons))
 	for _, reason := range diagnostic.Reasons {
 		r := e.info[reason.PolicyID]

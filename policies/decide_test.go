@@ -53,18 +53,28 @@ func TestDefaultPolicy(t *testing.T) {
 		want     string
 	}{
 		{"a tool that claims nothing", catalog.Annotations{}, policies.Settings{}, asks},
-		{"a claim to be read-only that is not trusted", catalog.Annotations{ReadOnlyHint: yes()}, policies.Settings{}, asks},
-		{"a trusted claim to be read-only", catalog.Annotations{ReadOnlyHint: yes()}, policies.Settings{TrustAnnotations: true}, runs},
-		{"trust does not lower what claims nothing", catalog.Annotations{}, policies.Settings{TrustAnnotations: true}, asks},
-		{"read-only and destructive at once", catalog.Annotations{ReadOnlyHint: yes(), DestructiveHint: yes()}, policies.Settings{TrustAnnotations: true}, asks},
+		{"a claim to be read-only that is not trusted", catalog.Annotations{ReadOnlyHint: yes()}, policies.Settings{},
+			asks},
+		{"a trusted claim to be read-only", catalog.Annotations{ReadOnlyHint: yes()},
+			policies.Settings{TrustAnnotations: true}, runs},
+		{"trust does not lower what claims nothing", catalog.Annotations{}, policies.Settings{TrustAnnotations: true},
+			asks},
+		{"read-only and destructive at once", catalog.Annotations{ReadOnlyHint: yes(), DestructiveHint: yes()},
+			policies.Settings{TrustAnnotations: true}, asks},
 		{"the operator says read", catalog.Annotations{}, policies.Settings{Risk: policies.RiskLow}, runs},
-		{"the operator says read of a destructive tool", catalog.Annotations{DestructiveHint: yes()}, policies.Settings{Risk: policies.RiskLow}, runs},
-		{"the operator says destructive of a trusted reader", catalog.Annotations{ReadOnlyHint: yes()}, policies.Settings{TrustAnnotations: true, Risk: policies.RiskCritical}, asks},
+		{"the operator says read of a destructive tool", catalog.Annotations{DestructiveHint: yes()},
+			policies.Settings{Risk: policies.RiskLow}, runs},
+		{"the operator says destructive of a trusted reader", catalog.Annotations{ReadOnlyHint: yes()},
+			policies.Settings{TrustAnnotations: true, Risk: policies.RiskCritical}, asks},
 		{"allowed", catalog.Annotations{}, policies.Settings{Allowed: true}, runs},
-		{"allowed, but destructive always asks", catalog.Annotations{DestructiveHint: yes()}, policies.Settings{Allowed: true}, asks},
-		{"allowed and said to be a plain write", catalog.Annotations{DestructiveHint: yes()}, policies.Settings{Allowed: true, Risk: policies.RiskHigh}, runs},
-		{"trusted and only adding", catalog.Annotations{DestructiveHint: no()}, policies.Settings{TrustAnnotations: true}, asks},
-		{"denied", catalog.Annotations{ReadOnlyHint: yes()}, policies.Settings{TrustAnnotations: true, Denied: true}, denies},
+		{"allowed, but destructive always asks", catalog.Annotations{DestructiveHint: yes()},
+			policies.Settings{Allowed: true}, asks},
+		{"allowed and said to be a plain write", catalog.Annotations{DestructiveHint: yes()},
+			policies.Settings{Allowed: true, Risk: policies.RiskHigh}, runs},
+		{"trusted and only adding", catalog.Annotations{DestructiveHint: no()},
+			policies.Settings{TrustAnnotations: true}, asks},
+		{"denied", catalog.Annotations{ReadOnlyHint: yes()}, policies.Settings{TrustAnnotations: true, Denied: true},
+			denies},
 		{"denied wins over allowed", catalog.Annotations{}, policies.Settings{Allowed: true, Denied: true}, denies},
 	}
 	for _, test := range tests {
@@ -98,28 +108,66 @@ func TestDecide(t *testing.T) {
 		approve []string
 		want    string // in reasons, errors or deciding policies
 	}{
-		{"no permit is a denial", []string{`permit (principal == User::"bob", action, resource);`}, `{}`, policies.Session{}, false, nil, "no policy permits it"},
-		{"a permit by principal", []string{`@id("ann") permit (principal == User::"ann", action, resource);`}, `{}`, policies.Session{}, true, nil, "ann"},
-		{"a permit by tool", []string{`@id("t") permit (principal, action == Action::"files/delete_file", resource);`}, `{}`, policies.Session{}, true, nil, "t"},
-		{"a permit by server", []string{`@id("s") permit (principal, action, resource in Server::"files");`}, `{}`, policies.Session{}, true, nil, "s"},
-		{"a permit for any tool", []string{`@id("g") permit (principal, action in Action::"call", resource);`}, `{}`, policies.Session{}, true, nil, "g"},
-		{"forbid overrules permit", []string{permitAll, `@id("f") @reason("not on Sundays") forbid (principal, action, resource);`}, `{}`, policies.Session{}, false, nil, "policy f (p1.cedar:1) forbids it: not on Sundays"},
-		{"a condition on arguments", []string{permitAll, `forbid (principal, action, resource) when { context.input.path like "/etc/*" };`}, `{"path":"/etc/passwd"}`, policies.Session{}, false, nil, "forbids it"},
-		{"the same with a harmless path", []string{permitAll, `forbid (principal, action, resource) when { context.input.path like "/etc/*" };`}, `{"path":"/srv"}`, policies.Session{}, true, nil, "all"},
-		{"a forbid with a type error denies", []string{permitAll, `@id("bad") forbid (principal, action, resource) when { context.input.path like "/etc/*" };`}, `{"path":7}`, policies.Session{}, false, nil, "bad (p1.cedar:1)"},
-		{"a missing attribute denies", []string{permitAll, `forbid (principal, action, resource) when { context.input.path like "/etc/*" };`}, `{}`, policies.Session{}, false, nil, "could not be evaluated"},
-		{"a number no 64 bits hold denies where it is compared", []string{permitAll, `forbid (principal, action, resource) when { context.input.n > 5 };`}, `{"n":1e30}`, policies.Session{}, false, nil, "could not be evaluated"},
-		{"a whole number written with an exponent is a whole number", []string{permitAll, `forbid (principal, action, resource) when { context.input.n > 5 };`}, `{"n":6e0}`, policies.Session{}, false, nil, "forbids it"},
-		{"decimals", []string{permitAll, `forbid (principal, action, resource) when { context.input.n.greaterThan(decimal("1.25")) };`}, `{"n":1.2501}`, policies.Session{}, false, nil, "forbids it"},
-		{"a list too long to look into denies", []string{permitAll, `forbid (principal, action, resource) when { context.input has l && context.input.l.contains("x") };`}, `{"l":[` + strings.Repeat(`"a",`, 1500) + `"x"]}`, policies.Session{}, false, nil, "could not be evaluated"},
-		{"null is absent", []string{permitAll, `forbid (principal, action, resource) when { context.input has path };`}, `{"path":null}`, policies.Session{}, true, nil, "all"},
-		{"calls of the session", []string{permitAll, `forbid (principal, action, resource) when { context.session.calls >= 3 };`}, `{}`, policies.Session{Calls: 3}, false, nil, "forbids it"},
-		{"servers read before", []string{permitAll, `forbid (principal, action, resource) when { context.session.servers.contains("mail") };`}, `{}`, policies.Session{Servers: []string{"mail"}}, false, nil, "forbids it"},
-		{"obligations are united", []string{permitAll, `@id("ask") @approve("owner") permit (principal, action, resource);`}, `{}`, policies.Session{}, true, []string{"owner"}, "ask"},
-		{"an obligation of a permit that does not apply", []string{permitAll, `@approve("owner") permit (principal == User::"bob", action, resource);`}, `{}`, policies.Session{}, true, nil, "all"},
-		{"an unknown obligation denies", []string{permitAll, `@id("x") @notify("ops") permit (principal, action, resource);`}, `{}`, policies.Session{}, false, nil, "@notify"},
-		{"an unknown approver denies", []string{`@approve("nobody") permit (principal, action, resource);`}, `{}`, policies.Session{}, false, nil, `"nobody"`},
-		{"an error beats an approval", []string{`@approve("owner") permit (principal, action, resource);`, `permit (principal, action, resource) when { context.input.x };`}, `{}`, policies.Session{}, false, nil, "could not be evaluated"},
+		{"no permit is a denial", []string{`permit (principal == User::"bob", action, resource);`}, `{}`,
+			policies.Session{}, false, nil, "no policy permits it"},
+		{"a permit by principal", []string{`@id("ann") permit (principal == User::"ann", action, resource);`}, `{}`,
+			policies.Session{}, true, nil, "ann"},
+		{"a permit by tool", []string{`@id("t") permit (principal, action == Action::"files/delete_file", resource);`},
+			`{}`, policies.Session{}, true, nil, "t"},
+		{"a permit by server", []string{`@id("s") permit (principal, action, resource in Server::"files");`}, `{}`,
+			policies.Session{}, true, nil, "s"},
+		{"a permit for any tool", []string{`@id("g") permit (principal, action in Action::"call", resource);`}, `{}`,
+			policies.Session{}, true, nil, "g"},
+		{"forbid overrules permit", []string{permitAll,
+			`@id("f") @reason("not on Sundays") forbid (principal, action, resource);`}, `{}`, policies.Session{},
+			false, nil, "policy f (p1.cedar:1) forbids it: not on Sundays"},
+		{"a condition on arguments", []string{permitAll,
+			`forbid (principal, action, resource) when { context.input.path like "/etc/*" };`},
+			`{"path":"/etc/passwd"}`, policies.Session{}, false, nil, "forbids it"},
+		{"the same with a harmless path", []string{permitAll,
+			`forbid (principal, action, resource) when { context.input.path like "/etc/*" };`}, `{"path":"/srv"}`,
+			policies.Session{}, true, nil, "all"},
+		{"a forbid with a type error denies", []string{permitAll,
+			`@id("bad") forbid (principal, action, resource) when { context.input.path like "/etc/*" };`}, `{"path":7}`,
+			policies.Session{}, false, nil, "bad (p1.cedar:1)"},
+		{"a missing attribute denies", []string{permitAll,
+			`forbid (principal, action, resource) when { context.input.path like "/etc/*" };`}, `{}`,
+			policies.Session{}, false, nil, "could not be evaluated"},
+		{"a number no 64 bits hold denies where it is compared",
+			[]string{permitAll, `forbid (principal, action, resource) when { context.input.n > 5 };`}, `{"n":1e30}`,
+			policies.Session{}, false, nil, "could not be evaluated"},
+		{"a whole number written with an exponent is a whole number",
+			[]string{permitAll, `forbid (principal, action, resource) when { context.input.n > 5 };`}, `{"n":6e0}`,
+			policies.Session{}, false, nil, "forbids it"},
+		{"decimals", []string{permitAll,
+			`forbid (principal, action, resource) when { context.input.n.greaterThan(decimal("1.25")) };`},
+			`{"n":1.2501}`, policies.Session{}, false, nil, "forbids it"},
+		{"a list too long to look into denies", []string{permitAll,
+			`forbid (principal, action, resource) when { context.input has l && context.input.l.contains("x") };`},
+			`{"l":[` + strings.Repeat(`"a",`, 1500) + `"x"]}`, policies.Session{}, false, nil,
+			"could not be evaluated"},
+		{"null is absent", []string{permitAll, `forbid (principal, action, resource) when { context.input has path };`},
+			`{"path":null}`, policies.Session{}, true, nil, "all"},
+		{"calls of the session", []string{permitAll,
+			`forbid (principal, action, resource) when { context.session.calls >= 3 };`}, `{}`,
+			policies.Session{Calls: 3}, false, nil, "forbids it"},
+		{"servers read before", []string{permitAll,
+			`forbid (principal, action, resource) when { context.session.servers.contains("mail") };`}, `{}`,
+			policies.Session{Servers: []string{"mail"}}, false, nil, "forbids it"},
+		{"obligations are united", []string{permitAll,
+			`@id("ask") @approve("owner") permit (principal, action, resource);`}, `{}`, policies.Session{}, true,
+			[]string{"owner"}, "ask"},
+		{"an obligation of a permit that does not apply",
+			[]string{permitAll, `@approve("owner") permit (principal == User::"bob", action, resource);`}, `{}`,
+			policies.Session{}, true, nil, "all"},
+		{"an unknown obligation denies", []string{permitAll,
+			`@id("x") @notify("ops") permit (principal, action, resource);`}, `{}`, policies.Session{}, false, nil,
+			"@notify"},
+		{"an unknown approver denies", []string{`@approve("nobody") permit (principal, action, resource);`}, `{}`,
+			policies.Session{}, false, nil, `"nobody"`},
+		{"an error beats an approval", []string{`@approve("owner") permit (principal, action, resource);`,
+			`permit (principal, action, resource) when { context.input.x };`}, `{}`, policies.Session{}, false, nil,
+			"could not be evaluated"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -147,8 +195,10 @@ func TestDeniedToolsNeverRunWhateverTheRulesSay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := e.Decide(policies.Request{Principal: "ann", Tool: tool(catalog.Annotations{}), Settings: policies.Settings{Allowed: true, Denied: true}})
-		if d.Allow || len(d.Approve) > 0 || len(d.Reasons) != 1 || !strings.Contains(d.Reasons[0], "servers.<id>.deny") {
+		d := e.Decide(policies.Request{Principal: "ann", Tool: tool(catalog.Annotations{}),
+			Settings: policies.Settings{Allowed: true, Denied: true}})
+		if d.Allow || len(d.Approve) > 0 || len(d.Reasons) != 1 ||
+			!strings.Contains(d.Reasons[0], "servers.<id>.deny") {
 			t.Errorf("%s: got %+v, want a denial that names servers.<id>.deny", source, d)
 		}
 	}
@@ -200,11 +250,15 @@ func TestVersionFollowsTheText(t *testing.T) {
 func BenchmarkDecide400(b *testing.B) {
 	var source strings.Builder
 	for i := range 200 {
-		fmt.Fprintf(&source, "@id(\"p%d\") permit (principal == User::\"u%d\", action == Action::\"files/t%d\", resource);\n", i, i, i)
-		fmt.Fprintf(&source, "@id(\"f%d\") forbid (principal, action, resource in Server::\"files\") when { context.input has path && context.input.path like \"/secret%d/*\" };\n", i, i)
+		fmt.Fprintf(&source,
+			"@id(\"p%d\") permit (principal == User::\"u%d\", action == Action::\"files/t%d\", resource);\n", i, i, i)
+		fmt.Fprintf(&source,
+			"@id(\"f%d\") forbid (principal, action, resource in Server::\"files\") when { context.input has path && "+
+				"context.input.path like \"/secret%d/*\" };\n", i, i)
 	}
 	e := load(b, source.String())
-	req := policies.Request{Principal: "u7", Tool: catalog.Tool{ServerID: "files", Name: "t7"}, Input: input(b, `{"path":"/srv/docs/a","head":10}`)}
+	req := policies.Request{Principal: "u7", Tool: catalog.Tool{ServerID: "files", Name: "t7"},
+		Input: input(b, `{"path":"/srv/docs/a","head":10}`)}
 	b.ReportAllocs()
 	for b.Loop() {
 		if d := e.Decide(req); !d.Allow {

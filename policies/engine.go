@@ -32,10 +32,12 @@ func (r Rule) String() string { return fmt.Sprintf("%s (%s:%d)", r.ID, r.File, r
 // Engine holds compiled rules, which do not change. It may be used concurrently.
 // A nil Engine denies everything.
 type Engine struct {
-	rules   *cedar.PolicySet
-	info    map[cedar.PolicyID]rule
-	version string
-	parties partiesCache
+	rules *cedar.PolicySet
+	// connects are the rules of DecideConnect: all forbids, and the permits that name its action.
+	connects *cedar.PolicySet
+	info     map[cedar.PolicyID]rule
+	version  string
+	parties  partiesCache
 }
 
 type rule struct {
@@ -47,7 +49,7 @@ type rule struct {
 
 // Load compiles the files, all or none of them.
 func Load(files ...File) (*Engine, error) {
-	e := &Engine{rules: cedar.NewPolicySet(), info: map[cedar.PolicyID]rule{}}
+	e := &Engine{rules: cedar.NewPolicySet(), connects: cedar.NewPolicySet(), info: map[cedar.PolicyID]rule{}}
 	var errs []error
 	digest := &strings.Builder{}
 	for _, file := range files {
@@ -87,10 +89,14 @@ func (e *Engine) add(file File) error {
 			}
 		}
 		if first, taken := e.info[cedar.PolicyID(r.ID)]; taken {
-			return fmt.Errorf("policy file %q line %d: the id %q is also at %s:%d", file.Name, at.Line, r.ID, first.File, first.Line)
+			return fmt.Errorf("policy file %q line %d: the id %q is also at %s:%d", file.Name, at.Line, r.ID,
+				first.File, first.Line)
 		}
 		e.info[cedar.PolicyID(r.ID)] = r
 		e.rules.Add(cedar.PolicyID(r.ID), policy)
+		if r.Forbid || namesConnect(policy) {
+			e.connects.Add(cedar.PolicyID(r.ID), policy)
+		}
 	}
 	return nil
 }

@@ -18,7 +18,8 @@ func relation(n ast.IsNode) (key string, negated bool) {
 	switch n := n.(type) {
 	case ast.NodeTypeNotEquals:
 		return fmt.Sprintf("%#v", ast.NodeTypeEquals(n)), true
-	case ast.NodeTypeEquals, ast.NodeTypeIn, ast.NodeTypeContains, ast.NodeTypeContainsAll, ast.NodeTypeContainsAny, ast.NodeTypeIsEmpty,
+	case ast.NodeTypeEquals, ast.NodeTypeIn, ast.NodeTypeContains, ast.NodeTypeContainsAll, ast.NodeTypeContainsAny,
+		ast.NodeTypeIsEmpty,
 		ast.NodeTypeLike, ast.NodeTypeIs, ast.NodeTypeIsIn, ast.NodeTypeExtensionCall:
 		return fmt.Sprintf("%#v", n), false
 	}
@@ -62,7 +63,8 @@ func (e *evaluation) assumeLike(n ast.NodeTypeLike) bool {
 		return true
 	}
 	if now.texts != nil {
-		return e.narrowTexts(n.Arg, now, slices.DeleteFunc(slices.Clone(now.texts), func(t string) bool { return !n.Value.Match(cedar.String(t)) }), true)
+		return e.narrowTexts(n.Arg, now, slices.DeleteFunc(
+			slices.Clone(now.texts), func(t string) bool { return !n.Value.Match(cedar.String(t)) }), true)
 	}
 	if e.env.patterns == nil {
 		e.env.patterns = map[string][]types.Pattern{}
@@ -80,7 +82,8 @@ func (e *evaluation) fitsPatterns(n ast.IsNode, texts []string) bool {
 		return true
 	}
 	return slices.ContainsFunc(texts, func(t string) bool {
-		return !slices.ContainsFunc(e.env.patterns[keyOf(path)], func(p types.Pattern) bool { return !p.Match(cedar.String(t)) })
+		return !slices.ContainsFunc(e.env.patterns[keyOf(path)],
+			func(p types.Pattern) bool { return !p.Match(cedar.String(t)) })
 	})
 }
 

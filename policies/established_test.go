@@ -10,8 +10,10 @@ import (
 // the rule can match.
 func TestContradictionsAreNamed(t *testing.T) {
 	for _, test := range []struct{ form, condition, want string }{
-		{forbidAll, `context.session.servers.contains("files") && !context.session.servers.contains("files")`, "never match"},
-		{forbidAll, `!context.session.servers.contains("files") && context.session.servers.contains("files")`, "never match"},
+		{forbidAll, `context.session.servers.contains("files") && !context.session.servers.contains("files")`,
+			"never match"},
+		{forbidAll, `!context.session.servers.contains("files") && context.session.servers.contains("files")`,
+			"never match"},
 		{forbidAll, `context.session.servers.isEmpty() && context.session.servers.contains("files")`, "never match"},
 		{forbidAll, `resource.name like "delete*" && resource.name == "read_file"`, "never match"},
 		{forbidAll, `resource.name like "delete*" && resource.name like "read*"`, "never match"},

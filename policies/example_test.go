@@ -15,13 +15,15 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	tool, err := catalog.ParseTool("files", json.RawMessage(`{"name":"delete","inputSchema":{"type":"object"},"annotations":{"destructiveHint":true}}`))
+	tool, err := catalog.ParseTool("files", json.RawMessage(
+		`{"name":"delete","inputSchema":{"type":"object"},"annotations":{"destructiveHint":true}}`))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	operator := policies.Operator{"files": {Deny: []string{"delete"}}}
-	decision := engine.Decide(policies.Request{Principal: "user", Tool: tool, Settings: operator.Settings("files", "delete", nil)})
+	decision := engine.Decide(policies.Request{Principal: "user", Tool: tool,
+		Settings: operator.Settings("files", "delete", nil)})
 	fmt.Println("allowed:", decision.Allow)
 	// Output: allowed: false
 }

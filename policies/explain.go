@@ -21,6 +21,9 @@ func Explain(w io.Writer, req Request, d Decision) error {
 	}
 	fmt.Fprintf(&b, "%s: %s\n", visible.Text(ToolID(req.Tool.ServerID, req.Tool.Name)), verdict)
 	fmt.Fprintf(&b, "  risk %s: %s\n", d.Risk, WhyRisk(req))
+	if cure := HowToAllow(req, d); cure != "" {
+		fmt.Fprintf(&b, "  to allow it without a question: %s\n", visible.Text(cure))
+	}
 	for _, flag := range req.Settings.Flags {
 		fmt.Fprintf(&b, "  flagged %s\n", visible.Text(flag.String()))
 	}
@@ -39,6 +42,16 @@ func Explain(w io.Writer, req Request, d Decision) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// HowToAllow returns what the operator can change so that a call to a tool in servers.<id>.allow is not asked about
+// because the tool claims to be destructive. It returns "" for other calls.
+func HowToAllow(req Request, d Decision) string {
+	if !d.Allow || len(d.Approve) == 0 || d.Risk != RiskCritical || !req.Settings.Allowed {
+		return ""
+	}
+	return fmt.Sprintf("servers.%s.allow lists it, but its risk is destructive; lower the risk with "+
+		"servers.%s.tools: {%s: {risk: write}}", req.Tool.ServerID, req.Tool.ServerID, req.Tool.Name)
 }
 
 // WhyRisk explains the result of EffectiveRisk.

@@ -17,13 +17,16 @@ func shop() []catalog.Server {
 	}
 	return []catalog.Server{
 		{ID: "files", Tools: []catalog.Tool{
-			tool("files", "read_file", `{"type":"object","properties":{"path":{"type":"string"},"limit":{"type":"integer"},"range":{"type":"object","properties":{"from":{"type":"integer"}}}},"required":["path"]}`),
-			tool("files", "delete_file", `{"type":"object","properties":{"path":{"type":"string"},"force":{"type":"boolean"},"tags":{"type":"array","items":{"type":"string"}}},"required":["path"]}`),
+			tool("files", "read_file",
+				`{"type":"object","properties":{"path":{"type":"string"},"limit":{"type":"integer"},"range":{"type":"object","properties":{"from":{"type":"integer"}}}},"required":["path"]}`),
+			tool("files", "delete_file",
+				`{"type":"object","properties":{"path":{"type":"string"},"force":{"type":"boolean"},"tags":{"type":"array","items":{"type":"string"}}},"required":["path"]}`),
 			tool("files", "anything", `{"type":"object"}`),
 		}},
 		{ID: "crm", Tools: []catalog.Tool{
 			tool("crm", "find", `{"type":"object","properties":{"mode":{"enum":["fast","slow"]},"score":{"type":"number"},"owner":{"type":["string","null"]},"id":{"anyOf":[{"type":"string"},{"type":"integer"}]}},"required":["mode","owner"]}`),
-			tool("crm", "export", `{"type":"object","properties":{"target":{"$ref":"#/$defs/target"}},"required":["target"],"$defs":{"target":{"type":"object","properties":{"host":{"type":"string"},"port":{"type":"integer"}},"required":["host"]}}}`),
+			tool("crm", "export",
+				`{"type":"object","properties":{"target":{"$ref":"#/$defs/target"}},"required":["target"],"$defs":{"target":{"type":"object","properties":{"host":{"type":"string"},"port":{"type":"integer"}},"required":["host"]}}}`),
 		}},
 		{ID: "mail", Problem: "it does not start"},
 	}
@@ -72,7 +75,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		// heads that match nothing
 		{asItIs, `forbid (principal, action == Action::"call", resource);`, "can never match"},
 		{asItIs, `forbid (principal, action == Action::"files/read_file", resource in Server::"crm");`, "no tool fits"},
-		{asItIs, `forbid (principal, action == Action::"files/read_file", resource == Tool::"files/delete_file");`, "no tool fits"},
+		{asItIs, `forbid (principal, action == Action::"files/read_file", resource == Tool::"files/delete_file");`,
+			"no tool fits"},
 		{asItIs, `forbid (principal, action, resource == Server::"files");`, "resource is never a Server"},
 		{asItIs, `forbid (principal, action, resource is Server);`, "resource is never a Server"},
 		{asItIs, `forbid (principal, action, resource in User::"ann");`, "resource is in never a User"},
@@ -146,7 +150,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		{forbidAll, `"a" == "b"`, "never match"},
 		{forbidAll, `1 > 2`, "never match"},
 		{asItIs, `forbid (principal, action, resource) unless { true };`, "never match"},
-		{asItIs, `forbid (principal, action, resource) when { resource.allowed } unless { resource.allowed };`, "never match"},
+		{asItIs, `forbid (principal, action, resource) when { resource.allowed } unless { resource.allowed };`,
+			"never match"},
 		{forbidAll, `3`, "errs for every call"},
 		{forbidAll, `resource.risk && true`, "errs for every call"},
 		{forbidAll, `!resource.name`, "errs for every call"},
@@ -275,7 +280,9 @@ func TestRightPoliciesHaveNoProblems(t *testing.T) {
 func problems(source string) string {
 	var said []string
 	for _, p := range policies.Check([]policies.File{{Name: "p.cedar", Source: []byte(source)}}, shop()) {
-		said = append(said, p.String())
+		if !p.Warning {
+			said = append(said, p.String())
+		}
 	}
 	return strings.Join(said, "\n")
 }

@@ -38,7 +38,8 @@ func LoadNamed(files ...File) (*Named, error) {
 			n.names = append(n.names, r.named)
 		}
 		if len(r.obligations) > 0 {
-			return nil, fmt.Errorf("policy file %q line %d: a named policy permits or forbids, and has no @%s", r.File, r.Line, r.obligations[0].key)
+			return nil, fmt.Errorf("policy file %q line %d: a named policy permits or forbids, and has no @%s", r.File,
+				r.Line, r.obligations[0].key)
 		}
 	}
 	slices.Sort(n.names)
@@ -72,7 +73,8 @@ type Execution struct {
 func (n *Named) Unknown(names []string) string {
 	for _, name := range names {
 		if !slices.Contains(n.names, name) {
-			return fmt.Sprintf("Unknown policy %q%s: the policies are %s", name, nearest.Hint(name, n.names), strings.Join(n.names, ", "))
+			return fmt.Sprintf("Unknown policy %q%s: the policies are %s", name, nearest.Hint(name, n.names),
+				strings.Join(n.names, ", "))
 		}
 	}
 	return ""
@@ -85,7 +87,7 @@ func (n *Named) Decide(e Execution) (d Decision, reason string) {
 		return Decision{Reasons: []string{unknown}}, unknown
 	}
 	request, entities := translateExecution(e)
-	d = n.engine.authorize(request, entities, Decision{})
+	d = n.engine.authorize(n.engine.rules, request, entities, Decision{})
 	if d.Allow {
 		return d, ""
 	}
@@ -105,8 +107,9 @@ func translateExecution(e Execution) (cedar.Request, cedar.EntityMap) {
 	principal := cedar.NewEntityUID(typeAgent, cedar.String(e.AgentID))
 	resource := cedar.NewEntityUID(typeAct, cedar.String(e.Action))
 	entities := cedar.EntityMap{
-		principal: {UID: principal, Attributes: cedar.NewRecord(cedar.RecordMap{"trust": cedar.Long(e.Trust), "status": cedar.String(status)})},
-		resource:  {UID: resource, Attributes: cedar.NewRecord(cedar.RecordMap{"type": cedar.String(e.Action)})},
+		principal: {UID: principal, Attributes: cedar.NewRecord(
+			cedar.RecordMap{"trust": cedar.Long(e.Trust), "status": cedar.String(status)})},
+		resource: {UID: resource, Attributes: cedar.NewRecord(cedar.RecordMap{"type": cedar.String(e.Action)})},
 	}
 	return cedar.Request{
 		Principal: principal, Action: cedar.NewEntityUID(typeAction, "execute"), Resource: resource,

@@ -30,20 +30,43 @@ func TestNamedPolicies(t *testing.T) {
 		"read": {func(e *policies.Execution) {
 			e.Policies = []string{"read_only", "no_pii", "no_secrets", "no_destruction"}
 		}, ""},
-		"write query":          {func(e *policies.Execution) { e.Effect, e.Policies = "write", []string{"read_only"} }, "Write query blocked by read_only policy"},
-		"unclear query":        {func(e *policies.Execution) { e.Effect, e.Policies = "unclear", []string{"read_only"} }, "Write query blocked by read_only policy"},
-		"no effect known":      {func(e *policies.Execution) { e.Effect, e.Policies = "", []string{"read_only"} }, "Write query blocked by read_only policy"},
-		"write action":         {func(e *policies.Execution) { e.Effect, e.SQL, e.Policies = "write", false, []string{"read_only"} }, "Write action blocked by read_only policy"},
-		"write, not destroy":   {func(e *policies.Execution) { e.Effect, e.Policies = "write", []string{"no_destruction"} }, ""},
-		"destroy":              {func(e *policies.Execution) { e.Effect, e.Policies = "destroy", []string{"no_destruction"} }, "Destructive action blocked by no_destruction policy"},
-		"personal data":        {func(e *policies.Execution) { e.Personal, e.Policies = []string{"email"}, []string{"no_pii"} }, "Personal data blocked by no_pii policy"},
-		"secret":               {func(e *policies.Execution) { e.Secrets, e.Policies = []string{"aws-key"}, []string{"no_secrets"} }, "Credential blocked by no_secrets policy"},
-		"personal data alone":  {func(e *policies.Execution) { e.Personal = []string{"email"} }, ""},
-		"suspended":            {func(e *policies.Execution) { e.Active = false }, "The agent is suspended"},
-		"unknown":              {func(e *policies.Execution) { e.Policies = []string{"read_only", "readonly"} }, `Unknown policy "readonly"`},
-		"unknown in any case":  {func(e *policies.Execution) { e.Policies = []string{"READ_ONLY"} }, `Unknown policy "READ_ONLY"`},
-		"no name":              {func(e *policies.Execution) { e.Policies = []string{""} }, `Unknown policy ""`},
-		"a rule's ID, no name": {func(e *policies.Execution) { e.Policies = []string{"kernel.permit"} }, "Unknown policy"},
+		"write query": {func(e *policies.Execution) { e.Effect, e.Policies = "write", []string{"read_only"} },
+			"Write query blocked by read_only policy"},
+		"unclear query": {func(e *policies.Execution) {
+			e.Effect, e.Policies = "unclear",
+				[]string{"read_only"}
+		}, "Write query blocked by read_only policy"},
+		"no effect known": {func(e *policies.Execution) { e.Effect, e.Policies = "", []string{"read_only"} },
+			"Write query blocked by read_only policy"},
+		"write action": {func(e *policies.Execution) {
+			e.Effect, e.SQL, e.Policies = "write", false,
+				[]string{"read_only"}
+		}, "Write action blocked by read_only policy"},
+		"write, not destroy": {func(e *policies.Execution) {
+			e.Effect, e.Policies = "write",
+				[]string{"no_destruction"}
+		}, ""},
+		"destroy": {func(e *policies.Execution) {
+			e.Effect, e.Policies = "destroy",
+				[]string{"no_destruction"}
+		}, "Destructive action blocked by no_destruction policy"},
+		"personal data": {func(e *policies.Execution) {
+			e.Personal, e.Policies = []string{"email"},
+				[]string{"no_pii"}
+		}, "Personal data blocked by no_pii policy"},
+		"secret": {func(e *policies.Execution) {
+			e.Secrets, e.Policies = []string{"aws-key"},
+				[]string{"no_secrets"}
+		}, "Credential blocked by no_secrets policy"},
+		"personal data alone": {func(e *policies.Execution) { e.Personal = []string{"email"} }, ""},
+		"suspended":           {func(e *policies.Execution) { e.Active = false }, "The agent is suspended"},
+		"unknown": {func(e *policies.Execution) { e.Policies = []string{"read_only", "readonly"} },
+			`Unknown policy "readonly"`},
+		"unknown in any case": {func(e *policies.Execution) { e.Policies = []string{"READ_ONLY"} },
+			`Unknown policy "READ_ONLY"`},
+		"no name": {func(e *policies.Execution) { e.Policies = []string{""} }, `Unknown policy ""`},
+		"a rule's ID, no name": {func(e *policies.Execution) { e.Policies = []string{"kernel.permit"} },
+			"Unknown policy"},
 	} {
 		e := base
 		c.change(&e)
@@ -63,7 +86,8 @@ when { context.policies.contains("small") && context.input has limit && context.
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := policies.Execution{AgentID: "a", Active: true, Effect: "read", Policies: []string{"small"}, Input: map[string]any{"limit": "11"}}
+	e := policies.Execution{AgentID: "a", Active: true, Effect: "read", Policies: []string{"small"},
+		Input: map[string]any{"limit": "11"}}
 	if d, reason := named.Decide(e); d.Allow || !strings.Contains(reason, "could not be evaluated") {
 		t.Errorf("a rule that errs does not deny: %+v, %q", d, reason)
 	}
@@ -76,7 +100,8 @@ when { context.policies.contains("small") && context.input has limit && context.
 		"also at":         `@id("kernel.permit") permit (principal, action, resource);`,
 		"own.cedar":       `permit (`,
 	} {
-		if _, err := policies.LoadNamed(policies.File{Name: "own.cedar", Source: []byte(source)}); err == nil || !strings.Contains(err.Error(), problem) {
+		if _, err := policies.LoadNamed(policies.File{Name: "own.cedar", Source: []byte(source)}); err == nil ||
+			!strings.Contains(err.Error(), problem) {
 			t.Errorf("%s: %v", source, err)
 		}
 	}
@@ -97,7 +122,8 @@ func TestTheNamedPolicyOfTheDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for limit, want := range map[json.Number]string{"100": "", "101": "More than 100 rows blocked by small policy"} {
-		e := policies.Execution{AgentID: "a", Active: true, Effect: "read", Policies: []string{"small"}, Input: map[string]any{"limit": limit}}
+		e := policies.Execution{AgentID: "a", Active: true, Effect: "read", Policies: []string{"small"},
+			Input: map[string]any{"limit": limit}}
 		if d, reason := named.Decide(e); d.Allow != (want == "") || reason != want {
 			t.Errorf("%s: %+v, %q", limit, d, reason)
 		}

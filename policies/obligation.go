@@ -23,7 +23,8 @@ func unite(permits []rule) (approve []string, errs []string) {
 			case o.key != "approve":
 				errs = append(errs, fmt.Sprintf("%s asks for @%s, which Airlock does not know", permit.Rule, o.key))
 			case !slices.Contains(approvers, o.value):
-				errs = append(errs, fmt.Sprintf("%s asks for the approval of %q, whom Airlock does not know", permit.Rule, o.value))
+				errs = append(errs, fmt.Sprintf("%s asks for the approval of %q, whom Airlock does not know",
+					permit.Rule, o.value))
 			default:
 				approve = append(approve, o.value)
 			}

@@ -44,7 +44,8 @@ func (e *evaluation) equal(n, left, right ast.IsNode, l, r abstract) abstract {
 	switch {
 	case l.kinds&r.kinds == 0:
 		e.never(n, "%s is %s, and %s is %s", source(left), l.kinds, source(right), r.kinds)
-		e.compared(n, fmt.Sprintf("%s is %s, and %s is %s: they are never equal", source(left), l.kinds, source(right), r.kinds))
+		e.compared(n, fmt.Sprintf("%s is %s, and %s is %s: they are never equal", source(left), l.kinds, source(right),
+			r.kinds))
 		return boolean(false)
 	case fmt.Sprintf("%#v", left) == fmt.Sprintf("%#v", right):
 		return boolean(true)
@@ -73,7 +74,8 @@ func (e *evaluation) equal(n, left, right ast.IsNode, l, r abstract) abstract {
 			return boolean(false)
 		}
 	case kindEntity:
-		if l.types != nil && r.types != nil && !slices.ContainsFunc(l.types, func(t cedar.EntityType) bool { return slices.Contains(r.types, t) }) {
+		if l.types != nil && r.types != nil && !slices.ContainsFunc(
+			l.types, func(t cedar.EntityType) bool { return slices.Contains(r.types, t) }) {
 			e.never(n, "%s is a %s, and %s is a %s", source(left), l.types[0], source(right), r.types[0])
 			return boolean(false)
 		}
@@ -109,7 +111,8 @@ func (e *evaluation) oneOf(n, left, right ast.IsNode, l, r []string) abstract {
 
 // apart reports whether two ranges are disjoint.
 func apart(a, b span) bool {
-	return a.least != nil && b.most != nil && *a.least > *b.most || b.least != nil && a.most != nil && *b.least > *a.most
+	return a.least != nil && b.most != nil && *a.least > *b.most || b.least != nil && a.most != nil &&
+		*b.least > *a.most
 }
 
 // order compares by size: whole numbers with whole numbers, times with times.
@@ -224,7 +227,8 @@ func (e *evaluation) in(n ast.IsNode, l, r abstract) abstract {
 	} else if !r.exact {
 		return someBool(true, true)
 	}
-	if every := cedar.NewEntityUID(typeAction, anyTool); len(targets) == 1 && targets[0].uid != nil && *targets[0].uid == every && slices.Equal(l.types, []cedar.EntityType{typeAction}) {
+	if every := cedar.NewEntityUID(typeAction, anyTool); len(targets) == 1 && targets[0].uid != nil &&
+		*targets[0].uid == every && slices.Equal(l.types, []cedar.EntityType{typeAction}) {
 		return boolean(true) // every tool's action is in that group
 	}
 	can, known := false, l.in != nil

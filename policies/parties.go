@@ -23,7 +23,8 @@ func partiesOf(req Request, risk Risk) parties {
 	a := req.Tool.Annotations
 	return parties{
 		principal: req.Principal, server: req.Tool.ServerID, tool: req.Tool.Name, risk: risk,
-		trusted: req.Settings.TrustAnnotations, allowed: req.Settings.Allowed, denied: req.Settings.Denied, flagged: len(req.Settings.Flags) > 0,
+		trusted: req.Settings.TrustAnnotations, allowed: req.Settings.Allowed, denied: req.Settings.Denied,
+		flagged:  len(req.Settings.Flags) > 0,
 		readOnly: hint(a.ReadOnlyHint, false), destructive: hint(a.DestructiveHint, true),
 		idempotent: hint(a.IdempotentHint, false), openWorld: hint(a.OpenWorldHint, true),
 	}
@@ -45,8 +46,9 @@ func (p parties) translate() *translated {
 	}
 	server := cedar.NewEntityUID(typeServer, cedar.String(p.server))
 	t.entities = cedar.EntityMap{
-		t.principal: {UID: t.principal, Attributes: cedar.NewRecord(cedar.RecordMap{"name": cedar.String(p.principal)})},
-		t.action:    {UID: t.action, Parents: cedar.NewEntityUIDSet(cedar.NewEntityUID(typeAction, anyTool))},
+		t.principal: {UID: t.principal, Attributes: cedar.NewRecord(
+			cedar.RecordMap{"name": cedar.String(p.principal)})},
+		t.action: {UID: t.action, Parents: cedar.NewEntityUIDSet(cedar.NewEntityUID(typeAction, anyTool))},
 		server: {UID: server, Attributes: cedar.NewRecord(cedar.RecordMap{
 			"id":      cedar.String(p.server),
 			"trusted": cedar.Boolean(p.trusted),

@@ -34,7 +34,8 @@ func TestDecisionsOnAlternatingRequests(t *testing.T) {
 				for settings := range 16 {
 					for claims := range 4 {
 						r := Request{Principal: principal, Tool: catalog.Tool{ServerID: server, Name: tool}}
-						r.Settings = Settings{TrustAnnotations: settings&1 > 0, Allowed: settings&2 > 0, Denied: settings&4 > 0}
+						r.Settings = Settings{TrustAnnotations: settings&1 > 0, Allowed: settings&2 > 0,
+							Denied: settings&4 > 0}
 						if settings&8 > 0 {
 							r.Settings.Flags = []catalog.Flag{{}}
 						}

@@ -11,6 +11,7 @@ type references struct {
 	types    []cedar.EntityType // after `is`
 	paths    [][]string         // such as context, input, path
 	equals   []comparison       // with a literal text
+	likes    []ast.NodeTypeLike
 	scope    scope
 	heads    []headType
 }
@@ -115,6 +116,8 @@ func (r *references) node(n ast.IsNode) bool {
 		r.comparisons(n.BinaryNode)
 	case ast.NodeTypeContainsAny:
 		r.comparisons(n.BinaryNode)
+	case ast.NodeTypeLike:
+		r.likes = append(r.likes, n)
 	case ast.NodeTypeIs:
 		r.types = append(r.types, n.EntityType)
 	case ast.NodeTypeIsIn:

@@ -57,7 +57,7 @@ func ParseRisk(word string) (Risk, error) {
 			return r, nil
 		}
 	}
-	return RiskUnknown, fmt.Errorf("risk %q is none of read, write, destructive", word)
+	return RiskUnknown, fmt.Errorf("risk %q is not one of read, write, destructive", word)
 }
 
 // ParseLevel reads the word that Level returns.
@@ -65,7 +65,7 @@ func ParseLevel(word string) (Risk, error) {
 	if i := slices.Index(levels, word); i >= 0 {
 		return RiskLow + Risk(i), nil
 	}
-	return RiskUnknown, fmt.Errorf("risk %q is none of %s", word, strings.Join(levels, ", "))
+	return RiskUnknown, fmt.Errorf("risk %q is not one of %s", word, strings.Join(levels, ", "))
 }
 
 // riskWords are the values of resource.risk in rules about tools.

@@ -40,14 +40,15 @@ action "call";
 
 func schemaText(tools []*toolShape) string {
 	var b strings.Builder
-	b.WriteString(schemaHead)
+	b.WriteString(schemaHead + connectSchema)
 	for _, tool := range tools {
 		input, ok := cedarType(tool.input, maxTypeDepth)
 		if !ok || !strings.HasPrefix(input, "{") {
 			input = "{}"
 		}
-		fmt.Fprintf(&b, "action %s in [\"call\"] appliesTo {\n  principal: [User], resource: [Tool],\n  context: {\"input\": %s, \"session\": Session, \"elicits\": Bool},\n};\n",
-			cedarString(tool.id), input)
+		fmt.Fprintf(&b, "action %s in [\"call\"] appliesTo {\n  principal: [User], resource: [Tool],\n  context: "+
+			"{\"input\": %s, \"paths\": %s, \"session\": Session, \"elicits\": Bool},\n};\n",
+			cedarString(tool.id), input, input)
 	}
 	return b.String()
 }

@@ -104,7 +104,7 @@ func attributes() map[string][]string {
 		"principal":       {"name"},
 		"resource":        {"server", "name", "risk", "allowed", "denied", "flagged", "claims"},
 		"resource.claims": {"readOnly", "destructive", "idempotent", "openWorld"},
-		"context":         {"input", "session", "elicits"},
+		"context":         {"input", "paths", "session", "elicits"},
 		"context.session": {"calls", "runCalls", "servers"},
 	}
 }
@@ -147,7 +147,8 @@ func listsNothing(input any) bool {
 		return true
 	}
 	for name := range object {
-		if !slices.Contains([]string{"type", "properties", "required", "$schema", "title", "description"}, name) && object[name] != false {
+		if !slices.Contains([]string{"type", "properties", "required", "$schema", "title", "description"}, name) &&
+			object[name] != false {
 			return false
 		}
 	}
@@ -179,7 +180,8 @@ func isOpen(object map[string]any, members map[string]any) bool {
 	if len(members) == 0 {
 		return true
 	}
-	for _, keyword := range []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas"} {
+	for _, keyword := range []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "patternProperties",
+		"dependentSchemas"} {
 		if _, ok := object[keyword]; ok {
 			return true
 		}

@@ -33,7 +33,8 @@ func ToolID(serverID, name string) string {
 // translate returns a request as Cedar sees it. The entities may be those of other requests.
 func (e *Engine) translate(req Request, risk Risk) (cedar.Request, cedar.EntityMap) {
 	p := e.parties.of(partiesOf(req, risk))
-	return cedar.Request{Principal: p.principal, Action: p.action, Resource: p.tool, Context: requestContext(req)}, p.entities
+	return cedar.Request{Principal: p.principal, Action: p.action, Resource: p.tool, Context: requestContext(req)},
+		p.entities
 }
 
 func hint(claim *bool, otherwise bool) bool {
@@ -44,18 +45,26 @@ func hint(claim *bool, otherwise bool) bool {
 }
 
 func requestContext(req Request) cedar.Record {
-	servers := make([]cedar.Value, len(req.Session.Servers))
-	for i, id := range req.Session.Servers {
+	return cedar.NewRecord(cedar.RecordMap{
+		"input":   record(req.Input),
+		"paths":   pathContext(req.Input),
+		"elicits": cedar.Boolean(req.Elicits),
+		"session": req.Session.value(),
+	})
+}
+
+func (s Session) value() cedar.Value {
+	if s.Unknown {
+		return opaque("session")
+	}
+	servers := make([]cedar.Value, len(s.Servers))
+	for i, id := range s.Servers {
 		servers[i] = cedar.String(id)
 	}
 	return cedar.NewRecord(cedar.RecordMap{
-		"input":   record(req.Input),
-		"elicits": cedar.Boolean(req.Elicits),
-		"session": cedar.NewRecord(cedar.RecordMap{
-			"calls":    cedar.Long(req.Session.Calls),
-			"runCalls": cedar.Long(req.Session.RunCalls),
-			"servers":  cedar.NewSet(servers...),
-		}),
+		"calls":    cedar.Long(s.Calls),
+		"runCalls": cedar.Long(s.RunCalls),
+		"servers":  cedar.NewSet(servers...),
 	})
 }
 

@@ -23,7 +23,8 @@ func statements(files []File) (map[string]statement, error) {
 			return nil, fmt.Errorf("policy file %q: %w", file.Name, err)
 		}
 		for _, policy := range list {
-			s := statement{text: string(bytes.TrimSpace(policy.MarshalCedar())), forbid: policy.Effect() == cedar.Forbid}
+			s := statement{text: string(bytes.TrimSpace(policy.MarshalCedar())),
+				forbid: policy.Effect() == cedar.Forbid}
 			for key := range policy.Annotations() {
 				s.conditional = s.conditional || !slices.Contains(descriptive, string(key))
 			}

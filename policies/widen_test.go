@@ -28,14 +28,17 @@ func TestWidens(t *testing.T) {
 		{"a permit was added", permit, permit + other, true},
 		{"a forbid was removed", permit + forbid, permit, true},
 		{"a permit that asks was removed: another may permit without asking", permit + ask, permit, true},
-		{"a permit does not ask any more", ask, `permit(principal, action, resource) when { resource.risk == "destructive" };`, true},
+		{"a permit does not ask any more", ask,
+			`permit(principal, action, resource) when { resource.risk == "destructive" };`, true},
 		{"a condition was changed", permit, other, true},
-		{"a forbid was narrowed", permit + forbid, permit + `forbid(principal, action, resource) when { resource.denied && false };`, true},
+		{"a forbid was narrowed", permit + forbid,
+			permit + `forbid(principal, action, resource) when { resource.denied && false };`, true},
 		{"a name by which requests choose it", permit, `@policy("mine") ` + permit, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := policies.Widens([]policies.File{{Name: "a", Source: []byte(test.before)}}, []policies.File{{Name: "b", Source: []byte(test.after)}})
+			got, err := policies.Widens([]policies.File{{Name: "a", Source: []byte(test.before)}},
+				[]policies.File{{Name: "b", Source: []byte(test.after)}})
 			if err != nil || (len(got) > 0) != test.widens {
 				t.Errorf("got %q, %v, want widening %v", got, err, test.widens)
 			}

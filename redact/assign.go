@@ -53,7 +53,8 @@ func assignmentAt(text []byte, at, size int) (assignment, bool) {
 		return a, ok
 	}
 	hasOperator := p.operator(closed)
-	if hasOperator && p.comma && !a.flag && !bytes.HasPrefix(text[max(0, start-2):start], []byte("(")) { // of a list, not of a call
+	// of a list, not of a call
+	if hasOperator && p.comma && !a.flag && !bytes.HasPrefix(text[max(0, start-2):start], []byte("(")) {
 		hasOperator, p.comma, p.at = false, false, behind
 	}
 	switch {
@@ -131,7 +132,8 @@ func (p *reader) closers() byte {
 }
 
 // operators are the assignment operators. Longer ones come first.
-var operators = []string{":-", ":::=", "::=", "===", "!==", "||=", "??=", ":=", "?=", ".=", "+=", "=>", "->", "<-", "==", "!=", "||", "??", "=", ":", ","}
+var operators = []string{":-", ":::=", "::=", "===", "!==", "||=", "??=", ":=", "?=", ".=", "+=", "=>", "->", "<-",
+	"==", "!=", "||", "??", "=", ":", ",", "{"}
 
 // operator skips the operator after a name. closed is the result of closers.
 func (p *reader) operator(closed byte) bool {
@@ -148,6 +150,10 @@ func (p *reader) operator(closed byte) bool {
 	}
 	i := slices.IndexFunc(operators, func(op string) bool { return bytes.HasPrefix(rest, []byte(op)) })
 	if i < 0 || !follows(operators[i], closed) {
+		p.at = from
+		return false
+	}
+	if operators[i] == "{" && !initializer.Match(rest) {
 		p.at = from
 		return false
 	}
@@ -171,6 +177,9 @@ func follows(op string, closed byte) bool {
 
 // sized matches what PHP's serialize writes between a name and its value.
 var sized = compile(`\A;s:\d{1,5}:`)
+
+// initializer matches a value in braces, as in C++.
+var initializer = compile(`\A\{\s{0,40}"[^"\n]{8,200}"\s{0,40}\}`)
 
 // typed matches the type of a declaration between name and operator: var x string =, x: &str =.
 var typed = compile(`\A(?:[ \t]{1,4}|[ \t]{0,4}:[ \t]{0,4})&?[A-Za-z][A-Za-z0-9_.<>\[\]?*]{2,24}[ \t]{0,4}:?=`)
@@ -205,8 +214,11 @@ var labelWords = sync.OnceValue(func() *automaton {
 // labelled matches the text before a name that is itself a value, as in name: "DB_PASSWORD".
 // pairValue matches the text from there to the member with the value.
 var (
-	labelled  = compile(`(?i)(?:name|key|label|var(?:iable)?|header|field|setting|<key>)\\{0,3}["'>]?\s{0,3}[:=]?\s{0,3}\\{0,3}["'` + "`" + `]?(?:[A-Za-z]{0,2}|/[A-Za-z0-9_.\-/]{0,60})$`)
-	pairValue = compile(`(?i)\A\s{0,3}(?:,?\s{0,40}\\{0,3}["']?[a-z_]{1,20}\\{0,3}["']?\s{0,3}[:=]\s{0,3}[^,{}\n]{0,40}){0,2}?,?\s{0,40}\\{0,3}["']?(?:value|val|secretvalue|content)\\{0,3}["']?\s{0,3}[:=]|\A"?[ \t]{0,3}\r?\n\r?\n|\A["']?>\s{0,20}<(?:value|val|string)>`)
+	labelled = compile(
+		`(?i)(?:name|key|label|var(?:iable)?|header|field|setting|<key>)\\{0,3}["'>]?\s{0,3}[:=]?\s{0,3}\\{0,3}["'` +
+			"`" + `]?(?:[A-Za-z]{0,2}|/[A-Za-z0-9_.\-/]{0,60})$`)
+	pairValue = compile(
+		`(?i)\A\s{0,3}(?:,?\s{0,40}\\{0,3}["']?[a-z_]{1,20}\\{0,3}["']?\s{0,3}[:=]\s{0,3}[^,{}\n]{0,40}){0,2}?,?\s{0,40}\\{0,3}["']?(?:value|val|secretvalue|content)\\{0,3}["']?\s{0,3}[:=]|\A"?[ \t]{0,3}\r?\n\r?\n|\A["']?>\s{0,20}<(?:value|val|string)>`)
 )
 
 // maxPair is the maximum number of bytes between the beginning of a value and its name.
@@ -237,7 +249,8 @@ func (p *reader) pairBefore(a *assignment, nameStart int) bool {
 	return false
 }
 
-var valueBefore = compile(`(?i)(?:^|[\s{,("'\\-])(?:value|val|content)\\{0,3}["']?\s{0,3}[:=]\s{0,3}(?:\\{0,3}"([^"\n\\]{4,})\\{0,3}"|'([^'\n]{4,})'|([^\s"',{}]{4,}))\s{0,3},?\s{0,40}\\{0,3}["']?(?:name|key|label|var(?:iable)?|header|field|setting)\\{0,3}["']?\s{0,3}[:=]\s{0,3}\\{0,3}["']?[A-Za-z]{0,2}$`)
+var valueBefore = compile(
+	`(?i)(?:^|[\s{,("'\\-])(?:value|val|content)\\{0,3}["']?\s{0,3}[:=]\s{0,3}(?:\\{0,3}"([^"\n\\]{4,})\\{0,3}"|'([^'\n]{4,})'|([^\s"',{}]{4,}))\s{0,3},?\s{0,40}\\{0,3}["']?(?:name|key|label|var(?:iable)?|header|field|setting)\\{0,3}["']?\s{0,3}[:=]\s{0,3}\\{0,3}["']?[A-Za-z]{0,2}$`)
 
 // argument reads the form with only a space between: --name value, ENV NAME value.
 func (p *reader) argument(nameStart int) bool {
@@ -315,7 +328,8 @@ func (p *reader) value(a *assignment) bool {
 	p.blanks(true)
 	lines := bytes.IndexByte(p.text[from:p.at], '\n') >= 0
 	var quote []byte
-	if before := p.text[max(0, p.nameStart-1)]; before != '?' && before != '&' { // in a query a quote is part of the value
+	// in a query a quote is part of the value
+	if before := p.text[max(0, p.nameStart-1)]; before != '?' && before != '&' {
 		quote = p.quote()
 	}
 	if quote == nil {
@@ -419,11 +433,12 @@ func (p *reader) block(a *assignment) bool {
 // valueWrapper matches the text before a value in some languages: tags, anchors and block scalars
 // of YAML, constructors, an object with the value as a member, the length printed by PHP's
 // var_dump.
-var valueWrapper = compile(`\A(?:[ \t]{1,4}(?:[|>][-+0-9]{0,2}[ \t]{0,4}\r?\n[ \t]{1,40}|!!str[ \t]{1,4}|&[\w\-]{1,30}[ \t]{1,4})` +
-	`|[ \t]{0,4}(?:default|default_value|fallback)[ \t]{0,3}=[ \t]{0,3}` +
-	`|[ \t]{0,4}(?:Some|Just|String::from|SecretStr|SecretString|SecretValue)\([ \t]{0,4}` +
-	`|\s{0,10}\{\s{0,40}\\{0,3}["'](?:value|S|string_?value|plain_?[tT]ext)\\{0,3}["'][ \t]{0,3}:` +
-	`|\s{0,20}string\(\d{1,5}\) )`)
+var valueWrapper = compile(
+	`\A(?:[ \t]{1,4}(?:[|>][-+0-9]{0,2}[ \t]{0,4}\r?\n[ \t]{1,40}|!!str[ \t]{1,4}|&[\w\-]{1,30}[ \t]{1,4})` +
+		`|[ \t]{0,4}(?:default|default_value|fallback)[ \t]{0,3}=[ \t]{0,3}` +
+		`|[ \t]{0,4}(?:Some|Just|String::from|SecretStr|SecretString|SecretValue)\([ \t]{0,4}` +
+		`|\s{0,10}\{\s{0,40}\\{0,3}["'](?:value|S|string_?value|plain_?[tT]ext)\\{0,3}["'][ \t]{0,3}:` +
+		`|\s{0,20}string\(\d{1,5}\) )`)
 
 // minTruncated is the minimum length of a quoted value that the end of the text cuts off before its
 // closing quote.
@@ -544,7 +559,8 @@ func (p *reader) closing(line []byte) int {
 	inElement, inRow := bytes.IndexByte(before, '<') >= 0, bytes.IndexByte(before, ',') >= 0
 	inDefault := bytes.HasSuffix(p.text[:p.at], []byte(":-"))
 	for i, c := range line[:end] {
-		if c == '<' && inElement && i+1 < len(line) && line[i+1] == '/' || c == ',' && inRow || c == '}' && inDefault || c == 0x1b || c == 0 || closesValue.Match(line[i:]) {
+		if c == '<' && inElement && i+1 < len(line) && line[i+1] == '/' || c == ',' && inRow || c == '}' && inDefault ||
+			c == 0x1b || c == 0 || closesValue.Match(line[i:]) {
 			return i
 		}
 	}
@@ -555,7 +571,8 @@ func (p *reader) closing(line []byte) int {
 }
 
 // closesValue matches a cell's border, the next assignment of a list, or an escape.
-var closesValue = compile(`^(?: \||│|[,;] ?(?:[A-Za-z][a-z]{3,}[\w .\-]{0,40}|[A-Z_]{5,40}|(?i:uid|pwd|db|ssl|id))[=:]|\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|033))`)
+var closesValue = compile(
+	`^(?: \||│|[,;] ?(?:[A-Za-z][a-z]{3,}[\w .\-]{0,40}|[A-Z_]{5,40}|(?i:uid|pwd|db|ssl|id))[=:]|\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|033))`)
 
 // beginsLine reports whether only spaces and words that set a variable precede the name in its
 // line.
@@ -593,14 +610,24 @@ func (p *reader) endsPlain() bool {
 	if c == '&' {
 		return nextParameter.Match(p.rest()[:min(40, len(p.rest()))])
 	}
-	return c < '+' && bytes.IndexByte([]byte(" \t\r\n\"'()"), c) >= 0 || c > '9' && bytes.IndexByte([]byte(";\\<>`{}[]"), c) >= 0 || c == ','
+	return c < '+' && bytes.IndexByte([]byte(" \t\r\n\"'()"), c) >= 0 || c > '9' &&
+		bytes.IndexByte([]byte(";\\<>`{}[]"), c) >= 0 || c == ','
 }
 
-var nextParameter = compile(`\A&(?:amp;|quot;|apos;|#\d{1,5};|#x[0-9A-Fa-f]{1,4};|lt;|gt;|nbsp;|[A-Za-z_][A-Za-z0-9_.\[\]\-]*=)`)
+var nextParameter = compile(
+	`\A&(?:amp;|quot;|apos;|#\d{1,5};|#x[0-9A-Fa-f]{1,4};|lt;|gt;|nbsp;|[A-Za-z_][A-Za-z0-9_.\[\]\-]*=)`)
 
 // finish sets the value of the assignment, without the scheme before it, and reports whether it is
 // long enough.
 func (p *reader) finish(a *assignment) bool {
+	if a.quoted { // spaces within the quotes
+		for a.end > a.start && p.text[a.end-1] == ' ' {
+			a.end--
+		}
+		for a.start < a.end && p.text[a.start] == ' ' {
+			a.start++
+		}
+	}
 	a.value = judged(p.text[a.start:a.end])
 	if word, rest, ok := bytes.Cut(a.value, []byte(" ")); ok && isScheme(word) {
 		a.start += len(word) + 1 + len(rest) - len(bytes.TrimLeft(rest, " "))
@@ -613,7 +640,8 @@ func (p *reader) finish(a *assignment) bool {
 // authentication schemes, and others in use).
 func isScheme(word []byte) bool {
 	switch string(bytes.ToLower(word)) {
-	case "bearer", "basic", "token", "apikey", "api-key", "api-token", "bot", "digest", "key", "oauth", "klaviyo-api-key", "snyk", "ssws", "genie", "splunk":
+	case "bearer", "basic", "token", "apikey", "api-key", "api-token", "bot", "digest", "key", "oauth",
+		"klaviyo-api-key", "snyk", "ssws", "genie", "splunk":
 		return true
 	}
 	return false

@@ -46,7 +46,8 @@ func newCanary(value string) (canary, bool) {
 // escapedForms returns the forms of a value in URLs and in JSON.
 func escapedForms(value string) []string {
 	query := url.QueryEscape(value)
-	component := strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(query) // as JavaScript writes it
+	component := strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(
+		query) // as JavaScript writes it
 	forms := []string{query, component, strings.ReplaceAll(component, "%2F", "/"), url.PathEscape(value)}
 	for _, form := range forms {
 		forms = append(forms, lowerEscapes(form))

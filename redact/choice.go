@@ -48,7 +48,8 @@ type personal struct {
 // With returns a Redactor with the same canaries that applies choices to personal data. It must be
 // used for one run only, because Learn stores values of the run's results in it.
 func (r *Redactor) With(choices Personal) *Redactor {
-	return &Redactor{held: r.held, places: r.places, personal: &personal{choices: choices, learned: map[[sha256.Size]byte]Choice{}}}
+	return &Redactor{held: r.held, places: r.places,
+		personal: &personal{choices: choices, learned: map[[sha256.Size]byte]Choice{}}}
 }
 
 // Learn reads the personal data in a result of a server. If these values leave the run, the choices

@@ -60,7 +60,8 @@ func TestACredentialIsNeverKept(t *testing.T) {
 	r := redact.New()
 	r.Hold("ann@corp.io")
 	for choice := range []redact.Choice{redact.Placeholder, redact.Mask, redact.Keep} {
-		got, _ := r.With(redact.Personal{All: redact.Choices{"email": redact.Choice(choice)}}).Bytes([]byte("x ann@corp.io"))
+		got, _ := r.With(redact.Personal{All: redact.Choices{"email": redact.Choice(choice)}}).Bytes(
+			[]byte("x ann@corp.io"))
 		if string(got) != "x [redacted:held-credential]" && string(got) != "x [redacted:email]" {
 			t.Errorf("got %q", got)
 		}

@@ -13,7 +13,8 @@ const (
 
 // headWords are words in names of columns with secrets.
 func headWords() []string {
-	return append(passwordWords(), "secret", "token", "credential", "api_key", "apikey", "api-key", "api key", "access_key", "private_key", "auth_key", "pass")
+	return append(passwordWords(), "secret", "token", "credential", "api_key", "apikey", "api-key", "api key",
+		"access_key", "private_key", "auth_key", "pass")
 }
 
 // columnsBelow finds the values in the column whose header contains the word text[at:at+size]. It
@@ -198,8 +199,8 @@ func headOfNames(line []byte, cells []cell) bool {
 	named := 0
 	for i, c := range cells {
 		switch {
-		case c.end == c.start && (i == 0 || i == len(cells)-1) && len(cells) > 3: // outside of a table's bars
-		case c.end == c.start || !headName.Match(line[c.start:c.end]):
+		case c.end == c.start && (i == 0 || i == len(cells)-1) && len(cells) > 3 && isBar(line): // outside of a table
+		case c.end == c.start || i > 0 && line[c.start-1] == '\'' || !headName.Match(line[c.start:c.end]):
 			return false
 		default:
 			named++
@@ -208,4 +209,10 @@ func headOfNames(line []byte, cells []cell) bool {
 	return named > 1
 }
 
-var headName = compile(`^[A-Za-z#][A-Za-z0-9_.\- /()#?]{0,40}$`)
+// isBar reports whether a line begins with the bar of a table.
+func isBar(line []byte) bool {
+	line = bytes.TrimLeft(line, " \t")
+	return bytes.HasPrefix(line, []byte("|")) || bytes.HasPrefix(line, []byte("│"))
+}
+
+var headName = compile(`^(?:[A-Za-z][A-Za-z0-9_.\- /()#?]{0,40}|#)$`)

@@ -46,4 +46,5 @@ func isCookie(name, value []byte) bool {
 	return isDrawn(value) && !isCounted(value)
 }
 
-var sessionName = compile(`(?i)(?:^|[_.\-])(?:sid|session|sessionid|jsessionid|phpsessid|auth|jwt|token|access_?token|connect\.sid)(?:_?id)?$|sessi?on[_\-]?id|sessid`)
+var sessionName = compile(
+	`(?i)(?:^|[_.\-])(?:sid|session|sessionid|jsessionid|phpsessid|auth|jwt|token|access_?token|connect\.sid)(?:_?id)?$|sessi?on[_\-]?id|sessid`)

@@ -5,7 +5,8 @@ import "bytes"
 // curlUser finds the password in curl's argument -u USER:PASSWORD in any quoting of the shell, or a
 // token given as user or password (curl(1), --user).
 func curlUser(text []byte, at, size int) (place, bool) {
-	if at == 0 || !bytes.Contains(text[max(0, at-600):at], []byte("curl ")) || bytes.IndexByte([]byte(" \t\n'\""), text[at-1]) < 0 {
+	if at == 0 || !bytes.Contains(text[max(0, at-600):at], []byte("curl ")) ||
+		bytes.IndexByte([]byte(" \t\n'\""), text[at-1]) < 0 {
 		return place{}, false
 	}
 	m := userArgument.FindSubmatchIndex(text[at+size : min(len(text), at+size+300)])
@@ -35,7 +36,8 @@ func allSame(b []byte) bool { return len(bytes.Trim(b, string(b[:1]))) == 0 }
 // isCurlPassword excludes the placeholders of documentation and the variables of scripts.
 func isCurlPassword(b []byte) bool {
 	isFallback := b[0] == '-' && bytes.IndexByte(b, '}') > 0 // of ${NAME:-fallback}
-	return !isFallback && !allSame(b) && notPlaceholder(b) && notDummy(b) && bytes.IndexByte([]byte("$<["), b[0]) < 0 && !bytes.HasSuffix(b, []byte(">"))
+	return !isFallback && !allSame(b) && notPlaceholder(b) && notDummy(b) && bytes.IndexByte([]byte("$<["), b[0]) < 0 &&
+		!bytes.HasSuffix(b, []byte(">"))
 }
 
 // commandPassword finds the password in the arguments of commands that take it as -pPASSWORD, -p
@@ -50,4 +52,5 @@ func commandPassword(text []byte, at, size int) (place, bool) {
 	return place{start, end, 0}, end > start && isSaid(text[start:end])
 }
 
-var passwordArgument = compile(`(?i)\A(?:mysql[a-z]*|ldap(?:search|modify|add|delete|passwd|whoami)|mariadb[a-z\-]*|redis-cli|sshpass|(?:docker|podman) login|helm registry login)(?:[ \t][^\n|;&]{0,200}?)?[ \t](?:-p ?|-a |-w )["']?([^\s"'$<\-][^\s"']{4,100})`)
+var passwordArgument = compile(
+	`(?i)\A(?:mysql[a-z]*|ldap(?:search|modify|add|delete|passwd|whoami)|mariadb[a-z\-]*|redis-cli|sshpass|(?:docker|podman) login|helm registry login)(?:[ \t][^\n|;&]{0,200}?)?[ \t](?:-p ?|-a |-w )["']?([^\s"'$<\-][^\s"']{4,100})`)

@@ -160,7 +160,8 @@ func (s *search) base32(run []byte, d depth) []span {
 			}
 			plain := make([]byte, base32Encoding.DecodedLen(len(digits)))
 			if n, err := base32Encoding.Decode(plain, digits); err == nil && isReadable(plain[:n]) {
-				e := encoded{start: start, end: stop, plain: plain[:n], place: func(i int) (int, int) { return i * 8 / 5, (i*8 + 8 + 4) / 5 }}
+				e := encoded{start: start, end: stop, plain: plain[:n],
+					place: func(i int) (int, int) { return i * 8 / 5, (i*8 + 8 + 4) / 5 }}
 				found, _ := s.inside(e, d)
 				spans = append(spans, found...)
 			}
@@ -196,7 +197,8 @@ func (s *search) hex(run []byte, d depth) []span {
 			if stop-from < minEncoded && !isReadable(plain) {
 				continue
 			}
-			e := encoded{start: from, end: from + 2*len(plain), plain: plain, place: func(i int) (int, int) { return 2 * i, 2*i + 2 }, encode: hexAs(run[start:stop])}
+			e := encoded{start: from, end: from + 2*len(plain), plain: plain,
+				place: func(i int) (int, int) { return 2 * i, 2*i + 2 }, encode: hexAs(run[start:stop])}
 			found, full := s.inside(e, d)
 			spans = append(spans, found...)
 			if full {
@@ -261,7 +263,8 @@ func (s *search) base64(run []byte, plus, slash byte, encoding *base64.Encoding,
 			if err != nil {
 				break
 			}
-			e := encoded{start: from, end: from + size, plain: plain[:n], place: placeInBase64, encode: base64As(encoding, run, from+size)}
+			e := encoded{start: from, end: from + size, plain: plain[:n], place: placeInBase64,
+				encode: base64As(encoding, run, from+size)}
 			found, full := s.inside(e, d)
 			spans = append(spans, found...)
 			if full {
@@ -286,7 +289,7 @@ func isShortText(run []byte) bool {
 		}
 		a, b := sextets[run[i]], sextets[run[i+1]]
 		c := [3]byte{a<<2 | b>>4, a<<4 | b>>2, a<<6 | b}[i%4]
-		if c < ' ' || c > '~' {
+		if !isPrintable(c) {
 			return false
 		}
 		telling = telling || c == '@' || c == '=' || c == ':' || c == '-' || c == '+'
@@ -403,7 +406,7 @@ func (s *search) inside(e encoded, d depth) (spans []span, full bool) {
 	s.work.spend(len(packed) / 2)
 	if packed != nil { // compressed data or UTF-16, which is not encoded again
 		if found := s.deep(packed, d); len(found) > 0 {
-			return []span{{start: e.start, end: e.end, kind: found[0].kind, joined: true}}, true
+			return []span{{start: e.start, end: e.end, kind: kindOf(found), joined: true}}, true
 		}
 		return nil, true
 	}
@@ -418,6 +421,16 @@ func (s *search) inside(e encoded, d depth) (spans []span, full bool) {
 		start = max(start, stop)
 	}
 	return spans, false
+}
+
+// kindOf returns the kind of a span that replaces all found ones.
+func kindOf(found []span) string {
+	for _, f := range found {
+		if f.kind == kindHeld {
+			return kindHeld
+		}
+	}
+	return found[0].kind
 }
 
 // mapped returns the original positions of spans in plain[offset:].
@@ -435,7 +448,7 @@ func (e encoded) mapped(found []span, offset int) []span {
 // it was found, a marker replaces it. Otherwise the remaining text is encoded again with the
 // markers, so that its readers can still decode it.
 func (e encoded) replaced(found []span) span {
-	s := span{start: e.start, end: e.end, kind: found[0].kind, joined: true}
+	s := span{start: e.start, end: e.end, kind: kindOf(found), joined: true}
 	covered := 0
 	for _, f := range found {
 		covered += f.end - f.start

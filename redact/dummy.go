@@ -3,7 +3,8 @@ package redact
 import "bytes"
 
 // dummyWords matches what documentation shows instead of a token.
-var dummyWords = compile(`(?i)example|placeholder|your[_\-]|[_\-]here\b|insert[_\-]|replace[_\-]?me|redacted|changeme|access_?token|xxxx|\*\*\*\*|\.\.\.\.|dummy|goes[_\-]?here`)
+var dummyWords = compile(
+	`(?i)example|placeholder|your[_\-]|[_\-]here\b|insert[_\-]|replace[_\-]?me|redacted|changeme|access_?token|xxxxx|xxxx[\-_]xxxx|\*\*\*\*|\.\.\.\.|dummy|goes[_\-]?here`)
 
 // notDummy reports whether a value with the form of a token may be a token, and is not a
 // placeholder of documentation. Values longer than 400 bytes can contain any of the short words by

@@ -93,7 +93,8 @@ func isEmail(b []byte) bool {
 // extensions of files, and types of systemd units.
 var notTopLevel = []string{
 	"example", "invalid", "test", "localhost",
-	"png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "js", "mjs", "cjs", "ts", "tsx", "jsx", "css", "scss", "html", "json", "yml", "yaml", "xml",
+	"png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "js", "mjs", "cjs", "ts", "tsx", "jsx", "css", "scss", "html",
+	"json", "yml", "yaml", "xml",
 	"txt", "log", "lock", "tar", "gz", "tgz", "exe", "dll", "jar", "whl", "rb", "go", "rs", "java", "php",
 	"service", "slice", "scope", "socket", "target", "mount", "timer", "conf",
 }

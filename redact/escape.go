@@ -17,7 +17,9 @@ func (s *search) escaped(text []byte, d depth) []span {
 // with + as a space.
 func (s *search) percent(text []byte, d depth) []span {
 	found := s.mapped(text, d, isPercent, percentAt)
-	return append(found, s.mapped(text, d, func(line []byte) bool { return isPercent(line) && bytes.IndexByte(line, '+') >= 0 }, formAt)...)
+	return append(found,
+		s.mapped(text, d, func(line []byte) bool { return isPercent(line) && bytes.IndexByte(line, '+') >= 0 },
+			formAt)...)
 }
 
 // mapped unescapes each line for which has returns true, and searches the result. at reads one

@@ -31,7 +31,8 @@ func generatedPassword(rng *rand.Rand) string {
 			b[i] = printable[rng.IntN(len(printable))]
 		}
 		s := string(b)
-		if strings.TrimSpace(s) == s && strings.ContainsAny(s, "abcdefghijklmnopqrstuvwxyz") && strings.ContainsAny(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") &&
+		if strings.TrimSpace(s) == s && strings.ContainsAny(s, "abcdefghijklmnopqrstuvwxyz") &&
+			strings.ContainsAny(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") &&
 			strings.ContainsAny(s, "0123456789") && strings.ContainsAny(s, "!#$%&()*+-./:;<=>?@[]^_{|}~") {
 			return s
 		}
@@ -89,38 +90,65 @@ func withoutBlanks(s string) string {
 
 // assignments write a name and a value in a language. The value may be any printable text.
 var assignments = map[string]func(name, value string) string{
-	"JSON":                      func(n, v string) string { return `{"user":"bob","` + n + `":` + jsonText(v) + `,"port":5432}` },
+	"JSON": func(n, v string) string {
+		return `{"user":"bob","` + n + `":` + jsonText(v) +
+			`,"port":5432}`
+	},
 	"JSON without HTML escapes": func(n, v string) string { return `{"` + n + `": ` + jsonUnescaped(v) + `}` },
 	"indented JSON": func(n, v string) string {
 		return "{\n  \"" + n + "\": " + jsonUnescaped(v) + ",\n  \"user\": \"bob\"\n}"
 	},
-	"JSON in JSON":              func(n, v string) string { return jsonText(`{"` + n + `":` + jsonUnescaped(v) + `}`) },
-	"YAML, double quotes":       func(n, v string) string { return "db:\n  " + n + ": " + jsonUnescaped(v) + "\n  user: bob\n" },
-	"YAML, single quotes":       func(n, v string) string { return "db:\n  " + n + ": " + yamlSingle(v) + "\n  user: bob\n" },
-	"YAML, a block":             func(n, v string) string { return n + ": |\n  " + v + "\nuser: bob\n" },
-	"shell, single quotes":      func(n, v string) string { return "export " + n + "=" + shellSingle(v) + "\n" },
-	"shell, quoted by Python":   func(n, v string) string { return n + "=" + pythonQuote(v) + " ./run" },
-	"shell, double quotes":      func(n, v string) string { return n + "=" + shellDouble(v) + " ./run" },
-	"shell, dollar quotes":      func(n, v string) string { return n + "=$'" + quotedWith(v, `\`, `\\`, "'", `\'`) + "'\n" },
-	"Python":                    func(n, v string) string { return n + " = " + pythonRepr(v) + "\n" },
-	"a dict of Python":          func(n, v string) string { return "{'user': 'bob', '" + n + "': " + pythonRepr(v) + ", 'port': 1}" },
-	"an argument of Python":     func(n, v string) string { return "connect(host, " + n + "=" + pythonRepr(v) + ", port=1)" },
+	"JSON in JSON": func(n, v string) string { return jsonText(`{"` + n + `":` + jsonUnescaped(v) + `}`) },
+	"YAML, double quotes": func(n, v string) string {
+		return "db:\n  " + n + ": " + jsonUnescaped(v) +
+			"\n  user: bob\n"
+	},
+	"YAML, single quotes": func(n, v string) string {
+		return "db:\n  " + n + ": " + yamlSingle(v) +
+			"\n  user: bob\n"
+	},
+	"YAML, a block":           func(n, v string) string { return n + ": |\n  " + v + "\nuser: bob\n" },
+	"shell, single quotes":    func(n, v string) string { return "export " + n + "=" + shellSingle(v) + "\n" },
+	"shell, quoted by Python": func(n, v string) string { return n + "=" + pythonQuote(v) + " ./run" },
+	"shell, double quotes":    func(n, v string) string { return n + "=" + shellDouble(v) + " ./run" },
+	"shell, dollar quotes": func(n, v string) string {
+		return n + "=$'" + quotedWith(v, `\`, `\\`, "'", `\'`) +
+			"'\n"
+	},
+	"Python": func(n, v string) string { return n + " = " + pythonRepr(v) + "\n" },
+	"a dict of Python": func(n, v string) string {
+		return "{'user': 'bob', '" + n + "': " + pythonRepr(v) +
+			", 'port': 1}"
+	},
+	"an argument of Python": func(n, v string) string {
+		return "connect(host, " + n + "=" + pythonRepr(v) +
+			", port=1)"
+	},
 	"JavaScript, double quotes": func(n, v string) string { return "const " + n + " = " + jsonUnescaped(v) + ";\n" },
-	"JavaScript, single quotes": func(n, v string) string { return "x." + n + " = '" + quotedWith(v, `\`, `\\`, "'", `\'`) + "';\n" },
+	"JavaScript, single quotes": func(n, v string) string {
+		return "x." + n + " = '" +
+			quotedWith(v, `\`, `\\`, "'", `\'`) + "';\n"
+	},
 	"JavaScript, a template": func(n, v string) string {
 		return "let " + n + " = `" + quotedWith(v, `\`, `\\`, "`", "\\`", "$", `\$`) + "`;\n"
 	},
 	"an object of JavaScript": func(n, v string) string {
 		return "{ user: 'bob', " + n + ": '" + quotedWith(v, `\`, `\\`, "'", `\'`) + "' }"
 	},
-	"env, quoted":         func(n, v string) string { return "A=1\n" + n + "=" + shellDouble(v) + "\nB=2\n" },
-	"env, as it is":       func(n, v string) string { return "A=1\n" + n + "=" + withoutBlanks(v) + "\nB=2\n" },
-	"INI":                 func(n, v string) string { return "[db]\n" + n + " = " + withoutBlanks(v) + "\nuser = bob\n" },
-	"TOML":                func(n, v string) string { return n + " = " + jsonUnescaped(v) + "\n" },
-	"an element of XML":   func(n, v string) string { return "<c><" + n + ">" + xmlText(v) + "</" + n + "></c>" },
-	"CDATA":               func(n, v string) string { return "<" + n + "><![CDATA[" + v + "]]></" + n + ">" },
-	"an attribute of XML": func(n, v string) string { return `<db user="bob" ` + n + `="` + xmlText(v) + `" port="1"/>` },
-	"HTML":                func(n, v string) string { return `<input name="` + n + `" value="` + html.EscapeString(v) + `">` },
+	"env, quoted":   func(n, v string) string { return "A=1\n" + n + "=" + shellDouble(v) + "\nB=2\n" },
+	"env, as it is": func(n, v string) string { return "A=1\n" + n + "=" + withoutBlanks(v) + "\nB=2\n" },
+	"INI": func(n, v string) string {
+		return "[db]\n" + n + " = " + withoutBlanks(v) +
+			"\nuser = bob\n"
+	},
+	"TOML":              func(n, v string) string { return n + " = " + jsonUnescaped(v) + "\n" },
+	"an element of XML": func(n, v string) string { return "<c><" + n + ">" + xmlText(v) + "</" + n + "></c>" },
+	"CDATA":             func(n, v string) string { return "<" + n + "><![CDATA[" + v + "]]></" + n + ">" },
+	"an attribute of XML": func(n, v string) string {
+		return `<db user="bob" ` + n + `="` + xmlText(v) +
+			`" port="1"/>`
+	},
+	"HTML": func(n, v string) string { return `<input name="` + n + `" value="` + html.EscapeString(v) + `">` },
 	"a query": func(n, v string) string {
 		return "https://a.example/x?user=bob&" + n + "=" + url.QueryEscape(v) + "&b=2"
 	},
@@ -132,7 +160,10 @@ var assignments = map[string]func(name, value string) string{
 	"a flag before its value": func(n, v string) string { return "tool --" + n + " " + withoutBlanks(v) + " x" },
 	"Go":                      func(n, v string) string { return "\t" + n + " := " + strconv.Quote(v) + "\n" },
 	"Rust":                    func(n, v string) string { return "let " + n + ": &str = " + jsonUnescaped(v) + ";" },
-	"PHP":                     func(n, v string) string { return "'" + n + "' => '" + quotedWith(v, `\`, `\\`, "'", `\'`) + "'," },
+	"PHP": func(n, v string) string {
+		return "'" + n + "' => '" +
+			quotedWith(v, `\`, `\\`, "'", `\'`) + "',"
+	},
 	"SQL": func(n, v string) string {
 		return "UPDATE u SET " + n + " = '" + strings.ReplaceAll(v, "'", "''") + "' WHERE id = 1"
 	},
@@ -148,14 +179,16 @@ func component(s string) string {
 func leaks(cleaned, password, name string, write func(name, value string) string) string {
 	rest := write(name, "")
 	for i := 0; i+4 <= len(password); i++ {
-		if part := password[i : i+4]; strings.Contains(cleaned, part) && !strings.Contains(rest, part) && !strings.Contains("[redacted:password]", part) {
+		if part := password[i : i+4]; strings.Contains(cleaned, part) && !strings.Contains(rest, part) &&
+			!strings.Contains("[redacted:password]", part) {
 			return part
 		}
 	}
 	return ""
 }
 
-var passwordNames = []string{"password", "DB_PASSWORD", "dbPassword", "admin_passwd", "MYSQL_PWD", "user.password", "passphrase", "smtp-password"}
+var passwordNames = []string{"password", "DB_PASSWORD", "dbPassword", "admin_passwd", "MYSQL_PWD", "user.password",
+	"passphrase", "smtp-password"}
 
 // mostMisses is the maximum number of 3,000 generated passwords that may be left in one form
 // because they look like a variable ($name7), a call or an element.
@@ -207,7 +240,8 @@ func TestGeneratedPasswordsInAddresses(t *testing.T) {
 			"a library":  (&url.URL{Scheme: "amqp", User: url.UserPassword("bob", password), Host: "mq:5672"}).String(),
 			"JavaScript": fmt.Sprintf("redis://:%s@cache:6379", component(password)),
 		} {
-			if got, _ := r.Bytes([]byte(text)); !strings.Contains(string(got), "[redacted:") || strings.Contains(string(got), password[4:8]) {
+			if got, _ := r.Bytes([]byte(text)); !strings.Contains(string(got), "[redacted:") ||
+				strings.Contains(string(got), password[4:8]) {
 				t.Errorf("%s: %s became %s", how, text, got)
 			}
 		}
@@ -229,8 +263,10 @@ var glue = map[string]func(string) string{
 
 // unglued are the kinds whose tokens do not contain a fixed word of four characters, or whose word
 // is not recognised after a letter.
-var unglued = []string{"twilio-key", "openai-key", "okta-token", "azure-client-secret", "terraform-token", "telegram-token", "mailchimp-key", "discord-token",
-	"airtable-token", "sendgrid-key", "jwt", "vault-token", "npm-token", "sentry-token", "salesforce-token", "alibaba-key", "model-key", "resend-key", "pulumi-token"}
+var unglued = []string{"twilio-key", "openai-key", "okta-token", "azure-client-secret", "terraform-token",
+	"telegram-token", "mailchimp-key", "discord-token",
+	"airtable-token", "sendgrid-key", "jwt", "vault-token", "npm-token", "sentry-token", "salesforce-token",
+	"alibaba-key", "model-key", "resend-key", "pulumi-token"}
 
 // Issue 23: a token directly next to a letter or digit was not removed.
 func TestTokensThatAreGlued(t *testing.T) {
@@ -257,7 +293,8 @@ func TestTokensThatAreGlued(t *testing.T) {
 // Issue 23: a number directly next to an underscore was not removed.
 func TestNumbersBesideUnderscores(t *testing.T) {
 	r := redact.New()
-	for _, number := range []string{"4111111111111111", "4111 1111 1111 1111", "DE89370400440532013000", "536-22-1234", "81.2.69.142", "+49 30 1234567", "2a02:8071:81:4a00::1"} {
+	for _, number := range []string{"4111111111111111", "4111 1111 1111 1111", "DE89370400440532013000", "536-22-1234",
+		"81.2.69.142", "+49 30 1234567", "2a02:8071:81:4a00::1"} {
 		for _, format := range []string{"_%s_", "card_%s", "%s_copy", "a_%s_b", "report_%s.csv"} {
 			text := fmt.Sprintf(format, number)
 			if got, _ := r.Bytes([]byte(text)); strings.Contains(string(got), number) {
@@ -288,16 +325,34 @@ var dumped = map[string]func(string) string{
 	"small base32": func(s string) string {
 		return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString([]byte(s)))
 	},
-	"base64 in lines of 40": func(s string) string { return inLinesOf(b64("some text before "+s+" and some text behind it"), 40) },
-	"base64 in lines of 64": func(s string) string { return inLinesOf(b64("some text before "+s+" and some text behind it"), 64) },
-	"base64 in lines of 76": func(s string) string { return inLinesOf(b64("some text before "+s+" and some text behind it"), 76) },
-	"base64 in lines of 20": func(s string) string { return inLinesOf(b64("some text before "+s+" and some text behind it"), 20) },
-	"a soft break":          func(s string) string { return "text " + s[:len(s)/2] + "=\r\n" + s[len(s)/2:] + " end" },
-	"a sign":                func(s string) string { return "text " + s[:4] + fmt.Sprintf("=%02X", s[4]) + s[5:] + " end" },
-	"a percent sign":        func(s string) string { return "text " + s[:4] + fmt.Sprintf("%%%02x", s[4]) + s[5:] + " end" },
-	"a reference":           func(s string) string { return "text " + s[:4] + fmt.Sprintf("&#%d;", s[4]) + s[5:] + " end" },
-	"an escape of JSON":     func(s string) string { return "text " + s[:4] + fmt.Sprintf(`\u%04x`, s[4]) + s[5:] + " end" },
-	"UTF-16":                func(s string) string { return everyByte(s, "%c\x00") },
+	"base64 in lines of 40": func(s string) string {
+		return inLinesOf(
+			b64("some text before "+s+" and some text behind it"), 40)
+	},
+	"base64 in lines of 64": func(s string) string {
+		return inLinesOf(
+			b64("some text before "+s+" and some text behind it"), 64)
+	},
+	"base64 in lines of 76": func(s string) string {
+		return inLinesOf(
+			b64("some text before "+s+" and some text behind it"), 76)
+	},
+	"base64 in lines of 20": func(s string) string {
+		return inLinesOf(
+			b64("some text before "+s+" and some text behind it"), 20)
+	},
+	"a soft break": func(s string) string { return "text " + s[:len(s)/2] + "=\r\n" + s[len(s)/2:] + " end" },
+	"a sign":       func(s string) string { return "text " + s[:4] + fmt.Sprintf("=%02X", s[4]) + s[5:] + " end" },
+	"a percent sign": func(s string) string {
+		return "text " + s[:4] + fmt.Sprintf("%%%02x", s[4]) + s[5:] +
+			" end"
+	},
+	"a reference": func(s string) string { return "text " + s[:4] + fmt.Sprintf("&#%d;", s[4]) + s[5:] + " end" },
+	"an escape of JSON": func(s string) string {
+		return "text " + s[:4] + fmt.Sprintf(`\u%04x`, s[4]) + s[5:] +
+			" end"
+	},
+	"UTF-16": func(s string) string { return everyByte(s, "%c\x00") },
 }
 
 func separated(s, format, separator string) string {
@@ -361,7 +416,9 @@ func TestShortValuesInBase64(t *testing.T) {
 	r := redact.New()
 	for _, value := range []string{"ann@corp.io", "a@b.io", "bo@corp.io", "536-22-1234", "PWD=x9!Kq2", "+4930123456"} {
 		for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding} {
-			for _, text := range []string{encoding.EncodeToString([]byte(value)), "x: " + encoding.EncodeToString([]byte(value)) + "\n", `{"a":"` + encoding.EncodeToString([]byte(value)) + `"}`} {
+			for _, text := range []string{encoding.EncodeToString([]byte(value)),
+				"x: " + encoding.EncodeToString([]byte(value)) + "\n",
+				`{"a":"` + encoding.EncodeToString([]byte(value)) + `"}`} {
 				if got, found := r.Bytes([]byte(text)); len(found) == 0 {
 					t.Errorf("%s: %s became %s", value, text, got)
 				}
@@ -391,7 +448,8 @@ func TestRowsWithoutAHeadStay(t *testing.T) {
 		`[["user","api_key","age"],["bob","q8Zr2Lk0vXw93TbNc",7]]`,
 		`[["DB_PASSWORD","hV7q!kd2Rw"],["LOG","debug"]]`,
 	} {
-		if got, _, err := r.JSON([]byte(text)); err != nil || strings.Contains(string(got), "kd2Rw") || strings.Contains(string(got), "q8Zr2") {
+		if got, _, err := r.JSON([]byte(text)); err != nil || strings.Contains(string(got), "kd2Rw") ||
+			strings.Contains(string(got), "q8Zr2") {
 			t.Errorf("%s became %s, %v", text, got, err)
 		}
 	}

@@ -11,8 +11,17 @@ const minBytes = 6
 // separators are the separators between the hexadecimal pairs of a list. Longer ones come first.
 var separators = [][]byte{
 	[]byte(", 0x"), []byte(",0x"), []byte(" 0x"), []byte(":0x"), []byte(", "), []byte("\r\n"), []byte("  "),
-	[]byte(":"), []byte(" "), []byte("-"), []byte(","), []byte("\n"), []byte("."), []byte(";"), []byte("|"), []byte("\t"), []byte("_"),
+	[]byte(":"), []byte(" "), []byte("-"), []byte(","), []byte("\n"), []byte("."), []byte(";"), []byte("|"),
+	[]byte("\t"), []byte("_"),
 }
+
+// separates are the first characters of the separators.
+var separates = func() (set [256]bool) {
+	for _, separator := range separators {
+		set[separator[0]] = true
+	}
+	return set
+}()
 
 // decimalSeparators are the separators between decimal numbers.
 var decimalSeparators = [][]byte{[]byte(",\n"), []byte(", "), []byte(","), []byte(" "), []byte("\n"), []byte(";")}
@@ -57,6 +66,9 @@ type written struct {
 
 // pairs reads a list of hexadecimal pairs with one separator.
 func pairs(text []byte, at int) []written {
+	if at+2 >= len(text) || !separates[text[at+2]] {
+		return nil
+	}
 	for _, separator := range separators {
 		if second := at + 2 + len(separator); !bytes.HasPrefix(text[at+2:], separator) || !isPair(text, second) ||
 			second+2 < len(text) && isAlnum(text[second+2]) {
@@ -124,7 +136,8 @@ func (s *search) spelled(list []written, d depth) []span {
 	for i, w := range list {
 		plain[i] = w.value
 	}
-	e := encoded{plain: plain, end: list[len(list)-1].end, place: func(i int) (int, int) { return list[i].start, list[i].end }, encode: nil}
+	e := encoded{plain: plain, end: list[len(list)-1].end,
+		place: func(i int) (int, int) { return list[i].start, list[i].end }, encode: nil}
 	spans, _ := s.inside(e, d)
 	return spans
 }
@@ -279,7 +292,8 @@ func numberColumns(fields []column) (columns []column, width int) {
 		return nil, 0
 	}
 	for i, field := range fields {
-		if len(bytes.Trim(field.text, digits)) > 0 || len(field.text) > width || len(field.text) < width && width%4 != 0 {
+		if len(bytes.Trim(field.text, digits)) > 0 || len(field.text) > width || len(field.text) < width &&
+			width%4 != 0 {
 			break
 		}
 		if i > 0 {

@@ -24,14 +24,29 @@ import (
 
 // encodings are the encodings that code can apply to a value without the intention to hide it.
 var encodings = map[string]func(string) string{
-	"as it is":                    func(s string) string { return s },
-	"base64":                      func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
-	"base64, two bytes in":        func(s string) string { return base64.StdEncoding.EncodeToString([]byte("x:" + s)) },
-	"base64, three bytes in":      func(s string) string { return base64.StdEncoding.EncodeToString([]byte("x: " + s)) },
-	"base64 for addresses":        func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte("a b c ?>" + s)) },
-	"base64 behind a name":        func(s string) string { return "auth=" + base64.StdEncoding.EncodeToString([]byte(s)) },
-	"base64 behind a path":        func(s string) string { return "/v1/x-" + base64.StdEncoding.EncodeToString([]byte(s)) },
-	"base64 in a data address":    func(s string) string { return "data:;base64," + base64.StdEncoding.EncodeToString([]byte(s)) },
+	"as it is":             func(s string) string { return s },
+	"base64":               func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
+	"base64, two bytes in": func(s string) string { return base64.StdEncoding.EncodeToString([]byte("x:" + s)) },
+	"base64, three bytes in": func(s string) string {
+		return base64.StdEncoding.EncodeToString(
+			[]byte("x: " + s))
+	},
+	"base64 for addresses": func(s string) string {
+		return base64.RawURLEncoding.EncodeToString(
+			[]byte("a b c ?>" + s))
+	},
+	"base64 behind a name": func(s string) string {
+		return "auth=" +
+			base64.StdEncoding.EncodeToString([]byte(s))
+	},
+	"base64 behind a path": func(s string) string {
+		return "/v1/x-" +
+			base64.StdEncoding.EncodeToString([]byte(s))
+	},
+	"base64 in a data address": func(s string) string {
+		return "data:;base64," +
+			base64.StdEncoding.EncodeToString([]byte(s))
+	},
 	"base64 in lines":             inLines,
 	"hex":                         func(s string) string { return hex.EncodeToString([]byte(s)) },
 	"upper-case hex":              func(s string) string { return strings.ToUpper(hex.EncodeToString([]byte(s))) },
@@ -49,10 +64,12 @@ var encodings = map[string]func(string) string{
 		return base64.StdEncoding.EncodeToString(wide("key: "+s, binary.BigEndian))
 	},
 	"base64 of gzip": func(s string) string {
-		return base64.StdEncoding.EncodeToString(packed(s, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }))
+		return base64.StdEncoding.EncodeToString(packed(
+			s, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }))
 	},
 	"base64 of zlib": func(s string) string {
-		return base64.StdEncoding.EncodeToString(packed(s, func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) }))
+		return base64.StdEncoding.EncodeToString(packed(
+			s, func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) }))
 	},
 	"hex of gzip": func(s string) string {
 		return hex.EncodeToString(packed(s, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }))
@@ -113,7 +130,8 @@ func everyRune(s string) string {
 
 // inLines returns base64 in lines as in mail (RFC 2045), with the value across the end of a line.
 func inLines(s string) string {
-	text := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("some text before ", 3) + s + strings.Repeat(" and after it", 9)))
+	text := base64.StdEncoding.EncodeToString([]byte(
+		strings.Repeat("some text before ", 3) + s + strings.Repeat(" and after it", 9)))
 	var lines []string
 	for ; len(text) > 76; text = text[76:] {
 		lines = append(lines, text[:76])
@@ -140,25 +158,29 @@ func TestTokensAreFoundInEncodings(t *testing.T) {
 
 // Held credentials are removed in every encoding, and in two encodings at once.
 func TestHeldCredentialsInEncodings(t *testing.T) {
-	for _, secret := range []string{"s3cr3t/Value+with=signs", "plainlowercase", "with space & <tags> 100%", "pa$$w(o)rd!*'~", "schlüssel-für-ünïcödé", `quote"and\slash`} {
+	for _, secret := range []string{"s3cr3t/Value+with=signs", "plainlowercase", "with space & <tags> 100%",
+		"pa$$w(o)rd!*'~", "schlüssel-für-ünïcödé", `quote"and\slash`} {
 		r := redact.New()
 		r.Hold(secret)
 		quoted, err := json.Marshal(secret)
 		if err != nil {
 			t.Fatal(err)
 		}
-		forms := map[string]string{"as JSON": string(quoted), "as JSON in JSON": fmt.Sprintf("%q", quoted), "escaped for a path": url.PathEscape(secret)}
+		forms := map[string]string{"as JSON": string(quoted), "as JSON in JSON": fmt.Sprintf("%q", quoted),
+			"escaped for a path": url.PathEscape(secret)}
 		for name, encode := range encodings {
 			forms[name] = encode(secret)
 		}
 		for name, form := range forms {
-			for which, clean := range map[string]func([]byte) ([]byte, []redact.Finding){"Held": r.Held, "Bytes": r.Bytes} {
-				if _, found := clean([]byte("key: " + form + "\n")); redact.Counts(found)["held-credential"] == 0 {
+			for which, clean := range map[string]func([]byte) ([]byte, []redact.Finding){"Held": r.Held,
+				"Bytes": r.Bytes} {
+				if _, found := clean([]byte("text: " + form + "\n")); redact.Counts(found)["held-credential"] == 0 {
 					t.Errorf("%s lets %q through %s: %s", which, secret, name, form)
 				}
 			}
 		}
-		named := map[string]string{"dir/" + secret + ".txt": "a file's name", fmt.Sprintf(`{%s: 1}`, quoted): "a member's name"}
+		named := map[string]string{"dir/" + secret + ".txt": "a file's name",
+			fmt.Sprintf(`{%s: 1}`, quoted): "a member's name"}
 		for text, what := range named {
 			if got, _ := r.Bytes([]byte(text)); !bytes.Contains(got, []byte("[redacted:held-credential]")) {
 				t.Errorf("%q stands in %s: got %s", secret, what, got)
@@ -176,11 +198,13 @@ func FuzzHeldNeverLeaves(f *testing.F) {
 	f.Fuzz(func(t *testing.T, before, after []byte) {
 		r := redact.New()
 		r.Hold(secret)
-		text := bytes.Join([][]byte{before, []byte(secret), after, []byte(base64.StdEncoding.EncodeToString([]byte(secret))), before}, nil)
+		text := bytes.Join([][]byte{before, []byte(secret), after,
+			[]byte(base64.StdEncoding.EncodeToString([]byte(secret))), before}, nil)
 		whole, _ := r.Bytes(text)
 		held, _ := r.Held(text)
 		for how, got := range map[string][]byte{"Bytes": whole, "Held": held} {
-			if bytes.Contains(got, []byte(secret)) || bytes.Contains(got, []byte(base64.RawStdEncoding.EncodeToString([]byte(secret))[:28])) {
+			if bytes.Contains(got, []byte(secret)) ||
+				bytes.Contains(got, []byte(base64.RawStdEncoding.EncodeToString([]byte(secret))[:28])) {
 				t.Errorf("%s let the credential out of %q", how, text)
 			}
 		}

@@ -18,7 +18,8 @@ func ipv4At(text []byte, i int) (span, bool) {
 		stop--
 		dots--
 	}
-	if dots != 3 || !ends(text, stop) || isNetwork(text, stop) || i > 1 && text[i-1] == '/' && isLetter(text[i-2]) || bytes.HasSuffix(bytes.ToLower(text[max(0, i-9):i]), []byte("version ")) {
+	if dots != 3 || !ends(text, stop) || isNetwork(text, stop) || i > 1 && text[i-1] == '/' && isLetter(text[i-2]) ||
+		bytes.HasSuffix(bytes.ToLower(text[max(0, i-9):i]), []byte("version ")) {
 		return span{}, false
 	}
 	address, err := netip.ParseAddr(string(text[i:stop]))
@@ -87,8 +88,10 @@ func isPersonal(a netip.Addr) bool {
 var notPersons = sync.OnceValue(func() []netip.Prefix {
 	var list []netip.Prefix
 	for _, text := range []string{
-		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
-		"1.1.1.1/32", "1.0.0.1/32", "8.8.8.8/32", "8.8.4.4/32", "9.9.9.9/32", "2001:db8::/32", "3fff::/20", "64:ff9b::/96",
+		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24",
+		"203.0.113.0/24", "240.0.0.0/4",
+		"1.1.1.1/32", "1.0.0.1/32", "8.8.8.8/32", "8.8.4.4/32", "9.9.9.9/32", "2001:db8::/32", "3fff::/20",
+		"64:ff9b::/96",
 	} {
 		list = append(list, netip.MustParsePrefix(text))
 	}

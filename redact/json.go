@@ -45,9 +45,48 @@ func (r *Redactor) cleanJSON(raw json.RawMessage, find finder, around bool) (jso
 		marked = markSecrets(raw)
 	}
 	w := newWork(len(raw))
+	spans := map[int][]span{} // by the position of the token
+	var again repeated
+	if err := eachToken(raw, func(at int, text []byte) {
+		list := find(text, w)
+		if s, ok := marked[at]; ok {
+			list = append(list, s)
+		}
+		if len(list) > 0 {
+			again.learn(text, list)
+			spans[at] = list
+		}
+	}); err != nil {
+		return nil, nil, err
+	}
+	if len(spans) == 0 {
+		return raw, nil, nil
+	}
 	var out bytes.Buffer
 	var found [][]Finding
 	copied := 0 // raw[:copied] is in out
+	if err := eachToken(raw, func(at int, text []byte) {
+		cleaned, findings := r.replace(text, append(spans[at], again.find(text, w)...))
+		if len(findings) == 0 {
+			return
+		}
+		quoted, _ := json.Marshal(string(cleaned)) // a string is always valid
+		out.Write(raw[copied:at])
+		out.Write(quoted)
+		copied = tokenEnd(raw, at)
+		found = append(found, findings)
+	}); err != nil {
+		return nil, nil, err
+	}
+	if copied == 0 {
+		return raw, nil, nil
+	}
+	out.Write(raw[copied:])
+	return out.Bytes(), findings(Counts(found...)), nil
+}
+
+// eachToken calls do with the position and the decoded text of each string and number.
+func eachToken(raw []byte, do func(at int, text []byte)) error {
 	for at := 0; at < len(raw); {
 		end := tokenEnd(raw, at)
 		if end == at {
@@ -56,29 +95,12 @@ func (r *Redactor) cleanJSON(raw json.RawMessage, find finder, around bool) (jso
 		}
 		text, err := textOf(raw[at:end])
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
-		spans := find(text, w)
-		if s, ok := marked[at]; ok {
-			spans = append(spans, s)
-		}
-		if cleaned, findings := r.replace(text, spans); len(findings) > 0 {
-			quoted, err := json.Marshal(string(cleaned))
-			if err != nil {
-				return nil, nil, errNotJSON
-			}
-			out.Write(raw[copied:at])
-			out.Write(quoted)
-			copied = end
-			found = append(found, findings)
-		}
+		do(at, text)
 		at = end
 	}
-	if copied == 0 {
-		return raw, nil, nil
-	}
-	out.Write(raw[copied:])
-	return out.Bytes(), findings(Counts(found...)), nil
+	return nil
 }
 
 // textOf returns the decoded text of a token. The text of a number is its digits.
@@ -90,7 +112,8 @@ func textOf(token []byte) ([]byte, error) {
 		return token[1 : len(token)-1], nil
 	}
 	var decoded string
-	// encoding/json, because a string may have half a surrogate pair, which becomes U+FFFD here and stays in the output.
+	// encoding/json, because a string may have half a surrogate pair, which becomes U+FFFD here and stays in the
+	// output.
 	if err := json.Unmarshal(token, &decoded); err != nil {
 		return nil, errNotJSON
 	}

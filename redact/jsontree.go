@@ -6,7 +6,8 @@ import (
 )
 
 // secretHint matches all JSON in which the surroundings of a string can identify it as a secret.
-var secretHint = compile(`(?i)pass|pwd|contrase|kennwort|senha|wachtwoord|senord|salasana|adgangskode|has(?:ł|\\u0142)o|heslo|jelsz|parola|парол|密码|密碼|パスワード|비밀번호|\\u[0-9a-f]{4}|secret|token|key|cred|auth|cookie|session|csrf|hmac|salt|pin|-----BEGIN`)
+var secretHint = compile(
+	`(?i)pass|pwd|contrase|kennwort|senha|wachtwoord|senord|salasana|adgangskode|has(?:ł|\\u0142)o|heslo|jelsz|parola|парол|密码|密碼|パスワード|비밀번호|\\u[0-9a-f]{4}|secret|token|key|cred|auth|cookie|session|csrf|hmac|salt|pin|-----BEGIN`)
 
 // node is one value of a JSON text.
 type node struct {
@@ -150,15 +151,18 @@ func (m marks) members(n *node) {
 }
 
 var (
-	labelMember   = compile(`(?i)^(?:name|key|k|label|title|field|variable|var|env|header|param(?:eter)?|property|setting|option|id)$|(?:Name|Key|_name|_key)$`)
-	valueMember   = compile(`(?i)^(?:value|val|v|content|data|text|secret|default|current|string_?value)$|(?:Value|_value)$`)
+	labelMember = compile(
+		`(?i)^(?:name|key|k|label|title|field|variable|var|env|header|param(?:eter)?|property|setting|option|id)$|(?:Name|Key|_name|_key)$`)
+	valueMember = compile(
+		`(?i)^(?:value|val|v|content|data|text|secret|default|current|string_?value)$|(?:Value|_value)$`)
 	wrappedMember = compile(`^(?:value|S|[sS]tring_?[vV]alue|plain_?[tT]ext|[dD]efault(?:_?[vV]alue)?)$`)
 	columnsMember = compile(`(?i)^(?:columns?|fields|head(?:er)?s?|column_?names|keys)$`)
 )
 
 // entry marks the second of two strings if the first is the name of a secret.
 func (m marks) entry(n *node) {
-	if len(n.items) == 2 && n.items[0].text != nil && n.items[1].text != nil && !n.items[0].number && bytes.IndexByte(n.items[0].text, '/') < 0 {
+	if len(n.items) == 2 && n.items[0].text != nil && n.items[1].text != nil && !n.items[0].number &&
+		bytes.IndexByte(n.items[0].text, '/') < 0 {
 		m.value(n.items[0].text, n.items[1])
 	}
 }
@@ -213,7 +217,8 @@ func isListOfPairs(rows []*node) bool {
 }
 
 func isSecretName(name []byte) bool {
-	return len(name) <= 100 && !harmlessName.Match(name) && (passwordName.Match(name) || secretNames.Match(name) || strongName.Match(name))
+	return len(name) <= 100 && !harmlessName.Match(name) &&
+		(passwordName.Match(name) || secretNames.Match(name) || strongName.Match(name))
 }
 
 // columnName matches names of columns: words without the punctuation of paths and URLs.
@@ -224,7 +229,8 @@ func headTexts(heads []*node) [][]byte {
 	list := make([][]byte, len(heads))
 	for i, head := range heads {
 		list[i] = head.text
-		if at := slices.IndexFunc(head.names, func(name []byte) bool { return bytes.EqualFold(name, []byte("name")) }); at >= 0 {
+		if at := slices.IndexFunc(
+			head.names, func(name []byte) bool { return bytes.EqualFold(name, []byte("name")) }); at >= 0 {
 			list[i] = head.items[at].text
 		}
 	}

@@ -18,10 +18,19 @@ func elementPassword(text []byte, at, size int) (place, bool) {
 	inside := text[at+m[group] : at+m[group+1]]
 	value := bytes.TrimSpace(inside)
 	start := at + m[group] + bytes.Index(inside, value)
-	return place{start, start + len(value), m[1] + 24*len(value)}, passwordText(value) && !isProse(value)
+	return place{start, start + len(value), m[1] + 24*len(value)}, isElementSecret(text[at:at+size], value)
 }
 
-var elementText = compile(`(?i)\A(?:passw(?:or)?ds?|passphrase|pwd|pass|secret|token|apikey)(?: [^<>\n]{1,60})?>(?:\s{0,40}<!\[CDATA\[([^\n]{4,200}?)\]\]>|\s{0,40}([^\n]{4,200}?)\s{0,40}</)`)
+// isElementSecret reports whether the text of an element is a secret. The word is the end of its name.
+func isElementSecret(word, value []byte) bool {
+	if bytes.EqualFold(word, []byte("key>")) {
+		return isDrawn(value) || len(value) >= 16 && hasDigit(value) && secretText(value)
+	}
+	return passwordText(value) && !isProse(value)
+}
+
+var elementText = compile(
+	`(?i)\A(?:passw(?:or)?ds?|passphrase|pwd|pass|secret|token|key)(?: [^<>\n]{1,60})?>(?:\s{0,40}<!\[CDATA\[([^\n]{4,200}?)\]\]>|\s{0,40}([^\n<]{4,200}?)\s{0,40}</)`)
 
 // entities replaces the character references of HTML and XML, and searches the result.
 func (s *search) entities(text []byte, d depth) []span {
@@ -79,7 +88,8 @@ func isColoured(line []byte) bool {
 		if i < 0 {
 			return false
 		}
-		if at += i; bytes.IndexByte([]byte("\x1bbB3e["), line[at-1]) >= 0 && colourSequence.Match(line[max(0, at-longestLetters):min(len(line), at+longestEscape)]) {
+		if at += i; bytes.IndexByte([]byte("\x1bbB3e["), line[at-1]) >= 0 &&
+			colourSequence.Match(line[max(0, at-longestLetters):min(len(line), at+longestEscape)]) {
 			return true
 		}
 	}

@@ -15,7 +15,8 @@ func passwordWords() []string {
 
 // foreignPasswords are words for password in other languages.
 func foreignPasswords() []string {
-	return []string{"kennwort", "contraseña", "contrasena", "contraseÑa", "mot de passe", "mot_de_passe", "motdepasse", "senha", "wachtwoord", "lösenord", "losenord", "salasana",
+	return []string{"kennwort", "contraseña", "contrasena", "contraseÑa", "mot de passe", "mot_de_passe", "motdepasse",
+		"senha", "wachtwoord", "lösenord", "losenord", "salasana",
 		"adgangskode", "hasło", "heslo", "jelszó", "parola", "пароль", "Пароль", "密码", "密碼", "パスワード", "비밀번호"}
 }
 
@@ -25,9 +26,12 @@ var foreignPassword = strings.Join(foreignPasswords(), "|")
 func secretWords() []string {
 	return []string{
 		"secret", "token", "credential", "creds", "hmac", "authorization", "_auth", "authtoken",
-		"api_key", "apikey", "api-key", "api.key", "access_key", "access-key", "accesskey", "auth_key", "auth-key", "authkey",
-		"private_key", "private-key", "privatekey", "encryption_key", "encryptionkey", "signing_key", "signing-key", "signingkey",
-		"master_key", "masterkey", "client_key", "clientkey", "app_key", "appkey", "account_key", "license_key", "session_key",
+		"api_key", "apikey", "api-key", "api.key", "access_key", "access-key", "accesskey", "auth_key", "auth-key",
+		"authkey",
+		"private_key", "private-key", "privatekey", "encryption_key", "encryptionkey", "signing_key", "signing-key",
+		"signingkey",
+		"master_key", "masterkey", "client_key", "clientkey", "app_key", "appkey", "account_key", "license_key",
+		"session_key",
 		"webhook_key", "service_key", "servicekey", "signature_key", "rest_key", "server_key", "user_key",
 		"sessionid", "session_id", "sessid", "session=", "connect.sid",
 	}
@@ -50,11 +54,11 @@ func quotedWords(words []string) []string {
 // that are counted or that page through a list, keys of tables, and properties of a secret.
 var harmlessName = compile(`(?i)` +
 	`(?:page|next|prev|sync|cursor|continuation|(?:^|[^a-z])(?:max|min|num)|count|total|usage|input|output|prompt|completion)[a-z]{0,2}[_\-. ]?tokens?` +
-	`|(?:pub(?:lic)?|primary|foreign|sort|partition|cache|row|idempotency|translation|map|storage|registry|hot|short|query|i18n|locale|label|event|` +
+	`|(?:pub(?:lic)?|verif[a-z]*|(?:^|[^a-z])v|primary|foreign|sort|partition|cache|row|idempotency|translation|map|registry|hot|short|query|i18n|locale|label|event|` +
 	`object|data|composite|unique|group|recv|send|property|config|react|lookup|site)[_\-. ]?key` +
 	`|(?:passw(?:or)?d|secret|token|key|credential)s?[_\-. ]?(?:type|kind|name|path|file|url|uri|field|hint|label|header|length|len|size|count|ttl|` +
 	`expir|policy|manager|id\b|ref\b|arn|hash_?algo|algorithm|selector|placeholder|prompt|prefix|suffix|format|usage|endpoint|description|title|` +
-	`regex|pattern|message|error|index|version|class|style|map|store|code|realm)` +
+	`regex|pattern|message|error|index|version|class|style|map|store|code|realm|(?:auth)?magic)` +
 	`|authenticity|(?:^|[_\-.])(?:non|not|no|in)[_\-]?(?:matching|valid)|^nonMatching|^(?:non|invalid|fake|dummy|mock|example|sample)[_\-]?(?:[A-Z]|[a-z]*[_\-])|public[_\-]?(?:token|key|secret|password)|^public`)
 
 // harmlessVendor matches names that indicate an identifier or a digest.
@@ -67,8 +71,10 @@ var harmlessVendor = compile(`(?i)` +
 func assignmentRules() []rule {
 	return []rule{
 		{kind: "password", anchors: passwordWords(), glued: true, after: 300, locate: password},
-		{kind: "secret", anchors: append(secretWords(), weakWords()...), glued: true, after: 300, locate: given(isSecret)},
+		{kind: "secret", anchors: append(secretWords(), weakWords()...), glued: true, after: 300,
+			locate: given(isSecret)},
 		{kind: "secret", anchors: vendorNames(), glued: true, after: 300, locate: vendorSecret},
+		{kind: "secret", anchors: []string{"key", "appid"}, glued: true, after: 300, locate: keyValue},
 	}
 }
 
@@ -83,13 +89,15 @@ func given(judge func(assignment) bool) locator {
 // password is given(isPassword). It also finds plain words in lines of YAML.
 func password(text []byte, at, size int) (place, bool) {
 	a, ok := assignmentAt(text, at, size)
-	return place{a.start, a.end, a.cost}, ok && (!a.wide && isYAMLPassword(text, a) || isPassword(a) && (!a.wide || isMixedText(a.value)))
+	return place{a.start, a.end, a.cost}, ok && (!a.wide && isYAMLPassword(text, a) || isPassword(a) &&
+		(!a.wide || isMixedText(a.value)))
 }
 
 // isYAMLPassword reports whether a value without quotes is a password of lower-case letters or
 // digits, alone in a line of YAML. The line before must also be YAML, and not code.
 func isYAMLPassword(text []byte, a assignment) bool {
-	if a.quoted || harmlessName.Match(a.name) || !passwordName.Match(a.name) || !plainWord.Match(a.value) || !passwordText(a.value) {
+	if a.quoted || harmlessName.Match(a.name) || !passwordName.Match(a.name) || !plainWord.Match(a.value) ||
+		!passwordText(a.value) {
 		return false
 	}
 	if a.end < len(text) && text[a.end] != '\n' && text[a.end] != '\r' {
@@ -105,7 +113,8 @@ const maxYAMLLines = 300
 
 var (
 	plainWord = compile(`^[a-z0-9]{4,}$`)
-	yamlLines = compile(`(?:^|\n)[ \t]*(?:- )?[A-Za-z_][\w.\-]*:(?:[ \t]+[^\n{(\[,;]*[^\n{(\[,;\s])?[ \t]*\r?\n[ \t]*(?:- )?[A-Za-z_][\w.\-]*:[ \t]+$`)
+	yamlLines = compile(
+		`(?:^|\n)[ \t]*(?:- )?[A-Za-z_][\w.\-]*:(?:[ \t]+[^\n{(\[,;]*[^\n{(\[,;\s])?[ \t]*\r?\n[ \t]*(?:- )?[A-Za-z_][\w.\-]*:[ \t]+$`)
 )
 
 // vendorSecret is given(isVendorSecret) if the vendor's name begins a word.
@@ -113,7 +122,27 @@ func vendorSecret(text []byte, at, size int) (place, bool) {
 	if !beginsWord(text, at) {
 		return place{}, false
 	}
-	return given(isVendorSecret)(text, at, size)
+	p, ok := given(isVendorSecret)(text, at, size)
+	if ok {
+		return p, true
+	}
+	s, read, ok := afterVendor(text[at+size : min(len(text), at+size+nearAfter+maxToken)])
+	return place{at + size + s.start, at + size + s.end, p.cost + read}, ok
+}
+
+// keyValue is given(isKeyValue).
+func keyValue(text []byte, at, size int) (place, bool) {
+	if at+size < len(text) && isWord(text[at+size]) {
+		return place{}, false
+	}
+	return given(isKeyValue)(text, at, size)
+}
+
+// isKeyValue requires more of a value than isSecret, because names that end in "key" also belong to maps,
+// objects and tables.
+func isKeyValue(a assignment) bool {
+	name := bytes.Trim(a.name, "-._")
+	return !harmlessName.Match(name) && lastWeak.Match(name) && !isOwnName(a) && isStrayToken(a.value)
 }
 
 // beginsWord reports whether a word begins at text[at], unlike in rookTable or SetSysctl.
@@ -139,26 +168,28 @@ func isPassword(a assignment) bool {
 	case a.typed:
 		return passwordName.Match(a.name) && isTyped(a.value)
 	case a.call || a.flag:
-		return len(a.value) >= 6 && hasDigit(a.value) && passwordText(a.value) && !reference.Match(a.value)
+		return len(a.value) >= 6 && hasDigit(a.value) && passwordText(a.value) && !isReference(a.value)
 	case a.plain && a.form:
-		return passwordText(a.value) && !reference.Match(a.value)
+		return passwordText(a.value) && !isReference(a.value)
 	case a.plain && isUpperName(a.name):
-		return passwordText(a.value) && !reference.Match(a.value)
+		return passwordText(a.value) && !isReference(a.value)
 	}
-	return secretWord(a.value) || passwordName.Match(a.name) && len(a.value) >= 10 && mixed(a.value) && changes(a.value) >= 4 && bytes.IndexByte(a.value, '_') < 0 && random(a.value)
+	return secretWord(a.value) || passwordName.Match(a.name) && len(a.value) >= 10 && mixed(a.value) &&
+		changes(a.value) >= 4 && bytes.IndexByte(a.value, '_') < 0 && random(a.value)
 }
 
 // isMixedText reports whether a value is a secret rather than a table cell that describes a name:
 // letters and digits alternate, or it contains other characters.
 func isMixedText(value []byte) bool {
-	if reference.Match(bytes.TrimLeft(value, "*&[]")) {
+	if isReference(bytes.TrimLeft(value, "*&[]")) {
 		return false
 	}
 	return changes(value) >= 3 && !dataType.Match(value) || hasDigit(value) && bytes.ContainsAny(value, "!@#$%^&*+")
 }
 
 // dataType matches words with numbers: varchar255, v1beta1, 2h30m, sha256Sum1.
-var dataType = compile(`^(?:[a-z]{1,12}\d{1,4}){1,3}[a-z]{0,12}$|^(?:\d{1,4}[a-z]{1,6}){1,4}$|^[a-z]{1,12}\d{1,4}(?:[A-Z][a-z]+\d{0,4})+$`)
+var dataType = compile(
+	`^(?:[a-z]{1,12}\d{1,4}){1,3}[a-z]{0,12}$|^(?:\d{1,4}[a-z]{1,6}){1,4}$|^[a-z]{1,12}\d{1,4}(?:[A-Z][a-z]+\d{0,4})+$`)
 
 // passwordNumber matches a number too long for a count or a length of passwords.
 var passwordNumber = compile(`^\d{6,64}$`)
@@ -172,7 +203,8 @@ func isSecret(a assignment) bool {
 		return false
 	case isUUID(a.value) && secretID.Match(a.name):
 		return true
-	case harmlessName.Match(a.name) || bytes.IndexByte(a.value, ' ') >= 0 || isOwnName(a) || isCounted(a.value) && !isVendorName(a.name):
+	case harmlessName.Match(a.name) || bytes.IndexByte(a.value, ' ') >= 0 || isOwnName(a) || isCounted(a.value) &&
+		!isVendorName(a.name):
 		return false
 	case isUUID(bytes.Trim(a.value, "{}")):
 		return lastSecret.Match(a.name)
@@ -181,7 +213,7 @@ func isSecret(a assignment) bool {
 	case onlyNumber.Match(a.value):
 		return lastSecret.Match(a.name) && entropy(a.value) >= 2
 	case a.quoted:
-		return len(a.value) >= 8 && secretText(a.value)
+		return len(a.value) >= 8 && (secretText(a.value) || isSymbols(a.value))
 	}
 	return secretWord(a.value) || isDrawn(a.value)
 }
@@ -195,7 +227,7 @@ func isOwnName(a assignment) bool {
 var lastSecret = compile(`(?i)(?:token|secret|key|auth|authorization|credentials?|password)$`)
 
 // lastWeak is lastSecret for weak words.
-var lastWeak = compile(`(?i)(?:key|csrf|xsrf|vapid)$`)
+var lastWeak = compile(`(?i)(?:key|appid|csrf|xsrf|vapid)$`)
 
 // secretID matches a part of the credentials of HashiCorp Vault's AppRole. It is a secret although
 // its name is that of an identifier.
@@ -234,7 +266,8 @@ func namedSecret(name, value []byte, number bool) (span, bool) {
 		kind = "password"
 	}
 	if number {
-		return span{start: 0, end: len(value), kind: kind}, isPasswordName && len(onlyDigits(value)) == len(value) && len(value) >= 6
+		return span{start: 0, end: len(value), kind: kind}, isPasswordName && len(onlyDigits(value)) == len(value) &&
+			len(value) >= 6
 	}
 	a := assignment{name: name, value: value, end: len(value), quoted: true, plain: true}
 	if word, rest, ok := bytes.Cut(value, []byte(" ")); ok && isScheme(word) {
@@ -247,7 +280,10 @@ func namedSecret(name, value []byte, number bool) (span, bool) {
 	case isPasswordName:
 		ok = passwordText(a.value)
 	case secretNames.Match(name):
-		ok = len(a.value) >= 8 && bytes.IndexByte(a.value, ' ') < 0 && secretText(a.value) && (!isCounted(a.value) || isVendorName(name))
+		ok = len(a.value) >= 8 && bytes.IndexByte(a.value, ' ') < 0 && secretText(a.value) &&
+			(!isCounted(a.value) || isVendorName(name))
+	case bytes.EqualFold(name, []byte("key")): // of a map or of an object, more often than a credential
+		ok = isStrayToken(a.value)
 	case strongName.Match(name) || lastWeak.Match(name):
 		ok = len(a.value) >= 8 && isSecret(a)
 	case isVendorName(name):
@@ -257,10 +293,12 @@ func namedSecret(name, value []byte, number bool) (span, bool) {
 }
 
 // secretNames matches names of members whose values are secrets even if they do not look random.
-var secretNames = compile(`(?i)^(?:[a-z0-9]+[_\-. ]?)*?(?:passphrase|secret|api[_\- ]?key|apikey|(?:access|auth|private|secret|signing|encryption|client|master|session|service|app)[_\- ]?key|(?:access|auth|refresh|id|bearer|session|api|oauth|personal|bot|csrf)[_\- ]?token|token|client[_\- ]?secret|credentials?|x-auth|authorization)$`)
+var secretNames = compile(
+	`(?i)^(?:[a-z0-9]+[_\-. ]?)*?(?:passphrase|secret|api[_\- ]?key|apikey|(?:access|auth|private|secret|signing|encryption|client|master|session|service|app)[_\- ]?key|(?:access|auth|refresh|id|bearer|session|api|oauth|personal|bot|csrf)[_\- ]?token|token|client[_\- ]?secret|credentials?|x-auth|authorization)$`)
 
 // passwordName matches names of passwords.
-var passwordName = compile(`(?i)(?:passw(?:or)?[dt]|` + foreignPassword + `|passphrase|passcode|pwd|^pass|[_\-. ]pass|[a-z]Pass)s?\d?$`)
+var passwordName = compile(`(?i)(?:passw(?:or)?[dt]|` + foreignPassword +
+	`|passphrase|passcode|pwd|^pass|[_\-. ]pass|[a-z]Pass)s?\d?$`)
 
 // isVendorName reports whether a name contains a vendor's name.
 func isVendorName(name []byte) bool {

@@ -1,6 +1,9 @@
 package redact
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // The maximum distances between a random value and the word that identifies it.
 const (
@@ -10,7 +13,9 @@ const (
 
 // nearWords are the terms for a credential in a sentence.
 func nearWords() []string {
-	return []string{"api key", "apikey", "api_key", "api-key", "access key", "secret key", "secret", "token", "password", "passphrase", "passcode", "credential", "private key", "auth key", "signing key", "encryption key", "pwd"}
+	return []string{"api key", "apikey", "api_key", "api-key", "access key", "secret key", "secret", "token",
+		"password", "passphrase", "passcode", "credential", "private key", "auth key", "signing key", "encryption key",
+		"pwd"}
 }
 
 // nearby finds a random value in the same sentence as such a term: "the token for staging is
@@ -51,24 +56,86 @@ func hasDigit(b []byte) bool { return bytes.ContainsAny(b, "0123456789") }
 const maxToken = 300
 
 var (
-	drawnAfter  = compile(`^s?[ \t"'` + "`" + `:*(\[][^\n=;{}<>@/\\]{0,40}?["'` + "`" + `(\[ *]([A-Za-z0-9_\-+/.~]{16,}={0,2})(?:[\s"'` + "`" + `)\],;!?*]|$)`)
-	drawnBefore = compile(`(?:^|[\s"'` + "`" + `(\[*])([A-Za-z0-9_\-+/.~]{16,}={0,2})["'` + "`" + `)\]*]{0,2}(?: is| was| as|,| -| –| —| \(|:)(?: (?:the|our|my|your|his|her|their|an?|new|old|current|valid|staging|production|prod))* $`)
-	aboutDigest = compile(`(?i)\b(?:sha\d*|digest|hash|checksum|fingerprint|commit|revision|version|uuid|id|public|integrity|length|count|path|file|url|type|class|function|method|name|see|create[ds]?|removed?|update[ds]?|https?)\b`)
+	drawnAfter = compile(`^s?[ \t"'` + "`" + `:*(\[](?:[^\n=;{}<>@/\\]{0,40}?["'` + "`" +
+		`(\[ *])?([A-Za-z0-9_\-+/.~]{16,}={0,2})(?:[\s"'` + "`" + `)\],;!?*]|$)`)
+	drawnBefore = compile(`(?:^|[\s"'` + "`" + `(\[*])([A-Za-z0-9_\-+/.~]{16,}={0,2})["'` + "`" +
+		`)\]*]{0,2}(?: is| was| as|,| -| –| —| \(|:)(?: (?:the|our|my|your|his|her|their|an?|new|old|current|valid|staging|production|prod))* $`)
+	aboutDigest = compile(
+		`(?i)\b(?:sha\d*|digest|hash|checksum|fingerprint|commit|revision|version|uuid|id|public|integrity|length|count|path|file|url|type|class|function|method|name|see|create[ds]?|removed?|update[ds]?|https?)\b`)
 )
 
 // isNear is stricter than isDrawn, because only a word in a sentence identifies the value.
 func isNear(b []byte) bool {
 	b = bytes.TrimRight(b, ".")
-	return len(b) >= 16 && isDrawn(b) && notDummy(b) && !isUUID(b) && entropy(b) >= 3.2 && changes(b) >= max(4, len(b)/6) && bytes.Count(b, []byte("/")) <= 1 && bytes.Count(b, []byte(".")) <= 2
+	return len(b) >= 16 && looksRandom(b) && notDummy(b) && !isUUID(b) && entropy(b) >= 3.2 &&
+		changes(b) >= max(4, len(b)/6) && bytes.Count(b, []byte("/")) <= 1 && bytes.Count(b, []byte(".")) <= 2
+}
+
+// afterVendor finds a random value after the name of a service, with at most a few words between them:
+// keenio '15AP0W…', toggl key - '5hj12f…'. read is the number of bytes that were examined.
+func afterVendor(window []byte) (s span, read int, ok bool) {
+	if len(window) == 0 || window[0] == '.' || window[0] == '/' || !hasDigit(window[:min(len(window), 2*nearAfter)]) {
+		return span{}, 0, false
+	}
+	m := vendorValue.FindSubmatchIndex(window)
+	if m == nil {
+		return span{}, len(window) / 4, false
+	}
+	between, value := window[:m[2]], window[m[2]:m[3]]
+	if aboutDigest.Match(between) || typedID.Match(value) || published.Match(value) || isMisshapen(value) ||
+		!isNear(value) {
+		return span{}, len(window), false
+	}
+	isQuoted := bytes.ContainsAny(between[len(between)-1:], "\"'`")
+	return span{start: m[2], end: m[3]}, len(window), !isHexText(value) || isQuoted && len(between) <= 6
+}
+
+var (
+	vendorValue = compile(`^[\w\-]{0,24}(?:[ \t]{1,3}[A-Za-z]{2,16}){0,3}["']?(?:[ \t]{0,8}(?:[:=|]|=>|:=)[ \t]{0,8}|[ \t]{1,8}(?:-[ \t]{1,8})?)["'` +
+		"`" + `]?([A-Za-z0-9_\-+/.~]{16,}={0,2})(?:[\s"'` + "`" + `)\],;!?*&]|$)`)
+	// published matches the beginnings of tokens that have a rule.
+	published = compile(`^(?:` + next + `)`)
+	// typedID matches identifiers with a prefix for their type: cus_NffrFeUfNV2Hib, evt_1NG8Du2eZvKYlo2C.
+	typedID = compile(`^[a-z]{2,8}_[A-Za-z0-9]{12,28}$`)
+)
+
+// isStrayToken reports whether a value looks random enough to be a token under a name that does not
+// indicate a secret: it is not the digest, identifier or path that such names usually have.
+func isStrayToken(b []byte) bool {
+	if typedID.Match(b) || isCounted(b) || bytes.IndexByte(b, ':') >= 0 {
+		return false
+	}
+	part := longestPart(b)
+	return len(part) >= 16 && !isHexText(part) && isNear(b) ||
+		len(b) >= 40 && len(b)%4 == 0 && b[len(b)-1] == '=' && mixed(b) && isDrawn(b)
+}
+
+// longestPart returns the longest part of a value between dots, hyphens, underscores and slashes.
+func longestPart(b []byte) []byte {
+	var longest []byte
+	for part := range bytes.FieldsFuncSeq(b, func(r rune) bool { return strings.ContainsRune(".-_/", r) }) {
+		if len(part) > len(longest) {
+			longest = part
+		}
+	}
+	return longest
+}
+
+func isHexText(b []byte) bool {
+	return bytes.IndexFunc(b, func(r rune) bool { return r > 'f' || !isHex(byte(r)) && r != '-' }) < 0
 }
 
 // saidPassword matches a password in a sentence: "the password for staging is …", "set the password
 // to …", "Password (prod): …".
-var saidPassword = compile("(?i)\\A(?:password|passphrase|passcode|pwd|passwort|" + foreignPassword + ")(?:'s)?(?: (?:for|of|für|para|pour|per|do) [^\\n=:]{1,40}?| \\([^)\\n]{1,30}\\))?(?:\\*\\*)?(?:(?: ?:| is| was| ist| lautet| es| est| é| è| jest| =| -| –| —|'s)(?: now| set to)?:?(?:\\*\\*)? [\"'`]?| to [\"'`])([^\\s\"'`,;<>(){}\\[\\]]{5,63}[^\\s\"'`,;<>(){}\\[\\].!?:])")
+var saidPassword = compile("(?i)\\A(?:password|passphrase|passcode|pwd|passwort|" + foreignPassword +
+	")(?:'s)?(?: (?:for|of|für|para|pour|per|do) [^\\n=:]{1,40}?| \\([^)\\n]{1,30}\\))?(?:\\*\\*)?(?:(?: ?:| is| " +
+	"was| ist| lautet| es| est| é| è| jest| =| -| –| —|'s)(?: now| set to)?:?(?:\\*\\*)? [\"'`]?| to " +
+	"[\"'`])([^\\s\"'`,;<>(){}\\[\\]]{5,63}[^\\s\"'`,;<>(){}\\[\\].!?:])")
 
 // isSaid requires letters and digits, because most text after such a word is an ordinary word.
 func isSaid(b []byte) bool {
-	return len(b) >= 6 && hasDigit(b) && !unicodeEscape.Match(b) && bytes.ContainsAny(b, letters) && passwordText(b) && !reference.Match(b) && !identifier.Match(b)
+	return len(b) >= 6 && hasDigit(b) && !unicodeEscape.Match(b) && bytes.ContainsAny(b, letters) && passwordText(b) &&
+		!isReference(b) && !identifier.Match(b)
 }
 
 // unicodeEscape matches an escape. Text that contains one is searched again after unescaping.

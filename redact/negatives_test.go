@@ -99,14 +99,16 @@ func TestWhatIsNoSecret(t *testing.T) {
 // is a name.
 func TestPlainWordsInYAML(t *testing.T) {
 	for text, want := range map[string]string{
-		"user: bob\npassword: root\n":                              "user: bob\npassword: [redacted:password]\n",
-		"master_auth:\n  password: root\nnode_config:\n":           "master_auth:\n  password: [redacted:password]\nnode_config:\n",
-		"A:\r\n  B: x\r\n  MasterUserPassword: root\r\n  C: d\r\n": "A:\r\n  B: x\r\n  MasterUserPassword: [redacted:password]\r\n  C: d\r\n",
-		"int32 db_password = 12342134":                             "int32 db_password = [redacted:password]",
-		"f({\n  user: user,\n  password: pass\n})":                 "f({\n  user: user,\n  password: pass\n})",
-		"interface A {\n  password: string\n}":                     "interface A {\n  password: string\n}",
-		"user: bob\npassword: required\n":                          "user: bob\npassword: required\n",
-		"Please note.\nYour password: needs changing\n":            "Please note.\nYour password: needs changing\n",
+		"user: bob\npassword: root\n": "user: bob\npassword: [redacted:password]\n",
+		"master_auth:\n  password: root\nnode_config:\n": "master_auth:\n  password: " +
+			"[redacted:password]\nnode_config:\n",
+		"A:\r\n  B: x\r\n  MasterUserPassword: root\r\n  C: d\r\n": "A:\r\n  B: x\r\n  MasterUserPassword: " +
+			"[redacted:password]\r\n  C: d\r\n",
+		"int32 db_password = 12342134":                  "int32 db_password = [redacted:password]",
+		"f({\n  user: user,\n  password: pass\n})":      "f({\n  user: user,\n  password: pass\n})",
+		"interface A {\n  password: string\n}":          "interface A {\n  password: string\n}",
+		"user: bob\npassword: required\n":               "user: bob\npassword: required\n",
+		"Please note.\nYour password: needs changing\n": "Please note.\nYour password: needs changing\n",
 	} {
 		if cleaned, _ := redact.New().Bytes([]byte(text)); string(cleaned) != want {
 			t.Errorf("%q: got %q, want %q", text, cleaned, want)
@@ -116,7 +118,8 @@ func TestPlainWordsInYAML(t *testing.T) {
 
 // Values that only resemble a placeholder or a range of a regular expression are removed.
 func TestDrawnValuesThatBeginOddly(t *testing.T) {
-	for _, value := range []string{"a_l1cvw9dnlxx6u2u5xqq5wo1i7pqrhbb3j56cd9", "tgr0-zrjefrm3oomnv0pgv7xbvvzyyw770ylr8i"} {
+	for _, value := range []string{"a_l1cvw9dnlxx6u2u5xqq5wo1i7pqrhbb3j56cd9",
+		"tgr0-zrjefrm3oomnv0pgv7xbvvzyyw770ylr8i"} {
 		text := "cloudflare_token: \"" + value + "\""
 		if cleaned, _ := redact.New().Bytes([]byte(text)); strings.Contains(string(cleaned), value) {
 			t.Errorf("%s: got %s", text, cleaned)

@@ -80,8 +80,9 @@ var (
 	cardWords = compile(`(?i)(?:card|visa|pan\b|credit|debit)[^\n]{0,20}$`)
 	ssnWords  = compile(`(?i)(?:\bssn|social.?security)[^\n]{0,20}$`)
 	// Words that also precede other numbers (a call, a cell) count only directly before the number.
-	phoneWords = compile(`(?i)(?:(?:\bphone|\bmobile|\btel(?:ephone|efon|e?fono|\.|:|\b)|\bfax|whatsapp|\bsms|\bmob\b)[^\n0-9]{0,16}|` +
-		`\b(?:call|dial)(?: (?:me|us|him|her|them))?(?: (?:at|on))?:? |\bcell(?:phone)?(?: (?:no|nr|number))?\.?:? )[+(]?$`)
+	phoneWords = compile(
+		`(?i)(?:(?:\bphone|\bmobile|\btel(?:ephone|efon|e?fono|\.|:|\b)|\bfax|whatsapp|\bsms|\bmob\b)[^\n0-9]{0,16}|` +
+			`\b(?:call|dial)(?: (?:me|us|him|her|them))?(?: (?:at|on))?:? |\bcell(?:phone)?(?: (?:no|nr|number))?\.?:? )[+(]?$`)
 )
 
 func ssnAt(text []byte, i int) (span, bool) {
@@ -127,7 +128,8 @@ func cardAt(text []byte, i int) (span, bool) {
 		switch c := text[at]; {
 		case isDigit(c):
 			digits++
-			if digits >= 13 && ends(text, at+1) && isCard(text[i:at+1]) && (digits != 13 && digits != 19 || at+1-i > digits || announced(text, i, cardWords)) {
+			if digits >= 13 && ends(text, at+1) && isCard(text[i:at+1]) &&
+				(digits != 13 && digits != 19 || at+1-i > digits || announced(text, i, cardWords)) {
 				best = at + 1
 			}
 		case (c == ' ' || c == '-') && at+1 < len(text) && isDigit(text[at+1]) && isDigit(text[at-1]):

@@ -7,7 +7,8 @@ import (
 // phoneAt reads a number with + and country code (ITU-T E.164: at most 15 digits), a number of the
 // North American plan with its usual separators, or a national number.
 func phoneAt(text []byte, i int) (span, bool) {
-	if i > 0 && text[i-1] == '+' && (i < 2 || !continues(text, i-1) && bytes.IndexByte([]byte("])=+-.*/"), text[i-2]) < 0) {
+	if i > 0 && text[i-1] == '+' && (i < 2 || !continues(text, i-1) &&
+		bytes.IndexByte([]byte("])=+-.*/"), text[i-2]) < 0) {
 		return internationalAt(text, i)
 	}
 	if i > 0 && (continues(text, i) || text[i-1] == '.' || text[i-1] == '-' || text[i-1] == '+') {
@@ -36,7 +37,7 @@ func nationalAt(text []byte, i int) (span, bool) {
 		}
 	}
 	stop, digits := i, 0
-	for at := i; at < end && (isDigit(text[at]) || bytes.IndexByte([]byte(" -./()"), text[at]) >= 0); at++ {
+	for at := i; at < end && phoneBytes[text[at]]; at++ {
 		if isDigit(text[at]) {
 			digits++
 			stop = at + 1
@@ -51,6 +52,14 @@ func nationalAt(text []byte, i int) (span, bool) {
 	}
 	return span{start: start, end: stop, kind: "phone"}, true
 }
+
+// phoneBytes are the characters of national numbers.
+var phoneBytes = func() (set [256]bool) {
+	for _, c := range []byte("0123456789 -./()") {
+		set[c] = true
+	}
+	return set
+}()
 
 // national matches 01 23 45 67 89, 020 7946 0958, 07700 900123.
 var national = compile(`\A0[1-9](?:(?: \d\d){4}|(?:\.\d\d){4}|\d{1,3} \d{3,4} \d{3,4}|\d{3} \d{6})`)
@@ -92,7 +101,8 @@ func internationalAt(text []byte, i int) (span, bool) {
 		}
 		groups++
 	}
-	if digits < 8 || digits > 15 || groups > 8 || !ends(text, stop) || decimal.Match(text[i:stop]) || !isDialled(onlyDigits(text[i:stop])) {
+	if digits < 8 || digits > 15 || groups > 8 || !ends(text, stop) || decimal.Match(text[i:stop]) ||
+		!isDialled(onlyDigits(text[i:stop])) {
 		return span{}, false
 	}
 	return span{start: i - 1, end: stop, kind: "phone"}, true

@@ -22,7 +22,8 @@ type places struct {
 // [redacted:email-2]. A number identifies one value as long as the Redactor is used, for example
 // for one run.
 func (r *Redactor) Numbered() *Redactor {
-	return &Redactor{held: r.held, personal: r.personal, places: &places{numbers: map[[sha256.Size]byte]int{}, last: map[string]int{}}}
+	return &Redactor{held: r.held, personal: r.personal,
+		places: &places{numbers: map[[sha256.Size]byte]int{}, last: map[string]int{}}}
 }
 
 // marker returns the replacement of a value.

@@ -48,7 +48,8 @@ func (s *search) withoutQuotedPrintable(text []byte, first, last int, d depth) [
 // isQuotedPrintable reports whether a line ends in a soft line break or contains an encoded
 // printable character.
 func isQuotedPrintable(line []byte) bool {
-	if body := bytes.TrimRight(line, "\r\n"); len(body) < len(line) && len(body) > 1 && body[len(body)-1] == '=' && body[len(body)-2] != '=' {
+	if body := bytes.TrimRight(line, "\r\n"); len(body) < len(line) && len(body) > 1 && body[len(body)-1] == '=' &&
+		body[len(body)-2] != '=' {
 		return true
 	}
 	for at := 0; ; at++ {

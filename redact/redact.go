@@ -44,7 +44,11 @@ func (r *Redactor) Prepare() { r.find([]byte("0"), newWork(1)) }
 // Bytes returns text with all findings of rules and canaries replaced. It does not change text
 // itself, and returns it unchanged if nothing is found.
 func (r *Redactor) Bytes(text []byte) ([]byte, []Finding) {
-	return r.replace(text, r.find(text, newWork(len(text))))
+	w := newWork(len(text))
+	spans := r.find(text, w)
+	var again repeated
+	again.learn(text, spans)
+	return r.replace(text, append(spans, again.find(text, w)...))
 }
 
 // Held is Bytes for canaries only. It cleans what code in the sandbox receives: that code may work
@@ -113,7 +117,8 @@ func (r *Redactor) replaceAll(text []byte, spans []span) ([]byte, map[string]int
 // keeps its rewrite function only if the widest covers the others.
 func merged(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int {
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), plainLast(a, b), cmp.Compare(a.kind, b.kind))
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), plainLast(a, b),
+			cmp.Compare(a.kind, b.kind))
 	})
 	if len(spans) == 0 {
 		return nil

@@ -18,14 +18,18 @@ func token(parts ...string) string { return strings.Join(parts, "") }
 
 func TestBytes(t *testing.T) {
 	tests := []struct{ name, text, want string }{
-		{"an AWS access key", "key " + token("AK", "IA", "IOSFODNN7EXAMPQE") + " ok", "key [redacted:aws-access-key] ok"},
-		{"an AWS secret key", "aws_secret_access_key = " + token("wJalrXUtnFEMI/K7MDENG/", "bPxRfiCYEXAMPLEKEY"), "aws_secret_access_key = [redacted:aws-secret-key]"},
+		{"an AWS access key", "key " + token("AK", "IA", "IOSFODNN7EXAMPQE") + " ok",
+			"key [redacted:aws-access-key] ok"},
+		{"an AWS secret key", "aws_secret_access_key = " + token("wJalrXUtnFEMI/K7MDENG/", "bPxRfiCYEXAMPLEKEY"),
+			"aws_secret_access_key = [redacted:aws-secret-key]"},
 		{"a GitHub token", token("gh", "p_", strings.Repeat("a1B2", 9)), "[redacted:github-token]"},
 		{"a Slack token", token("xo", "xb-", "123456789012-abcdefGHIJ"), "[redacted:slack-token]"},
 		{"a Stripe key", token("sk", "_live_", "4eC39HqLyjWDarjtT1zdp7dc"), "[redacted:stripe-key]"},
 		{"an Anthropic key", token("sk-", "ant-", "api03-", strings.Repeat("xY9_", 20)), "[redacted:anthropic-key]"},
-		{"a JWT", token("eyJ", "hbGciOiJIUzI1NiJ9", ".", "eyJ", "zdWIiOiIxMjM0NTY3ODkwIn0", ".", "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"), "[redacted:jwt]"},
-		{"a private key", token("-----BEGIN RSA PRIV", "ATE KEY-----\nMIIEpAIBAAKCAQEA0m\n-----END RSA PRIV", "ATE KEY-----\nafter"), "[redacted:private-key]\nafter"},
+		{"a JWT", token("eyJ", "hbGciOiJIUzI1NiJ9", ".", "eyJ", "zdWIiOiIxMjM0NTY3ODkwIn0", ".",
+			"dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"), "[redacted:jwt]"},
+		{"a private key", token("-----BEGIN RSA PRIV", "ATE KEY-----\nMIIEpAIBAAKCAQEA0m\n-----END RSA PRIV",
+			"ATE KEY-----\nafter"), "[redacted:private-key]\nafter"},
 		{"a password in an address", "postgres://bob:hunter22@db/x", "postgres://bob:[redacted:url-password]@db/x"},
 		{"an e-mail address", "write to Ann.Lee+x@corp.co.uk.", "write to [redacted:email]."},
 		{"a card", "pay 4111 1111 1111 1111 now", "pay [redacted:card] now"},
@@ -93,7 +97,8 @@ func TestHeldCredentials(t *testing.T) {
 	}
 	for name, text := range forms {
 		t.Run(name, func(t *testing.T) {
-			for which, clean := range map[string]func([]byte) ([]byte, []redact.Finding){"Held": r.Held, "Bytes": r.Bytes} {
+			for which, clean := range map[string]func([]byte) ([]byte, []redact.Finding){"Held": r.Held,
+				"Bytes": r.Bytes} {
 				got, found := clean([]byte("<" + text + ">"))
 				if !strings.Contains(string(got), "[redacted:held-credential]") || len(found) == 0 {
 					t.Errorf("%s: got %q", which, got)
@@ -156,7 +161,9 @@ func FuzzJSONStaysJSON(f *testing.F) {
 }
 
 func BenchmarkBytes(b *testing.B) {
-	text := []byte(strings.Repeat("The quick brown fox, 2026-01-02T03:04:05Z, id 123e4567-e89b-12d3-a456-426614174000, https://x.io/a?b=c\n", 1000))
+	text := []byte(strings.Repeat(
+		"The quick brown fox, 2026-01-02T03:04:05Z, id 123e4567-e89b-12d3-a456-426614174000, https://x.io/a?b=c\n",
+		1000))
 	r := redact.New()
 	r.Hold("a-credential-of-ours")
 	b.SetBytes(int64(len(text)))

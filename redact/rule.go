@@ -60,7 +60,8 @@ func token(kind, prefix, rest string) rule {
 
 // within returns a rule for values with a fixed word inside.
 func within(kind, word string, before int, expression string) rule {
-	return rule{kind: kind, anchors: []string{strings.ToLower(word)}, before: before, re: lazyregexp.New(edge + `(` + expression + `)` + end), check: notDummy}
+	return rule{kind: kind, anchors: []string{strings.ToLower(word)}, before: before,
+		re: lazyregexp.New(edge + `(` + expression + `)` + end), check: notDummy}
 }
 
 // edge matches what may precede a token. See begins.
@@ -89,7 +90,7 @@ func (r *rule) find(text []byte, at, size int, stuck bool) (s span, cost int, ok
 	if r.before > 0 {
 		from = max(0, at-r.before-longestEscape)
 	} else if !r.glued && !stuck && !begins(text, at) {
-		if !r.tells(text[at : at+size]) {
+		if !r.tells(text[at:at+size]) || isInData(text, at) {
 			return span{}, 0, false
 		}
 		glued = true
@@ -103,7 +104,8 @@ func (r *rule) find(text []byte, at, size int, stuck bool) (s span, cost int, ok
 		return span{}, r.reach(), false
 	}
 	s = span{start: from + m[2], end: from + m[3], kind: r.kind}
-	for s.end == to && to < len(text) && to-s.start < maxValue && encodedBytes[text[to]] { // the value is longer than the window
+	// the value is longer than the window
+	for s.end == to && to < len(text) && to-s.start < maxValue && encodedBytes[text[to]] {
 		s.end++
 		to++
 	}
@@ -114,7 +116,8 @@ func (r *rule) find(text []byte, at, size int, stuck bool) (s span, cost int, ok
 	if check == nil {
 		check = notDummy
 	}
-	if s.start == s.end || !check(text[s.start:s.end]) || glued && !isGlued(text[at:at+size], text[min(at+size, s.end):s.end]) {
+	if s.start == s.end || !check(text[s.start:s.end]) || glued &&
+		!isGlued(text[at:at+size], text[min(at+size, s.end):s.end]) {
 		return span{}, r.reach(), false
 	}
 	return s, r.reach(), true
@@ -127,7 +130,22 @@ func (r *rule) tells(word []byte) bool {
 	case "password", "secret", "authorization", "private-key":
 		return false
 	}
-	return len(word) >= 4 || len(word) == 3 && len(bytes.Trim(word, letters)) > 0 || bytes.EqualFold(word, []byte("xox"))
+	return len(word) >= 4 || len(word) == 3 && len(bytes.Trim(word, letters)) > 0 ||
+		bytes.EqualFold(word, []byte("xox"))
+}
+
+// maxGlued is the maximum number of letters and digits directly before a token.
+const maxGlued = 24
+
+// isInData reports whether text[at] is in the middle of base64 data, in which the beginning of any token
+// occurs by chance.
+func isInData(text []byte, at int) bool {
+	for n := range maxGlued {
+		if at-1-n < 0 || !isAlnum(text[at-1-n]) && text[at-1-n] != '+' && text[at-1-n] != '/' {
+			return false
+		}
+	}
+	return true
 }
 
 // isGlued reports whether a match in the middle of a word is a token: the part after its anchor

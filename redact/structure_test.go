@@ -60,7 +60,8 @@ func TestWhatStandsAroundStays(t *testing.T) {
 				if !json.Valid(got) {
 					t.Errorf("%s in %s is no JSON any more: %s", format.kind, name, shown)
 				}
-				if clean, _, err := r.JSON([]byte(text)); err != nil || !json.Valid(clean) || strings.Contains(string(clean), value) {
+				if clean, _, err := r.JSON([]byte(text)); err != nil || !json.Valid(clean) ||
+					strings.Contains(string(clean), value) {
 					t.Errorf("%s in %s as JSON: %s, %v", format.kind, name, clean, err)
 				}
 			}
@@ -71,14 +72,16 @@ func TestWhatStandsAroundStays(t *testing.T) {
 // Named values in the same settings.
 func TestNamedValuesLeaveWhatStandsAround(t *testing.T) {
 	r := redact.New()
-	for _, name := range []string{"password=%s", "API_KEY=%s", "token: %s", "Authorization: Bearer %s", "https://u:%s@db.corp.io/x"} {
+	for _, name := range []string{"password=%s", "API_KEY=%s", "token: %s", "Authorization: Bearer %s",
+		"https://u:%s@db.corp.io/x"} {
 		for which, around := range settings {
 			if which == "a part of a path" || strings.Contains(which, "HTML") && strings.Contains(name, "://") {
 				continue // a value without quotes extends to the next space
 			}
 			text := around[0] + fmt.Sprintf(name, "q8Zr2Lk0vXw93TbNc") + around[1]
 			got, _ := r.Bytes([]byte(text))
-			if shown := string(got); strings.Contains(shown, "q8Zr2Lk0vXw93TbNc") || !strings.HasPrefix(shown, around[0]) || !strings.HasSuffix(shown, around[1]) {
+			if shown := string(got); strings.Contains(shown, "q8Zr2Lk0vXw93TbNc") ||
+				!strings.HasPrefix(shown, around[0]) || !strings.HasSuffix(shown, around[1]) {
 				t.Errorf("%s in %s: %q became %q", name, which, text, shown)
 			}
 		}
@@ -87,7 +90,8 @@ func TestNamedValuesLeaveWhatStandsAround(t *testing.T) {
 
 // oneOnly are kinds of which two tokens in a row are not found: they do not begin with a fixed
 // word, or it also occurs in ordinary words.
-var oneOnly = []string{"airtable-token", "azure-client-secret", "discord-token", "mailchimp-key", "telegram-token", "terraform-token", "vault-token"}
+var oneOnly = []string{"airtable-token", "azure-client-secret", "discord-token", "mailchimp-key", "telegram-token",
+	"terraform-token", "vault-token"}
 
 // Two tokens in a row without a separator.
 func TestTokensThatAreStuckTogether(t *testing.T) {
@@ -95,12 +99,14 @@ func TestTokensThatAreStuckTogether(t *testing.T) {
 	gh := token("gh", "p_", "wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx")
 	for _, format := range formats {
 		value := sample(rng, format.parts)
-		for how, text := range map[string]string{"behind another": gh + value, "before another": value + gh, "twice": value + value} {
+		for how, text := range map[string]string{"behind another": gh + value, "before another": value + gh,
+			"twice": value + value} {
 			if how == "twice" && slices.Contains(oneOnly, format.kind) {
 				continue
 			}
 			got, _ := redact.New().Bytes([]byte("log " + text + " end"))
-			if shown := string(got); strings.Contains(shown, gh) || strings.Contains(shown, value) || !strings.HasSuffix(shown, " end") {
+			if shown := string(got); strings.Contains(shown, gh) || strings.Contains(shown, value) ||
+				!strings.HasSuffix(shown, " end") {
 				t.Errorf("%s %s: %s", format.kind, how, shown)
 			}
 		}
@@ -122,11 +128,13 @@ func TestOrdinaryDataStaysInEncodings(t *testing.T) {
 		"a path of SVG":    `<path d="M12 2C6.48 2 2 6.48 2 12s4.48 10 10 10 10-4.48 10-10S17.52 2 12 2zm0 18c-4.41 0-8-3.59-8-8s3.59-8 8-8 8 3.59 8 8-3.59 8-8 8z"/>`,
 		"minified":         `!function(e,t){"object"==typeof exports?module.exports=t():e.Foo=t()}(this,function(){var a=1e3,b=0xff,c=a*b;return{k:c,token:function(e){return e.next}}});`,
 		"a lock file":      `"node_modules/a": {"version": "1.2.3", "resolved": "https://r.example/a/-/a-1.2.3.tgz", "integrity": "sha512-v2kDEe57lecTulaDIuNTPy3Ry4gLGJ6Z1O3vE1krgXZNrsQ+LFTGHVxVjcXPs17LhbZVGedAJv8XZ1tvj5FvSg=="}`,
-		"GraphQL":          "type Mutation { login(email: String!, password: String!): Token! resetPassword(token: ID!, newPassword: String!): Boolean }",
-		"SQL":              "CREATE TABLE users (id uuid PRIMARY KEY, password varchar(255) NOT NULL, api_token char(40), secret text DEFAULT NULL);",
-		"i18n":             `{"password.label":"Password","password.hint":"At least 8 characters","login.forgotPassword":"Forgot your password?","token":{"expired":"Your token has expired"}}`,
-		"pairs of types":   `[["password","string"],["token","string"],["api_key","varchar(40)"]]`,
-		"a form":           `<label for="password">Password</label><input type="password" name="password" id="password" autocomplete="current-password">`,
+		"GraphQL": "type Mutation { login(email: String!, password: String!): Token! resetPassword(token: " +
+			"ID!, newPassword: String!): Boolean }",
+		"SQL": "CREATE TABLE users (id uuid PRIMARY KEY, password varchar(255) NOT NULL, api_token " +
+			"char(40), secret text DEFAULT NULL);",
+		"i18n":           `{"password.label":"Password","password.hint":"At least 8 characters","login.forgotPassword":"Forgot your password?","token":{"expired":"Your token has expired"}}`,
+		"pairs of types": `[["password","string"],["token","string"],["api_key","varchar(40)"]]`,
+		"a form":         `<label for="password">Password</label><input type="password" name="password" id="password" autocomplete="current-password">`,
 	} {
 		if got, found := redact.New().Bytes([]byte(text)); len(found) > 0 {
 			t.Errorf("%s: %.300s became %.300s", name, text, got)

@@ -57,12 +57,18 @@ var surroundings = map[string]func(string) string{
 	"in escapes of an old JavaScript":     func(s string) string { return everyByte(s, "%%u%04x") },
 	"in UTF-16":                           func(s string) string { return everyByte(s, "%c\x00") },
 	"twice in one line":                   func(s string) string { return s + " " + s },
-	"in a block of YAML":                  func(s string) string { return "a: |\n  line\n  " + s + "\n  end\nb: >-\n  x" },
-	"in a here document":                  func(s string) string { return "cat <<EOF\n" + s + "\nEOF\n" },
-	"behind a semicolon of an address":    func(s string) string { return `https://a.example/x?a=1;b=` + s + `;c=2` },
-	"in a path of Windows":                func(s string) string { return `C:\Users\bob\` + s + `\x.txt` },
-	"behind letters of another script":    func(s string) string { return "密钥" + s + "。" },
-	"percent-encoded JSON, encoded twice": func(s string) string { return url.QueryEscape(url.QueryEscape(`{"a":"` + s + `"}`)) },
+	"in a block of YAML": func(s string) string {
+		return "a: |\n  line\n  " + s +
+			"\n  end\nb: >-\n  x"
+	},
+	"in a here document":               func(s string) string { return "cat <<EOF\n" + s + "\nEOF\n" },
+	"behind a semicolon of an address": func(s string) string { return `https://a.example/x?a=1;b=` + s + `;c=2` },
+	"in a path of Windows":             func(s string) string { return `C:\Users\bob\` + s + `\x.txt` },
+	"behind letters of another script": func(s string) string { return "密钥" + s + "。" },
+	"percent-encoded JSON, encoded twice": func(s string) string {
+		return url.QueryEscape(
+			url.QueryEscape(`{"a":"` + s + `"}`))
+	},
 	"base64 of JSON in indented lines": func(s string) string {
 		text := b64(strings.Repeat("x y ", 30) + s + strings.Repeat(" z", 60))
 		lines := "data:\n"
@@ -71,9 +77,12 @@ var surroundings = map[string]func(string) string{
 		}
 		return lines + "  " + text
 	},
-	"in JSON in JSON":                        func(s string) string { return asJSON(asJSON("x\n" + s + "\ny")) },
-	"in JSON in JSON in JSON":                func(s string) string { return asJSON(asJSON(asJSON("x\n" + s))) },
-	"in a traceback":                         func(s string) string { return "ValueError: bad value " + s + ": expected another" },
+	"in JSON in JSON":         func(s string) string { return asJSON(asJSON("x\n" + s + "\ny")) },
+	"in JSON in JSON in JSON": func(s string) string { return asJSON(asJSON(asJSON("x\n" + s))) },
+	"in a traceback": func(s string) string {
+		return "ValueError: bad value " + s +
+			": expected another"
+	},
 	"before a full stop":                     func(s string) string { return "it is " + s + "." },
 	"before an ending":                       func(s string) string { return s + ".txt" },
 	"in a path":                              func(s string) string { return "/srv/" + s + "/b" },
@@ -113,7 +122,8 @@ func TestTokensInSurroundings(t *testing.T) {
 		for name, surround := range surroundings {
 			text := surround(value)
 			got, found := redact.New().Bytes([]byte(text))
-			if len(found) == 0 || strings.Contains(string(got), value) || strings.Contains(decoded(string(got)), value) {
+			if len(found) == 0 || strings.Contains(string(got), value) ||
+				strings.Contains(decoded(string(got)), value) {
 				t.Errorf("%s %s comes out: %.200s became %.200s", format.kind, name, text, got)
 			}
 		}
@@ -132,25 +142,26 @@ const long = "kJ8xQ2mZ4vN7bR1tW5yH9cL3pD6fG0sA"
 
 func TestNamedValues(t *testing.T) {
 	secrets := map[string]string{
-		"a value of 200 characters":       fmt.Sprintf(`api_key = "%s"`, strings.Repeat(long, 7)[:200]),
-		"a value of 1,000 characters":     fmt.Sprintf(`"client_secret": "%s"`, strings.Repeat(long, 32)[:1000]),
-		"a value of 6,000 characters":     fmt.Sprintf(`export SESSION_TOKEN=%s`, strings.Repeat(long, 190)[:6000]),
-		"a password of 400 characters":    fmt.Sprintf(`password: "%s"`, strings.Repeat(long, 13)[:400]),
-		"a value whose end was cut off":   `{"api_key": "` + long,
-		"a name before its value":         `{"name":"DB_PASSWORD","value":"` + long + `"}`,
-		"a value before its name":         `{"value":"` + long + `","name":"DB_PASSWORD"}`,
-		"members between them":            `{"name": "DB_PASSWORD", "type": "plain", "value": "` + long + `"}`,
-		"the same in YAML":                "env:\n- name: DB_PASSWORD\n  value: " + long + "\n",
-		"in YAML the other way round":     "env:\n- value: " + long + "\n  name: DB_PASSWORD\n",
-		"the same in escaped JSON":        `"{\"key\":\"API_TOKEN\",\"value\":\"` + long + `\"}"`,
-		"a column of CSV":                 "id,user,password,age\n1,bob," + long + ",7\n",
-		"a column of CSV with quotes":     "\"user\",\"api_key\"\n\"lee, ann\",\"" + long + "\"\n",
-		"a column of CSV as repr":         `'user,password\nbob,` + long + `\n'`,
-		"a column with tabs":              "user\tapi_key\nbob\t" + long + "\n",
-		"a column with semicolons":        "user;token;n\nbob;" + long + ";1\n",
-		"a column of Markdown":            "| user | password |\n|---|---|\n| bob | " + long + " |\n",
-		"a column of psql":                " user | password \n------+----------\n bob  | " + long + "\n",
-		"a column that is aligned":        "NAME     PASSWORD                          AGE\nbob      " + long + "  5d\n",
+		"a value of 200 characters":     fmt.Sprintf(`api_key = "%s"`, strings.Repeat(long, 7)[:200]),
+		"a value of 1,000 characters":   fmt.Sprintf(`"client_secret": "%s"`, strings.Repeat(long, 32)[:1000]),
+		"a value of 6,000 characters":   fmt.Sprintf(`export SESSION_TOKEN=%s`, strings.Repeat(long, 190)[:6000]),
+		"a password of 400 characters":  fmt.Sprintf(`password: "%s"`, strings.Repeat(long, 13)[:400]),
+		"a value whose end was cut off": `{"api_key": "` + long,
+		"a name before its value":       `{"name":"DB_PASSWORD","value":"` + long + `"}`,
+		"a value before its name":       `{"value":"` + long + `","name":"DB_PASSWORD"}`,
+		"members between them":          `{"name": "DB_PASSWORD", "type": "plain", "value": "` + long + `"}`,
+		"the same in YAML":              "env:\n- name: DB_PASSWORD\n  value: " + long + "\n",
+		"in YAML the other way round":   "env:\n- value: " + long + "\n  name: DB_PASSWORD\n",
+		"the same in escaped JSON":      `"{\"key\":\"API_TOKEN\",\"value\":\"` + long + `\"}"`,
+		"a column of CSV":               "id,user,password,age\n1,bob," + long + ",7\n",
+		"a column of CSV with quotes":   "\"user\",\"api_key\"\n\"lee, ann\",\"" + long + "\"\n",
+		"a column of CSV as repr":       `'user,password\nbob,` + long + `\n'`,
+		"a column with tabs":            "user\tapi_key\nbob\t" + long + "\n",
+		"a column with semicolons":      "user;token;n\nbob;" + long + ";1\n",
+		"a column of Markdown":          "| user | password |\n|---|---|\n| bob | " + long + " |\n",
+		"a column of psql":              " user | password \n------+----------\n bob  | " + long + "\n",
+		"a column that is aligned": "NAME     PASSWORD                          AGE\nbob      " + long +
+			"  5d\n",
 		"a password with @ in an address": "postgres://bob:" + "p@" + long + "@db.example.com/x",
 		"one with a slash and a colon":    "amqp://bob:" + "a/b:" + long + "@mq:5672/x",
 		"a password in a sentence":        "the password for staging is " + long + ", ok",
@@ -161,7 +172,8 @@ func TestNamedValues(t *testing.T) {
 		"a word in a table":               "token (prod)  " + long,
 		"the first line of a key":         "1: MIIEpAIBAAKCAQEA" + long + long[:16],
 		"a line of a key":                 "x\n" + long + "+/" + long[:30] + "\ny\n",
-		"lines of a key with numbers":     token("1  -----BEGIN RSA PRIV", "ATE KEY-----\n2  ") + long + long + "\n3  " + long + long + "\n",
+		"lines of a key with numbers": token("1  -----BEGIN RSA PRIV", "ATE KEY-----\n2  ") + long + long +
+			"\n3  " + long + long + "\n",
 	}
 	for name, text := range secretsInFormats(long[:20]) {
 		secrets[name] = text
@@ -206,23 +218,25 @@ func secretsInFormats(v string) map[string]string {
 		"an aligned list":         "Key         Value\n---         -----\npassword    " + v + "\n",
 		"a list with tabs":        "user\tbob\nx\npassword\t" + v + "\n",
 		"psql's expanded table":   "user     | bob\npassword | " + v + "\n",
-		"a table with a frame":    "┌──────┬──────────┐\n│ user │ password │\n├──────┼──────────┤\n│ bob  │ " + v + " │\n└──────┴──────────┘",
-		"Markdown's bold":         "**Password:** " + v,
-		"setx":                    `setx DB_PASSWORD "` + v + `"`,
-		"setenv":                  "setenv DB_PASSWORD " + v,
-		"fish":                    "set -x DB_PASSWORD " + v,
-		"mysql":                   "mysql -ubob -p" + v + " db",
-		"redis-cli":               "redis-cli -h x -a " + v,
-		"docker login":            "docker login -u bob -p " + v,
-		"sshpass":                 "sshpass -p " + v + " ssh a",
-		"an address of MySQL":     "bob:" + v + "@tcp(h:3306)/db",
-		".pgpass":                 "h:5432:db:bob:" + v,
-		"a statement of SQL":      "ALTER USER bob PASSWORD '" + v + "'",
+		"a table with a frame": "┌──────┬──────────┐\n│ user │ password │\n├──────┼──────────┤\n│ bob  │ " + v +
+			" │\n└──────┴──────────┘",
+		"Markdown's bold":     "**Password:** " + v,
+		"setx":                `setx DB_PASSWORD "` + v + `"`,
+		"setenv":              "setenv DB_PASSWORD " + v,
+		"fish":                "set -x DB_PASSWORD " + v,
+		"mysql":               "mysql -ubob -p" + v + " db",
+		"redis-cli":           "redis-cli -h x -a " + v,
+		"docker login":        "docker login -u bob -p " + v,
+		"sshpass":             "sshpass -p " + v + " ssh a",
+		"an address of MySQL": "bob:" + v + "@tcp(h:3306)/db",
+		".pgpass":             "h:5432:db:bob:" + v,
+		"a statement of SQL":  "ALTER USER bob PASSWORD '" + v + "'",
 	}
 }
 
 func TestSecretsOfJSONByWhatStandsAround(t *testing.T) {
-	pem := []string{token("-----BEGIN PRIV", "ATE KEY-----"), long + long, long[:20] + "==", token("-----END PRIV", "ATE KEY-----")}
+	pem := []string{token("-----BEGIN PRIV", "ATE KEY-----"), long + long, long[:20] + "==",
+		token("-----END PRIV", "ATE KEY-----")}
 	lines, err := json.Marshal(pem)
 	if err != nil {
 		t.Fatal(err)
@@ -251,26 +265,32 @@ func TestSecretsOfJSONByWhatStandsAround(t *testing.T) {
 
 // Descriptions of secrets, and the text around secrets, are left.
 func TestStructureStays(t *testing.T) {
-	page := strings.Repeat(`{"id":17,"name":"item","tags":["a","b"],"price":1.5,"created":"2026-01-02T00:00:00Z","token_count":7},`, 300)
+	page := strings.Repeat(
+		`{"id":17,"name":"item","tags":["a","b"],"price":1.5,"created":"2026-01-02T00:00:00Z","token_count":7},`, 300)
 	for name, text := range map[string]string{
-		"a JSON Schema":             `{"password":{"type":"string"}}`,
-		"a larger one":              `{"type":"object","properties":{"password":{"type":"string","format":"password","minLength":8},"token":{"$ref":"#/$defs/Token"}},"required":["password","token"]}`,
-		"one in YAML":               "password:\n  type: string\n  minLength: 8\ntoken:\n  type: string\n",
-		"one in YAML with quotes":   "password:\n  \"type\": \"string\"\n\"secret\":\n  \"description\": \"unknown to others\"\n",
-		"types of TypeScript":       "interface A { password: string; token?: string | null; apiKey: \"a\" | \"b\"; secret: Secret<string> }",
-		"a function of Python":      "def login(password: str, token: Optional[str] = None) -> Session: ...",
-		"a request's parameters":    `{"name":"password","in":"query","schema":{"type":"string"},"description":"what the user chose"}`,
-		"base64 of 30 kB of JSON":   b64(page),
-		"the same in JSON":          asJSON(b64(page)),
-		"zeros":                     "AKIA0000000000000000 ghp_000000000000000000000000000000000000 api_key=00000000000000000000000000000000",
-		"one character":             token("sk", "_live_") + strings.Repeat("x", 24) + " token=" + strings.Repeat("a", 40),
+		"a JSON Schema": `{"password":{"type":"string"}}`,
+		"a larger one":  `{"type":"object","properties":{"password":{"type":"string","format":"password","minLength":8},"token":{"$ref":"#/$defs/Token"}},"required":["password","token"]}`,
+		"one in YAML":   "password:\n  type: string\n  minLength: 8\ntoken:\n  type: string\n",
+		"one in YAML with quotes": "password:\n  \"type\": \"string\"\n\"secret\":\n  \"description\": \"unknown " +
+			"to others\"\n",
+		"types of TypeScript": "interface A { password: string; token?: string | null; apiKey: \"a\" | \"b\"; " +
+			"secret: Secret<string> }",
+		"a function of Python":    "def login(password: str, token: Optional[str] = None) -> Session: ...",
+		"a request's parameters":  `{"name":"password","in":"query","schema":{"type":"string"},"description":"what the user chose"}`,
+		"base64 of 30 kB of JSON": b64(page),
+		"the same in JSON":        asJSON(b64(page)),
+		"zeros": "AKIA0000000000000000 ghp_000000000000000000000000000000000000 " +
+			"api_key=00000000000000000000000000000000",
+		"one character": token("sk", "_live_") + strings.Repeat("x", 24) + " token=" +
+			strings.Repeat("a", 40),
 		"a UUID of zeros":           "API_KEY=00000000-0000-0000-0000-000000000000",
 		"algorithms":                `password: "AES_256_CBC_HMAC_SHA_256", password: "CAMELLIA-256-CBC"`,
 		"a port and a handle":       "http://localhost:3000/@vite/client and https://example.com:443/@user/post",
 		"columns of something else": "id,token_count,next_page_token\n1,4096,CAUQAA12\n",
 		"a table about passwords":   "| rule | password |\n|---|---|\n| length | at least 8 |\n",
 		"a digest near a word":      "the token's sha256 is 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-		"a public certificate":      "-----BEGIN CERTIFICATE-----\n" + long + long[:30] + "+/\n-----END CERTIFICATE-----\n",
+		"a public certificate": "-----BEGIN CERTIFICATE-----\n" + long + long[:30] +
+			"+/\n-----END CERTIFICATE-----\n",
 		"references to the outside": "password: ${DB_PASSWORD}\ntoken: {{ .Values.token }}\nsecret: process.env.SECRET\n",
 		"a kubernetes reference":    `{"name":"DB_PASSWORD","valueFrom":{"secretKeyRef":{"name":"db","key":"password"}}}`,
 		"a name and its number":     `"encryptionKey": "encryptionKey1024", private_key: "_DSAPrivateKey", SIGNATURE_HMAC_SHA1 = "HMAC-SHA1"`,
@@ -279,10 +299,14 @@ func TestStructureStays(t *testing.T) {
 		"labels of other languages": `{"secret":"Geheimnis","api_key":"API-Schlüssel","token":"Jeton d'accès"}`,
 		"lines of an environment":   `PASSWORD_FILE=/run/secrets/db_password\nSECRET_NAME=prod/db/main1\nX=1`,
 		"types in escapes":          `pub password: Option\u003cString\u003e, pub token: Secret\u003cString\u003e`,
-		"a struct of Go":            "\tPassword string\n\tToken    *oauth2.Token\n\tSecret   Secret256\n\tToken    sha256Sum1\n\tmasterSecret  *tls13.MasterSecret\n",
-		"columns of a database":     "password\tvarchar(255)\tYES\ntoken\tchar64\tNO\nsecret        base64string2\nsession_key     bytes32\n",
-		"blocks without a secret":   "password: |\n  Your password has to have 8 characters.\ntoken: |\n  {{ .Values.token }}\npassword: !vault |\n  x\n",
-		"commands without one":      "mysql -u root -p mydb\nmysql -p\"$PW\"\ndocker login -u user -p PASSWORD\nredis-cli -a $PASS\nuser:password@tcp(localhost:3306)/db\n",
+		"a struct of Go": "\tPassword string\n\tToken    *oauth2.Token\n\tSecret   Secret256\n\tToken    " +
+			"sha256Sum1\n\tmasterSecret  *tls13.MasterSecret\n",
+		"columns of a database": "password\tvarchar(255)\tYES\ntoken\tchar64\tNO\nsecret        " +
+			"base64string2\nsession_key     bytes32\n",
+		"blocks without a secret": "password: |\n  Your password has to have 8 characters.\ntoken: |\n  {{ " +
+			".Values.token }}\npassword: !vault |\n  x\n",
+		"commands without one": "mysql -u root -p mydb\nmysql -p\"$PW\"\ndocker login -u user -p " +
+			"PASSWORD\nredis-cli -a $PASS\nuser:password@tcp(localhost:3306)/db\n",
 		"objects without one":       `{"password":{"value":{"type":"string"}},"token":{"value":"string"},"secret":{"S":"required"}}`,
 		"references of HTML":        `&lt;input type=&quot;password&quot; value=&quot;&quot;&gt; {&#34;password&#34;:{&#34;type&#34;:&#34;string&#34;}}`,
 		"a link with two addresses": "see https://a.example.com:8443 and mailto:x@example.com",
@@ -323,13 +347,15 @@ func TestNothingElseGoesAlong(t *testing.T) {
 	}
 	page := strings.Repeat(`{"id":17,"name":"item"},`, 1000) + `"` + gh + `"`
 	got, _ := redact.New().Bytes([]byte(b64("[" + page + "]")))
-	if plain := decoded(string(got)); !json.Valid([]byte(plain)) || !strings.Contains(plain, "[redacted:github-token]") || len(plain) < len(page)-20 {
+	if plain := decoded(string(got)); !json.Valid([]byte(plain)) ||
+		!strings.Contains(plain, "[redacted:github-token]") || len(plain) < len(page)-20 {
 		t.Errorf("base64 of JSON no longer decodes to it: %.100q", plain)
 	}
 }
 
 func TestDeepJSON(t *testing.T) {
-	for _, deep := range []string{strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000), strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000)} {
+	for _, deep := range []string{strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000),
+		strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000)} {
 		if _, _, err := redact.New().JSON([]byte(deep)); !errors.Is(err, canon.ErrDeep) {
 			t.Errorf("got %v, want canon.ErrDeep", err)
 		}

@@ -11,7 +11,8 @@ const maxUserPart = 1000
 func urlPassword(text []byte, at, size int) (place, bool) {
 	from := at + size
 	end := from
-	for end < len(text) && end-from < maxUserPart && bytes.IndexByte([]byte(" \t\r\n\"`<>"), text[end]) < 0 && !isBreakAt(text, end) {
+	for end < len(text) && end-from < maxUserPart && bytes.IndexByte([]byte(" \t\r\n\"`<>"), text[end]) < 0 &&
+		!isBreakAt(text, end) {
 		end++
 	}
 	authority := text[from:end]
@@ -29,7 +30,8 @@ func urlPassword(text []byte, at, size int) (place, bool) {
 		}
 		password := authority[colon+1 : last]
 		if hostFollows.Match(authority[last:]) && isURLPassword(password) {
-			return place{from + colon + 1, from + last, len(authority)}, !filler.Match(password) && !comesHere.Match(password)
+			return place{from + colon + 1, from + last, len(authority)}, !filler.Match(password) &&
+				!comesHere.Match(password)
 		}
 		rest = authority[:last]
 	}

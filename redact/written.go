@@ -13,34 +13,43 @@ func judged(value []byte) []byte { return value[:min(len(value), maxJudged)] }
 
 // template matches a value that programs replace: a reference, a placeholder in brackets, a verb of
 // a format string.
-var template = compile(`^(?:\$\{[^{}]*\}|\$\{[A-Za-z_]\w*|\$[A-Za-z_]\w*(?:[\[:.][\w.\]:]*)?|\$\([^()]*\)|\$\{\{.*\}\}|\{\{.*\}\}|\{%.*%\}|<%.*%>|\{[A-Za-z_][\w.\-]*\}|#\{[^{}]*\}` +
-	`|<[A-Za-z/!][\w\- ./:|'"=]*>|%[-+ #0-9.]{0,4}[a-zA-Z]|%[A-Za-z_]\w*%|%\([A-Za-z_]\w*\)[a-z]|@[A-Za-z_]\w*@?|\[[A-Za-z_][\w \-]*\]|&[A-Za-z]+;|\*[A-Za-z]\w*)$`)
+var template = compile(
+	`^(?:\$\{[^{}]*\}|\$\{[A-Za-z_]\w*|\$[A-Za-z_]\w*(?:[\[:.][\w.\]:]*)?|\$\([^()]*\)|\$\{\{.*\}\}|\{\{.*\}\}|\{%.*%\}|<%.*%>|\{[A-Za-z_][\w.\-]*\}|#\{[^{}]*\}` +
+		`|<[A-Za-z/!][\w\- ./:|'"=]*>|%[-+ #0-9.]{0,4}[a-zA-Z]|%[A-Za-z_]\w*%|%\([A-Za-z_]\w*\)[a-z]|@[A-Za-z_]\w*@?|\[[A-Za-z_][\w \-]*\]|&[A-Za-z]+;|\*[A-Za-z]\w*)$`)
 
 // partly matches a text that contains references and otherwise only words.
-var partly = compile(`^[\w\s./:@$%\-]*(?:\$?\{\{?\s?[A-Za-z_$][\w.]*\s?\}?\}|%[sdvq]|\$\([a-z][^()]*\)|</?[a-z]{2,}[^<>]{0,40}>)[\w\s./:@{}$%<>\-]*$`)
+var partly = compile(
+	`^[\w\s./:@$%\-]*(?:\$?\{\{?\s?[A-Za-z_$][\w.]*\s?\}?\}|%[sdvq]|\$\([a-z][^()]*\)|</?[a-z]{2,}[^<>]{0,40}>)[\w\s./:@{}$%<>\-]*$`)
 
 // call matches code that makes a value.
 var call = compile(`^[\w\s.=!&*$"'+:>(\-]*(?:^|[\s.=!&*(:>])[A-Za-z_]{3,}\d{0,3}(?:(?:\.|::|->)[A-Za-z_]\w*)*[!?]?[\[(](?:[\w\s"'.,:$/=\-]|\([\w\s"'.,:$/=\-]*\))*[\])](?:[.\[][\w.()\[\]'"]*)?[\s.,;"'+()!?:\[\]\-]*$`)
+
+// dottedCall matches the beginning of a call of a function or method.
+var dottedCall = compile(`^[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+[!?]?\(|^[a-z]+(?:_[a-z]+)+\(|^:[a-z]+:`)
 
 // concatenated matches the middle of a string concatenation: "' + password + '".
 var concatenated = compile(`^["']?\s?[+.&]+ .* [+.&]+\s?["']?$|^["'] ?[+.&,] |^["'] ?[+.] ?[A-Za-z$]`)
 
 // markup matches a CSS selector, a flag, a name after a symbol, or the end of a sentence.
-var markup = compile(`^(?:[#.@:&-]{1,2}[A-Za-z][A-Za-z_\-]*(?:[.#:][A-Za-z\-]+|\[[^\]]*\])*|[:;,.!?)\]}]+|[,;)\]}\s]+["']?[A-Za-z]{3,}["']?\s?[:=(]["'\s]*|[(\[{][A-Za-z ]+[)\]}])$`)
+var markup = compile(
+	`^(?:[#.@:&-]{1,2}[A-Za-z][A-Za-z_\-]*(?:[.#:][A-Za-z\-]+|\[[^\]]*\])*|[:;,.!?)\]}]+|[,;)\]}\s]+["']?[A-Za-z]{3,}["']?\s?[:=(]["'\s]*|[(\[{][A-Za-z ]+[)\]}])$`)
 
 // filePath matches a path or a URL without a password.
-var filePath = compile(`^(?:(?:/|\./|\.\./|~/|[A-Z]:\\|[$%]\w+%?[/\\])[\w./\-~@ \\+]*|[a-z][a-z0-9+]{1,10}://\S*|arn:\S*|(?:sha(?:1|256|512)[:\-]|md5:|urn:|data:)[\w:/+=,;.\-]*)$`)
+var filePath = compile(
+	`^(?:(?:/|\./|\.\./|~/|[A-Z]:\\|[$%]\w+%?[/\\])[\w./\-~@ \\+]*|[a-z][a-z0-9+]{1,10}://\S*|arn:\S*|(?:sha(?:1|256|512)[:\-]|md5:|urn:|data:)[\w:/+=,;.\-]*)$`)
 
 // versioned matches a version or a range of versions.
 var versioned = compile(`^[~^=v<>]{0,2}\d+(?:\.\d+)+(?:[\-+][\w.]+)?$`)
 
 // filler matches the placeholders of documentation for a password.
-var filler = compile(`(?i)^[*x.\-_•]+$|^an?[_\- ][a-z]+(?:[_\- .]|$)|^(?:your|my|the|some|enter|insert|replace|change|add|put)[_\- .]|change_?me|replace_?me|placeholder|redacted|dummy|example|^sample` +
-	`|^(?:passw(?:or)?d|passwd|pass|pwd|secret|token|string|text|required|optional|none|null|nil|undefined|true|false|port|user(?:name)?|hidden|masked|todo|tbd|fixme|test(?:ing)?|foobar|default)\d{0,3}$` +
-	`|^(?:unsafe|insecure|secure|value|empty|unset|unknown|disabled|enabled|foo|bar|baz|abc|pa55word|letmein)$|^(?:os|process|config|settings|options|self|this|env|secrets|vars|params|args|req|request|ctx|data|props)[.\[][A-Za-z_.'"\[\]]+$|^(?:true|false|none)\b`)
+var filler = compile(
+	`(?i)^[*x.\-_•]+$|^an?[_\- ][a-z]+(?:[_\- .]|$)|^(?:your|my|the|some|enter|insert|replace|change|add|put)[_\- .]|change_?me|replace_?me|placeholder|redacted|dummy|example|^sample` +
+		`|^(?:passw(?:or)?d|passwd|pass|pwd|secret|token|string|text|required|optional|none|null|nil|undefined|true|false|port|user(?:name)?|hidden|masked|todo|tbd|fixme|test(?:ing)?|foobar|default)\d{0,3}$` +
+		`|^(?:unsafe|insecure|secure|value|empty|unset|unknown|disabled|enabled|foo|bar|baz|abc|pa55word|letmein)$|^(?:os|process|config|settings|options|self|this|env|secrets|vars|params|args|req|request|ctx|data|props)[.\[][A-Za-z_.'"\[\]]+$|^(?:true|false|none)\b`)
 
 // wordlike matches a word of a sentence, a number, or a symbol between words.
-var wordlike = regexp.MustCompile(`^[("'\[]*(?:[A-Za-z]?[a-z]+|[A-Z]+)(?:['’./\-][A-Za-z]+)*[)"'\].,:;!?…]*$|^\d{1,4}[.,:;)]?$|^[^A-Za-z0-9]$`)
+var wordlike = regexp.MustCompile(
+	`^[("'\[]*(?:[A-Za-z]?[a-z]+|[A-Z]+)(?:['’./\-][A-Za-z]+)*[)"'\].,:;!?…]*$|^\d{1,4}[.,:;)]?$|^[^A-Za-z0-9]$`)
 
 // isProse reports whether a text with spaces is mostly words.
 func isProse(b []byte) bool {
@@ -63,7 +72,16 @@ func isCode(b []byte) bool {
 	if b[0] == '$' && mixed(b) && changes(b) >= 2 && bytes.IndexByte(b, '_') < 0 {
 		return false
 	}
-	return template.Match(b) || partly.Match(b) || call.Match(b) || concatenated.Match(b) || markup.Match(b) || filePath.Match(b)
+	return template.Match(b) || partly.Match(b) || call.Match(b) || dottedCall.Match(b) || concatenated.Match(b) ||
+		markup.Match(b) ||
+		filePath.Match(b)
+}
+
+// isSymbols reports whether a quoted value is a secret of letters, digits and symbols, and not a template, a
+// regular expression or words.
+func isSymbols(b []byte) bool {
+	return mixed(b) && entropy(b) >= 3.3 && !pattern.Match(b) && bytes.IndexByte(b, '%') < 0 &&
+		!bytes.Contains(b, []byte("${")) && isTyped(b)
 }
 
 // isTyped reports whether a value without quotes, which may also be code, is a password with
@@ -86,5 +104,6 @@ func isTyped(b []byte) bool {
 		}
 		run = 0
 	}
-	return signs > 0 && (digits+signs >= 3 || mixed(b)) && (longest < 7 || longest < 10 && digits+signs >= 6) && entropy(b) >= 2.7 && (digits > 0 || signs >= 4)
+	return signs > 0 && (digits+signs >= 3 || mixed(b)) && (longest < 7 || longest < 10 && digits+signs >= 6) &&
+		entropy(b) >= 2.7 && (digits > 0 || signs >= 4)
 }

@@ -2,9 +2,14 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"io"
+	"os"
 	"time"
 )
+
+// ErrNoNetwork is returned for a sandbox with a network device by drivers that cannot make one.
+var ErrNoNetwork = errors.New("this driver makes sandboxes without a network only")
 
 // Image is an unpacked OCI image that sandboxes are made from.
 type Image struct {
@@ -39,6 +44,10 @@ type Mount struct {
 	Target string // absolute path inside
 }
 
+// TrustDir is where OpenSSL looks for cert.pem in the images, and where /etc/resolv.conf leads: the only mount target
+// outside of /workspace.
+const TrustDir = "/usr/lib/ssl"
+
 // Spec asks a driver for one sandbox.
 type Spec struct {
 	ID        string // unique; [a-z0-9-], at most 63 characters
@@ -47,6 +56,10 @@ type Spec struct {
 	Mounts    []Mount // beside what the driver always provides
 	SocketDir string  // directory on the host that appears at /run/airlock, with broker.sock in it
 	StateDir  string  // directory on the host for the driver's own files; removed by the caller
+	// Network is the sandbox's end of a network device: each message is an IP packet
+	// (egress.Pair). It is lent until the start returns. If nil, the sandbox has a loopback device
+	// only. A driver that does not support it returns ErrNoNetwork.
+	Network *os.File
 }
 
 // Driver makes sandboxes. All methods may be called concurrently.

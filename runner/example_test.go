@@ -42,7 +42,8 @@ func runOnce(ctx context.Context, driver runner.Driver) error {
 	}
 	defer sandboxes.Close(ctx)
 
-	sandbox, err := sandboxes.Acquire(ctx, runner.Request{Image: runner.Image{Name: "python"}, Limits: runner.DefaultLimits()})
+	sandbox, err := sandboxes.Acquire(ctx, runner.Request{Image: runner.Image{Name: "python"},
+		Limits: runner.DefaultLimits()})
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,8 @@ const (
 
 func openInstance(ctx context.Context, dir string) (_ *instance, err error) {
 	if !filepath.IsAbs(dir) || len(dir) > maxStateDir {
-		return nil, fmt.Errorf("the directory for sandboxes %q must be an absolute path of at most %d bytes", dir, maxStateDir)
+		return nil, fmt.Errorf("the directory for sandboxes %q must be an absolute path of at most %d bytes", dir,
+			maxStateDir)
 	}
 	// Others may pass through, as the sandboxes' own users must, but not look.
 	if err := os.MkdirAll(dir, 0o711); err != nil {

@@ -60,7 +60,8 @@ func (l Limits) Check() error {
 	case l.Stream < 0:
 		return fmt.Errorf("the limit of one stream is %d bytes: it must not be negative", l.Stream)
 	case l.Stdout < 0 || l.Stderr < 0 || l.Stdout > maxStream || l.Stderr > maxStream:
-		return fmt.Errorf("the limits of stdout and stderr are %d and %d bytes: they must be from 0 to %d", l.Stdout, l.Stderr, maxStream)
+		return fmt.Errorf("the limits of stdout and stderr are %d and %d bytes: they must be from 0 to %d", l.Stdout,
+			l.Stderr, maxStream)
 	}
 	return nil
 }

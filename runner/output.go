@@ -13,7 +13,8 @@ import (
 
 // Output is what is kept of one stream of a guest program.
 type Output struct {
-	Head  []byte // the first bytes: up to the limit and a little more, so that a secret across the limit can still be found
+	// the first bytes: up to the limit and a little more, so that a secret across the limit can still be found
+	Head  []byte
 	Total int64  // bytes that were written in all
 	Tail  []byte // the last bytes, at most 64 KiB, starting at a line if one fits
 }
@@ -42,7 +43,8 @@ type collector struct {
 }
 
 func newCollector(limit int64, count func(n int) bool) *collector {
-	return &collector{limit: limit + headSlack, count: count, buffer: make([]byte, 32<<10), done: make(chan struct{}), begun: make(chan struct{})}
+	return &collector{limit: limit + headSlack, count: count, buffer: make([]byte, 32<<10), done: make(chan struct{}),
+		begun: make(chan struct{})}
 }
 
 // drain reads until the stream ends. A stream that breaks ends too: what has

@@ -20,7 +20,8 @@ func TestCollectorKeepsBothEnds(t *testing.T) {
 		go c.drain(r)
 		for range rapid.IntRange(0, 30).Draw(t, "writes") {
 			size := rapid.SampledFrom([]int{0, 1, 7, 1000, 20_000, 70_000}).Draw(t, "size")
-			line := strings.Repeat(rapid.StringMatching(`[a-z]`).Draw(t, "letter"), size) + rapid.SampledFrom([]string{"", "\n"}).Draw(t, "end")
+			line := strings.Repeat(rapid.StringMatching(`[a-z]`).Draw(t, "letter"), size) + rapid.SampledFrom(
+				[]string{"", "\n"}).Draw(t, "end")
 			whole.WriteString(line)
 			if _, err := io.WriteString(w, line); err != nil {
 				t.Fatal(err)

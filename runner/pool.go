@@ -31,6 +31,7 @@ type shelf struct {
 	req      Request
 	ready    []*Sandbox // oldest first
 	pending  int        // being started
+	size     int64      // bytes of one idle sandbox, as last measured
 	template *sharedTemplate
 	saving   savingState
 	target   int
@@ -61,7 +62,8 @@ const (
 )
 
 func newPool(r *Runner) *pool {
-	return &pool{runner: r, base: r.opts.Pool, budget: r.opts.PoolMemory, idle: r.opts.PoolIdle, shelves: map[string]*shelf{}}
+	return &pool{runner: r, base: r.opts.Pool, budget: r.opts.PoolMemory, idle: r.opts.PoolIdle,
+		shelves: map[string]*shelf{}}
 }
 
 // key is equal for requests that one sandbox can serve.
@@ -94,13 +96,23 @@ func (p *pool) take(req Request) (*Sandbox, *sharedTemplate) {
 	}
 	shelf.missed = shelf.used
 	if p.base > 0 {
-		// More than can be in use at once would only wait.
-		shelf.target = min(shelf.target+1, max(p.base, p.runner.opts.MaxSandboxes))
+		// The target grows to the largest burst that the queue admits; memory limits what is started.
+		shelf.target = min(shelf.target+1, max(p.base, p.runner.opts.MaxSandboxes+p.runner.opts.MaxWaiting))
 	}
 	if shelf.template != nil && shelf.template.use() {
 		return nil, shelf.template
 	}
 	return nil, nil
+}
+
+// template returns the template of a request, or nil if there is none. Its use must be ended with done.
+func (p *pool) template(req Request) *sharedTemplate {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if found := p.shelves[req.key()]; found != nil && found.template != nil && found.template.use() {
+		return found.template
+	}
+	return nil
 }
 
 // warm makes sure that sandboxes for the request will be ready.
@@ -138,7 +150,7 @@ func (p *pool) shelfLocked(req Request) *shelf {
 	if found := p.shelves[key]; found != nil {
 		return found
 	}
-	made := &shelf{req: req, target: p.base, used: time.Now()}
+	made := &shelf{req: req, size: assumedSize, target: p.base, used: time.Now()}
 	if _, ok := p.runner.driver.(Saver); !ok || req.Image.Unsaved {
 		made.saving = unsaving
 	}
@@ -187,7 +199,7 @@ const minRequests = 2
 
 // fillLocked starts what is missing, as far as processors and memory allow.
 func (p *pool) fillLocked(s *shelf) {
-	for p.lacksLocked(s) && p.filling < maxFills && p.usedLocked() < p.budget {
+	for p.lacksLocked(s) && p.filling < maxFills && p.admitsLocked(s) {
 		ctx, done, err := p.runner.enter(context.Background())
 		if err != nil {
 			return // the runner closes
@@ -206,11 +218,35 @@ func (p *pool) fillLocked(s *shelf) {
 	}
 }
 
+// admitsLocked reports whether memory allows another start for a shelf. For a shelf with less than the base,
+// it closes a surplus sandbox of the shelf that was not used for the longest time.
+func (p *pool) admitsLocked(s *shelf) bool {
+	if p.usedLocked() < p.budget {
+		return true
+	}
+	if len(s.ready)+s.pending >= p.base {
+		return false
+	}
+	var oldest *shelf
+	for _, other := range p.shelves {
+		if len(other.ready) > p.base && (oldest == nil || other.used.Before(oldest.used)) {
+			oldest = other
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	oldest.target = p.base
+	p.runner.release(oldest.ready[0])
+	oldest.ready = oldest.ready[1:]
+	return true
+}
+
 // lacksLocked reports whether something is to be started for a shelf now.
 func (p *pool) lacksLocked(s *shelf) bool {
 	switch {
 	case s.saving == saving:
-		return false // what comes next starts from the template
+		return false // the next sandbox starts from the template
 	case p.base == 0:
 		return s.saving == unsaved && s.asked >= minRequests
 	}
@@ -253,7 +289,8 @@ func (p *pool) shrinkIdle() {
 			p.runner.release(s.ready[0])
 			s.ready = s.ready[1:]
 		}
-		more = more || s.target > p.base || len(s.ready)+s.pending > p.base || p.base == 0 && s.asked > 0 || p.hasOlderLocked(s)
+		more = more || s.target > p.base || len(s.ready)+s.pending > p.base || p.base == 0 && s.asked > 0 ||
+			p.hasOlderLocked(s)
 	}
 	if more {
 		p.shrinkLaterLocked()
@@ -279,7 +316,7 @@ func (p *pool) usedLocked() int64 {
 		for _, sandbox := range s.ready {
 			bytes += cost(sandbox)
 		}
-		bytes += int64(s.pending) * assumedSize
+		bytes += int64(s.pending) * s.size
 		if s.template != nil {
 			bytes += s.template.Size()
 		}
@@ -308,7 +345,7 @@ func (p *pool) fill(ctx context.Context, s *shelf) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s.ready = append(s.ready, sandbox)
+	s.ready, s.size = append(s.ready, sandbox), cost(sandbox)
 	return nil
 }
 
@@ -346,7 +383,8 @@ func (p *pool) report(err error) {
 	if err == nil || errors.Is(err, ErrClosed) {
 		return
 	}
-	p.runner.opts.Logger.WarnContext(context.Background(), "sandboxes could not be kept ready", slog.Any(telemetry.KeyError, err))
+	p.runner.opts.Logger.WarnContext(context.Background(), "sandboxes could not be kept ready",
+		slog.Any(telemetry.KeyError, err))
 }
 
 // close closes the templates and prevents further starts. The caller must close the idle

@@ -188,7 +188,7 @@ func TestPoolReplacesWhatDiedWaiting(t *testing.T) {
 	r.Warm(request())
 	eventually(t, "one waits", func() bool { _, _, starts := fake.Templates(); return starts == 1 })
 	close(die)
-	// Whatever comes now is not the one that died, or the fake's next, which
+	// The next sandbox is not the one that died, or the fake's next, which
 	// dies too: but it was alive when it was given out, or is reported as ended.
 	s, err := r.Acquire(t.Context(), request())
 	if err != nil {
@@ -297,6 +297,64 @@ func TestCloseWhileThePoolFills(t *testing.T) {
 		}
 		if made, closed, _ := fake.Templates(); alive(fake) != 0 || made != closed {
 			t.Errorf("after Close: got %d sandboxes, %d templates made and %d closed", alive(fake), made, closed)
+		}
+	}
+}
+
+// Issue 26: under a burst the pool grows with the requests that found nothing ready, beyond the sandboxes that
+// can be in use at once.
+func TestPoolGrowsWithDemand(t *testing.T) {
+	fake := &runnertest.Fake{Guest: patient, Restored: restored}
+	r := newRunner(t, fake, runner.Options{Pool: 1, MaxSandboxes: 2, MaxWaiting: 5})
+	for range 50 { // bursts: each request finds less ready than the one before
+		var burst sync.WaitGroup
+		for range 7 {
+			burst.Go(func() {
+				s, err := r.Acquire(t.Context(), request())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := errors.Join(s.Go(), s.Close()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		burst.Wait()
+	}
+	eventually(t, "more wait than can be in use", func() bool { return r.Pooled() > 2 })
+	if got := r.Pooled(); got > 7 {
+		t.Errorf("waiting: got %d, want at most one for each request that can be in use or in the queue", got)
+	}
+}
+
+// Issue 26: sandboxes that a burst of one kind left do not keep the base of another kind from being started.
+func TestPoolMakesRoomForAnotherKind(t *testing.T) {
+	fake := &runnertest.Fake{Guest: patient, Restored: restored}
+	// A template and a sandbox take 1 MiB each, the first start of a kind counts as 64 MiB.
+	r := newRunner(t, fake, runner.Options{Pool: 1, MaxSandboxes: 8, PoolMemory: 5 << 20})
+	other := request()
+	other.Image.Digest = "sha256:other"
+	var taken []*runner.Sandbox
+	eventually(t, "the first kind fills the memory", func() bool {
+		if len(taken) < 6 {
+			s, err := r.Acquire(t.Context(), request())
+			if err != nil {
+				t.Fatal(err)
+			}
+			taken = append(taken, s)
+		}
+		return r.Pooled() >= 4
+	})
+	_, _, before := fake.Templates()
+	eventually(t, "one of the other kind is saved and started", func() bool {
+		r.Warm(other)
+		made, _, starts := fake.Templates()
+		return made == 2 && starts > before
+	})
+	for _, s := range taken {
+		if err := s.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

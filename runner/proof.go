@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -54,9 +55,13 @@ func partialReady(said []byte) int {
 	return 0
 }
 
+// NetworkDevice is the name of the network device of a sandbox with Spec.Network.
+const NetworkDevice = "eth0"
+
 // checkGreeting checks a guest's greeting, which is /proc/version and /proc/net/dev as the
-// guest reads them: the kernel must be gVisor's, and loopback the only network device.
-func checkGreeting(said string) error {
+// guest reads them: the kernel must be gVisor's, and the only network devices loopback and, with
+// network, NetworkDevice.
+func checkGreeting(said string, network bool) error {
 	kernel, rest, _ := strings.Cut(said, "\n")
 	if !strings.HasPrefix(kernel, anyKernel) || !strings.Contains(kernel, "gvisor") {
 		return fmt.Errorf("code in it is not answered by gVisor's kernel: %.200q", kernel)
@@ -67,8 +72,12 @@ func checkGreeting(said string) error {
 			devices = append(devices, name)
 		}
 	}
-	if len(devices) != 1 || devices[0] != "lo" {
-		return fmt.Errorf("code in it has the network devices %.200q, want loopback alone", devices)
+	want := []string{"lo"}
+	if network {
+		want = append(want, NetworkDevice)
+	}
+	if !slices.Equal(devices, want) {
+		return fmt.Errorf("code in it has the network devices %.200q, want %q", devices, want)
 	}
 	return nil
 }

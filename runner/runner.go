@@ -10,9 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
@@ -34,9 +37,11 @@ type Options struct {
 	MaxWaiting   int           // callers in the queue for one; 0 means 32, -1 none
 	StartTimeout time.Duration // from Acquire's turn until the guest is ready; 0 means 30 s
 
-	Pool       int           // sandboxes to keep ready for each kind of request; 0 means 2, -1 none. Under load it keeps up to MaxSandboxes
+	// sandboxes to keep ready for each kind of request; 0 means 2, -1 none. It grows by one for each request
+	// that found none ready, up to MaxSandboxes + MaxWaiting, within PoolMemory
+	Pool       int
 	PoolIdle   time.Duration // idle time after which the pool shrinks to Pool; 0 means 30 s
-	PoolMemory int64         // bytes of all idle sandboxes together; 0 means 512 MiB
+	PoolMemory int64         // bytes of all idle sandboxes; 0 means an eighth of the host's memory, at least 512 MiB
 
 	// Save keeps a saved sandbox, which is memory and no process, of a request that
 	// came twice within PoolIdle, where Pool keeps none ready: the third starts from
@@ -46,11 +51,11 @@ type Options struct {
 
 // What Options mean by 0. The exported ones are also the configuration's defaults.
 const (
-	DefaultSandboxes    = 8
-	DefaultWaiting      = 32
+	DefaultSandboxes    = quota.DefaultSandboxes
+	DefaultWaiting      = quota.DefaultWaiting
 	DefaultPool         = 2
 	defaultPoolIdle     = 30 * time.Second
-	defaultPoolMemory   = 512 << 20
+	leastPoolMemory     = 512 << 20
 	defaultStartTimeout = 30 * time.Second
 )
 
@@ -59,7 +64,8 @@ func (o *Options) complete() (Options, error) {
 		return Options{}, errors.New("a runner needs a logger and a state directory")
 	}
 	c := *o
-	if c.MaxSandboxes < 0 || c.MaxWaiting < -1 || c.StartTimeout < 0 || c.Pool < -1 || c.PoolIdle < 0 || c.PoolMemory < 0 {
+	if c.MaxSandboxes < 0 || c.MaxWaiting < -1 || c.StartTimeout < 0 || c.Pool < -1 || c.PoolIdle < 0 ||
+		c.PoolMemory < 0 {
 		return Options{}, errors.New("a runner's counts, sizes and times must not be negative")
 	}
 	setDefault(&c.MaxSandboxes, DefaultSandboxes)
@@ -67,8 +73,17 @@ func (o *Options) complete() (Options, error) {
 	setDefault(&c.StartTimeout, defaultStartTimeout)
 	setDefault(&c.Pool, DefaultPool)
 	setDefault(&c.PoolIdle, defaultPoolIdle)
-	setDefault(&c.PoolMemory, defaultPoolMemory)
+	setDefault(&c.PoolMemory, poolMemory())
 	return c, nil
+}
+
+// poolMemory is an eighth of the host's memory, at least leastPoolMemory.
+func poolMemory() int64 {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return leastPoolMemory
+	}
+	return max(leastPoolMemory, int64(info.Totalram)*int64(info.Unit)/8)
 }
 
 // setDefault replaces 0 by what it means, and -1 by 0.
@@ -87,7 +102,7 @@ type Runner struct {
 	driver   Driver
 	opts     Options
 	instance *instance
-	queue    *quota.Queue
+	queue    *quota.Limiter
 	pool     *pool // nil if no sandboxes are kept ready
 	proofs   proofs
 
@@ -106,8 +121,12 @@ type Request struct {
 	Mounts []Mount
 
 	// Caller is whom the sandbox is for: where many wait, callers are served in turn.
-	// What the sandbox is does not depend on it.
+	// The sandbox itself does not depend on it.
 	Caller string `json:"-"`
+
+	// Network is the sandbox's end of a network device (Spec.Network). Such a sandbox is never taken
+	// from those that are kept ready, but it may continue from a saved one.
+	Network *os.File `json:"-"`
 
 	// Patience is how long Acquire waits for its turn before it returns ErrBusy; 0 means
 	// as long as its context. Options.StartTimeout bounds the start that follows.
@@ -132,7 +151,8 @@ func New(driver Driver, opts *Options) (*Runner, error) {
 	}
 	r := &Runner{
 		driver: driver, opts: complete, instance: own,
-		queue:    quota.New(complete.MaxSandboxes, complete.MaxWaiting),
+		queue: quota.New(quota.Limit{Resource: quota.Sandboxes, Total: int64(complete.MaxSandboxes),
+			Queue: complete.MaxWaiting}),
 		starting: map[*context.CancelCauseFunc]struct{}{},
 		living:   map[*Sandbox]struct{}{},
 	}
@@ -157,7 +177,8 @@ func (r *Runner) Acquire(ctx context.Context, req Request) (*Sandbox, error) {
 		return nil, err
 	}
 	defer done()
-	if err := r.awaitTurn(ctx, req); err != nil {
+	turn, err := r.awaitTurn(ctx, req)
+	if err != nil {
 		return nil, fmt.Errorf("waiting for a sandbox: %w", err)
 	}
 	s, err := r.obtain(ctx, req)
@@ -167,31 +188,34 @@ func (r *Runner) Acquire(ctx context.Context, req Request) (*Sandbox, error) {
 		}
 	}
 	if err != nil {
-		r.queue.Release(req.Caller)
+		turn.Release()
 		return nil, err
 	}
-	s.onClose.Add(func() error { r.queue.Release(req.Caller); return nil })
+	s.onClose.Add(func() error { turn.Release(); return nil })
 	return s, nil
 }
 
 // awaitTurn takes a slot of the queue for a request that has the patience.
-func (r *Runner) awaitTurn(ctx context.Context, req Request) error {
+func (r *Runner) awaitTurn(ctx context.Context, req Request) (*quota.Reservation, error) {
 	if req.Patience > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, req.Patience, ErrBusy)
 		defer cancel()
 	}
-	err := r.queue.Reserve(ctx, req.Caller)
-	if errors.Is(err, quota.ErrBusy) {
-		return ErrBusy
+	turn, err := r.queue.Wait(ctx, req.Caller)
+	if refused := (*quota.Refusal)(nil); errors.As(err, &refused) {
+		return nil, ErrBusy
 	}
-	return err
+	return turn, err
 }
 
 // obtain takes a sandbox from the pool, or else starts one.
 func (r *Runner) obtain(ctx context.Context, req Request) (*Sandbox, error) {
 	if r.pool == nil {
 		return r.open(ctx, req, nil, atOnce)
+	}
+	if req.Network != nil {
+		return r.open(ctx, req, r.pool.template(req), atOnce)
 	}
 	s, template := r.pool.take(req)
 	if s != nil {

@@ -179,12 +179,17 @@ func TestAcquireFails(t *testing.T) {
 		want string
 	}{
 		{"the driver cannot start it", &runnertest.Fake{StartErr: boom}, "boom"},
-		{"it is not what was asked for", &runnertest.Fake{Guest: patient, VerifyErr: boom}, "not what was asked for: boom"},
-		{"the guest ends early", &runnertest.Fake{Guest: exits("", runner.Exit{Code: 3})}, "ended before it was ready, with status 3"},
+		{"it is not what was asked for", &runnertest.Fake{Guest: patient, VerifyErr: boom},
+			"not what was asked for: boom"},
+		{"the guest ends early", &runnertest.Fake{Guest: exits("", runner.Exit{Code: 3})},
+			"ended before it was ready, with status 3"},
 		{"the guest dies early", &runnertest.Fake{Guest: exits("rea", runner.Exit{Signal: 11})}, "by signal 11"},
-		{"its memory is too small", &runnertest.Fake{Guest: exits("", runner.Exit{Signal: 9, Reason: runner.ReasonMemory})}, "memory limit is too small"},
+		{"its memory is too small",
+			&runnertest.Fake{Guest: exits("", runner.Exit{Signal: 9, Reason: runner.ReasonMemory})},
+			"memory limit is too small"},
 		{"the sandbox fails", &runnertest.Fake{Guest: exits("", runner.Exit{}), WaitErr: boom}, "boom"},
-		{"the guest says something else", &runnertest.Fake{Guest: exits("hello world\n", runner.Exit{})}, `wrote "hello "`},
+		{"the guest says something else", &runnertest.Fake{Guest: exits("hello world\n", runner.Exit{})},
+			`wrote "hello "`},
 		{"the guest says nothing", &runnertest.Fake{Guest: silent}, "not ready within"},
 	}
 	for _, test := range tests {
@@ -235,7 +240,8 @@ func TestFloodKills(t *testing.T) {
 		t.Error(err)
 	}
 	if got := s.Stderr(); got.Total > 100_000 || len(got.Head) > 1000+4096 || len(got.Head) < 1000 {
-		t.Errorf("kept: got %d bytes of head and a total of %d, want a little over 1000 and at most 100000", len(got.Head), got.Total)
+		t.Errorf("kept: got %d bytes of head and a total of %d, want a little over 1000 and at most 100000",
+			len(got.Head), got.Total)
 	}
 }
 
@@ -413,7 +419,8 @@ func TestCloseAfterTheListenerWasClosed(t *testing.T) {
 // TestUnproved has one sandbox of several show that it does not hold.
 func TestUnproved(t *testing.T) {
 	for name, test := range map[string]struct{ said, want string }{
-		"another kernel":  {strings.Replace(runnertest.Proof, "4.19.0-gvisor", "6.18.0", 1), "not answered by gVisor's kernel"},
+		"another kernel": {strings.Replace(runnertest.Proof, "4.19.0-gvisor", "6.18.0", 1),
+			"not answered by gVisor's kernel"},
 		"another network": {runnertest.Proof + "  eth0: 0 0\n", "network devices"},
 		"no proof":        {"", "not answered by gVisor's kernel"},
 	} {
@@ -482,7 +489,8 @@ func TestProveFails(t *testing.T) {
 	r := newRunner(t, fake, runner.Options{Pool: -1})
 	eventually(t, "why none starts", func() bool { return !errors.Is(r.Prove(request()), runner.ErrProving) })
 	for range 3 {
-		if err := r.Prove(request()); err == nil || !strings.Contains(err.Error(), "before it was ready, with status 3") {
+		if err := r.Prove(request()); err == nil ||
+			!strings.Contains(err.Error(), "before it was ready, with status 3") {
 			t.Errorf("got %v, want how the guest ended", err)
 		}
 	}

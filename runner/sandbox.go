@@ -58,7 +58,8 @@ type meter struct {
 func newSandbox(id string, process Process, listener *net.UnixListener, limits Limits, fresh bool) *Sandbox {
 	s := &Sandbox{
 		machine: machine{id: id, now: starting}, process: process, listener: listener,
-		streams: streams{limit: limits.Output, flooded: make(chan struct{})}, gone: make(chan struct{}), greeting: make(chan greeting, 1),
+		streams: streams{limit: limits.Output, flooded: make(chan struct{})}, gone: make(chan struct{}),
+		greeting: make(chan greeting, 1),
 	}
 	s.streams.stdout = newCollector(limits.Stdout, s.counter(limits.Stream))
 	s.streams.stderr = newCollector(limits.Stderr, s.counter(limits.Stream))

@@ -47,7 +47,7 @@ func (r *Runner) open(ctx context.Context, req Request, from *sharedTemplate, wh
 	if err != nil {
 		return nil, fmt.Errorf("starting sandbox %q: %w", id, err)
 	}
-	if err := r.prepare(ctx, s, from == nil, when); err != nil {
+	if err := r.prepare(ctx, s, from == nil, req.Network != nil, when); err != nil {
 		err = fmt.Errorf("starting sandbox %q: %w", id, err)
 		r.logFailedGuest(ctx, s)
 		return nil, errors.Join(err, s.Close())
@@ -56,12 +56,12 @@ func (r *Runner) open(ctx context.Context, req Request, from *sharedTemplate, wh
 }
 
 // prepare brings a launched sandbox to the state in which it can receive code.
-func (r *Runner) prepare(ctx context.Context, s *Sandbox, fresh bool, when moment) error {
+func (r *Runner) prepare(ctx context.Context, s *Sandbox, fresh, network bool, when moment) error {
 	if when == atOnce {
 		s.tell(nowLine)
 	}
 	if fresh {
-		if err := r.awaitReady(ctx, s); err != nil {
+		if err := r.awaitReady(ctx, s, network); err != nil {
 			return err
 		}
 	}
@@ -115,7 +115,7 @@ func (r *Runner) launch(ctx context.Context, id string, req Request, from *share
 	undo.Add(func() error { return closeListener(listener) })
 	process, err := r.startProcess(ctx, Spec{
 		ID: id, Image: req.Image, Limits: req.Limits, Mounts: req.Mounts,
-		SocketDir: home.socketDir(), StateDir: home.state(),
+		SocketDir: home.socketDir(), StateDir: home.state(), Network: req.Network,
 	}, from)
 	if err != nil {
 		return nil, err
@@ -135,13 +135,13 @@ func (r *Runner) startProcess(ctx context.Context, spec Spec, from *sharedTempla
 }
 
 // awaitReady waits for the guest's greeting and checks it.
-func (r *Runner) awaitReady(ctx context.Context, s *Sandbox) error {
+func (r *Runner) awaitReady(ctx context.Context, s *Sandbox, network bool) error {
 	select {
 	case said := <-s.greeting:
 		if said.err != nil {
 			return r.explain(ctx, s, said.err)
 		}
-		return r.proofs.record(checkGreeting(said.text))
+		return r.proofs.record(checkGreeting(said.text, network))
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -76,7 +76,8 @@ func (s *Service) ask(ctx context.Context, sandbox *runner.Sandbox, r Request) (
 		return inconclusive(r.Engine, "the engine wrote more output than it may", nil), nil
 	case <-over.C:
 		s.kill(ctx, sandbox)
-		return inconclusive(r.Engine, fmt.Sprintf("not decided within %v", limit), map[string]any{"limit_seconds": limit.Seconds()}), nil
+		return inconclusive(r.Engine, fmt.Sprintf("not decided within %v", limit),
+			map[string]any{"limit_seconds": limit.Seconds()}), nil
 	case <-ctx.Done():
 		return Verdict{}, context.Cause(ctx)
 	}
@@ -114,7 +115,8 @@ func (q *question) handle(_ context.Context, req wire.Request) (any, error) {
 
 // ended returns the verdict for a guest that has ended. An answer that arrived with the
 // end counts.
-func (q *question) ended(ctx context.Context, sandbox *runner.Sandbox, engine string, end exit, served error) (Verdict, error) {
+func (q *question) ended(ctx context.Context, sandbox *runner.Sandbox, engine string, end exit, served error) (Verdict,
+	error) {
 	var violation *wire.ProtocolError
 	switch {
 	case len(q.finished) > 0 || ctx.Err() != nil || errors.As(served, &violation):

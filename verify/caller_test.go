@@ -23,7 +23,8 @@ func (n *none) Warm(runner.Request) {}
 // Callers that wait for a verification take turns, so the queue gets the caller.
 func TestSandboxesAreAskedForByTheCaller(t *testing.T) {
 	sandboxes := &none{}
-	service, err := verify.New(sandboxes, runner.Image{Name: "verify"}, &verify.Options{Logger: slog.New(slog.DiscardHandler)})
+	service, err := verify.New(sandboxes, runner.Image{Name: "verify"},
+		&verify.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,8 @@ func real(t *testing.T, o verify.Options) *verify.Service {
 	})
 	o.Logger = logger
 	service, err := verify.New(sandboxes, runner.Image{
-		Name: image.Name, Digest: image.Digest, RootFS: image.RootFS, Layout: image.Layout, Args: image.Args, Env: image.Env,
+		Name: image.Name, Digest: image.Digest, RootFS: image.RootFS, Layout: image.Layout, Args: image.Args,
+		Env: image.Env,
 	}, &o)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +84,8 @@ func TestEnginesInSandboxes(t *testing.T) {
 	patient := real(t, verify.Options{Timeout: patience, Patience: patience})
 	brief := real(t, verify.Options{Timeout: 6 * time.Second, Patience: patience})
 	patient.Warm()
-	decided := map[verify.Status]bool{verify.Error: true, verify.Inconclusive: true, verify.Blocked: true, verify.Unknown: true}
+	decided := map[verify.Status]bool{verify.Error: true, verify.Inconclusive: true, verify.Blocked: true,
+		verify.Unknown: true}
 	for _, test := range []struct {
 		name    string
 		request verify.Request
@@ -91,22 +93,34 @@ func TestEnginesInSandboxes(t *testing.T) {
 	}{
 		{"a true claim", asked("math", map[string]any{"expression": "2+2=4"}), verify.Verified},
 		{"a false claim", asked("math", map[string]any{"expression": "2+2=5"}), verify.Error},
-		{"a derivative", asked("math_expression", map[string]any{"expression": "x^2", "claimed_result": "2x", "operation": "derivative"}), verify.Verified},
+		{"a derivative", asked("math_expression", map[string]any{"expression": "x^2", "claimed_result": "2x",
+			"operation": "derivative"}), verify.Verified},
 		{"a logic program", asked("logic", map[string]any{"query": "(AND (GT x 5) (LT y 10))"}), verify.Verified},
-		{"a query", asked("sql", map[string]any{"query": "SELECT a FROM t", "schema_ddl": "CREATE TABLE t (a INT)"}), verify.Verified},
+		{"a query", asked("sql", map[string]any{"query": "SELECT a FROM t", "schema_ddl": "CREATE TABLE t (a INT)"}),
+			verify.Verified},
 		{"code", asked("code", map[string]any{"code": "print(1)", "language": "python"}), verify.Verified},
-		{"dangerous code", asked("code", map[string]any{"code": "f = eval; f('1')", "language": "python"}), verify.Blocked},
-		{"a fact", asked("fact", map[string]any{"claim": "Paris has 2 million inhabitants.", "context": "Paris has 2 million inhabitants."}), verify.Verified},
+		{"dangerous code", asked("code", map[string]any{"code": "f = eval; f('1')", "language": "python"}),
+			verify.Blocked},
+		{"a fact", asked("fact", map[string]any{"claim": "Paris has 2 million inhabitants.",
+			"context": "Paris has 2 million inhabitants."}), verify.Verified},
 		{"no engine", asked("mathematics", map[string]any{}), verify.Unknown},
 		{"no such argument", asked("math", map[string]any{"claim": "1=1"}), verify.Unknown},
 		{"a tower of powers", asked("math", map[string]any{"expression": "9**9**9**9 = 1"}), ""},
-		{"an integral that never ends", asked("math", map[string]any{"expression": "integral(exp(-x^7)*sin(x^5+x)/(1+x^11+cos(x)), x) = 0"}), ""},
+		{"an integral that never ends", asked("math",
+			map[string]any{"expression": "integral(exp(-x^7)*sin(x^5+x)/(1+x^11+cos(x)), x) = 0"}), ""},
 		{"code in an expression", asked("math", map[string]any{"expression": "__import__('os').system('id') = 0"}), ""},
-		{"an equation in integers", asked("logic", map[string]any{"query": "(AND (EQ (PLUS (MULT x x x) (MULT y y y) (MULT z z z)) 114) (GT x 1000))"}), ""},
-		{"10,000 parentheses", asked("sql", map[string]any{"query": "SELECT " + strings.Repeat("(", 10_000) + "1" + strings.Repeat(")", 10_000), "schema_ddl": "CREATE TABLE t (a INT)"}), ""},
-		{"1 MB of SQL", asked("sql", map[string]any{"query": "SELECT " + strings.Repeat("a,", 500_000) + "a FROM t", "schema_ddl": "CREATE TABLE t (a INT)"}), ""},
-		{"a picture that unpacks to 10 GB", asked("image", map[string]any{"image_base64": bomb(100_000, 100_000), "claim": "the width is 1"}), verify.Blocked},
-		{"a picture that is none", asked("image", map[string]any{"image_base64": "!!", "claim": "the width is 1"}), verify.Inconclusive},
+		{"an equation in integers", asked("logic",
+			map[string]any{"query": "(AND (EQ (PLUS (MULT x x x) (MULT y y y) (MULT z z z)) 114) (GT x 1000))"}), ""},
+		{"10,000 parentheses",
+			asked("sql", map[string]any{"query": "SELECT " + strings.Repeat("(", 10_000) + "1" +
+				strings.Repeat(")", 10_000), "schema_ddl": "CREATE TABLE t (a INT)"}), ""},
+		{"1 MB of SQL", asked("sql", map[string]any{"query": "SELECT " + strings.Repeat("a,", 500_000) + "a FROM t",
+			"schema_ddl": "CREATE TABLE t (a INT)"}), ""},
+		{"a picture that unpacks to 10 GB", asked(
+			"image", map[string]any{"image_base64": bomb(100_000, 100_000), "claim": "the width is 1"}),
+			verify.Blocked},
+		{"a picture that is none", asked("image", map[string]any{"image_base64": "!!", "claim": "the width is 1"}),
+			verify.Inconclusive},
 		{"another script", asked("fact", map[string]any{"claim": "地球は平らです", "context": "地球は丸いです"}), ""},
 		{"a true claim after all that", asked("math", map[string]any{"expression": "2+2=4"}), verify.Verified},
 	} {
@@ -122,6 +136,10 @@ func TestEnginesInSandboxes(t *testing.T) {
 			t.Logf("%s: %s", verdict.Status, verdict.Reason)
 			if test.want != "" && verdict.Status != test.want || test.want == "" && !decided[verdict.Status] {
 				t.Errorf("got %s: %s, want %s", verdict.Status, verdict.Body, test.want)
+			}
+			// Issue 26: the message about bad base64 contains what to write.
+			if test.name == "a picture that is none" && !strings.Contains(verdict.Reason, "not base64") {
+				t.Errorf("got %q, want it to name base64", verdict.Reason)
 			}
 		})
 	}

@@ -73,7 +73,8 @@ func New(sandboxes Sandboxes, image runner.Image, opts *Options) (*Service, erro
 	setDefault(&o.Timeout, DefaultTimeout)
 	setDefault(&o.Patience, DefaultPatience)
 	setDefault(&o.Memory, DefaultMemory)
-	s := &Service{sandboxes: sandboxes, request: runner.Request{Image: image, Limits: limits(&o)}, opts: o, cancels: map[*context.CancelCauseFunc]struct{}{}}
+	s := &Service{sandboxes: sandboxes, request: runner.Request{Image: image, Limits: limits(&o)}, opts: o,
+		cancels: map[*context.CancelCauseFunc]struct{}{}}
 	if err := s.request.Limits.Check(); err != nil {
 		return nil, fmt.Errorf("verifications: %w", err)
 	}

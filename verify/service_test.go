@@ -106,7 +106,8 @@ func TestTheGuestGetsTheRequestAndItsVerdictComesBack(t *testing.T) {
 	var got string
 	driver := &runnertest.Fake{Guest: guest(func(request string) []string {
 		got = request
-		return []string{finish(`{"status":"VERIFIED","engine":"math","message":"the claim holds","evidence":{"method":"m"},"extra":[1]}`)}
+		return []string{finish(
+			`{"status":"VERIFIED","engine":"math","message":"the claim holds","evidence":{"method":"m"},"extra":[1]}`)}
 	})}
 	verdict, err := opened(t, driver, runner.Options{}, verify.Options{}).Verify(t.Context(), math("1 < 2"))
 	if err != nil {
@@ -116,7 +117,8 @@ func TestTheGuestGetsTheRequestAndItsVerdictComesBack(t *testing.T) {
 		t.Errorf("the guest got %s, want %s", got, want)
 	}
 	want := `{"engine":"math","evidence":{"method":"m"},"extra":[1],"is_valid":true,"message":"the claim holds","status":"VERIFIED","verified":true}`
-	if verdict.Status != verify.Verified || verdict.Reason != "the claim holds" || verdict.Engine != "math" || string(verdict.Body) != want {
+	if verdict.Status != verify.Verified || verdict.Reason != "the claim holds" || verdict.Engine != "math" ||
+		string(verdict.Body) != want {
 		t.Errorf("got %+v with %s, want %s", verdict, verdict.Body, want)
 	}
 }
@@ -129,29 +131,44 @@ func TestAGuestCanLieOnlyAboutItsVerdict(t *testing.T) {
 		want  verify.Status
 		body  string // part of it
 	}{
-		"an unknown status":             {finish(`{"status":"PROVEN","message":"x"}`), verify.Inconclusive, "no verdict"},
-		"no status":                     {finish(`{"message":"x","verified":true}`), verify.Inconclusive, "no verdict"},
-		"another type of status":        {finish(`{"status":["VERIFIED"],"message":"x"}`), verify.Inconclusive, "no verdict"},
-		"two statuses":                  {finish(`{"status":"ERROR","status":"VERIFIED","message":"x"}`), verify.Inconclusive, "no verdict"},
-		"a name in other case":          {finish(`{"status":"ERROR","Status":"VERIFIED","message":"x"}`), verify.Error, `"status":"ERROR"`},
-		"verified, but refuted":         {finish(`{"status":"ERROR","verified":true,"is_valid":true,"message":"x"}`), verify.Error, `"verified":false`},
-		"no message":                    {finish(`{"status":"VERIFIED"}`), verify.Inconclusive, "no verdict"},
-		"no object":                     {finish(`["VERIFIED"]`), verify.Inconclusive, "no verdict"},
-		"null":                          {finish(`null`), verify.Inconclusive, "no verdict"},
-		"text behind it":                {finish(`{"status":"VERIFIED","message":"x"} {}`), verify.Inconclusive, "no verdict"},
-		"too deep":                      {finish(`{"status":"VERIFIED","message":"x","evidence":` + deep + `}`), verify.Inconclusive, "no verdict"},
-		"too large":                     {finish(`{"status":"VERIFIED","message":"x","a":"` + strings.Repeat("y", 5<<20) + `"}`), verify.Inconclusive, "larger than"},
-		"half a character":              {finish(`{"status":"VERIFIED","message":"\ud800"}`), verify.Inconclusive, "no verdict"},
-		"evidence of another type":      {finish(`{"status":"VERIFIED","message":"x","evidence":"none"}`), verify.Verified, `"evidence":{}`},
-		"a huge message":                {finish(`{"status":"BLOCKED","message":"` + strings.Repeat("z", 1<<20) + `"}`), verify.Blocked, `"status":"BLOCKED"`},
-		"another engine's huge name":    {finish(`{"status":"ERROR","engine":"` + strings.Repeat("e", 1<<20) + `","message":"x"}`), verify.Error, `"engine":"math"`},
-		"another method":                {`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{}}`, verify.Inconclusive, "no verdict"},
-		"a second start":                {`{"jsonrpc":"2.0","id":2,"method":"verify/start","params":{}}`, verify.Inconclusive, "no verdict"},
-		"no JSON":                       {"VERIFIED", verify.Inconclusive, "no verdict"},
-		"nothing":                       {"", verify.Inconclusive, "no verdict"},
-		"a verdict that is no text":     {`{"jsonrpc":"2.0","id":2,"method":"verify/finish","params":{"verdict":{"status":"VERIFIED"}}}`, verify.Inconclusive, "no verdict"},
-		"an end without a verdict":      {finish(``), verify.Inconclusive, "no verdict"},
-		"a verdict of another protocol": {`{"jsonrpc":"2.0","id":2,"method":"run/finish","params":{"ok":true}}`, verify.Inconclusive, "no verdict"},
+		"an unknown status": {finish(`{"status":"PROVEN","message":"x"}`), verify.Inconclusive,
+			"no verdict"},
+		"no status": {finish(`{"message":"x","verified":true}`), verify.Inconclusive, "no verdict"},
+		"another type of status": {finish(`{"status":["VERIFIED"],"message":"x"}`), verify.Inconclusive,
+			"no verdict"},
+		"two statuses": {finish(`{"status":"ERROR","status":"VERIFIED","message":"x"}`),
+			verify.Inconclusive, "no verdict"},
+		"a name in other case": {finish(`{"status":"ERROR","Status":"VERIFIED","message":"x"}`), verify.Error,
+			`"status":"ERROR"`},
+		"verified, but refuted": {finish(`{"status":"ERROR","verified":true,"is_valid":true,"message":"x"}`),
+			verify.Error, `"verified":false`},
+		"no message": {finish(`{"status":"VERIFIED"}`), verify.Inconclusive, "no verdict"},
+		"no object":  {finish(`["VERIFIED"]`), verify.Inconclusive, "no verdict"},
+		"null":       {finish(`null`), verify.Inconclusive, "no verdict"},
+		"text behind it": {finish(`{"status":"VERIFIED","message":"x"} {}`), verify.Inconclusive,
+			"no verdict"},
+		"too deep": {finish(`{"status":"VERIFIED","message":"x","evidence":` + deep + `}`),
+			verify.Inconclusive, "no verdict"},
+		"too large": {finish(`{"status":"VERIFIED","message":"x","a":"` +
+			strings.Repeat("y", 5<<20) + `"}`), verify.Inconclusive, "larger than"},
+		"half a character": {finish(`{"status":"VERIFIED","message":"\ud800"}`), verify.Inconclusive,
+			"no verdict"},
+		"evidence of another type": {finish(`{"status":"VERIFIED","message":"x","evidence":"none"}`),
+			verify.Verified, `"evidence":{}`},
+		"a huge message": {finish(`{"status":"BLOCKED","message":"` + strings.Repeat("z", 1<<20) + `"}`),
+			verify.Blocked, `"status":"BLOCKED"`},
+		"another engine's huge name": {finish(`{"status":"ERROR","engine":"` + strings.Repeat("e", 1<<20) +
+			`","message":"x"}`), verify.Error, `"engine":"math"`},
+		"another method": {`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{}}`,
+			verify.Inconclusive, "no verdict"},
+		"a second start": {`{"jsonrpc":"2.0","id":2,"method":"verify/start","params":{}}`,
+			verify.Inconclusive, "no verdict"},
+		"no JSON":                   {"VERIFIED", verify.Inconclusive, "no verdict"},
+		"nothing":                   {"", verify.Inconclusive, "no verdict"},
+		"a verdict that is no text": {`{"jsonrpc":"2.0","id":2,"method":"verify/finish","params":{"verdict":{"status":"VERIFIED"}}}`, verify.Inconclusive, "no verdict"},
+		"an end without a verdict":  {finish(``), verify.Inconclusive, "no verdict"},
+		"a verdict of another protocol": {`{"jsonrpc":"2.0","id":2,"method":"run/finish","params":{"ok":true}}`,
+			verify.Inconclusive, "no verdict"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			driver := &runnertest.Fake{Guest: guest(func(string) []string { return []string{test.frame} })}
@@ -159,7 +176,8 @@ func TestAGuestCanLieOnlyAboutItsVerdict(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if verdict.Status != test.want || !strings.Contains(string(verdict.Body), test.body) || !json.Valid(verdict.Body) || len(verdict.Reason) > 2<<10 {
+			if verdict.Status != test.want || !strings.Contains(string(verdict.Body), test.body) ||
+				!json.Valid(verdict.Body) || len(verdict.Reason) > 2<<10 {
 				t.Errorf("got %s %.300s, want %s with %s", verdict.Status, verdict.Body, test.want, test.body)
 			}
 		})
@@ -168,7 +186,8 @@ func TestAGuestCanLieOnlyAboutItsVerdict(t *testing.T) {
 
 func TestTheFirstVerdictCounts(t *testing.T) {
 	driver := &runnertest.Fake{Guest: guest(func(string) []string {
-		return []string{finish(`{"status":"ERROR","message":"refuted"}`), finish(`{"status":"VERIFIED","message":"holds"}`)}
+		return []string{finish(`{"status":"ERROR","message":"refuted"}`),
+			finish(`{"status":"VERIFIED","message":"holds"}`)}
 	})}
 	verdict, err := opened(t, driver, runner.Options{}, verify.Options{}).Verify(t.Context(), math("1=2"))
 	if err != nil || verdict.Status != verify.Error {
@@ -187,9 +206,12 @@ func TestWhatEndsAnEngineIsNoProof(t *testing.T) {
 		guest runnertest.Guest
 		want  string
 	}{
-		"its memory limit":  {ended(runner.Exit{Signal: 9, Reason: runner.ReasonMemory}), "the engine needed more memory than it may use"},
-		"its process limit": {ended(runner.Exit{Code: 1, Reason: runner.ReasonProcesses}), "the engine needed more threads than it may use"},
-		"its disk limit":    {ended(runner.Exit{Code: 1, Reason: runner.ReasonDisk}), "the engine needed more disk than it may use"},
+		"its memory limit": {ended(runner.Exit{Signal: 9, Reason: runner.ReasonMemory}),
+			"the engine needed more memory than it may use"},
+		"its process limit": {ended(runner.Exit{Code: 1, Reason: runner.ReasonProcesses}),
+			"the engine needed more threads than it may use"},
+		"its disk limit": {ended(runner.Exit{Code: 1, Reason: runner.ReasonDisk}),
+			"the engine needed more disk than it may use"},
 		"a crash":           {ended(runner.Exit{Signal: 11}), "the engine ended without a verdict"},
 		"a quiet end":       {ended(runner.Exit{}), "the engine ended without a verdict"},
 		"a flood of output": {flood, "the engine wrote more output than it may"},
@@ -226,7 +248,8 @@ func hang(ctx context.Context, g *runnertest.GuestIO) runner.Exit {
 }
 
 func TestRequestsThatNoEngineNeedSee(t *testing.T) {
-	service := opened(t, &runnertest.Fake{StartErr: errors.New("no sandbox is to be started")}, runner.Options{}, verify.Options{})
+	service := opened(t, &runnertest.Fake{StartErr: errors.New("no sandbox is to be started")}, runner.Options{},
+		verify.Options{})
 	for name, test := range map[string]struct {
 		request verify.Request
 		want    verify.Status
@@ -236,11 +259,15 @@ func TestRequestsThatNoEngineNeedSee(t *testing.T) {
 		"a huge engine":       {verify.Request{Engine: strings.Repeat("a", 100)}, verify.Unknown},
 		"a list of arguments": {verify.Request{Engine: "math", Arguments: json.RawMessage(`[1]`)}, verify.Unknown},
 		"no JSON":             {verify.Request{Engine: "math", Arguments: json.RawMessage(`{"a":1`)}, verify.Unknown},
-		"two values":          {verify.Request{Engine: "math", Arguments: json.RawMessage(`{},"engine":"code"`)}, verify.Unknown},
-		"spaces":              {verify.Request{Engine: "math", Arguments: json.RawMessage("  \n")}, verify.Unknown},
-		"no UTF-8":            {verify.Request{Engine: "math", Arguments: json.RawMessage("{\"a\":\"\xff\"}")}, verify.Unknown},
-		"too deep":            {verify.Request{Engine: "math", Arguments: json.RawMessage(`{"a":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}`)}, verify.Blocked},
-		"too large":           {verify.Request{Engine: "math", Arguments: json.RawMessage(`{"a":"` + strings.Repeat("x", verify.MaxArguments) + `"}`)}, verify.Blocked},
+		"two values": {verify.Request{Engine: "math", Arguments: json.RawMessage(`{},"engine":"code"`)},
+			verify.Unknown},
+		"spaces":   {verify.Request{Engine: "math", Arguments: json.RawMessage("  \n")}, verify.Unknown},
+		"no UTF-8": {verify.Request{Engine: "math", Arguments: json.RawMessage("{\"a\":\"\xff\"}")}, verify.Unknown},
+		"too deep": {verify.Request{Engine: "math",
+			Arguments: json.RawMessage(`{"a":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}`)},
+			verify.Blocked},
+		"too large": {verify.Request{Engine: "math",
+			Arguments: json.RawMessage(`{"a":"` + strings.Repeat("x", verify.MaxArguments) + `"}`)}, verify.Blocked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			verdict, err := service.Verify(t.Context(), test.request)
@@ -274,7 +301,8 @@ func TestErrorsSayThatThereIsNoVerdict(t *testing.T) {
 		}
 	})
 	t.Run("a wait that lasts too long is ErrBusy", func(t *testing.T) {
-		service := opened(t, &runnertest.Fake{Guest: hang}, runner.Options{MaxSandboxes: 1}, verify.Options{Patience: 50 * time.Millisecond})
+		service := opened(t, &runnertest.Fake{Guest: hang}, runner.Options{MaxSandboxes: 1},
+			verify.Options{Patience: 50 * time.Millisecond})
 		errs := make(chan error, 2)
 		ctx, cancel := context.WithCancel(t.Context())
 		for range 2 {
@@ -331,11 +359,15 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 // Requests are counted for the caller, so an error reports whether an engine was asked.
 func TestErrorsSayWhetherAnEngineWasAsked(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	asked := opened(t, &runnertest.Fake{Guest: guest(func(string) []string { cancel(); return nil })}, runner.Options{}, verify.Options{})
-	if _, err := asked.Verify(ctx, math("1=1")); !errors.Is(err, context.Canceled) || !errors.Is(err, verify.ErrInterrupted) {
-		t.Errorf("cancelled while the engine works: got %v, want %v and %v", err, context.Canceled, verify.ErrInterrupted)
+	asked := opened(t, &runnertest.Fake{Guest: guest(func(string) []string { cancel(); return nil })}, runner.Options{},
+		verify.Options{})
+	if _, err := asked.Verify(ctx, math("1=1")); !errors.Is(err, context.Canceled) ||
+		!errors.Is(err, verify.ErrInterrupted) {
+		t.Errorf("cancelled while the engine works: got %v, want %v and %v", err, context.Canceled,
+			verify.ErrInterrupted)
 	}
-	if _, err := asked.Verify(ctx, math("1=1")); !errors.Is(err, context.Canceled) || errors.Is(err, verify.ErrInterrupted) {
+	if _, err := asked.Verify(ctx, math("1=1")); !errors.Is(err, context.Canceled) ||
+		errors.Is(err, verify.ErrInterrupted) {
 		t.Errorf("cancelled before: got %v, want %v alone", err, context.Canceled)
 	}
 }

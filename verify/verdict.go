@@ -35,11 +35,14 @@ func (r Request) check() *Verdict {
 	var verdict Verdict
 	switch {
 	case r.Engine == "" || len(r.Engine) > maxEngine || strings.ContainsFunc(r.Engine, isOdd):
-		verdict = decided(Unknown, truncate.Head(r.Engine, maxEngine), "the name of the engine is empty, too long, or has other characters than a-z, 0-9 and _", nil)
+		verdict = decided(Unknown, truncate.Head(r.Engine, maxEngine),
+			"the name of the engine is empty, too long, or has other characters than a-z, 0-9 and _", nil)
 	case len(arguments) > MaxArguments:
-		verdict = decided(Blocked, r.Engine, fmt.Sprintf("the arguments have %d bytes, more than %d", len(arguments), MaxArguments), nil)
+		verdict = decided(Blocked, r.Engine, fmt.Sprintf(
+			"the arguments have %d bytes, more than %d", len(arguments), MaxArguments), nil)
 	case canon.IsDeeper(arguments, MaxDepth):
-		verdict = decided(Blocked, r.Engine, fmt.Sprintf("the arguments are nested more than %d levels deep", MaxDepth), nil)
+		verdict = decided(Blocked, r.Engine, fmt.Sprintf("the arguments are nested more than %d levels deep", MaxDepth),
+			nil)
 	case !utf8.Valid(arguments) || !json.Valid(arguments) || bytes.TrimLeft(arguments, " \t\r\n")[0] != '{':
 		verdict = decided(Unknown, r.Engine, "the arguments are no JSON object in UTF-8", nil)
 	default:
@@ -75,7 +78,8 @@ func parse(engine, text string) Verdict {
 	}
 	var status Status
 	var message, named string
-	if strictjson.UnmarshalOpen(fields["status"], &status) != nil || !slices.Contains(statuses, status) || strictjson.UnmarshalOpen(fields["message"], &message) != nil {
+	if strictjson.UnmarshalOpen(fields["status"], &status) != nil || !slices.Contains(statuses, status) ||
+		strictjson.UnmarshalOpen(fields["message"], &message) != nil {
 		return inconclusive(engine, "what the engine answered is no verdict", nil)
 	}
 	if strictjson.UnmarshalOpen(fields["engine"], &named) != nil || named == "" || len(named) > maxEngine {

@@ -19,7 +19,8 @@ type Entry struct {
 	ServerID     string `json:"server_id,omitempty"` // set for calls that were made, like RunID and CallID
 	RunID        string `json:"run_id,omitempty"`
 	CallID       string `json:"call_id,omitempty"`
-	Record       uint64 `json:"record"` // its number in the audit log
+	Reason       string `json:"reason,omitempty"` // of a refusal of the kernel
+	Record       uint64 `json:"record"`           // its number in the audit log
 }
 
 // MaxActivity is the maximum number of entries returned by Activity.
@@ -41,22 +42,34 @@ func Activity(dir, agentID string, n int) ([]Entry, error) {
 	if n <= 0 {
 		return entries, nil
 	}
-	_, err := audit.Scan(dir, maxActivityBytes, []string{agentID}, func(b audit.Brief, record func() (audit.Record, error)) (bool, error) {
-		isAttempt := b.Kind == audit.KindAction && b.Principal == agentID && b.Decision != ""
-		if !isAttempt && b.Kind != audit.KindOperator {
-			return true, nil
-		}
-		r, err := record()
-		if err != nil || !isAttempt {
-			return !strings.HasPrefix(r.Detail, registered) || !strings.HasSuffix(r.Detail, ": "+agentID), err
-		}
-		entries = append(entries, entryOf(r))
-		return len(entries) < n, nil
-	})
+	_, err := audit.Scan(dir, maxActivityBytes, []string{agentID},
+		func(b audit.Brief, record func() (audit.Record, error)) (bool, error) {
+			isAttempt := b.Principal == agentID &&
+				(b.Kind == audit.KindAction && b.Decision != "" || isRefusal(b.Kind, b.Outcome))
+			if !isAttempt && b.Kind != audit.KindOperator {
+				return true, nil
+			}
+			r, err := record()
+			if err != nil || !isAttempt {
+				return !strings.HasPrefix(r.Detail, registered) || !strings.HasSuffix(r.Detail, ": "+agentID), err
+			}
+			entries = append(entries, entryOf(r))
+			return len(entries) < n, nil
+		})
 	return entries, err
 }
 
+// isRefusal reports whether a record is about a call that the kernel has refused. Calls that it
+// permits lead to records of their runs and calls.
+func isRefusal(kind audit.Kind, outcome string) bool {
+	return kind == audit.KindKernel && outcome == audit.OutcomeRefused
+}
+
 func entryOf(r audit.Record) Entry {
+	if isRefusal(r.Kind, r.Outcome) {
+		return Entry{Timestamp: r.Time, ActionType: r.ToolName, Decision: "DENIED", Conversation: r.SessionID,
+			Reason: r.Detail, Record: r.Seq}
+	}
 	return Entry{
 		Timestamp: r.Time, ActionType: r.ToolName, Decision: r.Decision, RiskLevel: r.Risk, ErrorCode: r.ErrorType,
 		Conversation: r.SessionID, Approver: r.Approver,

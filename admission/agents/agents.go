@@ -1,7 +1,5 @@
-// Package agents decides what agents may do, based on their registration, trust, permissions and
-// budget, and on how often they repeat themselves. An announced action is decided in one durable
-// transaction. If the rules require approval, people answer through the approval desk. Every
-// attempt is in the audit log. See docs/agents.md.
+// Package agents registers agents: their trust, permissions, budget, token and status. Package
+// admission decides what they may do. See docs/agents.md.
 package agents
 
 import (
@@ -30,6 +28,9 @@ const (
 )
 
 var types = []Type{Untrusted, Supervised, Autonomous, Trusted}
+
+// Types returns the types in order of their trust.
+func Types() []Type { return slices.Clone(types) }
 
 // Trust returns the type as a number. It returns 0 for an unknown type.
 func (t Type) Trust() int { return max(0, slices.Index(types, t)) }
@@ -93,8 +94,17 @@ type Inherited struct {
 	Credentials []caller.Credential `json:"-"`
 }
 
-// Share returns the account for host resources, which is shared by all agents of its owner.
-func (a Agent) Share() string { return "agents of " + a.Owner }
+// Outlives reports whether the agent expires after a time; the zero time is never.
+func (a Agent) Outlives(end time.Time) bool {
+	return !end.IsZero() && (a.Expires.IsZero() || a.Expires.After(end))
+}
+
+// Caller returns the agent as the caller of a request that it makes with its own token.
+func (a Agent) Caller() caller.Caller {
+	return caller.Caller{Principal: a.ID, Kind: caller.Agent, Session: a.ID, Scopes: a.Rights(), Profile: a.Profile,
+		Registrar: a.Owner, Credentials: []caller.Credential{{ID: a.ID, Mark: a.TokenMark, Profile: a.Profile,
+			Expires: a.Expires}}}
+}
 
 // Rights returns the scopes of the agent's own token.
 func (a Agent) Rights() []string {
@@ -106,15 +116,16 @@ func (a Agent) Rights() []string {
 
 // Object returns the agent as an object of access checks.
 func (a Agent) Object() caller.Object {
-	return caller.Object{Kind: caller.AgentKind, Owner: caller.Owner{Principal: a.Owner, Session: a.ID, Profile: a.Profile}}
+	return caller.Object{Kind: caller.AgentKind, Owner: caller.Owner{Principal: a.Owner, Session: a.ID,
+		Profile: a.Profile}}
 }
 
 // Account returns the agent's name in the ledger.
-func (a Agent) Account() string { return "agent:" + a.ID }
+func (a Agent) Account() string { return agentAccount + a.ID }
 
 // Limits of names and lists in a registration.
 const (
-	maxName = 200 // bytes
+	MaxName = 200 // bytes
 	maxList = 1000
 )
 
@@ -140,23 +151,25 @@ func ParseRegistration(raw []byte) (Registration, error) {
 // Check returns an error that describes the first problem of a registration, in a sentence for its
 // author.
 func (r *Registration) Check() error {
-	if err := errors.Join(checkName("name", r.Name), checkName("principal_id", r.PrincipalID)); err != nil {
+	if err := errors.Join(CheckName("name", r.Name), CheckName("principal_id", r.PrincipalID)); err != nil {
 		return err
 	}
 	if !slices.Contains(types, r.Type) {
-		return fmt.Errorf("type %q is none of supervised, autonomous, trusted and untrusted", r.Type)
+		return fmt.Errorf("type %q is not one of supervised, autonomous, trusted and untrusted", r.Type)
 	}
 	for _, engine := range r.Permissions.AllowedEngines {
 		if !slices.Contains(engines, engine) {
-			return fmt.Errorf("permissions.allowed_engines: there is no engine %q%s", engine, nearest.Hint(engine, engines))
+			return fmt.Errorf("permissions.allowed_engines: there is no engine %q%s", engine,
+				nearest.Hint(engine, engines))
 		}
 	}
-	for name, list := range map[string][]string{"allowed_tools": r.Permissions.AllowedTools, "blocked_tools": r.Permissions.BlockedTools} {
+	for name, list := range map[string][]string{"allowed_tools": r.Permissions.AllowedTools,
+		"blocked_tools": r.Permissions.BlockedTools} {
 		if len(list) > maxList {
 			return fmt.Errorf("permissions.%s has %d entries, and %d are allowed", name, len(list), maxList)
 		}
 		for _, tool := range list {
-			if err := checkName("permissions."+name, tool); err != nil {
+			if err := CheckName("permissions."+name, tool); err != nil {
 				return err
 			}
 		}
@@ -177,16 +190,18 @@ func (r Registration) withDefaults() Registration {
 	return r
 }
 
-func checkName(field, name string) error {
+// CheckName returns an error if a name is missing, too long, or has control characters.
+func CheckName(field, name string) error {
 	switch {
 	case strings.TrimSpace(name) == "":
 		return fmt.Errorf("%s is missing or empty", field)
-	case len(name) > maxName:
-		return fmt.Errorf("%s is longer than %d bytes", field, maxName)
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, isControl):
+	case len(name) > MaxName:
+		return fmt.Errorf("%s is longer than %d bytes", field, MaxName)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, IsControl):
 		return fmt.Errorf("%s has control characters", field)
 	}
 	return nil
 }
 
-func isControl(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r == utf8.RuneError }
+// IsControl reports whether a character is a control character, or not valid in UTF-8.
+func IsControl(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r == utf8.RuneError }

@@ -2,7 +2,10 @@ package agents
 
 import (
 	"context"
+	"reflect"
 	"sync"
+
+	"github.com/airlock-mcp/airlock/internal/database"
 )
 
 // maxRecent is the maximum number of cached agents.
@@ -10,7 +13,7 @@ const maxRecent = 4096
 
 // recentAgents caches agents as of their last decision. It saves a transaction per act: work
 // prepared with a cached agent is repeated if the transaction that decides finds another state
-// (attempt.reload). The zero value is ready to use. It is safe for concurrent use.
+// (Reload). The zero value is ready to use. It is safe for concurrent use.
 type recentAgents struct {
 	mu   sync.Mutex
 	byID map[string]Agent
@@ -32,9 +35,18 @@ func (r *recentAgents) put(a Agent) {
 	r.byID[a.ID] = a
 }
 
-// recent returns an agent as of its last act. Its state may have changed, so the caller must read
-// the agent again before permitting anything.
-func (s *Service) recent(ctx context.Context, id string) (Agent, error) {
+// Reload reads an agent again in a transaction.
+func (s *Service) Reload(ctx context.Context, tx database.Tx, a Agent) (Agent, error) {
+	now, err := find(ctx, tx, a.ID)
+	if err == nil && !reflect.DeepEqual(now, a) {
+		s.remembered.put(now)
+	}
+	return now, err
+}
+
+// Recent returns an agent as of its last act. Its state may have changed, so the caller must Reload
+// the agent before permitting anything.
+func (s *Service) Recent(ctx context.Context, id string) (Agent, error) {
 	if a, ok := s.remembered.get(id); ok {
 		return a, nil
 	}

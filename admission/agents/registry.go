@@ -34,7 +34,8 @@ func (s *Service) Register(ctx context.Context, r Registration, by string) (Agen
 	now := s.opts.Now().UTC().Truncate(time.Second)
 	a := Agent{
 		ID: newID(), Name: r.Name, Type: r.Type, Trust: r.Type.Trust(), PrincipalID: r.PrincipalID, Owner: by,
-		Permissions: r.Permissions, Status: Active, Created: now, Rotated: now, Inherited: r.Inherited, TokenMark: markOf(hashToken(token)),
+		Permissions: r.Permissions, Status: Active, Created: now, Rotated: now, Inherited: r.Inherited,
+		TokenMark: markOf(hashToken(token)),
 	}
 	permissions, err := json.Marshal(a.Permissions)
 	if err != nil {
@@ -48,8 +49,10 @@ func (s *Service) Register(ctx context.Context, r Registration, by string) (Agen
 		return Agent{}, secret.Value{}, err
 	}
 	err = s.opts.Database.Update(ctx, func(tx database.Tx) error {
-		if _, err := tx.ExecContext(ctx, `INSERT INTO agent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, a.ID, a.Name, a.Type,
-			a.PrincipalID, a.Owner, string(permissions), a.Status, hashToken(token), now.Unix(), now.Unix(), string(inherited), seconds(a.Expires)); err != nil {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO agent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, a.ID, a.Name,
+			a.Type,
+			a.PrincipalID, a.Owner, string(permissions), a.Status, hashToken(token), now.Unix(), now.Unix(),
+			string(inherited), seconds(a.Expires)); err != nil {
 			return fmt.Errorf("registering agent %q: %w", a.Name, err)
 		}
 		return s.ledger.SetLimits(ctx, tx, a.Account(), r.Budget)
@@ -61,27 +64,26 @@ func (s *Service) Register(ctx context.Context, r Registration, by string) (Agen
 // caller who gets the token; from then on they must be valid for the agent to act.
 func (s *Service) Rotate(ctx context.Context, id, by string, with []caller.Credential) (secret.Value, error) {
 	token := newToken()
-	a, err := s.Find(ctx, id)
-	if err != nil {
-		return token, err
-	}
-	expires := a.Expires
-	for _, one := range with {
-		if slices.ContainsFunc(a.Credentials, func(has caller.Credential) bool { return has.ID == one.ID }) {
-			continue
+	return token, s.change(ctx, id, by, func(tx database.Tx, a Agent) (string, error) {
+		expires := a.Expires
+		for _, one := range with {
+			if slices.ContainsFunc(a.Credentials, func(has caller.Credential) bool { return has.ID == one.ID }) {
+				continue
+			}
+			a.Credentials = append(a.Credentials, one)
+			if !one.Expires.IsZero() && (expires.IsZero() || one.Expires.Before(expires)) {
+				expires = one.Expires
+			}
 		}
-		a.Credentials = append(a.Credentials, one)
-		if !one.Expires.IsZero() && (expires.IsZero() || one.Expires.Before(expires)) {
-			expires = one.Expires
+		inherited, err := json.Marshal(storedInherited{a.Profile, a.Scopes, a.Credentials})
+		if err != nil {
+			return "", err
 		}
-	}
-	inherited, err := json.Marshal(storedInherited{a.Profile, a.Scopes, a.Credentials})
-	if err != nil {
-		return token, err
-	}
-	err = s.change(ctx, id, by, "agent token rotated", `UPDATE agent SET token_hash = ?, rotated = ?, inherited = ?, expires = ? WHERE id = ?`,
-		hashToken(token), s.opts.Now().Unix(), string(inherited), seconds(expires), id)
-	return token, err
+		_, err = tx.ExecContext(
+			ctx, `UPDATE agent SET token_hash = ?, rotated = ?, inherited = ?, expires = ? WHERE id = ?`,
+			hashToken(token), s.opts.Now().Unix(), string(inherited), seconds(expires), id)
+		return "agent token rotated", err
+	})
 }
 
 // EndOf kills the agents that were registered with a revoked credential.
@@ -124,49 +126,37 @@ func seconds(at time.Time) int64 {
 	return at.Unix()
 }
 
-// SetStatus suspends, resumes or kills an agent. A killed agent cannot be resumed.
+// SetStatus suspends, resumes or kills an agent. It returns ErrKilled if a killed agent is to be resumed.
 func (s *Service) SetStatus(ctx context.Context, id string, status Status, by string) error {
 	switch status {
 	case Active, Suspended, Killed:
 	default:
-		return fmt.Errorf("status %q is none of active, suspended and killed", status)
+		return fmt.Errorf("status %q is not one of active, suspended and killed", status)
 	}
-	a, err := s.Find(ctx, id)
-	if err != nil {
-		return err
-	}
-	if a.Status == Killed && status != Killed {
-		return fmt.Errorf("agent %s was killed: register a new one", id)
-	}
-	return s.change(ctx, id, by, "agent is "+string(status), `UPDATE agent SET status = ? WHERE id = ? AND (status <> 'killed' OR ? = 'killed')`, status, id, status)
+	return s.change(ctx, id, by, func(tx database.Tx, a Agent) (string, error) {
+		if a.Status == Killed && status != Killed {
+			return "", ErrKilled
+		}
+		_, err := tx.ExecContext(ctx, `UPDATE agent SET status = ? WHERE id = ?`, status, id)
+		return "agent is " + string(status), err
+	})
 }
 
-// SetBudget changes the limits of an agent. Its spending is not reset.
-func (s *Service) SetBudget(ctx context.Context, id string, limits budget.Limits, by string) error {
-	a, err := s.Find(ctx, id)
-	if err != nil {
-		return err
-	}
-	if err := limits.Check(); err != nil {
-		return err
-	}
-	if err := s.record(ctx, by, id, "agent budget changed"); err != nil {
-		return err
-	}
-	return s.opts.Database.Update(ctx, func(tx database.Tx) error { return s.ledger.SetLimits(ctx, tx, a.Account(), limits) })
-}
-
-// change records a change and then makes it, so that no change happens without a record.
-func (s *Service) change(ctx context.Context, id, by, what, statement string, args ...any) error {
-	if _, err := s.Find(ctx, id); err != nil {
-		return err
-	}
-	if err := s.record(ctx, by, id, what); err != nil {
-		return err
-	}
+// change calls do with the agent in a transaction, and records what do returns before the
+// transaction is committed, so that no change happens without a record. If do returns an error, the
+// transaction is undone and nothing is recorded.
+func (s *Service) change(ctx context.Context, id, by string,
+	do func(database.Tx, Agent) (what string, err error)) error {
 	return s.opts.Database.Update(ctx, func(tx database.Tx) error {
-		_, err := tx.ExecContext(ctx, statement, args...)
-		return err
+		a, err := find(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		what, err := do(tx, a)
+		if err != nil {
+			return err
+		}
+		return s.record(ctx, by, id, what)
 	})
 }
 
@@ -185,7 +175,8 @@ func scanAgent(row interface{ Scan(...any) error }) (Agent, error) {
 	var permissions, inherited string
 	var created, rotated, expires int64
 	var hash []byte
-	err := row.Scan(&a.ID, &a.Name, &a.Type, &a.PrincipalID, &a.Owner, &permissions, &a.Status, &created, &rotated, &hash, &inherited, &expires)
+	err := row.Scan(&a.ID, &a.Name, &a.Type, &a.PrincipalID, &a.Owner, &permissions, &a.Status, &created, &rotated,
+		&hash, &inherited, &expires)
 	if errors.Is(err, sql.ErrNoRows) {
 		return a, ErrUnknown
 	}
@@ -259,10 +250,16 @@ func SelectFor(who caller.Caller) Selection {
 
 // List returns at most n selected agents, ordered by ID, starting after the ID after.
 func (s *Service) List(ctx context.Context, only Selection, after string, n int) ([]Agent, error) {
+	query, args := `SELECT `+agentColumns+` FROM agent WHERE id > ?`, []any{after}
+	if only.Owner != "" { // the condition is left out otherwise, so that the index is used
+		query, args = query+` AND owner = ?`, append(args, only.Owner)
+	}
+	if only.Profile != "" {
+		query, args = query+` AND json_extract(inherited, '$.profile') = ?`, append(args, only.Profile)
+	}
 	agents := []Agent{}
 	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT `+agentColumns+` FROM agent WHERE id > ? AND (? = '' OR owner = ?)
-			AND (? = '' OR json_extract(inherited, '$.profile') = ?) ORDER BY id LIMIT ?`, after, only.Owner, only.Owner, only.Profile, only.Profile, n)
+		rows, err := tx.QueryContext(ctx, query+` ORDER BY id LIMIT ?`, append(args, n)...)
 		if err != nil {
 			return err
 		}
@@ -290,24 +287,4 @@ func (s *Service) Budget(ctx context.Context, id string) (standing budget.Standi
 		return err
 	})
 	return standing, err
-}
-
-// Standings returns the limits and the spending of all accounts of the ledger, ordered by name.
-func (s *Service) Standings(ctx context.Context) ([]budget.Standing, error) {
-	standings := []budget.Standing{}
-	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
-		accounts, err := s.ledger.Accounts(ctx, tx)
-		if err != nil {
-			return err
-		}
-		for _, account := range accounts {
-			standing, err := s.ledger.Standing(ctx, tx, account)
-			if err != nil {
-				return err
-			}
-			standings = append(standings, standing)
-		}
-		return nil
-	})
-	return standings, err
 }

@@ -33,7 +33,7 @@ func (s Signal) Status() (Status, bool) {
 func (s *Service) Signal(ctx context.Context, id string, signal Signal, by string) error {
 	status, ok := signal.Status()
 	if !ok {
-		return fmt.Errorf("%q is none of SIGSTOP, SIGCONT and SIGKILL", signal)
+		return fmt.Errorf("%q is not one of SIGSTOP, SIGCONT and SIGKILL", signal)
 	}
 	return s.SetStatus(ctx, id, status, by)
 }

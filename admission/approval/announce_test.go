@@ -53,7 +53,8 @@ func TestNothingOfTheHostCanWiden(t *testing.T) {
 					t.Skip("script is not installed")
 				}
 			}
-			if got := ask(t, inHost(format)); !strings.Contains(got, "agent's own host") && !strings.Contains(got, "person's terminal") {
+			if got := ask(t, inHost(format)); !strings.Contains(got, "agent's own host") &&
+				!strings.Contains(got, "person's terminal") {
 				t.Errorf("got %q, want it to be refused", got)
 			}
 		})

@@ -32,7 +32,8 @@ var (
 	ErrChanged = errors.New("the answer is to another question, or to one that was changed after it was asked")
 	// ErrNeedsValues is returned if a server's form has to be filled in, which only the host can
 	// do.
-	ErrNeedsValues = errors.New("the server's form has to be filled in, which the agent's host does; it can be refused here")
+	ErrNeedsValues = errors.New(
+		"the server's form has to be filled in, which the agent's host does; it can be refused here")
 )
 
 // Answer answers an open question. Only the first answer counts; later ones get ErrClosed with the

@@ -33,20 +33,24 @@ func TestAnswersFromWithin(t *testing.T) {
 	if err != nil || asking != q.Asking || posted.Digest != d.Posted()[0].Digest {
 		t.Fatalf("got %+v, %+v, %v", posted, asking, err)
 	}
-	if err := d.Answer(approval.Response{ID: q.ID, Digest: "sha256:other", Approve: true}); !errors.Is(err, approval.ErrChanged) {
+	if err := d.Answer(approval.Response{ID: q.ID, Digest: "sha256:other", Approve: true}); !errors.Is(
+		err, approval.ErrChanged) {
 		t.Errorf("another digest: got %v, want %v", err, approval.ErrChanged)
 	}
 	if err := d.Answer(approval.Response{ID: "apr_none", Digest: posted.Digest}); !errors.Is(err, approval.ErrClosed) {
 		t.Errorf("another question: got %v, want %v", err, approval.ErrClosed)
 	}
-	r := approval.Response{ID: q.ID, Digest: posted.Digest, By: "ann, console", Reason: strings.Repeat("why\u202e", 1000)}
+	r := approval.Response{ID: q.ID, Digest: posted.Digest, By: "ann, console",
+		Reason: strings.Repeat("why\u202e", 1000)}
 	if err := d.Answer(r); err != nil {
 		t.Fatal(err)
 	}
-	if v := <-verdict; v.Answer != approval.No || v.By != "ann, console" || !strings.HasPrefix(v.Reason, `why\u{202e}`) || len(v.Reason) > 600 {
+	if v := <-verdict; v.Answer != approval.No || v.By != "ann, console" ||
+		!strings.HasPrefix(v.Reason, `why\u{202e}`) || len(v.Reason) > 600 {
 		t.Errorf("got %+v", v)
 	}
-	if err := d.Answer(r); !errors.Is(err, approval.ErrClosed) || !strings.Contains(err.Error(), "denied by ann, console") {
+	if err := d.Answer(r); !errors.Is(err, approval.ErrClosed) ||
+		!strings.Contains(err.Error(), "denied by ann, console") {
 		t.Errorf("a second answer: got %v, want who was faster", err)
 	}
 	if len(d.Posted()) != 0 {

@@ -140,5 +140,6 @@ func (l *layout) shortened(shown string, characters int) {
 		return
 	}
 	head := most * 2 / 3
-	l.write(string(runes[:head]) + fmt.Sprintf("…[%s characters in all]…", count(characters)) + string(runes[len(runes)-(most-head):]))
+	l.write(string(runes[:head]) + fmt.Sprintf("…[%s characters in all]…", count(characters)) + string(
+		runes[len(runes)-(most-head):]))
 }

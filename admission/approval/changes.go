@@ -25,12 +25,14 @@ const (
 // pairs are the member names that tools use for a text and its replacement, in lower case and
 // without word separators.
 var pairs = []struct{ before, after string }{
-	{"oldtext", "newtext"}, {"oldstring", "newstring"}, {"oldstr", "newstr"}, {"oldvalue", "newvalue"}, {"oldcontent", "newcontent"}, {"old", "new"},
-	{"before", "after"}, {"search", "replace"}, {"find", "replace"}, {"original", "replacement"}, {"original", "updated"}, {"previous", "current"},
+	{"oldtext", "newtext"}, {"oldstring", "newstring"}, {"oldstr", "newstr"}, {"oldvalue", "newvalue"},
+	{"oldcontent", "newcontent"}, {"old", "new"},
+	{"before", "after"}, {"search", "replace"}, {"find", "replace"}, {"original", "replacement"},
+	{"original", "updated"}, {"previous", "current"},
 }
 
 // Changes finds pairs of texts in the arguments of a call that describe a change, such as oldText
-// and newText. It only helps to read the arguments: what the tool does with them depends on the
+// and newText. It only helps to read the arguments: their effect depends on the
 // server.
 func Changes(arguments json.RawMessage) []Change {
 	value, err := strictjson.Value(arguments)

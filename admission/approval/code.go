@@ -36,7 +36,8 @@ func renderCode(b *strings.Builder, q Question, c cut) {
 	case e.claimed > 0 && e.named[e.claimed-1]:
 		b.WriteString("\nthe code around it; > marks the line that makes the call, as the code's own client says:\n")
 	case e.claimed > 0:
-		b.WriteString("\nthe code around it; > marks the line that makes the call, as the code's own client says. That line does not name the tool:\n")
+		b.WriteString("\nthe code around it; > marks the line that makes the call, as the code's own client says. " +
+			"That line does not name the tool:\n")
 	default:
 		b.WriteString("\nthe code that names the tool; which line makes the call is not known:\n")
 	}
@@ -133,7 +134,8 @@ func clipLine(line, tool string) string {
 	}
 	from := at - window/4
 	to := min(len(runes), from+window)
-	return string(runes[:head]) + fmt.Sprintf("…[from character %s of %s]…", count(from+1), count(len(runes))) + string(runes[from:to]) + "…"
+	return string(runes[:head]) + fmt.Sprintf("…[from character %s of %s]…", count(from+1), count(len(runes))) + string(
+		runes[from:to]) + "…"
 }
 
 // nameAt returns the position in a line at which its last letters or digits equal the tool's name,

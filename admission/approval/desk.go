@@ -10,10 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
@@ -46,10 +45,9 @@ type Desk struct {
 	dir      string
 	opts     Options
 	listener *listener
-	room     *semaphore.Weighted // for open questions
+	limiter  *quota.Limiter // of open questions
 
-	mu          sync.Mutex          // guards all fields below
-	rooms       map[string]*ownRoom // by account
+	mu          sync.Mutex // guards all fields below
 	askers      map[string]*registration
 	grants      map[grant]extension
 	open        map[string]*openQuestion
@@ -84,15 +82,18 @@ type grant struct {
 }
 
 func grantOf(q Question) grant {
-	return grant{q.Principal, q.Issuer, q.SessionID, q.RunID, q.ServerID, q.ToolName, q.DefinitionDigest, q.CodeHash, q.PolicyVersion}
+	return grant{q.Principal, q.Issuer, q.SessionID, q.RunID, q.ServerID, q.ToolName, q.DefinitionDigest, q.CodeHash,
+		q.PolicyVersion}
 }
 
 // OpenDesk opens the directory of questions, creates it if needed, removes questions of processes
 // that have died, and accepts answers until Close.
 func OpenDesk(dir string, opts *Options) (*Desk, error) {
 	d := &Desk{
-		dir: dir, room: semaphore.NewWeighted(maxOpen), rooms: map[string]*ownRoom{}, askers: map[string]*registration{}, grants: map[grant]extension{},
-		open: map[string]*openQuestion{}, closed: map[string]closedQuestion{}, subscribers: map[*subscriber]bool{}, hosts: map[*host]bool{},
+		dir: dir, limiter: quota.New(quota.For(quota.Questions)),
+		askers: map[string]*registration{}, grants: map[grant]extension{},
+		open: map[string]*openQuestion{}, closed: map[string]closedQuestion{}, subscribers: map[*subscriber]bool{},
+		hosts: map[*host]bool{},
 	}
 	if opts != nil {
 		d.opts = *opts
@@ -169,11 +170,11 @@ func (d *Desk) Ask(ctx context.Context, q Question) (Verdict, error) {
 	}
 	asking, stop := context.WithDeadline(ctx, q.Expires)
 	defer stop()
-	place, err := d.enter(asking, q.Account)
+	unit, err := d.limiter.Wait(asking, q.Account)
 	if err != nil {
 		return expired(ctx)
 	}
-	wait, err := place.Open(q)
+	wait, err := (&reservation{desk: d, unit: unit}).Open(q)
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -273,7 +274,8 @@ func (d *Desk) remove(id string, held *store.Lock) {
 	d.closedOrder = append(d.closedOrder, id)
 	d.mu.Unlock()
 	if err := errors.Join(removeIfThere(filepath.Join(d.dir, id+questionSuffix)), held.Release()); err != nil {
-		d.opts.Logger.WarnContext(context.Background(), "a question could not be removed", slog.Any(telemetry.KeyError, err))
+		d.opts.Logger.WarnContext(context.Background(), "a question could not be removed",
+			slog.Any(telemetry.KeyError, err))
 	}
 	d.tell(Event{Question: o.question, Outcome: outcome})
 }
@@ -312,7 +314,8 @@ func (d *Desk) askThrough(ctx, asking context.Context, o *openQuestion, asker As
 			d.decide(o, Verdict{Answer: Unreachable}) // no other channel takes values
 		}
 		if asking.Err() == nil {
-			d.opts.Logger.WarnContext(ctx, "a person could not be asked through the host", slog.Any(telemetry.KeyError, err))
+			d.opts.Logger.WarnContext(ctx, "a person could not be asked through the host",
+				slog.Any(telemetry.KeyError, err))
 		}
 		return
 	}
@@ -322,7 +325,8 @@ func (d *Desk) askThrough(ctx, asking context.Context, o *openQuestion, asker As
 	d.mu.Lock()
 	won := o.verdict
 	d.mu.Unlock()
-	d.opts.Logger.WarnContext(ctx, "an answer through the host came too late", slog.String("question_id", o.question.ID), slog.String("won", won.String()))
+	d.opts.Logger.WarnContext(ctx, "an answer through the host came too late",
+		slog.String("question_id", o.question.ID), slog.String("won", won.String()))
 	if informer, ok := asker.(Informer); ok {
 		informer.TooLate(ctx, o.question, won)
 	}
@@ -379,7 +383,8 @@ func (d *Desk) granted(q Question) (Verdict, bool) {
 	}
 	extended, ok := d.grants[grantOf(q)]
 	d.mu.Unlock()
-	if ok && extended.approver != nil && !d.opts.InForce(*extended.approver) { // a grant ends with its approver's credential
+	// a grant ends with its approver's credential
+	if ok && extended.approver != nil && !d.opts.InForce(*extended.approver) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if d.grants[grantOf(q)] == extended {

@@ -47,9 +47,11 @@ func question() approval.Question {
 		Asking: approval.Asking{Principal: "ann", SessionID: "ses_1", RunID: "run_1", CallID: "call_1"},
 		Subject: approval.Subject{
 			ServerID: "files", ToolName: "delete_file", DefinitionDigest: "sha256:d",
-			Arguments: json.RawMessage(`{"path":"/srv/a"}`), CodeHash: canon.Digest([]byte(code)), Code: code, PolicyVersion: "sha256:p",
+			Arguments: json.RawMessage(`{"path":"/srv/a"}`), CodeHash: canon.Digest([]byte(code)), Code: code,
+			PolicyVersion: "sha256:p",
 		},
-		Grounds: approval.Grounds{Risk: "destructive", Rules: []string{"default.destructive (default.cedar:28)"}, Approve: []string{"owner"}},
+		Grounds: approval.Grounds{Risk: "destructive", Rules: []string{"default.destructive (default.cedar:28)"},
+			Approve: []string{"owner"}},
 	}
 }
 
@@ -119,7 +121,8 @@ func TestAnswersFromAnotherProcess(t *testing.T) {
 			if err := approval.Reply(dir, p, true, false); !errors.Is(err, approval.ErrClosed) {
 				t.Errorf("a second answer: got %v, want ErrClosed", err)
 			}
-			if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 1 || !strings.HasSuffix(left[0], ".sock") {
+			if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 1 ||
+				!strings.HasSuffix(left[0], ".sock") {
 				t.Errorf("files left: %q, want the desk's socket", left)
 			}
 		})
@@ -309,8 +312,14 @@ func TestAttacks(t *testing.T) {
 		name   string
 		attack func(t *testing.T, dir string, p approval.Posted)
 	}{
-		{"an answer as a file", func(t *testing.T, dir string, p approval.Posted) { write(t, answerFile(dir, p), valid(p), 0o600) }},
-		{"an answer as a file of root's form", func(t *testing.T, dir string, p approval.Posted) { write(t, answerFile(dir, p), valid(p), 0o400) }},
+		{"an answer as a file", func(t *testing.T, dir string,
+			p approval.Posted) {
+			write(t, answerFile(dir, p), valid(p), 0o600)
+		}},
+		{"an answer as a file of root's form", func(t *testing.T, dir string,
+			p approval.Posted) {
+			write(t, answerFile(dir, p), valid(p), 0o400)
+		}},
 		{"an answer through a link", func(t *testing.T, dir string, p approval.Posted) {
 			elsewhere := filepath.Join(t.TempDir(), "answer.json")
 			write(t, elsewhere, valid(p), 0o600)
@@ -338,15 +347,18 @@ func TestAttacks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := approval.Reply(dir, changed, true, false); err == nil || !strings.Contains(err.Error(), "changed after it was asked") {
+			if err := approval.Reply(dir, changed, true, false); err == nil ||
+				!strings.Contains(err.Error(), "changed after it was asked") {
 				t.Errorf("got %v, want a refusal", err)
 			}
 		}},
 		{"an answer to another question", send(func(p approval.Posted) string {
 			return `{"id":"` + p.ID + `","answer":"approve","question":"sha256:other"}`
 		})},
-		{"an answer without the digest", send(func(p approval.Posted) string { return `{"id":"` + p.ID + `","answer":"approve"}` })},
-		{"an answer with more than an answer has", send(func(p approval.Posted) string { return strings.Replace(valid(p), `"by"`, `"for_session"`, 1) })},
+		{"an answer without the digest",
+			send(func(p approval.Posted) string { return `{"id":"` + p.ID + `","answer":"approve"}` })},
+		{"an answer with more than an answer has",
+			send(func(p approval.Posted) string { return strings.Replace(valid(p), `"by"`, `"for_session"`, 1) })},
 		{"a word that is no answer", send(func(p approval.Posted) string {
 			return `{"id":"` + p.ID + `","answer":"ok","question":"` + p.Digest + `"}`
 		})},
@@ -354,7 +366,8 @@ func TestAttacks(t *testing.T) {
 			return `{"id":"` + p.ID + `","answer":"Approve","question":"` + p.Digest + `"}`
 		})},
 		{"half an answer", send(func(approval.Posted) string { return `{"answer":"approve"` })},
-		{"an answer without end", send(func(approval.Posted) string { return `{"answer":"` + strings.Repeat("approve", 10_000) })},
+		{"an answer without end",
+			send(func(approval.Posted) string { return `{"answer":"` + strings.Repeat("approve", 10_000) })},
 		{"no JSON", send(func(approval.Posted) string { return "approve" })},
 	}
 	for _, test := range tests {
@@ -391,7 +404,8 @@ func send(line func(approval.Posted) string) func(t *testing.T, dir string, p ap
 			t.Fatal(err)
 		}
 		conn.(*net.UnixConn).CloseWrite()
-		if got, _ := io.ReadAll(conn); strings.Contains(string(got), `"taken":true`) { // the desk may close the connection
+		// the desk may close the connection
+		if got, _ := io.ReadAll(conn); strings.Contains(string(got), `"taken":true`) {
 			t.Errorf("got %s", got)
 		}
 	}
@@ -424,11 +438,13 @@ func TestGrants(t *testing.T) {
 		change func(*approval.Question)
 		want   approval.Answer
 	}{
-		{"the same tool with other arguments", func(q *approval.Question) { q.Arguments = json.RawMessage(`{"path":"/srv/b"}`) }, approval.Yes},
+		{"the same tool with other arguments",
+			func(q *approval.Question) { q.Arguments = json.RawMessage(`{"path":"/srv/b"}`) }, approval.Yes},
 		{"another run", func(q *approval.Question) { q.RunID = "run_2" }, approval.Expired},
 		{"another tool", func(q *approval.Question) { q.ToolName = "format_disk" }, approval.Expired},
 		{"another server", func(q *approval.Question) { q.ServerID = "disk" }, approval.Expired},
-		{"another definition of the tool", func(q *approval.Question) { q.DefinitionDigest = "sha256:e" }, approval.Expired},
+		{"another definition of the tool", func(q *approval.Question) { q.DefinitionDigest = "sha256:e" },
+			approval.Expired},
 		{"another policy", func(q *approval.Question) { q.PolicyVersion = "sha256:q" }, approval.Expired},
 		{"another principal", func(q *approval.Question) { q.Principal = "bob" }, approval.Expired},
 	}
@@ -498,11 +514,14 @@ func TestWhatIsShown(t *testing.T) {
 	q.ID = "apr_0"
 	q.Expires = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	q.ToolName = "delete\u200b_file\x1b[2J"
-	q.Flags = []string{"description: the text gives instructions to the model", "inputSchema.properties.p\u202e.title: 2 characters cannot be seen"}
-	q.Arguments = json.RawMessage(`{"path":"/srv/\u202egnp.exe","force":true,"id":9007199254740993,"note":"` + "a\u202eb" + `"}`)
+	q.Flags = []string{"description: the text gives instructions to the model",
+		"inputSchema.properties.p\u202e.title: 2 characters cannot be seen"}
+	q.Arguments = json.RawMessage(`{"path":"/srv/\u202egnp.exe","force":true,"id":9007199254740993,"note":"` +
+		"a\u202eb" + `"}`)
 	golden.Check(t, []byte(approval.Text(q)), filepath.Join("testdata", "question.txt"))
 	q.Code += "# changed"
-	if text := approval.Text(q); !strings.Contains(text, "not the code that runs") || strings.Contains(text, "import servers") {
+	if text := approval.Text(q); !strings.Contains(text, "not the code that runs") ||
+		strings.Contains(text, "import servers") {
 		t.Errorf("code with another digest is shown:\n%s", text)
 	}
 }

@@ -39,7 +39,8 @@ func TestAFormThatNoOneCanFillInIsRefusedAtOnce(t *testing.T) {
 	}
 	unregister()
 	desk.Register("ses_1", channel{verdict: approval.Verdict{Answer: approval.Yes, Content: secret.New(`{"a":1}`)}})
-	if v, err := desk.Ask(t.Context(), asked(true)); err != nil || v.Answer != approval.Yes || v.Content.Reveal() != `{"a":1}` {
+	if v, err := desk.Ask(t.Context(), asked(true)); err != nil || v.Answer != approval.Yes ||
+		v.Content.Reveal() != `{"a":1}` {
 		t.Errorf("with one that can: got %v, %v", v, err)
 	}
 }
@@ -84,7 +85,8 @@ func TestAFormIsNotFilledInAtTheCommandLine(t *testing.T) {
 	desk.Register("ses_1", patient{waits})
 	q := asked(true)
 	verdict := ask(t, desk, q)
-	if err := approval.Reply(dir, posted(t, dir, q.ID), true, false); err == nil || !strings.Contains(err.Error(), "filled in") {
+	if err := approval.Reply(dir, posted(t, dir, q.ID), true, false); err == nil ||
+		!strings.Contains(err.Error(), "filled in") {
 		t.Errorf("yes: got %v", err)
 	}
 	if err := approval.Reply(dir, posted(t, dir, q.ID), false, false); err != nil {
@@ -110,7 +112,8 @@ func TestAServersQuestionSaysWhoseItIs(t *testing.T) {
 	q := asked(true)
 	q.Elicitation.URL = "https://pay.example"
 	text := approval.Text(q)
-	for _, want := range []string{"The server files asks you", "Give it no passwords", "open it yourself", "the server's question, complete", "Where to?"} {
+	for _, want := range []string{"The server files asks you", "Give it no passwords", "open it yourself",
+		"the server's question, complete", "Where to?"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("got %s\nwant %q in it", text, want)
 		}

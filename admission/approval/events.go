@@ -15,7 +15,8 @@ func (d *Desk) Waiting(runID string) []Question {
 			waiting = append(waiting, o.question)
 		}
 	}
-	slices.SortFunc(waiting, func(a, b Question) int { return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(waiting,
+		func(a, b Question) int { return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID)) })
 	return waiting
 }
 

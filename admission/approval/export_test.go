@@ -28,7 +28,8 @@ func Apart(host, line []Process) error {
 	convert := func(line []Process) []process {
 		var out []process
 		for _, p := range line {
-			out = append(out, process{pid: p.PID, parent: p.Parent, session: p.Session, terminal: p.Terminal, started: p.Started, name: p.Name, cgroup: p.Cgroup, fixed: p.Fixed, isTerminal: p.IsTerminal})
+			out = append(out, process{pid: p.PID, parent: p.Parent, session: p.Session, terminal: p.Terminal,
+				started: p.Started, name: p.Name, cgroup: p.Cgroup, fixed: p.Fixed, isTerminal: p.IsTerminal})
 		}
 		return out
 	}

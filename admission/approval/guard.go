@@ -38,7 +38,8 @@ func (g guard) check(pid int) error {
 	p := line[0]
 	switch {
 	case !procfs.RunsThisProgram(pid):
-		return fmt.Errorf("%w: it was not sent by the airlock program that asks, but by another, or another version", ErrNoTerminal)
+		return fmt.Errorf("%w: it was not sent by the airlock program that asks, but by another, or another version",
+			ErrNoTerminal)
 	case p.tracer != 0:
 		return fmt.Errorf("%w: process %d debugs it", ErrNoTerminal, p.tracer)
 	case p.terminal == 0:
@@ -199,10 +200,13 @@ func isClosed(p process) bool {
 // the kernel, which are cut to 15 characters: init systems, logins, desktops. The host cannot
 // choose the name of its ancestor.
 var sessionStarters = lazyregexp.New(`^(` + strings.Join([]string{
-	`systemd`, `init`, `tini`, `dumb-init`, `docker-init`, `catatonit`, `conmon`, `s6-.*`, `runsv.*`, `supervisord`, `containerd-shim.*`,
+	`systemd`, `init`, `tini`, `dumb-init`, `docker-init`, `catatonit`, `conmon`, `s6-.*`, `runsv.*`, `supervisord`,
+	`containerd-shim.*`,
 	`sshd.*`, `dropbear`, `login`, `a?getty`, `gdm.*`, `lightdm`, `sddm.*`, `xdm`, `greetd`, `ly-dm`,
-	`dbus-(daemon|broker).*`, `gnome-s(ession|hell).*`, `plasma.*`, `startplasma.*`, `ksmserver`, `kwin_.*`, `xfce4-(session|panel)`, `xfwm4`, `xfdesktop`,
-	`cinnamon.*`, `mate-(session|panel)`, `lx(qt-)?session`, `lxqt-panel`, `sway`, `Hyprland`, `i3`, `openbox`, `fluxbox`, `labwc`, `river`, `niri`, `wayfire`, `weston`,
+	`dbus-(daemon|broker).*`, `gnome-s(ession|hell).*`, `plasma.*`, `startplasma.*`, `ksmserver`, `kwin_.*`,
+	`xfce4-(session|panel)`, `xfwm4`, `xfdesktop`,
+	`cinnamon.*`, `mate-(session|panel)`, `lx(qt-)?session`, `lxqt-panel`, `sway`, `Hyprland`, `i3`, `openbox`,
+	`fluxbox`, `labwc`, `river`, `niri`, `wayfire`, `weston`,
 	`Xorg`, `Xwayland`, `xinit`, `startx`,
 }, "|") + `)$`)
 

@@ -144,7 +144,8 @@ func (s *scene) startHost(t *testing.T) {
 		if err := probe.Start(); err != nil {
 			t.Fatal(err)
 		}
-		younger := startOf(t, s.host.Process.Pid) > startOf(t, terminalOf(t, s.person)) && startOf(t, s.host.Process.Pid) > oldest
+		younger := startOf(t, s.host.Process.Pid) > startOf(t, terminalOf(t, s.person)) &&
+			startOf(t, s.host.Process.Pid) > oldest
 		probe.Wait()
 		if younger {
 			s.hostIn = in
@@ -245,16 +246,22 @@ func TestNothingOfTheHostCanApprove(t *testing.T) {
 	}{
 		{"a child of the host", "", inHost(plain)},
 		{"a child with a terminal of its own", "script", inHost(script)},
-		{"a grandchild with a terminal", "script", inHost(func(c string) string { return "sh -c '" + script(c) + "'" })},
+		{"a grandchild with a terminal", "script",
+			inHost(func(c string) string { return "sh -c '" + script(c) + "'" })},
 		{"a session of its own", "", inHost(func(c string) string { return "setsid " + c })},
 		{"without hangup", "nohup", inHost(func(c string) string { return "nohup " + c + " >/dev/null 2>&1" })},
 		{"detached", "", inHost(func(c string) string { return "setsid -f " + c })},
 		{"detached, with a terminal", "script", inHost(func(c string) string { return "setsid -f " + script(c) })},
-		{"detached twice, with a terminal", "script", inHost(func(c string) string { return "(setsid -f sh -c '(" + script(c) + ") & exit' &)" })},
-		{"detached, with an empty environment", "script", inHost(func(c string) string { return "env -i PATH=$PATH setsid -f " + script(c) })},
-		{"detached, nice and without hangup", "script", inHost(func(c string) string { return "nohup nice setsid -f " + script(c) })},
-		{"an orphan in the host's session, with a terminal", "script", inHost(func(c string) string { return "(" + script(c) + " &)" })},
-		{"a terminal within a terminal", "script", inHost(func(c string) string { return script("script -qec '" + c + "' /dev/null") })},
+		{"detached twice, with a terminal", "script",
+			inHost(func(c string) string { return "(setsid -f sh -c '(" + script(c) + ") & exit' &)" })},
+		{"detached, with an empty environment", "script",
+			inHost(func(c string) string { return "env -i PATH=$PATH setsid -f " + script(c) })},
+		{"detached, nice and without hangup", "script",
+			inHost(func(c string) string { return "nohup nice setsid -f " + script(c) })},
+		{"an orphan in the host's session, with a terminal", "script",
+			inHost(func(c string) string { return "(" + script(c) + " &)" })},
+		{"a terminal within a terminal", "script",
+			inHost(func(c string) string { return script("script -qec '" + c + "' /dev/null") })},
 		{"a multiplexer that the host has started", "tmux", inHost(func(c string) string {
 			return "tmux -S " + filepath.Join(work, "m1") + " -f /dev/null new-session -d '" + c + "'"
 		})},
@@ -268,8 +275,10 @@ func TestNothingOfTheHostCanApprove(t *testing.T) {
 			return `python3 -c "import os,pty,ctypes; os.fork() and os._exit(0); os.setsid(); ctypes.CDLL(None).prctl(4,0,0,0,0); pty.spawn('` + c + `'.split())" </dev/null >/dev/null`
 		})},
 		{"detached into a control group of its own, with a terminal", "script", inHost(func(c string) string {
-			enter := "for d in /sys/fs/cgroup /sys/fs/cgroup/*; do test -e $d/cgroup.procs && mkdir $d/" + group + " && echo 0 > $d/" + group + "/cgroup.procs; done 2>/dev/null; "
-			leave := "for d in /sys/fs/cgroup /sys/fs/cgroup/*; do test -e $d/cgroup.procs && echo 0 > $d/cgroup.procs && rmdir $d/" + group + "; done 2>/dev/null"
+			enter := "for d in /sys/fs/cgroup /sys/fs/cgroup/*; do test -e $d/cgroup.procs && mkdir $d/" + group +
+				" && echo 0 > $d/" + group + "/cgroup.procs; done 2>/dev/null; "
+			leave := "for d in /sys/fs/cgroup /sys/fs/cgroup/*; do test -e $d/cgroup.procs && echo 0 > " +
+				"$d/cgroup.procs && rmdir $d/" + group + "; done 2>/dev/null"
 			file := filepath.Join(work, "enter.sh")
 			if err := os.WriteFile(file, []byte(enter+script(c)+"; "+leave), 0o700); err != nil {
 				t.Error(err)
@@ -286,8 +295,10 @@ func TestNothingOfTheHostCanApprove(t *testing.T) {
 		{"a terminal of what has started the host", "", func(t *testing.T, command string) {
 			drain(testenv.Terminal(t, exec.Command("sh", "-c", command)))
 		}},
-		{"a person's terminal, in its background", "", func(t *testing.T, command string) { s.say(t, s.person, "set -m; "+command+" & set +m") }},
-		{"a person's terminal, in a session without one", "", func(t *testing.T, command string) { s.say(t, s.person, "setsid -w "+command) }},
+		{"a person's terminal, in its background", "",
+			func(t *testing.T, command string) { s.say(t, s.person, "set -m; "+command+" & set +m") }},
+		{"a person's terminal, in a session without one", "",
+			func(t *testing.T, command string) { s.say(t, s.person, "setsid -w "+command) }},
 		{"a person's terminal, by another program", "python3", func(t *testing.T, command string) {
 			copied := filepath.Join(work, "copied")
 			program, err := os.ReadFile(s.self)
@@ -312,7 +323,7 @@ func TestNothingOfTheHostCanApprove(t *testing.T) {
 				t.Error("the approval was taken")
 			}
 			if !strings.Contains(got, "agent's own host") && !strings.Contains(got, "person's terminal") {
-				t.Errorf("got %q, want one that says where the answer came from", got)
+				t.Errorf("got %q, want one that describes where the answer came from", got)
 			}
 			t.Log(got)
 		})
@@ -374,17 +385,40 @@ func TestWhatIsApart(t *testing.T) {
 		line  []approval.Process
 		apart bool
 	}{
-		{"a terminal program, started later, in its own scope", in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "gnome-terminal-", Cgroup: scope + "vte.scope", IsTerminal: true}), true},
-		{"a service that the user has named", in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "script", Cgroup: scope + "backup.service"}), false},
-		{"a scope that is named as an application's", in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "script", Cgroup: scope + "app-org.kde.konsole-12.scope"}), false},
-		{"an orphan that calls itself a terminal program", in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "konsole", Cgroup: scope + "app-x.scope"}), false},
-		{"a terminal program in the host's own group", in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "konsole", Cgroup: scope + "app-host.scope", IsTerminal: true}), false},
-		{"a login at a console, in its session's scope", in(systemd, approval.Process{PID: 600, Parent: 1, Session: 600, Started: 2000, Name: "login", Cgroup: "0::/user.slice/user-1000.slice/session-9.scope", Fixed: "0::/user.slice/user-1000.slice/session-9.scope"}), true},
-		{"a terminal program that was there before", in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 500, Name: "konsole", Cgroup: scope + "app-host.scope"}), true},
-		{"an orphan of the host", in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "script", Cgroup: scope + "app-host.scope"}), false},
-		{"a transient service", in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "bash", Cgroup: scope + "run-u12.service"}), false},
-		{"a transient scope", in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "bash", Cgroup: scope + "run-r0123456789abcdef.scope"}), false},
-		{"another terminal of the editor", in(editor, approval.Process{PID: 600, Parent: 400, Session: 600, Started: 2000, Name: "bash", Cgroup: scope + "app-host.scope"}), false},
+		{"a terminal program, started later, in its own scope",
+			in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "gnome-terminal-",
+				Cgroup: scope + "vte.scope", IsTerminal: true}), true},
+		{"a service that the user has named", in(systemd,
+			approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "script",
+				Cgroup: scope + "backup.service"}), false},
+		{"a scope that is named as an application's",
+			in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "script",
+				Cgroup: scope + "app-org.kde.konsole-12.scope"}), false},
+		{"an orphan that calls itself a terminal program",
+			in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "konsole",
+				Cgroup: scope + "app-x.scope"}), false},
+		{"a terminal program in the host's own group",
+			in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "konsole",
+				Cgroup: scope + "app-host.scope", IsTerminal: true}), false},
+		{"a login at a console, in its session's scope",
+			in(systemd, approval.Process{PID: 600, Parent: 1, Session: 600, Started: 2000, Name: "login",
+				Cgroup: "0::/user.slice/user-1000.slice/session-9.scope",
+				Fixed:  "0::/user.slice/user-1000.slice/session-9.scope"}), true},
+		{"a terminal program that was there before",
+			in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 500, Name: "konsole",
+				Cgroup: scope + "app-host.scope"}), true},
+		{"an orphan of the host",
+			in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "script",
+				Cgroup: scope + "app-host.scope"}), false},
+		{"a transient service",
+			in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "bash",
+				Cgroup: scope + "run-u12.service"}), false},
+		{"a transient scope",
+			in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "bash",
+				Cgroup: scope + "run-r0123456789abcdef.scope"}), false},
+		{"another terminal of the editor", in(editor,
+			approval.Process{PID: 600, Parent: 400, Session: 600, Started: 2000, Name: "bash",
+				Cgroup: scope + "app-host.scope"}), false},
 		{"the editor itself", []approval.Process{editor, systemd}, false},
 		{"a job of cron", []approval.Process{
 			{PID: 700, Parent: 600, Session: 700, Started: 2000, Name: "sh", Cgroup: "0::/system.slice/cron.service"},
@@ -395,13 +429,21 @@ func TestWhatIsApart(t *testing.T) {
 			{PID: 600, Parent: 1, Session: 600, Started: 50, Name: "atd", Cgroup: "0::/system.slice/atd.service"},
 		}, false},
 		{"a login over the network", []approval.Process{
-			{PID: 800, Parent: 700, Session: 800, Started: 2000, Name: "bash", Cgroup: "0::/user.slice/session-5.scope"},
-			{PID: 700, Parent: 600, Session: 700, Started: 1990, Name: "sshd-session", Cgroup: "0::/user.slice/session-5.scope"},
+			{PID: 800, Parent: 700, Session: 800, Started: 2000, Name: "bash",
+				Cgroup: "0::/user.slice/session-5.scope"},
+			{PID: 700, Parent: 600, Session: 700, Started: 1990, Name: "sshd-session",
+				Cgroup: "0::/user.slice/session-5.scope"},
 			{PID: 600, Parent: 1, Session: 600, Started: 50, Name: "sshd", Cgroup: "0::/system.slice/ssh.service"},
 		}, true},
-		{"who entered the container from outside", []approval.Process{{PID: 700, Parent: 0, Session: 700, Started: 2000, Name: "bash", Cgroup: scope + "app-host.scope"}}, true},
-		{"the host's session", []approval.Process{{PID: 700, Parent: 1, Session: 500, Started: 2000, Name: "sh", Cgroup: "0::/elsewhere"}}, false},
-		{"the same tick as the host", []approval.Process{{PID: 700, Parent: 1, Session: 700, Started: 1000, Name: "sh", Cgroup: scope + "app-host.scope"}}, false},
+		{"who entered the container from outside",
+			[]approval.Process{{PID: 700, Parent: 0, Session: 700, Started: 2000, Name: "bash",
+				Cgroup: scope + "app-host.scope"}}, true},
+		{"the host's session",
+			[]approval.Process{{PID: 700, Parent: 1, Session: 500, Started: 2000, Name: "sh", Cgroup: "0::/elsewhere"}},
+			false},
+		{"the same tick as the host",
+			[]approval.Process{{PID: 700, Parent: 1, Session: 700, Started: 1000, Name: "sh",
+				Cgroup: scope + "app-host.scope"}}, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -60,7 +60,8 @@ type Subject struct {
 type Elicitation struct {
 	Schema      json.RawMessage `json:"schema,omitempty"`       // of the form; nil if there is nothing to fill in
 	NeedsValues bool            `json:"needs_values,omitempty"` // a yes without values is not an answer
-	URL         string          `json:"url,omitempty"`          // the address that the person is asked to open; Airlock does not open it
+	// the address that the person is asked to open; Airlock does not open it
+	URL string `json:"url,omitempty"`
 }
 
 // Grounds are the reasons for asking a person.
@@ -69,6 +70,7 @@ type Grounds struct {
 	Flags   []string `json:"flags,omitempty"` // suspicious properties of its definition
 	Rules   []string `json:"rules"`           // the policies that require approval, each with file and line
 	Approve []string `json:"approve"`         // the people who must approve
+	Cure    string   `json:"cure,omitempty"`  // what the operator can change so that nobody is asked
 }
 
 // Answer is a person's answer. The zero value is No.

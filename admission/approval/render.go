@@ -30,7 +30,8 @@ func Excerpt(q Question, n int) string {
 		return text
 	}
 	for _, c := range []cut{
-		{text: 2000, items: 40, lines: 200, code: 20, field: 400}, {text: 500, items: 12, lines: 80, code: 12, field: 300},
+		{text: 2000, items: 40, lines: 200, code: 20, field: 400},
+		{text: 500, items: 12, lines: 80, code: 12, field: 300},
 		{text: 160, items: 5, lines: 40, code: 8, field: 200}, {text: 60, items: 3, lines: 24, code: 4, field: 120},
 		{text: 24, items: 2, lines: 12, code: 1, field: 60},
 	} {
@@ -81,6 +82,7 @@ func render(q Question, c cut) string {
 	field("for", q.Principal)
 	field("vouched by", q.Issuer)
 	field("asked by", strings.Join(q.Rules, "; "))
+	field("to allow", q.Cure)
 	field("expires", q.Expires.UTC().Format(time.RFC3339))
 	field("run", q.RunID)
 	field("definition", q.DefinitionDigest)
@@ -96,10 +98,12 @@ func renderHead(b *strings.Builder, q Question) {
 		fmt.Fprintf(b, "May this call happen?  %s\n\n", visible.Text(q.ID))
 		return
 	}
-	fmt.Fprintf(b, "The server %s asks you, while a call of its tool is made.  %s\n", showName(q.ServerID), visible.Text(q.ID))
+	fmt.Fprintf(b, "The server %s asks you, while a call of its tool is made.  %s\n", showName(q.ServerID),
+		visible.Text(q.ID))
 	b.WriteString("The question is the server's, and the answer goes to it. Give it no passwords, keys or codes.\n")
 	if q.Elicitation.URL != "" {
-		b.WriteString("It wants you to open an address. Airlock does not: open it yourself, if you trust the server and the address.\n")
+		b.WriteString("It wants you to open an address. Airlock does not: open it yourself, if you trust the server " +
+			"and the address.\n")
 	}
 	b.WriteString("\n")
 }

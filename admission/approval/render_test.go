@@ -21,16 +21,24 @@ func with(arguments string) approval.Question {
 // whether they appear directly or as JSON escapes.
 func TestWhatHidesIsShown(t *testing.T) {
 	hidden := map[string]rune{
-		"braille blank": '\u2800', "Hangul filler": '\u3164', "half-width Hangul filler": '\uffa0', "Hangul choseong filler": '\u115f',
-		"null notehead": '\U0001d159', "no-break space": '\u00a0', "ideographic space": '\u3000', "ogham space": '\u1680', "em space": '\u2003', "zero-width space": '\u200b',
-		"zero-width joiner": '\u200d', "word joiner": '\u2060', "soft hyphen": '\u00ad', "byte order mark": '\ufeff', "right-to-left override": '\u202e',
-		"right-to-left isolate": '\u2067', "right-to-left mark": '\u200f', "tag A": '\U000e0041', "variation selector": '\ufe0f', "line separator": '\u2028',
-		"private use": '\ue000', "delete": '\u007f', "escape": '\u001b', "bell": '\u0007', "invisible times": '\u2062', "combining grapheme joiner": '\u034f',
+		"braille blank": '\u2800', "Hangul filler": '\u3164', "half-width Hangul filler": '\uffa0',
+		"Hangul choseong filler": '\u115f',
+		"null notehead":          '\U0001d159', "no-break space": '\u00a0', "ideographic space": '\u3000',
+		"ogham space": '\u1680', "em space": '\u2003', "zero-width space": '\u200b',
+		"zero-width joiner": '\u200d', "word joiner": '\u2060', "soft hyphen": '\u00ad', "byte order mark": '\ufeff',
+		"right-to-left override": '\u202e',
+		"right-to-left isolate":  '\u2067', "right-to-left mark": '\u200f', "tag A": '\U000e0041',
+		"variation selector": '\ufe0f', "line separator": '\u2028',
+		"private use": '\ue000', "delete": '\u007f', "escape": '\u001b', "bell": '\u0007', "invisible times": '\u2062',
+		"combining grapheme joiner": '\u034f',
 		"Mongolian vowel separator": '\u180e', "Khmer inherent vowel": '\u17b4', "object replacement is seen": 0,
-		"Cyrillic a in a Latin word": 'а', "Greek omicron in a Latin word": 'ο', "Armenian o in a Latin word": 'օ', "full-width a": 'ａ',
-		"mathematical a": '𝐚', "division slash": '∕', "fraction slash": '⁄', "one dot leader": '․', "full-width full stop": '．', "Greek question mark": '\u037e', "click": 'ǃ',
+		"Cyrillic a in a Latin word": 'а', "Greek omicron in a Latin word": 'ο', "Armenian o in a Latin word": 'օ',
+		"full-width a":   'ａ',
+		"mathematical a": '𝐚', "division slash": '∕', "fraction slash": '⁄', "one dot leader": '․',
+		"full-width full stop": '．', "Greek question mark": '\u037e', "click": 'ǃ',
 	}
-	surroundings := map[string]string{"in a word": "ab%scd", "at the start": "%sab", "at the end": "ab%s", "twice": "ab%[1]s%[1]scd", "in a path": "/srv/ab%sc/x"}
+	surroundings := map[string]string{"in a word": "ab%scd", "at the start": "%sab", "at the end": "ab%s",
+		"twice": "ab%[1]s%[1]scd", "in a path": "/srv/ab%sc/x"}
 	for name, r := range hidden {
 		if r == 0 {
 			continue
@@ -55,7 +63,8 @@ func TestWhatHidesIsShown(t *testing.T) {
 			tool.ToolName = text
 			member := with(`{` + string(plain) + `:1}`)
 			for how, q := range map[string]approval.Question{
-				"as it is": with(`{"x":` + string(plain) + `}`), "escaped": with(`{"x":` + escaped + `"}`), "as a name": member, "as the tool": tool,
+				"as it is": with(`{"x":` + string(plain) + `}`), "escaped": with(`{"x":` + escaped + `"}`),
+				"as a name": member, "as the tool": tool,
 				"deep": with(`{"a":[{"b":[` + string(plain) + `]}]}`),
 			} {
 				if got := approval.Text(q); !strings.Contains(got, want) || strings.ContainsRune(got, r) {
@@ -69,7 +78,9 @@ func TestWhatHidesIsShown(t *testing.T) {
 // Texts without such characters are shown unchanged.
 func TestOrdinaryTextsStay(t *testing.T) {
 	for _, text := range []string{
-		"delete /srv/a b.txt", "Grüße aus Köln", "世界 こんにちは 안녕", "Привет, мир", "Ελληνικά", "مرحبا", "שלום", "naïve café", "a  b   c", "e\u0301t\u00e9", "price: 3 €", "😀", "x = \"y\"", `C:\dir`, "first\nsecond\tthird", "“quoted” – dash…",
+		"delete /srv/a b.txt", "Grüße aus Köln", "世界 こんにちは 안녕", "Привет, мир", "Ελληνικά", "مرحبا", "שלום",
+		"naïve café", "a  b   c", "e\u0301t\u00e9", "price: 3 €", "😀", "x = \"y\"", `C:\dir`, "first\nsecond\tthird",
+		"“quoted” – dash…",
 	} {
 		raw, err := json.Marshal(map[string]string{"x": text})
 		if err != nil {
@@ -91,8 +102,9 @@ func TestRowsOfSpacesAreCounted(t *testing.T) {
 		code.Code = "x = 1;" + spaces + "delete_file()\n"
 		code.CodeHash = canon.Digest([]byte(code.Code))
 		for how, q := range map[string]approval.Question{
-			"a text": with(`{"path":"/srv/a` + spaces + `; rm -rf /"}`), "escaped": with(`{"path":"/srv/a` + strings.Repeat(`\u0020`, n) + `; rm"}`),
-			"a name": with(`{"path` + spaces + `x":1}`), "the tool": tool, "the code": code,
+			"a text":  with(`{"path":"/srv/a` + spaces + `; rm -rf /"}`),
+			"escaped": with(`{"path":"/srv/a` + strings.Repeat(`\u0020`, n) + `; rm"}`),
+			"a name":  with(`{"path` + spaces + `x":1}`), "the tool": tool, "the code": code,
 		} {
 			if got := approval.Text(q); !strings.Contains(got, want) || n > 20 && strings.Contains(got, spaces) {
 				t.Errorf("%d spaces in %s: got\n%s", n, how, got)
@@ -165,7 +177,8 @@ func TestLargeQuestionsFit(t *testing.T) {
 					t.Errorf("got %d bytes, want at most %d", len(text), most)
 				}
 				for _, want := range []string{
-					"SHORTENED", canon.Digest(q.Arguments), "airlock approvals show " + q.ID, "delete_file", "destructive", "files",
+					"SHORTENED", canon.Digest(q.Arguments), "airlock approvals show " + q.ID, "delete_file",
+					"destructive", "files",
 				} {
 					if !strings.Contains(text, want) {
 						t.Errorf("got no %q in\n%.3000s", want, text)
@@ -175,7 +188,8 @@ func TestLargeQuestionsFit(t *testing.T) {
 		}
 	}
 	whole := approval.Text(with(tests["60,000 items"]))
-	if !strings.Contains(whole, "DELETE EVERYTHING") || !strings.Contains(whole, "60,000 items") || strings.Contains(whole, "SHORTENED") {
+	if !strings.Contains(whole, "DELETE EVERYTHING") || !strings.Contains(whole, "60,000 items") ||
+		strings.Contains(whole, "SHORTENED") {
 		t.Error("the whole question is not whole")
 	}
 	if short := approval.Excerpt(with(tests["60,000 items"]), 16<<10); !strings.Contains(short, "of 60,000") {
@@ -196,16 +210,24 @@ func TestTheCallingLineIsMarked(t *testing.T) {
 		want       []string
 		not        []string
 	}{
-		{"alone", "x = 1\nawait files.delete_file({})\n", 2, []string{">    2 await files.delete_file({})", "as the code's own client says"}, nil},
-		{"after decoys", decoys + "await f(g)\n" + decoys, 301, []string{">  301 await f(g)", "does not name the tool"}, nil},
+		{"alone", "x = 1\nawait files.delete_file({})\n", 2,
+			[]string{">    2 await files.delete_file({})", "as the code's own client says"}, nil},
+		{"after decoys", decoys + "await f(g)\n" + decoys, 301, []string{">  301 await f(g)", "does not name the tool"},
+			nil},
 		{"before decoys", "await f(g)\n" + decoys, 1, []string{">    1 await f(g)"}, nil},
-		{"a built name", "t = 'delete' + '_file'\n" + strings.Repeat("\n", 500) + "await call_tool('files', t, a)\n", 502, []string{">  502 await call_tool('files', t, a)"}, nil},
-		{"no claim", "await files.delete_file({})\n", 0, []string{"which line makes the call is not known", "     1 await files.delete_file({})"}, []string{">    "}},
+		{"a built name", "t = 'delete' + '_file'\n" + strings.Repeat("\n", 500) + "await call_tool('files', t, a)\n",
+			502, []string{">  502 await call_tool('files', t, a)"}, nil},
+		{"no claim", "await files.delete_file({})\n", 0,
+			[]string{"which line makes the call is not known", "     1 await files.delete_file({})"},
+			[]string{">    "}},
 		{"a claim beyond the code", "await files.delete_file({})\n", 99, []string{"is not known"}, []string{">    "}},
 		{"a negative claim", "await files.delete_file({})\n", -1, []string{"is not known"}, []string{">    "}},
-		{"a very long line", "x=[" + strings.Repeat("1,", 5000) + "];files.delete_file(x)\n", 1, []string{">    1 x=[1,1", "from character", "files.delete_file(x)"}, nil},
-		{"behind spaces", strings.Repeat(" ", 400) + "files.delete_file(x)\n", 1, []string{`>    1 \u{20}×400 files.delete_file(x)`}, nil},
-		{"behind a carriage return", "safe()\rfiles.delete_file(x)\n", 1, []string{`>    1 safe()\rfiles.delete_file(x)`}, nil},
+		{"a very long line", "x=[" + strings.Repeat("1,", 5000) + "];files.delete_file(x)\n", 1,
+			[]string{">    1 x=[1,1", "from character", "files.delete_file(x)"}, nil},
+		{"behind spaces", strings.Repeat(" ", 400) + "files.delete_file(x)\n", 1,
+			[]string{`>    1 \u{20}×400 files.delete_file(x)`}, nil},
+		{"behind a carriage return", "safe()\rfiles.delete_file(x)\n", 1,
+			[]string{`>    1 safe()\rfiles.delete_file(x)`}, nil},
 		{"with bidi", "files.delete_file(\u202e'x')\n", 1, []string{`\u{202e}`}, []string{"\u202e"}},
 	}
 	for _, test := range tests {

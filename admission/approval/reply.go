@@ -128,7 +128,7 @@ func send(dir, desk string, r request) (response, error) {
 // dial connects to a desk's socket. It returns ErrClosed if nothing listens.
 func dial(dir, desk string) (net.Conn, error) {
 	if !socketName.MatchString(desk) {
-		return nil, fmt.Errorf("%q is no socket of an Airlock: %w", desk, ErrClosed)
+		return nil, fmt.Errorf("%q is not a socket of an Airlock: %w", desk, ErrClosed)
 	}
 	path, done, err := shortPath(dir, desk)
 	if err != nil {

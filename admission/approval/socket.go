@@ -70,7 +70,8 @@ func (l *listener) serve() {
 			return
 		}
 		if err != nil {
-			l.desk.opts.Logger.WarnContext(context.Background(), "an answer could not be taken", slog.Any(telemetry.KeyError, err))
+			l.desk.opts.Logger.WarnContext(context.Background(), "an answer could not be taken",
+				slog.Any(telemetry.KeyError, err))
 			time.Sleep(acceptPause)
 			continue
 		}
@@ -79,7 +80,8 @@ func (l *listener) serve() {
 			defer func() { <-clients }()
 			defer conn.Close()
 			if err := l.answer(conn); err != nil {
-				l.desk.opts.Logger.WarnContext(context.Background(), "an answer was not taken", slog.Any(telemetry.KeyError, err))
+				l.desk.opts.Logger.WarnContext(context.Background(), "an answer was not taken",
+					slog.Any(telemetry.KeyError, err))
 			}
 		})
 	}

@@ -28,21 +28,24 @@ func (d *Desk) take(r request, from peer) response {
 	case r.Answer == "":
 		return response{Detail: "the question is open"}
 	case r.Question != o.digest:
-		return response{Refused: refusedOther, Detail: "the answer is to another question, or to one that was changed after it was asked"}
+		return response{Refused: refusedOther,
+			Detail: "the answer is to another question, or to one that was changed after it was asked"}
 	}
 	v := Verdict{By: from.name()}
 	switch r.Answer {
 	case replyDeny:
 	case replyApprove:
 		if e := o.question.Elicitation; e != nil && e.NeedsValues {
-			return response{Refused: refusedOther, Detail: "the server's form has to be filled in, which the agent's host does; it can be refused here"}
+			return response{Refused: refusedOther,
+				Detail: "the server's form has to be filled in, which the agent's host does; it can be refused here"}
 		}
 		if refused, ok := d.refuse(from, o.question.SessionID); ok {
 			return refused
 		}
 		v.Answer, v.ForRun = Yes, r.ForRun && o.question.Elicitation == nil
 	default:
-		return response{Refused: refusedOther, Detail: fmt.Sprintf("the answer says neither %s nor %s", replyApprove, replyDeny)}
+		return response{Refused: refusedOther, Detail: fmt.Sprintf(
+			"the answer says neither %s nor %s", replyApprove, replyDeny)}
 	}
 	if d.decide(o, v) {
 		return response{Taken: true}
@@ -62,7 +65,8 @@ func (d *Desk) refuse(from peer, session string) (response, bool) {
 	if err == nil {
 		return response{}, false
 	}
-	d.opts.Logger.WarnContext(context.Background(), "an approval was refused", slog.Int("pid", from.pid), slog.Any(telemetry.KeyError, err))
+	d.opts.Logger.WarnContext(context.Background(), "an approval was refused", slog.Int("pid", from.pid),
+		slog.Any(telemetry.KeyError, err))
 	why := refusedTerminal
 	if errors.Is(err, ErrOfHost) {
 		why = refusedHost

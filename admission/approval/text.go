@@ -171,7 +171,8 @@ func inWord(r rune) bool {
 
 // lookalikes are the scripts with letters that look like Latin ones.
 var lookalikes = []*unicode.RangeTable{
-	unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu, unicode.Deseret, unicode.Hebrew, unicode.Georgian,
+	unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu, unicode.Deseret,
+	unicode.Hebrew, unicode.Georgian,
 }
 
 // imitations are characters that look like ASCII characters.

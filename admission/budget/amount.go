@@ -20,6 +20,9 @@ const MaxAmount = 1_000_000_000 * USD
 // maxAmountText is the maximum length of a number, because a large exponent is slow to expand.
 const maxAmountText = 32
 
+// Dollars returns the amount in US dollars, rounded to a float64.
+func (a Amount) Dollars() float64 { return float64(a) / float64(USD) }
+
 // ParseAmount parses a decimal number of dollars in JSON syntax, such as 45.50 or 1e2, exactly. A
 // number with more than nine decimals, below zero or above a billion dollars is an error.
 func ParseAmount(text string) (Amount, error) {

@@ -4,6 +4,7 @@
 package budget
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -33,6 +34,10 @@ CREATE TABLE budget_usage (
 	PRIMARY KEY (account, span, start)
 ) STRICT, WITHOUT ROWID;`
 
+// SchemaDays adds the index that lists of accounts and reports of days are read by.
+const SchemaDays = `
+CREATE INDEX budget_day ON budget_usage (start, account) WHERE span = 86400;`
+
 // The time spans of limits, and the number of past spans with debits that are kept.
 const (
 	hour, day           = time.Hour, 24 * time.Hour
@@ -54,13 +59,24 @@ type Limits struct {
 // Check returns an error that names the first limit below zero.
 func (l Limits) Check() error {
 	for name, n := range map[string]*int64{
-		"max_requests_per_hour": l.HourRequests, "max_requests_per_day": l.DayRequests, "max_tokens_per_request": l.RequestTokens,
+		"max_requests_per_hour": l.HourRequests, "max_requests_per_day": l.DayRequests,
+		"max_tokens_per_request": l.RequestTokens,
 	} {
 		if n != nil && *n < 0 {
 			return fmt.Errorf("budget.%s is below zero", name)
 		}
 	}
 	return nil
+}
+
+// With returns the limits, each replaced by the one of other that is not nil.
+func (l Limits) With(other Limits) Limits {
+	l.DayCost = cmp.Or(other.DayCost, l.DayCost)
+	l.HourRequests = cmp.Or(other.HourRequests, l.HourRequests)
+	l.DayRequests = cmp.Or(other.DayRequests, l.DayRequests)
+	l.RequestCost = cmp.Or(other.RequestCost, l.RequestCost)
+	l.RequestTokens = cmp.Or(other.RequestTokens, l.RequestTokens)
+	return l
 }
 
 // Charge is the cost of one request.
@@ -96,8 +112,7 @@ type Ledger struct {
 	newest map[line]int64 // the start of the newest span of each line debited by this process
 }
 
-// The kinds of accounts with many instances. An account's name is its kind, a colon and its owner;
-// that of an agent is the agent's ID alone.
+// The kinds of accounts with many instances. An account's name is its kind, a colon and its owner.
 const (
 	Principal = "principal"
 	Session   = "session"
@@ -205,7 +220,8 @@ func (l *Ledger) addAll(ctx context.Context, tx database.Tx, accounts []string, 
 				values.WriteString(", ")
 			}
 			values.WriteString("(?, ?, ?, ?, ?, ?)")
-			args = append(args, account, int64(span.Seconds()), e.at.UTC().Truncate(span).Unix(), int64(e.Cost), e.requests, e.Tokens)
+			args = append(args, account, int64(span.Seconds()), e.at.UTC().Truncate(span).Unix(), int64(e.Cost),
+				e.requests, e.Tokens)
 		}
 	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO budget_usage VALUES `+values.String()+`
@@ -263,45 +279,141 @@ func (l *Ledger) prune(ctx context.Context, tx database.Tx, begun line) error {
 
 // Standing returns the state of an account. An unknown account has spent nothing and has no limit.
 func (l *Ledger) Standing(ctx context.Context, tx database.Tx, account string) (Standing, error) {
-	now := l.now().UTC()
-	hours, days := now.Truncate(hour), now.Truncate(day)
-	s := Standing{Account: account, Hour: Spent{Ends: hours.Add(hour)}, Day: Spent{Ends: days.Add(day)}}
-	var limits sql.NullString
 	// One statement, because it is executed for each account of each decision.
-	err := tx.QueryRowContext(ctx, `SELECT (SELECT limits FROM budget_limit WHERE account = ?1),
-			coalesce(h.cost, 0), coalesce(h.requests, 0), coalesce(h.tokens, 0), coalesce(d.cost, 0), coalesce(d.requests, 0), coalesce(d.tokens, 0)
-		FROM (SELECT 1) LEFT JOIN budget_usage h ON h.account = ?1 AND h.span = ?2 AND h.start = ?3
-			LEFT JOIN budget_usage d ON d.account = ?1 AND d.span = ?4 AND d.start = ?5`,
-		account, int64(hour.Seconds()), hours.Unix(), int64(day.Seconds()), days.Unix()).
-		Scan(&limits, &s.Hour.Cost, &s.Hour.Requests, &s.Hour.Tokens, &s.Day.Cost, &s.Day.Requests, &s.Day.Tokens)
+	s, err := l.scan(tx.QueryRowContext(ctx, standingColumns+`FROM (SELECT ?5 AS account) a`+standingJoins,
+		l.spans(account)...))
+	return s, wrap("reading how the budget stands of", account, err)
+}
+
+// The columns of a Standing, and where they come from. The parameters are those of spans, and a
+// lists the accounts.
+const (
+	standingColumns = `SELECT a.account, b.limits, coalesce(h.cost, 0), coalesce(h.requests, 0), coalesce(h.tokens, 0),
+		coalesce(d.cost, 0), coalesce(d.requests, 0), coalesce(d.tokens, 0) `
+	standingJoins = ` LEFT JOIN budget_limit b ON b.account = a.account
+		LEFT JOIN budget_usage h ON h.account = a.account AND h.span = ?1 AND h.start = ?2
+		LEFT JOIN budget_usage d ON d.account = a.account AND d.span = ?3 AND d.start = ?4 `
+)
+
+// spans returns the current hour and day as parameters of a statement, and more parameters.
+func (l *Ledger) spans(more ...any) []any {
+	now := l.now().UTC()
+	return append([]any{int64(hour.Seconds()), now.Truncate(hour).Unix(), int64(day.Seconds()),
+		now.Truncate(day).Unix()},
+		more...)
+}
+
+// scan reads a row of standingColumns.
+func (l *Ledger) scan(row interface{ Scan(...any) error }) (Standing, error) {
+	now := l.now().UTC()
+	s := Standing{Hour: Spent{Ends: now.Truncate(hour).Add(hour)}, Day: Spent{Ends: now.Truncate(day).Add(day)}}
+	var limits sql.NullString
+	err := row.Scan(&s.Account, &limits, &s.Hour.Cost, &s.Hour.Requests, &s.Hour.Tokens, &s.Day.Cost, &s.Day.Requests,
+		&s.Day.Tokens)
 	switch {
 	case err != nil:
 	case limits.Valid:
 		err = strictjson.UnmarshalOpen([]byte(limits.String), &s.Limits)
 	default:
-		if kind, _, named := strings.Cut(account, ":"); named {
+		if kind, _, named := strings.Cut(s.Account, ":"); named {
 			s.Limits = l.defaults[kind]
 		}
 	}
-	return s, wrap("reading how the budget stands of", account, err)
+	return s, err
 }
 
-// Accounts returns the names of all accounts that have a limit or were debited, in order.
-func (l *Ledger) Accounts(ctx context.Context, tx database.Tx) ([]string, error) {
-	rows, err := tx.QueryContext(ctx, `SELECT account FROM budget_limit UNION SELECT account FROM budget_usage ORDER BY 1`)
+// List returns at most n accounts whose names begin with prefix, ordered by name and starting after
+// the name after: those that have a limit or were debited today.
+func (l *Ledger) List(ctx context.Context, tx database.Tx, prefix, after string, n int) ([]Standing, error) {
+	return l.standings(ctx, tx, standingColumns+`FROM (
+		SELECT account FROM (SELECT account FROM budget_limit WHERE account > ?5 AND account < ?6 ORDER BY 1 LIMIT ?7)
+		UNION SELECT account FROM (SELECT account FROM budget_usage
+			WHERE span = 86400 AND start = ?4 AND account > ?5 AND account < ?6 ORDER BY 1 LIMIT ?7)
+		ORDER BY 1 LIMIT ?7) a`+standingJoins+`ORDER BY 1`, l.spans(max(prefix, after), prefix+"\U0010ffff", n))
+}
+
+// Busiest returns at most n accounts that were debited today and whose names sort before a name,
+// those with the highest costs first.
+func (l *Ledger) Busiest(ctx context.Context, tx database.Tx, before string, n int) ([]Standing, error) {
+	return l.standings(ctx, tx, standingColumns+`FROM (SELECT account FROM budget_usage
+		WHERE span = 86400 AND start = ?4 AND account < ?5 ORDER BY cost DESC, requests DESC LIMIT ?6) a`+standingJoins,
+		l.spans(before, n))
+}
+
+// Of returns the state of accounts, in their order.
+func (l *Ledger) Of(ctx context.Context, tx database.Tx, accounts []string) ([]Standing, error) {
+	names, err := json.Marshal(append([]string{}, accounts...)) // not null, which json_each reads as one element
+	if err != nil {
+		return nil, err
+	}
+	return l.standings(ctx, tx, standingColumns+`FROM (SELECT key AS at, value AS account FROM json_each(?5)) a`+
+		standingJoins+`ORDER BY a.at`, l.spans(string(names)))
+}
+
+func (l *Ledger) standings(ctx context.Context, tx database.Tx, query string, args []any) ([]Standing, error) {
+	rows, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("listing the accounts of the ledger: %w", err)
 	}
 	defer rows.Close()
-	var accounts []string
+	list := []Standing{}
 	for rows.Next() {
-		var account string
-		if err := rows.Scan(&account); err != nil {
+		s, err := l.scan(rows)
+		if err != nil {
 			return nil, err
 		}
-		accounts = append(accounts, account)
+		list = append(list, s)
 	}
-	return accounts, rows.Err()
+	return list, rows.Err()
+}
+
+// Cost is what an account spent on one day.
+type Cost struct {
+	Day      string `json:"day"` // in UTC: 2026-11-23
+	Account  string `json:"account"`
+	Cost     Amount `json:"cost_usd"`
+	Requests int64  `json:"requests"`
+}
+
+// Costs returns the costs of the days from first up to and including last, ordered by day and
+// account: of accounts, or of all accounts whose names begin with prefix if accounts is nil.
+func (l *Ledger) Costs(ctx context.Context, tx database.Tx, prefix string, accounts []string, first, last time.Time) (
+	costs []Cost, err error) {
+	var days []int64
+	for at := first.UTC().Truncate(day); !at.After(last); at = at.Add(day) {
+		days = append(days, at.Unix())
+	}
+	rawDays, err := json.Marshal(days)
+	if err != nil {
+		return nil, err
+	}
+	rawAccounts, err := json.Marshal(accounts)
+	if err != nil {
+		return nil, err
+	}
+	// CROSS JOIN makes SQLite search each day and account in an index, and not scan all of them.
+	query := `SELECT start, account, cost, requests FROM json_each(?1) d CROSS JOIN budget_usage
+		WHERE span = 86400 AND start = d.value AND account > ?3 AND account < ?4 ORDER BY start, account`
+	if accounts != nil {
+		query = `SELECT start, account, cost, requests FROM json_each(?1) d CROSS JOIN json_each(?2) a
+			CROSS JOIN budget_usage WHERE account = a.value AND span = 86400 AND start = d.value
+			AND account > ?3 AND account < ?4 ORDER BY start, account`
+	}
+	rows, err := tx.QueryContext(ctx, query, string(rawDays), string(rawAccounts), prefix, prefix+"\U0010ffff")
+	if err != nil {
+		return nil, fmt.Errorf("reading the costs of the ledger: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c Cost
+		var start int64
+		if err := rows.Scan(&start, &c.Account, &c.Cost, &c.Requests); err != nil {
+			return nil, err
+		}
+		c.Day = time.Unix(start, 0).UTC().Format(time.DateOnly)
+		costs = append(costs, c)
+	}
+	return costs, rows.Err()
 }
 
 func wrap(doing, account string, err error) error {

@@ -33,19 +33,25 @@ func (s Standing) exceeded(c Charge) *Exceeded {
 	l := s.Limits
 	// A request that can never be allowed is checked first, because waiting does not help.
 	if l.RequestCost != nil && c.Cost > *l.RequestCost {
-		return s.refuse(CodeRequestCost, time.Time{}, "a request may cost %s USD at most, this one would cost %s USD", *l.RequestCost, c.Cost)
+		return s.refuse(CodeRequestCost, time.Time{}, "a request may cost %s USD at most, this one would cost %s USD",
+			*l.RequestCost, c.Cost)
 	}
 	if l.RequestTokens != nil && c.Tokens > *l.RequestTokens {
-		return s.refuse(CodeRequestTokens, time.Time{}, "a request may use %d tokens at most, this one would use %d", *l.RequestTokens, c.Tokens)
+		return s.refuse(CodeRequestTokens, time.Time{}, "a request may use %d tokens at most, this one would use %d",
+			*l.RequestTokens, c.Tokens)
 	}
 	if l.DayCost != nil && (s.Day.Cost+c.Cost > *l.DayCost || *l.DayCost == 0) {
-		return s.refuse(CodeDayCost, s.Day.Ends, "the daily budget is %s USD, %s USD of it are spent, and this request would cost %s USD", *l.DayCost, s.Day.Cost, c.Cost)
+		return s.refuse(CodeDayCost, s.Day.Ends,
+			"the daily budget is %s USD, %s USD of it are spent, and this request would cost %s USD", *l.DayCost,
+			s.Day.Cost, c.Cost)
 	}
 	if l.HourRequests != nil && s.Hour.Requests >= *l.HourRequests {
-		return s.refuse(CodeHourRequests, s.Hour.Ends, "%d requests an hour are allowed, and %d were made", *l.HourRequests, s.Hour.Requests)
+		return s.refuse(CodeHourRequests, s.Hour.Ends, "%d requests an hour are allowed, and %d were made",
+			*l.HourRequests, s.Hour.Requests)
 	}
 	if l.DayRequests != nil && s.Day.Requests >= *l.DayRequests {
-		return s.refuse(CodeDayRequests, s.Day.Ends, "%d requests a day are allowed, and %d were made", *l.DayRequests, s.Day.Requests)
+		return s.refuse(CodeDayRequests, s.Day.Ends, "%d requests a day are allowed, and %d were made", *l.DayRequests,
+			s.Day.Requests)
 	}
 	return nil
 }

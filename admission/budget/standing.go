@@ -27,3 +27,24 @@ func (s Standing) Lines() []string {
 		of(s.Day.Requests, value(s.Limits.DayRequests), s.Limits.DayRequests != nil) + " requests today",
 	}
 }
+
+// Used returns the used part of each limit of a day or an hour, by the name of the limit; 1 is all of
+// it. All of a limit of zero is used.
+func (s Standing) Used() map[string]float64 {
+	parts := map[string]float64{}
+	add := func(name string, used, limit float64) {
+		if parts[name] = 1; limit > 0 {
+			parts[name] = used / limit
+		}
+	}
+	if most := s.Limits.DayCost; most != nil {
+		add("max_daily_cost_usd", s.Day.Cost.Dollars(), most.Dollars())
+	}
+	if most := s.Limits.HourRequests; most != nil {
+		add("max_requests_per_hour", float64(s.Hour.Requests), float64(*most))
+	}
+	if most := s.Limits.DayRequests; most != nil {
+		add("max_requests_per_day", float64(s.Day.Requests), float64(*most))
+	}
+	return parts
+}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/budget"
 	"github.com/airlock-mcp/airlock/app/auth"
@@ -22,17 +23,17 @@ type Agents interface {
 	List(ctx context.Context, only agents.Selection, after string, n int) ([]agents.Agent, error)
 	Rotate(ctx context.Context, id, by string, with []caller.Credential) (secret.Value, error)
 	SetStatus(ctx context.Context, id string, status agents.Status, by string) error
+	Change(ctx context.Context, id string, c agents.Change, by string, allow func(before, after agents.Agent) error) (
+		agents.Agent, error)
 	Budget(ctx context.Context, id string) (budget.Standing, error)
 	Activity(agentID string, n int) ([]agents.Entry, error)
-	VerifyAction(ctx context.Context, agentID string, action, place json.RawMessage) (agents.Decision, error)
-	VerifyTool(ctx context.Context, agentID, tool string, parameters json.RawMessage) (agents.ToolRuling, error)
-	DecideVerification(ctx context.Context, agentID string, v agents.Verification) (agents.Ruling, error)
 }
 
 func (h *handler) agentRoutes() {
 	h.route("POST /v1/agents", h.registerAgent)
 	h.route("GET /v1/agents", h.listAgents)
 	h.route("GET /v1/agents/{agent}", h.own(h.showAgent))
+	h.route("PATCH /v1/agents/{agent}", h.managed(h.changeAgent))
 	h.route("POST /v1/agents/{agent}/actions", h.own(h.verifyAction))
 	h.route("POST /v1/agents/{agent}/tools/{tool}", h.own(h.verifyTool))
 	h.route("GET /v1/agents/{agent}/budget", h.own(h.agentBudget))
@@ -43,7 +44,8 @@ func (h *handler) agentRoutes() {
 }
 
 // agentEndpoint is an endpoint about one agent that the caller may see.
-type agentEndpoint func(ctx context.Context, who caller.Caller, agent agents.Agent, r *http.Request) (status int, body any, err error)
+type agentEndpoint func(ctx context.Context, who caller.Caller, agent agents.Agent, r *http.Request) (status int,
+	body any, err error)
 
 var errNoAgent = &refusal{status: http.StatusNotFound, code: "not_found", message: "there is no such agent"}
 
@@ -105,7 +107,11 @@ func (h *handler) registerAgent(ctx context.Context, who caller.Caller, r *http.
 		return 0, nil, &refusal{status: http.StatusUnprocessableEntity, code: "invalid_request", message: err.Error()}
 	}
 	if registration.PrincipalID != who.Name() { // the agent would use the rate and budget of that principal
-		return 0, nil, &refusal{status: http.StatusForbidden, code: "forbidden", message: "principal_id can only be your own principal: leave it out"}
+		return 0, nil, &refusal{status: http.StatusForbidden, code: "forbidden",
+			message: "principal_id can only be your own principal: leave it out"}
+	}
+	if err := auth.MayGrant(who, registration.Type); err != nil {
+		return 0, nil, err
 	}
 	registration.Inherited = inheritedFrom(who)
 	agent, token, err := h.opts.Agents.Register(ctx, registration, who.Name())
@@ -150,7 +156,8 @@ func number(r *http.Request, name string, otherwise, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > most {
-		return 0, &refusal{status: http.StatusUnprocessableEntity, code: "invalid_request", message: fmt.Sprintf("%s is a number from 1 to %d", name, most)}
+		return 0, &refusal{status: http.StatusUnprocessableEntity, code: "invalid_request",
+			message: fmt.Sprintf("%s is a number from 1 to %d", name, most)}
 	}
 	return n, nil
 }
@@ -165,28 +172,61 @@ type announced struct {
 	Context json.RawMessage `json:"context"`
 }
 
-func (h *handler) verifyAction(ctx context.Context, _ caller.Caller, agent agents.Agent, r *http.Request) (int, any, error) {
+func (h *handler) changeAgent(ctx context.Context, who caller.Caller, agent agents.Agent, r *http.Request) (int, any,
+	error) {
+	var change agents.Change
+	if err := body(r, &change); err != nil {
+		return 0, nil, err
+	}
+	changed, err := h.opts.Agents.Change(ctx, agent.ID, change, who.Name(), auth.MayChange(who))
+	return http.StatusOK, changed, err
+}
+
+func (h *handler) verifyAction(ctx context.Context, _ caller.Caller, agent agents.Agent, r *http.Request) (int, any,
+	error) {
 	var request announced
 	if err := body(r, &request); err != nil {
 		return 0, nil, err
 	}
-	decision, err := h.opts.Agents.VerifyAction(ctx, agent.ID, request.Action, request.Context)
-	return http.StatusOK, decision, err
+	ruling, _, err := h.opts.Admission.Decide(ctx, admission.Act{Kind: admission.AnnouncedAction, Agent: agent.ID,
+		Arguments: request.Action, Context: request.Context})
+	return http.StatusOK, ruling, err
 }
 
-func (h *handler) verifyTool(ctx context.Context, _ caller.Caller, agent agents.Agent, r *http.Request) (int, any, error) {
+func (h *handler) verifyTool(ctx context.Context, _ caller.Caller, agent agents.Agent, r *http.Request) (int, any,
+	error) {
 	var request struct {
 		Parameters json.RawMessage `json:"parameters"`
 	}
 	if err := body(r, &request); err != nil {
 		return 0, nil, err
 	}
-	ruling, err := h.opts.Agents.VerifyTool(ctx, agent.ID, r.PathValue("tool"), request.Parameters)
-	var wrong *agents.Error
-	if errors.As(err, &wrong) {
-		err = &refusal{status: http.StatusUnprocessableEntity, code: wrong.Code, message: wrong.Message}
+	ruling, _, err := h.opts.Admission.Decide(ctx, admission.Act{Kind: admission.AnnouncedTool, Agent: agent.ID,
+		Name: r.PathValue("tool"), Arguments: request.Parameters})
+	if err != nil {
+		return 0, nil, err
 	}
-	return http.StatusOK, ruling, err
+	answer := toolRuling{Approved: ruling.Decision == admission.Approved, BlockedReason: ruling.Reason,
+		RiskScore: ruling.Score, ApprovalID: ruling.ApprovalID}
+	if why := ruling.Error; why != nil {
+		if why.Reason == admission.Malformed {
+			return 0, nil, &refusal{status: http.StatusUnprocessableEntity, code: why.Code, message: why.Message}
+		}
+		answer.BlockedReason, answer.Retryable = why.Message, why.Retryable
+	}
+	return http.StatusOK, answer, nil
+}
+
+// toolRuling is the decision whether an agent may use a tool.
+type toolRuling struct {
+	Approved bool `json:"approved"`
+	// BlockedReason is a sentence, or empty if the tool is approved.
+	BlockedReason string  `json:"blocked_reason,omitempty"`
+	RiskScore     float64 `json:"risk_score"` // 0 to 1, in tenths
+	// ApprovalID is the question that a person can answer. It is empty if approval is not possible.
+	ApprovalID string `json:"approval_id,omitempty"`
+	// Retryable is set if a person cannot be asked now, but possibly later.
+	Retryable bool `json:"retryable,omitempty"`
 }
 
 // remaining is the budget of an agent in the format of the API.
@@ -201,7 +241,8 @@ type remaining struct {
 	} `json:"requests"`
 }
 
-func (h *handler) agentBudget(ctx context.Context, _ caller.Caller, agent agents.Agent, _ *http.Request) (int, any, error) {
+func (h *handler) agentBudget(ctx context.Context, _ caller.Caller, agent agents.Agent, _ *http.Request) (int, any,
+	error) {
 	standing, err := h.opts.Agents.Budget(ctx, agent.ID)
 	var b remaining
 	b.Cost.MaxDaily, b.Cost.Daily = standing.Limits.DayCost, standing.Day.Cost
@@ -209,7 +250,8 @@ func (h *handler) agentBudget(ctx context.Context, _ caller.Caller, agent agents
 	return http.StatusOK, b, err
 }
 
-func (h *handler) agentActivity(_ context.Context, _ caller.Caller, agent agents.Agent, r *http.Request) (int, any, error) {
+func (h *handler) agentActivity(_ context.Context, _ caller.Caller, agent agents.Agent, r *http.Request) (int, any,
+	error) {
 	limit, err := number(r, "limit", 10, agents.MaxActivity)
 	if err != nil {
 		return 0, nil, err
@@ -218,7 +260,11 @@ func (h *handler) agentActivity(_ context.Context, _ caller.Caller, agent agents
 	return http.StatusOK, map[string]any{"activity": entries}, err
 }
 
-func (h *handler) rotateAgent(ctx context.Context, who caller.Caller, agent agents.Agent, _ *http.Request) (int, any, error) {
+func (h *handler) rotateAgent(ctx context.Context, who caller.Caller, agent agents.Agent, _ *http.Request) (int, any,
+	error) {
+	if err := auth.MayGrant(who, agent.Type); err != nil { // the caller gets the token of an agent of this type
+		return 0, nil, err
+	}
 	for _, scope := range agent.Rights() { // the new token has the rights of the agent
 		if !who.Has(scope) {
 			return 0, nil, needs(scope, who)
@@ -228,7 +274,8 @@ func (h *handler) rotateAgent(ctx context.Context, who caller.Caller, agent agen
 	return http.StatusOK, map[string]string{"agent_id": agent.ID, "agent_token": token.Reveal()}, err
 }
 
-func (h *handler) setAgentStatus(ctx context.Context, who caller.Caller, agent agents.Agent, r *http.Request) (int, any, error) {
+func (h *handler) setAgentStatus(ctx context.Context, who caller.Caller, agent agents.Agent, r *http.Request) (int, any,
+	error) {
 	var request struct {
 		Status agents.Status `json:"status"`
 	}
@@ -238,11 +285,14 @@ func (h *handler) setAgentStatus(ctx context.Context, who caller.Caller, agent a
 	switch request.Status {
 	case agents.Active, agents.Suspended, agents.Killed:
 	default:
-		return 0, nil, &refusal{status: http.StatusUnprocessableEntity, code: "invalid_request", message: "status is one of active, suspended and killed"}
+		return 0, nil, &refusal{status: http.StatusUnprocessableEntity, code: "invalid_request",
+			message: "status is one of active, suspended and killed"}
 	}
-	if agent.Status == agents.Killed && request.Status != agents.Killed {
-		return 0, nil, &refusal{status: http.StatusConflict, code: "killed", message: "a killed agent does not come back: register a new one"}
-	}
-	err := h.opts.Agents.SetStatus(ctx, agent.ID, request.Status, who.Name())
-	return http.StatusOK, map[string]any{"agent_id": agent.ID, "status": request.Status}, err
+	return h.setStatus(ctx, who, agent, request.Status)
+}
+
+func (h *handler) setStatus(ctx context.Context, who caller.Caller, agent agents.Agent, status agents.Status) (int, any,
+	error) {
+	err := h.opts.Agents.SetStatus(ctx, agent.ID, status, who.Name())
+	return http.StatusOK, map[string]any{"agent_id": agent.ID, "status": status}, err
 }

@@ -14,9 +14,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/admission"
+	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/problem"
+	"github.com/airlock-mcp/airlock/internal/quota"
 )
 
 // maxBody is the maximum size of a request body in bytes.
@@ -25,9 +28,10 @@ const maxBody = 4 << 20
 // maxQuestion is the maximum size of a question to an engine in bytes. It may contain a file.
 const maxQuestion = 12 << 20
 
-// Options are the options of New. Agents and Identify are required.
+// Options are the options of New. Agents, Admission and Identify are required.
 type Options struct {
-	Agents Agents
+	Agents    Agents
+	Admission *admission.Service
 	// Verifications ask the engines; nil: questions are refused.
 	Verifications Verifications
 	Identify      func(r *http.Request) (caller.Caller, error)
@@ -39,9 +43,9 @@ type Options struct {
 
 // handler serves /v1.
 type handler struct {
-	opts  Options
-	mux   *http.ServeMux
-	share share // of the engines
+	opts          Options
+	mux           *http.ServeMux
+	verifications *quota.Limiter
 }
 
 // New returns the handler of requests under /v1.
@@ -52,7 +56,7 @@ func New(opts Options) http.Handler {
 	if opts.Refuse == nil {
 		opts.Refuse = (&auth.Authenticator{}).Refuse
 	}
-	h := &handler{opts: opts, mux: http.NewServeMux()}
+	h := &handler{opts: opts, mux: http.NewServeMux(), verifications: quota.New(quota.For(quota.Verifications))}
 	h.mux.HandleFunc("GET /v1/openapi.json", h.openapi)
 	h.agentRoutes()
 	h.verifyRoutes()
@@ -82,7 +86,8 @@ func (h *handler) notRouted(w http.ResponseWriter, r *http.Request) {
 	h.mux.ServeHTTP(record, r)
 	if record.status == http.StatusMethodNotAllowed {
 		w.Header().Set("Allow", record.header.Get("Allow"))
-		problem.Write(w, http.StatusMethodNotAllowed, "method_not_allowed", "this path takes "+record.header.Get("Allow"))
+		problem.Write(w, http.StatusMethodNotAllowed, "method_not_allowed",
+			"this path takes "+record.header.Get("Allow"))
 		return
 	}
 	problem.Write(w, http.StatusNotFound, "not_found", "there is no such path; GET /v1/openapi.json lists them")
@@ -114,6 +119,17 @@ type refusal struct {
 }
 
 func (r *refusal) Error() string { return r.message }
+
+// refusedBy returns the refusal for an error of a limiter.
+func refusedBy(ctx context.Context, err error) error {
+	refused := (*quota.Refusal)(nil)
+	if !errors.As(err, &refused) {
+		return err
+	}
+	refused.Count(ctx)
+	status, code := problem.Refused(refused)
+	return &refusal{status, code, refused.Error(), 1}
+}
 
 // route registers an endpoint for a pattern. Requests of callers that Identify does not accept
 // are refused.
@@ -158,17 +174,27 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	var told *refusal
 	var large *http.MaxBytesError
+	var invalid *agents.InvalidError
+	var more *auth.GrantError
 	switch {
+	case errors.As(err, &invalid):
+		problem.Write(w, http.StatusUnprocessableEntity, "invalid_request", err.Error())
+	case errors.As(err, &more):
+		problem.Write(w, http.StatusForbidden, "forbidden", err.Error())
+	case errors.Is(err, agents.ErrKilled):
+		problem.Write(w, http.StatusConflict, "killed", "a killed agent does not come back: register a new one")
 	case errors.As(err, &told):
 		if told.retryAfter > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(told.retryAfter))
 		}
 		problem.Write(w, told.status, told.code, told.message)
 	case errors.As(err, &large):
-		problem.Write(w, http.StatusRequestEntityTooLarge, "too_large", "the body has more bytes than a request may have")
+		problem.Write(w, http.StatusRequestEntityTooLarge, "too_large",
+			"the body has more bytes than a request may have")
 	default:
 		h.opts.Logger.ErrorContext(r.Context(), "a request of the API failed", "error", err)
-		problem.Write(w, http.StatusServiceUnavailable, "unavailable", "the request could not be decided, so it is refused; try again")
+		problem.Write(w, http.StatusServiceUnavailable, "unavailable",
+			"the request could not be decided, so it is refused; try again")
 	}
 }
 
@@ -182,7 +208,8 @@ func body(r *http.Request, into any) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &refusal{status: http.StatusRequestTimeout, code: "timeout", message: "the body did not arrive in time"}
 	case err != nil:
-		return &refusal{status: http.StatusBadRequest, code: "invalid_request", message: "the body could not be read: it is not framed as HTTP has it, or the connection ended"}
+		return &refusal{status: http.StatusBadRequest, code: "invalid_request",
+			message: "the body could not be read: it is not framed as HTTP has it, or the connection ended"}
 	}
 	if err := decode(raw, into); err != nil {
 		return &refusal{status: http.StatusUnprocessableEntity, code: "invalid_request", message: err.Error()}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/app/api"
 	"github.com/airlock-mcp/airlock/app/auth"
@@ -48,30 +49,36 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := database.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema, agents.SchemaInherited)
+	db, err := database.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
+		agents.SchemaInherited, agents.SchemaLists)
 	if err != nil {
 		t.Fatal(err)
 	}
-	service, err := agents.New(agents.Options{Database: db, Log: log})
+	service := agents.New(agents.Options{Database: db, Log: log})
+	acts, err := admission.New(admission.Options{Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, err := acts.OpenAgents(admission.AgentOptions{Agents: service, Database: db})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &served{T: t, tokens: map[string]string{}}
 	tokens := auth.NewTokens(db, nil)
-	for name, scopes := range map[string][]string{"ann": {"agents", "run"}, "bob": {"agents", "run"}, "admin": {"admin"}, "runner": {"run"}, "asker": {"verify"}, "manager": {"agents"}} {
-		_, value, err := tokens.Create(t.Context(), auth.Grant{Name: name, Principal: name, Scopes: scopes})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.tokens[name] = value.Reveal()
+	for name, scopes := range map[string][]string{"ann": {"agents", "run"}, "bob": {"agents", "run"},
+		"admin": {"admin"}, "runner": {"run"}, "asker": {"verify"}, "manager": {"agents"}} {
+		s.tokens[name] = create(t, tokens, name, scopes)
 	}
+	s.tokens["small"] = create(t, tokens, "ann", []string{"agents:supervised", "run"})
 	authority := auth.NewAuthority(auth.AuthorityOptions{Tokens: tokens, Agents: service})
 	t.Cleanup(authority.Close)
 	identify := (&auth.Authenticator{Tokens: tokens, Agents: service, Authority: authority}).Identify
-	server := httptest.NewServer(api.New(api.Options{Agents: directory{service, filepath.Join(dir, "audit")}, Identify: identify, Verifications: engines}))
+	server := httptest.NewServer(
+		api.New(api.Options{Agents: directory{service, filepath.Join(dir, "audit")}, Admission: acts,
+			Identify: identify, Verifications: engines}))
 	t.Cleanup(func() {
 		server.Close()
-		service.Close()
+		end()
 		_, _ = db.Close(), log.Close()
 	})
 	s.url = server.URL
@@ -83,6 +90,14 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 		t.Fatal(err)
 	}
 	return s
+}
+
+func create(t *testing.T, tokens *auth.Tokens, principal string, scopes []string) string {
+	_, value, err := tokens.Create(t.Context(), auth.Grant{Name: "test", Principal: principal, Scopes: scopes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value.Reveal()
 }
 
 // do makes a request with a named token, checks the answer against the OpenAPI file, and
@@ -125,7 +140,8 @@ func (s *served) conforms(method, path string, status int, body []byte) {
 	s.Helper()
 	path, _, _ = strings.Cut(path, "?")
 	for pattern, item := range s.spec["paths"].(map[string]any) {
-		if !regexp.MustCompile("^" + regexp.MustCompile(`\{[a-z]+\}`).ReplaceAllString(pattern, "[^/]+") + "$").MatchString(path) {
+		if !regexp.MustCompile("^" + regexp.MustCompile(`\{[a-z]+\}`).ReplaceAllString(pattern, "[^/]+") +
+			"$").MatchString(path) {
 			continue
 		}
 		operation, ok := item.(map[string]any)[strings.ToLower(method)].(map[string]any)
@@ -138,7 +154,8 @@ func (s *served) conforms(method, path string, status int, body []byte) {
 			return
 		}
 		content := described["content"].(map[string]any)["application/json"].(map[string]any)["schema"]
-		document, err := json.Marshal(map[string]any{"$defs": s.spec["components"].(map[string]any)["schemas"], "allOf": []any{content}})
+		document, err := json.Marshal(map[string]any{"$defs": s.spec["components"].(map[string]any)["schemas"],
+			"allOf": []any{content}})
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -180,22 +197,27 @@ func TestAnAgentsLife(t *testing.T) {
 			t.Errorf("step %d: %d %v, want %s", step+1, status, decision, want)
 		}
 	}
-	if _, ruling := s.do("ann", "POST", "/v1/agents/"+id+"/tools/my_custom_tool", `{"parameters": {"x": "database"}}`); ruling["approved"] != false ||
+	if _, ruling := s.do("ann", "POST", "/v1/agents/"+id+"/tools/my_custom_tool",
+		`{"parameters": {"x": "database"}}`); ruling["approved"] != false ||
 		ruling["blocked_reason"] != "Unknown tool 'my_custom_tool' requires explicit allowlisting (risk_score=0.2)" {
 		t.Errorf("%v", ruling)
 	}
 	_, budget := s.do("ann", "GET", "/v1/agents/"+id+"/budget", "")
-	if got := fmt.Sprint(budget); got != "map[cost:map[current_daily_usd:0 max_daily_usd:100] requests:map[current_hour:4 max_per_hour:500]]" {
+	if got := fmt.Sprint(
+		budget); got != "map[cost:map[current_daily_usd:0 max_daily_usd:100] requests:map[current_hour:4 max_per_hour:500]]" {
 		t.Error(got)
 	}
 	_, activity := s.do("DataAnalyst", "GET", "/v1/agents/"+id+"/activity?limit=2", "")
-	if entries := activity["activity"].([]any); len(entries) != 2 || entries[1].(map[string]any)["decision"] != "DENIED" {
+	if entries := activity["activity"].([]any); len(entries) != 2 ||
+		entries[1].(map[string]any)["decision"] != "DENIED" {
 		t.Errorf("%v", entries)
 	}
-	if status, _ := s.do("ann", "POST", "/v1/agents/"+id+"/status", `{"status": "suspended"}`); status != http.StatusOK {
+	if status, _ := s.do("ann", "POST", "/v1/agents/"+id+"/status",
+		`{"status": "suspended"}`); status != http.StatusOK {
 		t.Errorf("suspending: %d", status)
 	}
-	if _, decision := s.do("DataAnalyst", "POST", "/v1/agents/"+id+"/actions", fmt.Sprintf(select1, 9)); decision["decision"] != "DENIED" {
+	if _, decision := s.do("DataAnalyst", "POST", "/v1/agents/"+id+"/actions",
+		fmt.Sprintf(select1, 9)); decision["decision"] != "DENIED" {
 		t.Errorf("suspended: %v", decision)
 	}
 	old := s.tokens["DataAnalyst"]
@@ -219,7 +241,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"stranger", "GET", "/v1/agents", "", 401},
 		{"runner", "GET", "/v1/agents", "", 403},
 		{"runner", "POST", "/v1/agents", registration, 403},
-		{"bob", "POST", "/v1/agents", strings.Replace(registration, "null", `"ann"`, 1), 403}, // issue 23: it would use up ann's rate and budget
+		// issue 23: it would use up ann's rate and budget
+		{"bob", "POST", "/v1/agents", strings.Replace(registration, "null", `"ann"`, 1), 403},
 		{"admin", "POST", "/v1/agents", strings.Replace(registration, "null", `"ann"`, 1), 403},
 		{"runner", "GET", "/v1/agents/" + own, "", 403},
 		{"ann", "GET", "/v1/agents/" + own, "", 200},
@@ -321,7 +344,8 @@ func TestTheFileDescribesEveryRoute(t *testing.T) {
 // the default permissions and budget.
 func TestARegistrationWithNulls(t *testing.T) {
 	s := serve(t)
-	status, agent := s.do("ann", http.MethodPost, "/v1/agents", `{"name": "a", "type": "supervised", "principal_id": null, "permissions": null, "budget": null}`)
+	status, agent := s.do("ann", http.MethodPost, "/v1/agents",
+		`{"name": "a", "type": "supervised", "principal_id": null, "permissions": null, "budget": null}`)
 	if status != http.StatusCreated || agent["principal_id"] != "ann" {
 		t.Fatalf("%d, %v", status, agent)
 	}
@@ -330,10 +354,59 @@ func TestARegistrationWithNulls(t *testing.T) {
 		t.Errorf("%d, %v", status, budget)
 	}
 	for field, body := range map[string]string{
-		"name": `{"name": null, "type": "supervised"}`, "type": `{"name": "a", "type": null}`, "principal_id": `{"name": "a", "type": "supervised", "principal_id": " "}`,
+		"name": `{"name": null, "type": "supervised"}`, "type": `{"name": "a", "type": null}`,
+		"principal_id": `{"name": "a", "type": "supervised", "principal_id": " "}`,
 	} {
-		if status, answer := s.do("ann", http.MethodPost, "/v1/agents", body); status != http.StatusUnprocessableEntity || !strings.Contains(fmt.Sprint(answer), field) {
+		if status, answer := s.do("ann", http.MethodPost, "/v1/agents",
+			body); status != http.StatusUnprocessableEntity || !strings.Contains(fmt.Sprint(answer), field) {
 			t.Errorf("%s: %d, %v", body, status, answer)
+		}
+	}
+}
+
+// Issue 24: an agent is changed by its owner, never by itself or by others. A token with a type in
+// its scope can neither register, nor change, nor get the token of an agent that is trusted further.
+func TestWhoMayChangeWhat(t *testing.T) {
+	s := serve(t)
+	own, other := s.register("ann", "own"), s.register("bob", "other")
+	trusted := strings.Replace(registration, "supervised", "trusted", 1)
+	status, made := s.do("ann", "POST", "/v1/agents", trusted)
+	if status != http.StatusCreated {
+		t.Fatal(status, made)
+	}
+	high := made["agent_id"].(string)
+	for _, tc := range []struct {
+		as, method, path, body string
+		want                   int
+		names                  string // in the message
+	}{
+		{"own", "PATCH", own, `{"type": "trusted"}`, 403, "scope"},
+		{"bob", "PATCH", own, `{"name": "mine"}`, 404, ""},
+		{"runner", "PATCH", own, `{"name": "mine"}`, 403, "scope"},
+		{"ann", "PATCH", own, `{"type": "autonomous", "name": null}`, 200, ""},
+		{"admin", "PATCH", other, `{"budget": {"max_daily_cost_usd": 1}}`, 200, ""},
+		{"ann", "PATCH", own, `{"Type": "trusted"}`, 422, "Type"},
+		{"ann", "PATCH", own, `{"type": "trusted", "type": "trusted"}`, 422, "type"},
+		{"ann", "PATCH", own, `{"type": "root"}`, 422, "type"},
+		{"ann", "PATCH", own, `{"budget": {"max_requests_per_hour": -1}}`, 422, "max_requests_per_hour"},
+		{"ann", "PATCH", own, `{"expires": "soon"}`, 422, "expires"},
+		{"ann", "PATCH", own, `[]`, 422, ""},
+		{"small", "PATCH", own, `{"type": "trusted"}`, 403, "type"},
+		{"small", "PATCH", own, `{"name": "small"}`, 403, "type"}, // it is autonomous now
+		{"small", "PATCH", high, `{"type": "untrusted"}`, 403, "type"},
+		{"small", "POST", high + "/token", ``, 403, "type"},
+		{"small", "POST", "", trusted, 403, "type"},
+		{"small", "POST", "", strings.Replace(registration, "supervised", "untrusted", 1), 201, ""},
+		{"ann", "PATCH", own, `{"type": "supervised"}`, 200, ""},
+		{"small", "PATCH", own, `{"name": "small"}`, 200, ""},
+		{"ann", "POST", own + "/status", `{"status": "killed"}`, 200, ""},
+		{"ann", "PATCH", own, `{"name": "x"}`, 409, "register"},
+	} {
+		path := strings.TrimSuffix("/v1/agents/"+tc.path, "/")
+		status, answer := s.do(tc.as, tc.method, path, tc.body)
+		if status != tc.want || !strings.Contains(fmt.Sprint(answer), tc.names) {
+			t.Errorf("%s %s %s %s: %d %v, want %d and %q", tc.as, tc.method, path, tc.body, status, answer, tc.want,
+				tc.names)
 		}
 	}
 }

@@ -25,12 +25,14 @@ func (h *handler) verifyRoutes() {
 	h.route("POST /v1/verify/math", h.verify("math", "math", text("expression")))
 	h.route("POST /v1/verify/logic", h.verify("logic", "logic", text("query")))
 	h.route("POST /v1/verify/code", h.verify("code", "code", text("code"), optional("language", isText)))
-	h.route("POST /v1/verify/sql", h.verify("sql", "sql", text("query"), optional("schema_ddl", isText), optional("dialect", isText),
+	h.route("POST /v1/verify/sql", h.verify("sql", "sql", text("query"), optional("schema_ddl", isText),
+		optional("dialect", isText),
 		optional("allowed_tables", isTexts), optional("allow_mutations", isFlag)))
 	h.route("POST /v1/verify/fact", h.verify("fact", "fact", text("claim"), text("context")))
 	h.route("POST /v1/verify/stats", h.verify("stats", "stats", text("query"), text("csv_text")))
 	h.route("POST /v1/verify/image", h.verify("image", "image", text("claim"), text("image_base64")))
-	h.route("POST /v1/verify/consensus", h.verify("consensus", "consensus", text("query"), optional("mode", isText), optional("min_confidence", isNumber)))
+	h.route("POST /v1/verify/consensus", h.verify(
+		"consensus", "consensus", text("query"), optional("mode", isText), optional("min_confidence", isNumber)))
 	h.route("POST /v1/verify/batch", h.verify(batchEngine, "", member{"items", isList, true}))
 }
 
@@ -71,13 +73,14 @@ func (h *handler) verify(engine, permission string, members ...member) endpoint 
 			return 0, nil, needs(auth.ScopeVerify, who)
 		}
 		if h.opts.Verifications == nil {
-			return 0, nil, &refusal{status: http.StatusServiceUnavailable, code: "unavailable", message: "this server verifies nothing"}
+			return 0, nil, &refusal{status: http.StatusServiceUnavailable, code: "unavailable",
+				message: "this server verifies nothing"}
 		}
-		done, err := h.share.begin(who)
+		unit, err := h.verifications.Take(who.Account(), 1) // before the body is read
 		if err != nil {
-			return 0, nil, err
+			return 0, nil, refusedBy(ctx, err)
 		}
-		defer done()
+		defer unit.Release()
 		var given map[string]json.RawMessage
 		if err := body(r, &given); err != nil {
 			return 0, nil, err
@@ -86,12 +89,12 @@ func (h *handler) verify(engine, permission string, members ...member) endpoint 
 		if err != nil {
 			return 0, nil, err
 		}
-		debit, err := h.debit(ctx, who, verificationOf(engine, permission, arguments))
+		end, err := h.decide(ctx, who, verificationOf(engine, permission, arguments))
 		if err != nil {
 			return 0, nil, err
 		}
 		verdict, err := h.opts.Verifications.Verify(ctx, who, verify.Request{Engine: engine, Arguments: arguments})
-		debit.end(ctx, err == nil || errors.Is(err, verify.ErrInterrupted))
+		end(err == nil || errors.Is(err, verify.ErrInterrupted))
 		if err != nil {
 			return 0, nil, noVerdict(err)
 		}
@@ -140,7 +143,8 @@ func noVerdict(err error) error {
 	case errors.Is(err, verify.ErrClosed):
 		return &refusal{http.StatusServiceUnavailable, "unavailable", "the server is ending: send it again", 1}
 	case errors.As(err, &advised):
-		return &refusal{status: http.StatusServiceUnavailable, code: "unavailable", message: "this server cannot verify now: " + advised.Hint()}
+		return &refusal{status: http.StatusServiceUnavailable, code: "unavailable",
+			message: "this server cannot verify now: " + advised.Hint()}
 	}
 	return err
 }

@@ -46,7 +46,8 @@ func TestVerdictsOverHTTP(t *testing.T) {
 		{"logic", `{"query": "(AND (GT x 5) (LT y 10))"}`, "VERIFIED"},
 		{"code", `{"code": "import os\nos.system('ls')", "language": "python"}`, "BLOCKED"},
 		{"code", `{"code": "print(1)"}`, "VERIFIED"},
-		{"sql", `{"query": "SELECT a FROM t", "schema_ddl": "CREATE TABLE t (a INT)", "dialect": "postgresql"}`, "VERIFIED"},
+		{"sql", `{"query": "SELECT a FROM t", "schema_ddl": "CREATE TABLE t (a INT)", "dialect": "postgresql"}`,
+			"VERIFIED"},
 		{"sql", `{"query": "SELECT a FROM t", "schema_ddl": null, "dialect": "postgresql", "allowed_tables": ["t"], "allow_mutations": false}`, ""},
 		{"fact", `{"claim": "The sky is blue.", "context": "The sky is blue."}`, "VERIFIED"},
 		{"stats", `{"query": "The average salary is above 1", "csv_text": "salary\n2\n4\n"}`, "VERIFIED"},
@@ -70,7 +71,8 @@ func TestWhoMayAskWhat(t *testing.T) {
 	s := serveWith(t, realEngines(t))
 	s.register("ann", "calculator") // may ask math, logic and sql
 	suspended := s.register("ann", "suspended")
-	if status, body := s.do("ann", "POST", "/v1/agents/"+suspended+"/status", `{"status": "suspended"}`); status != http.StatusOK {
+	if status, body := s.do("ann", "POST", "/v1/agents/"+suspended+"/status",
+		`{"status": "suspended"}`); status != http.StatusOK {
 		t.Fatalf("%d %v", status, body)
 	}
 	var id string
@@ -110,10 +112,13 @@ func TestQuestionsThatAreNone(t *testing.T) {
 		path, body string
 		want       int
 	}{
-		{"math", ``, 422}, {"math", `[]`, 422}, {"math", `{`, 422}, {"math", `{}`, 422}, {"math", `{"expression": null}`, 422}, {"math", `{"expression": 7}`, 422},
+		{"math", ``, 422}, {"math", `[]`, 422}, {"math", `{`, 422}, {"math", `{}`, 422},
+		{"math", `{"expression": null}`, 422}, {"math", `{"expression": 7}`, 422},
 		{"math", `{"expression": "1", "seconds": 9999}`, 422}, {"math", `{"expression": "1", "expression": "2"}`, 422},
-		{"stats", `{"query": "q", "file_path": "/etc/passwd"}`, 422}, {"image", `{"claim": "c", "image_path": "/etc/passwd"}`, 422},
-		{"sql", `{"query": "q", "allowed_tables": "t"}`, 422}, {"consensus", `{"query": "q", "min_confidence": "high"}`, 422},
+		{"stats", `{"query": "q", "file_path": "/etc/passwd"}`, 422},
+		{"image", `{"claim": "c", "image_path": "/etc/passwd"}`, 422},
+		{"sql", `{"query": "q", "allowed_tables": "t"}`, 422},
+		{"consensus", `{"query": "q", "min_confidence": "high"}`, 422},
 		{"batch", `{"items": {}}`, 422}, {"batch", `{"items": [1]}`, 422},
 		{"math", `{"expression": "` + strings.Repeat("1", 13<<20) + `"}`, 413},
 		{"nothing", `{}`, 404},
@@ -140,7 +145,8 @@ func TestWhereThereIsNoVerdict(t *testing.T) {
 		retry      string
 	}{
 		{verify.ErrBusy, "busy", "send it again", "1"}, {verify.ErrClosed, "unavailable", "ending", "1"},
-		{fmt.Errorf("opening: %w", hinted{errors.New("not built: /home/ann/.airlock")}), "unavailable", "airlock images build verify", ""},
+		{fmt.Errorf("opening: %w", hinted{errors.New("not built: /home/ann/.airlock")}), "unavailable",
+			"airlock images build verify", ""},
 		{errors.New("the sandbox /run/x failed"), "unavailable", "try again", ""},
 	} {
 		s := serveWith(t, asking(func(context.Context, caller.Caller, verify.Request) (verify.Verdict, error) {
@@ -153,15 +159,18 @@ func TestWhereThereIsNoVerdict(t *testing.T) {
 		if err := json.Unmarshal(raw, &told); err != nil {
 			t.Fatal(err)
 		}
-		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != test.retry || told.Error.Code != test.code ||
-			!strings.Contains(told.Error.Message, test.says) || strings.Contains(told.Error.Message, "/") && test.code != "unavailable" {
+		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != test.retry ||
+			told.Error.Code != test.code ||
+			!strings.Contains(told.Error.Message, test.says) || strings.Contains(told.Error.Message, "/") &&
+			test.code != "unavailable" {
 			t.Errorf("%v: %d %q %s", test.err, response.StatusCode, response.Header.Get("Retry-After"), raw)
 		}
 		if strings.Contains(string(raw), ".airlock") || strings.Contains(string(raw), "/run/x") {
 			t.Errorf("%v: %s tells of this machine", test.err, raw)
 		}
 	}
-	if status, _ := serve(t).do("asker", "POST", "/v1/verify/math", `{"expression": "1"}`); status != http.StatusServiceUnavailable {
+	if status, _ := serve(t).do("asker", "POST", "/v1/verify/math",
+		`{"expression": "1"}`); status != http.StatusServiceUnavailable {
 		t.Errorf("without engines: %d", status)
 	}
 }
@@ -179,7 +188,10 @@ func TestACallerHasItsShareOfTheEngines(t *testing.T) {
 	s := serveWith(t, asking(func(_ context.Context, who caller.Caller, r verify.Request) (verify.Verdict, error) {
 		begun <- who.Principal
 		<-gate
-		return verify.Verdict{Status: verify.Verified, Body: json.RawMessage(`{"verified":true,"status":"VERIFIED","engine":"math","message":"","evidence":{}}`)}, nil
+		return verify.Verdict{Status: verify.Verified,
+				Body: json.RawMessage(
+					`{"verified":true,"status":"VERIFIED","engine":"math","message":"","evidence":{}}`)},
+			nil
 	}))
 	var asked sync.WaitGroup
 	defer asked.Wait()
@@ -200,6 +212,45 @@ func TestACallerHasItsShareOfTheEngines(t *testing.T) {
 	}
 }
 
+// Issue 25: the limit of questions was kept for each agent, so that eight agents of one caller could
+// occupy all engines. They have one account, which differs from their owner's.
+func TestAgentsOfOneCallerShareTheEngines(t *testing.T) {
+	begun, gate := make(chan string, 100), make(chan struct{})
+	s := serveWith(t, asking(func(_ context.Context, who caller.Caller, r verify.Request) (verify.Verdict, error) {
+		begun <- who.Principal
+		<-gate
+		return verify.Verdict{Status: verify.Verified, Body: json.RawMessage(
+			`{"verified":true,"status":"VERIFIED","engine":"math","message":"","evidence":{}}`)}, nil
+	}))
+	for n := range 8 {
+		status, agent := s.do("ann", "POST", "/v1/agents", `{"name": "a", "type": "supervised"}`)
+		if status != http.StatusCreated {
+			t.Fatalf("%d %v", status, agent)
+		}
+		s.tokens[fmt.Sprint("agent ", n)] = agent["agent_token"].(string)
+	}
+	const math = `{"expression": "2+2=4"}`
+	var asked sync.WaitGroup
+	defer asked.Wait()
+	defer close(gate)
+	for n := range 8 {
+		asked.Go(func() { s.ask(fmt.Sprint("agent ", n), "math", math) })
+	}
+	for range 8 {
+		<-begun
+	}
+	for n := range 8 {
+		response, raw := s.ask(fmt.Sprint("agent ", n), "math", math)
+		if response.StatusCode != http.StatusTooManyRequests || response.Header.Get("Retry-After") != "1" {
+			t.Errorf("agent %d: %d %s, want 429 with Retry-After", n, response.StatusCode, raw)
+		}
+	}
+	asked.Go(func() { s.ask("asker", "math", math) })
+	if who := <-begun; who != "asker" {
+		t.Errorf("got a question of %s, want that of another caller", who)
+	}
+}
+
 // A question of an agent is debited from its budget once, also if it is refused. A question
 // that reached no engine is free. Other callers have no budget.
 func TestQuestionsOfAgentsAreDebited(t *testing.T) {
@@ -208,7 +259,10 @@ func TestQuestionsOfAgentsAreDebited(t *testing.T) {
 		if busy {
 			return verify.Verdict{}, verify.ErrBusy
 		}
-		return verify.Verdict{Status: verify.Verified, Body: json.RawMessage(`{"verified":true,"status":"VERIFIED","engine":"math","message":"","evidence":{}}`)}, nil
+		return verify.Verdict{Status: verify.Verified,
+				Body: json.RawMessage(
+					`{"verified":true,"status":"VERIFIED","engine":"math","message":"","evidence":{}}`)},
+			nil
 	}))
 	status, agent := s.do("ann", "POST", "/v1/agents", `{"name": "a", "type": "supervised", "permissions": {"blocked_tools": ["verify_fact"]},
 		"budget": {"max_requests_per_hour": 5}}`)
@@ -225,7 +279,8 @@ func TestQuestionsOfAgentsAreDebited(t *testing.T) {
 		counted    float64
 	}{
 		{"math", math, false, 200, 1}, {"math", `{}`, false, 422, 1}, {"math", math, true, 503, 2},
-		{"batch", `{"items": [{"query": "a", "type": "FACT"}]}`, false, 403, 3}, {"batch", `{"items": [{"query": "a", "type": 7}, {"query": "a"}]}`, false, 200, 4},
+		{"batch", `{"items": [{"query": "a", "type": "FACT"}]}`, false, 403, 3},
+		{"batch", `{"items": [{"query": "a", "type": 7}, {"query": "a"}]}`, false, 200, 4},
 		{"fact", `{"claim": "a", "context": "a"}`, false, 403, 5}, {"math", math, false, 429, 5},
 	} {
 		busy = test.busy
@@ -233,7 +288,8 @@ func TestQuestionsOfAgentsAreDebited(t *testing.T) {
 		if response.StatusCode != test.want {
 			t.Errorf("%d: got %d %s, want %d", i, response.StatusCode, raw, test.want)
 		}
-		if response.StatusCode == http.StatusTooManyRequests && (response.Header.Get("Retry-After") == "" || !strings.Contains(string(raw), "QWED-AGENT-BUDGET-002")) {
+		if response.StatusCode == http.StatusTooManyRequests &&
+			(response.Header.Get("Retry-After") == "" || !strings.Contains(string(raw), "QWED-AGENT-BUDGET-002")) {
 			t.Errorf("%d: %q %s, want when to come again, and why", i, response.Header.Get("Retry-After"), raw)
 		}
 		_, budget := s.do("ann", "GET", "/v1/agents/"+id+"/budget", "")

@@ -38,7 +38,8 @@ type File struct {
 // IsText reports whether the file can be shown as text.
 func (f File) IsText() bool {
 	switch f.MIME {
-	case "application/json", "application/xml", "application/x-ndjson", "application/yaml", "application/javascript", "image/svg+xml":
+	case "application/json", "application/xml", "application/x-ndjson", "application/yaml", "application/javascript",
+		"image/svg+xml":
 		return true
 	}
 	return strings.HasPrefix(f.MIME, "text/")

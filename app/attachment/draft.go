@@ -60,11 +60,14 @@ func (d *Draft) admitLocked(bytes int64) error {
 	case bytes == 0:
 		return &LimitError{"the file is empty"}
 	case bytes > d.limits.FileBytes:
-		return &LimitError{fmt.Sprintf("the file has %d bytes, and one may have %d: make it smaller, or attach a part of it", bytes, d.limits.FileBytes)}
+		return &LimitError{fmt.Sprintf(
+			"the file has %d bytes, and one may have %d: make it smaller, or attach a part of it", bytes,
+			d.limits.FileBytes)}
 	case files >= d.limits.Files:
 		return &LimitError{fmt.Sprintf("the run has attached %d files, which is as many as it may", d.limits.Files)}
 	case d.bytes+bytes > d.limits.Bytes:
-		return &LimitError{fmt.Sprintf("the run would have attached %d bytes, and may attach %d: attach less", d.bytes+bytes, d.limits.Bytes)}
+		return &LimitError{fmt.Sprintf("the run would have attached %d bytes, and may attach %d: attach less",
+			d.bytes+bytes, d.limits.Bytes)}
 	}
 	return nil
 }
@@ -100,7 +103,8 @@ func (d *Draft) Add(inspected Inspected, wanted string) (File, error) {
 func (d *Draft) AddResult(json []byte) (File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	file := File{Name: ResultName, MIME: "application/json", Kind: Other, Bytes: int64(len(json)), Digest: canon.Digest(json)}
+	file := File{Name: ResultName, MIME: "application/json", Kind: Other, Bytes: int64(len(json)),
+		Digest: canon.Digest(json)}
 	return file, d.keepLocked(file, json)
 }
 

@@ -81,7 +81,8 @@ func decode(content []byte, mime string) (err error) {
 	return decodeWebP(content)
 }
 
-func decodeWith(content []byte, config func(io.Reader) (image.Config, error), read func(io.Reader) (image.Image, error)) error {
+func decodeWith(content []byte, config func(io.Reader) (image.Config, error),
+	read func(io.Reader) (image.Image, error)) error {
 	c, err := config(bytes.NewReader(content))
 	if err != nil {
 		return err

@@ -30,10 +30,13 @@ func Inspect(content []byte, mime, name string) Inspected {
 	switch {
 	case err == nil:
 	case errors.As(err, &large):
-		return Inspected{Kind: Other, MIME: found, Note: fmt.Sprintf("not shown: %v; make it smaller", err), Content: cleaned}
+		return Inspected{Kind: Other, MIME: found, Note: fmt.Sprintf("not shown: %v; make it smaller", err),
+			Content: cleaned}
 	default:
-		note := fmt.Sprintf("it begins like %s but cannot be decoded (%v), so it is kept as an ordinary file", found, err)
-		return Inspected{Kind: Other, MIME: unknownType, Note: note, Content: content, Searchable: isSearchable(content)}
+		note := fmt.Sprintf("it begins like %s but cannot be decoded (%v), so it is kept as an ordinary file", found,
+			err)
+		return Inspected{Kind: Other, MIME: unknownType, Note: note, Content: content,
+			Searchable: isSearchable(content)}
 	}
 	kind := Image
 	if found[:5] == "audio" {

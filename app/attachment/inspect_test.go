@@ -17,7 +17,8 @@ const script = "<script>alert(document.cookie)</script>"
 
 // picture is small, and not of one colour.
 func picture(width, height int) *image.Paletted {
-	p := image.NewPaletted(image.Rect(0, 0, width, height), color.Palette{color.White, color.Black, color.RGBA{R: 200, A: 255}})
+	p := image.NewPaletted(image.Rect(0, 0, width, height),
+		color.Palette{color.White, color.Black, color.RGBA{R: 200, A: 255}})
 	for i := range p.Pix {
 		p.Pix[i] = uint8(i % 3)
 	}
@@ -34,11 +35,13 @@ func encoded(t testing.TB, mime string) []byte {
 	case "image/jpeg":
 		err = jpeg.Encode(&b, picture(20, 10), nil)
 	case "image/gif":
-		err = gif.EncodeAll(&b, &gif.GIF{Image: []*image.Paletted{picture(20, 10), picture(20, 10)}, Delay: []int{5, 5}, LoopCount: 3})
+		err = gif.EncodeAll(&b, &gif.GIF{Image: []*image.Paletted{picture(20, 10), picture(20, 10)}, Delay: []int{5, 5},
+			LoopCount: 3})
 	case "image/webp":
 		return decoded64(t, "UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==")
 	case "audio/wav":
-		b.WriteString("RIFF\x2c\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x40\x1f\x00\x00\x01\x00\x08\x00data\x08\x00\x00\x00abcdefgh")
+		b.WriteString("RIFF\x2c\x00\x00\x00WAVEfmt " +
+			"\x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x40\x1f\x00\x00\x01\x00\x08\x00data\x08\x00\x00\x00abcdefgh")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -78,19 +81,25 @@ func withMetadata(t testing.TB, mime string, content []byte) []byte {
 	switch mime {
 	case "image/png":
 		behindHeader := len(pngMagic) + 25
-		out = insert(behindHeader, appendChunk(nil, "tEXt", append([]byte("Comment\x00"), text...)), appendChunk(nil, "iTXt", text),
-			appendChunk(nil, "eXIf", text), appendChunk(nil, "iCCP", text), appendChunk(nil, "zzZz", text), appendChunk(nil, "gAMA", text))
+		out = insert(behindHeader, appendChunk(nil, "tEXt", append([]byte("Comment\x00"), text...)),
+			appendChunk(nil, "iTXt", text),
+			appendChunk(nil, "eXIf", text), appendChunk(nil, "iCCP", text), appendChunk(nil, "zzZz", text),
+			appendChunk(nil, "gAMA", text))
 		content, out = out, nil
 		out = insert(len(content)-12, appendChunk(nil, "IDAT", text)) // a second one, behind the end of the pixels
 	case "image/jpeg":
-		out = insert(2, segment(0xe0, "JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x05\x03"+script), segment(0xe1, "Exif\x00\x00"+script),
-			segment(0xe1, "http://ns.adobe.com/xap/1.0/\x00"+script), segment(0xed, script), segment(0xee, "Adobe\x00\x64\x00\x00\x00\x00\x00"+script), segment(0xfe, script))
+		out = insert(2, segment(0xe0, "JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x05\x03"+script),
+			segment(0xe1, "Exif\x00\x00"+script),
+			segment(0xe1, "http://ns.adobe.com/xap/1.0/\x00"+script), segment(0xed, script),
+			segment(0xee, "Adobe\x00\x64\x00\x00\x00\x00\x00"+script), segment(0xfe, script))
 	case "image/gif":
 		comment := append([]byte{gifExtension, 0xfe, byte(len(text))}, append(text, 0)...)
-		app := append([]byte{gifExtension, gifApp, 11}, append(append([]byte("XMP DataXMP"), byte(len(text))), append(text, 0)...)...)
+		app := append([]byte{gifExtension, gifApp, 11},
+			append(append([]byte("XMP DataXMP"), byte(len(text))), append(text, 0)...)...)
 		out = insert(len(content)-1, comment, app)
 	case "image/webp", "audio/wav":
-		content = append(append(append(content, chunk("EXIF", text)...), chunk("XMP ", text)...), chunk("LIST", text)...)
+		content = append(append(append(content, chunk("EXIF", text)...), chunk("XMP ", text)...),
+			chunk("LIST", text)...)
 		binary.LittleEndian.PutUint32(content[4:], uint32(len(content)-8))
 		out = content
 	}
@@ -162,25 +171,39 @@ func TestInspectDecidesByTheBytes(t *testing.T) {
 		{"a PNG that is announced as a text", "text/csv", "a.csv", png, Image, "image/png", "text/csv"},
 		{"a PNG that is announced as a JPEG", "image/jpeg", "a.jpg", png, Image, "image/png", "image/jpeg"},
 		{"a JPEG under its other name", "image/jpg; q=1", "", jpeg, Image, "image/jpeg", ""},
-		{"a text that is announced as an image", "image/png", "a.png", []byte("no image"), Other, "text/plain", "its bytes are not"},
-		{"a page that is announced as an image", "image/png", "", []byte("<html>" + script), Other, "text/plain", "its bytes are not"},
+		{"a text that is announced as an image", "image/png", "a.png", []byte("no image"), Other, "text/plain",
+			"its bytes are not"},
+		{"a page that is announced as an image", "image/png", "", []byte("<html>" + script), Other, "text/plain",
+			"its bytes are not"},
 		{"a text that its name calls an image", "", "a.png", []byte("no image"), Other, "text/plain", "image/png"},
-		{"random bytes that are announced as an image", "image/png", "", []byte("\x00\x01\x02\xff"), Other, "application/octet-stream", "its bytes are not"},
-		{"the beginning of a PNG", "image/png", "", png[:len(png)/2], Other, "application/octet-stream", "cannot be decoded"},
-		{"the magic bytes of a PNG alone", "image/png", "", []byte(pngMagic), Other, "application/octet-stream", "cannot be decoded"},
-		{"the magic bytes of a JPEG alone", "image/jpeg", "", []byte("\xff\xd8\xff"), Other, "application/octet-stream", "cannot be decoded"},
-		{"the magic bytes of a GIF alone", "image/gif", "", []byte("GIF89a"), Other, "application/octet-stream", "cannot be decoded"},
-		{"a text that begins like a GIF", "", "", []byte("GIF89a=1;" + script), Other, "application/octet-stream", "cannot be decoded"},
-		{"the magic bytes of a WebP alone", "image/webp", "", []byte("RIFF\x04\x00\x00\x00WEBP"), Other, "application/octet-stream", "cannot be decoded"},
-		{"the magic bytes of a WAV alone", "audio/wav", "", []byte("RIFF\x04\x00\x00\x00WAVE"), Other, "application/octet-stream", "cannot be decoded"},
-		{"a WebP whose size lies", "image/webp", "", []byte("RIFF\xff\xff\xff\xffWEBPVP8L"), Other, "application/octet-stream", "cannot be decoded"},
+		{"random bytes that are announced as an image", "image/png", "", []byte("\x00\x01\x02\xff"), Other,
+			"application/octet-stream", "its bytes are not"},
+		{"the beginning of a PNG", "image/png", "", png[:len(png)/2], Other, "application/octet-stream",
+			"cannot be decoded"},
+		{"the magic bytes of a PNG alone", "image/png", "", []byte(pngMagic), Other, "application/octet-stream",
+			"cannot be decoded"},
+		{"the magic bytes of a JPEG alone", "image/jpeg", "", []byte("\xff\xd8\xff"), Other, "application/octet-stream",
+			"cannot be decoded"},
+		{"the magic bytes of a GIF alone", "image/gif", "", []byte("GIF89a"), Other, "application/octet-stream",
+			"cannot be decoded"},
+		{"a text that begins like a GIF", "", "", []byte("GIF89a=1;" + script), Other, "application/octet-stream",
+			"cannot be decoded"},
+		{"the magic bytes of a WebP alone", "image/webp", "", []byte("RIFF\x04\x00\x00\x00WEBP"), Other,
+			"application/octet-stream", "cannot be decoded"},
+		{"the magic bytes of a WAV alone", "audio/wav", "", []byte("RIFF\x04\x00\x00\x00WAVE"), Other,
+			"application/octet-stream", "cannot be decoded"},
+		{"a WebP whose size lies", "image/webp", "", []byte("RIFF\xff\xff\xff\xffWEBPVP8L"), Other,
+			"application/octet-stream", "cannot be decoded"},
 		{"a PNG of 100000 pixels a side", "image/png", "", bomb(100_000, 100_000), Other, "image/png", "too large"},
 		{"an SVG", "image/svg+xml", "a.svg", []byte("<svg onload='alert(1)'/>"), Other, "image/svg+xml", ""},
-		{"an SVG that is announced as a PNG", "image/png", "a.png", []byte("<svg onload='alert(1)'/>"), Other, "text/plain", "its bytes are not"},
+		{"an SVG that is announced as a PNG", "image/png", "a.png", []byte("<svg onload='alert(1)'/>"), Other,
+			"text/plain", "its bytes are not"},
 		{"a table", "text/csv", "a.csv", []byte("a,b\n1,2\n"), Other, "text/csv", ""},
 		{"a table by its name", "", "a.csv", []byte("a,b\n1,2\n"), Other, "text/csv", ""},
-		{"a PDF that is announced as a text", "text/plain", "", []byte("%PDF-1.7\n\xff\xfe\x00"), Other, "application/pdf", "its bytes are not"},
-		{"a document", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", "a.docx", []byte("PK\x03\x04\x00"), Other,
+		{"a PDF that is announced as a text", "text/plain", "", []byte("%PDF-1.7\n\xff\xfe\x00"), Other,
+			"application/pdf", "its bytes are not"},
+		{"a document", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", "a.docx",
+			[]byte("PK\x03\x04\x00"), Other,
 			"application/vnd.openxmlformats-officedocument.wordprocessingml.document", ""},
 		{"bytes that say nothing", "", "", []byte("\x00\x01"), Other, "application/octet-stream", ""},
 		{"a media type that is none", "text/plain\r\nX: y", "", []byte("hello"), Other, "text/plain", ""},
@@ -188,8 +211,10 @@ func TestInspectDecidesByTheBytes(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got := Inspect(test.content, test.mime, test.file)
-			if got.Kind != test.kind || got.MIME != test.want || !strings.Contains(got.Note, test.note) || (test.note == "") != (got.Note == "") {
-				t.Errorf("got %s %s, note %q; want %s %s, note with %q", got.Kind, got.MIME, got.Note, test.kind, test.want, test.note)
+			if got.Kind != test.kind || got.MIME != test.want || !strings.Contains(got.Note, test.note) ||
+				(test.note == "") != (got.Note == "") {
+				t.Errorf("got %s %s, note %q; want %s %s, note with %q", got.Kind, got.MIME, got.Note, test.kind,
+					test.want, test.note)
 			}
 		})
 	}
@@ -201,7 +226,8 @@ func TestInspectShowsNoImageThatIsTooLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := Inspect(withMetadata(t, "image/png", large.Bytes()), "", "")
-	if got.Kind != Other || got.MIME != "image/png" || !strings.Contains(got.Note, "8001 × 4") || bytes.Contains(got.Content, []byte("script")) {
+	if got.Kind != Other || got.MIME != "image/png" || !strings.Contains(got.Note, "8001 × 4") ||
+		bytes.Contains(got.Content, []byte("script")) {
 		t.Errorf("got %s %s, note %q", got.Kind, got.MIME, got.Note)
 	}
 	// Many small frames of a GIF are as much as one large one.
@@ -233,7 +259,7 @@ func TestInspectBelievesNoHeaderOfAWebP(t *testing.T) {
 	}
 }
 
-// Whatever the bytes are, nothing crashes, and what is called an image can be decoded.
+// Arbitrary bytes cause no crash, and files that are accepted as images can be decoded.
 func FuzzInspect(f *testing.F) {
 	for _, mime := range []string{"image/png", "image/jpeg", "image/gif", "image/webp", "audio/wav"} {
 		f.Add(withMetadata(f, mime, encoded(f, mime)))
@@ -257,7 +283,8 @@ func TestSounds(t *testing.T) {
 	flac := []byte("fLaC\x00\x00\x00\x22" + strings.Repeat("i", 34) + "\x84\x00\x00\x27" + script + "\xff\xf8sound")
 	for mime, content := range map[string][]byte{"audio/mpeg": tagged, "audio/flac": flac} {
 		got := Inspect(content, mime, "")
-		if got.Kind != Audio || got.MIME != mime || bytes.Contains(got.Content, []byte("script")) || len(got.Content) < 40 {
+		if got.Kind != Audio || got.MIME != mime || bytes.Contains(got.Content, []byte("script")) ||
+			len(got.Content) < 40 {
 			t.Errorf("%s: got %s %s, note %q, %d bytes", mime, got.Kind, got.MIME, got.Note, len(got.Content))
 		}
 	}

@@ -15,17 +15,24 @@ import (
 // types are the media types of common extensions. The first extension of a type
 // is the one that files without a name get.
 var types = []struct{ extension, mime string }{
-	{".png", "image/png"}, {".jpg", "image/jpeg"}, {".jpeg", "image/jpeg"}, {".gif", "image/gif"}, {".webp", "image/webp"},
-	{".svg", "image/svg+xml"}, {".wav", "audio/wav"}, {".mp3", "audio/mpeg"}, {".flac", "audio/flac"}, {".ogg", "audio/ogg"},
+	{".png", "image/png"}, {".jpg", "image/jpeg"}, {".jpeg", "image/jpeg"}, {".gif", "image/gif"},
+	{".webp", "image/webp"},
+	{".svg", "image/svg+xml"}, {".wav", "audio/wav"}, {".mp3", "audio/mpeg"}, {".flac", "audio/flac"},
+	{".ogg", "audio/ogg"},
 	{".txt", "text/plain"}, {".log", "text/plain"}, {".csv", "text/csv"}, {".tsv", "text/tab-separated-values"},
-	{".md", "text/markdown"}, {".html", "text/html"}, {".htm", "text/html"}, {".css", "text/css"}, {".js", "text/javascript"},
-	{".json", "application/json"}, {".geojson", "application/geo+json"}, {".jsonl", "application/x-ndjson"}, {".ndjson", "application/x-ndjson"},
-	{".xml", "application/xml"}, {".yaml", "application/yaml"}, {".yml", "application/yaml"}, {".py", "text/x-python"}, {".sql", "application/sql"},
-	{".pdf", "application/pdf"}, {".zip", "application/zip"}, {".gz", "application/gzip"}, {".tar", "application/x-tar"},
+	{".md", "text/markdown"}, {".html", "text/html"}, {".htm", "text/html"}, {".css", "text/css"},
+	{".js", "text/javascript"},
+	{".json", "application/json"}, {".geojson", "application/geo+json"}, {".jsonl", "application/x-ndjson"},
+	{".ndjson", "application/x-ndjson"},
+	{".xml", "application/xml"}, {".yaml", "application/yaml"}, {".yml", "application/yaml"}, {".py", "text/x-python"},
+	{".sql", "application/sql"},
+	{".pdf", "application/pdf"}, {".zip", "application/zip"}, {".gz", "application/gzip"},
+	{".tar", "application/x-tar"},
 	{".xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"},
 	{".docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
 	{".pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"},
-	{".parquet", "application/vnd.apache.parquet"}, {".sqlite", "application/vnd.sqlite3"}, {".db", "application/vnd.sqlite3"},
+	{".parquet", "application/vnd.apache.parquet"}, {".sqlite", "application/vnd.sqlite3"},
+	{".db", "application/vnd.sqlite3"},
 	{".ics", "text/calendar"}, {".bin", unknownType},
 }
 
@@ -117,7 +124,8 @@ func mpegFrame(content []byte) int {
 	if version == 1 || rateIndex == 3 || bits == 0 || bits == 15 {
 		return 0
 	}
-	rate, kilobits, factor := [3]int{44100, 48000, 32000}[rateIndex], [16]int{0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 0}[bits], 144000
+	rate, kilobits, factor := [3]int{44100, 48000, 32000}[rateIndex],
+		[16]int{0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 0}[bits], 144000
 	if version != 3 { // MPEG 2 and 2.5
 		rate /= 2
 		kilobits, factor = [16]int{0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160, 0}[bits], 72000

@@ -108,7 +108,7 @@ func (s *Store) path(runID, digest string) (string, error) {
 		return "", err
 	}
 	if !digestForm.MatchString(digest) {
-		return "", fmt.Errorf("%q is no digest", digest)
+		return "", fmt.Errorf("%q is not a digest", digest)
 	}
 	return filepath.Join(dir, digest[len("sha256:"):]+suffix), nil
 }

@@ -32,14 +32,16 @@ func TestStoreKeepsWhatRunsAttach(t *testing.T) {
 	s := open(t, dir, Options{})
 	draft := s.Begin("run_1", ann, DefaultLimits)
 	var names []string
-	for i, wanted := range []string{"a.txt", "a.txt", "../../etc/passwd", "", "result.json", "c\nd\x1b[2J.txt", strings.Repeat("ä", 200) + ".csv", "nul\x00.txt", "..", `C:\x\y.txt`} {
+	for i, wanted := range []string{"a.txt", "a.txt", "../../etc/passwd", "", "result.json", "c\nd\x1b[2J.txt",
+		strings.Repeat("ä", 200) + ".csv", "nul\x00.txt", "..", `C:\x\y.txt`} {
 		file, err := draft.Add(text(fmt.Sprint("secret content ", i)), wanted)
 		if err != nil {
 			t.Fatal(err)
 		}
 		names = append(names, file.Name)
 	}
-	want := []string{"a.txt", "a-2.txt", "passwd.txt", "attachment-4.txt", "result-2.json", "c d[2J.txt", strings.Repeat("ä", 48) + ".csv", "nul.txt", "attachment-9.txt", "y.txt"}
+	want := []string{"a.txt", "a-2.txt", "passwd.txt", "attachment-4.txt", "result-2.json", "c d[2J.txt",
+		strings.Repeat("ä", 48) + ".csv", "nul.txt", "attachment-9.txt", "y.txt"}
 	if strings.Join(names, "|") != strings.Join(want, "|") {
 		t.Errorf("got names %q, want %q", names, want)
 	}
@@ -97,11 +99,13 @@ func TestDraftIsBounded(t *testing.T) {
 			content string
 			want    string // in the error; "" for none
 		}{
-			{"", "empty"}, {"12345678901", "one may have 10"}, {"1234567890", ""}, {"123456789b", ""}, {"123456", "may attach 25"}, {"12345", ""}, {"1", "3 files"},
+			{"", "empty"}, {"12345678901", "one may have 10"}, {"1234567890", ""}, {"123456789b", ""},
+			{"123456", "may attach 25"}, {"12345", ""}, {"1", "3 files"},
 		} {
 			_, err := draft.Add(text(test.content), "")
 			var limit *LimitError
-			if (err == nil) != (test.want == "") || err != nil && (!errors.As(err, &limit) || !strings.Contains(err.Error(), test.want)) {
+			if (err == nil) != (test.want == "") || err != nil &&
+				(!errors.As(err, &limit) || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("file %d: got %v, want %q", i, err, test.want)
 			}
 		}
@@ -164,7 +168,8 @@ func TestStoreTellsOwnersApart(t *testing.T) {
 }
 
 func TestParseURI(t *testing.T) {
-	for _, uri := range []string{"", "airlock://runs/", "airlock://runs/run_1", "airlock://runs/run_1/", "airlock://runs/../x", "airlock://runs/run_1/a/b",
+	for _, uri := range []string{"", "airlock://runs/", "airlock://runs/run_1", "airlock://runs/run_1/",
+		"airlock://runs/../x", "airlock://runs/run_1/a/b",
 		"airlock://runs/run_1/%zz", "http://runs/run_1/a", "airlock://runs/RUN/x"} {
 		if run, name, ok := ParseURI(uri); ok {
 			t.Errorf("%q: got %q and %q, want none", uri, run, name)

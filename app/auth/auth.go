@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/admission/agents"
+	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
@@ -26,7 +27,7 @@ const (
 )
 
 // Scopes are all scopes, in order.
-var Scopes = []string{ScopeAdmin, ScopeAgents, ScopeApprove, ScopeAudit, ScopeRun, ScopeSlash, ScopeVerify}
+var Scopes = config.AuthRights
 
 // Has reports whether a caller has a scope or may do everything.
 func Has(who caller.Caller, scope string) bool {
@@ -40,10 +41,6 @@ var (
 	ErrInvalid = errors.New("the token is not valid")
 )
 
-// ErrShare is returned if a caller has a valid credential and has reached its limit of concurrent
-// requests. The same request may be sent again.
-var ErrShare = errors.New("this caller has as many requests under way as one caller may: wait for one of them")
-
 // Agents knows the tokens of agents.
 type Agents interface {
 	Authenticate(ctx context.Context, token secret.Value) (agents.Agent, error)
@@ -52,10 +49,13 @@ type Agents interface {
 // Authenticator identifies requests by their tokens. It is safe for concurrent use.
 type Authenticator struct {
 	Tokens *Tokens
-	Agents Agents  // nil if agents are not configured
-	Issuer *Issuer // nil if only tokens that Airlock issued are accepted
-	// Profile is the profile of callers whose credential has none; empty for all servers and tools.
-	Profile string
+	Agents Agents // nil if agents are not configured
+	// Issuer returns the issuer whose tokens are accepted now. If it or its result is nil, only tokens
+	// that Airlock issued are accepted.
+	Issuer func() *Issuer
+	// Profile returns the profile of callers whose credential has none; empty for all servers and
+	// tools. It may be nil.
+	Profile func() string
 	// Authority decides which callers may still act; nil means that those identified may.
 	Authority *Authority
 	// Admit is called with each caller who has proved its identity: all tokens of a principal
@@ -72,7 +72,7 @@ const AgentHeader = "X-Agent-Token"
 
 // Identify returns the caller of a request from its token: a Bearer token in Authorization (RFC
 // 6750, section 2.1) or the token of an agent in X-Agent-Token. It ignores a token in the URL. The
-// error is ErrNone, ErrInvalid, ErrProfiles, ErrShare, or an error of the lookup.
+// error is ErrNone, ErrInvalid, ErrProfiles, a *quota.Refusal, or an error of the lookup.
 func (a *Authenticator) Identify(r *http.Request) (caller.Caller, error) {
 	who, err := a.proved(r)
 	return a.admitted(r.Context(), who, err)
@@ -96,7 +96,7 @@ func (a *Authenticator) Token(ctx context.Context, token secret.Value) (caller.C
 // profile, the caller gets the default profile.
 func (a *Authenticator) admitted(ctx context.Context, who caller.Caller, err error) (caller.Caller, error) {
 	if err == nil && who.Profile == "" {
-		who.Profile = a.Profile
+		who.Profile = a.profile()
 	}
 	if err == nil {
 		err = a.inForce(ctx, who)
@@ -154,16 +154,30 @@ func (a *Authenticator) proved(r *http.Request) (caller.Caller, error) {
 
 // ofToken returns the caller that a token identifies in a request for path.
 func (a *Authenticator) ofToken(ctx context.Context, token secret.Value, path string) (who caller.Caller, err error) {
+	issuer := a.issuer()
 	switch {
 	case agents.IsToken(token.Reveal()):
 		return a.Agent(ctx, token)
-	case a.Issuer != nil && isJWT(token.Reveal()):
-		who, err = a.Issuer.Authenticate(ctx, token, path)
+	case issuer != nil && isJWT(token.Reveal()):
+		who, err = issuer.Authenticate(ctx, token, path)
 	default:
 		who, err = a.Tokens.Authenticate(ctx, token)
 	}
-	who.Account = who.Share()
 	return who, err
+}
+
+func (a *Authenticator) issuer() *Issuer {
+	if a.Issuer == nil {
+		return nil
+	}
+	return a.Issuer()
+}
+
+func (a *Authenticator) profile() string {
+	if a.Profile == nil {
+		return ""
+	}
+	return a.Profile()
 }
 
 // bearer returns the one bearer token of a request.
@@ -173,17 +187,16 @@ func bearer(r *http.Request) (secret.Value, error) {
 		return secret.Value{}, ErrNone
 	}
 	scheme, token, found := strings.Cut(values[0], " ")
-	if len(values) > 1 || !found || !strings.EqualFold(scheme, "Bearer") || token == "" || strings.ContainsAny(token, " \t,") {
+	if len(values) > 1 || !found || !strings.EqualFold(scheme, "Bearer") || token == "" ||
+		strings.ContainsAny(token, " \t,") {
 		return secret.Value{}, invalid(Malformed)
 	}
 	return secret.New(token), nil
 }
 
-// Agent returns the caller for the token of an agent. All agents that a principal registered share
-// one account. It differs from the principal's own account, so that the principal can still stop
-// agents that have reached their limit. The agent has the profile and at most the scopes of the
-// credential that registered it, and ends with it. Agent returns the errors of Identify and does
-// not call Admit.
+// Agent returns the caller for the token of an agent. The agent has the profile and at most the
+// scopes of the credential that registered it, and ends with it. Agent returns the errors of
+// Identify and does not call Admit.
 func (a *Authenticator) Agent(ctx context.Context, token secret.Value) (caller.Caller, error) {
 	if a.Agents == nil {
 		return caller.Caller{}, invalid(Unknown)
@@ -195,9 +208,6 @@ func (a *Authenticator) Agent(ctx context.Context, token secret.Value) (caller.C
 	if err != nil {
 		return caller.Caller{}, err
 	}
-	who := caller.Caller{
-		Principal: agent.ID, Kind: caller.Agent, Session: agent.ID, Scopes: agent.Rights(), Profile: agent.Profile,
-		Account: agent.Share(), Credentials: []caller.Credential{{ID: agent.ID, Mark: agent.TokenMark, Profile: agent.Profile, Expires: agent.Expires}},
-	}
+	who := agent.Caller()
 	return who, a.inForce(ctx, who)
 }

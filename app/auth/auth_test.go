@@ -37,16 +37,19 @@ func request(headers map[string][]string) *http.Request {
 func TestATokenLivesUntilItExpiresOrIsRevoked(t *testing.T) {
 	tokens, clock := newTokens(t)
 	made, value, err := tokens.Create(t.Context(), auth.Grant{
-		Name: "laptop", Principal: "ann", Profile: "small", Scopes: []string{"run", "audit", "run"}, Expires: clock.now.Add(time.Hour),
+		Name: "laptop", Principal: "ann", Profile: "small", Scopes: []string{"run", "audit", "run"},
+		Expires: clock.now.Add(time.Hour),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	identify := func() (caller.Caller, error) {
-		return (&auth.Authenticator{Tokens: tokens}).Identify(request(map[string][]string{"Authorization": {"bearer " + value.Reveal()}}))
+		return (&auth.Authenticator{Tokens: tokens}).Identify(
+			request(map[string][]string{"Authorization": {"bearer " + value.Reveal()}}))
 	}
 	who, err := identify()
-	if err != nil || who.Principal != "ann" || who.Kind != caller.User || who.Profile != "small" || who.Session != made.ID ||
+	if err != nil || who.Principal != "ann" || who.Kind != caller.User || who.Profile != "small" ||
+		who.Session != made.ID ||
 		!auth.Has(who, auth.ScopeAudit) || auth.Has(who, auth.ScopeApprove) {
 		t.Errorf("%+v, %v", who, err)
 	}
@@ -106,7 +109,8 @@ func TestGrants(t *testing.T) {
 		`did you mean "run"`:   {Name: "a", Principal: "ann", Scopes: []string{"runs"}},
 		"no control character": {Name: "a\n", Principal: "ann", Scopes: []string{"run"}},
 	} {
-		if _, value, err := tokens.Create(t.Context(), g); err == nil || !strings.Contains(err.Error(), problem) || value.Reveal() != (secret.Value{}).Reveal() {
+		if _, value, err := tokens.Create(t.Context(), g); err == nil || !strings.Contains(err.Error(), problem) ||
+			value.Reveal() != (secret.Value{}).Reveal() {
 			t.Errorf("%+v: %v, want %q", g, err, problem)
 		}
 	}
@@ -117,7 +121,8 @@ func TestATokenHasAPrincipalOfItsOwn(t *testing.T) {
 	tokens, _ := newTokens(t)
 	var seen []string
 	for _, principal := range []string{"", "", "ann", "ann"} {
-		made, value, err := tokens.Create(t.Context(), auth.Grant{Name: "laptop", Principal: principal, Scopes: []string{"run"}})
+		made, value, err := tokens.Create(t.Context(),
+			auth.Grant{Name: "laptop", Principal: principal, Scopes: []string{"run"}})
 		if err != nil {
 			t.Fatal(err)
 		}

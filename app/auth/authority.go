@@ -194,7 +194,8 @@ func (t *Tokens) check(ctx context.Context, c caller.Credential) error {
 	return t.db.View(ctx, func(tx database.Tx) error {
 		var profile, scopes string
 		var expires, revoked int64
-		err := tx.QueryRowContext(ctx, `SELECT profile, scopes, expires, revoked FROM token WHERE id = ?`, c.ID).Scan(&profile, &scopes, &expires, &revoked)
+		err := tx.QueryRowContext(ctx, `SELECT profile, scopes, expires, revoked FROM token WHERE id = ?`, c.ID).Scan(
+			&profile, &scopes, &expires, &revoked)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return fmt.Errorf("%w: %s", caller.ErrEnded, Unknown)
@@ -312,7 +313,8 @@ func (a *Authority) run(ctx context.Context, look <-chan struct{}) {
 			case errors.Is(err, caller.ErrEnded), errors.Is(err, caller.ErrInactive):
 				a.end(key, err)
 			case err != nil: // calls are refused until a check succeeds
-				a.opts.Logger.WarnContext(ctx, "whether a credential is still in force could not be looked up", slog.Any(telemetry.KeyError, err))
+				a.opts.Logger.WarnContext(ctx, "whether a credential is still in force could not be looked up",
+					slog.Any(telemetry.KeyError, err))
 			}
 		}
 	}

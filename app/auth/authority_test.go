@@ -27,7 +27,8 @@ type office struct {
 
 func newOffice(t *testing.T, profiles ...string) *office {
 	dir := t.TempDir()
-	db, err := database.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema, agents.SchemaInherited)
+	db, err := database.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
+		agents.SchemaInherited, agents.SchemaLists)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,15 +39,13 @@ func newOffice(t *testing.T, profiles ...string) *office {
 	}
 	t.Cleanup(func() { _ = log.Close() })
 	o := &office{T: t, db: db, tokens: auth.NewTokens(db, nil)}
-	if o.agents, err = agents.New(agents.Options{Database: db, Log: log}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(o.agents.Close)
+	o.agents = agents.New(agents.Options{Database: db, Log: log})
 	known := map[string]bool{}
 	for _, name := range profiles {
 		known[name] = true
 	}
-	o.authority = auth.NewAuthority(auth.AuthorityOptions{Tokens: o.tokens, Agents: o.agents, Profiles: func(name string) bool { return known[name] }})
+	o.authority = auth.NewAuthority(auth.AuthorityOptions{Tokens: o.tokens, Agents: o.agents,
+		Profiles: func(name string) bool { return known[name] }})
 	t.Cleanup(o.authority.Close)
 	o.identify = &auth.Authenticator{Tokens: o.tokens, Agents: o.agents, Authority: o.authority}
 	return o
@@ -72,7 +71,8 @@ func (o *office) agent(by caller.Caller) (agents.Agent, secret.Value, caller.Cal
 	o.Helper()
 	agent, token, err := o.agents.Register(o.Context(), agents.Registration{
 		Name: "a", Type: agents.Supervised, PrincipalID: by.Name(),
-		Inherited: agents.Inherited{Profile: by.Profile, Scopes: []string{auth.ScopeRun}, Credentials: by.Credentials, Expires: by.Expires()},
+		Inherited: agents.Inherited{Profile: by.Profile, Scopes: []string{auth.ScopeRun}, Credentials: by.Credentials,
+			Expires: by.Expires()},
 	}, by.Name())
 	if err != nil {
 		o.Fatal(err)
@@ -104,17 +104,28 @@ func TestWhatEndsACredentialEndsItsActs(t *testing.T) {
 				o.Fatal(err)
 			}
 		},
-		"expired":         func(o *office, token auth.Token) { o.exec(`UPDATE token SET expires = 1 WHERE id = ?`, token.ID) },
-		"a scope removed": func(o *office, token auth.Token) { o.exec(`UPDATE token SET scopes = 'agents' WHERE id = ?`, token.ID) },
-		"another profile": func(o *office, token auth.Token) { o.exec(`UPDATE token SET profile = '' WHERE id = ?`, token.ID) },
-		"deleted":         func(o *office, token auth.Token) { o.exec(`DELETE FROM token WHERE id = ?`, token.ID) },
+		"expired": func(o *office, token auth.Token) {
+			o.exec(
+				`UPDATE token SET expires = 1 WHERE id = ?`, token.ID)
+		},
+		"a scope removed": func(o *office, token auth.Token) {
+			o.exec(
+				`UPDATE token SET scopes = 'agents' WHERE id = ?`, token.ID)
+		},
+		"another profile": func(o *office, token auth.Token) {
+			o.exec(
+				`UPDATE token SET profile = '' WHERE id = ?`, token.ID)
+		},
+		"deleted": func(o *office, token auth.Token) { o.exec(`DELETE FROM token WHERE id = ?`, token.ID) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newOffice(t, "notes")
-			token, who := o.caller(auth.Grant{Scopes: []string{"run", "agents"}, Profile: "notes", Expires: time.Now().Add(time.Hour)})
+			token, who := o.caller(auth.Grant{Scopes: []string{"run", "agents"}, Profile: "notes",
+				Expires: time.Now().Add(time.Hour)})
 			_, agentToken, agent := o.agent(who)
 			if agent.Profile != "notes" || agent.Expires().IsZero() {
-				t.Errorf("got an agent with the profile %q until %v, want those of its creator", agent.Profile, agent.Expires())
+				t.Errorf("got an agent with the profile %q until %v, want those of its creator", agent.Profile,
+					agent.Expires())
 			}
 			_, other := o.caller(auth.Grant{Scopes: []string{"run"}})
 			going, stop := o.authority.While(t.Context(), who)
@@ -210,19 +221,22 @@ func TestARotatedTokenInheritsFromWhoRotates(t *testing.T) {
 func TestUnknownCredentials(t *testing.T) {
 	o := newOffice(t, "notes")
 	for name, who := range map[string]caller.Caller{
-		"no credential":     {Principal: "bob", Kind: caller.User},
-		"an agent without":  {Principal: "agent_1", Kind: caller.Agent},
-		"another kind":      {Principal: "bob", Kind: caller.User, Credentials: []caller.Credential{{ID: "x"}}},
-		"a JWT, no issuer":  {Principal: "bob", Kind: caller.User, Credentials: []caller.Credential{{ID: "jwt_1"}}},
-		"an unknown token":  {Principal: "bob", Kind: caller.User, Credentials: []caller.Credential{{ID: "tok_1"}}},
-		"an unknown agent":  {Principal: "agent_1", Kind: caller.Agent, Credentials: []caller.Credential{{ID: "agent_1"}}},
+		"no credential":    {Principal: "bob", Kind: caller.User},
+		"an agent without": {Principal: "agent_1", Kind: caller.Agent},
+		"another kind":     {Principal: "bob", Kind: caller.User, Credentials: []caller.Credential{{ID: "x"}}},
+		"a JWT, no issuer": {Principal: "bob", Kind: caller.User, Credentials: []caller.Credential{{ID: "jwt_1"}}},
+		"an unknown token": {Principal: "bob", Kind: caller.User, Credentials: []caller.Credential{{ID: "tok_1"}}},
+		"an unknown agent": {Principal: "agent_1", Kind: caller.Agent,
+			Credentials: []caller.Credential{{ID: "agent_1"}}},
 		"a deleted profile": {Principal: "bob", Kind: caller.Local, Profile: "gone"},
 	} {
-		if err := o.authority.Check(t.Context(), who); !errors.Is(err, caller.ErrEnded) && !errors.Is(err, caller.ErrInactive) {
+		if err := o.authority.Check(t.Context(), who); !errors.Is(err, caller.ErrEnded) &&
+			!errors.Is(err, caller.ErrInactive) {
 			t.Errorf("%s: got %v, want that it may not act", name, err)
 		}
 	}
-	if err := o.authority.Check(t.Context(), caller.Caller{Principal: "root", Kind: caller.Local, Profile: "notes"}); err != nil {
+	if err := o.authority.Check(t.Context(), caller.Caller{Principal: "root", Kind: caller.Local,
+		Profile: "notes"}); err != nil {
 		t.Errorf("the user of the machine: %v", err)
 	}
 }
@@ -230,7 +244,8 @@ func TestUnknownCredentials(t *testing.T) {
 // A token of a deleted profile is not valid, although it was not revoked.
 func TestATokenOfADeletedProfile(t *testing.T) {
 	o := newOffice(t)
-	_, value, err := o.tokens.Create(t.Context(), auth.Grant{Name: "a", Principal: "bob", Profile: "gone", Scopes: []string{"admin"}})
+	_, value, err := o.tokens.Create(t.Context(), auth.Grant{Name: "a", Principal: "bob", Profile: "gone",
+		Scopes: []string{"admin"}})
 	if err != nil {
 		t.Fatal(err)
 	}

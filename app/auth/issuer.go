@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +23,8 @@ import (
 // algorithms are the accepted signature algorithms: those with a key that only the issuer has.
 // Tokens without a signature, or signed with a shared secret, are refused.
 var algorithms = []jose.SignatureAlgorithm{
-	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
+	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512,
+	jose.EdDSA,
 }
 
 const (
@@ -59,6 +61,24 @@ func NewIssuer(c config.Auth, client *http.Client, now func() time.Time) *Issuer
 		}
 	}
 	return i
+}
+
+// KeepKeys makes the issuer use the keys that before has read, if the issuer accepts every token that
+// before accepted and gives it at least the same rights. Acts that were started with such a token
+// continue. i may be nil, and before, too.
+func (i *Issuer) KeepKeys(before *Issuer) {
+	if i == nil || before == nil {
+		return
+	}
+	lost := func(s config.Scope) bool {
+		return !slices.ContainsFunc(i.scopes, func(now config.Scope) bool { return reflect.DeepEqual(s, now) })
+	}
+	old := before.config
+	same := i.config.Issuer == old.Issuer && i.config.JWKS == old.JWKS && i.config.Audience == old.Audience
+	if same && !slices.ContainsFunc(before.scopes, lost) &&
+		!slices.ContainsFunc(old.Types, func(t string) bool { return !slices.Contains(i.config.Types, t) }) {
+		i.keys = before.keys
+	}
 }
 
 // claims are the claims that are used in addition to the registered ones.
@@ -110,13 +130,15 @@ func (i *Issuer) Authenticate(ctx context.Context, token secret.Value, path stri
 	if !i.now().Before(end) { // the issuer's clock is behind ours
 		end = end.Add(clockSkew)
 	}
-	who.Credentials = []caller.Credential{{ID: jwtID + hex.EncodeToString(sum[:8]), Mark: header.KeyID, Profile: who.Profile, Expires: end}}
+	who.Credentials = []caller.Credential{{ID: jwtID + hex.EncodeToString(sum[:8]), Mark: header.KeyID,
+		Profile: who.Profile, Expires: end}}
 	return who, err
 }
 
 // signed returns the claims of a token if one of the issuer's keys signed it, otherwise the reason
 // for the refusal. again is passed to keys.find.
-func (i *Issuer) signed(ctx context.Context, token *jwt.JSONWebToken, header jose.Header, again bool) (registered jwt.Claims, own claims, refused Reason, err error) {
+func (i *Issuer) signed(ctx context.Context, token *jwt.JSONWebToken, header jose.Header,
+	again bool) (registered jwt.Claims, own claims, refused Reason, err error) {
 	found, err := i.keys.find(ctx, header.KeyID, header.Algorithm, again)
 	if err != nil {
 		return registered, own, "", err
@@ -149,10 +171,12 @@ func (i *Issuer) takesType(header jose.Header) bool {
 // valid now, and has a subject. Otherwise it returns the reason.
 func (i *Issuer) valid(c jwt.Claims, path string) (Reason, bool) {
 	now := i.now()
-	if c.Expiry == nil || c.Subject == "" || len(c.Subject) > maxSubject || strings.ContainsFunc(c.Subject, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+	if c.Expiry == nil || c.Subject == "" || len(c.Subject) > maxSubject ||
+		strings.ContainsFunc(c.Subject, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return BadClaims, false
 	}
-	err := c.ValidateWithLeeway(jwt.Expected{Issuer: i.config.Issuer, AnyAudience: jwt.Audience{i.config.Audience, i.resource(path)}, Time: now}, clockSkew)
+	err := c.ValidateWithLeeway(jwt.Expected{Issuer: i.config.Issuer,
+		AnyAudience: jwt.Audience{i.config.Audience, i.resource(path)}, Time: now}, clockSkew)
 	if err != nil {
 		return reasonOfClaims(err), false
 	}
@@ -231,7 +255,8 @@ func (i *Issuer) scopesFor(rights []string, profile string) []string {
 		var best *config.Scope
 		for n := range i.scopes {
 			one := &i.scopes[n]
-			if slices.Contains(one.Rights, right) && (one.Profile == "" || profile == "" || one.Profile == profile) && (best == nil || len(one.Rights) < len(best.Rights)) {
+			if slices.Contains(one.Rights, right) && (one.Profile == "" || profile == "" || one.Profile == profile) &&
+				(best == nil || len(one.Rights) < len(best.Rights)) {
 				best = one
 			}
 		}

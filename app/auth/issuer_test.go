@@ -86,7 +86,8 @@ func (s *authServer) asked() int {
 }
 
 // sign makes a token.
-func sign(t *testing.T, algorithm jose.SignatureAlgorithm, key any, header map[string]any, claims map[string]any) string {
+func sign(t *testing.T, algorithm jose.SignatureAlgorithm, key any, header map[string]any,
+	claims map[string]any) string {
 	t.Helper()
 	opts := &jose.SignerOptions{}
 	for name, value := range header {
@@ -137,7 +138,8 @@ func TestTokensOfAnIssuer(t *testing.T) {
 	server.publish("ec", "", curve.Public())
 	server.publish("ed", "", edPublic)
 	now := time.Unix(1_800_000_000, 0)
-	issuer := NewIssuer(config.Auth{Issuer: server.URL, Audience: ours, Types: []string{"at+jwt"}}, nil, func() time.Time { return now })
+	issuer := NewIssuer(config.Auth{Issuer: server.URL, Audience: ours, Types: []string{"at+jwt"}}, nil,
+		func() time.Time { return now })
 	publicPEM, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +170,8 @@ func TestTokensOfAnIssuer(t *testing.T) {
 		return sign(t, jose.RS256, key, all, good(nil))
 	}
 	bare := func(header, claims string) string {
-		return base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + "."
+		return base64.RawURLEncoding.EncodeToString([]byte(header)) + "." +
+			base64.RawURLEncoding.EncodeToString([]byte(claims)) + "."
 	}
 	everything, err := json.Marshal(good(nil))
 	if err != nil {
@@ -182,55 +185,72 @@ func TestTokensOfAnIssuer(t *testing.T) {
 		token   string
 		refused Reason // empty: it is valid
 	}{
-		"as it should be":                            {rs(nil), ""},
-		"application/ before the type":               {withHeader(map[string]any{"typ": "application/at+jwt"}), ""},
-		"several audiences":                          {rs(map[string]any{"aud": []string{"https://other.example", ours}}), ""},
-		"an elliptic curve":                          {sign(t, jose.ES256, curve, map[string]any{"kid": "ec", "typ": "at+jwt"}, good(nil)), ""},
-		"an Edwards curve":                           {sign(t, jose.EdDSA, ed, map[string]any{"kid": "ed", "typ": "at+jwt"}, good(nil)), ""},
-		"no key ID":                                  {withHeader(map[string]any{"kid": nil}), ""},
-		"expired within the skew":                    {rs(map[string]any{"exp": now.Unix() - 30}), ""},
-		"expired":                                    {rs(map[string]any{"exp": now.Unix() - 61}), Expired},
-		"no end":                                     {rs(map[string]any{"exp": nil}), BadClaims},
-		"an end that is a text":                      {rs(map[string]any{"exp": "tomorrow"}), BadClaims},
-		"valid for a month":                          {rs(map[string]any{"exp": now.Unix() + 30*24*3600}), BadClaims},
-		"valid for a month, without a beginning":     {rs(map[string]any{"exp": now.Unix() + 30*24*3600, "iat": nil, "nbf": nil}), BadClaims},
-		"valid for a month from tomorrow":            {rs(map[string]any{"exp": now.Unix() + 30*24*3600, "iat": now.Unix() + 29*24*3600, "nbf": nil}), NotYetValid},
-		"valid for a month, as its other claim says": {rs(map[string]any{"exp": now.Unix() + 3600, "iat": nil, "nbf": now.Unix() - 30*24*3600}), BadClaims},
-		"valid for an hour, without a beginning":     {rs(map[string]any{"exp": now.Unix() + 3600, "iat": nil, "nbf": nil}), ""},
-		"not before tomorrow":                        {rs(map[string]any{"nbf": now.Unix() + 24*3600}), NotYetValid},
-		"issued tomorrow":                            {rs(map[string]any{"iat": now.Unix() + 24*3600, "exp": now.Unix() + 25*3600}), NotYetValid},
-		"another audience":                           {rs(map[string]any{"aud": "https://other.example"}), WrongAudience},
-		"an audience that begins like us":            {rs(map[string]any{"aud": ours + "/more"}), WrongAudience},
-		"no audience":                                {rs(map[string]any{"aud": nil}), WrongAudience},
-		"another issuer":                             {rs(map[string]any{"iss": "https://evil.example"}), WrongIssuer},
-		"the issuer with a slash":                    {rs(map[string]any{"iss": server.URL + "/"}), WrongIssuer},
-		"no issuer":                                  {rs(map[string]any{"iss": nil}), WrongIssuer},
-		"no subject":                                 {rs(map[string]any{"sub": nil}), BadClaims},
-		"a subject with a line break":                {rs(map[string]any{"sub": "ann\nbob"}), BadClaims},
-		"a huge subject":                             {rs(map[string]any{"sub": strings.Repeat("a", maxSubject+1)}), BadClaims},
-		"an ID token":                                {withHeader(map[string]any{"typ": "JWT"}), WrongType},
-		"no type":                                    {withHeader(map[string]any{"typ": nil}), WrongType},
-		"a logout token":                             {withHeader(map[string]any{"typ": "logout+jwt"}), WrongType},
-		"a header that has to be understood":         {withHeader(map[string]any{"crit": []string{"x"}, "x": 1}), BadSignature},
-		"another's key":                              {sign(t, jose.RS256, other, header, good(nil)), BadSignature},
-		"a key of its own in the header":             {sign(t, jose.RS256, other, map[string]any{"kid": "rsa", "typ": "at+jwt", "jwk": jose.JSONWebKey{Key: other.Public()}}, good(nil)), BadSignature},
-		"keys at an address of its own":              {sign(t, jose.RS256, other, map[string]any{"kid": "rsa", "typ": "at+jwt", "jku": "https://evil.example/keys"}, good(nil)), BadSignature},
-		"another algorithm than the key's":           {sign(t, jose.PS256, key, header, good(nil)), UnknownKey},
-		"the public key as a secret":                 {sign(t, jose.HS256, confused, header, good(nil)), WrongAlgorithm},
-		"alg none":                                   {bare(`{"alg":"none","kid":"rsa","typ":"at+jwt"}`, string(everything)), WrongAlgorithm},
-		"alg None":                                   {bare(`{"alg":"None","kid":"rsa","typ":"at+jwt"}`, string(everything)), WrongAlgorithm},
-		"no signature":                               {parts[0] + "." + strings.Split(tampered, ".")[1] + ".", BadSignature},
-		"claims of another":                          {strings.Join(parts, "."), BadSignature},
-		"no JWT":                                     {"a.b.c", Malformed},
-		"a key that there is not":                    {withHeader(map[string]any{"kid": "none"}), UnknownKey},
-		"another issuer's key":                       {sign(t, jose.RS256, other, map[string]any{"kid": "none", "typ": "at+jwt"}, good(map[string]any{"iss": "https://other.example"})), WrongIssuer},
-		"huge":                                       {rs(map[string]any{"more": strings.Repeat("x", maxJWT)}), Malformed},
+		"as it should be":              {rs(nil), ""},
+		"application/ before the type": {withHeader(map[string]any{"typ": "application/at+jwt"}), ""},
+		"several audiences": {rs(
+			map[string]any{"aud": []string{"https://other.example", ours}}), ""},
+		"an elliptic curve": {sign(
+			t, jose.ES256, curve, map[string]any{"kid": "ec", "typ": "at+jwt"}, good(nil)), ""},
+		"an Edwards curve": {sign(
+			t, jose.EdDSA, ed, map[string]any{"kid": "ed", "typ": "at+jwt"}, good(nil)), ""},
+		"no key ID":               {withHeader(map[string]any{"kid": nil}), ""},
+		"expired within the skew": {rs(map[string]any{"exp": now.Unix() - 30}), ""},
+		"expired":                 {rs(map[string]any{"exp": now.Unix() - 61}), Expired},
+		"no end":                  {rs(map[string]any{"exp": nil}), BadClaims},
+		"an end that is a text":   {rs(map[string]any{"exp": "tomorrow"}), BadClaims},
+		"valid for a month":       {rs(map[string]any{"exp": now.Unix() + 30*24*3600}), BadClaims},
+		"valid for a month, without a beginning": {rs(
+			map[string]any{"exp": now.Unix() + 30*24*3600, "iat": nil, "nbf": nil}), BadClaims},
+		"valid for a month from tomorrow": {rs(
+			map[string]any{"exp": now.Unix() + 30*24*3600, "iat": now.Unix() + 29*24*3600, "nbf": nil}), NotYetValid},
+		"valid for a month, as its other claim says": {rs(
+			map[string]any{"exp": now.Unix() + 3600, "iat": nil, "nbf": now.Unix() - 30*24*3600}), BadClaims},
+		"valid for an hour, without a beginning": {rs(map[string]any{"exp": now.Unix() + 3600, "iat": nil, "nbf": nil}),
+			""},
+		"not before tomorrow": {rs(map[string]any{"nbf": now.Unix() + 24*3600}), NotYetValid},
+		"issued tomorrow": {rs(
+			map[string]any{"iat": now.Unix() + 24*3600, "exp": now.Unix() + 25*3600}), NotYetValid},
+		"another audience":                   {rs(map[string]any{"aud": "https://other.example"}), WrongAudience},
+		"an audience that begins like us":    {rs(map[string]any{"aud": ours + "/more"}), WrongAudience},
+		"no audience":                        {rs(map[string]any{"aud": nil}), WrongAudience},
+		"another issuer":                     {rs(map[string]any{"iss": "https://evil.example"}), WrongIssuer},
+		"the issuer with a slash":            {rs(map[string]any{"iss": server.URL + "/"}), WrongIssuer},
+		"no issuer":                          {rs(map[string]any{"iss": nil}), WrongIssuer},
+		"no subject":                         {rs(map[string]any{"sub": nil}), BadClaims},
+		"a subject with a line break":        {rs(map[string]any{"sub": "ann\nbob"}), BadClaims},
+		"a huge subject":                     {rs(map[string]any{"sub": strings.Repeat("a", maxSubject+1)}), BadClaims},
+		"an ID token":                        {withHeader(map[string]any{"typ": "JWT"}), WrongType},
+		"no type":                            {withHeader(map[string]any{"typ": nil}), WrongType},
+		"a logout token":                     {withHeader(map[string]any{"typ": "logout+jwt"}), WrongType},
+		"a header that has to be understood": {withHeader(map[string]any{"crit": []string{"x"}, "x": 1}), BadSignature},
+		"another's key":                      {sign(t, jose.RS256, other, header, good(nil)), BadSignature},
+		"a key of its own in the header": {sign(
+			t, jose.RS256, other, map[string]any{"kid": "rsa", "typ": "at+jwt",
+				"jwk": jose.JSONWebKey{Key: other.Public()}}, good(nil)), BadSignature},
+		"keys at an address of its own": {sign(
+			t, jose.RS256, other, map[string]any{"kid": "rsa", "typ": "at+jwt", "jku": "https://evil.example/keys"},
+			good(nil)), BadSignature},
+		"another algorithm than the key's": {sign(t, jose.PS256, key, header, good(nil)), UnknownKey},
+		"the public key as a secret":       {sign(t, jose.HS256, confused, header, good(nil)), WrongAlgorithm},
+		"alg none": {bare(`{"alg":"none","kid":"rsa","typ":"at+jwt"}`, string(everything)),
+			WrongAlgorithm},
+		"alg None": {bare(`{"alg":"None","kid":"rsa","typ":"at+jwt"}`, string(everything)),
+			WrongAlgorithm},
+		"no signature":            {parts[0] + "." + strings.Split(tampered, ".")[1] + ".", BadSignature},
+		"claims of another":       {strings.Join(parts, "."), BadSignature},
+		"no JWT":                  {"a.b.c", Malformed},
+		"a key that there is not": {withHeader(map[string]any{"kid": "none"}), UnknownKey},
+		"another issuer's key": {sign(t, jose.RS256, other, map[string]any{"kid": "none", "typ": "at+jwt"},
+			good(map[string]any{"iss": "https://other.example"})), WrongIssuer},
+		"huge": {rs(map[string]any{"more": strings.Repeat("x", maxJWT)}), Malformed},
 	} {
 		who, err := issuer.Authenticate(t.Context(), secret.New(test.token), "/mcp")
-		if reason, _ := ReasonOf(err); reason != test.refused || (err == nil) != (test.refused == "") || err != nil && (!errors.Is(err, ErrInvalid) || err.Error() != ErrInvalid.Error()) {
+		if reason, _ := ReasonOf(err); reason != test.refused || (err == nil) != (test.refused == "") || err != nil &&
+			(!errors.Is(err, ErrInvalid) || err.Error() != ErrInvalid.Error()) {
 			t.Errorf("%s: got %+v, %v, %q, want %q", name, who, err, reason, test.refused)
 		}
-		if err == nil && (who.Principal != "ann" || who.Issuer != server.URL || who.Kind != caller.User || !slices.Equal(who.Scopes, []string{ScopeRun}) || !who.Known()) {
+		if err == nil && (who.Principal != "ann" || who.Issuer != server.URL || who.Kind != caller.User ||
+			!slices.Equal(who.Scopes, []string{ScopeRun}) || !who.Known()) {
 			t.Errorf("%s: got %+v, want ann of the issuer, who may run", name, who)
 		}
 	}
@@ -256,8 +276,10 @@ func TestKeysRotate(t *testing.T) {
 	_, first, _ := ed25519.GenerateKey(rand.Reader)
 	_, second, _ := ed25519.GenerateKey(rand.Reader)
 	token := func(id string, key ed25519.PrivateKey) error {
-		_, err := issuer.Authenticate(t.Context(), secret.New(sign(t, jose.EdDSA, key, map[string]any{"kid": id, "typ": "at+jwt"},
-			map[string]any{"iss": server.URL, "aud": ours, "sub": "ann", "exp": at().Add(time.Minute).Unix()})), "/mcp")
+		_, err := issuer.Authenticate(t.Context(),
+			secret.New(sign(t, jose.EdDSA, key, map[string]any{"kid": id, "typ": "at+jwt"},
+				map[string]any{"iss": server.URL, "aud": ours, "sub": "ann", "exp": at().Add(time.Minute).Unix()})),
+			"/mcp")
 		return err
 	}
 	server.publish("one", "", first.Public())
@@ -321,7 +343,8 @@ func TestKeysThatAreNotUnderstoodAreIgnored(t *testing.T) {
 	issuer := func() *Issuer {
 		return NewIssuer(config.Auth{Issuer: server.URL, Audience: ours, Types: []string{"at+jwt"}}, nil, nil)
 	}
-	if _, err := issuer().Authenticate(t.Context(), secret.New(token), "/mcp"); !errors.Is(err, ErrIssuer) || !strings.Contains(err.Error(), "no key that tokens can be checked with, among 11") {
+	if _, err := issuer().Authenticate(t.Context(), secret.New(token), "/mcp"); !errors.Is(err, ErrIssuer) ||
+		!strings.Contains(err.Error(), "no key that tokens can be checked with, among 11") {
 		t.Errorf("with none that is understood: got %v", err)
 	}
 	server.publish("one", "EdDSA", public)
@@ -337,14 +360,16 @@ func TestAKeyWithAnOldNameIsRead(t *testing.T) {
 		t.Run("named "+id, func(t *testing.T) {
 			server := newAuthServer(t)
 			now := time.Unix(1_800_000_000, 0)
-			issuer := NewIssuer(config.Auth{Issuer: server.URL, Audience: ours, Types: []string{"at+jwt"}}, nil, func() time.Time { return now })
+			issuer := NewIssuer(config.Auth{Issuer: server.URL, Audience: ours, Types: []string{"at+jwt"}}, nil,
+				func() time.Time { return now })
 			token := func(key ed25519.PrivateKey) error {
 				header := map[string]any{"typ": "at+jwt"}
 				if id != "" {
 					header["kid"] = id
 				}
 				_, err := issuer.Authenticate(t.Context(), secret.New(sign(t, jose.EdDSA, key, header,
-					map[string]any{"iss": server.URL, "aud": ours, "sub": "ann", "exp": now.Add(time.Minute).Unix()})), "/mcp")
+					map[string]any{"iss": server.URL, "aud": ours, "sub": "ann", "exp": now.Add(time.Minute).Unix()})),
+					"/mcp")
 				return err
 			}
 			_, old, _ := ed25519.GenerateKey(rand.Reader)
@@ -388,7 +413,8 @@ func TestAKeyWithAnOldNameIsRead(t *testing.T) {
 func TestItIsToldWhyKeysCannotBeRead(t *testing.T) {
 	server := newAuthServer(t)
 	now := time.Unix(1_800_000_000, 0)
-	issuer := NewIssuer(config.Auth{Issuer: server.URL, Audience: ours, Types: []string{"at+jwt"}}, nil, func() time.Time { return now })
+	issuer := NewIssuer(config.Auth{Issuer: server.URL, Audience: ours, Types: []string{"at+jwt"}}, nil,
+		func() time.Time { return now })
 	type attempt struct {
 		err   error
 		known time.Duration
@@ -397,8 +423,10 @@ func TestItIsToldWhyKeysCannotBeRead(t *testing.T) {
 	issuer.Unread(func(err error, known time.Duration) { told <- attempt{err, known} })
 	_, key, _ := ed25519.GenerateKey(rand.Reader)
 	token := func() error {
-		_, err := issuer.Authenticate(t.Context(), secret.New(sign(t, jose.EdDSA, key, map[string]any{"kid": "one", "typ": "at+jwt"},
-			map[string]any{"iss": server.URL, "aud": ours, "sub": "ann", "exp": now.Add(time.Minute).Unix()})), "/mcp")
+		_, err := issuer.Authenticate(t.Context(),
+			secret.New(sign(t, jose.EdDSA, key, map[string]any{"kid": "one", "typ": "at+jwt"},
+				map[string]any{"iss": server.URL, "aud": ours, "sub": "ann", "exp": now.Add(time.Minute).Unix()})),
+			"/mcp")
 		return err
 	}
 	server.publish("one", "", key.Public())
@@ -437,8 +465,10 @@ func TestMetadataOfAnotherIssuerAreNotTaken(t *testing.T) {
 	_, key, _ := ed25519.GenerateKey(rand.Reader)
 	server.publish("one", "", key.Public())
 	issuer := NewIssuer(config.Auth{Issuer: server.URL, Audience: ours, Types: []string{"at+jwt"}}, nil, nil)
-	_, err := issuer.Authenticate(t.Context(), secret.New(sign(t, jose.EdDSA, key, map[string]any{"kid": "one", "typ": "at+jwt"},
-		map[string]any{"iss": server.URL, "aud": ours, "sub": "ann", "exp": time.Now().Add(time.Minute).Unix()})), "/mcp")
+	_, err := issuer.Authenticate(t.Context(), secret.New(
+		sign(t, jose.EdDSA, key, map[string]any{"kid": "one", "typ": "at+jwt"},
+			map[string]any{"iss": server.URL, "aud": ours, "sub": "ann", "exp": time.Now().Add(time.Minute).Unix()})),
+		"/mcp")
 	if !errors.Is(err, ErrIssuer) {
 		t.Errorf("got %v, want %v", err, ErrIssuer)
 	}
@@ -449,10 +479,12 @@ func TestScopesOfAnIssuer(t *testing.T) {
 	server := newAuthServer(t)
 	_, key, _ := ed25519.GenerateKey(rand.Reader)
 	server.publish("one", "", key.Public())
-	issuer := NewIssuer(config.Auth{Issuer: server.URL, Audience: ours, Types: []string{"at+jwt"}, Scopes: []config.Scope{
-		{Name: "airlock.use", Rights: []string{"run"}, Profile: "small"}, {Name: "airlock.wide", Rights: []string{"run"}, Profile: "wide"},
-		{Name: "airlock.all", Rights: []string{"admin"}},
-	}}, nil, nil)
+	issuer := NewIssuer(config.Auth{Issuer: server.URL, Audience: ours, Types: []string{"at+jwt"},
+		Scopes: []config.Scope{
+			{Name: "airlock.use", Rights: []string{"run"}, Profile: "small"},
+			{Name: "airlock.wide", Rights: []string{"run"}, Profile: "wide"},
+			{Name: "airlock.all", Rights: []string{"admin"}},
+		}}, nil, nil)
 	for _, test := range []struct {
 		name    string
 		claims  map[string]any
@@ -465,14 +497,17 @@ func TestScopesOfAnIssuer(t *testing.T) {
 		{"a text, as others write it", map[string]any{"scp": "airlock.use"}, []string{"run"}, "small", nil},
 		{"names of our own rights", map[string]any{"scope": "run admin"}, nil, "", nil},
 		{"none", nil, nil, "", nil},
-		{"the administrator", map[string]any{"scope": "airlock.all airlock.use"}, []string{"admin", "run", caller.ScopeAllRuns}, "small", nil},
+		{"the administrator", map[string]any{"scope": "airlock.all airlock.use"},
+			[]string{"admin", "run", caller.ScopeAllRuns}, "small", nil},
 		{"two profiles", map[string]any{"scope": "airlock.use airlock.wide"}, nil, "", ErrProfiles},
 	} {
-		claims := map[string]any{"iss": server.URL, "aud": ours, "sub": "ann", "exp": time.Now().Add(time.Minute).Unix()}
+		claims := map[string]any{"iss": server.URL, "aud": ours, "sub": "ann",
+			"exp": time.Now().Add(time.Minute).Unix()}
 		for name, value := range test.claims {
 			claims[name] = value
 		}
-		who, err := issuer.Authenticate(t.Context(), secret.New(sign(t, jose.EdDSA, key, map[string]any{"kid": "one", "typ": "at+jwt"}, claims)), "/mcp")
+		who, err := issuer.Authenticate(t.Context(),
+			secret.New(sign(t, jose.EdDSA, key, map[string]any{"kid": "one", "typ": "at+jwt"}, claims)), "/mcp")
 		if !errors.Is(err, test.err) || !slices.Equal(who.Scopes, test.rights) || who.Profile != test.profile {
 			t.Errorf("%s: got %+v, %v, want %v, %q, %v", test.name, who, err, test.rights, test.profile, test.err)
 		}

@@ -110,7 +110,8 @@ func (k *keys) has(id string) bool {
 func (k *keys) ofLocked(id, algorithm string) []jose.JSONWebKey {
 	var found []jose.JSONWebKey
 	for _, key := range k.set {
-		if (id == "" || key.KeyID == id) && (key.Use == "" || key.Use == "sig") && (key.Algorithm == "" || key.Algorithm == algorithm) {
+		if (id == "" || key.KeyID == id) && (key.Use == "" || key.Use == "sig") &&
+			(key.Algorithm == "" || key.Algorithm == algorithm) {
 			found = append(found, key)
 		}
 	}
@@ -195,7 +196,8 @@ func (k *keys) discover(ctx context.Context) (string, error) {
 	}
 	path := strings.TrimSuffix(u.Path, "/")
 	var failed error
-	for _, at := range []string{"/.well-known/oauth-authorization-server" + path, "/.well-known/openid-configuration" + path, path + "/.well-known/openid-configuration"} {
+	for _, at := range []string{"/.well-known/oauth-authorization-server" + path,
+		"/.well-known/openid-configuration" + path, path + "/.well-known/openid-configuration"} {
 		var metadata struct {
 			Issuer string `json:"issuer"`
 			Keys   string `json:"jwks_uri"`

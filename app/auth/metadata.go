@@ -33,7 +33,8 @@ func (i *Issuer) resource(path string) string {
 
 // Metadata returns the metadata for a path.
 func (i *Issuer) Metadata(path string) Metadata {
-	m := Metadata{Resource: i.resource(path), AuthorizationServers: []string{i.config.Issuer}, BearerMethods: []string{"header"}, ResourceName: "Airlock"}
+	m := Metadata{Resource: i.resource(path), AuthorizationServers: []string{i.config.Issuer},
+		BearerMethods: []string{"header"}, ResourceName: "Airlock"}
 	for _, scope := range i.scopes {
 		m.ScopesSupported = append(m.ScopesSupported, scope.Name)
 	}
@@ -53,24 +54,26 @@ func (i *Issuer) MetadataURL(path string) string {
 	return u.Scheme + "://" + u.Host + MetadataPath + strings.TrimSuffix(u.EscapedPath(), "/")
 }
 
-// Describe adds handlers for the metadata of paths to mux. They need no authentication and allow
-// requests from all origins.
-func (i *Issuer) Describe(mux *http.ServeMux, paths ...string) {
-	told := map[string]Metadata{MetadataPath: i.Metadata(face)}
+// Describe answers a request for the metadata of one of the paths, and reports whether it was one.
+// The metadata needs no authentication and is for pages of all origins.
+func (i *Issuer) Describe(w http.ResponseWriter, r *http.Request, paths ...string) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+	metadata, found := i.Metadata(face), r.URL.Path == MetadataPath
 	for _, path := range paths {
 		u, err := url.Parse(i.MetadataURL(path))
-		if err != nil {
-			continue
+		// A proxy may have removed the prefix of the resource's path.
+		if err == nil && (r.URL.Path == u.Path || r.URL.Path == MetadataPath+path) {
+			metadata, found = i.Metadata(path), true
 		}
-		told[u.Path] = i.Metadata(path)
-		told[MetadataPath+path] = i.Metadata(path) // a proxy may have taken a prefix away
 	}
-	for at, metadata := range told {
-		mux.HandleFunc("GET "+at, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			w.Header().Set("Access-Control-Allow-Origin", "*")
-			w.Header().Set("X-Content-Type-Options", "nosniff")
-			_ = json.NewEncoder(w).Encode(metadata) // an error means that the client has disconnected
-		})
+	if !found {
+		return false
 	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Access-Control-Allow-Origin", "*")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_ = json.NewEncoder(w).Encode(metadata) // an error means that the client has disconnected
+	return true
 }

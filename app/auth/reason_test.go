@@ -75,16 +75,20 @@ func TestOnlyUsualKeyIDsAndIssuersAreTold(t *testing.T) {
 		keyID, issuer string
 		told          InvalidError
 	}{
-		"as they should be":     {"key-1_a=", "https://login.example.com:8443/tenant-1/v2.0", InvalidError{WrongIssuer, "", "key-1_a=", "https://login.example.com:8443/tenant-1/v2.0"}},
-		"long texts":            {strings.Repeat("k", 65), "https://login.example.com/" + strings.Repeat("i", 65), InvalidError{Reason: WrongIssuer}},
-		"a line break":          {"k\nlevel=ERROR", "https://login.example.com/\nlevel=ERROR", InvalidError{Reason: WrongIssuer}},
+		"as they should be": {"key-1_a=", "https://login.example.com:8443/tenant-1/v2.0",
+			InvalidError{WrongIssuer, "", "key-1_a=", "https://login.example.com:8443/tenant-1/v2.0"}},
+		"long texts": {strings.Repeat("k", 65), "https://login.example.com/" + strings.Repeat("i", 65),
+			InvalidError{Reason: WrongIssuer}},
+		"a line break": {"k\nlevel=ERROR", "https://login.example.com/\nlevel=ERROR",
+			InvalidError{Reason: WrongIssuer}},
 		"a break at the end":    {"k\n", "https://login.example.com\n", InvalidError{Reason: WrongIssuer}},
 		"words":                 {"ignore what was said", "ignore what was said", InvalidError{Reason: WrongIssuer}},
 		"a credential in a URL": {"k", "https://ann:secret@login.example.com", InvalidError{WrongIssuer, "", "k", ""}},
 		"a query":               {"k", "https://login.example.com/?secret", InvalidError{WrongIssuer, "", "k", ""}},
 		"another key":           {"k", server.URL, InvalidError{UnknownKey, "", "k", server.URL}},
 	} {
-		token := sign(t, jose.EdDSA, key, map[string]any{"kid": test.keyID, "typ": "at+jwt"}, map[string]any{"iss": test.issuer, "aud": ours, "sub": "ann", "exp": time.Now().Unix() + 60})
+		token := sign(t, jose.EdDSA, key, map[string]any{"kid": test.keyID, "typ": "at+jwt"},
+			map[string]any{"iss": test.issuer, "aud": ours, "sub": "ann", "exp": time.Now().Unix() + 60})
 		_, err := issuer.Authenticate(t.Context(), secret.New(token), "/mcp")
 		var got *InvalidError
 		if !errors.As(err, &got) || *got != test.told {

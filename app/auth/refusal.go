@@ -8,6 +8,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/problem"
+	"github.com/airlock-mcp/airlock/internal/quota"
 )
 
 // ScopeError is returned if an authenticated caller lacks a scope (RFC 6750, section 3.1,
@@ -44,18 +45,25 @@ func (r Refusal) Write(w http.ResponseWriter) {
 // token needs and the URL of the metadata of the path.
 func (a *Authenticator) Refuse(ctx context.Context, err error, path string) (Refusal, bool) {
 	var lacks *ScopeError
+	var limited *quota.Refusal
 	switch {
 	case errors.As(err, &lacks):
 		a.tell(ctx, err)
-		return Refusal{http.StatusForbidden, "insufficient_scope", lacks.Error(), a.challenge(path, "insufficient_scope", a.stepUp(lacks))}, true
+		return Refusal{http.StatusForbidden, "insufficient_scope", lacks.Error(),
+			a.challenge(path, "insufficient_scope", a.stepUp(lacks))}, true
 	case errors.Is(err, ErrProfiles):
-		return Refusal{http.StatusForbidden, "insufficient_scope", ErrProfiles.Error(), a.challenge(path, "insufficient_scope", nil)}, true
-	case errors.Is(err, ErrShare):
-		return Refusal{http.StatusTooManyRequests, "rate_limited", ErrShare.Error(), ""}, true
+		return Refusal{http.StatusForbidden, "insufficient_scope", ErrProfiles.Error(),
+			a.challenge(path, "insufficient_scope", nil)}, true
+	case errors.As(err, &limited):
+		limited.Count(ctx)
+		status, code := problem.Refused(limited)
+		return Refusal{status, code, limited.Error(), ""}, true
 	case errors.Is(err, ErrNone):
-		return Refusal{http.StatusUnauthorized, "unauthorized", "the request has no token: send it as Authorization: Bearer", a.challenge(path, "", a.first())}, true
+		return Refusal{http.StatusUnauthorized, "unauthorized",
+			"the request has no token: send it as Authorization: Bearer", a.challenge(path, "", a.first())}, true
 	case errors.Is(err, ErrInvalid):
-		return Refusal{http.StatusUnauthorized, "unauthorized", "the token is not valid", a.challenge(path, "invalid_token", nil)}, true
+		return Refusal{http.StatusUnauthorized, "unauthorized", "the token is not valid",
+			a.challenge(path, "invalid_token", nil)}, true
 	}
 	return Refusal{}, false
 }
@@ -69,34 +77,35 @@ func (a *Authenticator) challenge(path, failed string, scopes []string) string {
 	if len(scopes) > 0 {
 		parts = append(parts, `scope="`+strings.Join(scopes, " ")+`"`)
 	}
-	if a.Issuer != nil {
-		parts = append(parts, `resource_metadata="`+a.Issuer.MetadataURL(path)+`"`)
+	if issuer := a.issuer(); issuer != nil {
+		parts = append(parts, `resource_metadata="`+issuer.MetadataURL(path)+`"`)
 	}
 	return strings.TrimSpace("Bearer " + strings.Join(parts, ", "))
 }
 
 // first returns the scopes that a client without a token should request: those that a host needs.
 func (a *Authenticator) first() []string {
-	if a.Issuer == nil {
+	issuer := a.issuer()
+	if issuer == nil {
 		return nil
 	}
-	return a.Issuer.scopesFor([]string{ScopeRun}, "")
+	return issuer.scopesFor([]string{ScopeRun}, "")
 }
 
 // stepUp returns the scopes that a client with a token should request: those that it has and the
 // one that it lacks, because the new token replaces the old one. The result is nil if no scope of
 // the issuer gives the missing right.
 func (a *Authenticator) stepUp(lacks *ScopeError) []string {
-	who := lacks.Caller
-	if a.Issuer == nil || who.Known() && who.Issuer == "" { // a token that Airlock issued
+	who, issuer := lacks.Caller, a.issuer()
+	if issuer == nil || who.Known() && who.Issuer == "" { // a token that Airlock issued
 		return []string{lacks.Scope}
 	}
-	if len(a.Issuer.scopesFor([]string{lacks.Scope}, "")) == 0 {
+	if len(issuer.scopesFor([]string{lacks.Scope}, "")) == 0 {
 		return nil
 	}
 	profile := who.Profile
-	if profile == a.Profile && !a.Issuer.names(profile) {
+	if profile == a.profile() && !issuer.names(profile) {
 		profile = "" // no scope has given it
 	}
-	return a.Issuer.scopesFor(append([]string{lacks.Scope}, who.Scopes...), profile)
+	return issuer.scopesFor(append([]string{lacks.Scope}, who.Scopes...), profile)
 }

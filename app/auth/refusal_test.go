@@ -21,7 +21,8 @@ func TestAnIssuersScopesCanGiveEveryRight(t *testing.T) {
 
 var scopes = []config.Scope{
 	{Name: "everything", Rights: []string{ScopeRun, ScopeAudit, ScopeAgents}},
-	{Name: "use", Rights: []string{ScopeRun}, Profile: "small"}, {Name: "use.wide", Rights: []string{ScopeRun}, Profile: "wide"},
+	{Name: "use", Rights: []string{ScopeRun}, Profile: "small"},
+	{Name: "use.wide", Rights: []string{ScopeRun}, Profile: "wide"},
 	{Name: "look", Rights: []string{ScopeAudit}}, {Name: "look.wide", Rights: []string{ScopeAudit}, Profile: "wide"},
 	{Name: "register", Rights: []string{ScopeAgents}},
 }
@@ -29,10 +30,13 @@ var scopes = []config.Scope{
 // The scopes in the challenge include the missing one and those that the client has.
 func TestWhatARefusalTellsToAskFor(t *testing.T) {
 	ofIssuer := func(profile string, rights ...string) caller.Caller {
-		return caller.Caller{Principal: "ann", Kind: caller.User, Issuer: "https://login.example", Session: "s", Profile: profile, Scopes: rights}
+		return caller.Caller{Principal: "ann", Kind: caller.User, Issuer: "https://login.example", Session: "s",
+			Profile: profile, Scopes: rights}
 	}
 	own := caller.Caller{Principal: "ann", Kind: caller.User, Session: "s"}
-	issuer := &Authenticator{Issuer: NewIssuer(config.Auth{Issuer: "https://login.example", Audience: ours, Scopes: scopes}, nil, nil), Profile: "usual"}
+	known := NewIssuer(config.Auth{Issuer: "https://login.example", Audience: ours,
+		Scopes: scopes}, nil, nil)
+	issuer := &Authenticator{Issuer: func() *Issuer { return known }, Profile: func() string { return "usual" }}
 	const metadata = `resource_metadata="https://airlock.example.com/.well-known/oauth-protected-resource/mcp"`
 	for name, test := range map[string]struct {
 		by        *Authenticator
@@ -40,17 +44,30 @@ func TestWhatARefusalTellsToAskFor(t *testing.T) {
 		status    int
 		challenge string
 	}{
-		"no token":                                             {issuer, ErrNone, 401, `Bearer scope="use", ` + metadata},
-		"a token that is not valid":                            {issuer, ErrInvalid, 401, `Bearer error="invalid_token", ` + metadata},
-		"an error around it":                                   {issuer, fmt.Errorf("asking: %w", ErrInvalid), 401, `Bearer error="invalid_token", ` + metadata},
-		"a token for nothing":                                  {issuer, &ScopeError{ScopeRun, ofIssuer("usual")}, 403, `Bearer error="insufficient_scope", scope="use", ` + metadata},
-		"more than it has":                                     {issuer, &ScopeError{ScopeAudit, ofIssuer("small", ScopeRun)}, 403, `Bearer error="insufficient_scope", scope="look use", ` + metadata},
-		"more, and the profile is kept":                        {issuer, &ScopeError{ScopeAgents, ofIssuer("wide", ScopeRun, ScopeAudit)}, 403, `Bearer error="insufficient_scope", scope="register use.wide look", ` + metadata},
-		"what no scope gives":                                  {issuer, &ScopeError{ScopeSlash, ofIssuer("small", ScopeRun)}, 403, `Bearer error="insufficient_scope", ` + metadata},
-		"scopes that contradict each other":                    {issuer, ErrProfiles, 403, `Bearer error="insufficient_scope", ` + metadata},
-		"a token of Airlock's own":                             {issuer, &ScopeError{ScopeAudit, own}, 403, `Bearer error="insufficient_scope", scope="audit", ` + metadata},
-		"no issuer, no token":                                  {&Authenticator{}, ErrNone, 401, `Bearer`},
-		"no issuer, more than a token of Airlock's own allows": {&Authenticator{}, &ScopeError{ScopeAudit, own}, 403, `Bearer error="insufficient_scope", scope="audit"`},
+		"no token": {issuer, ErrNone, 401,
+			`Bearer scope="use", ` + metadata},
+		"a token that is not valid": {issuer, ErrInvalid, 401,
+			`Bearer error="invalid_token", ` + metadata},
+		"an error around it": {issuer, fmt.Errorf("asking: %w", ErrInvalid), 401,
+			`Bearer error="invalid_token", ` + metadata},
+		"a token for nothing": {issuer, &ScopeError{ScopeRun, ofIssuer("usual")}, 403,
+			`Bearer error="insufficient_scope", scope="use", ` + metadata},
+		"more than it has": {issuer,
+			&ScopeError{ScopeAudit, ofIssuer("small", ScopeRun)}, 403,
+			`Bearer error="insufficient_scope", scope="look use", ` + metadata},
+		"more, and the profile is kept": {issuer,
+			&ScopeError{ScopeAgents, ofIssuer("wide", ScopeRun, ScopeAudit)}, 403,
+			`Bearer error="insufficient_scope", scope="register use.wide look", ` + metadata},
+		"what no scope gives": {issuer,
+			&ScopeError{ScopeSlash, ofIssuer("small", ScopeRun)}, 403,
+			`Bearer error="insufficient_scope", ` + metadata},
+		"scopes that contradict each other": {issuer, ErrProfiles, 403,
+			`Bearer error="insufficient_scope", ` + metadata},
+		"a token of Airlock's own": {issuer, &ScopeError{ScopeAudit, own}, 403,
+			`Bearer error="insufficient_scope", scope="audit", ` + metadata},
+		"no issuer, no token": {&Authenticator{}, ErrNone, 401, `Bearer`},
+		"no issuer, more than a token of Airlock's own allows": {&Authenticator{}, &ScopeError{ScopeAudit, own}, 403,
+			`Bearer error="insufficient_scope", scope="audit"`},
 	} {
 		refusal, ok := test.by.Refuse(t.Context(), test.err, "/mcp")
 		w := httptest.NewRecorder()
@@ -61,7 +78,8 @@ func TestWhatARefusalTellsToAskFor(t *testing.T) {
 		var body struct {
 			Error struct{ Code, Message string }
 		}
-		if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || body.Error.Code == "" || body.Error.Message == "" {
+		if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || body.Error.Code == "" ||
+			body.Error.Message == "" {
 			t.Errorf("%s: got the body %s, %v", name, w.Body, err)
 		}
 	}
@@ -74,24 +92,32 @@ func TestWhatARefusalTellsToAskFor(t *testing.T) {
 // from the URL of the endpoint (RFC 9728, section 3.1).
 func TestMetadataOfPaths(t *testing.T) {
 	for _, test := range []struct{ audience, path, at, resource string }{
-		{"https://a.example/mcp", "/mcp", "https://a.example/.well-known/oauth-protected-resource/mcp", "https://a.example/mcp"},
-		{"https://a.example/mcp", "/kernel/mcp", "https://a.example/.well-known/oauth-protected-resource/kernel/mcp", "https://a.example/kernel/mcp"},
-		{"https://a.example/mcp", "/v1/agents", "https://a.example/.well-known/oauth-protected-resource/mcp", "https://a.example/mcp"},
-		{"https://a.example/behind/mcp", "/mcp", "https://a.example/.well-known/oauth-protected-resource/behind/mcp", "https://a.example/behind/mcp"},
-		{"https://a.example/behind/mcp", "/kernel/mcp", "https://a.example/.well-known/oauth-protected-resource/behind/kernel/mcp", "https://a.example/behind/kernel/mcp"},
-		{"https://a.example", "/kernel/mcp", "https://a.example/.well-known/oauth-protected-resource", "https://a.example"},
+		{"https://a.example/mcp", "/mcp", "https://a.example/.well-known/oauth-protected-resource/mcp",
+			"https://a.example/mcp"},
+		{"https://a.example/mcp", "/kernel/mcp", "https://a.example/.well-known/oauth-protected-resource/kernel/mcp",
+			"https://a.example/kernel/mcp"},
+		{"https://a.example/mcp", "/v1/agents", "https://a.example/.well-known/oauth-protected-resource/mcp",
+			"https://a.example/mcp"},
+		{"https://a.example/behind/mcp", "/mcp", "https://a.example/.well-known/oauth-protected-resource/behind/mcp",
+			"https://a.example/behind/mcp"},
+		{"https://a.example/behind/mcp", "/kernel/mcp",
+			"https://a.example/.well-known/oauth-protected-resource/behind/kernel/mcp",
+			"https://a.example/behind/kernel/mcp"},
+		{"https://a.example", "/kernel/mcp", "https://a.example/.well-known/oauth-protected-resource",
+			"https://a.example"},
 		{"https://a.example/", "/mcp", "https://a.example/.well-known/oauth-protected-resource", "https://a.example/"},
 	} {
 		issuer := NewIssuer(config.Auth{Issuer: "https://login.example", Audience: test.audience}, nil, nil)
-		if got, resource := issuer.MetadataURL(test.path), issuer.Metadata(test.path).Resource; got != test.at || resource != test.resource {
-			t.Errorf("%s, %s: got %s of %s\nwant %s of %s", test.audience, test.path, got, resource, test.at, test.resource)
+		if got, resource := issuer.MetadataURL(test.path), issuer.Metadata(test.path).Resource; got != test.at ||
+			resource != test.resource {
+			t.Errorf("%s, %s: got %s of %s\nwant %s of %s", test.audience, test.path, got, resource, test.at,
+				test.resource)
 		}
-		mux := http.NewServeMux()
-		issuer.Describe(mux, "/mcp", "/kernel/mcp")
 		w := httptest.NewRecorder()
-		mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, test.at, nil))
+		issuer.Describe(w, httptest.NewRequest(http.MethodGet, test.at, nil), "/mcp", "/kernel/mcp")
 		var told Metadata
-		if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil || told.Resource != test.resource || w.Header().Get("Access-Control-Allow-Origin") != "*" {
+		if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil || told.Resource != test.resource ||
+			w.Header().Get("Access-Control-Allow-Origin") != "*" {
 			t.Errorf("%s: got %s, %v, want the metadata of %s", test.at, w.Body, err, test.resource)
 		}
 	}

@@ -82,7 +82,8 @@ func (g Grant) Check() error {
 		if field == "principal" && text == "" {
 			continue
 		}
-		if strings.TrimSpace(text) == "" || len(text) > maxName || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		if strings.TrimSpace(text) == "" || len(text) > maxName ||
+			strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 			return fmt.Errorf("the %s of a token has 1 to %d bytes and no control characters", field, maxName)
 		}
 	}
@@ -119,7 +120,8 @@ func (t *Tokens) Create(ctx context.Context, g Grant) (Token, secret.Value, erro
 	}
 	err := t.db.Update(ctx, func(tx database.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO token VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)`,
-			made.ID, made.Name, made.Principal, made.Profile, strings.Join(made.Scopes, " "), hash(value), now.Unix(), expires)
+			made.ID, made.Name, made.Principal, made.Profile, strings.Join(made.Scopes, " "), hash(value), now.Unix(),
+			expires)
 		return err
 	})
 	if err != nil {
@@ -142,7 +144,8 @@ func (t *Tokens) Authenticate(ctx context.Context, value secret.Value) (caller.C
 		var stored []byte
 		var expires, revoked int64
 		// The index is over hashes, so the duration of the query reveals nothing about a token.
-		err := tx.QueryRowContext(ctx, `SELECT id, principal, profile, scopes, hash, expires, revoked FROM token WHERE hash = ?`, sum).
+		err := tx.QueryRowContext(
+			ctx, `SELECT id, principal, profile, scopes, hash, expires, revoked FROM token WHERE hash = ?`, sum).
 			Scan(&id, &who.Principal, &who.Profile, &scopes, &stored, &expires, &revoked)
 		if errors.Is(err, sql.ErrNoRows) {
 			if !strings.HasPrefix(value.Reveal(), prefix) {
@@ -180,7 +183,8 @@ func (t *Tokens) Authenticate(ctx context.Context, value secret.Value) (caller.C
 func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 	list := []Token{}
 	err := t.db.View(ctx, func(tx database.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT id, name, principal, profile, scopes, created, expires, revoked FROM token ORDER BY created DESC, id`)
+		rows, err := tx.QueryContext(
+			ctx, `SELECT id, name, principal, profile, scopes, created, expires, revoked FROM token ORDER BY created DESC, id`)
 		if err != nil {
 			return err
 		}
@@ -189,7 +193,8 @@ func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 			var one Token
 			var scopes string
 			var created, expires, revoked int64
-			if err := rows.Scan(&one.ID, &one.Name, &one.Principal, &one.Profile, &scopes, &created, &expires, &revoked); err != nil {
+			if err := rows.Scan(&one.ID, &one.Name, &one.Principal, &one.Profile, &scopes, &created, &expires,
+				&revoked); err != nil {
 				return err
 			}
 			one.Scopes, one.Created = strings.Fields(scopes), time.Unix(created, 0).UTC()
@@ -216,7 +221,8 @@ var ErrUnknown = errors.New("there is no such token")
 // Revoke makes a token invalid, at once and forever.
 func (t *Tokens) Revoke(ctx context.Context, id string) error {
 	return t.db.Update(ctx, func(tx database.Tx) error {
-		result, err := tx.ExecContext(ctx, `UPDATE token SET revoked = ? WHERE id = ? AND revoked = 0`, t.now().Unix(), id)
+		result, err := tx.ExecContext(ctx, `UPDATE token SET revoked = ? WHERE id = ? AND revoked = 0`, t.now().Unix(),
+			id)
 		if err != nil {
 			return err
 		}
@@ -224,7 +230,8 @@ func (t *Tokens) Revoke(ctx context.Context, id string) error {
 			return err
 		}
 		var there int
-		if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM token WHERE id = ?`, id).Scan(&there); err != nil || there == 1 {
+		if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM token WHERE id = ?`, id).Scan(&there); err != nil ||
+			there == 1 {
 			return err
 		}
 		return ErrUnknown

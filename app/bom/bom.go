@@ -44,7 +44,7 @@ type Image struct {
 // Engine is an engine that was asked.
 type Engine struct {
 	Name    string // as sdk/python calls its module
-	Version string // of the distribution qwed in the image; empty if unknown
+	Version string // of the distribution airlock-verify in the image; empty if unknown
 }
 
 // Tool is a tool that was called, or that the risk gateway decided about.
@@ -69,13 +69,15 @@ func Of(tree *audit.RunTree, opts Options) (*Bill, error) {
 	}
 	for _, call := range tree.Calls {
 		for _, r := range append(slices.Clone(call.Approvals), records(call.Intent, call.Outcome)...) {
-			add(&b.Tools, Tool{r.ServerID, r.ToolName, r.DefinitionDigest}, r.ToolName != "" && r.DefinitionDigest != "")
+			add(&b.Tools, Tool{r.ServerID, r.ToolName, r.DefinitionDigest}, r.ToolName != "" &&
+				r.DefinitionDigest != "")
 			add(&b.Policies, r.PolicyVersion, r.PolicyVersion != "")
 		}
 	}
 	slices.SortFunc(b.Images, func(a, b Image) int { return strings.Compare(a.Name+a.Digest, b.Name+b.Digest) })
 	slices.SortFunc(b.Engines, func(a, b Engine) int { return strings.Compare(a.Name+a.Version, b.Name+b.Version) })
-	slices.SortFunc(b.Tools, func(a, b Tool) int { return strings.Compare(a.fullName()+a.Digest, b.fullName()+b.Digest) })
+	slices.SortFunc(b.Tools,
+		func(a, b Tool) int { return strings.Compare(a.fullName()+a.Digest, b.fullName()+b.Digest) })
 	slices.Sort(b.Policies)
 	return b, nil
 }
@@ -91,7 +93,7 @@ func (b *Bill) addEvent(r audit.Record, built []images.Record) {
 
 const (
 	engineModules = "qwed_new.engines."
-	distribution  = "qwed" // the Python distribution of the engines
+	distribution  = "airlock-verify" // the Python distribution of the engines
 )
 
 // addImage adds an image, written NAME@DIGEST, and returns its packages.

@@ -47,14 +47,17 @@ func whole(t *testing.T) *audit.RunTree {
 	call := func(kind audit.Kind, id, server, tool string) audit.Record {
 		return audit.Record{
 			Kind: kind, Act: audit.Act{CallID: id, ServerID: server, ToolName: tool, DefinitionDigest: digest},
-			Ruling: audit.Ruling{Decision: "allow", PolicyVersion: digest}, Effect: audit.Effect{Outcome: audit.OutcomeOK},
+			Ruling: audit.Ruling{Decision: "allow", PolicyVersion: digest},
+			Effect: audit.Effect{Outcome: audit.OutcomeOK},
 		}
 	}
 	return recorded(t,
 		audit.Record{Kind: audit.KindDecision, Act: audit.Act{ToolName: "execute_python_code", Engine: "code"},
-			RunFacts: audit.RunFacts{Image: "verify@" + digest}, Ruling: audit.Ruling{Decision: "allow", VerificationID: "ab"}},
+			RunFacts: audit.RunFacts{Image: "verify@" + digest},
+			Ruling:   audit.Ruling{Decision: "allow", VerificationID: "ab"}},
 		audit.Record{Kind: audit.KindRunStart, Identity: audit.Identity{CodeHash: digest}, RunFacts: audit.RunFacts{
-			Language: "script", Image: "verify@" + digest, Snapshot: digest, Host: "Claude Desktop 1.2.3", Model: "modèle-5 😀"}},
+			Language: "script", Image: "verify@" + digest, Snapshot: digest, Host: "Claude Desktop 1.2.3",
+			Model: "modèle-5 😀"}},
 		call(audit.KindIntent, "call_1", "crm", "list"), call(audit.KindOutcome, "call_1", "crm", "list"),
 		call(audit.KindIntent, "call_2", "crm", "list"), call(audit.KindOutcome, "call_2", "crm", "list"),
 		call(audit.KindOutcome, "call_3", "files", "read_file"),
@@ -63,10 +66,13 @@ func whole(t *testing.T) *audit.RunTree {
 }
 
 var built = []images.Record{
-	{Name: "python", Digest: "sha256:other", Packages: []images.Package{{Source: images.FromDebian, Name: "qwed", Version: "9"}}},
+	{Name: "python", Digest: "sha256:other",
+		Packages: []images.Package{{Source: images.FromDebian, Name: "airlock-verify", Version: "9"}}},
 	{Name: "verify", Digest: digest, Packages: []images.Package{
-		{Source: "pypi", Name: "qwed", Version: "0.3.0", Digest: digest}, {Source: images.FromDebian, Name: "libc6", Version: "2.36-9+deb12u4", Digest: digest},
-		{Source: images.FromNPM, Name: "@scope/x", Version: "1.0.0", Digest: "sha512-" + "z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg=="},
+		{Source: "pypi", Name: "airlock-verify", Version: "0.3.0", Digest: digest},
+		{Source: images.FromDebian, Name: "libc6", Version: "2.36-9+deb12u4", Digest: digest},
+		{Source: images.FromNPM, Name: "@scope/x", Version: "1.0.0",
+			Digest: "sha512-" + "z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg=="},
 	}},
 }
 
@@ -93,8 +99,10 @@ func TestAManifestSaysWhatTheLogSays(t *testing.T) {
 		`"models":[{"name":"modèle-5 😀","type":"generator"}]`,
 		`"verification_engines":[{"name":"qwed_new.engines.code","type":"qwed_deterministic"}]`,
 		`"mcp_tools":[{"name":"crm/list","type":"action_execution"},{"name":"execute_python_code","type":"action_execution"},{"name":"files/read_file","type":"action_execution"}]`,
-		`"host":"Claude Desktop 1.2.3"`, `"images":["verify@` + digest + `"]`, `"engine_versions":{"qwed_new.engines.code":"0.3.0"}`,
-		`"tool_definitions":{"crm/list":["` + digest + `"],"files/read_file":["` + digest + `"]}`, `"policy_versions":["` + digest + `"]`,
+		`"host":"Claude Desktop 1.2.3"`, `"images":["verify@` + digest + `"]`,
+		`"engine_versions":{"qwed_new.engines.code":"0.3.0"}`,
+		`"tool_definitions":{"crm/list":["` + digest + `"],"files/read_file":["` + digest + `"]}`,
+		`"policy_versions":["` + digest + `"]`,
 	} {
 		if !strings.Contains(string(got), want) {
 			t.Errorf("got %s, want it to say %s", got, want)
@@ -115,11 +123,14 @@ func TestTheHashIsThatOfTheGenerator(t *testing.T) {
 		}
 		return all
 	}
-	input, err := json.Marshal([]any{manifest.Components.Models[0].Name, names(manifest.Components.Engines), names(manifest.Components.Tools)})
+	input, err := json.Marshal([]any{manifest.Components.Models[0].Name, names(manifest.Components.Engines),
+		names(manifest.Components.Tools)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := verifytest.Python(t, "-c", "import json, sys\nfrom qwed_mcp.observability.aibom import AIBOMGenerator\nprint(AIBOMGenerator().generate_manifest(*json.load(sys.stdin))['manifest_hash'])")
+	command := verifytest.Python(
+		t, "-c", "import json, sys\nfrom qwed_mcp.observability.aibom import "+
+			"AIBOMGenerator\nprint(AIBOMGenerator().generate_manifest(*json.load(sys.stdin))['manifest_hash'])")
 	command.Stdin = bytes.NewReader(input)
 	want, err := command.Output()
 	if err != nil {
@@ -129,11 +140,13 @@ func TestTheHashIsThatOfTheGenerator(t *testing.T) {
 		t.Errorf("got %s, the generator has %s", manifest.Hash, want)
 	}
 	example := Components{
-		Models:  []Component{{"gpt-4o", "generator"}},
-		Engines: []Component{{"qwed_tax.TaxVerifier", "qwed_deterministic"}, {"qwed_legal.FairnessGuard", "qwed_deterministic"}},
-		Tools:   []Component{{"execute_python_code", "action_execution"}},
+		Models: []Component{{"gpt-4o", "generator"}},
+		Engines: []Component{{"qwed_tax.TaxVerifier", "qwed_deterministic"},
+			{"qwed_legal.FairnessGuard", "qwed_deterministic"}},
+		Tools: []Component{{"execute_python_code", "action_execution"}},
 	}
-	if got, err := manifestHash(example); err != nil || got != "98daf7bf6397564badbc301b8bba40335872f3a7b13a691186da5d8f33af1c9e" {
+	if got, err := manifestHash(example); err != nil ||
+		got != "98daf7bf6397564badbc301b8bba40335872f3a7b13a691186da5d8f33af1c9e" {
 		t.Errorf("got %s and %v for the document's example", got, err)
 	}
 }
@@ -157,9 +170,11 @@ func cycloneDXSchema(t *testing.T) *schema.Schema {
 		delete(document, "$id")
 		return document
 	}
-	bom := read("bom-1.6.schema.json", `"jsf-0.82.schema.json#/definitions/`, `"#/definitions/jsf/definitions/`, `"spdx.schema.json"`, `"#/definitions/spdx"`)
+	bom := read("bom-1.6.schema.json", `"jsf-0.82.schema.json#/definitions/`, `"#/definitions/jsf/definitions/`,
+		`"spdx.schema.json"`, `"#/definitions/spdx"`)
 	definitions := bom["definitions"].(map[string]any)
-	definitions["jsf"], definitions["spdx"] = read("jsf-0.82.schemax.json", `"#/definitions/`, `"#/definitions/jsf/definitions/`), read("spdx.schema.json")
+	definitions["jsf"], definitions["spdx"] = read(
+		"jsf-0.82.schemax.json", `"#/definitions/`, `"#/definitions/jsf/definitions/`), read("spdx.schema.json")
 	raw, err := json.Marshal(bom)
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +188,8 @@ func cycloneDXSchema(t *testing.T) *schema.Schema {
 
 func TestCycloneDXIsValid(t *testing.T) {
 	valid := cycloneDXSchema(t)
-	if valid.Validate([]byte(`{"bomFormat": "CycloneDX", "specVersion": "1.6", "components": [{"type": "spaceship", "name": "x"}]}`)) == nil {
+	if valid.Validate([]byte(
+		`{"bomFormat": "CycloneDX", "specVersion": "1.6", "components": [{"type": "spaceship", "name": "x"}]}`)) == nil {
 		t.Fatal("the schema accepts a component of no type: it checks nothing")
 	}
 	bare := recorded(t, audit.Record{Kind: audit.KindRunStart})
@@ -189,7 +205,8 @@ func TestCycloneDXIsValid(t *testing.T) {
 			continue
 		}
 		for _, want := range []string{
-			`"machine-learning-model"`, `"pkg:pypi/qwed@0.3.0"`, `"pkg:deb/debian/libc6@2.36-9+deb12u4"`, `"pkg:npm/%40scope/x@1.0.0"`, `"SHA-512"`,
+			`"machine-learning-model"`, `"pkg:pypi/airlock-verify@0.3.0"`, `"pkg:deb/debian/libc6@2.36-9+deb12u4"`,
+			`"pkg:npm/%40scope/x@1.0.0"`, `"SHA-512"`,
 			`"name": "Claude Desktop"`, `"version": "1.2.3"`, `"group": "crm"`, digest[len("sha256:"):],
 		} {
 			if !strings.Contains(text.String(), want) {

@@ -56,9 +56,11 @@ func (b *Bill) WriteCycloneDX(w io.Writer, now time.Time) error {
 
 // run is the run itself.
 func (b *Bill) run() *cdx.Component {
-	c := &cdx.Component{BOMRef: refRun, Type: cdx.ComponentTypeApplication, Name: b.Run.RunID, Description: "A program that was run in a sandbox of Airlock"}
+	c := &cdx.Component{BOMRef: refRun, Type: cdx.ComponentTypeApplication, Name: b.Run.RunID,
+		Description: "A program that was run in a sandbox of Airlock"}
 	c.Hashes = hashesOf(b.Run.CodeHash)
-	c.Properties = properties("began", b.Run.Time, "language", b.Run.Language, "tools_snapshot", b.Run.Snapshot, "audit_record", b.Run.Hash)
+	c.Properties = properties("began", b.Run.Time, "language", b.Run.Language, "tools_snapshot", b.Run.Snapshot,
+		"audit_record", b.Run.Hash)
 	return c
 }
 
@@ -66,13 +68,15 @@ func (b *Bill) components() []cdx.Component {
 	components := []cdx.Component{}
 	if b.Model != "" {
 		components = append(components, cdx.Component{
-			BOMRef: refModel, Type: cdx.ComponentTypeMachineLearningModel, Name: b.Model, Properties: properties("announced_by", "host"),
+			BOMRef: refModel, Type: cdx.ComponentTypeMachineLearningModel, Name: b.Model,
+			Properties: properties("announced_by", "host"),
 		})
 	}
 	if b.Host != "" {
 		name, version := lastWord(b.Host)
 		components = append(components, cdx.Component{
-			BOMRef: refHost, Type: cdx.ComponentTypeApplication, Name: name, Version: version, Properties: properties("announced_by", "host"),
+			BOMRef: refHost, Type: cdx.ComponentTypeApplication, Name: name, Version: version,
+			Properties: properties("announced_by", "host"),
 		})
 	}
 	for _, image := range b.Images {
@@ -80,12 +84,14 @@ func (b *Bill) components() []cdx.Component {
 	}
 	for _, e := range b.Engines {
 		components = append(components, cdx.Component{
-			BOMRef: "engine:" + e.Name, Type: cdx.ComponentTypeLibrary, Group: distribution, Name: e.Name, Version: e.Version,
+			BOMRef: "engine:" + e.Name, Type: cdx.ComponentTypeLibrary, Group: distribution, Name: e.Name,
+			Version: e.Version,
 		})
 	}
 	for _, version := range b.Policies {
 		components = append(components, cdx.Component{
-			BOMRef: "policies:" + version, Type: cdx.ComponentTypeData, Name: "policies", Version: version, Hashes: hashesOf(version),
+			BOMRef: "policies:" + version, Type: cdx.ComponentTypeData, Name: "policies", Version: version,
+			Hashes: hashesOf(version),
 		})
 	}
 	return components
@@ -93,15 +99,17 @@ func (b *Bill) components() []cdx.Component {
 
 func imageComponent(image Image) cdx.Component {
 	ref := "image:" + image.Name + "@" + image.Digest
-	c := cdx.Component{BOMRef: ref, Type: cdx.ComponentTypeContainer, Name: image.Name, Version: image.Digest, Hashes: hashesOf(image.Digest)}
+	c := cdx.Component{BOMRef: ref, Type: cdx.ComponentTypeContainer, Name: image.Name, Version: image.Digest,
+		Hashes: hashesOf(image.Digest)}
 	if len(image.Packages) == 0 {
 		return c
 	}
 	var parts []cdx.Component
 	for _, p := range image.Packages {
 		parts = append(parts, cdx.Component{
-			BOMRef: ref + "/" + string(p.Source) + "/" + p.Name, Type: cdx.ComponentTypeLibrary, Name: p.Name, Version: p.Version,
-			Hashes: hashesOf(p.Digest), PackageURL: purl(p),
+			BOMRef: ref + "/" + string(p.Source) + "/" + p.Name, Type: cdx.ComponentTypeLibrary, Name: p.Name,
+			Version: p.Version,
+			Hashes:  hashesOf(p.Digest), PackageURL: purl(p),
 		})
 	}
 	c.Components = &parts
@@ -113,7 +121,8 @@ func (b *Bill) services() []cdx.Service {
 	services := []cdx.Service{}
 	for i, t := range b.Tools {
 		services = append(services, cdx.Service{
-			BOMRef: fmt.Sprintf("tool:%d:%s", i, t.fullName()), Group: t.Server, Name: t.Name, Version: t.Digest, Properties: properties("definition_digest", t.Digest),
+			BOMRef: fmt.Sprintf("tool:%d:%s", i, t.fullName()), Group: t.Server, Name: t.Name, Version: t.Digest,
+			Properties: properties("definition_digest", t.Digest),
 		})
 	}
 	return services

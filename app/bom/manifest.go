@@ -74,7 +74,8 @@ func (b *Bill) Manifest(now time.Time) (Manifest, error) {
 func (b *Bill) facts() Facts {
 	f := Facts{
 		ID: b.Run.RunID, Began: b.Run.Time, CodeHash: b.Run.CodeHash, Host: b.Host, Images: []string{},
-		Snapshot: b.Run.Snapshot, Policies: b.Policies, Airlock: b.Airlock, EngineVersions: map[string]string{}, Definitions: map[string][]string{},
+		Snapshot: b.Run.Snapshot, Policies: b.Policies, Airlock: b.Airlock, EngineVersions: map[string]string{},
+		Definitions: map[string][]string{},
 	}
 	for _, image := range b.Images {
 		f.Images = append(f.Images, image.Name+"@"+image.Digest)

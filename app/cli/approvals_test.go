@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/app/cli/approvals"
+	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/internal/testenv"
@@ -42,7 +44,7 @@ func askLikeRun(dir string) int {
 		return 1
 	}
 	defer desk.Close()
-	defer askHere(desk, "ses_1", os.Stderr)()
+	defer approvals.AskHere(desk, "ses_1", os.Stderr)()
 	v, err := desk.Ask(context.Background(), waitingCall(time.Minute))
 	if err != nil {
 		return 1
@@ -54,8 +56,9 @@ func askLikeRun(dir string) int {
 func waitingCall(wait time.Duration) approval.Question {
 	return approval.Question{
 		ID: telemetry.NewID("apr"), Asked: time.Now(), Expires: time.Now().Add(wait),
-		Asking:  approval.Asking{Principal: "ann", SessionID: "ses_1", RunID: "run_1", CallID: "call_1"},
-		Subject: approval.Subject{ServerID: "files", ToolName: "delete_file", Arguments: json.RawMessage(`{"path":"/srv/a"}`)},
+		Asking: approval.Asking{Principal: "ann", SessionID: "ses_1", RunID: "run_1", CallID: "call_1"},
+		Subject: approval.Subject{ServerID: "files", ToolName: "delete_file",
+			Arguments: json.RawMessage(`{"path":"/srv/a"}`)},
 		Grounds: approval.Grounds{Risk: "destructive", Rules: []string{"default.destructive (default.cedar:28)"}},
 	}
 }
@@ -191,11 +194,13 @@ func TestWatchTakesKeys(t *testing.T) {
 			at := newScreen(t, o.command("approvals", "watch"))
 			at.awaits("waiting for calls that need you")
 			verdict := o.ask(t, waitingCall(time.Minute))
-			if shown := at.awaits(watchPrompt); !strings.Contains(shown, `"path": "/srv/a"`) || !strings.Contains(shown, "delete_file") {
+			if shown := at.awaits(watchPrompt); !strings.Contains(shown, `"path": "/srv/a"`) ||
+				!strings.Contains(shown, "delete_file") {
 				t.Errorf("got %q, want the whole call", shown)
 			}
 			at.types(test.keys)
-			if v := <-verdict; v.Answer != test.want || v.ForRun != test.forRun || !strings.Contains(v.By, "command line") {
+			if v := <-verdict; v.Answer != test.want || v.ForRun != test.forRun ||
+				!strings.Contains(v.By, "command line") {
 				t.Errorf("got %+v", v)
 			}
 			at.awaits(test.says)
@@ -207,9 +212,12 @@ func TestWatchTakesKeys(t *testing.T) {
 // a y. Replies must not be taken for keys.
 func TestWhatATerminalSendsByItselfIsNoKey(t *testing.T) {
 	answers := map[string]string{
-		"mode report": "\x1b[?1;2$y", "ANSI mode report": "\x1b[4;1$y", "title": "\x1b]ly y y\x1b\\", "title with a bell": "\x1b]2;yes y\x07", "status string": "\x1bP1$ry y\x1b\\",
-		"meta y": "\x1by", "application key": "\x1bOy", "colour": "\x1b]11;rgb:yyyy/yyyy\x1b\\", "eight bits": "\x9b?1;2$y", "eight-bit string": "\x90y y\x1b\\",
-		"private string": "\x1b_yy\x1b\\", "escape within a string": "\x1b]2;\x1byy\x07", "character set": "\x1b(y", "device attributes": "\x1b[?62;4;22c", "cursor": "\x1b[24;80R",
+		"mode report": "\x1b[?1;2$y", "ANSI mode report": "\x1b[4;1$y", "title": "\x1b]ly y y\x1b\\",
+		"title with a bell": "\x1b]2;yes y\x07", "status string": "\x1bP1$ry y\x1b\\",
+		"meta y": "\x1by", "application key": "\x1bOy", "colour": "\x1b]11;rgb:yyyy/yyyy\x1b\\",
+		"eight bits": "\x9b?1;2$y", "eight-bit string": "\x90y y\x1b\\",
+		"private string": "\x1b_yy\x1b\\", "escape within a string": "\x1b]2;\x1byy\x07", "character set": "\x1b(y",
+		"device attributes": "\x1b[?62;4;22c", "cursor": "\x1b[24;80R",
 	}
 	for name, sent := range answers {
 		t.Run(name, func(t *testing.T) {
@@ -321,7 +329,8 @@ func TestApprovingNeedsATerminal(t *testing.T) {
 		cmd.Env = o.command().Env
 		cmd.Stdin = strings.NewReader(strings.Repeat("y\n", 100))
 		out, err := cmd.CombinedOutput()
-		if cmd.ProcessState.ExitCode() != ExitRefused || !strings.Contains(string(out), "terminal") || !strings.Contains(string(out), "hint: ") {
+		if cmd.ProcessState.ExitCode() != verb.ExitRefused || !strings.Contains(string(out), "terminal") ||
+			!strings.Contains(string(out), "hint: ") {
 			t.Errorf("%q: got %v, %s", args, err, out)
 		}
 		deny := o.command("approvals", "deny", q.ID)
@@ -340,7 +349,8 @@ func TestApprovingNeedsATerminal(t *testing.T) {
 
 // `airlock run` asks at its terminal. Without a terminal it prints how to answer.
 func TestRunAsksAtItsTerminal(t *testing.T) {
-	for keys, want := range map[string]string{"y": "verdict: approved by ann, terminal of the run", "n": "verdict: denied by ann", "r": "verdict: approved for the run by ann"} {
+	for keys, want := range map[string]string{"y": "verdict: approved by ann, terminal of the run",
+		"n": "verdict: denied by ann", "r": "verdict: approved for the run by ann"} {
 		t.Run(keys, func(t *testing.T) {
 			cmd := exec.Command(mustExecutable(t), filepath.Join(t.TempDir(), "approvals"))
 			cmd.Env = append(os.Environ(), asProgram+"=run")
@@ -364,7 +374,8 @@ func TestRunAsksAtItsTerminal(t *testing.T) {
 		}
 		buffer := make([]byte, 4096)
 		n, _ := said.Read(buffer)
-		if text := string(buffer[:n]); !strings.Contains(text, "waits for your decision") || !strings.Contains(text, "airlock approvals watch") {
+		if text := string(buffer[:n]); !strings.Contains(text, "waits for your decision") ||
+			!strings.Contains(text, "airlock approvals watch") {
 			t.Errorf("got %q, want what waits and how to answer", text)
 		}
 		open, err := approval.List(dir)

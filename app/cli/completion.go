@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/alecthomas/kong"
 )
 
@@ -13,8 +14,8 @@ type completionVerb struct {
 }
 
 // Run prints the completion script of a shell.
-func (v *completionVerb) Run(s *streams) error {
-	_, err := io.WriteString(s.out, completionScripts[v.Shell])
+func (v *completionVerb) Run(s *verb.Streams) error {
+	_, err := io.WriteString(s.Out, completionScripts[v.Shell])
 	return err
 }
 
@@ -65,7 +66,7 @@ type completeVerb struct {
 }
 
 // Run prints the candidates for the last word, one per line: the word, a tab and the help text.
-func (v *completeVerb) Run(s *streams, app *kong.Kong) error {
+func (v *completeVerb) Run(s *verb.Streams, app *kong.Kong) error {
 	words := v.Words
 	if len(words) > 0 && words[0] == "--" {
 		words = words[1:]
@@ -73,9 +74,9 @@ func (v *completeVerb) Run(s *streams, app *kong.Kong) error {
 	for _, c := range candidates(app.Model.Node, words) {
 		text := c.word
 		if c.help != "" {
-			text += "\t" + oneLine(c.help, 100)
+			text += "\t" + verb.OneLine(c.help, 100)
 		}
-		if _, err := fmt.Fprintln(s.out, text); err != nil {
+		if _, err := fmt.Fprintln(s.Out, text); err != nil {
 			return err
 		}
 	}

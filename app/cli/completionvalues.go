@@ -3,12 +3,12 @@ package cli
 import (
 	"strings"
 
-	"github.com/alecthomas/kong"
-
+	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/hosts"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/audit"
+	"github.com/alecthomas/kong"
 )
 
 // completedRuns is the number of runs that a completion offers, newest first.
@@ -33,12 +33,13 @@ func known(app *kong.Node, v *kong.Value, words []string) []candidate {
 				found = append(found, candidate{child.Name, child.Help})
 			}
 		}
-		return append(found, candidate{"exit-codes", "What the exit codes mean."}, candidate{"environment", "Which variables are heeded."})
+		return append(found, candidate{"exit-codes", "What the exit codes mean."},
+			candidate{"environment", "Which variables are heeded."})
 	case "profile", "name", "server", "run":
 	default:
 		return nil
 	}
-	c, err := configFlag{Config: flagValue(words, "--config")}.loadPlaces()
+	c, err := verb.ConfigFlag{Config: verb.FlagValue(words, "--config")}.LoadPlaces()
 	if err != nil {
 		return nil
 	}
@@ -72,17 +73,17 @@ func plainCandidates(words []string) []candidate {
 // newestRuns returns the newest runs, with their start times and outcomes.
 func newestRuns(c *config.Config) []candidate {
 	directories, err := system.FindDirectories(c)
-	if err != nil || isMissing(directories.Audit) {
+	if err != nil || verb.IsMissing(directories.Audit) {
 		return nil
 	}
-	runs, err := audit.Runs(directories.Audit, completedRuns)
+	runs, err := audit.Runs(directories.Audit, completedRuns, audit.Period{})
 	if err != nil {
 		return nil
 	}
 	var found []candidate
 	for _, run := range runs {
 		listed := system.ListRun(run)
-		found = append(found, candidate{listed.ID, shortBegan(listed.Began) + " " + listed.State})
+		found = append(found, candidate{listed.ID, verb.ShortBegan(listed.Began) + " " + listed.State})
 	}
 	return found
 }

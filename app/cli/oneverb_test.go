@@ -31,7 +31,8 @@ func TestOneVerbIsReadAsInTheWholeGrammar(t *testing.T) {
 			t.Fatalf("the parser of %q has %d verbs, want 1", verb.Name, len(parser.Model.Children))
 		}
 		if got, want := described(parser.Model.Children[0]), described(verb); !slices.Equal(got, want) {
-			t.Errorf("verb %q alone:\n%s\nwant as in the whole grammar:\n%s", verb.Name, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			t.Errorf("verb %q alone:\n%s\nwant as in the whole grammar:\n%s", verb.Name, strings.Join(got, "\n"),
+				strings.Join(want, "\n"))
 		}
 	}
 	if want := len(whole.Model.Children) - describing.NumField(); alone != want {
@@ -48,8 +49,11 @@ func described(node *kong.Node) []string {
 		lines = append(lines, describedValue(argument))
 	}
 	for _, flag := range node.Flags {
-		lines = append(lines, fmt.Sprintf("%s short=%q aliases=%q hidden=%v xor=%q and=%q envs=%q placeholder=%q negated=%q", describedValue(flag.Value),
-			flag.Short, flag.Aliases, flag.Hidden, flag.Xor, flag.And, flag.Envs, flag.PlaceHolder, flag.Tag.Negatable))
+		lines = append(lines,
+			fmt.Sprintf("%s short=%q aliases=%q hidden=%v xor=%q and=%q envs=%q placeholder=%q negated=%q",
+				describedValue(flag.Value),
+				flag.Short, flag.Aliases, flag.Hidden, flag.Xor, flag.And, flag.Envs, flag.PlaceHolder,
+				flag.Tag.Negatable))
 	}
 	for _, child := range node.Children {
 		lines = append(lines, described(child)...)
@@ -58,21 +62,25 @@ func described(node *kong.Node) []string {
 }
 
 func describedValue(v *kong.Value) string {
-	return fmt.Sprintf("  %s %s %q enum=%q default=%q required=%v", v.Summary(), v.Target.Type(), v.Help, v.Enum, v.Default, v.Required)
+	return fmt.Sprintf("  %s %s %q enum=%q default=%q required=%v", v.Summary(), v.Target.Type(), v.Help, v.Enum,
+		v.Default, v.Required)
 }
 
 // A command line that the model of one verb does not accept is parsed by the whole grammar. Verbs
 // with arguments that are passed through have no model, because --help could be among them.
 func TestTheWholeGrammarReadsWhatOneVerbDoesNot(t *testing.T) {
 	for _, line := range []string{
-		"", "--version", "--help", "help run", "man", "complete -- r", "nosuchverb", "run --help", "run -h", "run --version",
-		"run --nosuchflag", "run --timeout soon", "run a.py b.py", "audit", "audit nosuchverb", "audit --help", "--config a.yaml run",
+		"", "--version", "--help", "help run", "man", "complete -- r", "nosuchverb", "run --help", "run -h",
+		"run --version",
+		"run --nosuchflag", "run --timeout soon", "run a.py b.py", "audit", "audit nosuchverb", "audit --help",
+		"--config a.yaml run",
 	} {
 		if _, understood := parseVerb(strings.Fields(line)); understood {
 			t.Errorf("airlock %s: understood by a verb alone", line)
 		}
 	}
-	for _, line := range []string{"version", "run", "run a.py --timeout 2s", "run --lang node -", "audit verify", "tools list --json"} {
+	for _, line := range []string{"version", "run", "run a.py --timeout 2s", "run --lang node -", "audit verify",
+		"tools list --json"} {
 		if _, understood := parseVerb(strings.Fields(line)); !understood {
 			t.Errorf("airlock %s: not understood by the verb alone", line)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/app/cli"
+	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
@@ -18,7 +19,7 @@ import (
 func airlock(t *testing.T, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	if code := cli.Main(t.Context(), args, strings.NewReader(""), &stdout, &stderr); code != cli.ExitDone {
+	if code := cli.Main(t.Context(), args, strings.NewReader(""), &stdout, &stderr); code != verb.ExitDone {
 		t.Fatalf("airlock %s: exit code %d: %s", strings.Join(args, " "), code, stderr.String())
 	}
 	return strings.TrimSpace(stdout.String())
@@ -69,7 +70,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("a revoked token: %d", status)
 	}
 	stop()
-	if code := <-ended; code != cli.ExitDone {
+	if code := <-ended; code != verb.ExitDone {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}
 }
@@ -90,8 +91,9 @@ func TestServeSaysWhatToDoAboutAnAddress(t *testing.T) {
 	} {
 		var stdout, stderr bytes.Buffer
 		code := cli.Main(t.Context(), []string{"serve", "--listen", address}, strings.NewReader(""), &stdout, &stderr)
-		if code != cli.ExitUsage || !strings.Contains(stderr.String(), want) {
-			t.Errorf("%s: got exit code %d and %q, want %d and %q", address, code, stderr.String(), cli.ExitUsage, want)
+		if code != verb.ExitUsage || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%s: got exit code %d and %q, want %d and %q", address, code, stderr.String(), verb.ExitUsage,
+				want)
 		}
 	}
 }

@@ -53,8 +53,10 @@ func (d *decoder) redis(to *secret.Value) func(n *yaml.Node, path string) error 
 			return err
 		}
 		u, err := url.Parse(to.Reveal())
-		if err != nil || !slices.Contains([]string{"redis", "rediss", "unix"}, u.Scheme) || u.Scheme != "unix" && u.Host == "" {
-			return d.fail(n, "write it as redis://127.0.0.1:6379/0", "%s is not the address of a Redis server: redis://, rediss:// or unix://", path)
+		if err != nil || !slices.Contains([]string{"redis", "rediss", "unix"}, u.Scheme) || u.Scheme != "unix" &&
+			u.Host == "" {
+			return d.fail(n, "write it as redis://127.0.0.1:6379/0",
+				"%s is not the address of a Redis server: redis://, rediss:// or unix://", path)
 		}
 		return nil
 	}

@@ -27,7 +27,8 @@ type Scope struct {
 }
 
 // AuthRights are the rights that a scope can give.
-var AuthRights = []string{"admin", "agents", "approve", "audit", "run", "slash", "verify"}
+var AuthRights = []string{"admin", "agents", "agents:autonomous", "agents:supervised", "agents:untrusted", "approve",
+	"audit", "run", "slash", "verify"}
 
 func defaultAuth() Auth { return Auth{Types: []string{"at+jwt"}} }
 
@@ -71,14 +72,15 @@ func (d *decoder) scopes(to *[]Scope) func(n *yaml.Node, path string) error {
 		return d.entries(n, path, func(key, val *yaml.Node) error {
 			s, at := Scope{Name: key.Value}, join(path, key.Value)
 			if !isScope(s.Name) {
-				return d.fail(key, "", "%q is no name of a scope (RFC 6749, section 3.3)", s.Name)
+				return d.fail(key, "", "%q is not a name of a scope (RFC 6749, section 3.3)", s.Name)
 			}
 			if err := d.object(val, at, d.scopeFields(&s)); err != nil {
 				return err
 			}
 			for _, right := range s.Rights {
 				if !slices.Contains(AuthRights, right) {
-					return d.fail(val, "the rights are "+strings.Join(AuthRights, ", "), "%s has no such right: %q", at, right)
+					return d.fail(val, "the rights are "+strings.Join(AuthRights, ", "), "%s has no such right: %q", at,
+						right)
 				}
 			}
 			if len(s.Rights) == 0 {
@@ -108,8 +110,10 @@ func (d *decoder) secureURL(to *string) func(n *yaml.Node, path string) error {
 			return err
 		}
 		u, err := url.Parse(text)
-		if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopbackName(u.Hostname())) {
-			return d.fail(n, "write https:// and a host, without a credential, a query or a fragment", "%s is not the URL of a server that can be trusted: %q", path, n.Value)
+		if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "https" &&
+			(u.Scheme != "http" || !isLoopbackName(u.Hostname())) {
+			return d.fail(n, "write https:// and a host, without a credential, a query or a fragment",
+				"%s is not the URL of a server that can be trusted: %q", path, n.Value)
 		}
 		*to = text
 		return nil

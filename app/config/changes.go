@@ -10,63 +10,90 @@ import (
 
 // Changes compares the configuration in force with a configuration that was read later from
 // the same file. live are the changed keys that can be applied while Airlock serves: the
-// settings of servers, the limits of calls and the policies. restart are the changed keys
-// that need a restart. Both are sorted, and empty if nothing has changed.
+// servers and their settings, profiles, auth, the limits of calls and the policies. restart are the
+// changed keys that need a restart. Both are sorted, and empty if nothing has changed.
 func Changes(before, after *Config) (live, restart []string) {
-	live, restart = serverChanges(before, after)
-	if !slices.Equal(before.Policies, after.Policies) {
-		live = append(live, "policies")
+	live = serverChanges(before, after)
+	for _, part := range []struct {
+		key        string
+		was, isNow any
+	}{
+		{"policies", before.Policies, after.Policies},
+		{"profiles", before.Profiles, after.Profiles},
+		{"profiles", before.DefaultProfile, after.DefaultProfile},
+		{"auth", before.Auth, after.Auth},
+	} {
+		if !reflect.DeepEqual(part.was, part.isNow) {
+			live = append(live, part.key)
+		}
 	}
 	was, is := before.Limits.Calls, after.Limits.Calls
 	was.Timeout, is.Timeout = 0, 0 // applies to servers, which are compared separately
 	if was != is {
 		live = append(live, "limits")
 	}
-	restart = append(restart, fieldChanges("", withoutLive(before), withoutLive(after))...)
+	restart = fieldChanges("", withoutLive(before), withoutLive(after))
 	slices.Sort(live)
 	slices.Sort(restart)
-	restart = slices.Compact(restart)
-	return live, restart
+	return slices.Compact(live), slices.Compact(restart)
 }
 
 // withoutLive returns c without the servers and without the values that can change while
 // Airlock serves.
 func withoutLive(c *Config) reflect.Value {
 	rest := *c
-	rest.Servers, rest.Policies = nil, nil
+	rest.Servers, rest.Policies, rest.Profiles, rest.DefaultProfile, rest.Auth = nil, nil, nil, "", Auth{}
+	rest.Credentials = nil // follow from other keys
 	rest.Limits.Calls = CallLimits{Timeout: c.Limits.Calls.Timeout}
 	rest.Sandbox.Asked = nil // follows from other keys
 	return reflect.ValueOf(rest)
 }
 
-// serverChanges compares servers: their settings are live, the rest is not.
-func serverChanges(before, after *Config) (live, restart []string) {
-	was := map[string]Server{}
-	for _, server := range before.Servers {
-		was[server.ID] = server
+// serverChanges returns the keys of the servers that differ: mcpServers.X if its connection differs
+// or only one configuration has it, otherwise servers.X.
+func serverChanges(before, after *Config) (live []string) {
+	connect, removed := Reconnect(before, after)
+	for _, id := range slices.Concat(connect, removed) {
+		live = append(live, "mcpServers."+id)
 	}
 	for _, server := range after.Servers {
-		old, ok := was[server.ID]
-		delete(was, server.ID)
-		switch {
-		case !ok || !reflect.DeepEqual(connection(old, before), connection(server, after)):
-			restart = append(restart, "mcpServers."+server.ID)
-		case !reflect.DeepEqual(old.Settings, server.Settings):
+		old, found := before.Server(server.ID)
+		if found && !slices.Contains(connect, server.ID) && !reflect.DeepEqual(old.Settings, server.Settings) {
 			live = append(live, "servers."+server.ID)
 		}
 	}
-	for id := range was {
-		restart = append(restart, "mcpServers."+id)
-	}
-	return live, restart
+	return live
 }
 
-// connection returns the part of a server's configuration that cannot change while it is
-// connected.
+// Reconnect returns the IDs of the servers of after that before does not have or connects in another
+// way, and of those that only before has.
+func Reconnect(before, after *Config) (connect, removed []string) {
+	for _, server := range after.Servers {
+		old, found := before.Server(server.ID)
+		if !found || !reflect.DeepEqual(connection(old, before), connection(server, after)) {
+			connect = append(connect, server.ID)
+		}
+	}
+	for _, server := range before.Servers {
+		if _, found := after.Server(server.ID); !found {
+			removed = append(removed, server.ID)
+		}
+	}
+	return connect, removed
+}
+
+// Server returns the enabled server with an ID.
+func (c *Config) Server(id string) (Server, bool) {
+	at := slices.IndexFunc(c.Servers, func(s Server) bool { return s.ID == id })
+	if at < 0 {
+		return Server{}, false
+	}
+	return c.Servers[at], true
+}
+
+// connection returns the part of a server's configuration that its connection is made with.
 func connection(server Server, c *Config) Server {
-	// The held credentials and the treatment of personal data are fixed when Airlock starts.
-	was := server.Settings
-	server.Settings = Settings{Secrets: was.Secrets, Public: was.Public, Personal: was.Personal, OAuth: was.OAuth, Elicitation: was.Elicitation}
+	server.Settings = Settings{OAuth: server.Settings.OAuth, Elicitation: server.Settings.Elicitation}
 	server.line, server.column = 0, 0
 	if server.CallTimeout == c.Limits.Calls.Timeout {
 		server.CallTimeout = 0 // the default
@@ -76,10 +103,10 @@ func connection(server Server, c *Config) Server {
 
 // keysOf maps fields to their keys, if keyOf does not derive them.
 var keysOf = map[string]string{
-	"File": "the file itself", "Placeholders": "redaction.placeholders", "Credentials": "a variable that holds a credential",
+	"File": "the file itself", "Placeholders": "redaction.placeholders",
 	"Limits.Calls": "limits.callTimeout", "Kernel.Models": "models",
-	"Personal":       "redaction.personalData",
-	"DefaultProfile": "profiles", "Profiles": "profiles", "Refresh": "tools.ttl", "Embeddings": "search.embeddings",
+	"Personal": "redaction.personalData",
+	"Refresh":  "tools.ttl", "Embeddings": "search.embeddings",
 }
 
 // fieldChanges returns the keys of the exported fields that differ. It descends into structs.

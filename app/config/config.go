@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/egress"
 	"github.com/airlock-mcp/airlock/internal/secret"
 	"github.com/airlock-mcp/airlock/runner"
 )
@@ -46,7 +47,12 @@ type origin struct {
 	source string // see Source
 	text   []byte // see Text
 	named  string // File as it was named, for findings
+
+	disabled []string // see Disabled
 }
+
+// Disabled returns the names of the servers that the file disables, in the order of the file.
+func (c *Config) Disabled() []string { return c.disabled }
 
 // Variable is a variable of the environment that the file names.
 type Variable struct {
@@ -78,6 +84,8 @@ type Sandbox struct {
 	MaxSandboxes      int        // concurrent runs
 	Queue             int        // runs that may wait for a sandbox; further runs are refused
 	Containerd        Containerd // for the driver of that name
+	// Network lists the hosts that runs may ask for. The policies decide about each connection.
+	Network []egress.Host
 	// Asked lists which of memory, cpus and pids the file sets: a machine that cannot enforce
 	// a configured limit must not run code.
 	Asked []string
@@ -242,8 +250,9 @@ func Default() *Config {
 		Serving: Serving{Serve: defaultServe(), Auth: defaultAuth(), Kernel: defaultKernel()},
 
 		Files: Files{
-			Attachments: Attachments{Files: 32, FileBytes: 10 << 20, Bytes: 32 << 20, Keep: 7 * 24 * time.Hour, Size: 1 << 30},
-			Session:     Session{Bytes: 32 << 20, Files: 1000, Size: 1 << 30},
+			Attachments: Attachments{Files: 32, FileBytes: 10 << 20, Bytes: 32 << 20, Keep: 7 * 24 * time.Hour,
+				Size: 1 << 30},
+			Session: Session{Bytes: 32 << 20, Files: 1000, Size: 1 << 30},
 		},
 		Discovery: Discovery{Refresh: 10 * time.Minute, Embeddings: Embeddings{Timeout: 2 * time.Second, Batch: 64}},
 	}
@@ -256,13 +265,15 @@ var profiles = []struct {
 	limits Limits
 }{
 	{"default", defaultOutput("default")},
-	{"wide", Limits{Profile: "wide", Stdout: 1 << 20, Stderr: 1 << 20, Output: runner.DefaultLimits().Output, Calls: defaultCalls}},
+	{"wide", Limits{Profile: "wide", Stdout: 1 << 20, Stderr: 1 << 20, Output: runner.DefaultLimits().Output,
+		Calls: defaultCalls}},
 }
 
 // defaultOutput returns the default limits of a profile.
 func defaultOutput(profile string) Limits {
 	limits := runner.DefaultLimits()
-	return Limits{Profile: profile, Stdout: limits.Stdout, Stderr: limits.Stderr, Output: limits.Output, Calls: defaultCalls}
+	return Limits{Profile: profile, Stdout: limits.Stdout, Stderr: limits.Stderr, Output: limits.Output,
+		Calls: defaultCalls}
 }
 
 // defaultCalls are limits that ordinary code does not reach.
@@ -270,5 +281,6 @@ var defaultCalls = CallLimits{
 	Run: 1000, Session: 100_000, Concurrent: 16,
 	BytesIn: 1 << 30, BytesOut: 256 << 20, ResultBytes: 12 << 20, UnreadBytes: 32 << 20,
 	Timeout: defaultCallTimeout, Repeats: 50,
-	ServerRate: Rate{1000, 5 * time.Second}, ToolRate: Rate{1000, 5 * time.Second}, CatalogRate: Rate{500, 10 * time.Second}, ApprovalTimeout: 10 * time.Minute,
+	ServerRate: Rate{1000, 5 * time.Second}, ToolRate: Rate{1000, 5 * time.Second},
+	CatalogRate: Rate{500, 10 * time.Second}, ApprovalTimeout: 10 * time.Minute,
 }

@@ -125,15 +125,21 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 					Deny: []string{"delete_file"}, Rate: Rate{20, time.Second},
 					Tools: map[string]Tool{"move_file": {Risk: "destructive", Rate: Rate{5, time.Minute}}}}},
 		},
-		Running: Running{Verify: Verify{Timeout: 5 * time.Second, Memory: 1 << 30, MaxSandboxes: 2, Queue: 3, Pool: 1}, Images: Images{
-			Python: Packages{[]string{"numpy", "numpy>=2,<3", "pandas"}}, Node: Packages{[]string{"lodash@^4.17.0"}}, Lock: filepath.Join(filepath.Dir(dir), "p.lock"),
-		}, Sandbox: Sandbox{Driver: "containerd", Memory: 1 << 30, CPUs: 0.5, PIDs: 64, Disk: 10 << 20, Inodes: 512,
-			OpenFiles: 128, Timeout: 90 * time.Second, BackgroundTimeout: 10 * time.Minute, Pool: 0, MaxSandboxes: 4, Queue: 0, Asked: []string{"memory", "cpus", "pids"},
-			Containerd: Containerd{Address: "/run/c.sock", Snapshotter: "native", Shim: filepath.Join(dir, "bin/shim")}}},
+		Running: Running{Verify: Verify{Timeout: 5 * time.Second, Memory: 1 << 30, MaxSandboxes: 2, Queue: 3, Pool: 1},
+			Images: Images{
+				Python: Packages{[]string{"numpy", "numpy>=2,<3", "pandas"}},
+				Node:   Packages{[]string{"lodash@^4.17.0"}}, Lock: filepath.Join(filepath.Dir(dir), "p.lock"),
+			}, Sandbox: Sandbox{Driver: "containerd", Memory: 1 << 30, CPUs: 0.5, PIDs: 64, Disk: 10 << 20, Inodes: 512,
+				OpenFiles: 128, Timeout: 90 * time.Second, BackgroundTimeout: 10 * time.Minute, Pool: 0,
+				MaxSandboxes: 4, Queue: 0, Asked: []string{"memory", "cpus", "pids"},
+				Containerd: Containerd{Address: "/run/c.sock", Snapshotter: "native",
+					Shim: filepath.Join(dir, "bin/shim")}}},
 		Limits: Limits{Profile: "default", Stdout: 1024, Stderr: 2000, Output: 1_000_000, Calls: CallLimits{
-			Run: 7, Session: 70, Concurrent: 3, BytesIn: 1 << 20, BytesOut: 2 << 20, ResultBytes: 3 << 10, UnreadBytes: 4 << 10,
-			Timeout: 5 * time.Second, Repeats: 9,
-			ServerRate: Rate{1, time.Second}, ToolRate: Rate{2, 3 * time.Second}, CatalogRate: Rate{4, time.Hour}, ApprovalTimeout: 90 * time.Second,
+			Run: 7, Session: 70, Concurrent: 3, BytesIn: 1 << 20, BytesOut: 2 << 20, ResultBytes: 3 << 10,
+			UnreadBytes: 4 << 10,
+			Timeout:     5 * time.Second, Repeats: 9,
+			ServerRate: Rate{1, time.Second}, ToolRate: Rate{2, 3 * time.Second}, CatalogRate: Rate{4, time.Hour},
+			ApprovalTimeout: 90 * time.Second,
 		}},
 		Policies: []string{filepath.Join(dir, "policies/default.cedar"), "/etc/airlock/team.cedar"},
 		Files: Files{
@@ -141,25 +147,35 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 			Session:     Session{Bytes: 6 << 10, Files: 7, Size: 8 << 20},
 		},
 		Audit: Audit{
-			Path: filepath.Join(dir, "audit.jsonl"), ClearArguments: true, KeepArguments: 24 * time.Hour, ArgumentsSize: 2 << 20,
-			Witness: "https://w.example/", WitnessKey: "w+d41461e9+BAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f", WitnessDelay: 5 * time.Second,
+			Path: filepath.Join(dir, "audit.jsonl"), ClearArguments: true, KeepArguments: 24 * time.Hour,
+			ArgumentsSize: 2 << 20,
+			Witness:       "https://w.example/", WitnessKey: "w+d41461e9+BAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f",
+			WitnessDelay: 5 * time.Second,
 		},
 		Replay: Replay{Keep: 48 * time.Hour, Size: 3 << 20}, Placeholders: true,
-		Discovery: Discovery{Refresh: 5 * time.Minute, Embeddings: Embeddings{URL: "https://e.example/v1", Model: "m", Key: secret.New("keyring:e"), Dimensions: 256, Timeout: time.Second, Batch: 8}},
-		Serving: Serving{Face: Face{CallTool: true}, Serve: Serve{Listen: "127.0.0.1:7823", CallerRequests: 20, Console: true,
-			TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.7/32"), netip.MustParsePrefix("2001:db8::/32")}, DrainTime: 30 * time.Second}, Auth: Auth{Types: []string{"at+jwt"}}, Kernel: Kernel{
-			Models: []Model{
-				{Name: "gemini-pro", URL: "http://127.0.0.1:9/v1", Model: "gemini-3-pro", Timeout: time.Minute},
-				{Name: "gpt-4", URL: "https://api.openai.com/v1", Model: "gpt-4", Key: secret.New("keyring:openai"), Timeout: 30 * time.Second},
-			},
-			Actions:  map[string]Action{"database_query": {Server: "crm", Tool: "query", SQL: "query"}, "send_email": {Server: "files", Tool: "send"}},
-			Policies: []string{filepath.Join(dir, "policies/named.cedar")},
-			Files:    KernelFiles{Files: 9, FileBytes: 2 << 10, Bytes: 3 << 10},
-		}},
+		Discovery: Discovery{Refresh: 5 * time.Minute,
+			Embeddings: Embeddings{URL: "https://e.example/v1", Model: "m", Key: secret.New("keyring:e"),
+				Dimensions: 256, Timeout: time.Second, Batch: 8}},
+		Serving: Serving{Face: Face{CallTool: true},
+			Serve: Serve{Listen: "127.0.0.1:7823", CallerRequests: 20, Console: true,
+				TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"),
+					netip.MustParsePrefix("192.0.2.7/32"), netip.MustParsePrefix("2001:db8::/32")},
+				DrainTime: 30 * time.Second}, Auth: Auth{Types: []string{"at+jwt"}}, Kernel: Kernel{
+				Models: []Model{
+					{Name: "gemini-pro", URL: "http://127.0.0.1:9/v1", Model: "gemini-3-pro", Timeout: time.Minute},
+					{Name: "gpt-4", URL: "https://api.openai.com/v1", Model: "gpt-4", Key: secret.New("keyring:openai"),
+						Timeout: 30 * time.Second},
+				},
+				Actions: map[string]Action{"database_query": {Server: "crm", Tool: "query", SQL: "query"},
+					"send_email": {Server: "files", Tool: "send"}},
+				Policies: []string{filepath.Join(dir, "policies/named.cedar")},
+				Files:    KernelFiles{Files: 9, FileBytes: 2 << 10, Bytes: 3 << 10},
+			}},
 		Agents:  Agents{QuestionTime: 10 * time.Minute, Rate: Rate{60, time.Minute}},
 		Secrets: Secrets{AgeFile: filepath.Join(dir, "keys.age"), AgeIdentity: "/etc/airlock/age.txt", Keyring: "team"},
 	}
-	want.Credentials = []Variable{{"TOKEN", secret.New("hunter2")}, {"TOKEN", secret.New("hunter2")}} // two places name it
+	// two places name it
+	want.Credentials = []Variable{{"TOKEN", secret.New("hunter2")}, {"TOKEN", secret.New("hunter2")}}
 	if diff := cmp.Diff(want, c, sameValues); diff != "" {
 		t.Errorf("configuration differs (-want +got):\n%s", diff)
 	}
@@ -178,7 +194,8 @@ func TestFilesThatMeanTheDefaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := mustLoad(t, text, noEnv)
-			if diff := cmp.Diff(Default(), c, sameValues, cmpopts.IgnoreFields(Config{}, "File"), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(Default(), c, sameValues, cmpopts.IgnoreFields(Config{}, "File"),
+				cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("configuration differs from the default (-want +got):\n%s", diff)
 			}
 		})
@@ -253,7 +270,8 @@ func TestStartTimeoutOfLaunchers(t *testing.T) {
 	for _, server := range c.Servers {
 		got = append(got, server.StartTimeout)
 	}
-	if diff := cmp.Diff([]time.Duration{2 * time.Minute, 2 * time.Minute, 30 * time.Second, 5 * time.Second, 30 * time.Second}, got); diff != "" {
+	if diff := cmp.Diff([]time.Duration{2 * time.Minute, 2 * time.Minute, 30 * time.Second, 5 * time.Second,
+		30 * time.Second}, got); diff != "" {
 		t.Errorf("times differ (-want +got):\n%s", diff)
 	}
 }
@@ -280,7 +298,8 @@ profiles:
 	reading, _ := c.Profile("reading")
 	two, _ := c.Profile("two")
 	for _, seen := range []bool{
-		reading.Shows("files", "read_x"), reading.Shows("crm-a", "any"), reading.Shows("off", "x"), two.Shows("files", "write"),
+		reading.Shows("files", "read_x"), reading.Shows("crm-a", "any"), reading.Shows("off", "x"),
+		two.Shows("files", "write"),
 		!reading.Shows("files", "write"), !reading.Shows("crm", "any"), !two.ShowsServer("crm-a"),
 	} {
 		if !seen {
@@ -288,7 +307,8 @@ profiles:
 		}
 	}
 	var unknown *ProfileError
-	if _, err := c.Profile("readin"); !errors.As(err, &unknown) || unknown.Hint() != `did you mean "reading"? the profiles are reading, two` {
+	if _, err := c.Profile("readin"); !errors.As(err, &unknown) ||
+		unknown.Hint() != `did you mean "reading"? the profiles are reading, two` {
 		t.Errorf("got %v, want a *ProfileError with a hint", err)
 	}
 	if p, err := Default().Profile(""); p != nil || err != nil {
@@ -301,7 +321,8 @@ profiles:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if findings := Lint(c); len(findings) != 1 || !strings.Contains(findings[0].String(), "profiles.a.servers[0] fits no server") {
+	if findings := Lint(c); len(findings) != 1 || !strings.Contains(
+		findings[0].String(), "profiles.a.servers[0] fits no server") {
 		t.Errorf("got %v, want that a pattern fits no server", findings)
 	}
 }

@@ -18,7 +18,8 @@ func NamesCredential(name string) bool {
 	}
 	last := words[len(words)-1]
 	switch {
-	case endsIn(words, "access", "key", "id"), endsIn(words, "secret", "id"), endsIn(words, "role", "id") && slices.Contains(words, "vault"):
+	case endsIn(words, "access", "key", "id"), endsIn(words, "secret", "id"), endsIn(words, "role", "id") &&
+		slices.Contains(words, "vault"):
 		return true
 	case slices.Contains(aboutCredentials, last):
 		return false
@@ -28,26 +29,35 @@ func NamesCredential(name string) bool {
 		return false
 	}
 	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(credentialWords, w) }) ||
-		last == "auth" || endsIn(words, "pass") || endsIn(words, "pat") || endsIn(words, "dsn") || endsIn(words, "connection", "string")
+		last == "auth" || endsIn(words, "pass") || endsIn(words, "pat") || endsIn(words, "dsn") ||
+		endsIn(words, "connection", "string")
 }
 
 var (
 	credentialWords = []string{
-		"token", "secret", "secrets", "password", "passwd", "passphrase", "passcode", "pwd", "credential", "credentials", "creds", "apikey", "authkey", "accesskey",
-		"secretkey", "privatekey", "authtoken", "accesstoken", "jwt", "bearer", "authorization", "cookie", "userpass", "dbpass", "pgpassword",
+		"token", "secret", "secrets", "password", "passwd", "passphrase", "passcode", "pwd", "credential",
+		"credentials", "creds", "apikey", "authkey", "accesskey",
+		"secretkey", "privatekey", "authtoken", "accesstoken", "jwt", "bearer", "authorization", "cookie", "userpass",
+		"dbpass", "pgpassword",
 	}
 	// aboutCredentials are last words of names of an attribute of a credential, such as its
 	// path.
 	aboutCredentials = []string{
-		"path", "file", "filename", "dir", "directory", "folder", "url", "uri", "endpoint", "host", "hostname", "port", "server", "name", "names", "id", "ids", "type", "kind",
-		"limit", "limits", "max", "min", "count", "size", "length", "ttl", "expiry", "expires", "expiration", "timeout", "seconds", "minutes", "hours", "days", "interval",
-		"prefix", "suffix", "format", "header", "version", "region", "zone", "enabled", "disabled", "required", "enable", "disable", "policy", "provider", "algorithm", "alg",
-		"mode", "method", "scope", "scopes", "field", "arn", "issuer", "audience", "user", "username", "email", "backend", "store", "manager", "driver", "cmd", "command",
-		"helper", "source", "env", "budget", "usage", "rotation", "parallelism", "encoding", "model", "cache", "vault", "domain", "realm", "samesite", "secure",
+		"path", "file", "filename", "dir", "directory", "folder", "url", "uri", "endpoint", "host", "hostname", "port",
+		"server", "name", "names", "id", "ids", "type", "kind",
+		"limit", "limits", "max", "min", "count", "size", "length", "ttl", "expiry", "expires", "expiration", "timeout",
+		"seconds", "minutes", "hours", "days", "interval",
+		"prefix", "suffix", "format", "header", "version", "region", "zone", "enabled", "disabled", "required",
+		"enable", "disable", "policy", "provider", "algorithm", "alg",
+		"mode", "method", "scope", "scopes", "field", "arn", "issuer", "audience", "user", "username", "email",
+		"backend", "store", "manager", "driver", "cmd", "command",
+		"helper", "source", "env", "budget", "usage", "rotation", "parallelism", "encoding", "model", "cache", "vault",
+		"domain", "realm", "samesite", "secure",
 	}
 	// ordinaryKeys are words that, in a name that ends in key, mean that the key is not a
 	// credential.
-	ordinaryKeys = []string{"public", "pub", "primary", "foreign", "cache", "sort", "partition", "group", "object", "index", "row", "shortcut", "hot", "issue", "project", "jira", "map", "routing", "registry"}
+	ordinaryKeys = []string{"public", "pub", "primary", "foreign", "cache", "sort", "partition", "group", "object",
+		"index", "row", "shortcut", "hot", "issue", "project", "jira", "map", "routing", "registry"}
 )
 
 // endsIn reports whether words ends with last.
@@ -88,15 +98,17 @@ func nameWords(name string) []string {
 // common words.
 func isOrdinary(value string) bool {
 	value = strings.TrimSpace(value)
-	return len(value) < 4 || ordinaryValue.MatchString(value) || pathValue.MatchString(value) && strings.Count(value, "/") > 1 && !drawnPath.MatchString(value)
+	return len(value) < 4 || ordinaryValue.MatchString(value) || pathValue.MatchString(value) &&
+		strings.Count(value, "/") > 1 && !drawnPath.MatchString(value)
 }
 
 var (
-	ordinaryValue = lazyregexp.New(`(?i)^(?:true|false|yes|no|on|off|none|null|nil|undefined|auto|default|enabled|disabled|required|optional|anonymous|guest|public|private|` +
-		`admin|administrator|root|user|username|postgres|mysql|redis|mongo|mongodb|rabbitmq|minio|elastic|sa|` +
-		`password|passwd|secret|token|key|apikey|api[_-]key|test|testing|tests|example|sample|dummy|demo|change_?me|changeit|placeholder|` +
-		`production|development|staging|local|localhost|debug|info|warning|error|trace|verbose|bearer|basic|digest|oauth2?|vault|keychain|keyring|file|env|` +
-		`\d{1,6}|\d+(?:\.\d+)+|\d+(?:ms|s|m|h|d|k|kb|mb|gb)|x{3,}|\*+|\.+|<[^>]*>|\$\{[^}]*\}|your[-_ ].*|(?:insert|enter|replace|put)[-_ ].*)$`)
+	ordinaryValue = lazyregexp.New(
+		`(?i)^(?:true|false|yes|no|on|off|none|null|nil|undefined|auto|default|enabled|disabled|required|optional|anonymous|guest|public|private|` +
+			`admin|administrator|root|user|username|postgres|mysql|redis|mongo|mongodb|rabbitmq|minio|elastic|sa|` +
+			`password|passwd|secret|token|key|apikey|api[_-]key|test|testing|tests|example|sample|dummy|demo|change_?me|changeit|placeholder|` +
+			`production|development|staging|local|localhost|debug|info|warning|error|trace|verbose|bearer|basic|digest|oauth2?|vault|keychain|keyring|file|env|` +
+			`\d{1,6}|\d+(?:\.\d+)+|\d+(?:ms|s|m|h|d|k|kb|mb|gb)|x{3,}|\*+|\.+|<[^>]*>|\$\{[^}]*\}|your[-_ ].*|(?:insert|enter|replace|put)[-_ ].*)$`)
 	pathValue = lazyregexp.New(`^(?:[a-zA-Z][a-zA-Z0-9+.-]*://[^\s@]*|~?/[\w./@ -]*|\.{1,2}/[\w./@ -]*|[A-Za-z]:\\.*)$`)
 	// drawnPath is a secret in base64 that begins like a path.
 	drawnPath = lazyregexp.New(`^/[A-Za-z0-9/]*[0-9][A-Za-z0-9/]*=*$`)

@@ -43,7 +43,8 @@ func (d *decoder) fail(n *yaml.Node, advice, format string, args ...any) error {
 
 // note records a finding with the position of n.
 func (d *decoder) note(n *yaml.Node, message, advice string) {
-	d.findings = append(d.findings, Finding{File: d.file, Line: n.Line, Column: n.Column, Message: message, Advice: advice})
+	d.findings = append(d.findings, Finding{File: d.file, Line: n.Line, Column: n.Column, Message: message,
+		Advice: advice})
 }
 
 // object reads a mapping, and returns an error for unknown keys. A missing value is an empty
@@ -96,7 +97,8 @@ func (d *decoder) entries(n *yaml.Node, path string, each func(key, val *yaml.No
 			return d.fail(n.Content[i], "", "a key in %s is not a plain text", orTop(path))
 		}
 		if line, twice := seen[key.Value]; twice {
-			return d.fail(n.Content[i], "keep one of the two", "the key %q appears twice in %s, first on line %d", key.Value, orTop(path), line)
+			return d.fail(n.Content[i], "keep one of the two", "the key %q appears twice in %s, first on line %d",
+				key.Value, orTop(path), line)
 		}
 		seen[key.Value] = n.Content[i].Line
 		if err := each(n.Content[i], n.Content[i+1]); err != nil {

@@ -27,17 +27,20 @@ func TestDigestsTellConfigurationsApart(t *testing.T) {
 			t.Fatal("two readings of one file differ")
 		}
 	}
-	for name, same := range map[string]string{"where it is served": base + "serve: {listen: \"127.0.0.1:1\"}\n", "a comment at the end": base + "# more\n"} {
+	for name, same := range map[string]string{"where it is served": base + "serve: {listen: \"127.0.0.1:1\"}\n",
+		"a comment at the end": base + "# more\n"} {
 		if got := load(same, "one"); got != want {
 			t.Errorf("%s: got another digest", name)
 		}
 	}
 	for name, other := range map[string]string{
-		"a limit": base + "limits: {calls: 7}\n", "a policy": base + "policies: [p.cedar]\n", "a setting": base + "face: {callTool: true}\n",
-		"another command":   "mcpServers: {a: {command: z, env: {KEY: \"${SECRET}\", B: c}}}\nservers: {a: {deny: [y]}}\n",
-		"a denied tool":     "mcpServers: {a: {command: x, env: {KEY: \"${SECRET}\", B: c}}}\nservers: {a: {deny: [q]}}\n",
-		"names and values":  "mcpServers: {a: {command: x, env: {KEY: \"${SECRET}\", Bc: \"\"}}}\nservers: {a: {deny: [y]}}\n",
-		"one server more":   "mcpServers: {b: {command: x}, a: {command: x, env: {KEY: \"${SECRET}\", B: c}}}\nservers: {a: {deny: [y]}}\n",
+		"a limit": base + "limits: {calls: 7}\n", "a policy": base + "policies: [p.cedar]\n",
+		"a setting":        base + "face: {callTool: true}\n",
+		"another command":  "mcpServers: {a: {command: z, env: {KEY: \"${SECRET}\", B: c}}}\nservers: {a: {deny: [y]}}\n",
+		"a denied tool":    "mcpServers: {a: {command: x, env: {KEY: \"${SECRET}\", B: c}}}\nservers: {a: {deny: [q]}}\n",
+		"names and values": "mcpServers: {a: {command: x, env: {KEY: \"${SECRET}\", Bc: \"\"}}}\nservers: {a: {deny: [y]}}\n",
+		"one server more": "mcpServers: {b: {command: x}, a: {command: x, env: {KEY: \"${SECRET}\", B: " +
+			"c}}}\nservers: {a: {deny: [y]}}\n",
 		"an agent's prices": base + "agents: {defaultPrice: 0.01}\n",
 	} {
 		if got := load(other, "one"); got == want {
@@ -69,11 +72,13 @@ func TestSource(t *testing.T) {
 	if got, want := load(plain, set).Source(), load(plain, set).Source(); got != want || got == "" {
 		t.Errorf("got %q and %q, want the same of two readings", got, want)
 	}
-	if got := load(plain, envOf(map[string]string{"A": "x", "B": "y", "HOME": "x"})).Source(); got == load(plain, set).Source() {
+	if got := load(plain, envOf(map[string]string{"A": "x", "B": "y", "HOME": "x"})).Source(); got == load(
+		plain, set).Source() {
 		t.Error("other values: got the same")
 	}
 	for _, text := range []string{
-		"mcpServers: {a: {command: \"\\x24{A}\"}}\n", "mcpServers: {a: {command: \"${\\x41}\"}}\n", "mcpServers: {a: {command: \"$\\\n  {A}\"}}\n",
+		"mcpServers: {a: {command: \"\\x24{A}\"}}\n", "mcpServers: {a: {command: \"${\\x41}\"}}\n",
+		"mcpServers: {a: {command: \"$\\\n  {A}\"}}\n",
 	} {
 		c := load(text, set)
 		if got := c.Source(); got != "" || c.Servers[0].Command != "x" {
@@ -104,7 +109,8 @@ func TestSameMeaning(t *testing.T) {
 	before := load(base)
 	for text, want := range map[string]bool{
 		base: true, "# a comment\n\n" + base: true, "mcpServers:\n  a:   {command: 'x'}\n  b: {command: y}\n": true,
-		"mcpServers: {b: {command: y}, a: {command: x}}\n": true, base + "serve: {drainTime: 7s}\n": false, base + "limits: {calls: 7}\n": false,
+		"mcpServers: {b: {command: y}, a: {command: x}}\n": true, base + "serve: {drainTime: 7s}\n": false,
+		base + "limits: {calls: 7}\n":                                 false,
 		"mcpServers: {a: {command: x, args: [y]}, b: {command: y}}\n": false,
 	} {
 		if got := SameMeaning(before, load(text)); got != want {

@@ -62,7 +62,10 @@ func documented() map[string]string {
 	add("servers.*.oauth.provider", d.oauthProviderFields(&OAuthProvider{}))
 	add("profiles.*", d.profileFields(&catalog.Profile{}, new(bool)))
 	add("servers.*.tools.*", d.toolFields(&tool))
-	for _, section := range []string{"sandbox", "sandbox.containerd", "limits", "audit", "secrets", "replay", "agents", "verify", "images", "images.python", "images.node", "kernel", "serve", "auth", "auth.scopes", "models", "kernel.actions", "tools", "search", "redaction", "attachments", "session", "face", "servers.*.tools", "servers.*.oauth", "servers.*.oauth.provider", "profiles"} {
+	for _, section := range []string{"sandbox", "sandbox.containerd", "limits", "audit", "secrets", "replay", "agents",
+		"verify", "images", "images.python", "images.node", "kernel", "serve", "auth", "auth.scopes", "models",
+		"kernel.actions", "tools", "search", "redaction", "attachments", "session", "face", "servers.*.tools",
+		"servers.*.oauth", "servers.*.oauth.provider", "profiles"} {
 		delete(out, section) // its keys are listed instead
 	}
 	return out
@@ -128,7 +131,8 @@ func TestDocsOfHostsStartAirlock(t *testing.T) {
 			t.Errorf("got %v for %s", err, text)
 			continue
 		}
-		if findings := Lint(c); len(c.Servers) != 0 || len(findings) != 1 || !strings.Contains(findings[0].Message, "is Airlock itself") {
+		if findings := Lint(c); len(c.Servers) != 0 || len(findings) != 1 ||
+			!strings.Contains(findings[0].Message, "is Airlock itself") {
 			t.Errorf("got servers %v and findings %v, want only Airlock itself in %s", c.Servers, findings, text)
 		}
 	}

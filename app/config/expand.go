@@ -49,7 +49,8 @@ func (d *decoder) variable(expr string) (string, error) {
 			"put the value into an environment variable and write ${NAME}"}
 	}
 	if !isVariableName(name) {
-		return "", &adviceError{fmt.Sprintf("has ${%s}, which is not the name of a variable", expr), "write $${ for a literal ${"}
+		return "", &adviceError{fmt.Sprintf("has ${%s}, which is not the name of a variable", expr),
+			"write $${ for a literal ${"}
 	}
 	value, ok := d.env(name)
 	switch {

@@ -29,7 +29,8 @@ func FuzzConfig(f *testing.F) {
 			}
 			return
 		}
-		if s := c.Sandbox; s.Memory < 64<<20 || !(s.CPUs > 0) || s.PIDs < 8 || s.Timeout <= 0 || s.Pool > s.MaxSandboxes {
+		if s := c.Sandbox; s.Memory < 64<<20 || !(s.CPUs > 0) || s.PIDs < 8 || s.Timeout <= 0 ||
+			s.Pool > s.MaxSandboxes {
 			t.Fatalf("got %+v, want every limit within its bounds", s)
 		}
 		for _, s := range c.Servers {

@@ -122,7 +122,8 @@ func (s Server) held() []Held {
 	}
 	for _, flag := range flagValues(s.Args) {
 		isDeclared := slices.Contains(s.Settings.Secrets, flag.name)
-		if !slices.Contains(s.Settings.Public, flag.name) && (isDeclared || NamesCredential(flag.name) && !isOrdinary(flag.value)) {
+		if !slices.Contains(s.Settings.Public, flag.name) &&
+			(isDeclared || NamesCredential(flag.name) && !isOrdinary(flag.value)) {
 			add(flag.name, "a flag whose name says so", flag.value)
 		}
 	}

@@ -18,9 +18,12 @@ var hostKeys = []struct {
 	reason string
 	advice string
 }{
-	{"alwaysAllow", true, "grants nothing here: a host's approvals are not Airlock's", "decide with servers.<id>.allow or a policy"},
-	{"autoApprove", true, "grants nothing here: a host's approvals are not Airlock's", "decide with servers.<id>.allow or a policy"},
-	{"trust", true, "grants nothing here: a host's approvals are not Airlock's", "decide with servers.<id>.allow or a policy"},
+	{"alwaysAllow", true, "grants nothing here: a host's approvals are not Airlock's",
+		"decide with servers.<id>.allow or a policy"},
+	{"autoApprove", true, "grants nothing here: a host's approvals are not Airlock's",
+		"decide with servers.<id>.allow or a policy"},
+	{"trust", true, "grants nothing here: a host's approvals are not Airlock's",
+		"decide with servers.<id>.allow or a policy"},
 	{"includeTools", true, "does not limit anything here", "deny the other tools with servers.<id>.deny"},
 	{"excludeTools", true, "does not limit anything here", "deny them with servers.<id>.deny"},
 	{"disabledTools", true, "does not limit anything here", "deny them with servers.<id>.deny"},
@@ -31,14 +34,16 @@ var hostKeys = []struct {
 	{"oauth", true, "is not read", "write a token as ${NAME} under headers"},
 	{"auth", true, "is not read", "write a token as ${NAME} under headers"},
 	{"authProviderType", true, "is not read", "write a token as ${NAME} under headers"},
-	{"sandbox", true, "is VS Code's sandbox for the server itself, which Airlock does not start", "confine the server by its command"},
-	{"sandboxEnabled", true, "is VS Code's sandbox for the server itself, which Airlock does not start", "confine the server by its command"},
+	{"sandbox", true, "is VS Code's sandbox for the server itself, which Airlock does not start",
+		"confine the server by its command"},
+	{"sandboxEnabled", true, "is VS Code's sandbox for the server itself, which Airlock does not start",
+		"confine the server by its command"},
 	{"description", false, "is for people", ""},
 	{"name", false, "is for people", ""},
 	{"note", false, "is for people", ""},
 	{"icon", false, "is for people", ""},
-	{"gallery", false, "says where VS Code found the server", ""},
-	{"version", false, "says which entry of VS Code's gallery it is", ""},
+	{"gallery", false, "describes where VS Code found the server", ""},
+	{"version", false, "lists which entry of VS Code's gallery it is", ""},
 	{"dev", false, "is VS Code's mode for developing a server", ""},
 	{"alwaysLoad", false, "is about a host's context, which holds no definitions here", ""},
 	{"role", false, "is about how a host shows the server", ""},
@@ -114,10 +119,12 @@ func (d *decoder) vscodeFields(c *Config) []field {
 		{key: "servers", read: d.servers(c)},
 		{key: "sandbox", read: func(n *yaml.Node, path string) error {
 			if child(n, "network") != nil || child(n, "filesystem") != nil { // VS Code's sandbox for servers
-				d.note(n, path+" is VS Code's sandbox for servers, which Airlock does not start", "confine a server by its command")
+				d.note(n, path+" is VS Code's sandbox for servers, which Airlock does not start",
+					"confine a server by its command")
 				return nil
 			}
-			return d.fail(n, "rename servers to mcpServers", "Airlock's key sandbox stands beside VS Code's key servers")
+			return d.fail(n, "rename servers to mcpServers",
+				"Airlock's key sandbox stands beside VS Code's key servers")
 		}},
 	}
 }

@@ -66,27 +66,36 @@ servers: {b: {trustAnnotations: true}}
 
 func TestLint(t *testing.T) {
 	for name, c := range map[string]struct{ server, want string }{
-		"a mounted engine socket":      {`{command: docker, args: [run, -v, "/var/run/docker.sock:/var/run/docker.sock", x]}`, "docker.sock"},
-		"containerd's":                 {`{command: x, args: ["--address=/run/containerd/containerd.sock"]}`, "containerd.sock"},
-		"podman's in the environment":  {`{command: x, env: {DOCKER_HOST: "unix:///run/user/1000/podman/podman.sock"}}`, "podman.sock"},
-		"a pod's token":                {`{command: x, env: {TOKEN_FILE: /var/run/secrets/kubernetes.io/serviceaccount/token}}`, "Kubernetes token"},
-		"a pod's token, mounted":       {`{command: docker, args: [run, "-v/run/secrets/kubernetes.io:/t", x]}`, "Kubernetes token"},
-		"a user's cluster":             {`{command: docker, args: [run, -v, "/home/ann/.kube:/root/.kube", x]}`, "Kubernetes token"},
-		"a user's cluster by name":     {`{command: x, env: {KUBECONFIG: /srv/c.yaml}}`, "KUBECONFIG"},
-		"/var/run mounted":             {`{command: docker, args: [run, -v, "/var/run:/host/run:ro", x]}`, "gets /var/run"},
-		"/run mounted, in one word":    {`{command: docker, args: [run, "--volume=/run/:/run", x]}`, "gets /run"},
-		"/run mounted, glued":          {`{command: podman, args: [run, "-v/run:/run", x]}`, "gets /run"},
-		"/run mounted by its options":  {`{command: docker, args: [run, --mount, "type=bind,source=/var/run,target=/x", x]}`, "gets /var/run"},
-		"the same in one word":         {`{command: docker, args: [run, "--mount=type=bind,src=/run,dst=/x", x]}`, "gets /run"},
-		"all of the machine mounted":   {`{command: docker, args: [run, -v, "/:/host", x]}`, "gets /"},
-		"/var/run as an argument":      {`{command: files, args: [/srv, /var/run]}`, "gets /var/run"},
-		"a mount of something else":    {`{command: docker, args: [run, -v, "/srv/run:/run", --mount, "type=bind,source=/srv,target=/run", x]}`, ""},
-		"a directory of that name":     {`{command: files, args: [/srv/var/run, ./run, run]}`, ""},
-		"a privileged container":       {`{command: /usr/bin/podman, args: [run, --privileged, x]}`, "privileged"},
-		"headers in clear":             {`{url: "http://crm.example.com/mcp", headers: {Authorization: x}}`, "readable on the way"},
-		"headers in clear, at home":    {`{url: "http://localhost:8080/mcp", headers: {Authorization: x}}`, ""},
-		"headers, encrypted":           {`{url: "https://crm.example.com/mcp", headers: {Authorization: x}}`, ""},
-		"an ordinary container":        {`{command: docker, args: [run, -i, --rm, ghcr.io/github/github-mcp-server]}`, ""},
+		"a mounted engine socket": {`{command: docker, args: [run, -v, "/var/run/docker.sock:/var/run/docker.sock", x]}`, "docker.sock"},
+		"containerd's": {`{command: x, args: ["--address=/run/containerd/containerd.sock"]}`,
+			"containerd.sock"},
+		"podman's in the environment": {`{command: x, env: {DOCKER_HOST: "unix:///run/user/1000/podman/podman.sock"}}`,
+			"podman.sock"},
+		"a pod's token": {`{command: x, env: {TOKEN_FILE: /var/run/secrets/kubernetes.io/serviceaccount/token}}`,
+			"Kubernetes token"},
+		"a pod's token, mounted": {`{command: docker, args: [run, "-v/run/secrets/kubernetes.io:/t", x]}`,
+			"Kubernetes token"},
+		"a user's cluster": {`{command: docker, args: [run, -v, "/home/ann/.kube:/root/.kube", x]}`,
+			"Kubernetes token"},
+		"a user's cluster by name": {`{command: x, env: {KUBECONFIG: /srv/c.yaml}}`, "KUBECONFIG"},
+		"/var/run mounted": {`{command: docker, args: [run, -v, "/var/run:/host/run:ro", x]}`,
+			"gets /var/run"},
+		"/run mounted, in one word":   {`{command: docker, args: [run, "--volume=/run/:/run", x]}`, "gets /run"},
+		"/run mounted, glued":         {`{command: podman, args: [run, "-v/run:/run", x]}`, "gets /run"},
+		"/run mounted by its options": {`{command: docker, args: [run, --mount, "type=bind,source=/var/run,target=/x", x]}`, "gets /var/run"},
+		"the same in one word": {`{command: docker, args: [run, "--mount=type=bind,src=/run,dst=/x", x]}`,
+			"gets /run"},
+		"all of the machine mounted": {`{command: docker, args: [run, -v, "/:/host", x]}`, "gets /"},
+		"/var/run as an argument":    {`{command: files, args: [/srv, /var/run]}`, "gets /var/run"},
+		"a mount of something else":  {`{command: docker, args: [run, -v, "/srv/run:/run", --mount, "type=bind,source=/srv,target=/run", x]}`, ""},
+		"a directory of that name":   {`{command: files, args: [/srv/var/run, ./run, run]}`, ""},
+		"a privileged container":     {`{command: /usr/bin/podman, args: [run, --privileged, x]}`, "privileged"},
+		"headers in clear": {`{url: "http://crm.example.com/mcp", headers: {Authorization: x}}`,
+			"readable on the way"},
+		"headers in clear, at home": {`{url: "http://localhost:8080/mcp", headers: {Authorization: x}}`, ""},
+		"headers, encrypted":        {`{url: "https://crm.example.com/mcp", headers: {Authorization: x}}`, ""},
+		"an ordinary container": {`{command: docker, args: [run, -i, --rm, ghcr.io/github/github-mcp-server]}`,
+			""},
 		"another program's privileged": {`{command: x, args: [--privileged]}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,8 +105,10 @@ func TestLint(t *testing.T) {
 				t.Errorf("got %v, want no finding", findings)
 			case c.want != "" && len(findings) != 1:
 				t.Errorf("got %v, want one finding", findings)
-			case c.want != "" && (!strings.Contains(findings[0].Message, c.want) || findings[0].Line != 2 || findings[0].Hint() == ""):
-				t.Errorf("got %q (hint %q), want it to say %q with a place and a hint", findings[0], findings[0].Hint(), c.want)
+			case c.want != "" && (!strings.Contains(findings[0].Message, c.want) || findings[0].Line != 2 ||
+				findings[0].Hint() == ""):
+				t.Errorf("got %q (hint %q), want it to say %q with a place and a hint", findings[0], findings[0].Hint(),
+					c.want)
 			}
 		})
 	}
@@ -121,9 +132,12 @@ mcpServers:
 	}
 	var log strings.Builder
 	logger := slog.New(slog.NewJSONHandler(&log, nil))
-	logger.InfoContext(t.Context(), "config", slog.Any("config", c), slog.Any("server", s), slog.Any("env", s.Env), slog.Any("one", s.Env["TOKEN"]))
-	slog.New(slog.NewTextHandler(&log, nil)).InfoContext(t.Context(), "config", slog.Any("config", c), slog.Any("env", s.Env))
-	out := fmt.Sprintf("%v %+v %#v %s %v %+v %#v %q", c, *c, *c, c.Servers, s.Env, s.Env, s.Env, s.Env["TOKEN"]) + log.String() + string(encoded) + string(env)
+	logger.InfoContext(t.Context(), "config", slog.Any("config", c), slog.Any("server", s), slog.Any("env", s.Env),
+		slog.Any("one", s.Env["TOKEN"]))
+	slog.New(slog.NewTextHandler(&log, nil)).InfoContext(
+		t.Context(), "config", slog.Any("config", c), slog.Any("env", s.Env))
+	out := fmt.Sprintf("%v %+v %#v %s %v %+v %#v %q", c, *c, *c, c.Servers, s.Env, s.Env, s.Env,
+		s.Env["TOKEN"]) + log.String() + string(encoded) + string(env)
 	if strings.Contains(out, "hunter2") {
 		t.Errorf("a secret was printed: %s", out)
 	}

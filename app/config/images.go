@@ -55,7 +55,8 @@ func (d *decoder) packagesFields(language string, to *Packages) []field {
 				return err
 			}
 			if err := images.CheckRequirement(language, requirement); err != nil {
-				return d.fail(n, "write names of packages; addresses, paths and options are not taken", "%s: %v", path, err)
+				return d.fail(n, "write names of packages; addresses, paths and options are not taken", "%s: %v", path,
+					err)
 			}
 			to.Packages = append(to.Packages, requirement)
 			return nil
@@ -63,7 +64,8 @@ func (d *decoder) packagesFields(language string, to *Packages) []field {
 		slices.Sort(to.Packages)
 		to.Packages = slices.Compact(to.Packages)
 		if err == nil && len(to.Packages) > images.MaxWanted {
-			err = d.fail(n, "packages that others need come along by themselves", "%s has %d packages, more than %d", path, len(to.Packages), images.MaxWanted)
+			err = d.fail(n, "packages that others need come along by themselves", "%s has %d packages, more than %d",
+				path, len(to.Packages), images.MaxWanted)
 		}
 		return err
 	}}}

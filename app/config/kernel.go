@@ -71,9 +71,11 @@ func (d *decoder) models(to *[]Model) func(n *yaml.Node, path string) error {
 			at := join(path, m.Name)
 			err := d.object(val, at, d.modelFields(&m))
 			if err == nil && m.URL == "" {
-				err = d.fail(val, "write the address of an endpoint that speaks OpenAI's API as `url`", "%s has no url", at)
+				err = d.fail(val, "write the address of an endpoint that speaks OpenAI's API as `url`", "%s has no url",
+					at)
 			}
-			i, _ := slices.BinarySearchFunc(*to, m.Name, func(m Model, name string) int { return strings.Compare(m.Name, name) })
+			i, _ := slices.BinarySearchFunc(*to, m.Name,
+				func(m Model, name string) int { return strings.Compare(m.Name, name) })
 			*to = slices.Insert(*to, i, m)
 			return err
 		})
@@ -90,7 +92,8 @@ func (d *decoder) modelFields(m *Model) []field {
 }
 
 func (d *decoder) actionFields(a *Action) []field {
-	return []field{{key: "server", val: free{&a.Server}}, {key: "tool", val: free{&a.Tool}}, {key: "sql", val: free{&a.SQL}}}
+	return []field{{key: "server", val: free{&a.Server}}, {key: "tool", val: free{&a.Tool}},
+		{key: "sql", val: free{&a.SQL}}}
 }
 
 func (d *decoder) actions(to *map[string]Action) func(n *yaml.Node, path string) error {
@@ -116,14 +119,15 @@ func (d *decoder) actions(to *map[string]Action) func(n *yaml.Node, path string)
 }
 
 // ownActions are the actions that Airlock performs without a tool of a server.
-var ownActions = []string{"execute_code", "file_list", "file_read", "file_write"}
+var ownActions = []string{"execute_code", "file_delete", "file_list", "file_read", "file_write"}
 
 // address is an address of an HTTP server without a credential in it.
 type address struct{ to *string }
 
 func (v address) set(text string) error {
 	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" ||
+		u.Fragment != "" {
 		return errors.New("must be http:// or https:// and a host, without a credential, such as https://api.openai.com/v1")
 	}
 	*v.to = text

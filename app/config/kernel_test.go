@@ -29,7 +29,8 @@ func TestKernelSectionsThatCannotWork(t *testing.T) {
 		`kernel: {actions: {database_query: {server: db, tool: q, sql: }}}`: "has no value",
 	} {
 		_, err := load(t, text, envOf(nil))
-		if err == nil || !strings.Contains(err.Error(), problem) || strings.Contains(err.Error(), "pw@") && !strings.Contains(text, "pw@") {
+		if err == nil || !strings.Contains(err.Error(), problem) || strings.Contains(err.Error(), "pw@") &&
+			!strings.Contains(text, "pw@") {
 			t.Errorf("%s: %v, want %q", text, err, problem)
 		}
 	}
@@ -46,15 +47,18 @@ func TestTheKernelsDocsAreConfigurations(t *testing.T) {
 		text.Write(block[1])
 	}
 	c, err := load(t, text.String(), envOf(nil))
-	if err != nil || len(c.Kernel.Models) != 2 || c.Kernel.Actions["database_query"].SQL != "query" || c.Kernel.Actions["send_email"].Tool != "send" {
+	if err != nil || len(c.Kernel.Models) != 2 || c.Kernel.Actions["database_query"].SQL != "query" ||
+		c.Kernel.Actions["send_email"].Tool != "send" {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
 
 // An entry of a host's file that starts Airlock under another name is ignored.
 func TestTheKernelIsAirlockItself(t *testing.T) {
-	for _, command := range []string{"mcp-kernel-server", "/usr/bin/mcp-kernel-server", "qwed-mcp", "mcp-kernel-server.exe"} {
-		c, err := loadAs(t, "mcp.json", `{"mcpServers": {"agent-os-kernel": {"command": "`+command+`", "args": ["--stdio"]}}}`, envOf(nil))
+	for _, command := range []string{"mcp-kernel-server", "/usr/bin/mcp-kernel-server", "qwed-mcp",
+		"mcp-kernel-server.exe"} {
+		c, err := loadAs(t, "mcp.json", `{"mcpServers": {"agent-os-kernel": {"command": "`+command+
+			`", "args": ["--stdio"]}}}`, envOf(nil))
 		if err != nil || len(c.Servers) != 0 || len(Lint(c)) != 1 {
 			t.Errorf("%s: %+v, %v", command, c, err)
 		}

@@ -41,23 +41,30 @@ func (s Server) risks() []Finding {
 	var out []Finding
 	if socket := s.runtimeSocket(); socket != "" {
 		out = append(out, Finding{
-			Message: fmt.Sprintf("the server %q gets the container engine's socket (%s): its tools can become root on this machine", s.ID, socket),
-			Advice:  "do not mount the socket; give the server only what it needs"})
+			Message: fmt.Sprintf(
+				"the server %q gets the container engine's socket (%s): its tools can become root on this machine",
+				s.ID, socket),
+			Advice: "do not mount the socket; give the server only what it needs"})
 	}
 	if token := s.clusterToken(); token != "" {
 		out = append(out, Finding{
-			Message: fmt.Sprintf("the server %q gets a Kubernetes token (%s): its tools can act in the cluster as this machine does", s.ID, token),
-			Advice:  "do not hand it on; in a pod that needs none, set automountServiceAccountToken to false"})
+			Message: fmt.Sprintf(
+				"the server %q gets a Kubernetes token (%s): its tools can act in the cluster as this machine does",
+				s.ID, token),
+			Advice: "do not hand it on; in a pod that needs none, set automountServiceAccountToken to false"})
 	}
 	if directory := s.runDirectory(); directory != "" {
 		out = append(out, Finding{
-			Message: fmt.Sprintf("the server %q gets %s of this machine, where container engines have their sockets and clusters their tokens", s.ID, directory),
-			Advice:  "give the server only the files that it needs"})
+			Message: fmt.Sprintf(
+				"the server %q gets %s of this machine, where container engines have their sockets and clusters their tokens", s.ID, directory),
+			Advice: "give the server only the files that it needs"})
 	}
-	if base := path.Base(s.Command); slices.Contains([]string{"docker", "podman", "nerdctl"}, base) && slices.Contains(s.Args, "--privileged") {
+	if base := path.Base(s.Command); slices.Contains([]string{"docker", "podman", "nerdctl"}, base) &&
+		slices.Contains(s.Args, "--privileged") {
 		out = append(out, Finding{
-			Message: fmt.Sprintf("the server %q starts a privileged container: its tools can become root on this machine", s.ID),
-			Advice:  "remove --privileged"})
+			Message: fmt.Sprintf(
+				"the server %q starts a privileged container: its tools can become root on this machine", s.ID),
+			Advice: "remove --privileged"})
 	}
 	if len(s.Headers) > 0 && sentInClear(s.URL) {
 		out = append(out, Finding{

@@ -56,6 +56,34 @@ func Read(path string, data []byte, env func(string) (string, bool)) (*Config, e
 	return c, nil
 }
 
+// Salvage returns the default configuration with the directory of the audit log that the file at path
+// names, for a file with mistakes.
+func Salvage(path string, env func(string) (string, bool)) *Config {
+	c := Default()
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return c
+	}
+	c.File = abs
+	data, err := readFile(path)
+	if err != nil {
+		return c
+	}
+	d := &decoder{file: path, dir: filepath.Dir(abs), left: map[string]bool{}, env: env}
+	root, err := d.parse(data)
+	if err != nil || root == nil {
+		return c
+	}
+	section := child(root, "audit")
+	if section == nil {
+		return c
+	}
+	if at := child(section, "path"); at != nil && d.path(&c.Audit.Path)(at, "audit.path") != nil {
+		c.Audit.Path = ""
+	}
+	return c
+}
+
 // Source returns the digest of the input of Load, see configfile.Digest, or "" if the digest
 // would not cover the whole input. If two digests are equal, the configurations are, too.
 func (c *Config) Source() string { return c.source }
@@ -77,7 +105,8 @@ func readFile(path string) ([]byte, error) {
 		return nil, unreadable(path, err)
 	}
 	if len(data) > configfile.MaxSize {
-		return nil, &Error{File: path, Message: fmt.Sprintf("the file is larger than %s", showSize(configfile.MaxSize)), Advice: "name the configuration file, not a data file"}
+		return nil, &Error{File: path, Message: fmt.Sprintf("the file is larger than %s", showSize(configfile.MaxSize)),
+			Advice: "name the configuration file, not a data file"}
 	}
 	return data, nil
 }
@@ -92,7 +121,8 @@ func unreadable(path string, err error) error {
 	if errors.As(err, &cause) {
 		err = cause.Err
 	}
-	return &Error{File: path, Message: fmt.Sprintf("cannot read the configuration: %v", err), Advice: "name another file with --config"}
+	return &Error{File: path, Message: fmt.Sprintf("cannot read the configuration: %v", err),
+		Advice: "name another file with --config"}
 }
 
 // config decodes the whole file.

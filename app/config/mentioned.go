@@ -88,7 +88,8 @@ func (m *mentions) text(name, text string) {
 			m.add(found[2]) // the default
 		}
 	}
-	if scheme, reference, ok := strings.Cut(text, ":"); ok && slices.Contains([]string{"env", "age", "keyring"}, scheme) {
+	if scheme, reference, ok := strings.Cut(text, ":"); ok &&
+		slices.Contains([]string{"env", "age", "keyring"}, scheme) {
 		m.name(reference)
 		if scheme == "env" {
 			m.variable(reference, true)
@@ -125,7 +126,8 @@ func (m *mentions) lines(text string) {
 			m.name(found[1])
 			m.text(found[1], strings.Trim(strings.TrimSpace(found[2]), `"'`))
 		}
-		for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"'{}[],&*!`, r) }) {
+		for word := range strings.FieldsFuncSeq(line,
+			func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"'{}[],&*!`, r) }) {
 			m.name(strings.TrimSuffix(word, ":"))
 		}
 	}

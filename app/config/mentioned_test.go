@@ -24,14 +24,17 @@ func TestMentioned(t *testing.T) {
 		{"a variable", `mcpServers: {a: {args: ["${CRM_TOKEN}"]}}`, "value-of-crm"},
 		{"a default", `mcpServers: {a: {args: ["${CRM_TOKEN:-tango!xray}"]}}`, "tango!xray"},
 		{"a reference", `mcpServers: {a: {env: {X: "env:Q"}}}`, "value-of-q"},
-		{"as a reference's name", `mcpServers: {a: {env: {X: "keyring:c4nary-held-0123456789"}}}`, "c4nary-held-0123456789"},
+		{"as a reference's name", `mcpServers: {a: {env: {X: "keyring:c4nary-held-0123456789"}}}`,
+			"c4nary-held-0123456789"},
 		{"as a variable's name", `mcpServers: {a: {env: {X: "${c4nary-held-0123456789}"}}}`, "c4nary-held-0123456789"},
 		{"as a key", "c4nary-held-0123456789: 1", "c4nary-held-0123456789"},
 		{"in what is no YAML", "mcpServers: [\n a: {env: {API_TOKEN: \"tango!xray\"}}", "tango!xray"},
 		{"as an alias that is not there", "mcpServers: *c4nary-held-0123456789", "c4nary-held-0123456789"},
-		{"nothing in names", `mcpServers: {my-server: {command: node, env: {CRM_API_TOKEN: "env:CRM_API_TOKEN_2", REGION: "${REGION}"}}}`, ""},
+		{"nothing in names",
+			`mcpServers: {my-server: {command: node, env: {CRM_API_TOKEN: "env:CRM_API_TOKEN_2", REGION: "${REGION}"}}}`, ""},
 		{"nothing in lists of names", "servers: {a: {secrets: [TENNANT], public: [SITE_KEY]}}", ""},
-		{"nothing ordinary", "mcpServers: {a: {env: {NODE_ENV: production, API_TOKEN: changeme, LOG: /var/log/a}}}", ""},
+		{"nothing ordinary", "mcpServers: {a: {env: {NODE_ENV: production, API_TOKEN: changeme, LOG: /var/log/a}}}",
+			""},
 	} {
 		path := filepath.Join(t.TempDir(), "airlock.yaml")
 		if err := os.WriteFile(path, []byte(tt.file), 0o600); err != nil {

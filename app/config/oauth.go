@@ -56,7 +56,10 @@ func (d *decoder) oauthFields(o *OAuth) []field {
 		{key: "clientKey", read: d.secret(&o.ClientKey)},
 		{key: "clientDocument", val: free{&o.ClientDocument}},
 		{key: "assertionFile", read: d.path(&o.AssertionFile)},
-		{key: "provider", read: func(n *yaml.Node, path string) error { return d.object(n, path, d.oauthProviderFields(&o.Provider)) }},
+		{key: "provider", read: func(n *yaml.Node,
+			path string) error {
+			return d.object(n, path, d.oauthProviderFields(&o.Provider))
+		}},
 	}
 }
 
@@ -95,7 +98,8 @@ func (d *decoder) secret(to *secret.Value) func(n *yaml.Node, path string) error
 // Secrets returns pointers to the credentials, by the key below servers.*.
 func (o *OAuth) Secrets() map[string]*secret.Value {
 	return map[string]*secret.Value{
-		"oauth.clientSecret": &o.ClientSecret, "oauth.clientKey": &o.ClientKey, "oauth.provider.clientSecret": &o.Provider.ClientSecret,
+		"oauth.clientSecret": &o.ClientSecret, "oauth.clientKey": &o.ClientKey,
+		"oauth.provider.clientSecret": &o.Provider.ClientSecret,
 	}
 }
 
@@ -105,7 +109,8 @@ func (s Server) SignsIn() bool {
 	if s.URL == "" {
 		return false
 	}
-	return !slices.ContainsFunc(slices.Collect(maps.Keys(s.Headers)), func(name string) bool { return strings.EqualFold(name, "Authorization") })
+	return !slices.ContainsFunc(slices.Collect(maps.Keys(s.Headers)),
+		func(name string) bool { return strings.EqualFold(name, "Authorization") })
 }
 
 // oauthFits checks that the server supports a sign-in. at is the position of its settings.
@@ -114,9 +119,11 @@ func (d *decoder) oauthFits(s Server, at *yaml.Node) error {
 	case s.Settings.OAuth == nil:
 		return nil
 	case s.URL == "":
-		return d.fail(at, "remove it: a program that Airlock starts gets its credentials in env", "servers.%s.oauth is about a server that has no url", s.ID)
+		return d.fail(at, "remove it: a program that Airlock starts gets its credentials in env",
+			"servers.%s.oauth is about a server that has no url", s.ID)
 	case !s.SignsIn():
-		return d.fail(at, "keep one of the two", "servers.%s.oauth is about a server whose headers have an Authorization", s.ID)
+		return d.fail(at, "keep one of the two",
+			"servers.%s.oauth is about a server whose headers have an Authorization", s.ID)
 	}
 	return nil
 }

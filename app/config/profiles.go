@@ -59,7 +59,7 @@ func (d *decoder) profiles(c *Config) func(n *yaml.Node, path string) error {
 	return func(n *yaml.Node, path string) error {
 		err := d.entries(n, path, func(key, val *yaml.Node) error {
 			if !isProfileName(key.Value) {
-				return d.fail(key, "use letters, digits, - and _", "%q is no name for a profile", key.Value)
+				return d.fail(key, "use letters, digits, - and _", "%q is not a name for a profile", key.Value)
 			}
 			p, isDefault := &catalog.Profile{Name: key.Value}, false
 			if err := d.object(val, join(path, key.Value), d.profileFields(p, &isDefault)); err != nil {
@@ -166,7 +166,8 @@ func (d *decoder) checkProfiles(c *Config) error {
 			continue
 		}
 		if !named.pattern.IsPlain() {
-			d.note(named.node, fmt.Sprintf("%s fits no server of mcpServers", named.path), "airlock profiles shows what each profile has")
+			d.note(named.node, fmt.Sprintf("%s fits no server of mcpServers", named.path),
+				"airlock profiles shows what each profile has")
 			continue
 		}
 		advice := "add it to mcpServers, or remove it here"

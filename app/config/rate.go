@@ -24,7 +24,8 @@ func (v rate) set(text string) error {
 	case !ok:
 		return errors.New("must be a number of calls in a time, such as 10/s or 1000/5s")
 	case parsed.Calls < 1 || parsed.Calls > maxRateCalls || parsed.Per < minRatePer || parsed.Per > maxRatePer:
-		return fmt.Errorf("must be between 1 and %d calls in %v to %s", maxRateCalls, minRatePer, showDuration(maxRatePer))
+		return fmt.Errorf("must be between 1 and %d calls in %v to %s", maxRateCalls, minRatePer,
+			showDuration(maxRatePer))
 	}
 	*v.to = parsed
 	return nil

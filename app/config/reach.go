@@ -23,7 +23,8 @@ var runtimeSockets = lazyregexp.New(
 		`|\b(tcp|http)://(localhost|127\.[0-9.]+|0\.0\.0\.0|\[::1?\]|host\.docker\.internal):237[56]\b`)
 
 // engineVariables are the variables with the address of a container engine for its clients.
-var engineVariables = []string{"DOCKER_HOST", "CONTAINER_HOST", "CONTAINERD_ADDRESS", "CONTAINER_RUNTIME_ENDPOINT", "IMAGE_SERVICE_ENDPOINT", "BUILDKIT_HOST"}
+var engineVariables = []string{"DOCKER_HOST", "CONTAINER_HOST", "CONTAINERD_ADDRESS", "CONTAINER_RUNTIME_ENDPOINT",
+	"IMAGE_SERVICE_ENDPOINT", "BUILDKIT_HOST"}
 
 // runtimeSocket returns the path or the variable with which the server is given the socket of
 // a container engine, or "".
@@ -41,7 +42,8 @@ func (s Server) runtimeSocket() string {
 
 // isLocalEngine reports whether the address is that of an engine on this machine.
 func isLocalEngine(address string) bool {
-	return strings.HasPrefix(address, "/") || strings.HasPrefix(address, "unix:") || strings.HasPrefix(address, "npipe:") || strings.HasPrefix(address, "fd:")
+	return strings.HasPrefix(address, "/") || strings.HasPrefix(address, "unix:") ||
+		strings.HasPrefix(address, "npipe:") || strings.HasPrefix(address, "fd:")
 }
 
 // clusterTokens matches the paths of the tokens of a pod, and of a user of a cluster.
@@ -92,7 +94,8 @@ func isClusterToken(text string) bool {
 	var claims struct {
 		Subject string `json:"sub"`
 	}
-	return err == nil && strictjson.UnmarshalOpen(body, &claims) == nil && strings.HasPrefix(claims.Subject, "system:serviceaccount:")
+	return err == nil && strictjson.UnmarshalOpen(body, &claims) == nil &&
+		strings.HasPrefix(claims.Subject, "system:serviceaccount:")
 }
 
 // Limits on the bytes and files that are read below a path that a server is given. A token
@@ -135,7 +138,8 @@ func (s Server) words() []string {
 	words := slices.Clone(s.Args)
 	for i, arg := range s.Args {
 		if i > 0 && shellOption.MatchString(s.Args[i-1]) {
-			words = append(words, strings.FieldsFunc(arg, func(r rune) bool { return strings.ContainsRune(" \t\n\"'", r) })...)
+			words = append(words, strings.FieldsFunc(
+				arg, func(r rune) bool { return strings.ContainsRune(" \t\n\"'", r) })...)
 		}
 	}
 	return words
@@ -190,7 +194,8 @@ func (s Server) runDirectory() string {
 }
 
 // engineDirectories hold the sockets of container engines.
-var engineDirectories = lazyregexp.New(`^(/var)?/run/(docker|containerd|podman|crio|k3s(/containerd)?|buildkit|user/[0-9]+(/(podman|docker))?|secrets)$|^/var/snap/lxd/common/lxd$`)
+var engineDirectories = lazyregexp.New(
+	`^(/var)?/run/(docker|containerd|podman|crio|k3s(/containerd)?|buildkit|user/[0-9]+(/(podman|docker))?|secrets)$|^/var/snap/lxd/common/lxd$`)
 
 // runPart returns a directory, with links resolved, if it is /run, a part of /run with sockets
 // or tokens or, if it is mounted, a parent of /run.
@@ -201,7 +206,8 @@ func runPart(directory string, isMount bool) string {
 		names = append(names, real)
 	}
 	for _, name := range names {
-		if name == "/run" || name == "/var/run" || engineDirectories.MatchString(name) || isMount && (name == "/" || name == "/var" || name == "/proc") {
+		if name == "/run" || name == "/var/run" || engineDirectories.MatchString(name) || isMount &&
+			(name == "/" || name == "/var" || name == "/proc") {
 			return name
 		}
 	}
@@ -210,7 +216,8 @@ func runPart(directory string, isMount bool) string {
 
 // engineSockets are patterns for the sockets of container engines, relative to /run.
 var engineSockets = []string{
-	"docker.sock", "podman/podman.sock", "containerd/containerd.sock", "crio/crio.sock", "k3s/containerd/containerd.sock",
+	"docker.sock", "podman/podman.sock", "containerd/containerd.sock", "crio/crio.sock",
+	"k3s/containerd/containerd.sock",
 	"buildkit/buildkitd.sock", "cri-dockerd.sock", "dockershim.sock", "user/*/docker.sock", "user/*/podman/podman.sock",
 }
 
@@ -220,7 +227,8 @@ var engineSockets = []string{
 func InReach(root string, variables []string) []string {
 	var found []string
 	add := func(name string) {
-		if real, err := filepath.EvalSymlinks(name); err == nil && !slices.Contains(found, real) { // /var/run is often /run
+		// /var/run is often /run
+		if real, err := filepath.EvalSymlinks(name); err == nil && !slices.Contains(found, real) {
 			found = append(found, real)
 		}
 	}
@@ -233,13 +241,15 @@ func InReach(root string, variables []string) []string {
 	for _, pattern := range patterns {
 		names, _ := filepath.Glob(pattern) // the patterns are right
 		for _, name := range names {
-			if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeSocket != 0 && unix.Access(name, unix.W_OK) == nil {
+			if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeSocket != 0 &&
+				unix.Access(name, unix.W_OK) == nil {
 				add(name)
 			}
 		}
 	}
 	for _, run := range []string{"run", "var/run"} {
-		if name := filepath.Join(root, run, "secrets/kubernetes.io/serviceaccount/token"); unix.Access(name, unix.R_OK) == nil {
+		if name := filepath.Join(root, run, "secrets/kubernetes.io/serviceaccount/token"); unix.Access(
+			name, unix.R_OK) == nil {
 			add(name)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 // podToken is a token of the form that a cluster gives its pods.
 func podToken(subject string) string {
 	part := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
-	return part(`{"alg":"RS256"}`) + "." + part(fmt.Sprintf(`{"iss":"https://kubernetes.default.svc","sub":%q}`, subject)) + "." + part("not a signature")
+	return part(`{"alg":"RS256"}`) + "." + part(fmt.Sprintf(
+		`{"iss":"https://kubernetes.default.svc","sub":%q}`, subject)) + "." + part("not a signature")
 }
 
 func TestWhatServersReachIsPointedOut(t *testing.T) {
@@ -21,7 +22,8 @@ func TestWhatServersReachIsPointedOut(t *testing.T) {
 	if err := os.Mkdir(projected, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"projected/vault": podToken("system:serviceaccount:shop:cart") + "\n", "session": podToken("ann"), "notes.txt": "system:serviceaccount:shop:cart"} {
+	for name, text := range map[string]string{"projected/vault": podToken("system:serviceaccount:shop:cart") + "\n",
+		"session": podToken("ann"), "notes.txt": "system:serviceaccount:shop:cart"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +53,8 @@ func TestWhatServersReachIsPointedOut(t *testing.T) {
 		`{command: docker, args: [run, --mount, "type=bind,src=` + projected + `,dst=/t", x]}`,
 		`{command: x, args: ["--token-file=` + projected + `/vault"]}`,
 		`{command: x, env: {AUTH: ` + podToken("system:serviceaccount:shop:cart") + `}}`,
-		`{url: "https://x.example/mcp", headers: {Authorization: "Bearer ` + podToken("system:serviceaccount:shop:cart") + `"}}`,
+		`{url: "https://x.example/mcp", headers: {Authorization: "Bearer ` +
+			podToken("system:serviceaccount:shop:cart") + `"}}`,
 		`{command: x, args: [--kubeconfig, /srv/c.yaml]}`,
 		`{command: x, args: ["--kubeconfig=/srv/c.yaml"]}`,
 		`{command: x, args: [/etc/rancher/k3s/k3s.yaml]}`,
@@ -68,7 +71,8 @@ func TestWhatServersReachIsPointedOut(t *testing.T) {
 		`{url: "https://docs.example/run/docker.sock.html"}`,
 		`{command: files, args: [/srv/docker.sock.md, /srv/docker.socks]}`,
 		`{command: x, env: {DOCKER_HOST: "ssh://build.example"}}`,
-		`{command: x, env: {SESSION: ` + dir + `/session, NOTES: ` + dir + `/notes.txt, OTHER: ` + podToken("ann") + `}}`,
+		`{command: x, env: {SESSION: ` + dir + `/session, NOTES: ` + dir + `/notes.txt, OTHER: ` + podToken("ann") +
+			`}}`,
 		`{command: docker, args: [run, -v, "/srv/run:/var/run", x]}`,
 		`{command: docker, args: [run, -v, "data:/run", x]}`,
 		`{command: docker, args: [run, -v, "/run/myservice:/s", x]}`,
@@ -97,7 +101,8 @@ func TestWhatTheMachineOffersIsFound(t *testing.T) {
 	if found := InReach(root, []string{"HOME=" + root, "EMPTY="}); len(found) > 0 {
 		t.Errorf("an empty machine: got %q", found)
 	}
-	for _, dir := range []string{"run/containerd", "run/user/1000/podman", "run/secrets/kubernetes.io/serviceaccount", "var", "srv"} {
+	for _, dir := range []string{"run/containerd", "run/user/1000/podman", "run/secrets/kubernetes.io/serviceaccount",
+		"var", "srv"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +130,8 @@ func TestWhatTheMachineOffersIsFound(t *testing.T) {
 		}
 		want[name] = filepath.Base(name) == "token"
 	}
-	found := InReach(root, []string{"TOKEN_FILE=" + filepath.Join(root, "srv/token"), "OTHER=" + filepath.Join(root, "srv/other")})
+	found := InReach(root, []string{"TOKEN_FILE=" + filepath.Join(root, "srv/token"),
+		"OTHER=" + filepath.Join(root, "srv/other")})
 	for _, name := range found {
 		if !want[name] {
 			t.Errorf("got %q, which is none or stands twice", name)

@@ -6,6 +6,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/airlock-mcp/airlock/audit/witness"
+	"github.com/airlock-mcp/airlock/egress"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
@@ -64,7 +65,8 @@ func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
 		{key: "secrets", read: func(n *yaml.Node, path string) error {
 			err := d.object(n, path, d.secretsFields(&c.Secrets))
 			if err == nil && c.Secrets.AgeIdentity != "" && c.Secrets.AgeFile == "" {
-				err = d.fail(child(n, "ageIdentity"), "name the encrypted file as "+join(path, "ageFile")+", too", "%s is the key to a file that is not named", join(path, "ageIdentity"))
+				err = d.fail(child(n, "ageIdentity"), "name the encrypted file as "+join(path, "ageFile")+", too",
+					"%s is the key to a file that is not named", join(path, "ageIdentity"))
 			}
 			return err
 		}},
@@ -126,22 +128,45 @@ func (d *decoder) sandboxFields(s *Sandbox) []field {
 		{key: "pool", val: count[int]{&s.Pool, 0, 1024}},
 		{key: "maxSandboxes", val: count[int]{&s.MaxSandboxes, 1, 4096}},
 		{key: "queue", val: count[int]{&s.Queue, 0, 65536}},
-		{key: "network", read: d.network},
+		{key: "network", read: d.network(s)},
 		{key: "containerd", read: func(n *yaml.Node, path string) error {
 			return d.object(n, path, d.containerdFields(&s.Containerd))
 		}},
 	}
 }
 
-// network reads how code reaches the network. Only one value is allowed; any other is an
-// error.
-func (d *decoder) network(n *yaml.Node, path string) error {
-	text, err := d.text(n, path)
-	if err == nil && text != "none" {
-		err = d.fail(n, "give the code a tool that fetches what it needs: policies, credentials and the audit log are where tools are called",
-			"%s can only be none, not %q: code in a sandbox has no network of its own", path, text)
+// maxHosts is the number of hosts that runs may ask for.
+const maxHosts = 256
+
+// network reads the hosts that runs may ask for: "none", or a list of NAME:PORT.
+func (d *decoder) network(s *Sandbox) func(n *yaml.Node, path string) error {
+	return func(n *yaml.Node, path string) error {
+		if n.Kind != yaml.SequenceNode {
+			text, err := d.text(n, path)
+			if err == nil && text != "none" {
+				err = d.fail(n, "list hosts, such as [api.github.com:443], and permit them by policy (docs/egress.md)",
+					"%s can only be none or a list of hosts, not %q: code in a sandbox reaches named hosts only", path, text)
+			}
+			s.Network = nil
+			return err
+		}
+		if len(n.Content) > maxHosts {
+			return d.fail(n, "list fewer", "%s has %d hosts, at most %d are allowed", path, len(n.Content), maxHosts)
+		}
+		s.Network = nil
+		return d.items(n, path, func(n *yaml.Node, path string) error {
+			text, err := d.text(n, path)
+			if err != nil {
+				return err
+			}
+			host, err := egress.ParseHost(text)
+			if err != nil {
+				return d.fail(n, "write NAME:PORT, such as api.github.com:443", "%s: %v", path, err)
+			}
+			s.Network = append(s.Network, host)
+			return nil
+		})
 	}
-	return err
 }
 
 func (d *decoder) containerdFields(c *Containerd) []field {
@@ -216,12 +241,13 @@ func (d *decoder) auditFields(a *Audit) []field {
 func (d *decoder) witness(n *yaml.Node, path string, a Audit) error {
 	if a.Witness == "" {
 		if a.WitnessKey != "" {
-			return d.fail(child(n, "witnessKey"), "name the witness as "+join(path, "witness")+", too", "%s is the key of a witness that is not named", join(path, "witnessKey"))
+			return d.fail(child(n, "witnessKey"), "name the witness as "+join(path, "witness")+", too",
+				"%s is the key of a witness that is not named", join(path, "witnessKey"))
 		}
 		return nil
 	}
 	if _, err := witness.Open(a.Witness, a.WitnessKey); err != nil {
-		return d.fail(child(n, "witness"), "docs/audit.md says which witnesses there are", "%s: %v", path, err)
+		return d.fail(child(n, "witness"), "docs/audit.md lists which witnesses there are", "%s: %v", path, err)
 	}
 	return nil
 }
@@ -294,7 +320,8 @@ func (d *decoder) redactionFields(c *Config) []field {
 
 // consistent checks rules that involve several values.
 func (d *decoder) consistent(root *yaml.Node, c *Config) error {
-	if sandbox := child(root, "sandbox"); sandbox != nil && child(sandbox, "containerd") != nil && c.Sandbox.Driver != "containerd" {
+	if sandbox := child(root, "sandbox"); sandbox != nil && child(sandbox, "containerd") != nil &&
+		c.Sandbox.Driver != "containerd" {
 		return d.fail(sandbox, "write `driver: containerd` beside it, or remove it",
 			"sandbox.containerd is set, but sandbox.driver is %s", c.Sandbox.Driver)
 	}
@@ -311,7 +338,8 @@ func (d *decoder) consistent(root *yaml.Node, c *Config) error {
 	}
 	if calls := c.Limits.Calls; calls.ResultBytes > calls.UnreadBytes {
 		return d.fail(root, "raise limits.unreadBytes or lower limits.resultBytes",
-			"limits.resultBytes (%s) is larger than limits.unreadBytes (%s)", showSize(calls.ResultBytes), showSize(calls.UnreadBytes))
+			"limits.resultBytes (%s) is larger than limits.unreadBytes (%s)", showSize(calls.ResultBytes),
+			showSize(calls.UnreadBytes))
 	}
 	return nil
 }
@@ -325,7 +353,8 @@ func (d *decoder) embeddingsFit(root *yaml.Node, e *Embeddings) error {
 	case e.Table != "" && e.URL != "":
 		return d.fail(n, "keep one of the two", "search.embeddings has both a table and a url")
 	case e.URL != "" && e.Model == "":
-		return d.fail(n, "write the name of the endpoint's model as `model`", "search.embeddings has a url, but no model")
+		return d.fail(n, "write the name of the endpoint's model as `model`",
+			"search.embeddings has a url, but no model")
 	case e.URL == "" && (e.Model != "" || e.Key.Reveal() != ""):
 		return d.fail(n, "write the endpoint's address as `url`", "search.embeddings has a model or a key, but no url")
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/airlock-mcp/airlock/internal/quota"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -36,11 +37,8 @@ type Serve struct {
 	DrainTime      time.Duration // for runs in progress to end at shutdown
 }
 
-// MaxRequests is the maximum number of concurrent requests, including open streams.
-const MaxRequests = 4_000
-
 func defaultServe() Serve {
-	return Serve{Listen: "127.0.0.1:7823", CallerRequests: MaxRequests / 8, Console: true, DrainTime: 30 * time.Second}
+	return Serve{Listen: "127.0.0.1:7823", CallerRequests: quota.For(quota.Requests).Each, Console: true, DrainTime: 30 * time.Second}
 }
 
 func (d *decoder) serveFields(s *Serve) []field {
@@ -52,7 +50,7 @@ func (d *decoder) serveFields(s *Serve) []field {
 		{key: "key", read: d.path(&s.Key)},
 		{key: "proxy", val: flag{&s.Proxy}},
 		{key: "trustedProxies", read: d.networks(&s.TrustedProxies)},
-		{key: "callerRequests", val: count[int64]{&s.CallerRequests, 16, MaxRequests}},
+		{key: "callerRequests", val: count[int64]{&s.CallerRequests, 16, quota.MaxRequests}},
 		{key: "console", val: flag{&s.Console}},
 		{key: "drainTime", val: duration{&s.DrainTime, 0, time.Hour}},
 	}
@@ -65,7 +63,8 @@ func (d *decoder) serve(s *Serve) func(n *yaml.Node, path string) error {
 			return err
 		}
 		if (s.Certificate == "") != (s.Key == "") {
-			return d.fail(n, "name both, or neither", "%s has a certificate without a key, or a key without a certificate", path)
+			return d.fail(n, "name both, or neither",
+				"%s has a certificate without a key, or a key without a certificate", path)
 		}
 		if s.Proxy && s.Certificate != "" {
 			return d.fail(n, "leave one of the two out", "%s says that a proxy ends TLS, and has a certificate", path)
@@ -82,8 +81,10 @@ func (d *decoder) hostNames(to *[]string) func(n *yaml.Node, path string) error 
 			if err != nil {
 				return err
 			}
-			if name == "" || strings.ContainsAny(name, "/*@ \t") || strings.Contains(name, ":") && net.ParseIP(strings.Trim(name, "[]")) == nil {
-				return d.fail(n, "write it as in airlock.example.com: no port, no wildcard", "%s is not the name of a host: %q", path, name)
+			if name == "" || strings.ContainsAny(name, "/*@ \t") || strings.Contains(name, ":") &&
+				net.ParseIP(strings.Trim(name, "[]")) == nil {
+				return d.fail(n, "write it as in airlock.example.com: no port, no wildcard",
+					"%s is not the name of a host: %q", path, name)
 			}
 			*to = append(*to, strings.ToLower(name))
 			return nil
@@ -105,9 +106,11 @@ func (d *decoder) networks(to *[]netip.Prefix) func(n *yaml.Node, path string) e
 			}
 			switch {
 			case err != nil || network.Addr().Is4In6():
-				return d.fail(n, "write it as 10.0.0.7, 10.0.0.0/8 or 2001:db8::/32", "%s is neither an address nor a network: %q", path, text)
+				return d.fail(n, "write it as 10.0.0.7, 10.0.0.0/8 or 2001:db8::/32",
+					"%s is neither an address nor a network: %q", path, text)
 			case network.Bits() == 0:
-				return d.fail(n, "name the addresses of the proxies alone", "%s is every address there is: each client could say that it is another", path)
+				return d.fail(n, "name the addresses of the proxies alone",
+					"%s is every address there is: each client could say that it is another", path)
 			}
 			*to = append(*to, network.Masked())
 			return nil
@@ -124,8 +127,10 @@ func (d *decoder) origins(to *[]string) func(n *yaml.Node, path string) error {
 				return err
 			}
 			u, err := url.Parse(origin)
-			if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+u.Host != origin {
-				return d.fail(n, "write scheme, host and port alone: https://app.example.com", "%s is not the origin of a web page: %q", path, origin)
+			if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+				u.Scheme+"://"+u.Host != origin {
+				return d.fail(n, "write scheme, host and port alone: https://app.example.com",
+					"%s is not the origin of a web page: %q", path, origin)
 			}
 			*to = append(*to, origin)
 			return nil

@@ -36,6 +36,9 @@ func (d *decoder) servers(c *Config) func(n *yaml.Node, path string) error {
 			}
 			if disabled || d.isAirlock(key, s) {
 				d.left[s.ID] = true
+				if disabled {
+					c.disabled = append(c.disabled, s.ID)
+				}
 				return nil
 			}
 			module := catalog.ModuleName(s.ID)
@@ -66,7 +69,8 @@ func (d *decoder) serverID(key *yaml.Node, path string) error {
 
 // server reads one entry of mcpServers.
 func (d *decoder) server(key, val *yaml.Node, path string) (s Server, disabled bool, err error) {
-	s = Server{ID: key.Value, StartTimeout: defaultStartTimeout, CallTimeout: defaultCallTimeout, line: key.Line, column: key.Column}
+	s = Server{ID: key.Value, StartTimeout: defaultStartTimeout, CallTimeout: defaultCallTimeout, line: key.Line,
+		column: key.Column}
 	fields := append(d.serverFields(&s), d.hostServer(&disabled)...)
 	if err := d.object(val, path, fields); err != nil {
 		return s, false, err
@@ -84,7 +88,8 @@ func (d *decoder) server(key, val *yaml.Node, path string) (s Server, disabled b
 }
 
 // launchers are programs that may install a server before they start it.
-var launchers = []string{"npx", "npm", "pnpm", "yarn", "bunx", "bun", "uvx", "uv", "pipx", "docker", "podman", "nerdctl", "cargo", "go", "deno", "dnx"}
+var launchers = []string{"npx", "npm", "pnpm", "yarn", "bunx", "bun", "uvx", "uv", "pipx", "docker", "podman",
+	"nerdctl", "cargo", "go", "deno", "dnx"}
 
 // installs reports whether a command is a launcher.
 func installs(command string) bool {
@@ -113,8 +118,9 @@ func (d *decoder) serverFields(s *Server) []field {
 func (d *decoder) transport(to *string) func(n *yaml.Node, path string) error {
 	spellings := map[string]string{
 		"stdio": TransportStdio, "local": TransportStdio,
-		"http": TransportHTTP, "streamable-http": TransportHTTP, "streamableHttp": TransportHTTP, "streamable_http": TransportHTTP,
-		"sse": TransportSSE,
+		"http": TransportHTTP, "streamable-http": TransportHTTP, "streamableHttp": TransportHTTP,
+		"streamable_http": TransportHTTP,
+		"sse":             TransportSSE,
 	}
 	return func(n *yaml.Node, path string) error {
 		text, err := d.text(n, path)
@@ -134,7 +140,8 @@ func (d *decoder) transport(to *string) func(n *yaml.Node, path string) error {
 func (d *decoder) endpoint(key *yaml.Node, path string, s *Server) error {
 	switch {
 	case s.Command == "" && s.URL == "":
-		return d.fail(key, "give it a command to start, or the url of a running server", "%s has neither command nor url", path)
+		return d.fail(key, "give it a command to start, or the url of a running server",
+			"%s has neither command nor url", path)
 	case s.Command != "" && s.URL != "":
 		return d.fail(key, "keep one of the two", "%s has both command and url", path)
 	case s.Command != "" && (s.Transport == TransportHTTP || s.Transport == TransportSSE):
@@ -150,7 +157,8 @@ func (d *decoder) endpoint(key *yaml.Node, path string, s *Server) error {
 	}
 	u, err := url.Parse(s.URL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return d.fail(key, `write it like "https://mcp.example.com/mcp"`, "%s.url is not an http or https address", path)
+		return d.fail(key, `write it like "https://mcp.example.com/mcp"`, "%s.url is not an http or https address",
+			path)
 	}
 	return nil
 }
@@ -163,7 +171,8 @@ func (d *decoder) isAirlock(key *yaml.Node, s Server) bool {
 	if !byName && (name != "airlock" || !slices.Contains(s.Args, "mcp")) {
 		return false
 	}
-	d.note(key, fmt.Sprintf("the server %q is Airlock itself and is left out", s.ID), "remove it from this file, or keep a file of its own for Airlock")
+	d.note(key, fmt.Sprintf("the server %q is Airlock itself and is left out", s.ID),
+		"remove it from this file, or keep a file of its own for Airlock")
 	return true
 }
 
@@ -272,7 +281,8 @@ func (d *decoder) declared(s Server, at *yaml.Node) error {
 				if best := nearest.Word(name, known); best != "" {
 					advice = fmt.Sprintf("did you mean %q?", best)
 				}
-				return d.fail(at, advice, "servers.%s.%s names %q, which mcpServers.%s does not have", s.ID, list, name, s.ID)
+				return d.fail(at, advice, "servers.%s.%s names %q, which mcpServers.%s does not have", s.ID, list, name,
+					s.ID)
 			case i == 1 && slices.Contains(s.Settings.Secrets, name):
 				return d.fail(at, "keep one of the two", "servers.%s has %q under both secrets and public", s.ID, name)
 			}

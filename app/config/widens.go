@@ -8,7 +8,7 @@ import (
 
 // Widens returns the changed keys with which after may permit more than before. Policy files
 // are compared by policies.Widens instead. Only the following changes do not widen: a server
-// was removed, a tool was denied or is not allowed any more, a risk was raised, or a limit was
+// was removed, auth was removed, a tool was denied or is not allowed any more, a risk was raised, or a limit was
 // lowered. Any other change counts as widening.
 func Widens(before, after *Config) []string {
 	live, restart := Changes(before, after)
@@ -29,6 +29,7 @@ func Widens(before, after *Config) []string {
 		case key == "limits" && limitsNarrow(before.Limits.Calls, after.Limits.Calls):
 		case ofServer && settingsNarrow(was[id].Settings, is[id].Settings):
 		case ofConnection && !stays:
+		case key == "auth" && after.Auth.Issuer == "": // tokens of the issuer are refused
 		default:
 			keys = append(keys, key)
 		}
@@ -63,7 +64,8 @@ func settingsNarrow(before, after Settings) bool {
 		}
 	}
 	rest := after
-	rest.TrustAnnotations, rest.Allow, rest.Deny, rest.Tools = before.TrustAnnotations, before.Allow, before.Deny, before.Tools
+	rest.TrustAnnotations, rest.Allow, rest.Deny, rest.Tools = before.TrustAnnotations, before.Allow, before.Deny,
+		before.Tools
 	return reflect.DeepEqual(before, rest)
 }
 

@@ -20,17 +20,36 @@ limits: {calls: 50}
 	}{
 		{"nothing", base, nil},
 		{"a comment", base + "# more\n", nil},
-		{"a server less", "mcpServers: {files: {command: cat}}\nservers: {files: {allow: [read, write], deny: [drop], tools: {move: {risk: destructive}}}}\nlimits: {calls: 50}\n", nil},
+		{"a server less", "mcpServers: {files: {command: cat}}\nservers: {files: {allow: [read, write], deny: " +
+			"[drop], tools: {move: {risk: destructive}}}}\nlimits: {calls: 50}\n", nil},
 		{"a server more", base + "\n", nil},
-		{"another command", "mcpServers: {files: {command: sh}, crm: {command: cat}}\nservers: {files: {allow: [read, write], deny: [drop], tools: {move: {risk: destructive}}}}\nlimits: {calls: 50}\n", []string{"mcpServers.files"}},
-		{"one allowed less and one denied more", "mcpServers: {files: {command: cat}, crm: {command: cat}}\nservers: {files: {allow: [read], deny: [drop, write], tools: {move: {risk: destructive}}}}\nlimits: {calls: 50}\n", nil},
-		{"one allowed more", "mcpServers: {files: {command: cat}, crm: {command: cat}}\nservers: {files: {allow: [read, write, drop2], deny: [drop], tools: {move: {risk: destructive}}}}\nlimits: {calls: 50}\n", []string{"servers.files"}},
-		{"one denied less", "mcpServers: {files: {command: cat}, crm: {command: cat}}\nservers: {files: {allow: [read, write], tools: {move: {risk: destructive}}}}\nlimits: {calls: 50}\n", []string{"servers.files"}},
-		{"a risk was lowered", "mcpServers: {files: {command: cat}, crm: {command: cat}}\nservers: {files: {allow: [read, write], deny: [drop], tools: {move: {risk: read}}}}\nlimits: {calls: 50}\n", []string{"servers.files"}},
-		{"a risk was removed", "mcpServers: {files: {command: cat}, crm: {command: cat}}\nservers: {files: {allow: [read, write], deny: [drop]}}\nlimits: {calls: 50}\n", []string{"servers.files"}},
-		{"annotations are trusted", "mcpServers: {files: {command: cat}, crm: {command: cat}}\nservers: {files: {trustAnnotations: true, allow: [read, write], deny: [drop], tools: {move: {risk: destructive}}}}\nlimits: {calls: 50}\n", []string{"servers.files"}},
-		{"a lower limit", "mcpServers: {files: {command: cat}, crm: {command: cat}}\nservers: {files: {allow: [read, write], deny: [drop], tools: {move: {risk: destructive}}}}\nlimits: {calls: 5}\n", nil},
-		{"a higher limit", "mcpServers: {files: {command: cat}, crm: {command: cat}}\nservers: {files: {allow: [read, write], deny: [drop], tools: {move: {risk: destructive}}}}\nlimits: {calls: 500}\n", []string{"limits"}},
+		{"another command", "mcpServers: {files: {command: sh}, crm: {command: cat}}\nservers: {files: {allow: " +
+			"[read, write], deny: [drop], tools: {move: {risk: destructive}}}}\nlimits: {calls: 50}\n",
+			[]string{"mcpServers.files"}},
+		{"one allowed less and one denied more",
+			"mcpServers: {files: {command: cat}, crm: {command: cat}}\nservers: {files: {allow: [read], deny: [drop, " +
+				"write], tools: {move: {risk: destructive}}}}\nlimits: {calls: 50}\n", nil},
+		{"one allowed more",
+			"mcpServers: {files: {command: cat}, crm: {command: cat}}\nservers: {files: {allow: [read, write, " +
+				"drop2], deny: [drop], tools: {move: {risk: destructive}}}}\nlimits: {calls: 50}\n",
+			[]string{"servers.files"}},
+		{"one denied less", "mcpServers: {files: {command: cat}, crm: {command: cat}}\nservers: {files: {allow: " +
+			"[read, write], tools: {move: {risk: destructive}}}}\nlimits: {calls: 50}\n", []string{"servers.files"}},
+		{"a risk was lowered",
+			"mcpServers: {files: {command: cat}, crm: {command: cat}}\nservers: {files: {allow: [read, write], deny: " +
+				"[drop], tools: {move: {risk: read}}}}\nlimits: {calls: 50}\n", []string{"servers.files"}},
+		{"a risk was removed",
+			"mcpServers: {files: {command: cat}, crm: {command: cat}}\nservers: {files: {allow: [read, write], deny: " +
+				"[drop]}}\nlimits: {calls: 50}\n", []string{"servers.files"}},
+		{"annotations are trusted",
+			"mcpServers: {files: {command: cat}, crm: {command: cat}}\nservers: {files: {trustAnnotations: true, " +
+				"allow: [read, write], deny: [drop], tools: {move: {risk: destructive}}}}\nlimits: {calls: 50}\n",
+			[]string{"servers.files"}},
+		{"a lower limit", "mcpServers: {files: {command: cat}, crm: {command: cat}}\nservers: {files: {allow: [read, " +
+			"write], deny: [drop], tools: {move: {risk: destructive}}}}\nlimits: {calls: 5}\n", nil},
+		{"a higher limit", "mcpServers: {files: {command: cat}, crm: {command: cat}}\nservers: {files: {allow: " +
+			"[read, write], deny: [drop], tools: {move: {risk: destructive}}}}\nlimits: {calls: 500}\n",
+			[]string{"limits"}},
 		{"another audit log", base + "audit: {path: /elsewhere}\n", []string{"audit.path"}},
 	}
 	read := func(text string) *config.Config {

@@ -16,7 +16,7 @@ import (
 // MaxSize is the largest configuration file in bytes.
 const MaxSize = 4 << 20
 
-// Find returns the configuration file to use where none was named: the one
+// Find returns the configuration file to use if none was named: the one
 // that $AIRLOCK_CONFIG names, else airlock.yaml in dir, else
 // airlock/airlock.yaml under $XDG_CONFIG_HOME (default ~/.config). It returns
 // "" if no file exists, which config.Load treats as the built-in configuration. The
@@ -33,7 +33,7 @@ func Find(dir string, env func(string) (string, bool)) string {
 	return ""
 }
 
-// Name is the name of the file where no other one was named.
+// Name is the name of the file if no other was named.
 const Name = "airlock.yaml"
 
 // ofUser returns the path of the user's file, or "".

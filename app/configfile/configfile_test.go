@@ -39,11 +39,14 @@ func TestFind(t *testing.T) {
 		env  map[string]string
 		want string
 	}{
-		"the variable wins":             {at("here"), map[string]string{"AIRLOCK_CONFIG": "/no/such.yaml", "XDG_CONFIG_HOME": at("xdg")}, "/no/such.yaml"},
-		"then the directory":            {at("here"), map[string]string{"XDG_CONFIG_HOME": at("xdg")}, here},
-		"then the user's":               {at("empty"), map[string]string{"XDG_CONFIG_HOME": at("xdg"), "HOME": at("home")}, xdg},
-		"then its default":              {at("empty"), map[string]string{"HOME": at("home")}, home},
-		"a relative place is ignored":   {at("empty"), map[string]string{"XDG_CONFIG_HOME": "xdg", "HOME": at("home")}, home},
+		"the variable wins": {at("here"),
+			map[string]string{"AIRLOCK_CONFIG": "/no/such.yaml", "XDG_CONFIG_HOME": at("xdg")}, "/no/such.yaml"},
+		"then the directory": {at("here"), map[string]string{"XDG_CONFIG_HOME": at("xdg")}, here},
+		"then the user's": {at("empty"),
+			map[string]string{"XDG_CONFIG_HOME": at("xdg"), "HOME": at("home")}, xdg},
+		"then its default": {at("empty"), map[string]string{"HOME": at("home")}, home},
+		"a relative place is ignored": {at("empty"), map[string]string{"XDG_CONFIG_HOME": "xdg", "HOME": at("home")},
+			home},
 		"nothing: the built-in is used": {at("empty"), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +59,8 @@ func TestFind(t *testing.T) {
 
 // A file's digest changes with all that config.Load could make something else of.
 func TestDigestsTellReadingsApart(t *testing.T) {
-	const text = "mcpServers: {a: {command: x, env: {KEY: \"${SECRET}\", B: \"${B:-b}\", H: \"${userHome}\", E: \"${env:E}\"}}}\n"
+	const text = "mcpServers: {a: {command: x, env: {KEY: \"${SECRET}\", B: \"${B:-b}\", H: \"${userHome}\", E: " +
+		"\"${env:E}\"}}}\n"
 	same := map[string]string{"SECRET": "one", "HOME": "/h", "E": "", "OTHER": "x"}
 	changed := func(name, value string) map[string]string {
 		others := map[string]string{}
@@ -74,15 +78,17 @@ func TestDigestsTellReadingsApart(t *testing.T) {
 		t.Error("a variable that the file does not name: got another digest")
 	}
 	for name, got := range map[string]string{
-		"another place":               configfile.Digest("/b/airlock.yaml", []byte(text), of(same)),
-		"another text":                configfile.Digest("/a/airlock.yaml", []byte(text+"#"), of(same)),
-		"another value":               configfile.Digest("/a/airlock.yaml", []byte(text), of(changed("SECRET", "two"))),
-		"no value":                    configfile.Digest("/a/airlock.yaml", []byte(text), of(changed("SECRET", "unset"))),
-		"a value in place of none":    configfile.Digest("/a/airlock.yaml", []byte(text), of(changed("B", ""))),
-		"another home":                configfile.Digest("/a/airlock.yaml", []byte(text), of(changed("HOME", "/g"))),
-		"none in place of an empty":   configfile.Digest("/a/airlock.yaml", []byte(text), of(changed("E", "unset"))),
-		"the built-in configuration":  configfile.Digest("", nil, of(same)),
-		"values the other way around": configfile.Digest("/a/airlock.yaml", []byte(text), of(map[string]string{"SECRET": "/h", "HOME": "one", "E": ""})),
+		"another place": configfile.Digest("/b/airlock.yaml", []byte(text), of(same)),
+		"another text":  configfile.Digest("/a/airlock.yaml", []byte(text+"#"), of(same)),
+		"another value": configfile.Digest("/a/airlock.yaml", []byte(text), of(changed("SECRET", "two"))),
+		"no value": configfile.Digest(
+			"/a/airlock.yaml", []byte(text), of(changed("SECRET", "unset"))),
+		"a value in place of none":   configfile.Digest("/a/airlock.yaml", []byte(text), of(changed("B", ""))),
+		"another home":               configfile.Digest("/a/airlock.yaml", []byte(text), of(changed("HOME", "/g"))),
+		"none in place of an empty":  configfile.Digest("/a/airlock.yaml", []byte(text), of(changed("E", "unset"))),
+		"the built-in configuration": configfile.Digest("", nil, of(same)),
+		"values the other way around": configfile.Digest(
+			"/a/airlock.yaml", []byte(text), of(map[string]string{"SECRET": "/h", "HOME": "one", "E": ""})),
 	} {
 		if got == want {
 			t.Errorf("%s: got the same digest", name)

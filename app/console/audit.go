@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/audit"
@@ -32,8 +33,11 @@ const (
 
 // auditFilter selects the records that match all of its non-empty fields.
 type auditFilter struct {
-	Kind, Outcome, Server, Tool, Run, Principal string
-	Before                                      uint64 // a number; 0: from the newest on
+	Kind, Outcome, Server, Tool, Run, Principal, Since, Until string
+	Before                                                    uint64 // a number; 0: from the newest on
+
+	period  audit.Period
+	Problem string // why the period is not used; empty if it is
 }
 
 // filterFields are the fields of the form and the corresponding fields of a record.
@@ -47,7 +51,8 @@ var filterFields = []struct {
 	{"server", func(f *auditFilter) *string { return &f.Server }, func(r audit.Record) string { return r.ServerID }},
 	{"tool", func(f *auditFilter) *string { return &f.Tool }, func(r audit.Record) string { return r.ToolName }},
 	{"run", func(f *auditFilter) *string { return &f.Run }, func(r audit.Record) string { return r.RunID }},
-	{"principal", func(f *auditFilter) *string { return &f.Principal }, func(r audit.Record) string { return r.Principal }},
+	{"principal", func(f *auditFilter) *string { return &f.Principal },
+		func(r audit.Record) string { return r.Principal }},
 }
 
 func filterOf(values url.Values) auditFilter {
@@ -56,6 +61,11 @@ func filterOf(values url.Values) auditFilter {
 		*field.in(&f) = strings.TrimSpace(values.Get(field.name))
 	}
 	f.Before, _ = strconv.ParseUint(values.Get("before"), 10, 53) // an invalid number means the newest
+	f.Since, f.Until = strings.TrimSpace(values.Get("since")), strings.TrimSpace(values.Get("until"))
+	var err error
+	if f.period, err = audit.ParsePeriod(f.Since, f.Until, time.Now()); err != nil {
+		f.Problem = err.Error()
+	}
 	return f
 }
 
@@ -64,6 +74,11 @@ func (f *auditFilter) query(before uint64) string {
 	for _, field := range filterFields {
 		if text := *field.in(f); text != "" {
 			values.Set(field.name, text)
+		}
+	}
+	for name, text := range map[string]string{"since": f.Since, "until": f.Until} {
+		if text != "" {
+			values.Set(name, text)
 		}
 	}
 	if before > 0 {
@@ -78,7 +93,7 @@ func (f *auditFilter) matches(r audit.Record) bool {
 			return false
 		}
 	}
-	return true
+	return f.period.Has(r)
 }
 
 // words returns a text that the lines of all matching records contain. It may be empty.
@@ -93,6 +108,9 @@ func (f *auditFilter) words() []string {
 	}
 	return []string{""}
 }
+
+// errBegun ends a scan at the beginning of the period.
+var errBegun = errors.New("the period begins")
 
 type shownAudit struct {
 	Filter   auditFilter
@@ -116,25 +134,33 @@ type shownRecord struct {
 
 // readLog fills in the records of a page.
 func (c *Console) readLog(f auditFilter) shownAudit {
-	shown := shownAudit{Filter: f, Kinds: audit.Kinds(), Formats: audit.Formats(), Outcomes: []string{audit.OutcomeOK, audit.OutcomeError, audit.OutcomeRefused, audit.OutcomeUnknown}}
+	shown := shownAudit{Filter: f, Problem: f.Problem, Kinds: audit.Kinds(), Formats: audit.Formats(),
+		Outcomes: []string{audit.OutcomeOK, audit.OutcomeError, audit.OutcomeRefused, audit.OutcomeUnknown}}
 	last := uint64(0)
-	whole, err := audit.ScanBefore(c.opts.System.Directories().Audit, f.Before, auditBytes, f.words(), func(b audit.Brief, record func() (audit.Record, error)) (bool, error) {
-		r, err := record()
-		if err != nil {
-			return false, err
-		}
-		last = b.Seq
-		if !f.matches(r) {
-			return true, nil
-		}
-		if len(shown.Records) == auditPage {
-			return false, nil
-		}
-		raw, err := json.MarshalIndent(r, "", "  ")
-		shown.Records = append(shown.Records, shownRecord{r, string(raw)})
-		return true, err
-	})
-	if errors.Is(err, fs.ErrNotExist) {
+	whole, err := audit.ScanBefore(c.opts.System.Directories().Audit, f.Before, auditBytes, f.words(),
+		func(b audit.Brief, record func() (audit.Record, error)) (bool, error) {
+			r, err := record()
+			if err != nil {
+				return false, err
+			}
+			last = b.Seq
+			if f.period.Before(r) {
+				return false, errBegun
+			}
+			if !f.matches(r) {
+				return true, nil
+			}
+			if len(shown.Records) == auditPage {
+				return false, nil
+			}
+			raw, err := json.MarshalIndent(r, "", "  ")
+			shown.Records = append(shown.Records, shownRecord{r, string(raw)})
+			return true, err
+		})
+	switch {
+	case errors.Is(err, errBegun):
+		whole, err = true, nil
+	case errors.Is(err, fs.ErrNotExist):
 		return shown
 	}
 	if err != nil {
@@ -159,7 +185,8 @@ func showAudit(c *Console, q *query) (view, error) {
 // verifyAudit does what airlock audit verify does.
 func verifyAudit(c *Console, q *query) (view, error) {
 	if !c.verifying.TryLock() {
-		return view{}, &refusal{http.StatusServiceUnavailable, "The log is being verified already.", "Try again when that is done."}
+		return view{}, &refusal{http.StatusServiceUnavailable, "The log is being verified already.",
+			"Try again when that is done."}
 	}
 	defer c.verifying.Unlock()
 	shown := c.readLog(auditFilter{})
@@ -180,18 +207,26 @@ func verifyAudit(c *Console, q *query) (view, error) {
 func exportAudit(c *Console, q *query) (view, error) {
 	asked := q.URL.Query()
 	format := audit.Format(asked.Get("format"))
-	names := map[audit.Format]string{audit.FormatJSONL: "audit.jsonl", audit.FormatOCSF: "audit.ocsf.jsonl", audit.FormatOTLP: "audit.otlp.jsonl"}
+	names := map[audit.Format]string{audit.FormatJSONL: "audit.jsonl", audit.FormatOCSF: "audit.ocsf.jsonl",
+		audit.FormatOTLP: "audit.otlp.jsonl"}
 	if names[format] == "" {
-		return view{}, &refusal{http.StatusUnprocessableEntity, "There is no such format.", "The formats are jsonl, ocsf and otlp."}
+		return view{}, &refusal{http.StatusUnprocessableEntity, "There is no such format.",
+			"The formats are jsonl, ocsf and otlp."}
 	}
 	opts := &audit.ExportOptions{RunID: asked.Get("run"), Version: c.opts.Status(q.Context()).Version}
 	if text := asked.Get("from"); text != "" {
 		from, err := strconv.ParseUint(text, 10, 53)
 		if err != nil {
-			return view{}, &refusal{http.StatusUnprocessableEntity, "The number of the first record is no number.", ""}
+			return view{}, &refusal{http.StatusUnprocessableEntity, "The number of the first record is not a number.",
+				""}
 		}
 		opts.From = from
 	}
+	var err error
+	if opts.Period, err = audit.ParsePeriod(asked.Get("since"), asked.Get("until"), time.Now()); err != nil {
+		return view{}, &refusal{http.StatusUnprocessableEntity, err.Error(), ""}
+	}
 	directory := c.opts.System.Directories().Audit
-	return view{stream: &stream{name: names[format], write: func(w io.Writer) error { return audit.Export(w, directory, format, opts) }}}, nil
+	return view{stream: &stream{name: names[format],
+		write: func(w io.Writer) error { return audit.Export(w, directory, format, opts) }}}, nil
 }

@@ -45,7 +45,7 @@ type Options struct {
 	Runs      *runs.Registry
 	RunLog    *system.RunLog
 	Approvals *approval.Desk
-	Agents    *system.Agents // stays open until the console is closed
+	Agents    Agents // stays open until the console is closed
 	// Identify returns the owner of a token, with the errors of auth.Authenticator.
 	Identify func(ctx context.Context, token secret.Value) (caller.Caller, error)
 	// While returns a context that ends when a caller may not act any more; nil: none ends.
@@ -73,6 +73,7 @@ type Status struct {
 
 	Sandboxes, Working, Waiting int    // kept ready; at work; runs that wait for one
 	Problem                     string // why runs cannot be made now; empty if they can
+	Pending, PendingHint        string // why the configuration as it is now is not in force; empty if it is
 }
 
 // Console is the pages. Its methods are safe for concurrent use.
@@ -103,7 +104,8 @@ func New(opts Options) (*Console, error) {
 	if opts.Clean == nil {
 		opts.Clean = func(text string) string { return text }
 	}
-	c := &Console{opts: opts, mux: http.NewServeMux(), sections: sections(), links: newLinks(opts.Now), failures: newFailures(opts.Now), flows: newFlows(opts.While)}
+	c := &Console{opts: opts, mux: http.NewServeMux(), sections: sections(), links: newLinks(opts.Now),
+		failures: newFailures(opts.Now), flows: newFlows(opts.While)}
 	c.sessions = newSessions(opts.Now, c.flows.endOf)
 	var err error
 	if c.templates, err = parseTemplates(); err != nil {

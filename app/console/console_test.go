@@ -42,31 +42,42 @@ type served struct {
 	clock   *testenv.Clock
 }
 
+// directory is the agent service with the activity in a log.
+type directory struct {
+	*agents.Service
+	log string
+}
+
+// Activity returns the newest attempts of an agent.
+func (d directory) Activity(id string, n int) ([]agents.Entry, error) {
+	return agents.Activity(d.log, id, n)
+}
+
 // serve starts a console; change may change its options.
 func serve(t *testing.T, change func(*console.Options)) *served {
 	t.Helper()
 	dir := t.TempDir()
 	s := &served{T: t, clock: testenv.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
-	db, err := database.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema, agents.SchemaInherited)
+	db, err := database.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
+		agents.SchemaInherited, agents.SchemaLists)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	places := system.Directories{Audit: filepath.Join(dir, "audit"), Keys: filepath.Join(dir, "keys"), Recordings: filepath.Join(dir, "recordings"), Attachments: filepath.Join(dir, "files")}
+	places := system.Directories{Audit: filepath.Join(dir, "audit"), Keys: filepath.Join(dir, "keys"),
+		Recordings: filepath.Join(dir, "recordings"), Attachments: filepath.Join(dir, "files")}
 	if s.log, err = audit.Open(places.Audit, &audit.Options{Keys: places.Keys}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.log.Close() })
-	if s.records, err = replay.Open(places.Recordings, &replay.Options{Keys: places.Keys, Keep: time.Hour, Size: 1 << 30}); err != nil {
+	if s.records, err = replay.Open(places.Recordings,
+		&replay.Options{Keys: places.Keys, Keep: time.Hour, Size: 1 << 30}); err != nil {
 		t.Fatal(err)
 	}
 	s.parked = make(chan struct{})
 	s.runs = runs.New(executor{s}, nil)
 	t.Cleanup(s.runs.Close)
-	if s.agents, err = agents.New(agents.Options{Database: db, Log: s.log}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.agents.Close)
+	s.agents = agents.New(agents.Options{Database: db, Log: s.log})
 	if s.desk, err = approval.OpenDesk(filepath.Join(dir, "approvals"), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +87,9 @@ func serve(t *testing.T, change func(*console.Options)) *served {
 	kept.Replay = config.Replay{Keep: time.Hour, Size: 1 << 30}
 	kept.Attachments = config.Default().Attachments
 	opts := console.Options{
-		Runs: s.runs, RunLog: system.NewRunLog(places, kept), Approvals: s.desk, Identify: (&auth.Authenticator{Tokens: s.tokens, Agents: s.agents}).Token, Now: s.clock.Now,
+		Agents: directory{s.agents, places.Audit},
+		Runs:   s.runs, RunLog: system.NewRunLog(places, kept), Approvals: s.desk,
+		Identify: (&auth.Authenticator{Tokens: s.tokens, Agents: s.agents}).Token, Now: s.clock.Now,
 		Status: func(context.Context) console.Status {
 			return console.Status{State: "ready", Version: "test", Since: s.clock.Now().Add(-time.Hour)}
 		},
@@ -182,7 +195,8 @@ func (s *served) signIn(principal string, scopes ...string) *browser {
 	s.Helper()
 	_, token := s.token(principal, scopes...)
 	b := s.browser()
-	if got := b.send(http.MethodPost, "/sign-in", url.Values{"token": {token}}, nil); got.status != http.StatusSeeOther {
+	if got := b.send(http.MethodPost, "/sign-in", url.Values{"token": {token}},
+		nil); got.status != http.StatusSeeOther {
 		s.Fatalf("signing in: got %d %s", got.status, got.body)
 	}
 	return b

@@ -31,7 +31,8 @@ func (e executor) Run(ctx context.Context, req orchestrator.Request) (*orchestra
 		return nil, ctx.Err()
 	case <-e.s.parked:
 	}
-	return &orchestrator.Outcome{Envelope: orchestrator.Envelope{RunID: req.ID, Result: orchestrator.Result{OK: true, Data: json.RawMessage("42")}}, Printed: printed}, nil
+	return &orchestrator.Outcome{Envelope: orchestrator.Envelope{RunID: req.ID,
+		Result: orchestrator.Result{OK: true, Data: json.RawMessage("42")}}, Printed: printed}, nil
 }
 
 // going starts a run that waits, and returns its ID when it has begun.
@@ -57,18 +58,26 @@ func (s *served) past(id, principal, text string) string {
 	if id == "" {
 		id = telemetry.NewID("run")
 	}
-	who := audit.Identity{RunID: id, SessionID: text, Principal: principal, CallerKind: "user", Profile: text, TraceID: text, CodeHash: text}
-	act := audit.Act{CallID: "call_1", ServerID: text, ToolName: text, Arguments: encoded(map[string]string{text: text}), ParentID: id}
-	ruling := audit.Ruling{Decision: "allow", Policies: []string{text}, Risk: text, Approval: "APPROVED", Approver: text}
-	effect := audit.Effect{Outcome: audit.OutcomeError, ErrorType: text, ErrorSource: text, Limit: text, DurationMS: 5, ResultSize: 7, Redactions: map[string]int{text: 1}}
+	who := audit.Identity{RunID: id, SessionID: text, Principal: principal, CallerKind: "user", Profile: text,
+		TraceID: text, CodeHash: text}
+	act := audit.Act{CallID: "call_1", ServerID: text, ToolName: text,
+		Arguments: encoded(map[string]string{text: text}), ParentID: id}
+	ruling := audit.Ruling{Decision: "allow", Policies: []string{text}, Risk: text, Approval: "APPROVED",
+		Approver: text}
+	effect := audit.Effect{Outcome: audit.OutcomeError, ErrorType: text, ErrorSource: text, Limit: text, DurationMS: 5,
+		ResultSize: 7, Redactions: map[string]int{text: 1}}
 	for _, r := range []audit.Record{
-		{Kind: audit.KindRunStart, Identity: who, RunFacts: audit.RunFacts{Language: text, Image: text, Snapshot: text, Host: text, Model: text}},
+		{Kind: audit.KindRunStart, Identity: who, RunFacts: audit.RunFacts{Language: text, Image: text, Snapshot: text,
+			Host: text, Model: text}},
 		{Kind: audit.KindApproval, Identity: who, Act: act, Ruling: ruling, Detail: text},
 		{Kind: audit.KindApproval, Identity: who, Act: act, Ruling: ruling, Detail: text},
 		{Kind: audit.KindIntent, Identity: who, Act: act, Ruling: ruling},
 		{Kind: audit.KindOutcome, Identity: who, Act: act, Ruling: ruling, Effect: effect, Detail: text},
-		{Kind: audit.KindViolation, Identity: who, Act: audit.Act{Engine: text}, Ruling: audit.Ruling{Decision: text, Verdict: text, VerificationID: text}, Effect: audit.Effect{ErrorType: text}, Detail: text},
-		{Kind: audit.KindRunEnd, Identity: who, Effect: effect, RunFacts: audit.RunFacts{OutputDigest: text, ApprovalState: text, Calls: 1}, Detail: text},
+		{Kind: audit.KindViolation, Identity: who, Act: audit.Act{Engine: text},
+			Ruling: audit.Ruling{Decision: text, Verdict: text, VerificationID: text},
+			Effect: audit.Effect{ErrorType: text}, Detail: text},
+		{Kind: audit.KindRunEnd, Identity: who, Effect: effect,
+			RunFacts: audit.RunFacts{OutputDigest: text, ApprovalState: text, Calls: 1}, Detail: text},
 	} {
 		if err := s.log.Append(s.Context(), r); err != nil {
 			s.Fatal(err)
@@ -81,7 +90,8 @@ func (s *served) past(id, principal, text string) string {
 // record writes a recording of a run.
 func (s *served) record(id, text string) {
 	s.Helper()
-	recorder, err := s.records.Create(replay.Head{RunID: id, Language: "python", Code: text}, func() ([]byte, error) { return []byte("[]"), nil })
+	recorder, err := s.records.Create(replay.Head{RunID: id, Language: "python", Code: text},
+		func() ([]byte, error) { return []byte("[]"), nil })
 	if err != nil {
 		s.Logf("the run %.40q is not recorded: %v", id, err) // its name is not a valid file name
 		return
@@ -113,8 +123,10 @@ func (s *served) ask(principal, text string) asked {
 		ID: telemetry.NewID("apr"), Asked: s.clock.Now(), Expires: time.Now().Add(time.Hour),
 		Asking: approval.Asking{Principal: principal, CallerKind: "user", SessionID: text, RunID: text, CallID: text},
 		Subject: approval.Subject{
-			ServerID: text, ToolName: text, DefinitionDigest: text, PolicyVersion: text, Code: text, CodeHash: canon.Digest([]byte(text)), ClaimedLine: 1,
-			Arguments: encoded(map[string]any{"path": text, "edits": []map[string]string{{"oldText": "a\n" + text, "newText": "a\nb" + text}}, text: text}),
+			ServerID: text, ToolName: text, DefinitionDigest: text, PolicyVersion: text, Code: text,
+			CodeHash: canon.Digest([]byte(text)), ClaimedLine: 1,
+			Arguments: encoded(map[string]any{"path": text,
+				"edits": []map[string]string{{"oldText": "a\n" + text, "newText": "a\nb" + text}}, text: text}),
 		},
 		Grounds: approval.Grounds{Risk: text, Flags: []string{text}, Rules: []string{text}, Approve: []string{"owner"}},
 	}, make(chan approval.Verdict, 1)}

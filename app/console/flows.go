@@ -12,14 +12,13 @@ import (
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/quota"
 )
 
 // Limits of sign-ins to servers.
 const (
 	flowTime   = 10 * time.Minute // for the person, as airlock login waits
 	inviteTime = 20 * time.Second // to learn where to sign in
-	maxFlows   = 100              // concurrent
-	maxOwn     = 10               // of one principal
 )
 
 // flowsSection is the sign-in to one server. It has no entry in the navigation.
@@ -96,8 +95,10 @@ type flowKey struct {
 // flows are the current flows, and the last one of each session and server. Its methods are safe
 // for concurrent use.
 type flows struct {
-	while func(ctx context.Context, who caller.Caller) (context.Context, func()) // ends a flow with the credential of its caller
-	work  sync.WaitGroup
+	// ends a flow with the credential of its caller
+	while   func(ctx context.Context, who caller.Caller) (context.Context, func())
+	limiter *quota.Limiter
+	work    sync.WaitGroup
 
 	mu     sync.Mutex // guards the fields below
 	of     map[flowKey]*flow
@@ -105,28 +106,33 @@ type flows struct {
 }
 
 func newFlows(while func(context.Context, caller.Caller) (context.Context, func())) *flows {
-	return &flows{while: while, of: map[flowKey]*flow{}}
+	return &flows{while: while, limiter: quota.New(quota.For(quota.SignIns)), of: map[flowKey]*flow{}}
 }
 
-var errManyFlows = &refusal{http.StatusServiceUnavailable, "Too many people sign in to servers at once.", "Try again later."}
+var errManyFlows = &refusal{http.StatusServiceUnavailable, "Too many people sign in to servers at once.",
+	"Try again later."}
 
 // begin starts a flow in the background. It stops and replaces an earlier flow of the session to
 // the same server.
 func (all *flows) begin(ctx context.Context, who caller.Caller, key flowKey, login *system.Login) (*flow, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), flowTime)
-	v := &flow{server: key.server, invited: make(chan struct{}), ended: make(chan struct{}), pasted: make(chan string, 1), stop: stop}
+	v := &flow{server: key.server, invited: make(chan struct{}), ended: make(chan struct{}),
+		pasted: make(chan string, 1), stop: stop}
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	all.forgetLocked()
 	if earlier := all.of[key]; earlier != nil {
 		earlier.stop()
 		<-earlier.ended
-	} else if all.closed || len(all.of) >= maxFlows || all.goingOnLocked(key.session.owner) >= maxOwn {
+	}
+	unit, err := all.limiter.Take(key.session.account, 1)
+	if err != nil || all.closed {
+		unit.Release()
 		stop()
 		return nil, errManyFlows
 	}
 	all.of[key] = v
 	all.work.Go(func() {
+		defer unit.Release()
 		defer stop()
 		defer close(v.ended)
 		ctx, leave := all.while(ctx, who)
@@ -134,29 +140,6 @@ func (all *flows) begin(ctx context.Context, who caller.Caller, key flowKey, log
 		v.goOn(ctx, login)
 	})
 	return v, nil
-}
-
-// goingOnLocked counts the flows of a principal that are not over.
-func (all *flows) goingOnLocked(owner string) int {
-	n := 0
-	for key, flow := range all.of {
-		if key.session.owner == owner && !flow.isOver() {
-			n++
-		}
-	}
-	return n
-}
-
-// forgetLocked removes finished flows while there are at least maxFlows.
-func (all *flows) forgetLocked() {
-	for key, v := range all.of {
-		if len(all.of) < maxFlows {
-			return
-		}
-		if v.isOver() {
-			delete(all.of, key)
-		}
-	}
 }
 
 // endOf ends the flows of a session that is over.
@@ -255,8 +238,9 @@ func showFlow(c *Console, q *query) (view, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	shown := shownFlow{
-		Server: server, Path: serverPath(server, "/sign-in"), Over: over, Problem: c.opts.System.Gate().Sentence(v.problem),
-		Tools: v.tools, Account: v.account, Strange: v.strange, Invitation: v.invitation,
+		Server: server, Path: serverPath(server, "/sign-in"), Over: over,
+		Problem: c.opts.System.Gate().Sentence(v.problem),
+		Tools:   v.tools, Account: v.account, Strange: v.strange, Invitation: v.invitation,
 	}
 	return view{title: "Sign in to " + server, data: shown}, nil
 }

@@ -10,7 +10,8 @@ import (
 // assets/console.js: it creates HTML from answers for htmx, but never a script or the URL of a
 // script.
 var policy = strings.Join([]string{
-	"default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'", "form-action 'self'",
+	"default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'",
+	"form-action 'self'",
 	"frame-ancestors 'none'", "base-uri 'none'", "require-trusted-types-for 'script'", "trusted-types default",
 }, "; ")
 
@@ -25,8 +26,9 @@ func protect(h http.Header) {
 		"Referrer-Policy":              "same-origin",
 		"Cross-Origin-Opener-Policy":   "same-origin",
 		"Cross-Origin-Resource-Policy": "same-origin",
-		"Permissions-Policy":           "camera=(), clipboard-read=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
-		"Cache-Control":                "no-store",
+		"Permissions-Policy": "camera=(), clipboard-read=(), display-capture=(), geolocation=(), " +
+			"microphone=(), payment=(), usb=()",
+		"Cache-Control": "no-store",
 	} {
 		h.Set(name, value)
 	}
@@ -35,7 +37,8 @@ func protect(h http.Header) {
 // localPath returns the path of a redirect after a form. It returns "/" if a browser could
 // interpret path as a URL of another site.
 func localPath(path string) string {
-	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r == '\\' || r >= 0x7f }) {
+	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") ||
+		strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r == '\\' || r >= 0x7f }) {
 		return "/"
 	}
 	return path

@@ -45,9 +45,11 @@ var hostile = map[string]string{
 // the text in the URL.
 func addresses(run, question, text string) []string {
 	return []string{
-		"/runs", "/runs/now", "/runs?text=" + url.QueryEscape(text), "/runs?state=" + url.QueryEscape(text), "/runs/" + run, "/runs/" + run + "/now",
+		"/runs", "/runs/now", "/runs?text=" + url.QueryEscape(text), "/runs?state=" + url.QueryEscape(text),
+		"/runs/" + run, "/runs/" + run + "/now",
 		"/questions", "/questions/now", "/questions/" + question, "/questions/" + question + "/now", "/health",
-		"/sign-in?next=" + url.QueryEscape(text), "/link?code=" + url.QueryEscape(text), "/runs/none" + url.PathEscape(text), "/questions/none" + url.PathEscape(text),
+		"/sign-in?next=" + url.QueryEscape(text), "/link?code=" + url.QueryEscape(text),
+		"/runs/none" + url.PathEscape(text), "/questions/none" + url.PathEscape(text),
 	}
 }
 
@@ -81,7 +83,8 @@ func TestHugeTexts(t *testing.T) {
 			known[element] = true
 		}
 	}
-	for _, element := range []string{"p[class]", "a[href]", "a[href id]", "p[class role]"} { // of the hints that a text is shortened
+	// of the hints that a text is shortened
+	for _, element := range []string{"p[class]", "a[href]", "a[href id]", "p[class role]"} {
 		known[element] = true
 	}
 	id = hugeRun(s, huge)
@@ -168,11 +171,13 @@ func parse(t *testing.T, address string, a answer) page {
 
 // isHidden reports whether a character of the corpus is one that no reader sees.
 func isHidden(r rune) bool {
-	return strings.ContainsRune("\x00\x01\x1b\x7f\v\f\r\u0085\u2028\u2029\u202e\u2066\u200f\u061c\u200b\u00ad\ufeff\U000e0041", r)
+	return strings.ContainsRune(
+		"\x00\x01\x1b\x7f\v\f\r\u0085\u2028\u2029\u202e\u2066\u200f\u061c\u200b\u00ad\ufeff\U000e0041", r)
 }
 
 // addressAttributes are the attributes whose URL a browser follows or loads.
-var addressAttributes = map[string]bool{"href": true, "src": true, "action": true, "formaction": true, "hx-get": true, "hx-post": true, "data": true, "xlink:href": true}
+var addressAttributes = map[string]bool{"href": true, "src": true, "action": true, "formaction": true, "hx-get": true,
+	"hx-post": true, "data": true, "xlink:href": true}
 
 // checkPage checks that no attribute contains a script or a style, and that every URL is a path of
 // the console.
@@ -181,7 +186,8 @@ func checkPage(t *testing.T, p page) {
 	for _, a := range p.values {
 		switch {
 		case addressAttributes[a.name]:
-			if a.value != "#main" && (!strings.HasPrefix(a.value, "/") || strings.HasPrefix(a.value, "//") || strings.Contains(a.value, `\`)) {
+			if a.value != "#main" && (!strings.HasPrefix(a.value, "/") || strings.HasPrefix(a.value, "//") ||
+				strings.Contains(a.value, `\`)) {
 				t.Errorf("%s: <%s %s=%q> leads elsewhere", p.address, a.element, a.name, a.value)
 			}
 		case strings.HasPrefix(a.name, "on"), strings.HasPrefix(a.name, "hx-on"), a.name == "style", a.name == "srcdoc":

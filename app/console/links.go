@@ -2,27 +2,21 @@ package console
 
 import (
 	"crypto/sha256"
-	"errors"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/quota"
 )
 
-// Limits of a link.
-const (
-	linkTime = 2 * time.Minute
-	maxLinks = 100 // that are open
-)
+// linkTime is how long a link can be used.
+const linkTime = 2 * time.Minute
 
 // links are one-time codes for signing in. They are stored as hashes. Its methods are safe for
 // concurrent use.
 type links struct {
-	now func() time.Time
-
-	mu   sync.Mutex // guards the fields below
-	open map[[sha256.Size]byte]link
+	now  func() time.Time
+	open *quota.Table[[sha256.Size]byte, link]
 }
 
 // link is an unused code.
@@ -32,36 +26,20 @@ type link struct {
 }
 
 func newLinks(now func() time.Time) *links {
-	return &links{now: now, open: map[[sha256.Size]byte]link{}}
+	return &links{now, quota.NewTable[[sha256.Size]byte, link](quota.For(quota.Links)).At(now)}
 }
 
-var errManyLinks = errors.New("too many links were asked for: wait two minutes")
-
-// add makes a code for a caller.
+// add makes a code for a caller. Beyond the limit of links, it ends the oldest one.
 func (l *links) add(who caller.Caller) (code string, err error) {
 	code = newSecret()
-	now := l.now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for sum, other := range l.open {
-		if !now.Before(other.until) {
-			delete(l.open, sum)
-		}
-	}
-	if len(l.open) >= maxLinks {
-		return "", errManyLinks
-	}
-	l.open[sha256.Sum256([]byte(code))] = link{who, now.Add(linkTime)}
-	return code, nil
+	done, _, err := l.open.Add(who.Account(), sha256.Sum256([]byte(code)), link{who, l.now().Add(linkTime)})
+	done()
+	return code, err
 }
 
 // use returns the caller of a code and removes the code.
 func (l *links) use(code string) (caller.Caller, bool) {
-	sum := sha256.Sum256([]byte(code))
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	found, ok := l.open[sum]
-	delete(l.open, sum)
+	found, ok := l.open.Remove(sha256.Sum256([]byte(code)))
 	if !ok || !l.now().Before(found.until) {
 		return caller.Caller{}, false
 	}
@@ -96,8 +74,10 @@ func (c *Console) useLink(w http.ResponseWriter, r *http.Request) {
 	who, ok := c.links.use(r.PostForm.Get("code"))
 	if !ok {
 		c.failures.add(r.RemoteAddr)
-		c.showSignIn(w, http.StatusForbidden, signIn{Problem: "The link was used already, or is older than two minutes.", Hint: "airlock console prints another one"})
+		c.showSignIn(w, http.StatusForbidden,
+			signIn{Problem: "The link was used already, or is older than two minutes.",
+				Hint: "airlock console prints another one"})
 		return
 	}
-	c.begin(w, r, &session{given: &who, owner: ownerOf(who), account: who.Share()}, "/")
+	c.begin(w, r, &session{given: &who, account: who.Account()}, "/")
 }

@@ -23,6 +23,7 @@ func sections() []section {
 		changesSection(),
 		policiesSection(),
 		auditSection(),
+		reportSection(),
 		agentsSection(),
 		agentSection(),
 		healthSection(),

@@ -22,13 +22,15 @@ func TestRunsAreListedAndShown(t *testing.T) {
 		}
 	}
 	page := b.get("/runs/" + now)
-	for _, want := range []string{"running", "print(6*7)", `aria-label="code"`, "Cancel the run", `hx-get="/runs/` + now + `/now"`} {
+	for _, want := range []string{"running", "print(6*7)", `aria-label="code"`, "Cancel the run",
+		`hx-get="/runs/` + now + `/now"`} {
 		if !strings.Contains(page.body, want) {
 			t.Errorf("a run that goes on: no %q: %s", want, page.body)
 		}
 	}
 	page = b.get("/runs/" + past)
-	for _, want := range []string{"ask by plain; risk plain; approval APPROVED by plain", "<svg", "approval", "Save all of it", "5 ms", "plain/plain"} {
+	for _, want := range []string{"ask by plain; risk plain; approval APPROVED by plain", "<svg", "approval",
+		"Save all of it", "5 ms", "plain/plain"} {
 		if !strings.Contains(page.body, want) {
 			t.Errorf("a past run: no %q: %s", want, page.body)
 		}
@@ -37,15 +39,18 @@ func TestRunsAreListedAndShown(t *testing.T) {
 		t.Errorf("a past run is asked for again: %s", page.body)
 	}
 	for address, want := range map[string]bool{
-		"/runs?state=ok": false, "/runs?state=not+ok": true, "/runs?state=going+on": false, "/runs?text=PLAIN": true, "/runs?text=nothing": false, "/runs?page=2": false, "/runs?page=-1": true, "/runs?page=x": true,
+		"/runs?state=ok": false, "/runs?state=not+ok": true, "/runs?state=going+on": false, "/runs?text=PLAIN": true,
+		"/runs?text=nothing": false, "/runs?page=2": false, "/runs?page=-1": true, "/runs?page=x": true,
 	} {
 		if got := strings.Contains(b.get(address).body, "/runs/"+past); got != want {
 			t.Errorf("%s lists the past run: %v, want %v", address, got, want)
 		}
 	}
 	code := b.get("/runs/" + past + "/text/code")
-	if code.body != "plain" || !strings.HasPrefix(code.header.Get("Content-Disposition"), "attachment") || !strings.HasPrefix(code.header.Get("Content-Security-Policy"), "sandbox") ||
-		code.header.Get("Content-Type") != "text/plain; charset=utf-8" || code.header.Get("X-Content-Type-Options") != "nosniff" {
+	if code.body != "plain" || !strings.HasPrefix(code.header.Get("Content-Disposition"), "attachment") ||
+		!strings.HasPrefix(code.header.Get("Content-Security-Policy"), "sandbox") ||
+		code.header.Get("Content-Type") != "text/plain; charset=utf-8" ||
+		code.header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("the code: got %d %q %v", code.status, code.body, code.header)
 	}
 }
@@ -58,7 +63,8 @@ func TestRunsArePaged(t *testing.T) {
 	b := s.signIn("ann", auth.ScopeRun)
 	rows := regexp.MustCompile(`<th scope="row">`)
 	first, second := b.get("/runs"), b.get("/runs?page=2")
-	if got := len(rows.FindAllString(first.body, -1)); got != 50 || !strings.Contains(first.body, `href="/runs?page=2"`) {
+	if got := len(rows.FindAllString(first.body, -1)); got != 50 ||
+		!strings.Contains(first.body, `href="/runs?page=2"`) {
 		t.Errorf("got %d runs on the first page", got)
 	}
 	if got := len(rows.FindAllString(second.body, -1)); got != 1 || strings.Contains(second.body, "Older") {
@@ -70,7 +76,8 @@ func TestARunIsCancelled(t *testing.T) {
 	s := serve(t, nil)
 	id := s.going("ann", "x")
 	b := s.signIn("ann", auth.ScopeRun)
-	if got := b.send(http.MethodPost, "/runs/"+id+"/cancel", url.Values{}, nil); got.status != http.StatusForbidden || s.runs.Going() != 1 {
+	if got := b.send(http.MethodPost, "/runs/"+id+"/cancel", url.Values{}, nil); got.status != http.StatusForbidden ||
+		s.runs.Going() != 1 {
 		t.Errorf("without the form's token: got %d, and %d runs go on", got.status, s.runs.Going())
 	}
 	if got := b.post("/runs/"+id+"/cancel", nil); got.status != http.StatusSeeOther || s.runs.Going() != 0 {
@@ -90,15 +97,18 @@ func TestCallersSeeTheirOwn(t *testing.T) {
 	past, now, question := s.past("", "ann", "plain"), s.going("ann", "secret-of-ann"), s.ask("ann", "plain")
 	bob, admin := s.signIn("bob", auth.ScopeRun, auth.ScopeApprove, auth.ScopeAudit), s.signIn("olga", auth.ScopeAdmin)
 	for _, list := range []string{"/runs", "/runs/now", "/questions", "/questions/now"} {
-		if got := bob.get(list); got.status != http.StatusOK || strings.Contains(got.body, past) || strings.Contains(got.body, now) || strings.Contains(got.body, question.ID) {
+		if got := bob.get(list); got.status != http.StatusOK || strings.Contains(got.body, past) ||
+			strings.Contains(got.body, now) || strings.Contains(got.body, question.ID) {
 			t.Errorf("%s: got %d %s, want nothing of ann's", list, got.status, got.body)
 		}
 	}
 	for _, address := range []string{
-		"/runs/" + past, "/runs/" + now, "/runs/" + now + "/now", "/runs/" + past + "/text/code", "/runs/" + now + "/text/stdout", "/runs/" + past + "/files/x",
+		"/runs/" + past, "/runs/" + now, "/runs/" + now + "/now", "/runs/" + past + "/text/code",
+		"/runs/" + now + "/text/stdout", "/runs/" + past + "/files/x",
 		"/questions/" + question.ID, "/questions/" + question.ID + "/now", "/questions/" + question.ID + "/text",
 	} {
-		got, none := bob.get(address), bob.get(strings.NewReplacer(past, "run_none", now, "run_none", question.ID, "apr_none").Replace(address))
+		got, none := bob.get(address),
+			bob.get(strings.NewReplacer(past, "run_none", now, "run_none", question.ID, "apr_none").Replace(address))
 		if got.status != http.StatusNotFound || withoutCSRF(got.body) != withoutCSRF(none.body) {
 			t.Errorf("%s: got %d, want what does not exist: %s", address, got.status, got.body)
 		}
@@ -111,7 +121,8 @@ func TestCallersSeeTheirOwn(t *testing.T) {
 	if got := bob.post("/runs/"+now+"/cancel", nil); got.status != http.StatusNotFound || s.runs.Going() != 1 {
 		t.Errorf("cancelling ann's run: got %d", got.status)
 	}
-	if got := bob.post("/questions/"+question.ID, url.Values{"answer": {"allow"}, "digest": {s.desk.Posted()[0].Digest}}); got.status != http.StatusNotFound || s.desk.Open() != 1 {
+	if got := bob.post("/questions/"+question.ID, url.Values{"answer": {"allow"},
+		"digest": {s.desk.Posted()[0].Digest}}); got.status != http.StatusNotFound || s.desk.Open() != 1 {
 		t.Errorf("answering ann's question: got %d", got.status)
 	}
 	// The same name from another issuer, or as the user of the machine, is someone else.
@@ -127,7 +138,8 @@ func TestScopes(t *testing.T) {
 	s := serve(t, nil)
 	q := s.ask("ann", "plain")
 	for scope, may := range map[string]map[string]bool{
-		auth.ScopeRun: {"/runs": true}, auth.ScopeApprove: {"/questions": true}, auth.ScopeVerify: {}, auth.ScopeAdmin: {"/runs": true, "/questions": true},
+		auth.ScopeRun: {"/runs": true}, auth.ScopeApprove: {"/questions": true}, auth.ScopeVerify: {},
+		auth.ScopeAdmin: {"/runs": true, "/questions": true},
 	} {
 		b := s.signIn("ann", scope)
 		home := b.get("/health").body
@@ -136,12 +148,14 @@ func TestScopes(t *testing.T) {
 				t.Errorf("%s: %s is in the navigation: %v", scope, address, got)
 			}
 			got := b.get(address)
-			if may[address] != (got.status == http.StatusOK) || !may[address] && (got.status != http.StatusForbidden || !strings.Contains(got.body, "needs the scope")) {
+			if may[address] != (got.status == http.StatusOK) || !may[address] &&
+				(got.status != http.StatusForbidden || !strings.Contains(got.body, "needs the scope")) {
 				t.Errorf("%s: %s: got %d %s", scope, address, got.status, got.body)
 			}
 		}
 		if !may["/questions"] {
-			if got := b.post("/questions/"+q.ID, url.Values{"answer": {"allow"}, "digest": {s.desk.Posted()[0].Digest}}); got.status != http.StatusForbidden {
+			if got := b.post("/questions/"+q.ID, url.Values{"answer": {"allow"},
+				"digest": {s.desk.Posted()[0].Digest}}); got.status != http.StatusForbidden {
 				t.Errorf("%s: answering: got %d, want 403", scope, got.status)
 			}
 		}
@@ -164,22 +178,26 @@ func TestAQuestionIsAnswered(t *testing.T) {
 	} {
 		q := s.ask("ann", answer)
 		page := b.get("/questions/" + q.ID)
-		for _, shown := range []string{"May this call happen?", "arguments, complete:", `<span class="removed">-` + answer, `<span class="added">&#43;b` + answer, q.ID} {
+		for _, shown := range []string{"May this call happen?", "arguments, complete:",
+			`<span class="removed">-` + answer, `<span class="added">&#43;b` + answer, q.ID} {
 			if !strings.Contains(page.body, shown) {
 				t.Errorf("the page has no %q: %s", shown, page.body)
 			}
 		}
-		form := url.Values{"answer": {answer}, "reason": {" not today\u202e\n"}, "digest": {digestField.FindStringSubmatch(page.body)[1]}}
+		form := url.Values{"answer": {answer}, "reason": {" not today\u202e\n"},
+			"digest": {digestField.FindStringSubmatch(page.body)[1]}}
 		if got := b.post("/questions/"+q.ID, form); got.status != http.StatusSeeOther {
 			t.Errorf("%s: got %d %s", answer, got.status, got.body)
 		}
-		if got := <-q.verdict; got.Answer != want.Answer || got.By != want.By || got.ForRun != want.ForRun || got.Reason != want.Reason {
+		if got := <-q.verdict; got.Answer != want.Answer || got.By != want.By || got.ForRun != want.ForRun ||
+			got.Reason != want.Reason {
 			t.Errorf("%s: got %+v, want %+v", answer, got, want)
 		}
 		if got := b.post("/questions/"+q.ID, form); got.status != http.StatusSeeOther {
 			t.Errorf("%s, again: got %d", answer, got.status)
 		}
-		if got := b.get("/questions"); !strings.Contains(got.body, "Your answer came too late. The question was answered already: ") {
+		if got := b.get("/questions"); !strings.Contains(
+			got.body, "Your answer came too late. The question was answered already: ") {
 			t.Errorf("%s, again: the page does not say so: %s", answer, got.body)
 		}
 	}
@@ -202,13 +220,15 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 		"no digest":                 {url.Values{"answer": {"allow"}}, http.StatusConflict},
 		"no answer":                 {url.Values{"digest": {digest}}, http.StatusBadRequest},
 		"an unknown answer":         {url.Values{"digest": {digest}, "answer": {"Allow"}}, http.StatusBadRequest},
-		"another session's form":    {url.Values{"digest": {digest}, "answer": {"allow"}, "csrf": {"x"}}, http.StatusForbidden},
+		"another session's form": {url.Values{"digest": {digest}, "answer": {"allow"}, "csrf": {"x"}},
+			http.StatusForbidden},
 	} {
 		if got := b.post("/questions/"+q.ID, test.form); got.status != test.status {
 			t.Errorf("%s: got %d, want %d", name, got.status, test.status)
 		}
 	}
-	if got := b.get("/questions/" + q.ID + "?answer=allow&digest=" + url.QueryEscape(digest)); got.status != http.StatusOK || s.desk.Open() != 2 {
+	if got := b.get("/questions/" + q.ID + "?answer=allow&digest=" +
+		url.QueryEscape(digest)); got.status != http.StatusOK || s.desk.Open() != 2 {
 		t.Errorf("a GET: got %d, and %d questions are open", got.status, s.desk.Open())
 	}
 }
@@ -222,9 +242,11 @@ func TestAQuestionIsAnsweredElsewhere(t *testing.T) {
 	if !strings.Contains(b.get("/questions/"+q.ID+"/now").body, "waits for an answer") {
 		t.Error("an open question is not said to be open")
 	}
-	other.post("/questions/"+q.ID, url.Values{"answer": {"deny"}, "digest": {digestField.FindStringSubmatch(page.body)[1]}})
+	other.post("/questions/"+q.ID, url.Values{"answer": {"deny"},
+		"digest": {digestField.FindStringSubmatch(page.body)[1]}})
 	<-q.verdict
-	if got := b.get("/questions/" + q.ID + "/now"); got.status != http.StatusOK || !strings.Contains(got.body, "denied by ann, console") {
+	if got := b.get("/questions/" + q.ID + "/now"); got.status != http.StatusOK ||
+		!strings.Contains(got.body, "denied by ann, console") {
 		t.Errorf("got %d %s", got.status, got.body)
 	}
 	if got := b.get("/questions/" + q.ID); got.status != http.StatusOK || strings.Contains(got.body, `value="allow"`) {

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/app/auth"
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -31,7 +31,8 @@ type shownPolicies struct {
 func showPolicies(c *Console, q *query) (view, error) {
 	rules, err := c.opts.System.RuleSet(q.who)
 	asked := q.URL.Query()
-	return view{title: "Policies", data: shownPolicies{Files: rules.Files, Server: asked.Get("server"), Tool: asked.Get("tool")}}, err
+	return view{title: "Policies", data: shownPolicies{Files: rules.Files, Server: asked.Get("server"),
+		Tool: asked.Get("tool")}}, err
 }
 
 func explainCall(c *Console, q *query) (view, error) {
@@ -39,13 +40,14 @@ func explainCall(c *Console, q *query) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	shown := shownPolicies{Files: rules.Files, Server: q.PostForm.Get("server"), Tool: q.PostForm.Get("tool"), Arguments: strings.TrimSpace(q.PostForm.Get("arguments"))}
+	shown := shownPolicies{Files: rules.Files, Server: q.PostForm.Get("server"), Tool: q.PostForm.Get("tool"),
+		Arguments: strings.TrimSpace(q.PostForm.Get("arguments"))}
 	v := view{title: "Policies"}
 	explained, err := rules.Explain(q.who.Name(), shown.Server, shown.Tool, shown.Arguments)
 	var unknown *catalog.UnknownError
 	var withheld *catalog.WithheldError
 	switch {
-	case errors.As(err, &unknown), errors.As(err, &withheld), errors.Is(err, system.ErrNoObject):
+	case errors.As(err, &unknown), errors.As(err, &withheld), errors.Is(err, admission.ErrNoObject):
 		shown.Problem, v.status = err.Error(), http.StatusUnprocessableEntity
 	case err != nil:
 		return view{}, err
@@ -56,14 +58,15 @@ func explainCall(c *Console, q *query) (view, error) {
 		}
 		shown.Explanation, shown.Verdict = text.String(), verdictOf(explained)
 		if explained.Unfit != nil {
-			shown.Problem = "Policies are not asked about these arguments: the call ends in ValidationError, because " + explained.Unfit.Error() + "."
+			shown.Problem = "Policies are not asked about these arguments: the call ends in ValidationError, because " +
+				explained.Unfit.Error() + "."
 		}
 	}
 	v.data = shown
 	return v, nil
 }
 
-func verdictOf(e system.Explanation) string {
+func verdictOf(e admission.Explanation) string {
 	switch {
 	case !e.Decision.Allow:
 		return "refused"

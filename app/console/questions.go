@@ -16,14 +16,15 @@ import (
 
 // questionsSection shows the calls that wait for a person, and takes the answers.
 func questionsSection() section {
-	return section{name: "Questions", path: "/questions", scope: auth.ScopeApprove, template: "questions", pages: []page{
-		{pattern: "GET /questions", scope: auth.ScopeApprove, show: showQuestions},
-		{pattern: "GET /questions/now", scope: auth.ScopeApprove, show: func(c *Console, q *query) (view, error) {
-			v, err := showQuestions(c, q)
-			v.part = "now"
-			return v, err
-		}},
-	}}
+	return section{name: "Questions", path: "/questions", scope: auth.ScopeApprove, template: "questions",
+		pages: []page{
+			{pattern: "GET /questions", scope: auth.ScopeApprove, show: showQuestions},
+			{pattern: "GET /questions/now", scope: auth.ScopeApprove, show: func(c *Console, q *query) (view, error) {
+				v, err := showQuestions(c, q)
+				v.part = "now"
+				return v, err
+			}},
+		}}
 }
 
 // questionSection shows one question.
@@ -58,7 +59,8 @@ func showQuestions(c *Console, q *query) (view, error) {
 
 // askerOf returns the owner of a question.
 func askerOf(a approval.Asking) caller.Owner {
-	return caller.Owner{Principal: a.Principal, Kind: caller.Kind(a.CallerKind), Issuer: a.Issuer, Session: a.SessionID, Profile: a.Profile}
+	return caller.Owner{Principal: a.Principal, Kind: caller.Kind(a.CallerKind), Issuer: a.Issuer, Session: a.SessionID,
+		Profile: a.Profile}
 }
 
 // questionPage is the data of the page of a question.
@@ -112,7 +114,8 @@ func showQuestion(c *Console, q *query) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	p := questionPage{Posted: posted, Gone: gone, Here: "/questions/" + url.PathEscape(q.PathValue("question")) + "/now"}
+	p := questionPage{Posted: posted, Gone: gone, Here: "/questions/" + url.PathEscape(q.PathValue("question")) +
+		"/now"}
 	if gone != "" {
 		return view{title: "A question that is over", data: p}, nil
 	}
@@ -149,7 +152,8 @@ func saveQuestion(c *Console, q *query) (view, error) {
 	case gone != "":
 		return view{}, notFound("question")
 	}
-	return view{file: &download{name: posted.ID + ".txt", content: []byte(approval.Text(posted.Question)), isText: true}}, nil
+	return view{file: &download{name: posted.ID + ".txt", content: []byte(approval.Text(posted.Question)),
+		isText: true}}, nil
 }
 
 // changesOf returns the changes that the arguments of a call describe.
@@ -211,7 +215,8 @@ func answerQuestion(c *Console, q *query) (view, error) {
 		q.tell("Your answer came too late. %s", sentence(err.Error()))
 		return list, nil
 	case errors.Is(err, approval.ErrChanged):
-		return view{}, &refusal{http.StatusConflict, "The page shows another question than the one that is open.", "Open the question again, and read it."}
+		return view{}, &refusal{http.StatusConflict, "The page shows another question than the one that is open.",
+			"Open the question again, and read it."}
 	case errors.Is(err, approval.ErrNeedsValues):
 		return view{}, &refusal{http.StatusConflict, sentence(err.Error()), ""}
 	case err != nil:

@@ -19,9 +19,12 @@ type refusal struct {
 func (r *refusal) Error() string { return r.message }
 
 var (
-	errForeignForm = &refusal{http.StatusForbidden, "The form is not of this session.", "Open the page again and send it from there."}
-	errOneProfile  = &refusal{http.StatusForbidden, "You may not do this: the log is of all profiles, and your token is of one.", "Sign in with a token that has no profile."}
-	errNoPage      = &refusal{http.StatusNotFound, "There is no such page.", ""}
+	errForeignForm = &refusal{http.StatusForbidden, "The form is not of this session.",
+		"Open the page again and send it from there."}
+	errOneProfile = &refusal{http.StatusForbidden,
+		"You may not do this: the log is of all profiles, and your token is of one.",
+		"Sign in with a token that has no profile."}
+	errNoPage = &refusal{http.StatusNotFound, "There is no such page.", ""}
 )
 
 // notFound is the refusal for an object that does not exist or belongs to another caller.
@@ -45,16 +48,19 @@ func (c *Console) refuse(w http.ResponseWriter, q *query, err error) {
 	switch {
 	case errors.As(err, &told):
 	case errors.As(err, &scope):
-		told = &refusal{http.StatusForbidden, "You may not do this: it needs the scope " + scope.Scope + ".", "Sign in with a token that has it: airlock tokens create --scope " + scope.Scope}
+		told = &refusal{http.StatusForbidden, "You may not do this: it needs the scope " + scope.Scope + ".",
+			"Sign in with a token that has it: airlock tokens create --scope " + scope.Scope}
 	default:
-		c.opts.Logger.ErrorContext(q.Context(), "a page of the console failed", slog.String(telemetry.KeyPath, q.URL.Path), slog.Any(telemetry.KeyError, err))
-		told = &refusal{http.StatusServiceUnavailable, "This could not be done.", "The log of airlock serve says why."}
+		c.opts.Logger.ErrorContext(q.Context(), "a page of the console failed",
+			slog.String(telemetry.KeyPath, q.URL.Path), slog.Any(telemetry.KeyError, err))
+		told = &refusal{http.StatusServiceUnavailable, "This could not be done.", "The log of airlock serve shows why."}
 	}
 	c.render(w, q, "refused", refusedView(told))
 }
 
 func refusedView(told *refusal) view {
-	return view{title: http.StatusText(told.status), status: told.status, data: struct{ Message, Hint string }{told.message, told.hint}}
+	return view{title: http.StatusText(told.status), status: told.status,
+		data: struct{ Message, Hint string }{told.message, told.hint}}
 }
 
 // notRouted answers a request for a page that does not exist.

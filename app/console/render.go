@@ -117,8 +117,9 @@ func (c *Console) render(w http.ResponseWriter, q *query, name string, v view) {
 	}
 	var out bytes.Buffer
 	if err := c.templates[name].ExecuteTemplate(&out, part, f); err != nil {
-		c.opts.Logger.ErrorContext(ctx, "a page of the console could not be made", slog.String(telemetry.KeyPath, name), slog.Any(telemetry.KeyError, err))
-		http.Error(w, "the page could not be made; the log of airlock serve says why", http.StatusInternalServerError)
+		c.opts.Logger.ErrorContext(ctx, "a page of the console could not be made", slog.String(telemetry.KeyPath, name),
+			slog.Any(telemetry.KeyError, err))
+		http.Error(w, "the page could not be made; the log of airlock serve shows why", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -100,7 +100,9 @@ func (c *Console) findRun(q *query) (runState, error) {
 	if ok {
 		s.listed = &listed
 	}
-	if s.status == nil && s.listed == nil || s.status != nil && !reaches(q.who, caller.See, caller.Run, s.status.Owner) || s.listed != nil && !reaches(q.who, caller.See, caller.Run, s.listed.Owner) {
+	if s.status == nil && s.listed == nil || s.status != nil &&
+		!reaches(q.who, caller.See, caller.Run, s.status.Owner) || s.listed != nil &&
+		!reaches(q.who, caller.See, caller.Run, s.listed.Owner) {
 		return runState{}, notFound("run")
 	}
 	if s.listed != nil {
@@ -173,7 +175,8 @@ func (c *Console) texts(s runState) (texts []runText, unkept string) {
 		return nil, "the run did not begin"
 	}
 	shown, why := c.opts.RunLog.Show(s.tree)
-	if why != nil && s.status != nil && s.status.Outcome != nil { // the recording is missing, but this process has the outcome
+	// the recording is missing, but this process has the outcome
+	if why != nil && s.status != nil && s.status.Outcome != nil {
 		outcome := s.status.Outcome
 		shown.Result = outcome.Envelope.Result.Data
 		shown.Stdout, shown.Stderr, shown.Kept, why = outcome.Stdout, outcome.Stderr, true, nil
@@ -270,7 +273,8 @@ func saveRunText(c *Console, q *query) (view, error) {
 	texts, _ := c.texts(s)
 	for _, text := range texts {
 		if text.Part == q.PathValue("part") {
-			return view{file: &download{name: s.row(c.opts.Now()).ID + "-" + text.Part + ".txt", content: []byte(text.Text), isText: true}}, nil
+			return view{file: &download{name: s.row(c.opts.Now()).ID + "-" + text.Part + ".txt",
+				content: []byte(text.Text), isText: true}}, nil
 		}
 	}
 	return view{}, notFound("text")

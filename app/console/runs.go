@@ -122,9 +122,10 @@ func (f runFilter) takes(row runRow) bool {
 	if f.Text == "" {
 		return true
 	}
-	return slices.ContainsFunc([]string{row.ID, row.State, row.Language, row.Owner, row.Session}, func(text string) bool {
-		return strings.Contains(strings.ToLower(text), strings.ToLower(f.Text))
-	})
+	return slices.ContainsFunc([]string{row.ID, row.State, row.Language, row.Owner, row.Session},
+		func(text string) bool {
+			return strings.Contains(strings.ToLower(text), strings.ToLower(f.Text))
+		})
 }
 
 // showRuns lists runs, the newest first: those in progress from the registry, and those of the
@@ -187,7 +188,8 @@ func (c *Console) reachableRuns(who caller.Caller) []runs.Status {
 // rowOfRun returns the row of a run in the registry. A run that is done is not in progress: the
 // log has it.
 func rowOfRun(s runs.Status, now time.Time) runRow {
-	row := runRow{ID: s.ID, Language: s.Language, Owner: s.Owner.Principal, Session: s.Owner.Session, Going: s.State != runs.Done, Began: s.Asked, State: stateRunning}
+	row := runRow{ID: s.ID, Language: s.Language, Owner: s.Owner.Principal, Session: s.Owner.Session,
+		Going: s.State != runs.Done, Began: s.Asked, State: stateRunning}
 	switch {
 	case len(s.Questions) > 0:
 		row.State = stateWaiting
@@ -203,7 +205,8 @@ func rowOfRun(s runs.Status, now time.Time) runRow {
 
 // rowOfListed returns the row of a run in the audit log.
 func rowOfListed(run system.ListedRun) runRow {
-	row := runRow{ID: run.ID, State: run.State, Language: run.Language, Owner: run.Principal, Session: run.SessionID, Calls: run.Calls, Took: time.Duration(run.DurationMS) * time.Millisecond}
+	row := runRow{ID: run.ID, State: run.State, Language: run.Language, Owner: run.Principal, Session: run.SessionID,
+		Calls: run.Calls, Took: time.Duration(run.DurationMS) * time.Millisecond}
 	row.Began, _ = time.Parse(time.RFC3339Nano, run.Began) // the zero time is not shown
 	return row
 }

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 // serversSection shows the state of the servers, and the caller's sign-ins to them.
@@ -19,6 +22,12 @@ func serversSection() section {
 		{pattern: "GET /servers", scope: auth.ScopeRun, show: showServers},
 		{pattern: "GET /servers/now", scope: auth.ScopeRun, show: showServersNow},
 		{pattern: "POST /servers/{server}/ask", scope: auth.ScopeAdmin, show: askServer},
+		{pattern: "POST /servers/{server}/restart", scope: auth.ScopeAdmin, show: restartServer},
+		{pattern: "POST /servers/{server}/disable", scope: auth.ScopeAdmin, show: editServer},
+		{pattern: "POST /servers/{server}/enable", scope: auth.ScopeAdmin, show: editServer},
+		{pattern: "POST /servers/{server}/remove", scope: auth.ScopeAdmin, show: editServer},
+		{pattern: "POST /servers/add", scope: auth.ScopeAdmin, show: addServer},
+		{pattern: "GET /servers/{server}/log", scope: auth.ScopeAdmin, show: showServerLog},
 		{pattern: "POST /servers/{server}/sign-out", scope: auth.ScopeRun, show: signOutOfServer},
 	}}
 }
@@ -30,27 +39,22 @@ type shownServer struct {
 }
 
 // State returns the state in one word.
-func (s shownServer) State() string {
-	switch {
-	case s.Starting:
-		return "starting"
-	case s.Problem != "":
-		return "missing"
-	case s.Unreachable != "":
-		return "unreachable"
-	}
-	return "connected"
-}
+func (s shownServer) State() string { return s.Word() }
 
 func showServers(c *Console, q *query) (view, error) {
 	var list struct {
-		Servers []shownServer
-		MayAsk  bool
+		Servers  []shownServer
+		Disabled []string // shown to those who may enable them
+		MayAsk   bool
+		MayAdd   bool
 	}
 	for _, state := range c.opts.System.ServerStates(q.who) {
 		list.Servers = append(list.Servers, shownServer{state, state.Problem == catalog.StillStarting})
 	}
-	list.MayAsk = q.may(auth.ScopeAdmin)
+	list.MayAsk, list.MayAdd = q.may(auth.ScopeAdmin), mayAddServer(q)
+	if list.MayAsk {
+		list.Disabled = c.opts.System.Config().Disabled()
+	}
 	return view{title: "Servers", data: list}, nil
 }
 
@@ -77,6 +81,87 @@ func askServer(c *Console, q *query) (view, error) {
 		q.tell("%s has answered.", state.ID)
 	}
 	return view{redirect: "/servers"}, nil
+}
+
+// restartServer connects a server anew.
+func restartServer(c *Console, q *query) (view, error) {
+	state, err := serverOf(c, q)
+	if err != nil {
+		return view{}, err
+	}
+	if err := c.opts.System.RestartServer(q.Context(), q.who, state.ID); err != nil {
+		return view{}, err
+	}
+	q.tell("%s is connected anew. Calls under way are finished first.", state.ID)
+	return view{redirect: "/servers"}, nil
+}
+
+// editServer enables, disables or removes the server in the path of a request in the configuration
+// file. The watcher of the file puts the change in force.
+func editServer(c *Console, q *query) (view, error) {
+	edit := config.ServerEdit{ID: q.PathValue("server")}
+	disabled := strings.HasSuffix(q.URL.Path, "/disable")
+	if edit.Remove = strings.HasSuffix(q.URL.Path, "/remove"); !edit.Remove {
+		edit.Disabled = &disabled
+	}
+	return changeServer(c, q, edit)
+}
+
+// mayAddServer reports whether the caller may add servers, which start programs on the machine: a
+// person who signed in with a link of airlock console.
+func mayAddServer(q *query) bool { return q.may(auth.ScopeAdmin) && q.who.Kind == caller.Local }
+
+// addServer adds a server to the configuration file.
+func addServer(c *Console, q *query) (view, error) {
+	if !mayAddServer(q) {
+		return view{}, &refusal{http.StatusForbidden,
+			"Only a person who signed in with a link of airlock console may add " +
+				"servers.", "airlock servers add"}
+	}
+	entry := &config.ServerEntry{}
+	address, command := q.PostForm.Get("url"), strings.Fields(q.PostForm.Get("command"))
+	switch {
+	case (address == "") == (len(command) == 0) || q.PostForm.Get("name") == "":
+		q.tell("A server has a name, and either a command or an address.")
+		return view{redirect: "/servers"}, nil
+	case address != "":
+		entry.URL = address
+	default:
+		entry.Command, entry.Args = command[0], command[1:]
+	}
+	return changeServer(c, q, config.ServerEdit{ID: q.PostForm.Get("name"), Add: entry})
+}
+
+func changeServer(c *Console, q *query, edit config.ServerEdit) (view, error) {
+	confirmed, err := c.opts.System.EditServer(q.Context(), q.who, edit)
+	var advised interface{ Hint() string }
+	switch {
+	case errors.As(err, &advised):
+		q.tell("Nothing was changed: %s", c.opts.System.Gate().Sentence(err.Error()))
+	case err != nil:
+		return view{}, err
+	case !confirmed:
+		q.tell("The file was changed. It has other changes that nobody has confirmed, so nothing of it is in force yet: " +
+			"airlock trust.")
+	case edit.Add != nil:
+		q.tell("%s is added. Its tools are withheld until you have accepted them.", edit.ID)
+	default:
+		q.tell("The configuration is changed for %s, and in force in a moment.", edit.ID)
+	}
+	return view{redirect: "/servers"}, nil
+}
+
+// showServerLog shows what a server wrote to stderr.
+func showServerLog(c *Console, q *query) (view, error) {
+	state, err := serverOf(c, q)
+	if err != nil {
+		return view{}, err
+	}
+	lines, err := c.opts.System.ServerLog(state.ID)
+	if err != nil {
+		return view{}, err
+	}
+	return view{title: "Log of " + state.ID, part: "log", data: strings.Join(lines, "\n")}, nil
 }
 
 // serverOf returns the server in the path of a request. If the caller may not see it, it is not
@@ -117,7 +202,8 @@ func signOutOfServer(c *Console, q *query) (view, error) {
 	case !out.WasSignedIn:
 		q.tell("You were not signed in to %s.", server)
 	case out.NotRevoked != "":
-		q.tell("You are signed out of %s here, but the tokens are not revoked: %s. Remove Airlock's access in the account settings of the service.",
+		q.tell("You are signed out of %s here, but the tokens are not revoked: %s. Remove Airlock's access in the "+
+			"account settings of the service.",
 			server, c.opts.System.Gate().Sentence(out.NotRevoked))
 	default:
 		q.tell("You are signed out of %s.", server)

@@ -1,28 +1,24 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
 // Limits of sessions. Requests that a page makes by itself do not extend the idle time.
 const (
-	idleTime     = 2 * time.Hour // since a person last did something
 	sessionTime  = 12 * time.Hour
-	maxSessions  = 1000
-	maxOwned     = 20 // of one principal; the least recently used one ends
 	maxNotices   = 5
 	sessionBytes = 32 // of the ID, and of the token of its forms
 )
@@ -31,14 +27,12 @@ const (
 type session struct {
 	token   secret.Value   // of the sign-in; unset for a session of a link
 	given   *caller.Caller // the owner of the link; nil for a session of a token
-	owner   string         // for maxOwned
 	account string         // that its requests are counted for
 	form    string         // the token of its forms
 	began   time.Time
 
 	mu      sync.Mutex // guards the fields below
-	used    time.Time
-	notices []string // for its next page
+	notices []string   // for its next page
 }
 
 // callerOf returns the present caller of a session. It checks the token again, which may have
@@ -74,34 +68,16 @@ func (s *session) told() []string {
 	return said
 }
 
-func (s *session) touch(now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.used = now
-}
-
-func (s *session) lastUsed() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.used
-}
-
-func (s *session) over(now time.Time) bool {
-	return now.Sub(s.began) >= sessionTime || now.Sub(s.lastUsed()) >= idleTime
-}
-
-// sessions are the sessions of all browsers, by the hashes of their IDs. Its methods are safe for
-// concurrent use.
+// sessions are the sessions of all browsers, by the hashes of their IDs. Only what a person does is
+// a use of a session. Its methods are safe for concurrent use.
 type sessions struct {
 	now   func() time.Time
 	ended func(*session) // called for each session that is removed
-
-	mu   sync.Mutex // guards the fields below
-	byID map[[sha256.Size]byte]*session
+	byID  *quota.Table[[sha256.Size]byte, *session]
 }
 
 func newSessions(now func() time.Time, ended func(*session)) *sessions {
-	return &sessions{now: now, ended: ended, byID: map[[sha256.Size]byte]*session{}}
+	return &sessions{now, ended, quota.NewTable[[sha256.Size]byte, *session](quota.For(quota.Browsers)).At(now)}
 }
 
 // errFull refuses a session because there are too many.
@@ -109,65 +85,38 @@ var errFull = errors.New("too many people are signed in")
 
 // begin adds a session and returns its ID. The ID itself is not stored.
 func (s *sessions) begin(made *session) (id string, err error) {
-	id, made.form = newSecret(), newSecret()
-	now := s.now()
-	made.began, made.used = now, now
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.makeRoomLocked(made.owner, now)
-	if len(s.byID) >= maxSessions {
+	id, made.form, made.began = newSecret(), newSecret(), s.now()
+	done, removed, err := s.byID.Add(made.account, sha256.Sum256([]byte(id)), made)
+	done()
+	for _, other := range removed {
+		s.ended(other.Value)
+	}
+	if err != nil {
 		return "", errFull
 	}
-	s.byID[sha256.Sum256([]byte(id))] = made
 	return id, nil
-}
-
-// makeRoomLocked removes expired sessions, and the least recently used ones of the owner until it
-// has fewer than maxOwned.
-func (s *sessions) makeRoomLocked(owner string, now time.Time) {
-	type kept struct {
-		id   [sha256.Size]byte
-		used time.Time
-	}
-	var owned []kept
-	for id, other := range s.byID {
-		switch {
-		case other.over(now):
-			s.removeLocked(id)
-		case other.owner == owner:
-			owned = append(owned, kept{id, other.lastUsed()})
-		}
-	}
-	slices.SortFunc(owned, func(a, b kept) int { return a.used.Compare(b.used) })
-	for len(owned) >= maxOwned {
-		s.removeLocked(owned[0].id)
-		owned = owned[1:]
-	}
 }
 
 // find returns the session of an ID, or nil.
 func (s *sessions) find(id string) *session {
 	sum := sha256.Sum256([]byte(id)) // hashed keys: the duration of the search reveals nothing about an ID
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	found := s.byID[sum]
-	if found != nil && found.over(s.now()) {
-		s.removeLocked(sum)
-		return nil
+	found, known := s.byID.Get(sum)
+	if known && s.now().Sub(found.began) < sessionTime {
+		return found
 	}
-	return found
+	s.end(id)
+	return nil
+}
+
+// use records that the person of a session did something.
+func (s *sessions) use(id string) {
+	_, done, _ := s.byID.Use(sha256.Sum256([]byte(id)))
+	done()
 }
 
 // end forgets a session. It may be called twice.
 func (s *sessions) end(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.removeLocked(sha256.Sum256([]byte(id)))
-}
-
-func (s *sessions) removeLocked(sum [sha256.Size]byte) {
-	if one := s.byID[sum]; one != nil {
-		delete(s.byID, sum)
+	if one, known := s.byID.Remove(sha256.Sum256([]byte(id))); known {
 		s.ended(one)
 	}
 }
@@ -196,8 +145,9 @@ func (c *Console) cookieName() string {
 // cookie returns the cookie of a session. An empty ID removes the cookie.
 func (c *Console) cookie(id string) *http.Cookie {
 	cookie := &http.Cookie{
-		Name: c.cookieName(), Value: id, Path: "/", HttpOnly: true, Secure: c.opts.Secure, SameSite: http.SameSiteStrictMode,
-		MaxAge: int(sessionTime / time.Second),
+		Name: c.cookieName(), Value: id, Path: "/", HttpOnly: true, Secure: c.opts.Secure,
+		SameSite: http.SameSiteStrictMode,
+		MaxAge:   int(sessionTime / time.Second),
 	}
 	if id == "" {
 		cookie.MaxAge = -1
@@ -242,12 +192,7 @@ func (c *Console) signedIn(r *http.Request) (*session, error) {
 		return nil, auth.ErrNone
 	}
 	if !isLive(r) {
-		s.touch(c.opts.Now())
+		c.sessions.use(id)
 	}
 	return s, nil
-}
-
-// ownerOf returns the key of the principal that sessions are counted for.
-func ownerOf(who caller.Caller) string {
-	return string(cmp.Or(who.Kind, caller.Local)) + " " + who.Name()
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/secret"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
@@ -54,19 +55,26 @@ func (c *Console) showSignIn(w http.ResponseWriter, status int, s signIn) {
 // toSignIn redirects a request without a valid session to the sign-in page. The error is the one
 // of query.
 func (c *Console) toSignIn(w http.ResponseWriter, r *http.Request, err error) {
+	var limited *quota.Refusal
 	switch {
 	case errors.Is(err, auth.ErrInvalid):
 		c.sessions.end(c.sessionID(r))
-	case errors.Is(err, auth.ErrShare):
+	case errors.As(err, &limited):
+		limited.Count(r.Context())
 		w.Header().Set("Retry-After", "1")
-		c.render(w, nil, "refused", refusedView(&refusal{http.StatusTooManyRequests, "You have as many requests under way as one caller may.", "Wait for one of them, then try again."}))
+		c.render(w, nil, "refused",
+			refusedView(&refusal{http.StatusTooManyRequests, "You have as many requests under way as one caller may.",
+				"Wait for one of them, then try again."}))
 		return
 	case !errors.Is(err, auth.ErrNone):
 		if r.Context().Err() == nil { // otherwise the browser has disconnected
-			c.opts.Logger.ErrorContext(r.Context(), "who uses the console could not be looked up", slog.Any(telemetry.KeyError, err))
+			c.opts.Logger.ErrorContext(r.Context(), "who uses the console could not be looked up",
+				slog.Any(telemetry.KeyError, err))
 		}
 		w.Header().Set("Retry-After", "1")
-		c.render(w, nil, "refused", refusedView(&refusal{http.StatusServiceUnavailable, "Who you are could not be looked up.", "Try again in a moment."}))
+		c.render(w, nil, "refused",
+			refusedView(&refusal{http.StatusServiceUnavailable, "Who you are could not be looked up.",
+				"Try again in a moment."}))
 		return
 	}
 	next := "/"
@@ -97,7 +105,8 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	who, err := c.opts.Identify(r.Context(), token)
 	switch {
 	case errors.Is(err, auth.ErrProfiles):
-		shown.Problem, shown.Hint = "The scopes of the token name more than one profile.", "Ask the operator of the identity provider"
+		shown.Problem, shown.Hint = "The scopes of the token name more than one profile.",
+			"Ask the operator of the identity provider"
 	case err != nil && !errors.Is(err, auth.ErrInvalid) && !errors.Is(err, auth.ErrNone):
 		c.toSignIn(w, r, err)
 		return
@@ -109,12 +118,14 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	case err != nil:
 		c.failures.add(r.RemoteAddr)
-		shown.Problem, shown.Hint = "The token is not valid: it is unknown, has expired or was revoked.", "airlock tokens list shows those there are, airlock tokens create makes one"
+		shown.Problem, shown.Hint = "The token is not valid: it is unknown, has expired or was revoked.",
+			"airlock tokens list shows those there are, airlock tokens create makes one"
 	case !isPerson(who):
 		c.failures.add(r.RemoteAddr)
-		shown.Problem, shown.Hint = "The token is an agent's, and these pages are for people.", "airlock tokens create makes one for a person"
+		shown.Problem, shown.Hint = "The token is an agent's, and these pages are for people.",
+			"airlock tokens create makes one for a person"
 	default:
-		c.begin(w, r, &session{token: token, owner: ownerOf(who), account: who.Share()}, shown.Next)
+		c.begin(w, r, &session{token: token, account: who.Account()}, shown.Next)
 		return
 	}
 	c.showSignIn(w, http.StatusForbidden, shown)
@@ -126,7 +137,8 @@ func (c *Console) begin(w http.ResponseWriter, r *http.Request, made *session, n
 	id, err := c.sessions.begin(made)
 	if err != nil {
 		w.Header().Set("Retry-After", "60")
-		c.showSignIn(w, http.StatusServiceUnavailable, signIn{Problem: "Too many people are signed in.", Hint: "Try again later"})
+		c.showSignIn(w, http.StatusServiceUnavailable,
+			signIn{Problem: "Too many people are signed in.", Hint: "Try again later"})
 		return
 	}
 	http.SetCookie(w, c.cookie(id))

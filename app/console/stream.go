@@ -24,7 +24,8 @@ func (s *stream) send(c *Console, w http.ResponseWriter, q *query) {
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'; frame-ancestors 'none'")
 	if err := s.write(w); err != nil {
 		if q.Context().Err() == nil {
-			c.opts.Logger.ErrorContext(q.Context(), "a file of the console could not be sent", slog.String("path", q.URL.Path), slog.Any(telemetry.KeyError, err))
+			c.opts.Logger.ErrorContext(q.Context(), "a file of the console could not be sent",
+				slog.String("path", q.URL.Path), slog.Any(telemetry.KeyError, err))
 		}
 		panic(http.ErrAbortHandler) // net/http requires this value
 	}

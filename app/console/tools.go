@@ -55,9 +55,11 @@ type shownTools struct {
 
 func showTools(c *Console, q *query) (view, error) {
 	asked := q.URL.Query()
-	shown := shownTools{Query: asked.Get("q"), Server: asked.Get("server"), Changed: len(c.opts.System.ChangedTools(q.who))}
+	shown := shownTools{Query: asked.Get("q"), Server: asked.Get("server"),
+		Changed: len(c.opts.System.ChangedTools(q.who))}
 	if len(shown.Query) > maxQuery {
-		return view{}, &refusal{http.StatusRequestEntityTooLarge, "A search has at most 500 bytes.", "Say it in fewer words."}
+		return view{}, &refusal{http.StatusRequestEntityTooLarge, "A search has at most 500 bytes.",
+			"Say it in fewer words."}
 	}
 	snapshot := c.opts.System.Snapshot(q.who)
 	for _, server := range snapshot.Servers() {
@@ -65,10 +67,12 @@ func showTools(c *Console, q *query) (view, error) {
 	}
 	offset, _ := strconv.Atoi(asked.Get("from")) // an invalid number means the first page
 	offset = min(max(offset, 0), snapshot.Len())
-	shown.Found = snapshot.Find(catalog.Query{Text: shown.Query, ServerID: shown.Server, Detail: catalog.DetailDescription, Limit: toolsPage, Offset: offset})
+	shown.Found = snapshot.Find(catalog.Query{Text: shown.Query, ServerID: shown.Server,
+		Detail: catalog.DetailDescription, Limit: toolsPage, Offset: offset})
 	shown.First, shown.Last = offset+1, offset+len(shown.Found.Tools)
 	at := func(from int) string {
-		return "/tools?" + url.Values{"q": {shown.Query}, "server": {shown.Server}, "from": {strconv.Itoa(from)}}.Encode()
+		return "/tools?" + url.Values{"q": {shown.Query}, "server": {shown.Server},
+			"from": {strconv.Itoa(from)}}.Encode()
 	}
 	if offset > 0 {
 		shown.Earlier = at(max(0, offset-toolsPage))
@@ -169,7 +173,8 @@ func showChanges(c *Console, q *query) (view, error) {
 		MayAccept bool
 	}
 	for _, change := range c.opts.System.ChangedTools(q.who) {
-		shown.Changes = append(shown.Changes, shownChange{change, system.ShortDigest(change.Found), diffLines(system.Difference(change))})
+		shown.Changes = append(shown.Changes, shownChange{change, system.ShortDigest(change.Found),
+			diffLines(system.Difference(change))})
 	}
 	shown.MayAccept = q.may(auth.ScopeAdmin)
 	return view{title: "Changed tools", data: shown}, nil

@@ -109,7 +109,8 @@ func TestClientMeetsBrokenBroker(t *testing.T) {
 			}
 			return say(conn, answer)
 		}, [3]string{"SandboxError", "SandboxError", "3"}, ""},
-		{"it answers a call that was never made", func(conn net.Conn, _ json.RawMessage, answer string, count int64) bool {
+		{"it answers a call that was never made", func(conn net.Conn, _ json.RawMessage, answer string,
+			count int64) bool {
 			if count == 0 {
 				return say(conn, `{"jsonrpc":"2.0","id":999999,"result":{}}`+"\n")
 			}
@@ -117,7 +118,8 @@ func TestClientMeetsBrokenBroker(t *testing.T) {
 		}, [3]string{"SandboxError", "SandboxError", "3"}, ""},
 		{"it refuses one request", func(conn net.Conn, id json.RawMessage, answer string, count int64) bool {
 			if count == 0 {
-				return say(conn, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":"no"}}`+"\n", id))
+				return say(conn, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":"no"}}`+"\n",
+					id))
 			}
 			return say(conn, answer)
 		}, [3]string{"refused the request", "", "3"}, ""},

@@ -38,7 +38,8 @@ type envelope struct {
 // that names every difference, a line each, or nil.
 func (c Case) Check(line []byte, stdout, stderr string) error {
 	if len(line) > maxEnvelope || bytes.Count(bytes.TrimSuffix(line, []byte("\n")), []byte("\n")) > 0 {
-		return fmt.Errorf("got %d bytes in more than one line or over the limit, want one line of at most %d bytes", len(line), maxEnvelope)
+		return fmt.Errorf("got %d bytes in more than one line or over the limit, want one line of at most %d bytes",
+			len(line), maxEnvelope)
 	}
 	var got envelope
 	if err := strictjson.UnmarshalOpen(line, &got); err != nil {

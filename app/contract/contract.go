@@ -168,7 +168,7 @@ func Parse(name string, raw []byte) (Case, error) {
 	c := Case{Name: name, About: strings.TrimSpace(string(archive.Comment))}
 	c.Language, _, _ = strings.Cut(name, "/")
 	if c.About == "" {
-		return Case{}, errors.New("the text before the first file, which says why the case exists, is missing")
+		return Case{}, errors.New("the text before the first file, which shows why the case exists, is missing")
 	}
 	if len(archive.Files) != 2 || archive.Files[0].Name != codeFile || archive.Files[1].Name != wantFile {
 		return Case{}, fmt.Errorf("a case has exactly the files %q and %q", codeFile, wantFile)

@@ -24,7 +24,8 @@ import (
 // guestCommands are the entrypoints of the images.
 var guestCommands = map[string][]string{
 	"python": {"/usr/bin/python3", "-I", "-S", "-B", "-X", "utf8", "/opt/airlock/guest/main.py"},
-	"node":   {"/opt/node", "--openssl-config=/opt/airlock/guest/openssl.cnf", "--inspect-port=0", "--inspect-publish-uid=http", "/opt/airlock/guest/main.mjs"},
+	"node": {"/opt/node", "--openssl-config=/opt/airlock/guest/openssl.cnf", "--inspect-port=0",
+		"--inspect-publish-uid=http", "/opt/airlock/guest/main.mjs"},
 }
 
 // enter makes the file system of a sandbox under $1 and runs the rest of its
@@ -104,10 +105,12 @@ func (h *host) run(t *testing.T, ahead bool, serve func(context.Context, net.Lis
 
 // startGuest starts the guest, speaks the two lines of its start, and waits for
 // its end. Ahead lets it load ahead of time, as in a pool.
-func startGuest(ctx context.Context, t *testing.T, language, socketDir string, ahead bool, stdout, stderr io.Writer) (exit, error) {
+func startGuest(ctx context.Context, t *testing.T, language, socketDir string, ahead bool, stdout,
+	stderr io.Writer) (exit, error) {
 	t.Helper()
 	root := testenv.RepoRoot(t)
-	args := append([]string{"--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", enter, "enter", t.TempDir()},
+	args := append([]string{"--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c",
+		enter, "enter", t.TempDir()},
 		guestCommands[language]...)
 	if signal.Ignored(os.Interrupt) { // as by a shell's jobs in the background: the guest would inherit it
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)

@@ -49,7 +49,8 @@ type failure struct {
 var noStore *attachment.Store
 
 func newHost(language, code string) *host {
-	return &host{language: language, code: code, finished: make(chan delivery, 1), files: noStore.Begin("run_1", caller.Owner{}, attachment.DefaultLimits)}
+	return &host{language: language, code: code, finished: make(chan delivery, 1),
+		files: noStore.Begin("run_1", caller.Owner{}, attachment.DefaultLimits)}
 }
 
 // handle is the host's side of docs/socket.md.
@@ -95,7 +96,8 @@ func (h *host) attach(params json.RawMessage) (any, error) {
 	if err != nil {
 		return map[string]any{"error": failure{Type: "OutputLimit", Message: err.Error(), Source: "broker"}}, nil
 	}
-	answer := map[string]any{"name": kept.Name, "mime_type": kept.MIME, "kind": string(kept.Kind), "bytes": kept.Bytes, "uri": attachment.URI("run_1", kept.Name)}
+	answer := map[string]any{"name": kept.Name, "mime_type": kept.MIME, "kind": string(kept.Kind), "bytes": kept.Bytes,
+		"uri": attachment.URI("run_1", kept.Name)}
 	if kept.Note != "" {
 		answer["note"] = kept.Note
 	}
@@ -114,9 +116,13 @@ func (h *host) call(params json.RawMessage) (any, error) {
 	}
 	id := fmt.Sprintf("call_%032x", h.calls.Add(1))
 	refuse := func(kind, message string) (any, error) {
-		return map[string]any{"ok": false, "error": failure{Type: kind, Message: message, CallID: id, Source: "broker"}}, nil
+		return map[string]any{"ok": false, "error": failure{Type: kind, Message: message, CallID: id,
+			Source: "broker"}}, nil
 	}
-	i := slices.IndexFunc(contract.Tools(), func(t contract.Tool) bool { return t.Server == call.Server && t.Name == call.Name })
+	i := slices.IndexFunc(contract.Tools(), func(t contract.Tool) bool {
+		return t.Server == call.Server &&
+			t.Name == call.Name
+	})
 	if i < 0 {
 		return refuse("UnknownTool", "there is no tool "+call.Name)
 	}
@@ -156,7 +162,8 @@ func (h *host) search(params json.RawMessage) (any, error) {
 	found := []map[string]string{}
 	for _, tool := range contract.Tools() {
 		if strings.Contains(tool.Name, query.Query) && (query.Limit == 0 || len(found) < query.Limit) {
-			found = append(found, map[string]string{"serverId": tool.Server, "toolName": tool.Name, "description": tool.Description})
+			found = append(found, map[string]string{"serverId": tool.Server, "toolName": tool.Name,
+				"description": tool.Description})
 		}
 	}
 	missing := []map[string]string{{"serverId": contract.MissingServer, "problem": "it did not start"}}
@@ -173,7 +180,8 @@ func (h *host) get(params json.RawMessage) (any, error) {
 	}
 	for _, tool := range contract.Tools() {
 		if tool.Server == wanted.ServerID && tool.Name == wanted.Name {
-			definition := map[string]any{"name": tool.Name, "description": tool.Description, "inputSchema": tool.InputSchema}
+			definition := map[string]any{"name": tool.Name, "description": tool.Description,
+				"inputSchema": tool.InputSchema}
 			return map[string]any{"definition": definition}, nil
 		}
 	}
@@ -190,7 +198,8 @@ func judge(d *delivery, exit exit, stdout string) (ok bool, data json.RawMessage
 	case d == nil && exit.signal != 0:
 		return false, nil, &failure{Type: "Killed", Message: fmt.Sprintf("signal %d", exit.signal), Source: "code"}
 	case d == nil && exit.code != 0:
-		return false, nil, &failure{Type: "NonZeroExit", Message: fmt.Sprintf("exit code %d", exit.code), Source: "code"}
+		return false, nil, &failure{Type: "NonZeroExit", Message: fmt.Sprintf("exit code %d", exit.code),
+			Source: "code"}
 	}
 	return true, lastJSON(stdout), nil
 }

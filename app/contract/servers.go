@@ -37,16 +37,24 @@ func Tools() []Tool {
 	}
 	return []Tool{
 		{Server: DemoServer, Name: "echo", Description: "Returns its arguments.", InputSchema: schema("")},
-		{Server: DemoServer, Name: "text", Description: "Returns a text.", InputSchema: schema(`"text":{"type":"string"}`, "text")},
+		{Server: DemoServer, Name: "text", Description: "Returns a text.",
+			InputSchema: schema(`"text":{"type":"string"}`, "text")},
 		{Server: DemoServer, Name: "items", Description: "Returns a list of items.",
-			InputSchema: schema(`"count":{"type":"integer"}`, "count"), OutputSchema: schema(`"items":{"type":"array"}`, "items")},
+			InputSchema:  schema(`"count":{"type":"integer"}`, "count"),
+			OutputSchema: schema(`"items":{"type":"array"}`, "items")},
 		{Server: DemoServer, Name: "blocks", Description: "Returns two blocks of content.", InputSchema: schema("")},
-		{Server: DemoServer, Name: "both", Description: "Returns structured content that differs from its text.", InputSchema: schema("")},
-		{Server: DemoServer, Name: "big", Description: "Returns a long text.", InputSchema: schema(`"bytes":{"type":"integer"}`, "bytes")},
-		{Server: DemoServer, Name: "slow", Description: "Answers late.", InputSchema: schema(`"ms":{"type":"integer"}`, "ms")},
-		{Server: DemoServer, Name: "fail", Description: "Fails.", InputSchema: schema(`"message":{"type":"string"}`, "message")},
-		{Server: DemoServer, Name: "forbidden", Description: "Is never allowed.", InputSchema: schema(""), Denied: true},
-		{Server: StoreServer, Name: "Notes.get-note", Description: "Returns one note.", InputSchema: schema(`"id":{"type":"integer"}`, "id")},
+		{Server: DemoServer, Name: "both", Description: "Returns structured content that differs from its text.",
+			InputSchema: schema("")},
+		{Server: DemoServer, Name: "big", Description: "Returns a long text.",
+			InputSchema: schema(`"bytes":{"type":"integer"}`, "bytes")},
+		{Server: DemoServer, Name: "slow", Description: "Answers late.",
+			InputSchema: schema(`"ms":{"type":"integer"}`, "ms")},
+		{Server: DemoServer, Name: "fail", Description: "Fails.",
+			InputSchema: schema(`"message":{"type":"string"}`, "message")},
+		{Server: DemoServer, Name: "forbidden", Description: "Is never allowed.", InputSchema: schema(""),
+			Denied: true},
+		{Server: StoreServer, Name: "Notes.get-note", Description: "Returns one note.",
+			InputSchema: schema(`"id":{"type":"integer"}`, "id")},
 		{Server: StoreServer, Name: "list_notes", Description: "Lists the notes.", InputSchema: schema("")},
 	}
 }
@@ -76,7 +84,8 @@ func Answer(tool string, arguments json.RawMessage) (json.RawMessage, error) {
 	case "blocks":
 		return result{Content: []block{text("one"), text("two")}}.encode()
 	case "both":
-		return result{Structured: json.RawMessage(`{"from":"structure"}`), Content: []block{text(`{"from":"text"}`)}}.encode()
+		return result{Structured: json.RawMessage(`{"from":"structure"}`),
+			Content: []block{text(`{"from":"text"}`)}}.encode()
 	case "big":
 		return result{Content: []block{text(strings.Repeat("x", given.Bytes))}}.encode()
 	case "slow":

@@ -19,7 +19,8 @@ type pipes struct {
 
 // InProcess returns a backend that runs serve in this process, with one message on each line,
 // until its input ends. release is called by the first Close, after serve has returned.
-func InProcess(ctx context.Context, serve func(ctx context.Context, in io.Reader, out io.Writer) error, release func() error) Backend {
+func InProcess(ctx context.Context, serve func(ctx context.Context, in io.Reader, out io.Writer) error,
+	release func() error) Backend {
 	ctx, stop := context.WithCancel(ctx)
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()

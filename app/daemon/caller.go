@@ -33,7 +33,7 @@ func (d *Daemon) provedAccount(r *http.Request) (account string, ok bool) {
 	ctx, cancel := context.WithTimeout(r.Context(), proveTime)
 	defer cancel()
 	who, err := d.identify.Proved(r.WithContext(ctx))
-	return who.Account, err == nil
+	return who.Account(), err == nil
 }
 
 // refuse answers a request whose caller may not make it.

@@ -46,8 +46,9 @@ func (l *Listener) watch(ctx context.Context, logger *slog.Logger) {
 		logger.WarnContext(ctx, "a renewed certificate is read at SIGHUP only", slog.Any("error", err))
 		return
 	}
-	defer files.Close()                                   // the watch is over, so an error does not matter
-	for more := true; more; _, more = <-files.Changes() { // also once before the first change: they may have changed before the watch began
+	defer files.Close() // the watch is over, so an error does not matter
+	// also once before the first change: they may have changed before the watch began
+	for more := true; more; _, more = <-files.Changes() {
 		err := l.certificate.read()
 		if err != nil { // one of the two files may still be being written
 			select {

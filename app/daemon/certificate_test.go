@@ -27,8 +27,9 @@ func pair(t *testing.T, serial int64) (certificate, key []byte) {
 		t.Fatal(err)
 	}
 	about := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "test"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, about, about, private.Public(), private)
 	if err != nil {
@@ -38,14 +39,16 @@ func pair(t *testing.T, serial int64) (certificate, key []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
 }
 
 // shown sends a request over TLS and returns the serial number of the certificate and the
 // protocol.
 func (s *served) shown(settings *tls.Config) (serial int64, protocol string, err error) {
 	settings.InsecureSkipVerify = true // the test compares the certificates itself
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: settings, ForceAttemptHTTP2: true, DisableKeepAlives: true}}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: settings, ForceAttemptHTTP2: true,
+		DisableKeepAlives: true}}
 	res, err := client.Get(s.url + "/healthz")
 	if err != nil {
 		return 0, "", err

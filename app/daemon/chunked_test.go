@@ -51,7 +51,8 @@ func TestAConnectionEndsAfterAChunkedBody(t *testing.T) {
 			s := &served{t: t, url: server.URL}
 			const smuggled = "GET /smuggled HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 			got := s.raw("POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled)
-			if final := got[len(got)-1]; final == 0 || len(got) > 2 || len(got) == 2 && got[0] != http.StatusEarlyHints {
+			if final := got[len(got)-1]; final == 0 || len(got) > 2 || len(got) == 2 &&
+				got[0] != http.StatusEarlyHints {
 				t.Errorf("got the answers %v, want one", got)
 			}
 		})
@@ -70,8 +71,10 @@ func TestAConnectionEndsAfterAChunkedCall(t *testing.T) {
 		if strings.Contains(body, "2026-07-28") {
 			modern = "Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n"
 		}
-		request := "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + token + "\r\nContent-Type: application/json\r\n" +
-			"Accept: application/json, text/event-stream\r\n" + modern + "Transfer-Encoding: chunked\r\n\r\n" + fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(body), body)
+		request := "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + token +
+			"\r\nContent-Type: application/json\r\n" +
+			"Accept: application/json, text/event-stream\r\n" + modern + "Transfer-Encoding: chunked\r\n\r\n" +
+			fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(body), body)
 		conn := s.send(request + "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
 		in := bufio.NewReader(conn)
 		res, err := http.ReadResponse(in, nil)

@@ -71,7 +71,8 @@ func (c *connections) take(conn net.Conn) bool {
 }
 
 // busy is the answer to a connection beyond the limit.
-const busy = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Type: application/json\r\n\r\n" +
+const busy = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Type: " +
+	"application/json\r\n\r\n" +
 	`{"error":{"code":"busy","message":"too many connections are open: send it again"}}` + "\n"
 
 // refuse ends a connection that was not taken.
@@ -95,7 +96,8 @@ func (c *connections) refuse(conn net.Conn) {
 		if half, ok := conn.(interface{ CloseWrite() error }); ok {
 			_ = half.CloseWrite()
 		}
-		_, _ = io.CopyN(io.Discard, conn, writePart) // closing with unread data would reset the connection and discard the answer
+		// closing with unread data would reset the connection and discard the answer
+		_, _ = io.CopyN(io.Discard, conn, writePart)
 	})
 }
 

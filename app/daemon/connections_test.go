@@ -82,7 +82,8 @@ func TestMoreConnectionsThanCanBeAnsweredAreTold(t *testing.T) {
 		}
 	}
 	for range 3 {
-		if status, text := asks(t, s.dial(), health); status != http.StatusServiceUnavailable || !strings.Contains(text, "send it again") {
+		if status, text := asks(t, s.dial(), health); status != http.StatusServiceUnavailable ||
+			!strings.Contains(text, "send it again") {
 			t.Errorf("a connection too many: got %d, %s", status, text)
 		}
 	}
@@ -105,7 +106,8 @@ func TestWhoDisconnectsIsNoError(t *testing.T) {
 	for ctx, want := range map[context.Context]bool{gone: false, t.Context(): true} {
 		log.Reset()
 		answer := httptest.NewRecorder() // a client that ended only its half still reads
-		d.refuse(answer, httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", nil), errors.New("the database is away"))
+		d.refuse(answer, httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", nil),
+			errors.New("the database is away"))
 		if got := strings.Contains(log.String(), "could not be looked up"); got != want {
 			t.Errorf("connected %v: got %q", want, log.String())
 		}

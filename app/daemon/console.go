@@ -24,11 +24,13 @@ func (d *Daemon) openConsole() (err error) {
 		return nil
 	}
 	d.console, err = console.New(console.Options{
-		System: d.opts.System, Runs: d.opts.System.Runs(), RunLog: d.opts.System.RunLog(), Approvals: d.opts.System.Approvals(), Agents: d.known,
-		Identify: d.identify.Token, While: d.known.Authority().While, Status: d.consoleStatus, Hosts: serve.Hosts, Clean: d.opts.System.Gate().Text, Secure: serve.Certificate != "" || serve.Proxy, Logger: d.log,
+		System: d.opts.System, Runs: d.opts.System.Runs(), RunLog: d.opts.System.RunLog(),
+		Approvals: d.opts.System.Approvals(), Agents: d.known,
+		Identify: d.identify.Token, While: d.known.Authority().While, Status: d.consoleStatus, Hosts: serve.Hosts,
+		Clean: d.opts.System.Gate().Text, Secure: serve.Certificate != "" || serve.Proxy, Logger: d.log,
 	})
 	if err == nil {
-		d.fair.signedIn = d.console.Account
+		d.bounded.signedIn = d.console.Account
 		d.undo.Add(d.console.Close)
 	}
 	return err
@@ -44,6 +46,8 @@ func (d *Daemon) consoleStatus(ctx context.Context) console.Status {
 	if s.Reason != "" {
 		status.Problem = d.opts.System.Gate().Sentence(s.Reason)
 	}
+	gate := d.opts.System.Gate()
+	status.Pending, status.PendingHint = gate.Text(s.Pending), gate.Text(s.PendingHint)
 	return status
 }
 

@@ -49,10 +49,12 @@ func TestALinkToTheConsole(t *testing.T) {
 	}
 	b := browser(t)
 	_, code, _ := strings.Cut(link.URL, "code=")
-	if status, body := page(t, b, s.url+"/link", url.Values{"code": {code}}); status != http.StatusOK || !strings.Contains(body, "Runs") || strings.Contains(body, `href="/questions"`) {
+	if status, body := page(t, b, s.url+"/link", url.Values{"code": {code}}); status != http.StatusOK ||
+		!strings.Contains(body, "Runs") || strings.Contains(body, `href="/questions"`) {
 		t.Errorf("got %d %s", status, body)
 	}
-	if status, body := page(t, b, s.url+"/questions", nil); status != http.StatusForbidden || !strings.Contains(body, "scope approve") {
+	if status, body := page(t, b, s.url+"/questions", nil); status != http.StatusForbidden ||
+		!strings.Contains(body, "scope approve") {
 		t.Errorf("questions: got %d %s", status, body)
 	}
 	if status, _ := page(t, browser(t), s.url+"/link", url.Values{"code": {code}}); status != http.StatusForbidden {
@@ -63,7 +65,8 @@ func TestALinkToTheConsole(t *testing.T) {
 // A run of a host is shown in the console of its principal only.
 func TestTheConsoleShowsRunsOfTheDaemon(t *testing.T) {
 	s := serve(t, "")
-	answer, text := s.run(s.connect(s.token("ann", auth.ScopeRun), revisions[1]), map[string]any{"language": "python", "code": "print('from inside')\nresult = 6 * 7"})
+	answer, text := s.run(s.connect(s.token("ann", auth.ScopeRun), revisions[1]),
+		map[string]any{"language": "python", "code": "print('from inside')\nresult = 6 * 7"})
 	id, _ := answer["run_id"].(string)
 	if id == "" {
 		t.Fatalf("got %v, %s", answer, text)

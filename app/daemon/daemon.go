@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/server/kernel"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
+	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/kernel/iatp"
 )
 
@@ -39,6 +41,7 @@ type Daemon struct {
 	opts     Options
 	known    *system.Agents
 	identify *auth.Authenticator
+	issuer   atomic.Pointer[auth.Issuer] // whose tokens are accepted; nil: none is configured
 	face     *code.Server
 	kernel   *kernel.Server
 	gateway  riskGateway
@@ -49,7 +52,7 @@ type Daemon struct {
 	draining atomic.Bool
 	stop     chan struct{} // holds at most one request to stop
 	limits   limits        // for requests over HTTP
-	fair     *fair         // limits the concurrent requests of each caller
+	bounded  *bounded      // limits the concurrent requests
 	log      *slog.Logger  // for events that clients can cause; each message has a logLimit
 
 	answering *inFlight // requests over HTTP other than open streams
@@ -61,7 +64,8 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	d := &Daemon{opts: opts, since: time.Now().UTC().Truncate(time.Second), stop: make(chan struct{}, 1), limits: defaultLimits(), log: slog.New(newLimitedHandler(opts.Logger.Handler())), answering: newInFlight()}
+	d := &Daemon{opts: opts, since: time.Now().UTC().Truncate(time.Second), stop: make(chan struct{}, 1),
+		limits: defaultLimits(), log: slog.New(newLimitedHandler(opts.Logger.Handler())), answering: newInFlight()}
 	lock, err := lockState()
 	if err != nil {
 		return nil, err
@@ -71,14 +75,20 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 		return nil, errors.Join(err, d.Close())
 	}
 	d.undo.Add(d.known.Close)
-	d.fair = newFair(opts.Config.Serve.CallerRequests, d.known.Authority().WhileKnown)
-	d.fair.proved = d.provedAccount
-	d.identify = &auth.Authenticator{Tokens: d.known.Tokens(), Agents: d.known, Authority: d.known.Authority(), Profile: opts.Config.DefaultProfile, Admit: d.fair.admit, Refused: newRefusals(opts.Logger).note}
-	if opts.Config.Auth.Issuer != "" {
-		d.identify.Issuer = auth.NewIssuer(opts.Config.Auth, nil, nil)
-		d.identify.Issuer.Unread(unreadKeys(opts.Logger))
-		d.known.Authority().Accept(d.identify.Issuer)
-	}
+	requests := quota.For(quota.Requests)
+	requests.Each = opts.Config.Serve.CallerRequests
+	d.bounded = newBounded(requests, d.answering, d.known.Authority().WhileKnown)
+	d.bounded.proved = d.provedAccount
+	d.identify = &auth.Authenticator{Tokens: d.known.Tokens(), Agents: d.known, Authority: d.known.Authority(),
+		Issuer: d.issuer.Load, Profile: func() string { return opts.System.Config().DefaultProfile },
+		Admit: d.bounded.admit, Refused: newRefusals(opts.Logger).note}
+	d.acceptIssuer(opts.System.Config().Auth)
+	opts.System.OnConfig(func(before, now *config.Config) {
+		if !reflect.DeepEqual(before.Auth, now.Auth) {
+			d.acceptIssuer(now.Auth)
+		}
+		d.known.Authority().Changed()
+	})
 	if d.face, err = newFace(opts); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -99,6 +109,18 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 	return d, nil
 }
 
+// acceptIssuer accepts the tokens of the configured issuer, and no others.
+func (d *Daemon) acceptIssuer(c config.Auth) {
+	var issuer *auth.Issuer
+	if c.Issuer != "" {
+		issuer = auth.NewIssuer(c, nil, nil)
+		issuer.KeepKeys(d.issuer.Load())
+		issuer.Unread(unreadKeys(d.opts.Logger))
+	}
+	d.issuer.Store(issuer)
+	d.known.Authority().Accept(issuer)
+}
+
 // askToStop makes Serve shut down and return.
 func (d *Daemon) askToStop() {
 	select {
@@ -111,8 +133,10 @@ func (d *Daemon) askToStop() {
 func newFace(opts Options) (*code.Server, error) {
 	s := opts.System
 	return code.New(s, s.Runs(), code.Options{
-		Version: opts.Version, Principal: system.Principal(), ServerIDs: s.ServerIDs(), Packages: code.Packages(s.Packages()), Approvals: s.Approvals(), Logger: s.Logger(), Gate: s.Gate(), WhileKnown: s.WhileKnown,
-		Files: s.Attachments(), CallTool: s.Face().CallTool, Similar: s.Similar,
+		Version: opts.Version, Principal: system.Principal(), ServerIDs: s.ServerIDs,
+		Packages: code.Packages(s.Packages()), Approvals: s.Approvals(), Logger: s.Logger(), Gate: s.Gate(),
+		WhileKnown: s.WhileKnown,
+		Files:      s.Attachments(), CallTool: s.Face().CallTool, Similar: s.Similar, Network: s.Network(),
 	})
 }
 

@@ -53,11 +53,13 @@ func serveLogged(t *testing.T, log io.Writer, keys string, change ...func(*Daemo
 	}
 	c.Serve.Listen = "127.0.0.1:0"
 	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
-	opened, err := system.Open(t.Context(), c, system.Options{Version: "test", Serving: true, Tools: system.CachedThenServers, Logger: logger})
+	opened, err := system.Open(t.Context(), c, system.Options{Version: "test", Serving: true,
+		Tools: system.CachedThenServers, Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := New(t.Context(), Options{Config: c, System: opened, Version: "test", Logger: slog.New(slog.NewTextHandler(log, nil))})
+	d, err := New(t.Context(), Options{Config: c, System: opened, Version: "test",
+		Logger: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +93,8 @@ func serveLogged(t *testing.T, log io.Writer, keys string, change ...func(*Daemo
 // token creates a token of a principal.
 func (s *served) token(principal string, scopes ...string) string {
 	s.t.Helper()
-	_, value, err := s.daemon.known.Tokens().Create(s.t.Context(), auth.Grant{Name: "test", Principal: principal, Scopes: scopes})
+	_, value, err := s.daemon.known.Tokens().Create(
+		s.t.Context(), auth.Grant{Name: "test", Principal: principal, Scopes: scopes})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -111,7 +114,8 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 func (s *served) connect(token, revision string) *mcp.ClientSession {
 	s.t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	session, err := client.Connect(s.t.Context(), &mcp.StreamableClientTransport{Endpoint: s.url + "/mcp", HTTPClient: &http.Client{Transport: bearer(token)}},
+	session, err := client.Connect(s.t.Context(), &mcp.StreamableClientTransport{Endpoint: s.url + "/mcp",
+		HTTPClient: &http.Client{Transport: bearer(token)}},
 		&mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		s.t.Fatal(err)
@@ -192,9 +196,11 @@ func TestOnlyTokensThatMayRunReachTheFace(t *testing.T) {
 	}{
 		{"no token", "", "Bearer", http.StatusUnauthorized},
 		{"a token that there is not", "airlock_0", `Bearer error="invalid_token"`, http.StatusUnauthorized},
-		{"a token without the scope", s.token("ann", auth.ScopeAudit), `Bearer error="insufficient_scope", scope="run"`, http.StatusForbidden},
+		{"a token without the scope", s.token("ann", auth.ScopeAudit), `Bearer error="insufficient_scope", scope="run"`,
+			http.StatusForbidden},
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/mcp",
+			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +245,9 @@ func newGate(t *testing.T) *gate {
 		web.Close()
 	})
 	return &gate{
-		keys:    fmt.Sprintf("mcpServers: {gate: {url: %q}}\nservers: {gate: {trustAnnotations: true}}\nsandbox: {timeout: 10m}\n", web.URL),
+		keys: fmt.Sprintf(
+			"mcpServers: {gate: {url: %q}}\nservers: {gate: {trustAnnotations: true}}\nsandbox: {timeout: 10m}\n",
+			web.URL),
 		code:    "from servers.gate import enter\nawait enter({})\nresult = 'done'",
 		arrived: arrived,
 		open:    open,
@@ -269,7 +277,8 @@ func TestRunsUnderWayEndWithAnAnswer(t *testing.T) {
 			t.Fatal("the daemon does not drain")
 		}
 	}
-	if status, body := s.get("/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "draining") {
+	if status, body := s.get("/readyz"); status != http.StatusServiceUnavailable ||
+		!strings.Contains(body, "draining") {
 		t.Errorf("readyz: got %d %s, want that it drains", status, body)
 	}
 	for { // until runs are refused: the flag comes a moment before
@@ -285,7 +294,8 @@ func TestRunsUnderWayEndWithAnAnswer(t *testing.T) {
 	if answer := <-outcome; answer["data"] != "done" {
 		t.Errorf("the run under way: got %v, want its result", answer)
 	}
-	res, err := waiting.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_run", Arguments: map[string]any{"run_id": id}})
+	res, err := waiting.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_run",
+		Arguments: map[string]any{"run_id": id}})
 	if err == nil {
 		text, _ := json.Marshal(res.StructuredContent)
 		if !strings.Contains(string(text), "done") && !strings.Contains(string(text), "running") {
@@ -309,7 +319,8 @@ func TestADaemonThatCannotRecordIsUnavailable(t *testing.T) {
 	if err := os.Rename(dir+".away", dir); err != nil {
 		t.Fatal(err)
 	}
-	if status != http.StatusServiceUnavailable || !strings.Contains(body, `"state":"unavailable"`) || strings.Contains(body, dir) {
+	if status != http.StatusServiceUnavailable || !strings.Contains(body, `"state":"unavailable"`) ||
+		strings.Contains(body, dir) {
 		t.Errorf("readyz: got %d %s", status, body)
 	}
 	if told.State != "unavailable" || !strings.Contains(told.Reason, "the audit log cannot be written") {

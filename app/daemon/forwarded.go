@@ -156,5 +156,6 @@ func quoted(text string) (value, rest string, ok bool) {
 
 // notToken reports whether a character is not allowed in a token (RFC 9110, section 5.6.2).
 func notToken(r rune) bool {
-	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') &&
+		!strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }

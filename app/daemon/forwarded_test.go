@@ -22,39 +22,61 @@ func TestClientsBehindProxies(t *testing.T) {
 		want                string   // "": that of the connection
 		proxiesAreUntrusted bool
 	}{
-		"no header":                               {peer: proxy},
-		"one client":                              {peer: proxy, older: []string{"192.0.2.1"}, want: "192.0.2.1"},
-		"a client's own word before it":           {peer: proxy, older: []string{"198.51.100.9, 192.0.2.1"}, want: "192.0.2.1"},
-		"a client that says it is a proxy":        {peer: proxy, older: []string{"10.0.0.9, 192.0.2.1"}, want: "192.0.2.1"},
-		"two proxies":                             {peer: proxy, older: []string{"198.51.100.9, 192.0.2.1, 10.9.9.9"}, want: "192.0.2.1"},
-		"two lines":                               {peer: proxy, older: []string{"198.51.100.9", "192.0.2.1,\t10.9.9.9"}, want: "192.0.2.1"},
-		"proxies alone":                           {peer: proxy, older: []string{"10.0.0.3, 10.0.0.2"}, want: "10.0.0.3"},
-		"a port":                                  {peer: proxy, older: []string{"192.0.2.1:80"}, want: "192.0.2.1"},
-		"IPv6":                                    {peer: "[2001:db8:1::1]:4000", older: []string{"2001:db8:2::7"}, want: "2001:db8:2::7"},
-		"IPv6 in brackets":                        {peer: proxy, older: []string{"[2001:db8:2::7]"}, want: "2001:db8:2::7"},
-		"IPv6 with a port":                        {peer: proxy, older: []string{"[2001:db8:2::7]:80"}, want: "2001:db8:2::7"},
-		"IPv4 as IPv6":                            {peer: "[::ffff:10.0.0.1]:4000", older: []string{"::ffff:192.0.2.1"}, want: "192.0.2.1"},
-		"no address":                              {peer: proxy, older: []string{"192.0.2.1, unknown"}},
-		"no address before a proxy":               {peer: proxy, older: []string{"192.0.2.1, _hidden, 10.0.0.2"}},
-		"nothing":                                 {peer: proxy, older: []string{""}},
-		"an open bracket":                         {peer: proxy, older: []string{"[192.0.2.1"}},
-		"an untrusted peer":                       {peer: "192.0.2.7:4000", older: []string{"10.0.0.5"}, standard: []string{"for=10.0.0.5"}},
-		"no proxies are trusted":                  {peer: proxy, older: []string{"192.0.2.1"}, standard: []string{"for=192.0.2.1"}, proxiesAreUntrusted: true},
-		"a peer that is no address":               {peer: "@", older: []string{"192.0.2.1"}},
-		"the standard's header":                   {peer: proxy, standard: []string{`for=198.51.100.9, For="192.0.2.1:80";proto=https;by=10.0.0.1`}, want: "192.0.2.1"},
-		"the standard's IPv6":                     {peer: proxy, standard: []string{`for="[2001:db8:2::7]:4711"`}, want: "2001:db8:2::7"},
-		"the standard's two lines":                {peer: proxy, standard: []string{"for=198.51.100.9", "host=a;for=192.0.2.1", "for=10.0.0.2"}, want: "192.0.2.1"},
-		"a quoted comma":                          {peer: proxy, standard: []string{`host="a, for=198.51.100.9";for=192.0.2.1`}, want: "192.0.2.1"},
-		"an escaped quote":                        {peer: proxy, standard: []string{`host="a\", for=198.51.100.9";for=192.0.2.1`}, want: "192.0.2.1"},
-		"a quote that a client left open":         {peer: proxy, standard: []string{`for=198.51.100.9;host="`, `for=192.0.2.1`}},
-		"a quote that the proxy's closes":         {peer: proxy, standard: []string{`for=198.51.100.9;host="`, `for="192.0.2.1"`}},
-		"a quote that escapes the proxy's":        {peer: proxy, standard: []string{`for=198.51.100.9;host="\`, `";for="192.0.2.1"`}},
-		"an element without a client":             {peer: proxy, standard: []string{"for=198.51.100.9, proto=https"}},
-		"two clients in one element":              {peer: proxy, standard: []string{"for=198.51.100.9;for=192.0.2.1"}},
-		"an empty element":                        {peer: proxy, standard: []string{"for=192.0.2.1,"}},
-		"both headers, alike":                     {peer: proxy, older: []string{"192.0.2.1"}, standard: []string{"for=198.51.100.9, for=192.0.2.1"}, want: "192.0.2.1"},
-		"one header of the proxy, one of its":     {peer: proxy, older: []string{"198.51.100.9"}, standard: []string{"for=192.0.2.1"}},
-		"one header of the proxy, one unreadable": {peer: proxy, older: []string{"192.0.2.1"}, standard: []string{"for="}},
+		"no header":  {peer: proxy},
+		"one client": {peer: proxy, older: []string{"192.0.2.1"}, want: "192.0.2.1"},
+		"a client's own word before it": {peer: proxy, older: []string{"198.51.100.9, 192.0.2.1"},
+			want: "192.0.2.1"},
+		"a client that says it is a proxy": {peer: proxy, older: []string{"10.0.0.9, 192.0.2.1"},
+			want: "192.0.2.1"},
+		"two proxies": {peer: proxy, older: []string{"198.51.100.9, 192.0.2.1, 10.9.9.9"},
+			want: "192.0.2.1"},
+		"two lines": {peer: proxy,
+			older: []string{"198.51.100.9", "192.0.2.1,\t10.9.9.9"}, want: "192.0.2.1"},
+		"proxies alone": {peer: proxy, older: []string{"10.0.0.3, 10.0.0.2"},
+			want: "10.0.0.3"},
+		"a port": {peer: proxy, older: []string{"192.0.2.1:80"}, want: "192.0.2.1"},
+		"IPv6": {peer: "[2001:db8:1::1]:4000", older: []string{"2001:db8:2::7"},
+			want: "2001:db8:2::7"},
+		"IPv6 in brackets": {peer: proxy, older: []string{"[2001:db8:2::7]"},
+			want: "2001:db8:2::7"},
+		"IPv6 with a port": {peer: proxy, older: []string{"[2001:db8:2::7]:80"},
+			want: "2001:db8:2::7"},
+		"IPv4 as IPv6": {peer: "[::ffff:10.0.0.1]:4000", older: []string{"::ffff:192.0.2.1"},
+			want: "192.0.2.1"},
+		"no address":                {peer: proxy, older: []string{"192.0.2.1, unknown"}},
+		"no address before a proxy": {peer: proxy, older: []string{"192.0.2.1, _hidden, 10.0.0.2"}},
+		"nothing":                   {peer: proxy, older: []string{""}},
+		"an open bracket":           {peer: proxy, older: []string{"[192.0.2.1"}},
+		"an untrusted peer": {peer: "192.0.2.7:4000", older: []string{"10.0.0.5"},
+			standard: []string{"for=10.0.0.5"}},
+		"no proxies are trusted": {peer: proxy, older: []string{"192.0.2.1"},
+			standard: []string{"for=192.0.2.1"}, proxiesAreUntrusted: true},
+		"a peer that is no address": {peer: "@", older: []string{"192.0.2.1"}},
+		"the standard's header": {peer: proxy,
+			standard: []string{`for=198.51.100.9, For="192.0.2.1:80";proto=https;by=10.0.0.1`}, want: "192.0.2.1"},
+		"the standard's IPv6": {peer: proxy, standard: []string{`for="[2001:db8:2::7]:4711"`},
+			want: "2001:db8:2::7"},
+		"the standard's two lines": {peer: proxy,
+			standard: []string{"for=198.51.100.9", "host=a;for=192.0.2.1", "for=10.0.0.2"}, want: "192.0.2.1"},
+		"a quoted comma": {peer: proxy,
+			standard: []string{`host="a, for=198.51.100.9";for=192.0.2.1`}, want: "192.0.2.1"},
+		"an escaped quote": {peer: proxy,
+			standard: []string{`host="a\", for=198.51.100.9";for=192.0.2.1`}, want: "192.0.2.1"},
+		"a quote that a client left open": {peer: proxy,
+			standard: []string{`for=198.51.100.9;host="`, `for=192.0.2.1`}},
+		"a quote that the proxy's closes": {peer: proxy,
+			standard: []string{`for=198.51.100.9;host="`, `for="192.0.2.1"`}},
+		"a quote that escapes the proxy's": {peer: proxy,
+			standard: []string{`for=198.51.100.9;host="\`, `";for="192.0.2.1"`}},
+		"an element without a client": {peer: proxy, standard: []string{"for=198.51.100.9, proto=https"}},
+		"two clients in one element":  {peer: proxy, standard: []string{"for=198.51.100.9;for=192.0.2.1"}},
+		"an empty element":            {peer: proxy, standard: []string{"for=192.0.2.1,"}},
+		"both headers, alike": {peer: proxy, older: []string{"192.0.2.1"},
+			standard: []string{"for=198.51.100.9, for=192.0.2.1"}, want: "192.0.2.1"},
+		"one header of the proxy, one of its": {peer: proxy, older: []string{"198.51.100.9"},
+			standard: []string{"for=192.0.2.1"}},
+		"one header of the proxy, one unreadable": {peer: proxy, older: []string{"192.0.2.1"},
+			standard: []string{"for="}},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.RemoteAddr = test.peer
@@ -79,12 +101,14 @@ func TestClientsBehindProxies(t *testing.T) {
 // For any text of the client, the element that a proxy appends determines the address of the
 // client, or the header is ignored.
 func FuzzForwarded(f *testing.F) {
-	for _, seed := range []string{"", "for=1.2.3.4", `for="[::1]:1";host="a\"b"`, `host="`, `host="\`, "for=1.2.3.4,", ", ,", "=;=,\x00"} {
+	for _, seed := range []string{"", "for=1.2.3.4", `for="[::1]:1";host="a\"b"`, `host="`, `host="\`, "for=1.2.3.4,",
+		", ,", "=;=,\x00"} {
 		f.Add(seed)
 	}
 	c := &clients{proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
 	f.Fuzz(func(t *testing.T, client string) {
-		for header, added := range map[string]string{"X-Forwarded-For": "192.0.2.1", "Forwarded": `for="192.0.2.1:80";proto=https`} {
+		for header, added := range map[string]string{"X-Forwarded-For": "192.0.2.1",
+			"Forwarded": `for="192.0.2.1:80";proto=https`} {
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
 			r.RemoteAddr = "10.0.0.1:80"
 			r.Header[header] = []string{client, added}
@@ -107,7 +131,8 @@ func TestFailedSignInsBehindAProxy(t *testing.T) {
 	} {
 		s := serve(t, test.keys)
 		fail := func(forwarded string) int {
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/sign-in", strings.NewReader(url.Values{"token": {"airlock_0"}}.Encode()))
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/sign-in",
+				strings.NewReader(url.Values{"token": {"airlock_0"}}.Encode()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -121,7 +146,8 @@ func TestFailedSignInsBehindAProxy(t *testing.T) {
 			return res.StatusCode
 		}
 		// One more failure is allowed every six seconds; a slow machine may need that long.
-		for n := 0; fail(netip.AddrFrom4([4]byte{198, 51, 100, byte(n)}).String()+", 192.0.2.1") != http.StatusTooManyRequests; n++ {
+		for n := 0; fail(netip.AddrFrom4([4]byte{198, 51, 100, byte(n)}).String()+
+			", 192.0.2.1") != http.StatusTooManyRequests; n++ {
 			if t.Context().Err() != nil || n > 1000 {
 				t.Fatalf("%q: no sign-in was refused", test.keys)
 			}

@@ -80,7 +80,8 @@ func (d *Daemon) newGateway(ctx context.Context) (*gateway.Server, error) {
 		return nil, err
 	}
 	return gateway.New(gateway.Parts{Decider: parts.Decider, Runs: s.Runs(), Jobs: parts.Jobs}, gateway.Options{
-		Version: d.opts.Version, Principal: system.Principal(), BackgroundTimeout: set.Background, Logger: s.Logger(), Gate: s.Gate(), WhileKnown: s.WhileKnown,
+		Version: d.opts.Version, Principal: system.Principal(), BackgroundTimeout: set.Background, Logger: s.Logger(),
+		Gate: s.Gate(), WhileKnown: s.WhileKnown,
 	})
 }
 
@@ -98,7 +99,7 @@ func (d *Daemon) closeGateway() {
 // for the operator, unless a manifest is configured and the hint could reveal paths.
 func (d *Daemon) noGateway(w http.ResponseWriter, r *http.Request, err error) {
 	var advised interface{ Hint() string }
-	message := "the risk gateway cannot be used now; the server's log says why"
+	message := "the risk gateway cannot be used now; the server's log shows why"
 	switch {
 	case errors.Is(err, errEnding):
 		message = "the server is ending: send it again"

@@ -23,12 +23,16 @@ func (d *Daemon) ready(w http.ResponseWriter, r *http.Request) {
 	err := d.opts.System.Ready(r.Context())
 	switch {
 	case err == nil:
-		tell(w, http.StatusOK, "ready", "")
+		detail := ""
+		if _, pending := d.opts.System.Pending(); pending {
+			detail = "a changed configuration is not in force: airlock status says why"
+		}
+		tell(w, http.StatusOK, "ready", detail)
 	case system.IsStarting(err):
 		tell(w, http.StatusServiceUnavailable, "starting", "no run can be made yet")
 	default:
 		d.log.WarnContext(r.Context(), "no run can be made", slog.Any("error", err))
-		tell(w, http.StatusServiceUnavailable, "unavailable", "no run can be made: airlock status says why")
+		tell(w, http.StatusServiceUnavailable, "unavailable", "no run can be made: airlock status shows why")
 	}
 }
 

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/procfs"
 	"github.com/airlock-mcp/airlock/internal/secret"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Host is a host that joins a daemon.
@@ -25,7 +27,8 @@ type Host struct {
 // is running, Join returns join.ErrNone. If the daemon refuses the host, for example because
 // their configurations differ, it returns a *join.RefusedError.
 func Join(h Host) (*join.Conn, error) {
-	greeting := join.Hello{Purpose: join.PurposeHost, Version: h.Version, Config: config.Digest(h.Config), Profile: h.Profile}
+	greeting := join.Hello{Purpose: join.PurposeHost, Version: h.Version, Config: config.Digest(h.Config),
+		Profile: h.Profile}
 	if h.Agent != nil {
 		greeting.Agent = h.Agent.Reveal()
 	}
@@ -48,9 +51,43 @@ func ConsoleLink() (join.Link, error) {
 		return join.Link{}, err
 	}
 	if conn.Link == nil {
-		return join.Link{}, errors.Join(&join.RefusedError{Reason: "the daemon is of a version that has no console"}, conn.Close())
+		return join.Link{}, errors.Join(&join.RefusedError{Reason: "the daemon is of a version that has no console"},
+			conn.Close())
 	}
 	return *conn.Link, conn.Close()
+}
+
+// RestartServer ends the daemon's connection to a server and opens another one.
+func RestartServer(id string) error {
+	conn, err := join.Dial(join.Hello{Purpose: join.PurposeRestart, Server: id})
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// ServerLog returns what a server of the running daemon has written to stderr.
+func ServerLog(id string) ([]byte, error) {
+	return rest(join.Hello{Purpose: join.PurposeLog, Server: id})
+}
+
+// ServerStates returns the states of the running daemon's servers.
+func ServerStates() (states []system.ServerState, err error) {
+	text, err := rest(join.Hello{Purpose: join.PurposeServers})
+	if err == nil {
+		err = strictjson.UnmarshalOpen(text, &states)
+	}
+	return states, err
+}
+
+// rest returns what the daemon sends after its reply.
+func rest(h join.Hello) ([]byte, error) {
+	conn, err := join.Dial(h)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(conn)
+	return text, errors.Join(err, conn.Close())
 }
 
 // Stop shuts the running daemon down, waits until its process has ended, and returns the

@@ -50,41 +50,65 @@ func TestSmuggledRequestsAreRefused(t *testing.T) {
 		request string
 		want    string
 	}{
-		"two lengths":              {"POST /mcp HTTP/1.1\r\n" + host + "Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcdGET /healthz HTTP/1.1\r\n" + host + "\r\n", "[400]"},
-		"a length and no number":   {"POST /mcp HTTP/1.1\r\n" + host + "Content-Length: +4\r\n\r\nabcd", "[400]"},
-		"an unknown encoding":      {"POST /mcp HTTP/1.1\r\n" + host + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", "[501]"},
-		"two encodings":            {"POST /mcp HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "[501]"},
+		"two lengths": {"POST /mcp HTTP/1.1\r\n" + host +
+			"Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcdGET /healthz HTTP/1.1\r\n" + host + "\r\n", "[400]"},
+		"a length and no number": {"POST /mcp HTTP/1.1\r\n" + host + "Content-Length: +4\r\n\r\nabcd", "[400]"},
+		"an unknown encoding": {"POST /mcp HTTP/1.1\r\n" + host + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+			"[501]"},
+		"two encodings": {"POST /mcp HTTP/1.1\r\n" + host +
+			"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "[501]"},
 		"a space before the colon": {"POST /mcp HTTP/1.1\r\n" + host + "Content-Length : 4\r\n\r\nabcd", "[400]"},
 		"two hosts":                {"GET /healthz HTTP/1.1\r\n" + host + "Host: evil.example\r\n\r\n", "[400]"},
 		"no host":                  {"GET /healthz HTTP/1.1\r\n\r\n", "[400]"},
-		"a huge header":            {"GET /healthz HTTP/1.1\r\n" + host + "X: " + strings.Repeat("x", 64<<10) + "\r\n\r\n", "[431]"},
-		"another name":             {"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 2\r\n\r\n{}", "[403]"},
-		"a foreign page":           {"POST /mcp HTTP/1.1\r\n" + host + "Origin: https://evil.example\r\nContent-Length: 2\r\n\r\n{}", "[403]"},
-		"a foreign page at /v1":    {"GET /v1/agents HTTP/1.1\r\n" + host + "Origin: https://evil.example\r\n\r\n", "[403]"},
+		"a huge header": {"GET /healthz HTTP/1.1\r\n" + host + "X: " + strings.Repeat("x", 64<<10) +
+			"\r\n\r\n", "[431]"},
+		"another name": {"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 2\r\n\r\n{}", "[403]"},
+		"a foreign page": {"POST /mcp HTTP/1.1\r\n" + host +
+			"Origin: https://evil.example\r\nContent-Length: 2\r\n\r\n{}", "[403]"},
+		"a foreign page at /v1": {"GET /v1/agents HTTP/1.1\r\n" + host + "Origin: https://evil.example\r\n\r\n",
+			"[403]"},
 		// A request with two lengths ends its connection: bytes after it are not a request.
-		"a length and an encoding": {"POST /mcp HTTP/1.1\r\n" + host + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\n" + host + "\r\n", "[401]"},
-		"an encoding":              {"POST /mcp HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\n" + host + "\r\n", "[401]"},
-		"a broken chunk":           {"POST /v1/agents HTTP/1.1\r\n" + host + own + "Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n", "[400]"},
-		"a chunk without its CR":   {"POST /v1/agents HTTP/1.1\r\n" + host + own + "Transfer-Encoding: chunked\r\n\r\n2\n{}\r\n0\r\n\r\n", "[400]"},
-		"long chunk extensions":    {"POST /v1/agents HTTP/1.1\r\n" + host + own + "Transfer-Encoding: chunked\r\n\r\n2;" + strings.Repeat("x", 64<<10) + "\r\n{}\r\n0\r\n\r\n", "[400]"},
-		"a folded header":          {"POST /mcp HTTP/1.1\r\n" + host + "X: a\r\n Content-Length: 40\r\nContent-Length: 2\r\n\r\n{}", "[401]"},
+		"a length and an encoding": {"POST /mcp HTTP/1.1\r\n" + host +
+			"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\n" + host + "\r\n",
+			"[401]"},
+		"an encoding": {"POST /mcp HTTP/1.1\r\n" + host +
+			"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\n" + host + "\r\n", "[401]"},
+		"a broken chunk": {"POST /v1/agents HTTP/1.1\r\n" + host + own +
+			"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n", "[400]"},
+		"a chunk without its CR": {"POST /v1/agents HTTP/1.1\r\n" + host + own +
+			"Transfer-Encoding: chunked\r\n\r\n2\n{}\r\n0\r\n\r\n", "[400]"},
+		"long chunk extensions": {"POST /v1/agents HTTP/1.1\r\n" + host + own +
+			"Transfer-Encoding: chunked\r\n\r\n2;" + strings.Repeat("x", 64<<10) + "\r\n{}\r\n0\r\n\r\n", "[400]"},
+		"a folded header": {"POST /mcp HTTP/1.1\r\n" + host +
+			"X: a\r\n Content-Length: 40\r\nContent-Length: 2\r\n\r\n{}", "[401]"},
 		"a header without a colon": {"GET /healthz HTTP/1.1\r\n" + host + "Content-Length\r\n\r\n", "[400]"},
 		"a null in a header":       {"GET /healthz HTTP/1.1\r\n" + host + "X: a\x00b\r\n\r\n", "[400]"},
-		"a CR in a header":         {"GET /healthz HTTP/1.1\r\n" + host + "X: a\rTransfer-Encoding: chunked\r\n\r\n", "[400]"},
-		"a long address":           {"GET /" + strings.Repeat("x", 64<<10) + " HTTP/1.1\r\n" + host + "\r\n", "[431]"},
-		"many headers":             {"GET /healthz HTTP/1.1\r\n" + host + strings.Repeat("X: y\r\n", 20_000) + "\r\n", "[431]"},
-		"HTTP/2 without TLS":       {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "[400]"},
-		"an upgrade to HTTP/2":     {"GET /mcp HTTP/1.1\r\n" + host + "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n", "[401]"},
-		"a tunnel":                 {"CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n", "[404]"},
-		"a trace":                  {"TRACE /mcp HTTP/1.1\r\n" + host + "\r\n", "[401]"},
-		"another's address":        {"POST http://evil.example/mcp HTTP/1.1\r\n" + host + "Content-Length: 2\r\n\r\n{}", "[403]"},
-		"a name with a dot":        {"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1.evil.example\r\nContent-Length: 2\r\n\r\n{}", "[403]"},
-		"a name with a user":       {"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1@evil.example\r\nContent-Length: 2\r\n\r\n{}", "[400]"},
-		"a page of no origin":      {"POST /mcp HTTP/1.1\r\n" + host + "Origin: null\r\nContent-Length: 2\r\n\r\n{}", "[403]"},
-		"a page on another port":   {"POST /mcp HTTP/1.1\r\n" + host + "Origin: http://127.0.0.1:1\r\nContent-Length: 2\r\n\r\n{}", "[403]"},
-		"what a browser says":      {"POST /mcp HTTP/1.1\r\n" + host + "Sec-Fetch-Site: cross-site\r\nContent-Length: 2\r\n\r\n{}", "[403]"},
-		"a way out of the path":    {"GET /v1/../../etc/passwd HTTP/1.1\r\n" + host + "\r\n", "[307]"},
-		"a token in the address":   {"POST /mcp?access_token=" + s.token("ann", auth.ScopeRun) + " HTTP/1.1\r\n" + host + "Content-Length: 2\r\n\r\n{}", "[401]"},
+		"a CR in a header": {"GET /healthz HTTP/1.1\r\n" + host + "X: a\rTransfer-Encoding: chunked\r\n\r\n",
+			"[400]"},
+		"a long address": {"GET /" + strings.Repeat("x", 64<<10) + " HTTP/1.1\r\n" + host + "\r\n", "[431]"},
+		"many headers": {"GET /healthz HTTP/1.1\r\n" + host + strings.Repeat("X: y\r\n", 20_000) + "\r\n",
+			"[431]"},
+		"HTTP/2 without TLS": {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "[400]"},
+		"an upgrade to HTTP/2": {"GET /mcp HTTP/1.1\r\n" + host +
+			"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n",
+			"[401]"},
+		"a tunnel": {"CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n", "[404]"},
+		"a trace":  {"TRACE /mcp HTTP/1.1\r\n" + host + "\r\n", "[401]"},
+		"another's address": {"POST http://evil.example/mcp HTTP/1.1\r\n" + host + "Content-Length: 2\r\n\r\n{}",
+			"[403]"},
+		"a name with a dot": {"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1.evil.example\r\nContent-Length: 2\r\n\r\n{}",
+			"[403]"},
+		"a name with a user": {"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1@evil.example\r\nContent-Length: 2\r\n\r\n{}",
+			"[400]"},
+		"a page of no origin": {"POST /mcp HTTP/1.1\r\n" + host + "Origin: null\r\nContent-Length: 2\r\n\r\n{}",
+			"[403]"},
+		"a page on another port": {"POST /mcp HTTP/1.1\r\n" + host +
+			"Origin: http://127.0.0.1:1\r\nContent-Length: 2\r\n\r\n{}", "[403]"},
+		"what a browser says": {"POST /mcp HTTP/1.1\r\n" + host +
+			"Sec-Fetch-Site: cross-site\r\nContent-Length: 2\r\n\r\n{}", "[403]"},
+		"a way out of the path": {"GET /v1/../../etc/passwd HTTP/1.1\r\n" + host + "\r\n", "[307]"},
+		"a token in the address": {"POST /mcp?access_token=" + s.token("ann", auth.ScopeRun) + " HTTP/1.1\r\n" + host +
+			"Content-Length: 2\r\n\r\n{}", "[401]"},
 	} {
 		if got := fmt.Sprint(s.raw(test.request)); got != test.want {
 			t.Errorf("%s: got %s, want %s", name, got, test.want)
@@ -102,7 +126,9 @@ func TestTwoHundredCallers(t *testing.T) {
 		token := s.token(fmt.Sprintf("caller-%d", n), auth.ScopeRun)
 		callers.Go(func() {
 			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-			session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: s.url + "/mcp", HTTPClient: &http.Client{Transport: bearer(token)}},
+			session, err := client.Connect(t.Context(),
+				&mcp.StreamableClientTransport{Endpoint: s.url + "/mcp",
+					HTTPClient: &http.Client{Transport: bearer(token)}},
 				&mcp.ClientSessionOptions{ProtocolVersion: revisions[n%len(revisions)]})
 			if err != nil {
 				t.Error(err)

@@ -7,7 +7,6 @@ import (
 	"github.com/airlock-mcp/airlock/app/api"
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/internal/problem"
-	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/kernel/iatp"
 )
 
@@ -24,10 +23,13 @@ func (d *Daemon) webServer() *http.Server {
 		mux.Handle(gatewayPath, d.gatewayHandler(opts))
 	}
 	mux.Handle("GET /.well-known/agent-keys", server.Guard(serve.Hosts, serve.Origins, http.HandlerFunc(d.agentKeys)))
-	mux.Handle("GET "+iatp.ManifestPath+"{agent}", server.Guard(serve.Hosts, serve.Origins, http.HandlerFunc(d.agentManifest)))
-	mux.HandleFunc("/.well-known/", nothingKnown)
+	mux.Handle("GET "+iatp.ManifestPath+"{agent}",
+		server.Guard(serve.Hosts, serve.Origins, http.HandlerFunc(d.agentManifest)))
+	mux.HandleFunc("/.well-known/", d.wellKnown)
 	mux.Handle("/v1/", server.Guard(serve.Hosts, serve.Origins,
-		api.New(api.Options{Agents: d.known, Verifications: d.opts.System.Verifications(), Identify: d.caller, Refuse: d.identify.Refuse, Logger: d.log})))
+		api.New(api.Options{Agents: d.known, Admission: d.opts.System.Admission(),
+			Verifications: d.opts.System.Verifications(), Identify: d.caller,
+			Refuse: d.identify.Refuse, Logger: d.log})))
 	if d.console != nil {
 		mux.Handle("/", d.console)
 	}
@@ -36,59 +38,28 @@ func (d *Daemon) webServer() *http.Server {
 	}
 	mux.HandleFunc("GET /healthz", d.alive)
 	mux.HandleFunc("GET /readyz", d.ready)
-	if d.identify.Issuer != nil {
-		d.identify.Issuer.Describe(mux, d.faces()...)
-	}
+	d.bounded.next = mux
 	return &http.Server{
-		Handler:           patient(d.limits, &clients{serve.TrustedProxies, &bounded{next: mux, room: make(chan struct{}, d.limits.requests), fair: d.fair, answering: d.answering}}),
+		Handler:           patient(d.limits, &clients{serve.TrustedProxies, d.bounded}),
 		ReadHeaderTimeout: d.limits.headerTime, IdleTimeout: d.limits.idleTime, MaxHeaderBytes: d.limits.header,
+		// A client that sends a frame or a header slowly cannot answer a ping before its end.
+		HTTP2:    &http.HTTP2Config{SendPingTimeout: d.limits.silentTime, PingTimeout: d.limits.headerTime},
 		ErrorLog: slog.NewLogLogger(d.opts.Logger.Handler(), slog.LevelDebug),
 	}
 }
 
-// nothingKnown answers requests below /.well-known/ that no other handler serves.
-func nothingKnown(w http.ResponseWriter, r *http.Request) {
+// wellKnown answers requests below /.well-known/ that no other handler serves: with the metadata of
+// the issuer, if there is one.
+func (d *Daemon) wellKnown(w http.ResponseWriter, r *http.Request) {
+	if issuer := d.issuer.Load(); issuer != nil && issuer.Describe(w, r, d.faces()...) {
+		return
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		problem.Write(w, http.StatusMethodNotAllowed, "method_not_allowed", "use GET")
 		return
 	}
 	problem.Write(w, http.StatusNotFound, "not_found", "nothing is published at this path")
-}
-
-// bounded limits the number of concurrent requests, of all callers together and of each
-// caller. It refuses further requests immediately.
-type bounded struct {
-	next http.Handler
-	room chan struct{}
-	fair *fair
-
-	answering *inFlight // counts requests other than open streams
-}
-
-// ServeHTTP answers one request. The limits do not apply to health checks.
-func (b *bounded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
-		b.next.ServeHTTP(w, r)
-		return
-	}
-	b.fair.serve(w, r, http.HandlerFunc(b.inRoom))
-}
-
-// inRoom answers a request, or refuses it if the limit for all callers is reached.
-func (b *bounded) inRoom(w http.ResponseWriter, r *http.Request) {
-	select {
-	case b.room <- struct{}{}:
-		defer func() { <-b.room }()
-		if r.Method != http.MethodGet {
-			defer b.answering.begin()()
-		}
-		b.next.ServeHTTP(w, r)
-	default:
-		telemetry.CountRefusedRequest(r.Context(), limitAll)
-		w.Header().Set("Retry-After", "1")
-		problem.Write(w, http.StatusServiceUnavailable, "busy", "too many requests are being answered: send it again")
-	}
 }
 
 // faces are the paths of the MCP faces.

@@ -22,7 +22,8 @@ func (d *Daemon) openKernel(ctx context.Context) error {
 		return err
 	}
 	d.trust = trust
-	d.kernel, err = kernel.New(k, kernel.Options{Principal: system.Principal(), Logger: s.Logger(), Gate: s.Gate(), WhileKnown: s.WhileKnown, EndSession: s.Runs().EndSession})
+	d.kernel, err = kernel.New(k, kernel.Options{Principal: system.Principal(), Logger: s.Logger(), Gate: s.Gate(),
+		WhileKnown: s.WhileKnown, EndSession: s.Runs().EndSession})
 	if err != nil {
 		return err
 	}

@@ -4,27 +4,26 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/airlock-mcp/airlock/app/config"
 )
 
 // limits bounds the resources of HTTP clients. The handlers bound the size of messages.
 type limits struct {
 	connections int // concurrent
-	requests    int // concurrent, including open streams; further ones are answered "busy"
 	header      int // bytes
 
 	headerTime time.Duration // to send the header
 	bodyTime   time.Duration // to send the body
 	idleTime   time.Duration // between two requests of one connection
+	silentTime time.Duration // without a frame of HTTP/2; then the client must answer a ping within headerTime
 	readTime   time.Duration // to read writePart bytes of an answer
 	answerTime time.Duration // to answer and read remaining answers at shutdown
 }
 
 func defaultLimits() limits {
 	return limits{
-		connections: mostConnections(), requests: config.MaxRequests, header: 32 << 10,
-		headerTime: 10 * time.Second, bodyTime: time.Minute, idleTime: 2 * time.Minute, readTime: 30 * time.Second, answerTime: 5 * time.Second,
+		connections: mostConnections(), header: 32 << 10,
+		headerTime: 10 * time.Second, bodyTime: time.Minute, idleTime: 2 * time.Minute, silentTime: 30 * time.Second,
+		readTime: 30 * time.Second, answerTime: 5 * time.Second,
 	}
 }
 

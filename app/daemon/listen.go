@@ -55,22 +55,26 @@ func Listen(ctx context.Context, c *config.Config) (*Listener, error) {
 	}
 	host, _, err := net.SplitHostPort(serve.Listen)
 	if err != nil {
-		return nil, &system.SetupError{Err: fmt.Errorf("the address %q has no port", serve.Listen), Advice: "write it as 127.0.0.1:7823"}
+		return nil, &system.SetupError{Err: fmt.Errorf("the address %q has no port", serve.Listen),
+			Advice: "write it as 127.0.0.1:7823"}
 	}
 	if !server.IsLoopback(host) {
 		refused := fmt.Errorf("the address %q can be reached from other machines", serve.Listen)
 		switch {
 		case serve.Certificate == "" && !serve.Proxy:
-			return nil, &system.SetupError{Err: refused, Advice: "listen on 127.0.0.1, or set serve.certificate and serve.key, or serve.proxy: true where a proxy ends TLS"}
+			return nil, &system.SetupError{Err: refused,
+				Advice: "listen on 127.0.0.1, or set serve.certificate and serve.key, or serve.proxy: true where a proxy ends TLS"}
 		case len(serve.Hosts) == 0:
-			return nil, &system.SetupError{Err: refused, Advice: "list in serve.hosts the names by which it is reached: requests for any other name are refused"}
+			return nil, &system.SetupError{Err: refused,
+				Advice: "list in serve.hosts the names by which it is reached: requests for any other name are refused"}
 		}
 	}
 	var secured *certificate
 	if serve.Certificate != "" {
 		secured = &certificate{file: serve.Certificate, key: serve.Key}
 		if err := secured.read(); err != nil {
-			return nil, &system.SetupError{Err: err, Advice: "serve.certificate and serve.key are PEM files that belong together"}
+			return nil, &system.SetupError{Err: err,
+				Advice: "serve.certificate and serve.key are PEM files that belong together"}
 		}
 	}
 	if given != nil {
@@ -92,13 +96,18 @@ func notListening(c *config.Config, err error) error {
 		if _, failed := Ask(); failed == nil { // which most likely uses the address
 			return alone()
 		}
-		return &system.SetupError{Err: refused, Advice: "stop the program that listens there, or name another address: serve.listen, --listen; port 0 takes a free one"}
+		return &system.SetupError{Err: refused,
+			Advice: "stop the program that listens there, or name another address: serve.listen, --listen; port 0 " +
+				"takes a free one"}
 	case errors.Is(err, unix.EADDRNOTAVAIL):
 		return &system.SetupError{Err: refused, Advice: "name an address of this machine: serve.listen, --listen"}
 	case errors.Is(err, unix.EACCES):
-		return &system.SetupError{Err: refused, Advice: "this user may not listen there: name a port from 1024 on, or let systemd open the address (packaging/systemd/airlock.socket)"}
+		return &system.SetupError{Err: refused,
+			Advice: "this user may not listen there: name a port from 1024 on, or let systemd open the address " +
+				"(packaging/systemd/airlock.socket)"}
 	}
-	return &system.SetupError{Err: refused, Advice: "name an address and a port that can be opened: serve.listen, --listen; port 0 takes a free one"}
+	return &system.SetupError{Err: refused,
+		Advice: "name an address and a port that can be opened: serve.listen, --listen; port 0 takes a free one"}
 }
 
 // URL returns the URL of the listener for clients on this machine.

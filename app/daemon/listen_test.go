@@ -51,7 +51,8 @@ func TestAddressesBeyondThisMachine(t *testing.T) {
 				l.Close()
 			}
 			var refused *system.SetupError
-			if test.hint == "" && err != nil || test.hint != "" && (!errors.As(err, &refused) || !strings.Contains(refused.Advice, test.hint)) {
+			if test.hint == "" && err != nil || test.hint != "" &&
+				(!errors.As(err, &refused) || !strings.Contains(refused.Advice, test.hint)) {
 				t.Errorf("got %v, want the hint %q", err, test.hint)
 			}
 		})
@@ -67,8 +68,9 @@ func TestAddressesThatCannotBeOpened(t *testing.T) {
 	}
 	defer taken.Close()
 	for address, hint := range map[string]string{
-		taken.Addr().String(): "stop the program that listens there, or name another address: serve.listen, --listen; port 0 takes a free one",
-		"192.0.2.1:0":         "name an address of this machine: serve.listen, --listen", // no machine's (RFC 5737)
+		taken.Addr().String(): "stop the program that listens there, or name another address: serve.listen, " +
+			"--listen; port 0 takes a free one",
+		"192.0.2.1:0": "name an address of this machine: serve.listen, --listen", // no machine's (RFC 5737)
 	} {
 		c := config.Default()
 		c.Serve.Listen, c.Serve.Proxy, c.Serve.Hosts = address, true, []string{"airlock.example.com"}

@@ -53,12 +53,14 @@ func startNginx(t *testing.T, behind string) string {
 			t.Fatal(err)
 		}
 	}
-	server := strings.NewReplacer("listen 443", "listen "+address, "http://127.0.0.1:7823", behind, "/etc/airlock/", dir+"/").Replace(nginxServer(t))
+	server := strings.NewReplacer("listen 443", "listen "+address, "http://127.0.0.1:7823", behind, "/etc/airlock/",
+		dir+"/").Replace(nginxServer(t))
 	var temporary strings.Builder
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		fmt.Fprintf(&temporary, "%s_temp_path %s;\n", kind, filepath.Join(dir, kind))
 	}
-	text := fmt.Sprintf("daemon off;\nmaster_process off;\npid %s/pid;\nerror_log stderr warn;\nevents {}\nhttp {\naccess_log off;\n%s%s}\n", dir, temporary.String(), server)
+	text := fmt.Sprintf(
+		"daemon off;\nmaster_process off;\npid %s/pid;\nerror_log stderr warn;\nevents {}\nhttp {\naccess_log off;\n%s%s}\n", dir, temporary.String(), server)
 	file := filepath.Join(dir, "nginx.conf")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -142,8 +144,10 @@ func TestBehindNginx(t *testing.T) {
 		nginx       bool
 	}{
 		{"nginx ends TLS", "serve: {proxy: true, " + names + "}\n", true},
-		{"nginx in front of TLS", fmt.Sprintf("serve: {certificate: %q, key: %q, %s}\n", filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), names), true},
-		{"TLS alone", fmt.Sprintf("serve: {certificate: %q, key: %q, %s}\n", filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), names), false},
+		{"nginx in front of TLS", fmt.Sprintf("serve: {certificate: %q, key: %q, %s}\n", filepath.Join(dir, "cert.pem"),
+			filepath.Join(dir, "key.pem"), names), true},
+		{"TLS alone", fmt.Sprintf("serve: {certificate: %q, key: %q, %s}\n", filepath.Join(dir, "cert.pem"),
+			filepath.Join(dir, "key.pem"), names), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := serve(t, tc.serve)
@@ -160,8 +164,10 @@ func TestBehindNginx(t *testing.T) {
 					}
 				}
 				for url, want := range map[string]int{
-					"https://airlock.example/healthz": http.StatusOK, "https://airlock.example/v1/agents": http.StatusOK, "https://airlock.example/": http.StatusOK,
-					"https://evil.example/v1/agents": http.StatusForbidden, "https://evil.example/mcp": http.StatusForbidden,
+					"https://airlock.example/healthz":   http.StatusOK,
+					"https://airlock.example/v1/agents": http.StatusOK, "https://airlock.example/": http.StatusOK,
+					"https://evil.example/v1/agents":                    http.StatusForbidden,
+					"https://evil.example/mcp":                          http.StatusForbidden,
 					"https://airlock.example.evil.example" + kernelPath: http.StatusForbidden,
 				} {
 					res, err := client.Get(url)
@@ -182,7 +188,8 @@ func TestBehindNginx(t *testing.T) {
 func usesFace(t *testing.T, client *http.Client, path, revision string) {
 	t.Helper()
 	host := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	session, err := host.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: "https://airlock.example" + path, HTTPClient: client},
+	session, err := host.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: "https://airlock.example" + path,
+		HTTPClient: client},
 		&mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		t.Errorf("%s, %s: %v", path, revision, err)
@@ -195,7 +202,8 @@ func usesFace(t *testing.T, client *http.Client, path, revision string) {
 		return
 	}
 	large := string(bytes.Repeat([]byte("x"), 1<<20))
-	if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: list.Tools[0].Name, Arguments: map[string]any{"query": large}}); err != nil && !strings.Contains(err.Error(), "argument") {
+	if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: list.Tools[0].Name,
+		Arguments: map[string]any{"query": large}}); err != nil && !strings.Contains(err.Error(), "argument") {
 		t.Errorf("%s, %s: %v", path, revision, err)
 	}
 }

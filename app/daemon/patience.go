@@ -18,7 +18,8 @@ func patient(l limits, next http.Handler) http.Handler {
 		control := http.NewResponseController(w)
 		// A chunked body may have had a length, too, which net/http drops. Then bytes after the
 		// body must not be read as a request (RFC 9112, section 6.1).
-		timed := &timedWriter{ResponseWriter: w, control: control, readTime: l.readTime, closes: len(r.TransferEncoding) > 0}
+		timed := &timedWriter{ResponseWriter: w, control: control, readTime: l.readTime,
+			closes: len(r.TransferEncoding) > 0}
 		if r.Body != http.NoBody {
 			// An error means that the connection does not support deadlines.
 			_ = control.SetReadDeadline(time.Now().Add(l.bodyTime))

@@ -49,7 +49,8 @@ func (s *served) send(request string) net.Conn {
 
 // post returns the header of an authorized request with a body of the given length.
 func post(path, token string, length int) string {
-	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\nContent-Type: "+
+		"application/json\r\n"+
 		"Accept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n", path, token, length)
 }
 
@@ -62,14 +63,15 @@ func TestWhoSendsSlowlyIsDropped(t *testing.T) {
 	token := s.token("ann", auth.ScopeRun, auth.ScopeAgents)
 	conns := map[string]net.Conn{}
 	for name, begun := range map[string]string{
-		"nothing":                   "",
-		"half a header":             "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ",
-		"no body":                   post("/mcp", token, 10),
-		"half a body":               post("/mcp", token, 10) + "{",
-		"no body for the API":       post("/v1/agents", token, 10),
-		"half a body for no path":   post("/nothing", token, 10) + "{",
-		"a body in unending chunks": strings.Replace(post("/mcp", token, 0), "Content-Length: 0", "Transfer-Encoding: chunked", 1) + "1\r\n{\r\n",
-		"one request and no other":  "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		"nothing":                 "",
+		"half a header":           "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ",
+		"no body":                 post("/mcp", token, 10),
+		"half a body":             post("/mcp", token, 10) + "{",
+		"no body for the API":     post("/v1/agents", token, 10),
+		"half a body for no path": post("/nothing", token, 10) + "{",
+		"a body in unending chunks": strings.Replace(
+			post("/mcp", token, 0), "Content-Length: 0", "Transfer-Encoding: chunked", 1) + "1\r\n{\r\n",
+		"one request and no other": "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
 	} {
 		conns[name] = s.send(begun)
 	}
@@ -112,16 +114,20 @@ func TestWhoReadsSlowlyIsDropped(t *testing.T) {
 	s.untilReady()
 	token := s.token("ann", auth.ScopeRun)
 	session := s.connect(token, server.Stateless)
-	answer, text := s.run(session, map[string]any{"language": "python", "code": "client.attach(bytes(range(256)) * (6 << 12), 'application/octet-stream', 'big.bin')"})
+	answer, text := s.run(session, map[string]any{"language": "python",
+		"code": "client.attach(bytes(range(256)) * (6 << 12), 'application/octet-stream', 'big.bin')"})
 	run, _ := answer["run_id"].(string)
 	if run == "" {
 		t.Fatalf("got %v, %s", answer, text)
 	}
-	body := `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"airlock://runs/` + run + `/big.bin","_meta":{"io.modelcontextprotocol/protocolVersion":"` + server.Stateless + `",` +
+	body := `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"airlock://runs/` + run +
+		`/big.bin","_meta":{"io.modelcontextprotocol/protocolVersion":"` + server.Stateless + `",` +
 		`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
 	var readers []net.Conn
 	for range 3 {
-		request := strings.Replace(post("/mcp", token, len(body)), "Content-Type", "Mcp-Protocol-Version: "+server.Stateless+"\r\nMcp-Method: resources/read\r\nMcp-Name: airlock://runs/"+run+"/big.bin\r\nContent-Type", 1)
+		request := strings.Replace(post("/mcp", token, len(body)), "Content-Type",
+			"Mcp-Protocol-Version: "+server.Stateless+"\r\nMcp-Method: resources/read\r\nMcp-Name: airlock://runs/"+run+
+				"/big.bin\r\nContent-Type", 1)
 		conn := s.send(request + body)
 		in := bufio.NewReaderSize(conn, 16)
 		if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, "200 OK") {
@@ -130,7 +136,8 @@ func TestWhoReadsSlowlyIsDropped(t *testing.T) {
 		}
 		readers = append(readers, conn)
 	}
-	if answer, text := s.run(session, map[string]any{"language": "python", "code": "result = 6 * 7"}); fmt.Sprint(answer["data"]) != "42" {
+	if answer, text := s.run(session, map[string]any{"language": "python", "code": "result = 6 * 7"}); fmt.Sprint(
+		answer["data"]) != "42" {
 		t.Errorf("another is answered %v, %s meanwhile", answer, text)
 	}
 	for s.daemon.answering.n.Load() > 0 { // a request that is answered already counts for a moment, too

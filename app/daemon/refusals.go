@@ -38,7 +38,7 @@ func (l *refusals) note(ctx context.Context, err error) {
 			attributes = append(attributes, slog.String(key, value))
 		}
 	}
-	if p, ok := ctx.Value(placeKey{}).(*place); ok {
+	if p, ok := ctx.Value(requestKey{}).(*request); ok {
 		add("network", p.network)
 	}
 	var told *auth.InvalidError
@@ -67,13 +67,15 @@ func unreadKeys(logger *slog.Logger) func(err error, known time.Duration) {
 	return func(err error, known time.Duration) {
 		if known > 0 {
 			warned.Do(func() {
-				logger.WarnContext(context.Background(), "the issuer's keys cannot be read again: those that are known count for a while",
+				logger.WarnContext(context.Background(),
+					"the issuer's keys cannot be read again: those that are known count for a while",
 					slog.Any("error", err), slog.Duration("count_for", known.Round(time.Second)))
 			})
 			return
 		}
 		failed.Do(func() {
-			logger.ErrorContext(context.Background(), "the issuer's keys cannot be read: none of its tokens counts", slog.Any("error", err))
+			logger.ErrorContext(context.Background(), "the issuer's keys cannot be read: none of its tokens counts",
+				slog.Any("error", err))
 		})
 	}
 }

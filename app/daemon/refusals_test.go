@@ -53,14 +53,18 @@ func TestTheOperatorLearnsWhyATokenIsRefused(t *testing.T) {
 	}{
 		{"/mcp", revoked, http.StatusUnauthorized, []string{"reason=revoked", "token_id=" + list[0].ID}},
 		{"/v1/agents", revoked, http.StatusUnauthorized, []string{"reason=revoked"}},
-		{"/mcp", foreign, http.StatusUnauthorized, []string{"reason=wrong_issuer", "claimed_key_id=k", "claimed_issuer=http://127.0.0.1:"}},
+		{"/mcp", foreign, http.StatusUnauthorized,
+			[]string{"reason=wrong_issuer", "claimed_key_id=k", "claimed_issuer=http://127.0.0.1:"}},
 		{gatewayPath, "a.b.c", http.StatusUnauthorized, []string{"reason=malformed"}},
-		{"/mcp", issuer.token("ann", "c", "audit"), http.StatusForbidden, []string{"reason=missing_scope", "scope=run", "caller=" + issuer.url + "#ann"}},
-		{"/v1/agents", issuer.token("bob", "c", "audit"), http.StatusForbidden, []string{"reason=missing_scope", "scope=agents", "caller=" + issuer.url + "#bob"}},
+		{"/mcp", issuer.token("ann", "c", "audit"), http.StatusForbidden,
+			[]string{"reason=missing_scope", "scope=run", "caller=" + issuer.url + "#ann"}},
+		{"/v1/agents", issuer.token("bob", "c", "audit"), http.StatusForbidden,
+			[]string{"reason=missing_scope", "scope=agents", "caller=" + issuer.url + "#bob"}},
 	} {
 		before := refusedLines(log, test.logged...)
 		res, body := s.post(test.path, test.token, "{}")
-		if res.StatusCode != test.status || test.status == http.StatusUnauthorized && !strings.Contains(string(body), `"the token is not valid"`) {
+		if res.StatusCode != test.status || test.status == http.StatusUnauthorized &&
+			!strings.Contains(string(body), `"the token is not valid"`) {
 			t.Errorf("%s, %q: got %d, %s, want %d", test.path, test.logged, res.StatusCode, body, test.status)
 		}
 		if got := refusedLines(log, test.logged...) - before; got != 1 {
@@ -111,7 +115,8 @@ func TestAnIssuerThatIsAwayDoesNotFillTheLog(t *testing.T) {
 	token := issuer.token("ann", "c", "run")
 	issuer.server.Close()
 	signIn := func() *http.Response {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/sign-in", strings.NewReader(url.Values{"token": {token}}.Encode()))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/sign-in",
+			strings.NewReader(url.Values{"token": {token}}.Encode()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,8 +135,12 @@ func TestAnIssuerThatIsAwayDoesNotFillTheLog(t *testing.T) {
 			res, _ := s.post("/mcp", token, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 			return res
 		},
-		"who sent a request of the API could not be looked up": func() *http.Response { res, _ := s.post("/v1/agents", token, "{}"); return res },
-		"who uses the console could not be looked up":          signIn,
+		"who sent a request of the API could not be looked up": func() *http.Response {
+			res,
+				_ := s.post("/v1/agents", token, "{}")
+			return res
+		},
+		"who uses the console could not be looked up": signIn,
 	} {
 		for range requests {
 			if res := ask(); res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
@@ -142,7 +151,7 @@ func TestAnIssuerThatIsAwayDoesNotFillTheLog(t *testing.T) {
 			t.Errorf("%q: got %d lines:\n%s", door, lines, log)
 		}
 		if !hasLine(log, door, "connection refused") {
-			t.Errorf("no line %q says why:\n%s", door, log)
+			t.Errorf("no line %q shows why:\n%s", door, log)
 		}
 	}
 	if !hasLine(log, "the issuer's keys cannot be read: none of its tokens counts", "connection refused") {

@@ -31,7 +31,8 @@ const maxMoves = 5
 // with a backend. If the backend ends first, open requests fail with a retryable error, and
 // Relay repeats the host's initialize to the backend that next returns. Relay returns nil
 // when the host closes in or ctx ends.
-func Relay(ctx context.Context, in io.Reader, out io.Writer, first Backend, next func(context.Context) (Backend, error)) error {
+func Relay(ctx context.Context, in io.Reader, out io.Writer, first Backend,
+	next func(context.Context) (Backend, error)) error {
 	r := &relay{out: out, open: map[string]bool{}, moved: make(chan struct{})}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -63,7 +64,8 @@ func Relay(ctx context.Context, in io.Reader, out io.Writer, first Backend, next
 
 // next finds another backend. It returns nil if the host has closed its end meanwhile, or ctx
 // is done.
-func (r *relay) next(ctx context.Context, find func(context.Context) (Backend, error), hostGone <-chan struct{}) (Backend, error) {
+func (r *relay) next(ctx context.Context, find func(context.Context) (Backend, error),
+	hostGone <-chan struct{}) (Backend, error) {
 	finding, stop := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -321,12 +323,15 @@ func (r *relay) leave() {
 	}
 	r.mu.Unlock()
 	for _, id := range open {
-		r.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":%q,"data":{"retryable":true}}}`+"\n", id, endedText))
+		r.write(fmt.Appendf(
+			nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":%q,"data":{"retryable":true}}}`+"\n", id,
+			endedText))
 	}
 }
 
 // endedText is the error of a request whose daemon has ended.
-const endedText = "the Airlock daemon ended while it worked on this: send it again. What a program did through tools before is done"
+const endedText = "the Airlock daemon ended while it worked on this: send it again. What a program did through tools " +
+	"before is done"
 
 // write writes one line to the host. It ignores errors: if the host is gone, reading from it fails.
 func (r *relay) write(line []byte) {

@@ -68,7 +68,8 @@ func converse(t *testing.T, first Backend) *conversation {
 	t.Helper()
 	in, host := io.Pipe()
 	fromRelay, out := io.Pipe()
-	c := &conversation{t: t, toUs: bufio.NewReader(fromRelay), host: host, next: make(chan Backend, 8), result: make(chan error, 1)}
+	c := &conversation{t: t, toUs: bufio.NewReader(fromRelay), host: host, next: make(chan Backend, 8),
+		result: make(chan error, 1)}
 	go func() {
 		c.result <- Relay(t.Context(), in, out, first, func(ctx context.Context) (Backend, error) {
 			select {
@@ -123,7 +124,8 @@ const (
 func want(t *testing.T, got, want string) {
 	t.Helper()
 	var a, b any
-	if json.Unmarshal([]byte(got), &a) != nil || json.Unmarshal([]byte(want), &b) != nil || fmt.Sprint(a) != fmt.Sprint(b) {
+	if json.Unmarshal([]byte(got), &a) != nil || json.Unmarshal([]byte(want), &b) != nil ||
+		fmt.Sprint(a) != fmt.Sprint(b) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
@@ -147,12 +149,14 @@ func TestAConversationGoesOnWithAnotherBackend(t *testing.T) {
 	c.hears()
 	close(first.end)
 	lost := c.hears()
-	if !strings.Contains(lost, `"id":"a"`) || !strings.Contains(lost, `"retryable":true`) || !strings.Contains(lost, "send it again") {
+	if !strings.Contains(lost, `"id":"a"`) || !strings.Contains(lost, `"retryable":true`) ||
+		!strings.Contains(lost, "send it again") {
 		t.Errorf("got %s, want an error for request a", lost)
 	}
 	c.next <- second
 	greeting := second.hears(t)
-	if !strings.Contains(greeting, `"method":"initialize"`) || !strings.Contains(greeting, `"id":"airlock-1-greeting"`) {
+	if !strings.Contains(greeting, `"method":"initialize"`) ||
+		!strings.Contains(greeting, `"id":"airlock-1-greeting"`) {
 		t.Errorf("the second backend hears %s, want the greeting", greeting)
 	}
 	second.says(t, `{"jsonrpc":"2.0","id":"airlock-1-greeting","result":{}}`)
@@ -209,7 +213,8 @@ func TestWhatIsNoOrdinaryMessageIsHandedOn(t *testing.T) {
 			t.Errorf("got %s, want %s", got, line)
 		}
 	}
-	go io.WriteString(c.host, `{"long":"`+strings.Repeat("x", server.MaxMessage)+`"}`+"\n") // an error shows in the answer
+	// an error shows in the answer
+	go io.WriteString(c.host, `{"long":"`+strings.Repeat("x", server.MaxMessage)+`"}`+"\n")
 	if got := c.hears(); !strings.Contains(got, "the message has more than") {
 		t.Errorf("got %.200s, want that the message is too long", got)
 	}
@@ -254,12 +259,14 @@ func TestTheEndOfARelay(t *testing.T) {
 	c.ends(nil)
 
 	ended := func() Backend {
-		return InProcess(t.Context(), func(context.Context, io.Reader, io.Writer) error { return errors.New("broken") }, func() error { return nil })
+		return InProcess(t.Context(), func(context.Context, io.Reader, io.Writer) error { return errors.New("broken") },
+			func() error { return nil })
 	}
 	in, host := io.Pipe()
 	defer host.Close()
 	tries := 0
-	err := Relay(t.Context(), in, io.Discard, ended(), func(context.Context) (Backend, error) { tries++; return ended(), nil })
+	err := Relay(t.Context(), in, io.Discard, ended(),
+		func(context.Context) (Backend, error) { tries++; return ended(), nil })
 	if err == nil || tries > maxMoves {
 		t.Errorf("got %v after %d backends, want an error", err, tries)
 	}

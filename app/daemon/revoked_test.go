@@ -35,10 +35,12 @@ func TestWhatATokenBeganEndsWithIt(t *testing.T) {
 		agent    bool
 		end      func(id string) error
 	}{
-		"revoked, with a session":    {"2025-11-25", false, func(id string) error { return tokens.Revoke(t.Context(), id) }},
-		"revoked, without a session": {"2026-07-28", false, func(id string) error { return s.daemon.known.RevokeToken(t.Context(), id) }},
-		"revoked, its agent":         {"2025-11-25", true, func(id string) error { return tokens.Revoke(t.Context(), id) }},
-		"expired":                    {"2025-11-25", false, nil},
+		"revoked, with a session": {"2025-11-25", false,
+			func(id string) error { return tokens.Revoke(t.Context(), id) }},
+		"revoked, without a session": {"2026-07-28", false,
+			func(id string) error { return s.daemon.known.RevokeToken(t.Context(), id) }},
+		"revoked, its agent": {"2025-11-25", true, func(id string) error { return tokens.Revoke(t.Context(), id) }},
+		"expired":            {"2025-11-25", false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.t = t
@@ -57,8 +59,10 @@ func TestWhatATokenBeganEndsWithIt(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, secret, err := s.daemon.known.Register(t.Context(), agents.Registration{
-					Name: "a", Type: agents.Trusted, PrincipalID: who.Name(), Permissions: agents.Permissions{AllowedTools: []string{"gate/enter"}},
-					Inherited: agents.Inherited{Scopes: []string{auth.ScopeRun}, Credentials: who.Credentials, Expires: who.Expires()},
+					Name: "a", Type: agents.Trusted, PrincipalID: who.Name(),
+					Permissions: agents.Permissions{AllowedTools: []string{"gate/enter"}},
+					Inherited: agents.Inherited{Scopes: []string{auth.ScopeRun}, Credentials: who.Credentials,
+						Expires: who.Expires()},
 				}, who.Name())
 				if err != nil {
 					t.Fatal(err)

@@ -64,12 +64,17 @@ func TestARunOverTheSocket(t *testing.T) {
 		want    string // in the envelope
 		printed string
 	}{
-		"a result":    {join.RunRequest{Language: "python", Code: []byte("print('hi')\nresult = 6 * 7")}, `"data":42`, "hi\n"},
-		"node":        {join.RunRequest{Language: "node", Code: []byte("console.log('hi')\nglobalThis.result = 6 * 7")}, `"data":42`, "hi\n"},
-		"a failure":   {join.RunRequest{Language: "python", Code: []byte("raise KeyError(1)")}, `"type":"KeyError"`, ""},
-		"a timeout":   {join.RunRequest{Language: "python", Code: []byte("while True: pass"), Timeout: 1e9}, `"type":"Timeout"`, ""},
-		"line ends":   {join.RunRequest{Language: "python", Code: []byte(`result = "<\u2028&"`)}, `"<\u2028&"`, ""},
-		"a long file": {join.RunRequest{Language: "python", Code: []byte("#" + strings.Repeat("x", 1<<20) + "\nresult = 1")}, `"data":1`, ""},
+		"a result": {join.RunRequest{Language: "python", Code: []byte("print('hi')\nresult = 6 * 7")}, `"data":42`,
+			"hi\n"},
+		"node": {join.RunRequest{Language: "node", Code: []byte("console.log('hi')\nglobalThis.result = 6 * 7")},
+			`"data":42`, "hi\n"},
+		"a failure": {join.RunRequest{Language: "python", Code: []byte("raise KeyError(1)")}, `"type":"KeyError"`,
+			""},
+		"a timeout": {join.RunRequest{Language: "python", Code: []byte("while True: pass"), Timeout: 1e9},
+			`"type":"Timeout"`, ""},
+		"line ends": {join.RunRequest{Language: "python", Code: []byte(`result = "<\u2028&"`)}, `"<\u2028&"`, ""},
+		"a long file": {join.RunRequest{Language: "python",
+			Code: []byte("#" + strings.Repeat("x", 1<<20) + "\nresult = 1")}, `"data":1`, ""},
 	} {
 		a := newAt()
 		outcome, err := Run(t.Context(), s.client(), test.request, a)
@@ -77,7 +82,8 @@ func TestARunOverTheSocket(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if line := string(outcome.Line); !strings.Contains(line, test.want) || strings.Count(line, "\n") != 1 || !strings.HasPrefix(outcome.Printed, test.printed) {
+		if line := string(outcome.Line); !strings.Contains(line, test.want) || strings.Count(line, "\n") != 1 ||
+			!strings.HasPrefix(outcome.Printed, test.printed) {
 			t.Errorf("%s: got %s and %q, want %s and %q", name, line, outcome.Printed, test.want, test.printed)
 		}
 		if len(a.notices) != 1 || !strings.Contains(a.notices[0], `"gone" is missing`) {
@@ -96,13 +102,15 @@ func TestARefusedRun(t *testing.T) {
 		request join.RunRequest
 		kind    string
 	}{
-		"no code":     {join.RunRequest{Language: "python"}, errortype.InvalidRequest},
-		"a language":  {join.RunRequest{Language: "ruby", Code: []byte("1")}, errortype.InvalidRequest},
-		"not UTF-8":   {join.RunRequest{Language: "python", Code: []byte("\xff")}, errortype.InvalidRequest},
-		"a timeout":   {join.RunRequest{Language: "python", Code: []byte("1"), Timeout: -1}, errortype.InvalidRequest},
-		"a long file": {join.RunRequest{Language: "python", Code: []byte(strings.Repeat("x", 2<<20+1))}, errortype.InvalidRequest},
+		"no code":    {join.RunRequest{Language: "python"}, errortype.InvalidRequest},
+		"a language": {join.RunRequest{Language: "ruby", Code: []byte("1")}, errortype.InvalidRequest},
+		"not UTF-8":  {join.RunRequest{Language: "python", Code: []byte("\xff")}, errortype.InvalidRequest},
+		"a timeout":  {join.RunRequest{Language: "python", Code: []byte("1"), Timeout: -1}, errortype.InvalidRequest},
+		"a long file": {join.RunRequest{Language: "python", Code: []byte(strings.Repeat("x", 2<<20+1))},
+			errortype.InvalidRequest},
 	} {
-		if _, err := Run(t.Context(), s.client(), test.request, newAt()); !errors.As(err, &refused) || refused.Kind != test.kind || !refused.Usage || refused.Hint() == "" {
+		if _, err := Run(t.Context(), s.client(), test.request, newAt()); !errors.As(err, &refused) ||
+			refused.Kind != test.kind || !refused.Usage || refused.Hint() == "" {
 			t.Errorf("%s: got %+v, %v, want a refusal as wrong usage with a hint", name, refused, err)
 		}
 	}
@@ -147,7 +155,8 @@ func TestARunEndsWithItsClient(t *testing.T) {
 func TestNonsenseInPlaceOfAProgram(t *testing.T) {
 	s := serve(t, "")
 	for name, line := range map[string]string{
-		"no JSON": "hello\n", "no program": "{}\n", "an answer first": `{"answer":{"id":"apr_1"}}` + "\n", "a line without end": strings.Repeat("x", join.MaxRunLine+1), "nothing": "",
+		"no JSON": "hello\n", "no program": "{}\n", "an answer first": `{"answer":{"id":"apr_1"}}` + "\n",
+		"a line without end": strings.Repeat("x", join.MaxRunLine+1), "nothing": "",
 	} {
 		conn := s.client()
 		if _, err := conn.Write([]byte(line)); err != nil && !errors.Is(err, net.ErrClosed) {
@@ -159,7 +168,8 @@ func TestNonsenseInPlaceOfAProgram(t *testing.T) {
 		}
 		conn.Close()
 	}
-	if outcome, err := Run(t.Context(), s.client(), join.RunRequest{Language: "python", Code: []byte("result = 1")}, newAt()); err != nil || !strings.Contains(string(outcome.Line), `"ok":true`) {
+	if outcome, err := Run(t.Context(), s.client(), join.RunRequest{Language: "python", Code: []byte("result = 1")},
+		newAt()); err != nil || !strings.Contains(string(outcome.Line), `"ok":true`) {
 		t.Errorf("afterwards: %v", err)
 	}
 }

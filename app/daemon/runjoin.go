@@ -26,7 +26,8 @@ type RunHere interface {
 // JoinRun connects to the running daemon of the same user, state directory and
 // configuration, to run one program there. The errors are those of Join.
 func JoinRun(h Host) (*join.Conn, error) {
-	return join.Dial(join.Hello{Purpose: join.PurposeRun, Version: h.Version, Config: config.Digest(h.Config), Profile: h.Profile})
+	return join.Dial(join.Hello{Purpose: join.PurposeRun, Version: h.Version, Config: config.Digest(h.Config),
+		Profile: h.Profile})
 }
 
 // Run sends one program to the daemon, which runs it once, and returns the result of Finish.
@@ -48,7 +49,8 @@ func Finish(ctx context.Context, conn *join.Conn, here RunHere) (*join.RunOutcom
 	defer stop()
 	defer conn.Close() // before the wait, which it ends
 	client := &joinedRun{conn: conn, here: here, work: &work, open: map[string]context.CancelFunc{}}
-	defer context.AfterFunc(ctx, func() { _ = client.write(join.FromClient{Cancel: true}) })() // if this fails, the daemon has ended
+	// if this fails, the daemon has ended
+	defer context.AfterFunc(ctx, func() { _ = client.write(join.FromClient{Cancel: true}) })()
 	return client.read(asking)
 }
 
@@ -134,7 +136,8 @@ func (j *joinedRun) ask(ctx context.Context, q approval.Question) {
 			return
 		}
 		// If this fails, the daemon has ended, and read returns an error.
-		_ = j.write(join.FromClient{Answer: &join.RunAnswer{ID: q.ID, Approve: err == nil && v.Answer == approval.Yes, ForRun: v.ForRun, Nobody: err != nil}})
+		_ = j.write(join.FromClient{Answer: &join.RunAnswer{ID: q.ID, Approve: err == nil && v.Answer == approval.Yes,
+			ForRun: v.ForRun, Nobody: err != nil}})
 	})
 }
 

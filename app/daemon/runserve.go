@@ -49,7 +49,8 @@ func (d *Daemon) serveRun(ctx context.Context, conn *net.UnixConn, in *bufio.Rea
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	c := &runClient{d: d, conn: conn, session: telemetry.NewID("ses"), cancel: cancel, waiting: map[string]chan join.RunAnswer{}}
+	c := &runClient{d: d, conn: conn, session: telemetry.NewID("ses"), cancel: cancel,
+		waiting: map[string]chan join.RunAnswer{}}
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	defer conn.Close() // ends c.read
@@ -133,7 +134,8 @@ func (c *runClient) run(ctx context.Context, r join.RunRequest, who caller.Calle
 		}
 	}
 	defer c.ask(r.Terminal)()
-	run, err := s.Runs().Start(ctx, orchestrator.Request{Language: r.Language, Code: r.Code, Timeout: r.Timeout, Caller: who})
+	run, err := s.Runs().Start(ctx, orchestrator.Request{Language: r.Language, Code: r.Code, Timeout: r.Timeout,
+		Network: r.Network, Caller: who})
 	if err != nil {
 		return refusal(err)
 	}
@@ -172,7 +174,8 @@ func encoded(part any) json.RawMessage {
 
 func refusal(err error) join.ToClient {
 	err = system.Advise(err)
-	r := &join.RunRefusal{Kind: orchestrator.RefusalType(err), Problem: err.Error(), Ending: errors.Is(err, runs.ErrClosed)}
+	r := &join.RunRefusal{Kind: orchestrator.RefusalType(err), Problem: err.Error(),
+		Ending: errors.Is(err, runs.ErrClosed)}
 	var advised interface{ Hint() string }
 	if errors.As(err, &advised) {
 		r.Advice = advised.Hint()
@@ -190,14 +193,16 @@ func (c *runClient) ask(terminal bool) (stop func()) {
 	desk := c.d.opts.System.Approvals()
 	unsubscribe := desk.Subscribe(func(e approval.Event) {
 		if e.Open && !e.HasChannel && e.Question.SessionID == c.session {
-			c.telling.Go(func() { _ = c.write(join.ToClient{Waits: encoded(e.Question)}) }) // fails if the client has disconnected
+			// fails if the client has disconnected
+			c.telling.Go(func() { _ = c.write(join.ToClient{Waits: encoded(e.Question)}) })
 		}
 	})
 	if !terminal {
 		return unsubscribe
 	}
 	if err := c.d.mayApprove(c.conn, c.session); err != nil {
-		c.d.opts.Logger.WarnContext(context.Background(), "the terminal of a run is not asked: no approval from there would count", slog.Any(telemetry.KeyError, err))
+		c.d.opts.Logger.WarnContext(context.Background(),
+			"the terminal of a run is not asked: no approval from there would count", slog.Any(telemetry.KeyError, err))
 		return unsubscribe
 	}
 	unregister := desk.Register(c.session, c)

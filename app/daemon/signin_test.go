@@ -76,10 +76,13 @@ func (s *signer) token(subject, client, scope string) string {
 // scope, contains the metadata URL and the scopes to request.
 func TestSigningInIsExplained(t *testing.T) {
 	issuer := newSigner(t)
-	s := serve(t, "auth: {issuer: \""+issuer.url+"\", audience: \"http://127.0.0.1/mcp\", scopes: {airlock.use: {rights: [run]}, airlock.look: {rights: [audit]}, airlock.manage: {rights: [agents]}}}\n")
+	s := serve(t, "auth: {issuer: \""+issuer.url+
+		"\", audience: \"http://127.0.0.1/mcp\", scopes: {airlock.use: {rights: [run]}, airlock.look: {rights: "+
+		"[audit]}, airlock.manage: {rights: [agents]}}}\n")
 	const metadata = `resource_metadata="http://127.0.0.1/.well-known/oauth-protected-resource`
 	for path, test := range map[string]struct{ resource, scope string }{
-		"/mcp": {"/mcp", "airlock.use"}, kernelPath: {kernelPath, "airlock.use"}, "/v1/agents": {"/mcp", "airlock.manage"},
+		"/mcp": {"/mcp", "airlock.use"}, kernelPath: {kernelPath, "airlock.use"},
+		"/v1/agents": {"/mcp", "airlock.manage"},
 	} {
 		for _, tc := range []struct {
 			name, token, challenge, code string
@@ -87,7 +90,9 @@ func TestSigningInIsExplained(t *testing.T) {
 		}{
 			{"no token", "", `scope="airlock.use"`, "unauthorized", http.StatusUnauthorized},
 			{"no valid token", "a.b.c", `error="invalid_token"`, "unauthorized", http.StatusUnauthorized},
-			{"a token without rights", issuer.token("ann", "c", "airlock.look"), `error="insufficient_scope", scope="` + test.scope + ` airlock.look"`, "insufficient_scope", http.StatusForbidden},
+			{"a token without rights", issuer.token("ann", "c", "airlock.look"),
+				`error="insufficient_scope", scope="` + test.scope + ` airlock.look"`, "insufficient_scope",
+				http.StatusForbidden},
 		} {
 			res, body := s.post(path, tc.token, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 			want := "Bearer " + tc.challenge + ", " + metadata + test.resource + `"`
@@ -95,7 +100,8 @@ func TestSigningInIsExplained(t *testing.T) {
 				t.Errorf("%s, %s: got %d, %s\nwant %d, %s", path, tc.name, res.StatusCode, got, tc.status, want)
 			}
 			var told problem.Body
-			if err := json.Unmarshal(body, &told); err != nil || told.Error.Code != tc.code || told.Error.Message == "" {
+			if err := json.Unmarshal(body, &told); err != nil || told.Error.Code != tc.code ||
+				told.Error.Message == "" {
 				t.Errorf("%s, %s: got %s, %v, want the code %s", path, tc.name, body, err, tc.code)
 			}
 		}
@@ -103,7 +109,8 @@ func TestSigningInIsExplained(t *testing.T) {
 	for _, path := range []string{"", "/mcp"} {
 		status, body := s.get(auth.MetadataPath + path)
 		var m auth.Metadata
-		if err := json.Unmarshal([]byte(body), &m); err != nil || status != http.StatusOK || m.Resource != "http://127.0.0.1/mcp" ||
+		if err := json.Unmarshal([]byte(body), &m); err != nil || status != http.StatusOK ||
+			m.Resource != "http://127.0.0.1/mcp" ||
 			len(m.AuthorizationServers) != 1 || m.AuthorizationServers[0] != issuer.url || len(m.ScopesSupported) != 3 {
 			t.Errorf("the metadata at %q: got %d, %s", path, status, body)
 		}
@@ -139,17 +146,20 @@ func TestCallersDoNotSeeEachOther(t *testing.T) {
 	s := serve(t, "auth: {issuer: \""+issuer.url+"\", audience: \"http://127.0.0.1/mcp\"}\n")
 	own := issuer.token("ann", "laptop", "run")
 	others := map[string]string{
-		"another person": issuer.token("bob", "laptop", "run"), "another client of the same person": issuer.token("ann", "phone", "run"),
+		"another person":                         issuer.token("bob", "laptop", "run"),
+		"another client of the same person":      issuer.token("ann", "phone", "run"),
 		"a token of Airlock's own for that name": s.token("ann", auth.ScopeRun),
 	}
 	for _, revision := range revisions {
 		mine := s.connect(own, revision)
-		going, text := s.run(mine, map[string]any{"language": "python", "code": "import time\ntime.sleep(60)", "background": true})
+		going, text := s.run(mine, map[string]any{"language": "python", "code": "import time\ntime.sleep(60)",
+			"background": true})
 		id, _ := going["run_id"].(string)
 		if id == "" {
 			t.Fatalf("%s: got %v, %s", revision, going, text)
 		}
-		files, text := s.run(mine, map[string]any{"language": "python", "code": "client.attach(b'a,b', 'text/csv', 'table.csv')\nresult = 1"})
+		files, text := s.run(mine, map[string]any{"language": "python",
+			"code": "client.attach(b'a,b', 'text/csv', 'table.csv')\nresult = 1"})
 		fileRun, _ := files["run_id"].(string)
 		uri := "airlock://runs/" + fileRun + "/table.csv"
 		if _, err := mine.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err != nil {
@@ -157,8 +167,10 @@ func TestCallersDoNotSeeEachOther(t *testing.T) {
 		}
 		for name, token := range others {
 			session := s.connect(token, revision)
-			for tool, want := range map[string]string{"get_run": "There is no such run", "cancel_run": "There is no run of that ID"} {
-				res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: map[string]any{"run_id": id}})
+			for tool, want := range map[string]string{"get_run": "There is no such run",
+				"cancel_run": "There is no run of that ID"} {
+				res, err := session.CallTool(t.Context(),
+					&mcp.CallToolParams{Name: tool, Arguments: map[string]any{"run_id": id}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -173,7 +185,8 @@ func TestCallersDoNotSeeEachOther(t *testing.T) {
 				t.Errorf("%s, %s: got files %v, %v", revision, name, list, err)
 			}
 		}
-		if res, err := mine.CallTool(t.Context(), &mcp.CallToolParams{Name: "cancel_run", Arguments: map[string]any{"run_id": id}}); err != nil || res.IsError {
+		if res, err := mine.CallTool(t.Context(), &mcp.CallToolParams{Name: "cancel_run",
+			Arguments: map[string]any{"run_id": id}}); err != nil || res.IsError {
 			t.Errorf("%s: cancelling one's own run: %v, %v", revision, res, err)
 		}
 	}

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -142,7 +144,7 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 	}
 	var h join.Hello
 	if err := strictjson.UnmarshalOpen(line, &h); err != nil {
-		return refuseHost(conn, "the first line is no greeting")
+		return refuseHost(conn, "the first line is not a greeting")
 	}
 	if err := join.Trust(conn, h.Purpose); err != nil {
 		return refuseHost(conn, err.Error())
@@ -152,7 +154,8 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 		if why != "" {
 			return refuseHost(conn, why)
 		}
-		if err := json.NewEncoder(conn).Encode(join.Reply{Status: &join.Status{PID: os.Getpid(), Version: d.opts.Version}}); err != nil {
+		if err := json.NewEncoder(conn).Encode(
+			join.Reply{Status: &join.Status{PID: os.Getpid(), Version: d.opts.Version}}); err != nil {
 			return err
 		}
 		return d.serveRun(ctx, conn, in, profile)
@@ -167,6 +170,26 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 			return refuseHost(conn, err.Error())
 		}
 		return json.NewEncoder(conn).Encode(join.Reply{Status: &status, Link: &link})
+	case join.PurposeRestart:
+		if err := d.opts.System.RestartServer(ctx, owner(), h.Server); err != nil {
+			return refuseHost(conn, err.Error())
+		}
+		return json.NewEncoder(conn).Encode(join.Reply{Status: &status})
+	case join.PurposeLog:
+		lines, err := d.opts.System.ServerLog(h.Server)
+		if err != nil {
+			return refuseHost(conn, err.Error())
+		}
+		if err := json.NewEncoder(conn).Encode(join.Reply{Status: &status}); err != nil {
+			return err
+		}
+		_, err = io.WriteString(conn, strings.Join(lines, "\n"))
+		return err
+	case join.PurposeServers:
+		if err := json.NewEncoder(conn).Encode(join.Reply{Status: &status}); err != nil {
+			return err
+		}
+		return json.NewEncoder(conn).Encode(d.opts.System.ServerStates(owner()))
 	case join.PurposeStop:
 		if err := json.NewEncoder(conn).Encode(join.Reply{Status: &status}); err != nil {
 			return err
@@ -194,18 +217,23 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 	return d.serveHost(ctx, conn, in, local)
 }
 
+// owner is the user whom Airlock runs for, who sees all servers.
+func owner() caller.Caller { return caller.Caller{Principal: system.Principal(), Kind: caller.Local} }
+
 // local returns a function that identifies the caller of each request of a host. The caller is
 // the user, or the agent whose token the host has sent; the token is validated every time.
 func (d *Daemon) local(h join.Hello) server.Local {
+	profile := func() string { return cmp.Or(h.Profile, d.opts.System.Config().DefaultProfile) }
 	if h.Agent == "" {
-		user := caller.Caller{Principal: system.Principal(), Kind: caller.Local, Profile: h.Profile}
-		return func(context.Context) (caller.Caller, error) { return user, nil }
+		return func(context.Context) (caller.Caller, error) {
+			return caller.Caller{Principal: system.Principal(), Kind: caller.Local, Profile: profile()}, nil
+		}
 	}
 	token := secret.New(h.Agent)
 	return func(ctx context.Context) (caller.Caller, error) {
 		who, err := d.identify.Agent(ctx, token)
 		if err == nil {
-			who.Profile, err = auth.Narrower(who.Profile, h.Profile)
+			who.Profile, err = auth.Narrower(who.Profile, profile())
 		}
 		return who, err
 	}
@@ -267,7 +295,7 @@ func (d *Daemon) serveHost(ctx context.Context, conn *net.UnixConn, in io.Reader
 	d.socket.joined.Add(1)
 	defer d.socket.joined.Add(-1)
 	return d.face.ServeConnection(ctx, in, conn, server.Connection{
-		Local: local,
+		Local: local, Process: pid,
 		Began: func(session string) (ended func()) { return d.opts.System.Approvals().AddHost(session, host) },
 	})
 }
@@ -286,6 +314,9 @@ func (d *Daemon) status(ctx context.Context) join.Status {
 	}
 	if d.draining.Load() {
 		s.State = "draining"
+	}
+	if pending, ok := d.opts.System.Pending(); ok {
+		s.Pending, s.PendingHint = pending.Text, pending.Hint
 	}
 	return s
 }

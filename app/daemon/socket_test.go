@@ -39,7 +39,8 @@ func TestHostsJoin(t *testing.T) {
 	if answer["ok"] != true {
 		t.Fatalf("got %v, %s", answer, text)
 	}
-	res, err := second.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_run", Arguments: map[string]any{"run_id": answer["run_id"]}})
+	res, err := second.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_run",
+		Arguments: map[string]any{"run_id": answer["run_id"]}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,11 +60,17 @@ func TestWhoDoesNotFitIsRefused(t *testing.T) {
 	other.Limits.Calls.Run++
 	token := secret.New("qwed_agent_none")
 	for name, joins := range map[string]func() (*join.Conn, error){
-		"another version":           func() (*join.Conn, error) { return Join(Host{Config: c, Version: "other"}) },
-		"another configuration":     func() (*join.Conn, error) { return Join(Host{Config: &other, Version: "test"}) },
-		"an unknown profile":        func() (*join.Conn, error) { return Join(Host{Config: c, Version: "test", Profile: "none"}) },
-		"a token that there is not": func() (*join.Conn, error) { return Join(Host{Config: c, Version: "test", Agent: &token}) },
-		"an unknown purpose":        func() (*join.Conn, error) { return join.Dial(join.Hello{Purpose: "x"}) },
+		"another version":       func() (*join.Conn, error) { return Join(Host{Config: c, Version: "other"}) },
+		"another configuration": func() (*join.Conn, error) { return Join(Host{Config: &other, Version: "test"}) },
+		"an unknown profile": func() (*join.Conn,
+			error) {
+			return Join(Host{Config: c, Version: "test", Profile: "none"})
+		},
+		"a token that there is not": func() (*join.Conn,
+			error) {
+			return Join(Host{Config: c, Version: "test", Agent: &token})
+		},
+		"an unknown purpose": func() (*join.Conn, error) { return join.Dial(join.Hello{Purpose: "x"}) },
 	} {
 		var refused *join.RefusedError
 		if _, err := joins(); !errors.As(err, &refused) {
@@ -81,7 +88,8 @@ func TestWhoDoesNotFitIsRefused(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the socket: %v, %v, want mode 0600", info.Mode(), err)
 	}
-	for name, line := range map[string]string{"nonsense": "hello\n", "a long line": strings.Repeat("x", join.MaxHello+1) + "\n", "nothing": ""} {
+	for name, line := range map[string]string{"nonsense": "hello\n",
+		"a long line": strings.Repeat("x", join.MaxHello+1) + "\n", "nothing": ""} {
 		conn, err := net.Dial("unix", path)
 		if err != nil {
 			t.Fatal(err)
@@ -96,7 +104,8 @@ func TestWhoDoesNotFitIsRefused(t *testing.T) {
 		}
 	}
 	c.Serve.Listen = strings.TrimPrefix(s.url, "http://")
-	if _, err := Listen(t.Context(), c); err == nil || !strings.Contains(err.Error(), "serves this state directory already") {
+	if _, err := Listen(t.Context(), c); err == nil ||
+		!strings.Contains(err.Error(), "serves this state directory already") {
 		t.Errorf("a second daemon at its address: got %v", err)
 	}
 	if _, err := lockState(); err == nil || !strings.Contains(err.Error(), "serves this state directory already") {
@@ -110,7 +119,8 @@ func TestAJoinedHostIsAnsweredAtTheEnd(t *testing.T) {
 	session := s.joined("")
 	answered := make(chan string, 1)
 	go func() {
-		answer, text := s.run(session, map[string]any{"language": "python", "code": "import time\ntime.sleep(1)\nresult = 'done'"})
+		answer, text := s.run(session, map[string]any{"language": "python",
+			"code": "import time\ntime.sleep(1)\nresult = 'done'"})
 		if answer["data"] == "done" {
 			text = ""
 		}

@@ -60,7 +60,8 @@ func (p *Plan) Apply(record string, validate func(path string) error) (err error
 			for j := range i {
 				failed = append(failed, restore(p.Changes[j].File))
 			}
-			return errors.Join(append([]error{fmt.Errorf("changing %s: %w", change.File.Path, err), writeHistory(record, history)}, failed...)...)
+			return errors.Join(append([]error{fmt.Errorf("changing %s: %w", change.File.Path, err),
+				writeHistory(record, history)}, failed...)...)
 		}
 	}
 	return nil

@@ -16,7 +16,8 @@ func blockLines(data []byte) []string {
 	if len(data) == 0 {
 		return nil
 	}
-	return strings.SplitAfter(strings.TrimSuffix(string(data), "\n")+"\n", "\n")[:strings.Count(strings.TrimSuffix(string(data), "\n"), "\n")+1]
+	return strings.SplitAfter(strings.TrimSuffix(string(data), "\n")+"\n",
+		"\n")[:strings.Count(strings.TrimSuffix(string(data), "\n"), "\n")+1]
 }
 
 // ownLines extends a block to the comment directly above it, and removes comments and empty lines
@@ -41,11 +42,14 @@ func trimEnd(lines []string, b block) block {
 }
 
 // withoutBlocks returns the lines without the blocks of the given names, and the index of the line
-// where the first of these blocks was, or -1.
+// the offset of the first of these blocks, or -1.
 func withoutBlocks(lines []string, blocks []block, names []string) (kept []string, first int) {
 	first = -1
 	for i, line := range lines {
-		at := slices.IndexFunc(blocks, func(b block) bool { return b.start <= i && i < b.end && slices.Contains(names, b.name) })
+		at := slices.IndexFunc(blocks, func(b block) bool {
+			return b.start <= i && i < b.end &&
+				slices.Contains(names, b.name)
+		})
 		if at < 0 {
 			kept = append(kept, line)
 			continue

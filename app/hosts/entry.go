@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
@@ -22,6 +23,9 @@ type Entry struct {
 	Cwd     string
 	URL     string
 	Headers map[string]string
+
+	// StartTimeout is how long the server may take to start, such as "20s"; empty for the default.
+	StartTimeout string
 
 	// Left are keys of the entry that a user may rely on and that Airlock does not import.
 	Left []string
@@ -93,12 +97,12 @@ func (f fields) mapping(keys ...string) map[string]string {
 	return out
 }
 
-// flag returns the boolean under key, or otherwise if there is no boolean.
-func (f fields) flag(key string, otherwise bool) bool {
+// flag returns the boolean under key, or fallback if the value is not a boolean.
+func (f fields) flag(key string, fallback bool) bool {
 	if b, ok := f[key].(bool); ok {
 		return b
 	}
-	return otherwise
+	return fallback
 }
 
 // entry translates an entry of the host's file. It returns false for a server that is disabled or
@@ -112,20 +116,34 @@ func (h Host) entry(name string, f fields, e Environment) (Entry, bool) {
 		return Entry{}, false
 	}
 	entry := Entry{
-		Name: name, Type: transport(h, kind, f), Command: f.text("command", "cmd"), Args: f.texts("args"), Cwd: f.text("cwd"),
-		URL: f.text("httpUrl", "url", "serverUrl", "uri"), Env: f.mapping("env", "envs"), Headers: f.mapping("headers", "http_headers"),
-		Left: f.left(), Stays: stays(f),
+		Name: name, Type: transport(h, kind, f), Command: f.text("command", "cmd"), Args: f.texts("args"),
+		Cwd: f.text("cwd"),
+		URL: f.text("httpUrl", "url", "serverUrl", "uri"), Env: f.mapping("env", "envs"),
+		Headers: f.mapping("headers", "http_headers"),
+		Left:    f.left(), Stays: stays(f), StartTimeout: f.startTimeout(),
 	}
 	entry.translate(func(text string) string { return h.expand.translate(text) })
 	h.references(f, &entry)
 	entry.project(e)
 	if entry.Cwd != "" && !filepath.IsAbs(entry.Cwd) && !strings.HasPrefix(entry.Cwd, "${") && entry.Stays == "" {
-		entry.Stays = fmt.Sprintf("its working directory (cwd: %s) is relative to where the host runs; write an absolute path first", entry.Cwd)
+		entry.Stays = fmt.Sprintf(
+			"its working directory (cwd: %s) is relative to where the host runs; write an absolute path first",
+			entry.Cwd)
 	}
 	if reason := unresolved(entry, e); entry.Stays == "" {
 		entry.Stays = reason
 	}
 	return entry, true
+}
+
+// startTimeout returns the time that Codex gives a server to start. A time that Airlock's configuration does
+// not accept is omitted.
+func (f fields) startTimeout() string {
+	limit, err := time.ParseDuration(fmt.Sprint(f["startup_timeout_sec"]) + "s")
+	if err != nil || limit < time.Second || limit > time.Hour {
+		return ""
+	}
+	return limit.String()
 }
 
 // limiting are the keys with which hosts hide tools of a server or run tools without asking.
@@ -145,7 +163,7 @@ func (f fields) left() []string {
 				keys = append(keys, key)
 			}
 		case []any:
-			if len(value) > 0 {
+			if len(value) > 0 && !slices.Equal(value, []any{"*"}) {
 				keys = append(keys, key)
 			}
 		default:
@@ -173,7 +191,8 @@ func transport(h Host, kind string, f fields) string {
 	if h.ID == "gemini" && f.text("url") != "" && f.text("httpUrl") == "" {
 		return "sse" // what url means to Gemini CLI; its httpUrl is streamable HTTP
 	}
-	if u, err := url.Parse(f.text("url", "serverUrl", "uri")); err == nil && kind == "" && strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/sse") {
+	if u, err := url.Parse(f.text("url", "serverUrl", "uri")); err == nil && kind == "" &&
+		strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/sse") {
 		return "sse" // hosts try both transports
 	}
 	return ""

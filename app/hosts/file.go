@@ -143,7 +143,7 @@ func readRegular(path string) ([]byte, fs.FileMode, error) {
 		return nil, 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, 0, errors.New("it is no ordinary file")
+		return nil, 0, errors.New("it is not an ordinary file")
 	}
 	if info.Size() > maxFile {
 		return nil, 0, fmt.Errorf("it has more than %d MiB", maxFile>>20)

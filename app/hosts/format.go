@@ -131,7 +131,8 @@ func (f format) checkedPlainEdit(data []byte, key string, remove []string, add m
 	}
 	delete(before, key)
 	delete(after, key)
-	if len(kept) != len(stayed) || len(kept) > 0 && !reflect.DeepEqual(kept, stayed) || !reflect.DeepEqual(before, after) {
+	if len(kept) != len(stayed) || len(kept) > 0 && !reflect.DeepEqual(kept, stayed) ||
+		!reflect.DeepEqual(before, after) {
 		return nil, fmt.Errorf("%s is written in a form that cannot be edited without changing other keys", key)
 	}
 	return edited, nil

@@ -47,12 +47,26 @@ func (e Environment) config() string {
 func All() []Host {
 	return []Host{
 		{
-			ID: "claude-code", Title: "Claude Code", format: jsonFormat, key: "mcpServers", expand: expandBraces, project: ".mcp.json",
-			user: func(e Environment) string { return filepath.Join(e.Home, ".claude.json") },
+			ID: "claude-code", Title: "Claude Code", format: jsonFormat, key: "mcpServers", expand: expandBraces,
+			project: ".mcp.json",
+			user:    func(e Environment) string { return filepath.Join(e.Home, ".claude.json") },
 		},
 		{
 			ID: "claude-desktop", Title: "Claude Desktop", format: jsonFormat, key: "mcpServers",
-			user: func(e Environment) string { return filepath.Join(e.config(), "Claude", "claude_desktop_config.json") },
+			user: func(e Environment) string {
+				return filepath.Join(
+					e.config(), "Claude", "claude_desktop_config.json")
+			},
+		},
+		{
+			// The extension, the CLI and the SDK share this file since Cline 4.0.
+			ID: "cline", Title: "Cline", format: jsonFormat, key: "mcpServers",
+			user: func(e Environment) string {
+				if path, _ := e.Lookup("CLINE_MCP_SETTINGS_PATH"); filepath.IsAbs(path) {
+					return path
+				}
+				return filepath.Join(e.Home, ".cline", "data", "settings", "cline_mcp_settings.json")
+			},
 		},
 		{
 			ID: "codex", Title: "Codex", format: tomlFormat, key: "mcp_servers",
@@ -64,20 +78,42 @@ func All() []Host {
 			},
 		},
 		{
-			ID: "cursor", Title: "Cursor", format: jsonFormat, key: "mcpServers", expand: expandBraces, project: ".cursor/mcp.json",
-			user: func(e Environment) string { return filepath.Join(e.Home, ".cursor", "mcp.json") },
+			ID: "copilot-cli", Title: "Copilot CLI", format: jsonFormat, key: "mcpServers", expand: expandBraces,
+			user: func(e Environment) string { return filepath.Join(e.Home, ".copilot", "mcp-config.json") },
 		},
 		{
-			ID: "gemini", Title: "Gemini CLI", format: jsonFormat, key: "mcpServers", expand: expandDollar, project: ".gemini/settings.json",
-			user: func(e Environment) string { return filepath.Join(e.Home, ".gemini", "settings.json") },
+			ID: "cursor", Title: "Cursor", format: jsonFormat, key: "mcpServers", expand: expandBraces,
+			project: ".cursor/mcp.json",
+			user:    func(e Environment) string { return filepath.Join(e.Home, ".cursor", "mcp.json") },
+		},
+		{
+			ID: "gemini", Title: "Gemini CLI", format: jsonFormat, key: "mcpServers", expand: expandDollar,
+			project: ".gemini/settings.json",
+			user:    func(e Environment) string { return filepath.Join(e.Home, ".gemini", "settings.json") },
 		},
 		{
 			ID: "goose", Title: "Goose", format: yamlFormat, key: "extensions",
 			user: func(e Environment) string { return filepath.Join(e.config(), "goose", "config.yaml") },
 		},
 		{
-			ID: "vscode", Title: "VS Code", format: jsonFormat, key: "servers", expand: expandBraces, project: ".vscode/mcp.json",
-			user: func(e Environment) string { return filepath.Join(e.config(), "Code", "User", "mcp.json") },
+			ID: "junie", Title: "JetBrains Junie", format: jsonFormat, key: "mcpServers",
+			project: ".junie/mcp/mcp.json",
+			user:    func(e Environment) string { return filepath.Join(e.Home, ".junie", "mcp", "mcp.json") },
+		},
+		{
+			ID: "vscode", Title: "VS Code", format: jsonFormat, key: "servers", expand: expandBraces,
+			project: ".vscode/mcp.json",
+			user:    func(e Environment) string { return filepath.Join(e.config(), "Code", "User", "mcp.json") },
+		},
+		{
+			ID: "windsurf", Title: "Windsurf", format: jsonFormat, key: "mcpServers", expand: expandBraces,
+			user: func(e Environment) string {
+				return filepath.Join(e.Home, ".codeium", "windsurf", "mcp_config.json")
+			},
+		},
+		{
+			ID: "zed", Title: "Zed", format: jsonFormat, key: "context_servers",
+			user: func(e Environment) string { return filepath.Join(e.config(), "zed", "settings.json") },
 		},
 	}
 }

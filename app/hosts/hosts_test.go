@@ -18,7 +18,8 @@ var command = hosts.Command{
 }
 
 // variables are the environment variables of the tests.
-var variables = map[string]string{"HOME": "/home/ann", "GITHUB_TOKEN": "x", "DATABASE_URL": "x", "NOTION_TOKEN": "x", "FIGMA_TOKEN": "x"}
+var variables = map[string]string{"HOME": "/home/ann", "GITHUB_TOKEN": "x", "DATABASE_URL": "x", "NOTION_TOKEN": "x",
+	"FIGMA_TOKEN": "x"}
 
 func lookup(name string) (string, bool) {
 	value, set := variables[name]
@@ -187,7 +188,8 @@ func TestUndoKeepsWhatTheUserChangedSince(t *testing.T) {
 				t.Fatal(err)
 			}
 			changed := strings.NewReplacer("dark", "light", "GitHub", "Ayu", "smart_approve", "auto", "184", "185",
-				"Ctrl+Space", "Alt+Space", "for all projects", "for everything", "Perplexity API Key", "The key").Replace(string(text))
+				"Ctrl+Space", "Alt+Space", "for all projects", "for everything", "Perplexity API Key",
+				"The key").Replace(string(text))
 			if changed == string(text) {
 				t.Fatal("the test changed nothing")
 			}
@@ -222,9 +224,11 @@ func TestFilesThatCannotBeChanged(t *testing.T) {
 		{name: "a list", host: "cursor", content: `[]`, want: "not a JSON object"},
 		{name: "servers that are a list", host: "cursor", content: `{"mcpServers": []}`, want: "not a mapping"},
 		{name: "broken TOML", host: "codex", content: "[mcp_servers", want: "not valid TOML"},
-		{name: "servers in one line of TOML", host: "codex", content: "mcp_servers = {a = {command = \"x\"}}\n", want: "write it as [mcp_servers.a]"},
+		{name: "servers in one line of TOML", host: "codex", content: "mcp_servers = {a = {command = \"x\"}}\n",
+			want: "write it as [mcp_servers.a]"},
 		{name: "broken YAML", host: "goose", content: "extensions: [", want: "not valid YAML"},
-		{name: "servers in one line of YAML", host: "goose", content: "extensions: {a: {type: stdio, cmd: x}}\n", want: "block style"},
+		{name: "servers in one line of YAML", host: "goose", content: "extensions: {a: {type: stdio, cmd: x}}\n",
+			want: "block style"},
 		{name: "a link to nothing", host: "cursor", spoil: func(t *testing.T, path string) {
 			if err := os.Symlink("nowhere", path); err != nil {
 				t.Fatal(err)
@@ -234,7 +238,7 @@ func TestFilesThatCannotBeChanged(t *testing.T) {
 			if err := os.Mkdir(path, 0o700); err != nil {
 				t.Fatal(err)
 			}
-		}, want: "no ordinary file"},
+		}, want: "not an ordinary file"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

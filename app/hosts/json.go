@@ -80,7 +80,8 @@ func editJWCC(data []byte, key string, remove []string, add map[string]string) (
 		}
 		insert(servers, name, parsed, indent)
 	}
-	if len(servers.AfterExtra) == 0 && len(servers.Members) > 0 && strings.Contains(string(servers.Members[0].Name.BeforeExtra), "\n") {
+	if len(servers.AfterExtra) == 0 && len(servers.Members) > 0 &&
+		strings.Contains(string(servers.Members[0].Name.BeforeExtra), "\n") {
 		servers.AfterExtra = hujson.Extra("\n" + strings.TrimSuffix(indent, memberIndent(top)))
 	}
 	return root.Pack(), nil
@@ -102,7 +103,8 @@ func insert(object *hujson.Object, name string, value hujson.Value, indent strin
 		trailing = object.Members[n-1].Value.AfterExtra != nil // a trailing comma
 	}
 	literal, _ := json.Marshal(name)
-	added := hujson.ObjectMember{Name: hujson.Value{BeforeExtra: hujson.Extra("\n" + indent), Value: hujson.Literal(literal)}, Value: value}
+	added := hujson.ObjectMember{Name: hujson.Value{BeforeExtra: hujson.Extra("\n" + indent),
+		Value: hujson.Literal(literal)}, Value: value}
 	added.Value.BeforeExtra = hujson.Extra(" ")
 	added.Value.AfterExtra = nil
 	if trailing {

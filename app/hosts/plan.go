@@ -131,7 +131,8 @@ func (p *Plan) existing() (map[string]*Entry, error) {
 // not imported twice. If another server has the same name, the entry gets a new name.
 func (p *Plan) take(entry Entry, file File, taken map[string]*Entry) {
 	for _, known := range taken {
-		if known.equal(entry) && catalog.ModuleName(strings.TrimSuffix(known.Name, "-"+file.Host.ID)) == catalog.ModuleName(entry.Name) {
+		if known.equal(entry) && catalog.ModuleName(
+			strings.TrimSuffix(known.Name, "-"+file.Host.ID)) == catalog.ModuleName(entry.Name) {
 			for i := range p.Imports {
 				if p.Imports[i].Entry.Name == known.Name {
 					p.Imports[i].From = append(p.Imports[i].From, file.Path)
@@ -183,7 +184,8 @@ func (p *Plan) write() error {
 
 // settings returns the entry as Airlock's configuration writes it.
 func (e Entry) settings() written {
-	return written{Type: e.Type, Command: e.Command, Args: e.Args, Cwd: e.Cwd, Env: e.Env, URL: e.URL, Headers: e.Headers}
+	return written{Type: e.Type, Command: e.Command, Args: e.Args, Cwd: e.Cwd, Env: e.Env, URL: e.URL,
+		Headers: e.Headers, StartTimeout: e.StartTimeout}
 }
 
 // reference returns the host's syntax for a reference to a variable, or "" if it has none.
@@ -193,7 +195,9 @@ func (h Host) reference(variable string) string {
 		return "${" + variable + ":-}"
 	case "codex":
 		return variable // in a list of names
-	case "cursor", "vscode":
+	case "copilot-cli":
+		return "${" + variable + "}"
+	case "cursor", "vscode", "windsurf":
 		return "${env:" + variable + "}"
 	case "gemini":
 		return "$" + variable
@@ -223,7 +227,8 @@ func (h Host) registration(c Command, variables []string) written {
 	case "codex":
 		out.ToolTimeout = patience
 	case "goose":
-		out = written{Name: Name, Type: "stdio", Enabled: true, Cmd: c.Path, Args: c.Args, Envs: c.Env, Timeout: patience}
+		out = written{Name: Name, Type: "stdio", Enabled: true, Cmd: c.Path, Args: c.Args, Envs: c.Env,
+			Timeout: patience}
 	}
 	return out
 }

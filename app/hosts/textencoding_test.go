@@ -29,9 +29,12 @@ func put(t *testing.T, e hosts.Environment, id, content string) string {
 // init is undone after the file was changed.
 func TestMarksAndLineEndsStay(t *testing.T) {
 	for id, text := range map[string]string{
-		"cursor": "{\n  // mine\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\",\n      \"args\": [\"1\"]},\n    \"b\": {\"url\": \"https://x.example\"}\n  },\n  \"theme\": \"dark\"\n}\n",
-		"codex":  "# mine\ntheme = \"dark\"\n\n[mcp_servers.a]\ncommand = \"x\"\n\n[mcp_servers.b]\nurl = \"https://x.example\"\n",
-		"goose":  "# mine\ntheme: dark\nextensions:\n  a:\n    type: stdio\n    cmd: x\n    args:\n    - one\n  b:\n    type: sse\n    uri: https://x.example\n",
+		"cursor": "{\n  // mine\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\",\n      \"args\": [\"1\"]},\n   " +
+			" \"b\": {\"url\": \"https://x.example\"}\n  },\n  \"theme\": \"dark\"\n}\n",
+		"codex": "# mine\ntheme = \"dark\"\n\n[mcp_servers.a]\ncommand = \"x\"\n\n[mcp_servers.b]\nurl = " +
+			"\"https://x.example\"\n",
+		"goose": "# mine\ntheme: dark\nextensions:\n  a:\n    type: stdio\n    cmd: x\n    args:\n    - one\n  b:\n  " +
+			"  type: sse\n    uri: https://x.example\n",
 	} {
 		t.Run(id, func(t *testing.T) {
 			e := home(t)
@@ -44,7 +47,9 @@ func TestMarksAndLineEndsStay(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !bytes.HasPrefix(after, []byte("\ufeff")) || bytes.Count(after, []byte("\n")) != bytes.Count(after, []byte("\r\n")) || !bytes.Contains(after, []byte(want)) {
+				if !bytes.HasPrefix(after, []byte("\ufeff")) ||
+					bytes.Count(after, []byte("\n")) != bytes.Count(after, []byte("\r\n")) ||
+					!bytes.Contains(after, []byte(want)) {
 					t.Errorf("got %q, want the mark, the line ends and %s", after, want)
 				}
 				return after
@@ -69,7 +74,8 @@ func TestMarksAndLineEndsStay(t *testing.T) {
 			if undone, err := hosts.Undo(record); err != nil || len(undone) != 1 || undone[0].How != "edited" {
 				t.Fatalf("got %v, %v, want the file edited", undone, err)
 			}
-			if got := string(check("light")); strings.Contains(got, "/usr/local/bin/airlock") || !strings.Contains(got, "x.example") {
+			if got := string(check("light")); strings.Contains(got, "/usr/local/bin/airlock") ||
+				!strings.Contains(got, "x.example") {
 				t.Errorf("after undo: got %q, want the servers back", got)
 			}
 		})
@@ -89,14 +95,16 @@ func TestWhatIsNotTakenOverIsSaid(t *testing.T) {
 		"plain": {"url": "https://x.example/mcp"},
 		"signed": {"url": "https://x.example/mcp", "headers": {"Authorization": "Bearer x"}}
 	}}`)
-	put(t, e, "claude-code", `{"projects": {"/p": {"mcpServers": {"db": {"command": "x"}, "airlock": {"command": "airlock", "args": ["mcp"]}}}}, "mcpServers": {"a": {"command": "y"}}}`)
+	put(t, e, "claude-code",
+		`{"projects": {"/p": {"mcpServers": {"db": {"command": "x"}, "airlock": {"command": "airlock", "args": ["mcp"]}}}}, "mcpServers": {"a": {"command": "y"}}}`)
 	p := plan(t, e)
 	got := map[string]string{}
 	for _, imported := range p.Imports {
 		got[imported.Entry.Name] = fmt.Sprintf("%s%v%v", imported.Entry.Type, imported.Entry.Left, imported.Unsigned)
 	}
 	for name, want := range map[string]string{
-		"limited": "[includeTools trust]false", "open": "[]false", "events": "sse[]false", "plain": "[]true", "signed": "[]false",
+		"limited": "[includeTools trust]false", "open": "[]false", "events": "sse[]false", "plain": "[]true",
+		"signed": "[]false",
 	} {
 		if got[name] != want {
 			t.Errorf("%s: got %q, want %q", name, got[name], want)

@@ -24,6 +24,9 @@ const (
 	PurposeRun     = "run"     // run one program: see FromClient and ToClient
 	PurposeStatus  = "status"  // report the status of the daemon
 	PurposeConsole = "console" // make a link that signs in to the console
+	PurposeRestart = "restart" // end the connection to Server and open another one
+	PurposeLog     = "log"     // what Server has written to stderr follows as text
+	PurposeServers = "servers" // the states of all servers follow as JSON
 	PurposeStop    = "stop"    // shut down gracefully; the connection ends with the daemon
 )
 
@@ -31,10 +34,12 @@ const (
 type Hello struct {
 	Purpose string `json:"purpose"`
 	Version string `json:"version,omitempty"`
-	Config  string `json:"config,omitempty"`  // the digest of the configuration; of PurposeHost and PurposeRun
-	Source  string `json:"source,omitempty"`  // instead of Config, the digest of its file, see package configfile; of PurposeRun
+	Config  string `json:"config,omitempty"` // the digest of the configuration; of PurposeHost and PurposeRun
+	// instead of Config, the digest of its file, see package configfile; of PurposeRun
+	Source  string `json:"source,omitempty"`
 	Profile string `json:"profile,omitempty"` // of PurposeHost and PurposeRun; empty for the default one
 	Agent   string `json:"agent,omitempty"`   // the token of the agent that the host is; of PurposeHost
+	Server  string `json:"server,omitempty"`  // of PurposeRestart and PurposeLog
 }
 
 // Reply is the daemon's answer to Hello. If the daemon refuses, Refused is the reason.
@@ -62,6 +67,9 @@ type Status struct {
 	Reason  string    `json:"reason,omitempty"` // why it is not ready
 	Hosts   int       `json:"hosts"`            // that joined through the socket
 	Runs    int       `json:"runs"`             // that are queued or running
+	// Pending is why the configuration as it is now is not in force, with a hint; empty if it is.
+	Pending     string `json:"pending,omitempty"`
+	PendingHint string `json:"pending_hint,omitempty"`
 }
 
 // The bounds of a greeting.

@@ -67,7 +67,8 @@ func TestAnotherProgramIsToldNothing(t *testing.T) {
 					t.Skip("needs root, to be another user")
 				}
 				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: test.user, Gid: test.user}}
-				if err := errors.Join(os.Chown(filepath.Dir(path), int(test.user), -1), os.Chmod(os.Getenv("AIRLOCK_HOME"), 0o711)); err != nil {
+				if err := errors.Join(os.Chown(filepath.Dir(path), int(test.user), -1),
+					os.Chmod(os.Getenv("AIRLOCK_HOME"), 0o711)); err != nil {
 					t.Fatal(err)
 				}
 			}

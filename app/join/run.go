@@ -28,6 +28,7 @@ type RunRequest struct {
 	Code     []byte        `json:"code"`
 	Timeout  time.Duration `json:"timeout"`            // nanoseconds; 0: as configured
 	Terminal bool          `json:"terminal,omitempty"` // a person can be asked where the client runs
+	Network  []string      `json:"network,omitempty"`  // hosts that the code asks for, as NAME:PORT
 }
 
 // RunAnswer is the answer of the person at the client's terminal.
@@ -104,7 +105,9 @@ const MaxRunLine = (program.MaxSize+1)*4/3 + 4<<10
 
 // ErrLost is returned if the daemon ended while it ran a program, so that the outcome is unknown.
 // Tool calls that the program made before have had their effect.
-var ErrLost = errors.New("the Airlock daemon ended while it ran the program: what the program did through tools until then is done, and it is not run again")
+var ErrLost = errors.New(
+	"the Airlock daemon ended while it ran the program: what the program did through tools until then is done, and " +
+		"it is not run again")
 
 // Send writes one line to the daemon. It is not safe for concurrent use.
 func (c *Conn) Send(message FromClient) error {

@@ -20,7 +20,8 @@ func (o *Orchestrator) admit(ctx context.Context, p plan) (*broker.Admission, *O
 	}
 	admission.End(ctx, false, 0)
 	result := Result{Error: &Failure{
-		Type: refused.Type, Message: cut(refused.Message, maxMessage), Retryable: refused.Retryable, Source: refused.Source,
+		Type: refused.Type, Message: cut(refused.Message, maxMessage), Retryable: refused.Retryable,
+		Source: refused.Source,
 	}}
 	result.Metrics.DurationMS = time.Since(began).Milliseconds()
 	envelope := Envelope{

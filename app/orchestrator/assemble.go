@@ -39,14 +39,17 @@ func (r *run) assemble(ctx context.Context, ended ending, calls broker.Summary, 
 	})
 	usage := r.sandbox.Usage()
 	cpu := usage.CPU + time.Duration(r.cleaned.Load())
-	outcome := r.seal(ctx, result, calls, printed, Metrics{PeakMemoryBytes: usage.PeakMemory, CPUMS: cpu.Milliseconds()})
+	outcome := r.seal(ctx, result, calls, printed,
+		Metrics{PeakMemoryBytes: usage.PeakMemory, CPUMS: cpu.Milliseconds()})
 	outcome.Envelope.Note, outcome.Envelope.Printed, outcome.End = note, end, r.endOf(ended, logs)
 	return outcome
 }
 
 // seal puts a cleaned result into its envelope, with what it cost.
-func (r *run) seal(ctx context.Context, result Result, calls broker.Summary, printed Printed, metrics Metrics) *Outcome {
+func (r *run) seal(ctx context.Context, result Result, calls broker.Summary, printed Printed,
+	metrics Metrics) *Outcome {
 	metrics.DurationMS = time.Since(r.started).Milliseconds()
+	metrics.CallsDenied = calls.Denied
 	metrics.Calls, metrics.BytesInSandbox, metrics.BytesReturned = calls.Calls, calls.BytesIn, int64(len(result.Data))
 	metrics.StdoutCut, metrics.StderrCut = printed.StdoutCut, printed.StderrCut
 	result.Metrics = metrics
@@ -118,11 +121,12 @@ func (r *run) clean(result *Result) {
 	if result.OK {
 		data, found, err := r.redactor.JSON(result.Data)
 		if errors.Is(err, canon.ErrDeep) {
-			*result = failed(errortype.NotSerializable, false, fmt.Sprintf("the result is nested more than %d levels deep; return it flatter", canon.MaxDepth))
+			*result = failed(errortype.NotSerializable, false,
+				fmt.Sprintf("the result is nested more than %d levels deep; return it flatter", canon.MaxDepth))
 			return
 		}
 		if err != nil {
-			*result = failed(errortype.NotSerializable, false, "the result is no valid JSON")
+			*result = failed(errortype.NotSerializable, false, "the result is not valid JSON")
 			return
 		}
 		result.Data = data
@@ -131,7 +135,7 @@ func (r *run) clean(result *Result) {
 	}
 	e := result.Error
 	e.Type = cut(r.redact(e.Type), maxType)
-	e.Message = cut(r.redact(e.Message), maxMessage)
+	e.Message = cut(r.redact(r.network.explain(e.Message)), maxMessage)
 	e.Traceback = cut(r.redact(e.Traceback), maxTraceback)
 	if e.Type == "" {
 		e.Type = errortype.Sandbox
@@ -151,7 +155,8 @@ func seal(envelope *Envelope, whole Result) {
 	digest, err := outputDigest(whole)
 	if err != nil {
 		replace(envelope, failed(errortype.NotSerializable, false,
-			"the result has no canonical JSON form (RFC 8785): object keys must be unique, numbers finite, and text without lone surrogates"))
+			"the result has no canonical JSON form (RFC 8785): object keys must be unique, numbers finite, and text "+
+				"without lone surrogates"))
 		return
 	}
 	envelope.OutputDigest = digest
@@ -162,7 +167,8 @@ func seal(envelope *Envelope, whole Result) {
 	if envelope.Result.OK {
 		size := len(envelope.Result.Data)
 		replace(envelope, failed(errortype.Output, false, fmt.Sprintf(
-			"the result has %d bytes, more than fits the %d of a run's line; return a summary, or attach the rest as a file with client.attach", size, MaxEnvelope)))
+			"the result has %d bytes, more than fits the %d of a run's line; return a summary, or attach the rest as "+
+				"a file with client.attach", size, MaxEnvelope)))
 		return
 	}
 	// Texts can grow sixfold when JSON escapes their control characters.

@@ -34,10 +34,12 @@ func TestTheLineHoldsWhateverComes(t *testing.T) {
 		want string // the data, or the error's type
 	}{
 		{"a small result", succeeded(json.RawMessage(`{"a":1}`)), `{"a":1}`},
-		{"line ends of every kind", succeeded(json.RawMessage("\"a\u2028b\u2029c\u0085d\"")), `"a\u2028b\u2029c\u0085d"`},
+		{"line ends of every kind", succeeded(json.RawMessage("\"a\u2028b\u2029c\u0085d\"")),
+			`"a\u2028b\u2029c\u0085d"`},
 		{"a result on several lines", succeeded(json.RawMessage("{\n\"a\":\n1}")), `{"a":1}`},
 		{"integers beyond doubles", succeeded(json.RawMessage(`12345678901234567890`)), `12345678901234567890`},
-		{"a result that is too large", succeeded(json.RawMessage(`"` + strings.Repeat("x", 70_000) + `"`)), errortype.Output},
+		{"a result that is too large", succeeded(json.RawMessage(`"` + strings.Repeat("x", 70_000) + `"`)),
+			errortype.Output},
 		{"a name twice", succeeded(json.RawMessage(`{"a":1,"a":2}`)), errortype.NotSerializable},
 		{"a number that no double holds", succeeded(json.RawMessage(`1e999`)), errortype.NotSerializable},
 		{"half a surrogate pair", succeeded(json.RawMessage(`"\ud800"`)), errortype.NotSerializable},

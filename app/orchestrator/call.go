@@ -47,12 +47,17 @@ func (o *Orchestrator) runCall(ctx context.Context, req Request) (*Outcome, erro
 	if err := req.Check(); err != nil {
 		return nil, err
 	}
+	if err := o.parts.Broker.AwaitTurn(ctx, req.Caller); err != nil {
+		return nil, err
+	}
 	r := newRun(plan{
 		identity: broker.Run{
-			ID: req.ID, Caller: req.Caller, TraceID: telemetry.TraceID(ctx), CodeHash: canon.Digest(req.Code), Code: string(req.Code),
+			ID: req.ID, Caller: req.Caller, TraceID: telemetry.TraceID(ctx), CodeHash: canon.Digest(req.Code),
+			Code:     string(req.Code),
 			Language: req.Language, Context: req.Context,
 		},
-		request: req, limits: o.limits(req), version: o.opts.Version, snapshot: o.snapshotFor(ctx, req), redactor: o.redactor(),
+		request: req, limits: o.limits(req), version: o.opts.Version, snapshot: o.snapshotFor(ctx, req),
+		redactor: o.redactor(),
 	}, &o.parts, nil, time.Now())
 	r.files.draft = o.draft(r.plan)
 	if err := r.openCalls(ctx, nil); err != nil {
@@ -96,9 +101,11 @@ func (r *run) judgeCall(ctx context.Context, answer broker.Answer) Result {
 			return failed(errortype.Killed, false, "the call was ended, because "+why+"; it may have been carried out")
 		}
 		if ctx.Err() != nil && e.Type != errortype.PolicyDenied {
-			return failed(errortype.Killed, false, "the call was cancelled before it had ended; it may have been carried out")
+			return failed(errortype.Killed, false,
+				"the call was cancelled before it had ended; it may have been carried out")
 		}
-		return Result{Error: &Failure{Type: e.Type, Message: e.Message, Retryable: e.Retryable, Source: e.Source, CallID: e.CallID}}
+		return Result{Error: &Failure{Type: e.Type, Message: e.Message, Retryable: e.Retryable, Source: e.Source,
+			CallID: e.CallID}}
 	}
 	return succeeded(r.dataOf(answer.Raw))
 }
@@ -180,7 +187,9 @@ func encoded(value any) json.RawMessage {
 // receives answers that a replay could repeat.
 func errNoProgram(recording *replay.Recording) error {
 	if recording.Language == LanguageScript {
-		return &InputError{"the run was a script without tools: its output depends on no answer", "airlock runs show " + recording.RunID + " --code"}
+		return &InputError{"the run was a script without tools: its output depends on no answer",
+			"airlock runs show " + recording.RunID + " --code"}
 	}
-	return &InputError{"the run was one call without a program, so there is nothing to run again", "airlock runs show " + recording.RunID}
+	return &InputError{"the run was one call without a program, so there is nothing to run again",
+		"airlock runs show " + recording.RunID}
 }

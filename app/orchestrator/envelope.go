@@ -15,15 +15,16 @@ const MaxEnvelope = 64 << 10
 // nothing inside the sandbox can write any of its fields but Result's data, Note,
 // Printed and the names in Attachments.
 type Envelope struct {
-	RunID         string `json:"run_id"`
-	TraceID       string `json:"trace_id"`
-	ToolName      string `json:"tool_name"`      // "python-runner" or "node-runner"
-	ToolVersion   string `json:"tool_version"`   // Airlock's version
-	InputDigest   string `json:"input_digest"`   // over the code's bytes
-	OutputDigest  string `json:"output_digest"`  // over RFC 8785 of Result without metrics
-	SandboxImage  string `json:"sandbox_image"`  // name@sha256:…
-	DurationMS    int64  `json:"duration_ms"`    // from code received to result known, whole milliseconds
-	ApprovalState string `json:"approval_state"` // a state of admission/approval: the most restrictive that any call met
+	RunID        string `json:"run_id"`
+	TraceID      string `json:"trace_id"`
+	ToolName     string `json:"tool_name"`     // "python-runner" or "node-runner"
+	ToolVersion  string `json:"tool_version"`  // Airlock's version
+	InputDigest  string `json:"input_digest"`  // over the code's bytes
+	OutputDigest string `json:"output_digest"` // over RFC 8785 of Result without metrics
+	SandboxImage string `json:"sandbox_image"` // name@sha256:…
+	DurationMS   int64  `json:"duration_ms"`   // from code received to result known, whole milliseconds
+	// a state of admission/approval: the most restrictive that any call met
+	ApprovalState string `json:"approval_state"`
 	Result        Result `json:"result"`
 	// Note explains a null result of code that has set no result; Printed is then the end
 	// of its stdout. Both come from the sandbox and are redacted, but not verified.
@@ -94,21 +95,19 @@ type Failure struct {
 // Refusal reports whether a run failed because policy or a person refused a call. Code can
 // choose the type of its error but cannot set the source to the broker.
 func (f *Failure) Refusal() bool {
-	switch f.Type {
-	case errortype.PolicyDenied, errortype.ApprovalDenied, errortype.ApprovalTimeout:
-		return f.Source == errortype.SourceBroker
-	}
-	return false
+	return errortype.IsDenial(f.Type) && f.Source == errortype.SourceBroker
 }
 
 // Metrics are what a run cost. Only DurationMS is always known.
 type Metrics struct {
 	DurationMS      int64 `json:"duration_ms"`
 	Calls           int   `json:"calls,omitempty"`             // tool calls the broker received
+	CallsDenied     int   `json:"calls_denied,omitempty"`      // those that policy or a person refused
 	BytesInSandbox  int64 `json:"bytes_in_sandbox,omitempty"`  // tool results that went into the sandbox
 	BytesReturned   int64 `json:"bytes_returned,omitempty"`    // JSON bytes of Data
 	PeakMemoryBytes int64 `json:"peak_memory_bytes,omitempty"` // whole sandbox
-	CPUMS           int64 `json:"cpu_ms,omitempty"`            // user and system, milliseconds; of the sandbox and of redacting what left it
-	StdoutCut       int64 `json:"stdout_cut_bytes,omitempty"`  // printed to stdout, but not kept
-	StderrCut       int64 `json:"stderr_cut_bytes,omitempty"`  // printed to stderr, but not kept
+	// user and system, milliseconds; of the sandbox and of redacting what left it
+	CPUMS     int64 `json:"cpu_ms,omitempty"`
+	StdoutCut int64 `json:"stdout_cut_bytes,omitempty"` // printed to stdout, but not kept
+	StderrCut int64 `json:"stderr_cut_bytes,omitempty"` // printed to stderr, but not kept
 }

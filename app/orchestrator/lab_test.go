@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/catalog"
@@ -90,7 +91,7 @@ type lab struct {
 	log *audit.Log
 }
 
-func newLab(t *testing.T, servers upstream, limits broker.Limits, options Options, play guest) *lab {
+func newLab(t *testing.T, servers upstream, limits admission.Limits, options Options, play guest) *lab {
 	t.Helper()
 	fake := &runnertest.Fake{Guest: func(ctx context.Context, g *runnertest.GuestIO) runner.Exit {
 		if !g.Ready() {
@@ -129,10 +130,12 @@ func newLab(t *testing.T, servers upstream, limits broker.Limits, options Option
 		t.Fatal(err)
 	}
 	redactor := redact.New()
-	calls, err := broker.New(servers, l.log, &broker.Options{
-		Policies: engine, Operator: policies.Operator{"demo": {Allow: []string{policies.AllTools}, Deny: []string{"forbidden"}}},
-		Redactor: redactor, Limits: limits, Logger: logger,
-	})
+	acts, err := admission.New(admission.Options{Log: l.log, Rules: admission.Rules{Policies: engine, Limits: limits,
+		Operator: policies.Operator{"demo": {Allow: []string{policies.AllTools}, Deny: []string{"forbidden"}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls, err := broker.New(servers, l.log, acts, &broker.Options{Redactor: redactor, Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +145,8 @@ func newLab(t *testing.T, servers upstream, limits broker.Limits, options Option
 	}
 	l.Orchestrator, err = New(Parts{
 		Runner: sandboxes, Broker: calls, Audit: l.log, Redactor: redactor, Logger: logger,
-		Images:   map[string]runner.Image{"python": {Name: "python", Digest: "sha256:1"}, "node": {Name: "node", Digest: "sha256:3"}},
+		Images: map[string]runner.Image{"python": {Name: "python", Digest: "sha256:1"},
+			"node": {Name: "node", Digest: "sha256:3"}},
 		Script:   &runner.Image{Name: "verify", Digest: "sha256:2"},
 		Wrappers: NewWrappers(filepath.Join(base, "wrappers"), logger), Snapshots: fixed{snapshot(t)},
 	}, options)
@@ -162,7 +166,8 @@ func snapshot(t *testing.T) *catalog.Snapshot {
 	t.Helper()
 	var definitions []json.RawMessage
 	for _, name := range []string{"echo", "forbidden"} {
-		definitions = append(definitions, fmt.Appendf(nil, `{"name":%q,"description":"For tests.","inputSchema":{"type":"object"}}`, name))
+		definitions = append(definitions, fmt.Appendf(
+			nil, `{"name":%q,"description":"For tests.","inputSchema":{"type":"object"}}`, name))
 	}
 	tools, warnings := catalog.ParseTools("demo", definitions)
 	if len(warnings) > 0 {
@@ -190,7 +195,8 @@ func (l *lab) run(t *testing.T, req Request) *Outcome {
 func (l *lab) records(t *testing.T) []audit.Record {
 	t.Helper()
 	var all []audit.Record
-	if err := audit.Tail(t.Context(), l.dir, 100_000, false, func(r audit.Record) error { all = append(all, r); return nil }); err != nil {
+	if err := audit.Tail(t.Context(), l.dir, 100_000, false,
+		func(r audit.Record) error { all = append(all, r); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return all

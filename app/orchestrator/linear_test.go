@@ -22,13 +22,16 @@ var processed = map[string]func(text string){
 	"truncate.Tail":       func(s string) { truncate.Tail(s, len(s)-1) },
 	"truncate.Characters": func(s string) { truncate.Characters(s, len(s)-1) },
 	"cut":                 func(s string) { cut(s, len(s)/2) },
-	"printable":           func(s string) { printable(s, runner.Output{Head: []byte(s), Total: int64(len(s))}, int64(len(s)/2)) },
-	"lastJSON":            func(s string) { logs{lastLines: []byte(s)}.lastJSON() },
-	"Refused":             func(s string) { Refused(Request{Language: "python"}, "1", errortype.RateLimit, s) },
-	"canon.JSON":          func(s string) { _, _ = canon.JSON([]byte(s)) },
-	"canon.IsDeep":        func(s string) { canon.IsDeep([]byte(s)) },
-	"attachment.Inspect":  func(s string) { attachment.Inspect([]byte(s), "", "a.txt") },
-	"attachment.UTF16":    func(s string) { attachment.UTF16([]byte(s)) },
+	"printable": func(s string) {
+		printable(
+			s, runner.Output{Head: []byte(s), Total: int64(len(s))}, int64(len(s)/2))
+	},
+	"lastJSON":           func(s string) { logs{lastLines: []byte(s)}.lastJSON() },
+	"Refused":            func(s string) { Refused(Request{Language: "python"}, "1", errortype.RateLimit, s) },
+	"canon.JSON":         func(s string) { _, _ = canon.JSON([]byte(s)) },
+	"canon.IsDeep":       func(s string) { canon.IsDeep([]byte(s)) },
+	"attachment.Inspect": func(s string) { attachment.Inspect([]byte(s), "", "a.txt") },
+	"attachment.UTF16":   func(s string) { attachment.UTF16([]byte(s)) },
 	"seal": func(s string) {
 		result := Result{OK: true, Data: encoded(s)}
 		seal(&Envelope{Result: result}, result)
@@ -37,7 +40,8 @@ var processed = map[string]func(text string){
 
 // repetitions are texts that make programs slow which read them more than once.
 var repetitions = []string{
-	"a", " ", "\n", "\r\n", "\\", `\"`, `"`, "{", "[", "]", `{"a":`, "[[],", `{"a":1}` + "\n", "1", "-", "1e9,", "\u2028", "é", "\xff", "\x1b[31m", "\x00", "</a>", "\ufeff", "\u202e", "😀",
+	"a", " ", "\n", "\r\n", "\\", `\"`, `"`, "{", "[", "]", `{"a":`, "[[],", `{"a":1}` + "\n", "1", "-", "1e9,",
+	"\u2028", "é", "\xff", "\x1b[31m", "\x00", "</a>", "\ufeff", "\u202e", "😀",
 	"GIF89a", "\x89PNG\r\n\x1a\n", "RIFF0000WAVE", "\xff\xd8\xff\xe0", "ID3", "%PDF-",
 }
 

@@ -20,10 +20,11 @@ func TestLogsAreCutOnACharacterAfterRedaction(t *testing.T) {
 	}{
 		{"short text is complete", "hello\n", 0, "hello\n", ""},
 		{"text at the limit is complete", strings.Repeat("x", limit), 0, strings.Repeat("x", limit), ""},
-		{"longer text says how much was cut", strings.Repeat("x", 300), 0, "\n<TRUNCATED 139 bytes>\n", ""},
+		{"longer text shows how much was cut", strings.Repeat("x", 300), 0, "\n<TRUNCATED 139 bytes>\n", ""},
 		{"what was not even kept counts too", strings.Repeat("x", 300), 1000, "\n<TRUNCATED 839 bytes>\n", ""},
 		{"no character is halved", strings.Repeat("é", 150), 0, "é\n<TRUNCATED ", ""},
-		{"a secret across the cut is gone as a whole", strings.Repeat("x", 140) + " " + secret + " " + strings.Repeat("y", 100), 0, "<TRUNCATED", "ghp_"},
+		{"a secret across the cut is gone as a whole",
+			strings.Repeat("x", 140) + " " + secret + " " + strings.Repeat("y", 100), 0, "<TRUNCATED", "ghp_"},
 		{"bytes that are not UTF-8 are shown as such", "a\xffb", 0, "a\uFFFDb", ""},
 	}
 	for _, test := range tests {

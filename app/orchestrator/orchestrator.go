@@ -19,6 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/egress"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/quota"
@@ -48,7 +49,7 @@ type Parts struct {
 	// is stored.
 	Attachments *attachment.Store
 
-	cleaning *quota.Queue // of the processors, for redaction; set by New
+	cleaning *quota.Limiter // of the processors, for redaction; set by New
 }
 
 // Snapshots provides the newest tool definitions. Its methods are safe for concurrent use.
@@ -74,8 +75,12 @@ type Options struct {
 	// Placeholders numbers redacted values: equal values in the results, logs and errors of
 	// a run have the same placeholder. If false, placeholders show the kind only.
 	Placeholders bool
-	// Personal is the setting for personal data that leaves a run.
-	Personal redact.Personal
+	// Personal returns the setting for personal data that leaves a run. nil means the zero value.
+	Personal func() redact.Personal
+	// Network lists the hosts that runs may ask for. The policies decide about each connection.
+	Network []egress.Host
+	// Roots is a directory with cert.pem, the certification authorities for runs with a network. It may be empty.
+	Roots string
 	// Attachments limits the files that one run can attach; the zero value means
 	// attachment.DefaultLimits.
 	Attachments attachment.Limits
@@ -100,7 +105,9 @@ func New(parts Parts, opts Options) (*Orchestrator, error) {
 	if opts.Attachments == (attachment.Limits{}) {
 		opts.Attachments = attachment.DefaultLimits
 	}
-	parts.cleaning = quota.New(runtime.GOMAXPROCS(0), maxCleaning)
+	redactions := quota.For(quota.Redactions)
+	redactions.Total = int64(runtime.GOMAXPROCS(0))
+	parts.cleaning = quota.New(redactions)
 	return &Orchestrator{parts: parts, opts: opts}, nil
 }
 
@@ -110,8 +117,8 @@ func (o *Orchestrator) Check(req Request) error {
 	if err := req.Check(); err != nil {
 		return err
 	}
-	if req.Call != nil {
-		return nil
+	if _, err := req.Hosts(o.opts.Network); err != nil || req.Call != nil {
+		return err
 	}
 	_, err := o.imageFor(req)
 	return err
@@ -137,7 +144,8 @@ func (o *Orchestrator) EndSession(session string) {
 		return
 	}
 	if err := o.parts.Sessions.EndSession(session); err != nil {
-		o.parts.Logger.ErrorContext(context.Background(), "the files of a session that is over could not be removed", slog.Any(telemetry.KeyError, err))
+		o.parts.Logger.ErrorContext(context.Background(), "the files of a session that is over could not be removed",
+			slog.Any(telemetry.KeyError, err))
 	}
 }
 
@@ -182,18 +190,25 @@ func (o *Orchestrator) run(ctx context.Context, req Request, player *replay.Play
 	}
 	began, done := time.Now(), false
 	defer func() { admission.End(ctx, done, time.Since(began)) }()
-	wanted, release, err := o.request(ctx, plan)
+	net, err := o.openNetwork(req)
 	if err != nil {
 		return nil, err
 	}
+	wanted, release, err := o.request(ctx, plan)
+	if err != nil {
+		net.started()
+		return nil, errors.Join(err, net.close())
+	}
+	o.connect(&wanted, net)
 	sandbox, err := o.acquire(ctx, wanted)
+	net.started()
 	if err != nil {
 		release()
-		return nil, err
+		return nil, errors.Join(err, net.close())
 	}
 	began = time.Now()
 	r := newRun(plan, &o.parts, sandbox, started)
-	r.admission = admission
+	r.admission, r.network = admission, net
 	r.files.draft, r.session = o.draft(plan), o.openSession(plan)
 	if req.OnStart != nil {
 		req.OnStart(r.printedSoFar)
@@ -219,7 +234,7 @@ func (o *Orchestrator) request(ctx context.Context, p plan) (wanted runner.Reque
 		mount, release, err = o.parts.Wrappers.lease(context.WithoutCancel(ctx), p.snapshot, p.request.Language)
 		wanted = o.sandboxFor(p.image, mount)
 	}
-	wanted.Caller = p.identity.Caller.Share()
+	wanted.Caller = p.identity.Caller.Account()
 	return wanted, release, err
 }
 
@@ -252,7 +267,10 @@ func (o *Orchestrator) redactor() *redact.Redactor {
 	if o.opts.Placeholders {
 		redactor = redactor.Numbered()
 	}
-	return redactor.With(o.opts.Personal)
+	if o.opts.Personal == nil {
+		return redactor.With(redact.Personal{})
+	}
+	return redactor.With(o.opts.Personal())
 }
 
 // imageFor returns the image that a request's sandbox is made from.
@@ -277,7 +295,8 @@ func (o *Orchestrator) image(language string) (runner.Image, error) {
 			known = append(known, name)
 		}
 		slices.Sort(known)
-		return runner.Image{}, &InputError{fmt.Sprintf("the language %q is unknown", language), "use one of: " + strings.Join(known, ", ")}
+		return runner.Image{}, &InputError{fmt.Sprintf("the language %q is unknown", language),
+			"use one of: " + strings.Join(known, ", ")}
 	}
 	return image, nil
 }

@@ -32,7 +32,8 @@ func TestPreview(t *testing.T) {
 		{"nesting", deep, []string{"…"}},
 		{"long keys", map[string]int{strings.Repeat("k", 100_000): 1}, []string{"kkk"}},
 		{"markup", strings.Repeat("<&>", 50_000), []string{"<&>"}},
-		{"numbers keep their digits", append([]json.Number{"12345678901234567890.12345678901234567890"}, make10000()...), []string{"12345678901234567890.12345678901234567890", "[99"}},
+		{"numbers keep their digits", append([]json.Number{"12345678901234567890.12345678901234567890"},
+			make10000()...), []string{"12345678901234567890.12345678901234567890", "[99"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/runner"
 )
@@ -15,7 +15,7 @@ import (
 // not keep another's run out.
 func TestOneCallerLeavesRoomInTheQueue(t *testing.T) {
 	over := make(chan struct{})
-	l := newLab(t, nil, broker.Limits{}, Options{}, func(ctx context.Context, c *conn) error {
+	l := newLab(t, nil, admission.Limits{}, Options{}, func(ctx context.Context, c *conn) error {
 		select {
 		case <-over:
 		case <-ctx.Done():
@@ -28,7 +28,8 @@ func TestOneCallerLeavesRoomInTheQueue(t *testing.T) {
 	}
 	answers := make(chan answer)
 	ask := func(account string) {
-		_, err := l.Run(t.Context(), Request{Language: "python", Code: []byte("play"), Caller: caller.Caller{Account: account}})
+		_, err := l.Run(t.Context(), Request{Language: "python", Code: []byte("play"),
+			Caller: caller.Caller{Kind: caller.Agent, Registrar: account}})
 		answers <- answer{account, err}
 	}
 	const places = runner.DefaultSandboxes + runner.DefaultWaiting

@@ -17,7 +17,8 @@ func (r *run) record(kind audit.Kind) audit.Record {
 		Kind: kind,
 		Identity: audit.Identity{
 			RunID: r.identity.ID, SessionID: r.identity.Caller.Session, Principal: r.identity.Caller.Principal,
-			Issuer: r.identity.Caller.Issuer, CallerKind: string(r.identity.Caller.Kind), Profile: r.identity.Caller.Profile,
+			Issuer: r.identity.Caller.Issuer, CallerKind: string(r.identity.Caller.Kind),
+			Profile: r.identity.Caller.Profile,
 			TraceID: r.identity.TraceID, CodeHash: r.identity.CodeHash,
 		},
 		RunFacts: audit.RunFacts{
@@ -66,7 +67,8 @@ func (r *run) limitTable() map[string]string {
 	table[r.timeoutKey()] = l.Timeout.String()
 	for key, value := range map[string]int64{
 		"sandbox.memory": l.Memory, "sandbox.pids": int64(l.PIDs), "sandbox.disk": l.Disk, "sandbox.inodes": l.Inodes,
-		"sandbox.openFiles": int64(l.OpenFiles), "limits.stdout": l.Stdout, "limits.stderr": l.Stderr, "limits.output": l.Output,
+		"sandbox.openFiles": int64(l.OpenFiles), "limits.stdout": l.Stdout, "limits.stderr": l.Stderr,
+		"limits.output": l.Output,
 	} {
 		table[key] = strconv.FormatInt(value, 10)
 	}

@@ -36,7 +36,8 @@ func RecordedSnapshot(recording *replay.Recording) (*catalog.Snapshot, error) {
 		return nil, fmt.Errorf("reading the tools of run %q: %w", recording.RunID, err)
 	}
 	if snapshot.Digest() != recording.Snapshot {
-		return nil, fmt.Errorf("reading the tools of run %q: they are %s, not %s", recording.RunID, snapshot.Digest(), recording.Snapshot)
+		return nil, fmt.Errorf("reading the tools of run %q: they are %s, not %s", recording.RunID, snapshot.Digest(),
+			recording.Snapshot)
 	}
 	return snapshot, nil
 }

@@ -16,11 +16,14 @@ func TestRecordedToolsMakeTheSameSnapshot(t *testing.T) {
 		{ID: "files", Warnings: []string{"one was left out"}, Tools: []catalog.Tool{
 			{
 				ServerID: "files", Name: "read", Title: "Read <b>", Description: "a & b \u2028 \u202e",
-				InputSchema:  json.RawMessage(`{"type":"object", "properties":{"path":{"type":"string","pattern":"<&>"}}}`),
-				OutputSchema: json.RawMessage(`{"type":"object"}`), Annotations: catalog.Annotations{ReadOnlyHint: &yes},
-				Raw: json.RawMessage(`{ "name": "read" }`), Digest: "sha256:abc",
+				InputSchema: json.RawMessage(
+					`{"type":"object", "properties":{"path":{"type":"string","pattern":"<&>"}}}`),
+				OutputSchema: json.RawMessage(`{"type":"object"}`),
+				Annotations:  catalog.Annotations{ReadOnlyHint: &yes},
+				Raw:          json.RawMessage(`{ "name": "read" }`), Digest: "sha256:abc",
 			},
-			{ServerID: "files", Name: "gone", InputSchema: json.RawMessage(`{}`), Raw: json.RawMessage(`{}`), Digest: "sha256:def", Withheld: true},
+			{ServerID: "files", Name: "gone", InputSchema: json.RawMessage(`{}`), Raw: json.RawMessage(`{}`),
+				Digest: "sha256:def", Withheld: true},
 		}},
 		{ID: "away", Problem: "it is not there"},
 	})
@@ -38,7 +41,8 @@ func TestRecordedToolsMakeTheSameSnapshot(t *testing.T) {
 		t.Fatalf("got %v, %v, want the same digest", again, err)
 	}
 	tool, ok := again.Tool("files", "read")
-	if !ok || tool.Description != "a & b \u2028 \u202e" || *tool.Annotations.ReadOnlyHint != true || len(tool.OutputSchema) == 0 {
+	if !ok || tool.Description != "a & b \u2028 \u202e" || *tool.Annotations.ReadOnlyHint != true ||
+		len(tool.OutputSchema) == 0 {
 		t.Errorf("got %+v", tool)
 	}
 	if gone, _ := again.Tool("files", "gone"); !gone.Withheld {

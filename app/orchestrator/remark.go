@@ -15,7 +15,8 @@ const (
 // The host's notes, if the guest could not send one.
 const (
 	noteNoResult = "the code has not set `result`"
-	noteExited   = "the program ended without its exit hooks (os._exit, process.reallyExit), so a result that it had set is lost"
+	noteExited   = "the program ended without its exit hooks (os._exit, process.reallyExit), so a result that it had " +
+		"set is lost"
 )
 
 // remark returns a note on why a successful run has no data although the code may have
@@ -23,7 +24,8 @@ const (
 // has set a result without a note of the guest, if its last line is one, or if it has
 // attached a file.
 func (r *run) remark(ended ending, result Result, logs logs) (note, printed string) {
-	if r.request.Script != nil || !result.OK || string(result.Data) != "null" || logs.lastJSON() != nil || len(r.files.draft.Files()) > 0 {
+	if r.request.Script != nil || !result.OK || string(result.Data) != "null" || logs.lastJSON() != nil ||
+		len(r.files.draft.Files()) > 0 {
 		return "", ""
 	}
 	switch {

@@ -48,7 +48,8 @@ func (o *Orchestrator) Replay(ctx context.Context, runID string) (*Replayed, err
 	outcome, err := o.run(ctx, Request{
 		Language: recording.Language, Code: []byte(recording.Code),
 		Caller: caller.Caller{
-			Principal: recording.Principal, Kind: caller.Kind(recording.CallerKind), Issuer: recording.Issuer, Session: recording.SessionID,
+			Principal: recording.Principal, Kind: caller.Kind(recording.CallerKind), Issuer: recording.Issuer,
+			Session: recording.SessionID,
 		},
 	}, player)
 	if err != nil {

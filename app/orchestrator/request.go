@@ -24,6 +24,8 @@ type Request struct {
 	// of background runs applies.
 	Background bool
 	Caller     caller.Caller // who asks
+	// Network lists the hosts that the code asks to reach, as NAME:PORT.
+	Network []string
 	// Context describes the run as a step of an agent, see broker.Run.
 	Context   json.RawMessage
 	Announced Announced // the host's claims about itself
@@ -82,12 +84,15 @@ func (e *InputError) Hint() string { return e.Advice }
 func (r Request) Check() error {
 	switch {
 	case len(bytes.TrimSpace(r.Code)) == 0:
-		return &InputError{"the code is empty", "write a program that assigns its answer to `result` (Python) or `globalThis.result` (JavaScript)"}
+		return &InputError{"the code is empty",
+			"write a program that assigns its answer to `result` (Python) or `globalThis.result` (JavaScript)"}
 	case len(r.Code) > program.MaxSize:
-		return &InputError{fmt.Sprintf("the code has %d bytes, more than the %d that a run takes", len(r.Code), program.MaxSize),
+		return &InputError{fmt.Sprintf("the code has %d bytes, more than the %d that a run takes", len(r.Code),
+			program.MaxSize),
 			"fetch large data with tools inside the code instead of writing it into the code"}
 	case !utf8.Valid(r.Code):
-		return &InputError{fmt.Sprintf("the code is not UTF-8: byte %d is part of no character", invalidAt(r.Code)), "save it as UTF-8"}
+		return &InputError{fmt.Sprintf("the code is not UTF-8: byte %d is part of no character", invalidAt(r.Code)),
+			"save it as UTF-8"}
 	case r.Timeout < 0:
 		return &InputError{"the timeout is negative", "leave it out, or give a positive time"}
 	case (r.Script != nil) != (r.Language == LanguageScript):

@@ -34,7 +34,8 @@ func (r *run) judge(ended ending, logs logs) Result {
 		return failed(errortype.Output, false, fmt.Sprintf(
 			"the code wrote more than %d bytes to stdout and stderr and was stopped; print less", r.limits.Output))
 	case ended.protocol != nil:
-		return failed(errortype.Sandbox, false, "the code broke the protocol of the broker's socket and was stopped; call tools through the wrappers only")
+		return failed(errortype.Sandbox, false,
+			"the code broke the protocol of the broker's socket and was stopped; call tools through the wrappers only")
 	}
 	return failed(errortype.Sandbox, false, "the sandbox failed; the run's ID leads to the cause in the log")
 }
@@ -47,15 +48,18 @@ var keepsRunning = lazyregexp.New(`\bsetInterval\(|\bcreateServer\(|\.listen\(`)
 func (r *run) judgeTimeout(pending int) Result {
 	if pending > 0 {
 		return failed(errortype.Timeout, true, fmt.Sprintf(
-			"the code ran longer than its limit of %v and was stopped, with %d tool calls not answered yet; try again, or make fewer calls in one run",
+			"the code ran longer than its limit of %v and was stopped, with %d tool calls not answered yet; try "+
+				"again, or make fewer calls in one run",
 			r.limits.Timeout, pending))
 	}
 	remedy := "do less in one run, or filter earlier"
 	if r.request.Language == "node" && keepsRunning.Match(r.request.Code) {
-		remedy = "an interval or a server that is left keeps the program from ending: clearInterval(…) or close() it, or end with process.exit()"
+		remedy = "an interval or a server that is left keeps the program from ending: clearInterval(…) or close() " +
+			"it, or end with process.exit()"
 	}
 	return failed(errortype.Timeout, false, fmt.Sprintf(
-		"the code ran longer than its limit of %v and was stopped, though no tool call was awaited; %s", r.limits.Timeout, remedy))
+		"the code ran longer than its limit of %v and was stopped, though no tool call was awaited; %s",
+		r.limits.Timeout, remedy))
 }
 
 // judgeDelivery returns the result for a delivery of the guest.
@@ -89,9 +93,10 @@ func (r *run) believe(e guestError) *Failure {
 // run began and will be retried: another run may find it. Code can forge such a failure, but
 // gains only the advice to try again.
 func (r *run) comesBack(e guestError) bool {
-	return strings.Contains(e.Message, "is not available") && slices.ContainsFunc(r.snapshot.Missing(""), func(s catalog.MissingServer) bool {
-		return s.Retryable && strings.Contains(e.Message, s.ServerID)
-	})
+	return strings.Contains(e.Message, "is not available") &&
+		slices.ContainsFunc(r.snapshot.Missing(""), func(s catalog.MissingServer) bool {
+			return s.Retryable && strings.Contains(e.Message, s.ServerID)
+		})
 }
 
 // limitHit returns the configuration key of the limit that ended a run, or an empty string.
@@ -122,20 +127,25 @@ func (r *run) judgeExit(exit runner.Exit, logs logs) Result {
 	switch exit.Reason {
 	case runner.ReasonMemory:
 		return failed(errortype.Memory, false, fmt.Sprintf(
-			"the code needed more than its %d bytes of memory and was stopped; process the data in pieces", r.limits.Memory))
+			"the code needed more than its %d bytes of memory and was stopped; process the data in pieces",
+			r.limits.Memory))
 	case runner.ReasonProcesses:
 		return failed(errortype.Processes, false, fmt.Sprintf(
-			"the code started more processes and threads than it may have (%d, in %d bytes of memory) and was stopped; start fewer at a time", r.limits.PIDs, r.limits.Memory))
+			"the code started more processes and threads than it may have (%d, in %d bytes of memory) and was "+
+				"stopped; start fewer at a time", r.limits.PIDs, r.limits.Memory))
 	case runner.ReasonDisk:
 		return failed(errortype.Disk, false, fmt.Sprintf(
 			"the code wrote more than its %d bytes of files and was stopped", r.limits.Disk))
 	}
 	switch {
-	case exit.Signal == int(syscall.SIGABRT) && bytes.Contains(logs.stderr.Tail, []byte("JavaScript heap out of memory")):
-		return failed(errortype.Memory, false, "the code filled Node's heap and was stopped; process the data in pieces")
+	case exit.Signal == int(syscall.SIGABRT) && bytes.Contains(
+		logs.stderr.Tail, []byte("JavaScript heap out of memory")):
+		return failed(errortype.Memory, false,
+			"the code filled Node's heap and was stopped; process the data in pieces")
 	case exit.Signal != 0:
 		return failed(errortype.Killed, false, fmt.Sprintf(
-			"the program was ended by signal %d (%v) before it could deliver a result", exit.Signal, syscall.Signal(exit.Signal)))
+			"the program was ended by signal %d (%v) before it could deliver a result", exit.Signal,
+			syscall.Signal(exit.Signal)))
 	case exit.Code != 0:
 		return failed(errortype.NonZeroExit, false, fmt.Sprintf(
 			"the program ended with exit code %d before it could deliver a result", exit.Code))

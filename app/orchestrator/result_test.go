@@ -22,28 +22,38 @@ func TestJudge(t *testing.T) {
 		want      string // the error's type, or the data
 		retryable bool
 	}{
-		{"a delivered result", ending{delivered: &finish{OK: true, HasResult: true, Data: json.RawMessage(`[1]`)}}, printed, `[1]`, false},
-		{"a delivered null is a result", ending{delivered: &finish{OK: true, HasResult: true, Data: json.RawMessage(`null`)}}, printed, `null`, false},
+		{"a delivered result", ending{delivered: &finish{OK: true, HasResult: true, Data: json.RawMessage(`[1]`)}},
+			printed, `[1]`, false},
+		{"a delivered null is a result",
+			ending{delivered: &finish{OK: true, HasResult: true, Data: json.RawMessage(`null`)}}, printed, `null`,
+			false},
 		{"no result: the last line that is JSON", ending{delivered: &finish{OK: true}}, printed, `{"a": 1}`, false},
 		{"no result: JSON over several lines", ending{delivered: &finish{OK: true}},
 			logs{lastLines: []byte("[1]\n{\n  \"a\": [\n    \"b\"\n  ]\n}\n")}, `{"a":["b"]}`, false},
-		{"no result: an array over several lines", ending{delivered: &finish{OK: true}}, logs{lastLines: []byte("[\n  {\n    \"a\": 1\n  }\n]")}, `[{"a":1}]`, false},
-		{"no result: what only looks like JSON", ending{delivered: &finish{OK: true}}, logs{lastLines: []byte("7\n{\n  a\n}\n")}, `7`, false},
+		{"no result: an array over several lines", ending{delivered: &finish{OK: true}},
+			logs{lastLines: []byte("[\n  {\n    \"a\": 1\n  }\n]")}, `[{"a":1}]`, false},
+		{"no result: what only looks like JSON", ending{delivered: &finish{OK: true}},
+			logs{lastLines: []byte("7\n{\n  a\n}\n")}, `7`, false},
 		{"no result, nothing printed", ending{delivered: &finish{OK: true}}, logs{}, `null`, false},
-		{"no result, only text printed", ending{delivered: &finish{OK: true}}, logs{lastLines: []byte("hello\n")}, `null`, false},
-		{"a delivered error", ending{delivered: &finish{Error: &guestError{Type: "KeyError", Retryable: true}}}, printed, "KeyError", false},
+		{"no result, only text printed", ending{delivered: &finish{OK: true}}, logs{lastLines: []byte("hello\n")},
+			`null`, false},
+		{"a delivered error", ending{delivered: &finish{Error: &guestError{Type: "KeyError", Retryable: true}}},
+			printed, "KeyError", false},
 		{"an exit without delivery, status 0", ending{exit: &runner.Exit{}}, printed, `{"a": 1}`, false},
 		{"an exit without delivery, status 3", ending{exit: &runner.Exit{Code: 3}}, printed, "NonZeroExit", false},
 		{"a signal", ending{exit: &runner.Exit{Signal: 11}}, printed, "Killed", false},
-		{"out of memory", ending{exit: &runner.Exit{Signal: 9, Reason: runner.ReasonMemory}}, printed, "MemoryLimit", false},
-		{"out of processes", ending{exit: &runner.Exit{Signal: 9, Reason: runner.ReasonProcesses}}, printed, "ProcessLimit", false},
+		{"out of memory", ending{exit: &runner.Exit{Signal: 9, Reason: runner.ReasonMemory}}, printed, "MemoryLimit",
+			false},
+		{"out of processes", ending{exit: &runner.Exit{Signal: 9, Reason: runner.ReasonProcesses}}, printed,
+			"ProcessLimit", false},
 		{"out of disk", ending{exit: &runner.Exit{Code: 1, Reason: runner.ReasonDisk}}, printed, "DiskLimit", false},
 		{"out of time", ending{timeout: true}, printed, "Timeout", false},
 		{"out of time while a tool was awaited", ending{timeout: true, pending: 1}, printed, "Timeout", true},
 		{"cancelled", ending{cancelled: true}, printed, "Killed", false},
 		{"too much output", ending{flood: true}, printed, "OutputLimit", false},
 		{"a broken protocol", ending{protocol: errors.New("x")}, printed, "SandboxError", false},
-		{"a failure of the host says no cause", ending{internal: errors.New("disk on fire at /srv/secret")}, printed, "SandboxError", false},
+		{"a failure of the host says no cause", ending{internal: errors.New("disk on fire at /srv/secret")}, printed,
+			"SandboxError", false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -89,18 +99,22 @@ func TestRemark(t *testing.T) {
 		tail  string
 		note  string // a part of it; empty for none
 	}{
-		{"no result", ending{delivered: &finish{OK: true, Note: "main() is never called"}}, "rows\n", "main() is never called"},
+		{"no result", ending{delivered: &finish{OK: true, Note: "main() is never called"}}, "rows\n",
+			"main() is never called"},
 		{"no result and no note", ending{delivered: &finish{OK: true}}, "rows\n", noteNoResult},
-		{"null as the result", ending{delivered: &finish{OK: true, HasResult: true, Data: []byte("null")}}, "rows\n", ""},
+		{"null as the result", ending{delivered: &finish{OK: true, HasResult: true, Data: []byte("null")}}, "rows\n",
+			""},
 		{"the last line is the result", ending{delivered: &finish{OK: true}}, "null\n", ""},
 		{"without exit hooks", ending{exit: &runner.Exit{}}, "rows\n", noteExited},
-		{"a secret in the note", ending{delivered: &finish{OK: true, Note: "AKIAIOSFODNN7EXAMPLA is not called"}}, "rows\n", "is not called"},
+		{"a secret in the note", ending{delivered: &finish{OK: true, Note: "AKIAIOSFODNN7EXAMPLA is not called"}},
+			"rows\n", "is not called"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			r := &run{plan: plan{redactor: redact.New()}}
 			note, end := r.remark(test.ended, succeeded(nil), logs{stdout: printed, lastLines: []byte(test.tail)})
-			if !strings.Contains(note, test.note) || (test.note == "") != (note == "") || strings.Contains(note, "AKIAIOSFODNN7EXAMPLA") {
+			if !strings.Contains(note, test.note) || (test.note == "") != (note == "") ||
+				strings.Contains(note, "AKIAIOSFODNN7EXAMPLA") {
 				t.Errorf("note: got %q, want %q in it", note, test.note)
 			}
 			if want := map[bool]string{true: test.tail}[test.note != ""]; end != want {
@@ -108,7 +122,8 @@ func TestRemark(t *testing.T) {
 			}
 		})
 	}
-	if note, end := (&run{plan: plan{redactor: redact.New()}}).remark(ending{}, failed(errortype.Timeout, false, "x"), logs{}); note+end != "" {
+	if note, end := (&run{plan: plan{redactor: redact.New()}}).remark(
+		ending{}, failed(errortype.Timeout, false, "x"), logs{}); note+end != "" {
 		t.Errorf("a failure: got %q and %q, want neither", note, end)
 	}
 }
@@ -117,7 +132,8 @@ func TestRemark(t *testing.T) {
 // reconnects, in both languages. The host determines that, not the code.
 func TestServersThatComeBackAreRetryable(t *testing.T) {
 	snapshot, err := catalog.NewSnapshot([]catalog.Server{
-		{ID: "crm", Problem: "it exited with status 1", Retrying: true}, {ID: "files", Problem: "it exited with status 1"},
+		{ID: "crm", Problem: "it exited with status 1", Retrying: true},
+		{ID: "files", Problem: "it exited with status 1"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -127,9 +143,12 @@ func TestServersThatComeBackAreRetryable(t *testing.T) {
 		failure guestError
 		want    bool
 	}{
-		{guestError{Type: "ServerUnavailable", Message: `Server "crm" is not available: it exited with status 1`}, true},
-		{guestError{Type: "TypeError", Message: `listContacts is not a function: Server "crm" is not available: it exited with status 1`}, true},
-		{guestError{Type: "ServerUnavailable", Message: `Server "files" is not available: it exited with status 1`}, false},
+		{guestError{Type: "ServerUnavailable", Message: `Server "crm" is not available: it exited with status 1`},
+			true},
+		{guestError{Type: "TypeError",
+			Message: `listContacts is not a function: Server "crm" is not available: it exited with status 1`}, true},
+		{guestError{Type: "ServerUnavailable", Message: `Server "files" is not available: it exited with status 1`},
+			false},
 		{guestError{Type: "ServerUnavailable", Message: `Server "mail" is not available`}, false},
 		{guestError{Type: "KeyError", Message: `'crm'`}, false},
 	} {

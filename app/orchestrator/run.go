@@ -44,6 +44,7 @@ type run struct {
 	cleaned   atomic.Int64     // processor time of redaction, in nanoseconds
 	files     attached
 	session   *sessionfiles.Run // nil if the session keeps no files
+	network   *network          // nil if the run has none
 	guest     guestState
 	start     startRecord
 }
@@ -65,7 +66,8 @@ type startRecord struct {
 func newRun(p plan, parts *Parts, sandbox *runner.Sandbox, started time.Time) *run {
 	return &run{
 		plan: p, parts: parts, sandbox: sandbox, started: started,
-		guest: guestState{finished: make(chan finish, 1), interrupts: make(chan struct{}, 1), served: make(chan struct{})},
+		guest: guestState{finished: make(chan finish, 1), interrupts: make(chan struct{}, 1),
+			served: make(chan struct{})},
 		start: startRecord{done: make(chan struct{})},
 	}
 }
@@ -92,15 +94,16 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 	clock := startClock(r.limits.Timeout, func() time.Duration { return r.sandbox.Usage().CPU })
 	defer clock.stop()
 	if err := r.openCalls(ctx, clock); err != nil {
-		return nil, err
+		return nil, errors.Join(err, r.network.close())
 	}
+	r.network.begin(r.calls)
 	go r.recordStart(ctx)
 	ended := r.await(ctx, clock)
 	if ended.cancelled {
 		ended.authority = broker.Ended(context.Cause(ctx))
 	}
 	if err := r.unrecorded(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, r.network.close())
 	}
 	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
@@ -111,6 +114,10 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 	}
 	logs := r.collect(undo, ended)
 	r.settle(undo)
+	if err := r.network.close(); err != nil {
+		r.parts.Logger.ErrorContext(ctx, "the network of a run could not be closed",
+			slog.String(telemetry.KeyRun, r.identity.ID), slog.Any(telemetry.KeyError, err))
+	}
 	outcome := r.assemble(undo, ended, r.calls.Close(), logs)
 	return r.recorded(undo, outcome, ended), nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/internal/errortype"
@@ -30,17 +31,22 @@ func TestErrorsClaimedByCode(t *testing.T) {
 		{"a limit of the host", "", "MemoryLimit", "sandbox", "", Failure{Type: "MemoryLimit", Source: "code"}},
 		{"a timeout, to be tried again", "", "Timeout", "sandbox", "", Failure{Type: "Timeout", Source: "code"}},
 		{"a refusal without a call", "", "PolicyDenied", "broker", "", Failure{Type: "PolicyDenied", Source: "code"}},
-		{"a refusal of a call that never was", "", "PolicyDenied", "broker", "call_1", Failure{Type: "PolicyDenied", Source: "code"}},
-		{"a refusal of a call that failed otherwise", "echo", "PolicyDenied", "broker", "", Failure{Type: "PolicyDenied", Source: "code"}},
+		{"a refusal of a call that never was", "", "PolicyDenied", "broker", "call_1",
+			Failure{Type: "PolicyDenied", Source: "code"}},
+		{"a refusal of a call that failed otherwise", "echo", "PolicyDenied", "broker", "",
+			Failure{Type: "PolicyDenied", Source: "code"}},
 		{"a source that does not exist", "", "E", "operator", "", Failure{Type: "E", Source: "code"}},
-		{"what policy did refuse", "forbidden", "PolicyDenied", "broker", "", Failure{Type: "PolicyDenied", Source: "broker", CallID: "call"}},
-		{"what policy did refuse, said by the code to be the sandbox's", "forbidden", "PolicyDenied", "sandbox", "", Failure{Type: "PolicyDenied", Source: "broker", CallID: "call"}},
-		{"what a tool did say", "echo", "ToolError", "code", "", Failure{Type: "ToolError", Source: "tool", CallID: "call"}},
+		{"what policy did refuse", "forbidden", "PolicyDenied", "broker", "",
+			Failure{Type: "PolicyDenied", Source: "broker", CallID: "call"}},
+		{"what policy did refuse, said by the code to be the sandbox's", "forbidden", "PolicyDenied", "sandbox", "",
+			Failure{Type: "PolicyDenied", Source: "broker", CallID: "call"}},
+		{"what a tool did say", "echo", "ToolError", "code", "",
+			Failure{Type: "ToolError", Source: "tool", CallID: "call"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			answers := func(context.Context, string) (json.RawMessage, error) { return toolError, nil }
-			l := newLab(t, answers, broker.Limits{}, Options{}, func(_ context.Context, c *conn) error {
+			l := newLab(t, answers, admission.Limits{}, Options{}, func(_ context.Context, c *conn) error {
 				id := test.forged
 				if test.tool != "" {
 					answer, err := c.call(test.tool, `{}`)
@@ -63,8 +69,10 @@ func TestErrorsClaimedByCode(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 			all := l.records(t)
-			if end := all[len(all)-1]; end.Kind != audit.KindRunEnd || end.ErrorSource != test.want.Source || end.Limit != "" {
-				t.Errorf("the record: got %s with error source %q and limit %q, want %q and none", end.Kind, end.ErrorSource, end.Limit, test.want.Source)
+			if end := all[len(all)-1]; end.Kind != audit.KindRunEnd || end.ErrorSource != test.want.Source ||
+				end.Limit != "" {
+				t.Errorf("the record: got %s with error source %q and limit %q, want %q and none", end.Kind,
+					end.ErrorSource, end.Limit, test.want.Source)
 			}
 		})
 	}
@@ -74,9 +82,11 @@ func TestErrorsClaimedByCode(t *testing.T) {
 // sandbox is not over yet when that arrives.
 func TestFailureAfterALimit(t *testing.T) {
 	var l *lab
-	l = newLab(t, nil, broker.Limits{}, Options{}, func(_ context.Context, c *conn) error {
+	l = newLab(t, nil, admission.Limits{}, Options{}, func(_ context.Context, c *conn) error {
 		l.fake.MeetLimit(runner.ReasonProcesses)
-		return c.ask(methodFinish, `{"ok":false,"error":{"type":"BlockingIOError","message":"[Errno 11] Resource temporarily unavailable"}}`, &struct{}{})
+		return c.ask(methodFinish,
+			`{"ok":false,"error":{"type":"BlockingIOError","message":"[Errno 11] Resource temporarily unavailable"}}`,
+			&struct{}{})
 	})
 	if got := l.run(t, Request{}).Envelope.Result.Error; got == nil || got.Type != errortype.Processes {
 		t.Errorf("got %+v, want %s", got, errortype.Processes)
@@ -84,7 +94,7 @@ func TestFailureAfterALimit(t *testing.T) {
 }
 
 func TestRetryableIsBelievedOfTheBroker(t *testing.T) {
-	limits := broker.Limits{ToolRate: broker.Rate{Calls: 1, Per: time.Hour}}
+	limits := admission.Limits{ToolRate: admission.Rate{Calls: 1, Per: time.Hour}}
 	l := newLab(t, nil, limits, Options{}, func(_ context.Context, c *conn) error {
 		var last broker.Answer
 		for range 2 {
@@ -93,7 +103,8 @@ func TestRetryableIsBelievedOfTheBroker(t *testing.T) {
 				return err
 			}
 		}
-		return c.ask(methodFinish, fmt.Sprintf(`{"ok":false,"error":{"type":"RateLimit","message":"m","call_id":%q}}`, last.Error.CallID), &struct{}{})
+		return c.ask(methodFinish, fmt.Sprintf(`{"ok":false,"error":{"type":"RateLimit","message":"m","call_id":%q}}`,
+			last.Error.CallID), &struct{}{})
 	})
 	if got := l.run(t, Request{}).Envelope.Result.Error; got.Source != "broker" || !got.Retryable {
 		t.Errorf("got %+v, want a retryable error of the broker", got)
@@ -102,7 +113,7 @@ func TestRetryableIsBelievedOfTheBroker(t *testing.T) {
 
 func TestTheFirstOfTwoResultsCounts(t *testing.T) {
 	for i := range 20 {
-		l := newLab(t, nil, broker.Limits{}, Options{}, func(_ context.Context, c *conn) error {
+		l := newLab(t, nil, admission.Limits{}, Options{}, func(_ context.Context, c *conn) error {
 			const finish = `{"jsonrpc":"2.0","id":%d,"method":"run/finish","params":{"ok":true,"has_result":true,"data":%d}}` + "\n"
 			var all string
 			for n := range 20 {
@@ -119,7 +130,7 @@ func TestTheFirstOfTwoResultsCounts(t *testing.T) {
 
 // A guest of Node is interrupted once for each request, and only then.
 func TestTheGuestIsInterruptedWhenItAsks(t *testing.T) {
-	l := newLab(t, nil, broker.Limits{}, Options{}, func(ctx context.Context, c *conn) error {
+	l := newLab(t, nil, admission.Limits{}, Options{}, func(ctx context.Context, c *conn) error {
 		for range 3 {
 			if err := c.ask(methodInterrupt, `{}`, &struct{}{}); err != nil {
 				return err
@@ -140,7 +151,7 @@ func TestTheGuestIsInterruptedWhenItAsks(t *testing.T) {
 
 // The signal would end a Python program, so its guest has no business to ask for it.
 func TestOnlyNodeIsInterrupted(t *testing.T) {
-	l := newLab(t, nil, broker.Limits{}, Options{}, func(_ context.Context, c *conn) error {
+	l := newLab(t, nil, admission.Limits{}, Options{}, func(_ context.Context, c *conn) error {
 		return c.ask(methodInterrupt, `{}`, &struct{}{})
 	})
 	if got := l.run(t, Request{}).Envelope.Result; got.OK || got.Error.Type != "SandboxError" {
@@ -151,13 +162,14 @@ func TestOnlyNodeIsInterrupted(t *testing.T) {
 // If the audit log cannot be written, no code runs. The caller gets one sentence without the
 // cause, which is logged for the operator.
 func TestARunThatCannotBeRecordedIsRefused(t *testing.T) {
-	l := newLab(t, nil, broker.Limits{}, Options{}, func(context.Context, *conn) error { return nil })
+	l := newLab(t, nil, admission.Limits{}, Options{}, func(context.Context, *conn) error { return nil })
 	if err := l.log.Close(); err != nil {
 		t.Fatal(err)
 	}
 	_, err := l.Run(t.Context(), Request{Language: "python", Code: []byte("play")})
 	var refused *UnrecordedError
-	if !errors.As(err, &refused) || err.Error() != "the audit log cannot be written, so no code is run" || refused.Hint() == "" || errors.Unwrap(refused) == nil {
+	if !errors.As(err, &refused) || err.Error() != "the audit log cannot be written, so no code is run" ||
+		refused.Hint() == "" || errors.Unwrap(refused) == nil {
 		t.Errorf("got %v, want that nothing is run", err)
 	}
 }
@@ -176,9 +188,10 @@ func TestNothingIsRecordedAfterTheEnd(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	l := newLab(t, answers, broker.Limits{}, Options{}, func(ctx context.Context, c *conn) error {
+	l := newLab(t, answers, admission.Limits{}, Options{}, func(ctx context.Context, c *conn) error {
 		for n := range 3 * calls {
-			if _, err := fmt.Fprintf(c, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"server_id":"demo","name":"echo","arguments":{"n":%d}}}`+"\n", n, n); err != nil {
+			if _, err := fmt.Fprintf(
+				c, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"server_id":"demo","name":"echo","arguments":{"n":%d}}}`+"\n", n, n); err != nil {
 				return err
 			}
 		}
@@ -209,7 +222,8 @@ func TestNothingIsRecordedAfterTheEnd(t *testing.T) {
 		t.Errorf("the last record: got %s, want the run's end", last.Kind)
 	}
 	if made := outcome.Envelope.Result.Metrics.Calls; intents < calls || outcomes != made {
-		t.Errorf("got %d intents and %d outcomes of %d calls, want at least %d intents and an outcome for each call", intents, outcomes, made, calls)
+		t.Errorf("got %d intents and %d outcomes of %d calls, want at least %d intents and an outcome for each call",
+			intents, outcomes, made, calls)
 	}
 }
 
@@ -225,27 +239,31 @@ func TestPlaceholdersOfARun(t *testing.T) {
 		placeholders bool
 		data, logged string
 	}{
-		{"kinds only", false, `["[redacted:email]","[redacted:email]","[redacted:held-credential] and again [redacted:held-credential]"]`,
+		{"kinds only", false,
+			`["[redacted:email]","[redacted:email]","[redacted:held-credential] and again [redacted:held-credential]"]`,
 			"[redacted:email] [redacted:email]"},
-		{"with numbers", true, `["[redacted:email-1]","[redacted:email-2]","[redacted:held-credential-1] and again [redacted:held-credential-1]"]`,
+		{"with numbers", true,
+			`["[redacted:email-1]","[redacted:email-2]","[redacted:held-credential-1] and again [redacted:held-credential-1]"]`,
 			"[redacted:email-2] [redacted:email-1]"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			l := newLab(t, answers, broker.Limits{}, Options{Placeholders: test.placeholders}, func(_ context.Context, c *conn) error {
-				answer, err := c.call("echo", `{}`)
-				if err != nil {
-					return err
-				}
-				var result struct{ Content []struct{ Text string } }
-				if err := json.Unmarshal(answer.Raw, &result); err != nil {
-					return err
-				}
-				if _, err := fmt.Fprintln(c.stdout, bob, ann); err != nil {
-					return err
-				}
-				data, err := json.Marshal([]string{ann, bob, result.Content[0].Text})
-				return errors.Join(err, c.ask(methodFinish, `{"ok":true,"has_result":true,"data":`+string(data)+`}`, &struct{}{}))
-			})
+			l := newLab(t, answers, admission.Limits{}, Options{Placeholders: test.placeholders},
+				func(_ context.Context, c *conn) error {
+					answer, err := c.call("echo", `{}`)
+					if err != nil {
+						return err
+					}
+					var result struct{ Content []struct{ Text string } }
+					if err := json.Unmarshal(answer.Raw, &result); err != nil {
+						return err
+					}
+					if _, err := fmt.Fprintln(c.stdout, bob, ann); err != nil {
+						return err
+					}
+					data, err := json.Marshal([]string{ann, bob, result.Content[0].Text})
+					return errors.Join(err, c.ask(
+						methodFinish, `{"ok":true,"has_result":true,"data":`+string(data)+`}`, &struct{}{}))
+				})
 			l.parts.Redactor.Hold(held)
 			for range 2 { // runs share no numbers
 				outcome := l.run(t, Request{})
@@ -280,12 +298,13 @@ func TestUnreadAnswersAreHeldBack(t *testing.T) {
 		<-full // else the first answers could leave no room for the calls behind them
 		return json.RawMessage(`{"content":[{"type":"text","text":"` + text + `"}]}`), nil
 	}
-	limits := broker.Limits{Concurrent: atOnce, ResultBytes: 1 << 20, UnreadBytes: 2 << 20}
+	limits := admission.Limits{Concurrent: atOnce, ResultBytes: 1 << 20, UnreadBytes: 2 << 20}
 	l := newLab(t, answers, limits, Options{}, func(_ context.Context, c *conn) error {
 		sent := make(chan error, 1)
 		go func() {
 			for n := range total {
-				if _, err := fmt.Fprintf(c, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"server_id":"demo","name":"echo","arguments":{"n":%d}}}`+"\n", n, n); err != nil {
+				if _, err := fmt.Fprintf(
+					c, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"server_id":"demo","name":"echo","arguments":{"n":%d}}}`+"\n", n, n); err != nil {
 					sent <- err
 					return
 				}
@@ -315,19 +334,22 @@ func TestUnreadAnswersAreHeldBack(t *testing.T) {
 }
 
 func TestSearchesOfCodeHaveARate(t *testing.T) {
-	limits := broker.Limits{CatalogRate: broker.Rate{Calls: 2, Per: time.Hour}}
+	limits := admission.Limits{CatalogRate: admission.Rate{Calls: 2, Per: time.Hour}}
 	l := newLab(t, nil, limits, Options{}, func(_ context.Context, c *conn) error {
 		var search SearchAnswer
-		if err := c.ask(methodSearch, `{"query":"tests"}`, &search); err != nil || search.Error != nil || len(search.Tools) != 2 {
+		if err := c.ask(methodSearch, `{"query":"tests"}`, &search); err != nil || search.Error != nil ||
+			len(search.Tools) != 2 {
 			return fmt.Errorf("the first search: got %+v, %w, want two tools", search, err)
 		}
 		var definition DefinitionAnswer
-		if err := c.ask(methodGet, `{"server_id":"demo","name":"echo"}`, &definition); err != nil || definition.Error != nil {
+		if err := c.ask(methodGet, `{"server_id":"demo","name":"echo"}`, &definition); err != nil ||
+			definition.Error != nil {
 			return fmt.Errorf("the first definition: got %+v, %w", definition, err)
 		}
 		for _, method := range []string{methodSearch, methodGet} {
 			var refused struct{ Error *broker.Error }
-			if err := c.ask(method, `{}`, &refused); err != nil || refused.Error == nil || refused.Error.Type != "RateLimit" || !refused.Error.Retryable {
+			if err := c.ask(method, `{}`, &refused); err != nil || refused.Error == nil ||
+				refused.Error.Type != "RateLimit" || !refused.Error.Retryable {
 				return fmt.Errorf("%s: got %+v, %w, want RateLimit", method, refused.Error, err)
 			}
 		}
@@ -340,7 +362,7 @@ func TestSearchesOfCodeHaveARate(t *testing.T) {
 
 // Code that raises what a search was refused with is believed, as it is of calls.
 func TestRefusedSearchesAreBelieved(t *testing.T) {
-	limits := broker.Limits{CatalogRate: broker.Rate{Calls: 1, Per: time.Hour}}
+	limits := admission.Limits{CatalogRate: admission.Rate{Calls: 1, Per: time.Hour}}
 	for _, ask := range []struct {
 		method, first, params, want string
 		retryable                   bool
@@ -364,16 +386,19 @@ func TestRefusedSearchesAreBelieved(t *testing.T) {
 			if refused.Error == nil {
 				return fmt.Errorf("%s was not refused", ask.method)
 			}
-			return c.ask(methodFinish, fmt.Sprintf(`{"ok":false,"error":{"type":%q,"message":"m","call_id":%q}}`, refused.Error.Type, refused.Error.CallID), &struct{}{})
+			return c.ask(methodFinish, fmt.Sprintf(
+				`{"ok":false,"error":{"type":%q,"message":"m","call_id":%q}}`, refused.Error.Type,
+				refused.Error.CallID), &struct{}{})
 		})
-		if got := l.run(t, Request{}).Envelope.Result.Error; got.Type != ask.want || got.Source != "broker" || got.Retryable != ask.retryable || got.CallID != "" {
+		if got := l.run(t, Request{}).Envelope.Result.Error; got.Type != ask.want || got.Source != "broker" ||
+			got.Retryable != ask.retryable || got.CallID != "" {
 			t.Errorf("%s %s: got %+v, want %s of the broker", ask.method, ask.params, got, ask.want)
 		}
 	}
 }
 
 func TestRecordsNameTheLimits(t *testing.T) {
-	l := newLab(t, nil, broker.Limits{Calls: 7}, Options{}, func(ctx context.Context, _ *conn) error {
+	l := newLab(t, nil, admission.Limits{Calls: 7}, Options{}, func(ctx context.Context, _ *conn) error {
 		<-ctx.Done()
 		return ctx.Err()
 	})
@@ -390,7 +415,8 @@ func TestRecordsNameTheLimits(t *testing.T) {
 			end = r
 		}
 	}
-	for name, want := range map[string]string{"limits.calls": "7", "sandbox.timeout": "20ms", "sandbox.memory": "536870912", "limits.rate": "1000/5s"} {
+	for name, want := range map[string]string{"limits.calls": "7", "sandbox.timeout": "20ms",
+		"sandbox.memory": "536870912", "limits.rate": "1000/5s"} {
 		if got := start.Limits[name]; got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}

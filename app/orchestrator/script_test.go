@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/admission"
 )
 
 const stream = 1 << 20
@@ -44,12 +44,16 @@ func TestHowAScriptEnds(t *testing.T) {
 		cut     bool
 	}{
 		{"well", prints(3, delivered), time.Minute, End{}, 3, false},
-		{"with exit status 3", prints(0, `{"ok":false,"error":{"type":"NonZeroExit","message":"m"},"exit_code":3}`), time.Minute, End{ExitCode: 3}, 0, false},
-		{"by an exception", prints(5, `{"ok":false,"error":{"type":"Timeout","message":"m"}}`), time.Minute, End{ExitCode: 1}, 5, false},
-		{"without a word", func(context.Context, *conn) error { return errors.New("gone") }, time.Minute, End{ExitCode: 3}, 0, false},
+		{"with exit status 3", prints(0, `{"ok":false,"error":{"type":"NonZeroExit","message":"m"},"exit_code":3}`),
+			time.Minute, End{ExitCode: 3}, 0, false},
+		{"by an exception", prints(5, `{"ok":false,"error":{"type":"Timeout","message":"m"}}`), time.Minute,
+			End{ExitCode: 1}, 5, false},
+		{"without a word", func(context.Context, *conn) error { return errors.New("gone") }, time.Minute,
+			End{ExitCode: 3}, 0, false},
 		{"too late", hang, time.Millisecond, End{-9, StoppedAtTimeout}, 0, false},
 		{"having printed all that it may", prints(stream, delivered), time.Minute, End{}, stream, false},
-		{"having printed one byte more", prints(stream+1, delivered), time.Minute, End{-9, StoppedAtOutput}, stream, true},
+		{"having printed one byte more", prints(stream+1, delivered), time.Minute, End{-9, StoppedAtOutput}, stream,
+			true},
 		{"in a flood", func(ctx context.Context, c *conn) error {
 			for ctx.Err() == nil {
 				if _, err := io.WriteString(c.stdout, strings.Repeat("y", 1<<16)); err != nil {
@@ -60,13 +64,14 @@ func TestHowAScriptEnds(t *testing.T) {
 		}, time.Minute, End{-9, StoppedAtOutput}, stream, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			l := newLab(t, nil, broker.Limits{}, Options{}, test.play)
+			l := newLab(t, nil, admission.Limits{}, Options{}, test.play)
 			outcome := l.script(t, test.timeout)
 			if outcome.End != test.want {
 				t.Errorf("got %+v, want %+v (%+v)", outcome.End, test.want, outcome.Envelope.Result.Error)
 			}
 			if len(outcome.Stdout) != test.stdout || (outcome.StdoutCut > 0) != test.cut {
-				t.Errorf("got %d bytes of stdout, %d cut, want %d and cut: %v", len(outcome.Stdout), outcome.StdoutCut, test.stdout, test.cut)
+				t.Errorf("got %d bytes of stdout, %d cut, want %d and cut: %v", len(outcome.Stdout), outcome.StdoutCut,
+					test.stdout, test.cut)
 			}
 			if outcome.Envelope.SandboxImage != "verify@sha256:2" {
 				t.Errorf("got the image %s, want that of scripts", outcome.Envelope.SandboxImage)
@@ -77,7 +82,7 @@ func TestHowAScriptEnds(t *testing.T) {
 
 // A script has no tools, even if its caller has, and its output is not a result.
 func TestAScriptHasNoTools(t *testing.T) {
-	l := newLab(t, nil, broker.Limits{}, Options{}, func(_ context.Context, c *conn) error {
+	l := newLab(t, nil, admission.Limits{}, Options{}, func(_ context.Context, c *conn) error {
 		answer, err := c.call("echo", `{}`)
 		if err == nil && answer.Error == nil {
 			err = errors.New("the call succeeded")
@@ -97,7 +102,7 @@ func TestAScriptHasNoTools(t *testing.T) {
 }
 
 func TestRequestsThatAreNoScripts(t *testing.T) {
-	l := newLab(t, nil, broker.Limits{}, Options{}, nil)
+	l := newLab(t, nil, admission.Limits{}, Options{}, nil)
 	script := &Script{Timeout: time.Minute, Stream: stream}
 	for name, req := range map[string]Request{
 		"the language alone":       {Language: LanguageScript, Code: []byte("1")},
@@ -110,7 +115,8 @@ func TestRequestsThatAreNoScripts(t *testing.T) {
 	}
 	l.parts.Script = nil
 	var wrong *InputError
-	if err := l.Check(ScriptRequest("1", *script)); !errors.As(err, &wrong) || !strings.Contains(wrong.Hint(), "images build verify") {
+	if err := l.Check(ScriptRequest("1", *script)); !errors.As(err, &wrong) ||
+		!strings.Contains(wrong.Hint(), "images build verify") {
 		t.Errorf("without an image: got %v, want what to build", err)
 	}
 }

@@ -78,7 +78,8 @@ func (r *run) handleSave(ctx context.Context, req wire.Request) (any, error) {
 	case err != nil:
 		r.parts.Logger.ErrorContext(ctx, "the files of a session could not be kept",
 			slog.String(telemetry.KeyRun, r.identity.ID), slog.Any(telemetry.KeyError, err))
-		return map[string]string{"problem": "they could not be written; the run's ID leads to the cause in the log"}, nil
+		return map[string]string{"problem": "they could not be written; the run's ID leads to the cause in the log"},
+			nil
 	}
 	return struct{}{}, nil
 }

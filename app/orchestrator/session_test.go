@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/app/attachment"
 	"github.com/airlock-mcp/airlock/app/sessionfiles"
 	"github.com/airlock-mcp/airlock/audit"
-	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
@@ -30,9 +30,10 @@ func ofSession(id string) Request {
 func TestSessionFilesOverTheSocket(t *testing.T) {
 	const hello = `{"files":[{"path":"a","data":"aGVsbG8="}],"removed":[],"last":%t}`
 	var play guest
-	l := newLab(t, nil, broker.Limits{}, Options{}, func(ctx context.Context, c *conn) error { return play(ctx, c) })
+	l := newLab(t, nil, admission.Limits{}, Options{}, func(ctx context.Context, c *conn) error { return play(ctx, c) })
 	var err error
-	if l.parts.Sessions, err = sessionfiles.Open(t.Context(), filepath.Join(t.TempDir(), "sessions"), sessionfiles.Limits{Bytes: 100, Files: 2}, 1<<20); err != nil {
+	if l.parts.Sessions, err = sessionfiles.Open(t.Context(), filepath.Join(t.TempDir(), "sessions"),
+		sessionfiles.Limits{Bytes: 100, Files: 2}, 1<<20); err != nil {
 		t.Fatal(err)
 	}
 	loaded := func(c *conn) (string, error) {
@@ -57,13 +58,15 @@ func TestSessionFilesOverTheSocket(t *testing.T) {
 	}
 	finds("ses_1", "")
 	play = func(_ context.Context, c *conn) error {
-		return errors.Join(c.ask(methodSave, fmt.Sprintf(hello, true), &struct{}{}), c.ask(methodFinish, done, &struct{}{}))
+		return errors.Join(c.ask(methodSave, fmt.Sprintf(hello, true), &struct{}{}),
+			c.ask(methodFinish, done, &struct{}{}))
 	}
 	l.run(t, ofSession("ses_1"))
 	finds("ses_1", "a=hello")
 	finds("ses_2", "")
 	play = func(_ context.Context, c *conn) error { // it is over before it has saved all
-		return errors.Join(c.ask(methodSave, strings.Replace(fmt.Sprintf(hello, false), "aGVsbG8=", "b3RoZXI=", 1), &struct{}{}), c.ask(methodFinish, done, &struct{}{}))
+		return errors.Join(c.ask(methodSave, strings.Replace(fmt.Sprintf(hello, false), "aGVsbG8=", "b3RoZXI=", 1),
+			&struct{}{}), c.ask(methodFinish, done, &struct{}{}))
 	}
 	l.run(t, ofSession("ses_1"))
 	finds("ses_1", "a=hello")
@@ -81,7 +84,8 @@ func TestSessionFilesOverTheSocket(t *testing.T) {
 			params := map[string]string{methodLoad: `{}`, methodSave: fmt.Sprintf(hello, true)}[requests[0]]
 			return errors.Join(c.ask(requests[0], params, &struct{}{}), c.ask(requests[1], params, &struct{}{}))
 		}
-		if got := l.run(t, ofSession("ses_3")).Envelope.Result.Error; got == nil || !strings.Contains(got.Message, "protocol") {
+		if got := l.run(t, ofSession("ses_3")).Envelope.Result.Error; got == nil ||
+			!strings.Contains(got.Message, "protocol") {
 			t.Errorf("%s twice: got %+v, want a broken protocol", requests[0], got)
 		}
 	}
@@ -94,8 +98,10 @@ func TestSessionFilesOverTheSocket(t *testing.T) {
 
 // If no files are kept, the guest gets no session.
 func TestNoSessionFiles(t *testing.T) {
-	l := newLab(t, nil, broker.Limits{}, Options{}, func(_ context.Context, c *conn) error { return c.ask(methodLoad, `{}`, &struct{}{}) })
-	if got := l.run(t, ofSession("ses_1")).Envelope.Result.Error; got == nil || !strings.Contains(got.Message, "protocol") {
+	l := newLab(t, nil, admission.Limits{}, Options{},
+		func(_ context.Context, c *conn) error { return c.ask(methodLoad, `{}`, &struct{}{}) })
+	if got := l.run(t, ofSession("ses_1")).Envelope.Result.Error; got == nil ||
+		!strings.Contains(got.Message, "protocol") {
 		t.Errorf("got %+v, want a broken protocol", got)
 	}
 }
@@ -108,7 +114,8 @@ func attaching(finish string, answers *[]json.RawMessage, files ...[3]string) gu
 		for _, f := range files {
 			var answer json.RawMessage
 			data := base64.StdEncoding.EncodeToString([]byte(f[2]))
-			errs = append(errs, c.ask(methodAttach, fmt.Sprintf(`{"name":%q,"mime":%q,"data":%q}`, f[0], f[1], data), &answer))
+			errs = append(errs, c.ask(methodAttach, fmt.Sprintf(`{"name":%q,"mime":%q,"data":%q}`, f[0], f[1], data),
+				&answer))
 			*answers = append(*answers, answer)
 		}
 		return errors.Join(append(errs, c.ask(methodFinish, finish, &struct{}{}))...)
@@ -120,7 +127,7 @@ func TestAttachmentsAreCleanedAndRecorded(t *testing.T) {
 	const held = "c4nary-held-0123456789"
 	var answers []json.RawMessage
 	utf16 := "\xff\xfe" + strings.Join(strings.Split("mail: bob.jones@gmail.com", ""), "\x00") + "\x00"
-	l := newLab(t, nil, broker.Limits{}, Options{}, attaching(done, &answers,
+	l := newLab(t, nil, admission.Limits{}, Options{}, attaching(done, &answers,
 		[3]string{"people.csv", "text/csv", "Ann,ann.smith@gmail.com\nkey," + held},
 		[3]string{"wide.txt", "text/plain", utf16},
 		[3]string{"data.bin", "", "\x00\x01" + held},
@@ -145,7 +152,8 @@ func TestAttachmentsAreCleanedAndRecorded(t *testing.T) {
 		t.Errorf("a binary file with a credential: got %s, want a refusal", refused)
 	}
 	all := l.records(t)
-	if end := all[len(all)-1]; end.Kind != audit.KindRunEnd || strings.Count(end.Detail, "sha256:") != 3 || strings.Contains(end.Detail, held) {
+	if end := all[len(all)-1]; end.Kind != audit.KindRunEnd || strings.Count(end.Detail, "sha256:") != 3 ||
+		strings.Contains(end.Detail, held) {
 		t.Errorf("the record: got %q, want the three files", end.Detail)
 	}
 }
@@ -157,7 +165,8 @@ func TestLargeResultsAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLab(t, nil, broker.Limits{}, Options{}, attaching(`{"ok":true,"has_result":true,"data":`+string(large)+`}`, &[]json.RawMessage{}))
+	l := newLab(t, nil, admission.Limits{}, Options{},
+		attaching(`{"ok":true,"has_result":true,"data":`+string(large)+`}`, &[]json.RawMessage{}))
 	if l.parts.Attachments, err = attachment.Open(filepath.Join(t.TempDir(), "files"), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -170,12 +179,15 @@ func TestLargeResultsAreKept(t *testing.T) {
 		if err != nil || len(line) > MaxEnvelope {
 			t.Errorf("the line has %d bytes, %v", len(line), err)
 		}
-		if envelope.Result.OK != previewed || previewed && !strings.Contains(string(envelope.Result.Data), `"total":3`) {
+		if envelope.Result.OK != previewed || previewed &&
+			!strings.Contains(string(envelope.Result.Data), `"total":3`) {
 			t.Errorf("preview %t: got %s %+v", previewed, envelope.Result.Data, envelope.Result.Error)
 		}
 		_, content, err := l.parts.Attachments.Read(envelope.RunID, attachment.ResultName)
-		if err != nil || string(content) != string(large) || envelope.ResultFile.Bytes != int64(len(large)) || len(envelope.Attachments) != 0 {
-			t.Errorf("preview %t: got %d bytes, %+v and %v, want all of it", previewed, len(content), envelope.ResultFile, err)
+		if err != nil || string(content) != string(large) || envelope.ResultFile.Bytes != int64(len(large)) ||
+			len(envelope.Attachments) != 0 {
+			t.Errorf("preview %t: got %d bytes, %+v and %v, want all of it", previewed, len(content),
+				envelope.ResultFile, err)
 		}
 		digests = append(digests, envelope.OutputDigest)
 	}

@@ -28,7 +28,8 @@ func (r *run) handleCall(ctx context.Context, req wire.Request) (any, error) {
 			return nil, err
 		}
 	}
-	answer, read := r.calls.CallUnread(ctx, broker.Call{ServerID: params.ServerID, Name: params.Name, Arguments: params.Arguments, Line: params.Line})
+	answer, read := r.calls.CallUnread(ctx, broker.Call{ServerID: params.ServerID, Name: params.Name,
+		Arguments: params.Arguments, Line: params.Line})
 	return callAnswer{answer, lasting{read}}, nil
 }
 

@@ -59,10 +59,13 @@ func TestPlainCall(t *testing.T) {
 // An answer that writes itself is what encoding/json makes of it.
 func TestCallAnswersAsJSON(t *testing.T) {
 	for name, answer := range map[string]broker.Answer{
-		"a result":                {OK: true, Raw: json.RawMessage(`{"content":[{"type":"text","text":"<a> \u2028"}]}`)},
-		"a result of many lines":  {OK: true, Raw: json.RawMessage("{\n\t\"content\": []\r\n}")},
-		"an error":                {Error: &broker.Error{Type: "Timeout", Message: "a <b>", Retryable: true, CallID: "call_1"}},
-		"an error with a result":  {Raw: json.RawMessage(`{"isError":true}`), Error: &broker.Error{Type: "ToolError", Message: "x"}},
+		"a result": {OK: true, Raw: json.RawMessage(
+			`{"content":[{"type":"text","text":"<a> \u2028"}]}`)},
+		"a result of many lines": {OK: true, Raw: json.RawMessage("{\n\t\"content\": []\r\n}")},
+		"an error": {Error: &broker.Error{Type: "Timeout", Message: "a <b>", Retryable: true,
+			CallID: "call_1"}},
+		"an error with a result": {Raw: json.RawMessage(`{"isError":true}`),
+			Error: &broker.Error{Type: "ToolError", Message: "x"}},
 		"a result without a text": {OK: true},
 	} {
 		got, err := callAnswer{Answer: answer}.AppendJSON([]byte("before "))

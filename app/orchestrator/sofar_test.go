@@ -23,7 +23,8 @@ func TestOutputSoFarHidesWhatTheWholeHides(t *testing.T) {
 		"a mail address":    "ann.smith@corp.io",
 	} {
 		for around, text := range map[string]string{
-			"a line": "before\n" + secret + "\nafter\n", "in a line": "before " + secret + " after\n", "at once": secret,
+			"a line": "before\n" + secret + "\nafter\n", "in a line": "before " + secret + " after\n",
+			"at once": secret,
 		} {
 			whole, _ := redactor.Bytes([]byte(text))
 			for end := range len(text) + 1 {
@@ -32,7 +33,8 @@ func TestOutputSoFarHidesWhatTheWholeHides(t *testing.T) {
 					t.Fatalf("%s, %s: got %d bytes missing of %d", name, around, missing, end)
 				}
 				for at := 0; at+12 <= len(secret); at++ {
-					if piece := secret[at : at+12]; !strings.Contains(armour, piece) && strings.Contains(shown, piece) && !strings.Contains(string(whole), piece) {
+					if piece := secret[at : at+12]; !strings.Contains(armour, piece) &&
+						strings.Contains(shown, piece) && !strings.Contains(string(whole), piece) {
 						t.Fatalf("%s, %s: after %d bytes %q is shown in %q", name, around, end, piece, shown)
 					}
 				}

@@ -23,7 +23,8 @@ func (o *Orchestrator) snapshotFor(ctx context.Context, req Request) *catalog.Sn
 	ctx, cancel := context.WithTimeout(ctx, o.limits(req).Timeout)
 	defer cancel()
 	if err := o.parts.Snapshots.Await(ctx, starting...); err != nil {
-		o.parts.Logger.WarnContext(ctx, "a run begins without a server that it names", slog.Any(telemetry.KeyError, err))
+		o.parts.Logger.WarnContext(ctx, "a run begins without a server that it names",
+			slog.Any(telemetry.KeyError, err))
 	}
 	return o.parts.Snapshots.Snapshot(req.Caller)
 }
@@ -33,7 +34,8 @@ func (o *Orchestrator) snapshotFor(ctx context.Context, req Request) *catalog.Sn
 func StartingServers(snapshot *catalog.Snapshot, code string) []string {
 	var ids []string
 	for _, server := range snapshot.Missing("") {
-		if server.Starting && (strings.Contains(code, server.ServerID) || strings.Contains(code, catalog.ModuleName(server.ServerID))) {
+		if server.Starting && (strings.Contains(code, server.ServerID) ||
+			strings.Contains(code, catalog.ModuleName(server.ServerID))) {
 			ids = append(ids, server.ServerID)
 		}
 	}

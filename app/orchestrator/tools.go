@@ -38,9 +38,11 @@ func Search(snapshot *catalog.Snapshot, text, serverID, detail string, limit int
 	if err != nil {
 		return refusedSearch(&broker.Error{Type: errortype.Validation, Message: err.Error()})
 	}
-	answer := SearchAnswer{Answer: snapshot.Find(catalog.Query{Text: text, ServerID: serverID, Detail: level, Limit: limit})}
+	answer := SearchAnswer{Answer: snapshot.Find(catalog.Query{Text: text, ServerID: serverID, Detail: level,
+		Limit: limit})}
 	if _, known := snapshot.Server(serverID); serverID != "" && !known {
-		answer.Error = &broker.Error{Type: errortype.UnknownTool, Message: "there is no server " + catalog.Quote(serverID)}
+		answer.Error = &broker.Error{Type: errortype.UnknownTool,
+			Message: "there is no server " + catalog.Quote(serverID)}
 	}
 	return answer
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // traced makes a run a span and a duration.
-func (o *Orchestrator) traced(ctx context.Context, req Request, run func(context.Context, Request) (*Outcome, error)) (*Outcome, error) {
+func (o *Orchestrator) traced(ctx context.Context, req Request,
+	run func(context.Context, Request) (*Outcome, error)) (*Outcome, error) {
 	if req.ID == "" {
 		req.ID = telemetry.NewID("run")
 	}

@@ -7,12 +7,9 @@ import (
 	"time"
 )
 
-const (
-	// maxCleaning is how many runs may wait to redact what leaves them.
-	maxCleaning = 1 << 16
-	// cleaningPatience bounds that wait. Then the run redacts without a slot.
-	cleaningPatience = 5 * time.Second
-)
+// cleaningPatience is the maximum time that a run waits to redact what leaves it. Then it redacts
+// without a slot.
+const cleaningPatience = 5 * time.Second
 
 // inTurn calls redact, which redacts what leaves the run, in a slot of the run's account. There is one
 // slot for each processor, so an account with much to redact does not delay the runs of others.
@@ -20,9 +17,8 @@ const (
 func (r *run) inTurn(ctx context.Context, redact func()) {
 	waiting, cancel := context.WithTimeout(ctx, cleaningPatience)
 	defer cancel()
-	account := r.identity.Caller.Share()
-	if r.parts.cleaning.Reserve(waiting, account) == nil {
-		defer r.parts.cleaning.Release(account)
+	if slot, err := r.parts.cleaning.Wait(waiting, r.identity.Caller.Account()); err == nil {
+		defer slot.Release()
 	}
 	runtime.LockOSThread() // the time is measured by thread
 	defer runtime.UnlockOSThread()

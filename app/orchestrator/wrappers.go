@@ -52,7 +52,8 @@ func NewWrappers(dir string, logger *slog.Logger) *Wrappers {
 
 // lease returns the read-only mount of the snapshot's tree in the given language, which it
 // creates if needed, and a function to release it.
-func (w *Wrappers) lease(ctx context.Context, snapshot *catalog.Snapshot, language string) (runner.Mount, func(), error) {
+func (w *Wrappers) lease(ctx context.Context, snapshot *catalog.Snapshot, language string) (runner.Mount, func(),
+	error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.snapshot != snapshot.Digest() {
@@ -61,7 +62,8 @@ func (w *Wrappers) lease(ctx context.Context, snapshot *catalog.Snapshot, langua
 	}
 	t, ok := w.trees[language]
 	if ok && !t.lease.Intact() {
-		w.logger.WarnContext(ctx, "wrappers were changed on disk and are made again", slog.String(telemetry.KeyPath, t.lease.Path))
+		w.logger.WarnContext(ctx, "wrappers were changed on disk and are made again",
+			slog.String(telemetry.KeyPath, t.lease.Path))
 		w.retireLocked(ctx, language)
 		ok = false
 	}
@@ -71,7 +73,8 @@ func (w *Wrappers) lease(ctx context.Context, snapshot *catalog.Snapshot, langua
 			return runner.Mount{}, nil, fmt.Errorf("generating %s wrappers: %w", language, err)
 		}
 		for _, warning := range published.Warnings {
-			w.logger.InfoContext(ctx, "a wrapper leaves something out", slog.String(telemetry.KeyServer, warning.ServerID),
+			w.logger.InfoContext(ctx, "a wrapper leaves something out",
+				slog.String(telemetry.KeyServer, warning.ServerID),
 				slog.String(telemetry.KeyTool, warning.Tool), slog.String(telemetry.KeyError, warning.Text))
 		}
 		lease, err := codegen.Publish(ctx, w.dir, published)

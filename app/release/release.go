@@ -1,4 +1,4 @@
-// Package release says which release of Airlock this program is.
+// Package release identifies the release of this program.
 package release
 
 // The version of Airlock and its date, which releases change.

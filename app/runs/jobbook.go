@@ -116,7 +116,8 @@ func (b *JobBook) enter(ctx context.Context, made *job, runID string, now time.T
 	}
 	return b.db.Update(ctx, func(tx database.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			made.id, runID, made.owner.Principal, made.owner.Kind, made.owner.Issuer, made.owner.Session, b.instance, JobQueued, now.Unix(), made.owner.Profile)
+			made.id, runID, made.owner.Principal, made.owner.Kind, made.owner.Issuer, made.owner.Session, b.instance,
+			JobQueued, now.Unix(), made.owner.Profile)
 		return err
 	})
 }
@@ -158,9 +159,11 @@ func (b *JobBook) find(ctx context.Context, id string, now time.Time) (found ent
 	}
 	var instance string
 	err := b.db.View(ctx, func(tx database.Tx) error {
-		row := tx.QueryRowContext(ctx, `SELECT id, run_id, principal, kind, issuer, session, profile, instance, state FROM job WHERE id = ? AND changed >= ?`,
+		row := tx.QueryRowContext(
+			ctx, `SELECT id, run_id, principal, kind, issuer, session, profile, instance, state FROM job WHERE id = ? AND changed >= ?`,
 			id, now.Add(-keepJobs).Unix())
-		return row.Scan(&found.id, &found.runID, &found.owner.Principal, &found.owner.Kind, &found.owner.Issuer, &found.owner.Session, &found.owner.Profile, &instance, &found.state)
+		return row.Scan(&found.id, &found.runID, &found.owner.Principal, &found.owner.Kind, &found.owner.Issuer,
+			&found.owner.Session, &found.owner.Profile, &instance, &found.state)
 	})
 	if errors.Is(err, sql.ErrNoRows) || err == nil && (instance == b.instance || store.IsHeld(b.lock(instance))) {
 		return entry{}, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -31,12 +32,10 @@ const (
 // Limits of jobs. A queued job waits for a turn. The time in the queue does not count towards its
 // time limit.
 const (
-	jobsAtOnce    = 5
 	keepJobs      = time.Hour // after they are over
-	maxQueuedJobs = 100
-	maxQueuedEach = 25       // of one account, so that others can queue jobs too
-	maxOwnedJobs  = 1000     // of one account, including finished ones
-	maxOwnedOut   = 64 << 20 // bytes of their output
+	maxQueuedEach = 25        // of one account, so that others can queue jobs too
+	maxOwnedJobs  = 1000      // of one account, including finished ones
+	maxOwnedOut   = 64 << 20  // bytes of their output
 	maxJobsOut    = 256 << 20
 )
 
@@ -68,7 +67,7 @@ type JobOptions struct {
 type Jobs struct {
 	registry *Registry
 	opts     JobOptions
-	turns    *turns
+	turns    *quota.Limiter
 	watching sync.WaitGroup
 
 	mu   sync.Mutex // guards what follows
@@ -77,13 +76,13 @@ type Jobs struct {
 
 // job is a run with the state of its job.
 type job struct {
-	id       string
-	owner    caller.Owner
-	account  string // whose quota it uses
-	run      *Run
-	timer    *time.Timer // forgets it; nil until it is finished
-	bytes    int         // of its output
-	finished JobState    // empty until it is finished
+	id      string
+	owner   caller.Owner
+	account string // whose quota it uses
+	run     *Run
+	timer   *time.Timer // forgets it; nil until it is finished
+	bytes   int         // of its output
+	state   JobState    // as the book has it
 }
 
 // JobStatus is a job at one moment.
@@ -98,7 +97,7 @@ type JobStatus struct {
 
 // NewJobs returns the jobs of a registry.
 func NewJobs(registry *Registry, opts *JobOptions) *Jobs {
-	j := &Jobs{registry: registry, turns: newTurns(jobsAtOnce), jobs: map[string]*job{}}
+	j := &Jobs{registry: registry, turns: quota.New(quota.For(quota.Jobs)), jobs: map[string]*job{}}
 	if opts != nil {
 		j.opts = *opts
 	}
@@ -119,7 +118,7 @@ func (j *Jobs) Start(ctx context.Context, req orchestrator.Request) (string, err
 	if req.ID == "" {
 		req.ID = telemetry.NewID("run")
 	}
-	made := &job{id: newUUID(), owner: req.Caller.Owner(), account: req.Caller.Share()}
+	made := &job{id: newUUID(), owner: req.Caller.Owner(), account: req.Caller.Account(), state: JobQueued}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.hasRoomLocked(made.account) {
@@ -128,10 +127,13 @@ func (j *Jobs) Start(ctx context.Context, req orchestrator.Request) (string, err
 	if err := j.opts.Book.enter(ctx, made, req.ID, j.opts.Now()); err != nil {
 		return "", fmt.Errorf("noting a job: %w", err)
 	}
-	turn := j.turns.join(made.account)
+	turn, err := j.turns.Join(made.account)
+	if err != nil {
+		return "", errors.Join(err, j.opts.Book.cross(context.WithoutCancel(ctx), made.id))
+	}
 	run, err := j.registry.start(ctx, req, turn)
 	if err != nil {
-		turn.leave()
+		turn.Release()
 		return "", errors.Join(err, j.opts.Book.cross(context.WithoutCancel(ctx), made.id))
 	}
 	made.run = run
@@ -146,7 +148,7 @@ func (j *Jobs) hasRoomLocked(account string) bool {
 	for _, other := range j.jobs {
 		own := other.account == account
 		bytes += other.bytes
-		if other.finished == "" && other.run.Status().State == Queued {
+		if other.state == JobQueued && other.run.Status().State == Queued {
 			queued++
 			if own {
 				ownedQueued++
@@ -157,21 +159,18 @@ func (j *Jobs) hasRoomLocked(account string) bool {
 			ownedBytes += other.bytes
 		}
 	}
-	return queued < maxQueuedJobs && ownedQueued < maxQueuedEach && owned < maxOwnedJobs && ownedBytes < maxOwnedOut && bytes < maxJobsOut
+	return queued < quota.For(quota.Jobs).Queue && ownedQueued < maxQueuedEach && owned < maxOwnedJobs &&
+		ownedBytes < maxOwnedOut &&
+		bytes < maxJobsOut
 }
 
 // watch waits until a job is done and notes each change of its state.
 func (j *Jobs) watch(ctx context.Context, made *job) {
 	changed, stop := made.run.Subscribe()
 	defer stop()
-	for begun := false; ; {
-		status := made.run.Status()
-		if status.State == Done {
-			break
-		}
-		if status.State == Running && !begun {
-			begun = true
-			j.note(ctx, made.id, JobRunning)
+	for state := made.run.Status().State; state != Done; state = made.run.Status().State {
+		if state == Running && made.state == JobQueued { // only this goroutine changes it
+			j.note(ctx, made, JobRunning)
 		}
 		<-changed
 	}
@@ -180,11 +179,9 @@ func (j *Jobs) watch(ctx context.Context, made *job) {
 
 func (j *Jobs) finish(ctx context.Context, made *job) {
 	status := made.run.Status()
-	state := endOf(status)
-	j.note(ctx, made.id, state)
+	j.note(ctx, made, endOf(status))
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	made.finished = state
 	if status.Outcome != nil {
 		made.bytes = len(status.Outcome.Stdout) + len(status.Outcome.Stderr)
 	}
@@ -212,12 +209,16 @@ func endOf(status Status) JobState {
 	return JobFailed
 }
 
-// note writes the state of a job into the book. An error is only logged: after a restart the job is
-// reported as lost, which is true.
-func (j *Jobs) note(ctx context.Context, id string, state JobState) {
-	if err := j.opts.Book.note(ctx, id, state, j.opts.Now()); err != nil {
+// note changes the state of a job, first in the book and then for callers, so that a restart never
+// reports an earlier state than a caller has seen. An error is only logged: after a restart the job
+// is reported as lost, which is true.
+func (j *Jobs) note(ctx context.Context, made *job, state JobState) {
+	if err := j.opts.Book.note(ctx, made.id, state, j.opts.Now()); err != nil {
 		j.opts.Logger.WarnContext(ctx, "the state of a job could not be noted", slog.Any(telemetry.KeyError, err))
 	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	made.state = state
 }
 
 func (j *Jobs) forget(made *job) {
@@ -235,7 +236,7 @@ func (j *Jobs) Get(ctx context.Context, c caller.Caller, id string) (JobStatus, 
 	made, ok := j.jobs[id]
 	var state JobState
 	if ok {
-		state = made.finished
+		state = made.state
 	}
 	j.mu.Unlock()
 	if !ok {
@@ -245,21 +246,7 @@ func (j *Jobs) Get(ctx context.Context, c caller.Caller, id string) (JobStatus, 
 		return JobStatus{}, false
 	}
 	status := made.run.Status()
-	if state == "" {
-		state = stateOf(status)
-	}
 	return JobStatus{ID: id, RunID: made.run.ID(), State: state, Outcome: status.Outcome, Err: status.Err}, true
-}
-
-// stateOf returns the state of a job whose end is not noted yet.
-func stateOf(status Status) JobState {
-	switch status.State {
-	case Queued:
-		return JobQueued
-	case Running:
-		return JobRunning
-	}
-	return endOf(status)
 }
 
 func (j *Jobs) lost(ctx context.Context, c caller.Caller, id string) (JobStatus, bool) {
@@ -267,7 +254,8 @@ func (j *Jobs) lost(ctx context.Context, c caller.Caller, id string) (JobStatus,
 	if err != nil {
 		j.opts.Logger.WarnContext(ctx, "lost jobs could not be looked up", slog.Any(telemetry.KeyError, err))
 	}
-	if err != nil || found.id == "" || !c.May(caller.People, caller.See, caller.Object{Kind: caller.Run, Owner: found.owner}) {
+	if err != nil || found.id == "" || !c.May(caller.People, caller.See,
+		caller.Object{Kind: caller.Run, Owner: found.owner}) {
 		return JobStatus{}, false
 	}
 	return JobStatus{ID: id, RunID: found.runID, State: JobLost, Last: found.state}, true

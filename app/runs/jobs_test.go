@@ -18,6 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/quota"
 )
 
 // scripts is an executor whose behaviour depends on the text of the script: "wait" ends when it is
@@ -36,7 +37,8 @@ func (s *scripts) Run(ctx context.Context, req orchestrator.Request) (*orchestra
 	s.begun = append(s.begun, name)
 	s.mu.Unlock()
 	req.OnStart(func() orchestrator.Printed { return orchestrator.Printed{} })
-	outcome := &orchestrator.Outcome{Envelope: orchestrator.Envelope{RunID: req.ID, Result: orchestrator.Result{OK: true}}, Printed: orchestrator.Printed{Stdout: name}}
+	outcome := &orchestrator.Outcome{Envelope: orchestrator.Envelope{RunID: req.ID,
+		Result: orchestrator.Result{OK: true}}, Printed: orchestrator.Printed{Stdout: name}}
 	switch does {
 	case "wait", "hold":
 		select {
@@ -47,9 +49,11 @@ func (s *scripts) Run(ctx context.Context, req orchestrator.Request) (*orchestra
 	case "raise":
 		outcome.End.ExitCode, outcome.Envelope.Result.OK = 1, false
 	case "exceed":
-		outcome.End, outcome.Envelope.Result.OK = orchestrator.End{ExitCode: -9, Stopped: orchestrator.StoppedAtTimeout}, false
+		outcome.End, outcome.Envelope.Result.OK = orchestrator.End{ExitCode: -9,
+			Stopped: orchestrator.StoppedAtTimeout}, false
 	case "flood":
-		outcome.End, outcome.Stdout = orchestrator.End{ExitCode: -9, Stopped: orchestrator.StoppedAtOutput}, strings.Repeat("x", 8<<20)
+		outcome.End, outcome.Stdout = orchestrator.End{ExitCode: -9, Stopped: orchestrator.StoppedAtOutput},
+			strings.Repeat("x", 8<<20)
 	case "break":
 		return nil, errors.New("no sandbox")
 	}
@@ -90,6 +94,30 @@ func stateOfJob(t *testing.T, jobs *Jobs, who, id string) JobState {
 	return status.State
 }
 
+// Issue 26: after a restart, a job that was shown as running was reported as queued. The book has a state before it is
+// shown.
+func TestAStateIsInTheBookBeforeItIsShown(t *testing.T) {
+	book, err := OpenJobBook(t.Context(), filepath.Join(t.TempDir(), "jobs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs, made, _ := newJobs(t, book)
+	for range 20 {
+		id := queue(t, jobs, "ann", "a:hold")
+		for _, want := range []JobState{JobRunning, JobSuccess} {
+			for stateOfJob(t, jobs, "ann", id) != want {
+				runtime.Gosched()
+			}
+			if got := noted(t, book, id); got != want {
+				t.Fatalf("got %s in the book, want %s, which was shown", got, want)
+			}
+			if want == JobRunning {
+				made.gate <- struct{}{}
+			}
+		}
+	}
+}
+
 // of six jobs five run, and the sixth has its turn when one is over;
 // first come, first served.
 func TestFiveJobsAtOneTimeInOrder(t *testing.T) {
@@ -111,7 +139,8 @@ func TestFiveJobsAtOneTimeInOrder(t *testing.T) {
 		jobs.Cancel(person("ann"), ids[6]) // one that is queued gives up its place
 		jobs.Cancel(person("ann"), ids[2])
 		synctest.Wait()
-		if got := stateOfJob(t, jobs, "ann", ids[5]) + stateOfJob(t, jobs, "ann", ids[6]) + stateOfJob(t, jobs, "ann", ids[7]); got != JobRunning+JobCancelled+JobQueued {
+		if got := stateOfJob(t, jobs, "ann", ids[5]) + stateOfJob(t, jobs, "ann", ids[6]) + stateOfJob(
+			t, jobs, "ann", ids[7]); got != JobRunning+JobCancelled+JobQueued {
 			t.Errorf("got %s, want the sixth running, the seventh cancelled and the eighth queued", got)
 		}
 		jobs.Cancel(person("ann"), ids[0])
@@ -122,6 +151,9 @@ func TestFiveJobsAtOneTimeInOrder(t *testing.T) {
 	})
 }
 
+// jobsAtOnce is the number of jobs that run concurrently.
+var jobsAtOnce = int(quota.For(quota.Jobs).Total)
+
 // If a caller, or its agents, which share one account, have queued many jobs, others do not wait
 // until all of them are done.
 func TestJobsOfAccountsHaveTurns(t *testing.T) {
@@ -129,7 +161,8 @@ func TestJobsOfAccountsHaveTurns(t *testing.T) {
 		jobs, made, _ := newJobs(t, nil)
 		agent := func(name, code string) string {
 			req := orchestrator.ScriptRequest(code, orchestrator.Script{Timeout: time.Minute, Stream: 1})
-			req.Caller = caller.Caller{Principal: name, Kind: caller.Agent, Session: "ses_" + name, Scopes: []string{caller.ScopeRun}, Account: "agents of ann"}
+			req.Caller = caller.Caller{Principal: name, Kind: caller.Agent, Session: "ses_" + name,
+				Scopes: []string{caller.ScopeRun}, Registrar: "ann"}
 			id, err := jobs.Start(t.Context(), req)
 			if err != nil {
 				t.Fatal(err)
@@ -142,7 +175,7 @@ func TestJobsOfAccountsHaveTurns(t *testing.T) {
 			synctest.Wait() // the first ones begin, and are queued no more
 		}
 		req := orchestrator.ScriptRequest("more:wait", orchestrator.Script{Timeout: time.Minute, Stream: 1})
-		req.Caller = caller.Caller{Principal: "agent 3", Kind: caller.Agent, Session: "ses_3", Account: "agents of ann"}
+		req.Caller = caller.Caller{Principal: "agent 3", Kind: caller.Agent, Session: "ses_3", Registrar: "ann"}
 		if _, err := jobs.Start(t.Context(), req); !errors.Is(err, ErrJobs) {
 			t.Errorf("got %v for one more agent of a caller that has its share of the queue, want %v", err, ErrJobs)
 		}
@@ -150,7 +183,8 @@ func TestJobsOfAccountsHaveTurns(t *testing.T) {
 		queue(t, jobs, "bob", "bob 2:wait")
 		queue(t, jobs, "eve", "eve:wait")
 		for n := range 4 {
-			jobs.Cancel(caller.Caller{Principal: fmt.Sprint("agent ", n%2), Kind: caller.Agent, Session: fmt.Sprint("ses_agent ", n%2), Scopes: []string{caller.ScopeRun}}, ids[n])
+			jobs.Cancel(caller.Caller{Principal: fmt.Sprint("agent ", n%2), Kind: caller.Agent,
+				Session: fmt.Sprint("ses_agent ", n%2), Scopes: []string{caller.ScopeRun}}, ids[n])
 			synctest.Wait()
 		}
 		if got, want := made.begun[jobsAtOnce:], []string{"bob 1", "eve", "bob 2", "5"}; !slices.Equal(got, want) {
@@ -163,7 +197,8 @@ func TestJobsOfAccountsHaveTurns(t *testing.T) {
 func TestHowJobsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		jobs, _, _ := newJobs(t, nil)
-		for does, want := range map[string]JobState{"": JobSuccess, "raise": JobFailed, "exceed": JobTimedOut, "flood": JobFailed, "break": JobFailed} {
+		for does, want := range map[string]JobState{"": JobSuccess, "raise": JobFailed, "exceed": JobTimedOut,
+			"flood": JobFailed, "break": JobFailed} {
 			id := queue(t, jobs, "ann", "a:"+does)
 			synctest.Wait()
 			for range 2 {
@@ -254,7 +289,7 @@ func TestTooManyJobsAreRefused(t *testing.T) {
 		if _, err := jobs.Start(t.Context(), req); !errors.Is(err, ErrJobs) {
 			t.Errorf("got %v for one that has its share of the queue, want %v", err, ErrJobs)
 		}
-		for n := range maxQueuedJobs - maxQueuedEach {
+		for n := range quota.For(quota.Jobs).Queue - maxQueuedEach {
 			queue(t, jobs, fmt.Sprint("one of many ", n/maxQueuedEach), "b:wait")
 		}
 		req.Caller = person("eve")
@@ -316,7 +351,8 @@ func TestARestartLosesJobsAndSaysSo(t *testing.T) {
 		if !ok || status.State != JobLost || status.Last != JobRunning || !strings.HasPrefix(status.RunID, "run_") {
 			t.Errorf("got %+v, %v, want a lost job that was running", status, ok)
 		}
-		if status, ok := restarted.Get(t.Context(), again, over); !ok || status.State != JobLost || status.Last != JobSuccess {
+		if status, ok := restarted.Get(t.Context(), again, over); !ok || status.State != JobLost ||
+			status.Last != JobSuccess {
 			t.Errorf("got %+v, %v, want a lost job that was over", status, ok)
 		}
 		if _, ok := restarted.Get(t.Context(), person("bob"), going); ok {

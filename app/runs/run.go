@@ -28,7 +28,7 @@ const (
 	EventQueued   EventKind = "queued"
 	EventRunning  EventKind = "running"
 	EventAsked    EventKind = "asked"    // a call waits for a person
-	EventAnswered EventKind = "answered" // it no longer waits, whatever the answer
+	EventAnswered EventKind = "answered" // it no longer waits, for any answer
 	EventDone     EventKind = "done"
 )
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -85,7 +86,7 @@ func (r *Registry) Start(ctx context.Context, req orchestrator.Request) (*Run, e
 
 // start is Start for a run that stays queued until its turn. A nil turn means that it does not
 // wait.
-func (r *Registry) start(ctx context.Context, req orchestrator.Request, turn *turn) (*Run, error) {
+func (r *Registry) start(ctx context.Context, req orchestrator.Request, turn *quota.Reservation) (*Run, error) {
 	if !req.Caller.Known() {
 		return nil, errUnknownCaller
 	}
@@ -117,12 +118,13 @@ func (r *Registry) start(ctx context.Context, req orchestrator.Request, turn *tu
 }
 
 // execute waits for the turn and executes the run.
-func (r *Registry) execute(ctx context.Context, req orchestrator.Request, turn *turn) (*orchestrator.Outcome, error) {
+func (r *Registry) execute(ctx context.Context, req orchestrator.Request,
+	turn *quota.Reservation) (*orchestrator.Outcome, error) {
 	if turn != nil {
-		if err := turn.wait(ctx); err != nil {
+		if err := turn.Wait(ctx); err != nil {
 			return nil, err
 		}
-		defer turn.leave()
+		defer turn.Release()
 	}
 	return r.executor.Run(ctx, req)
 }

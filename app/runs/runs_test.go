@@ -112,7 +112,8 @@ func TestARunFromStartToEnd(t *testing.T) {
 		for _, e := range run.Status().Events {
 			events = append(events, e.Kind)
 		}
-		if want := []EventKind{EventQueued, EventRunning, EventDone}; !slices.Equal(events, want) || run.Printed().Stdout != "in all" {
+		if want := []EventKind{EventQueued, EventRunning, EventDone}; !slices.Equal(events, want) ||
+			run.Printed().Stdout != "in all" {
 			t.Errorf("got events %v, printed %+v, want %v", events, run.Printed(), want)
 		}
 		if r.Cancel(person("ann"), run.ID()) {
@@ -135,7 +136,8 @@ func TestARunThatNeverBegan(t *testing.T) {
 			t.Errorf("got %v, want %v", err, ErrCancelled)
 		}
 		broken := start(t, r, "ann", "break")
-		if _, err := broken.Wait(t.Context()); err == nil || errors.Is(err, ErrCancelled) || broken.Status().Err == nil {
+		if _, err := broken.Wait(t.Context()); err == nil || errors.Is(err, ErrCancelled) ||
+			broken.Status().Err == nil {
 			t.Errorf("got %v, want the reason", err)
 		}
 		for name, req := range map[string]orchestrator.Request{
@@ -205,7 +207,8 @@ func TestASessionTakesItsRunsWithIt(t *testing.T) {
 		if !other.over() {
 			t.Error("got a run that goes on after Close")
 		}
-		if _, err := r.Start(t.Context(), orchestrator.Request{Code: []byte("x"), Caller: person("ann")}); !errors.Is(err, ErrClosed) {
+		if _, err := r.Start(t.Context(), orchestrator.Request{Code: []byte("x"), Caller: person("ann")}); !errors.Is(
+			err, ErrClosed) {
 			t.Errorf("got %v, want %v", err, ErrClosed)
 		}
 		r.Close()
@@ -300,7 +303,8 @@ func TestARunSaysWhatItWaitsFor(t *testing.T) {
 		var asking sync.WaitGroup
 		ask := func(id, runID string) {
 			asking.Go(func() {
-				q := approval.Question{ID: id, Asking: approval.Asking{RunID: runID}, Subject: approval.Subject{Code: "secret"}}
+				q := approval.Question{ID: id, Asking: approval.Asking{RunID: runID},
+					Subject: approval.Subject{Code: "secret"}}
 				if v, err := questions.Ask(t.Context(), q); err != nil || v.Answer != approval.Yes {
 					t.Errorf("%s: got %v and %v, want the answer of those who are asked", id, v, err)
 				}

@@ -6,8 +6,8 @@ import "net/http"
 // session before the client receives it, because the client may use the ID at once.
 type beginning struct {
 	http.ResponseWriter
-	place *place
-	told  bool
+	begins func(id string)
+	told   bool
 }
 
 func (w *beginning) tell() {
@@ -16,7 +16,7 @@ func (w *beginning) tell() {
 	}
 	w.told = true
 	if id := w.Header().Get("Mcp-Session-Id"); id != "" {
-		w.place.begins(id)
+		w.begins(id)
 	}
 }
 

@@ -13,7 +13,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/problem"
+	"github.com/airlock-mcp/airlock/internal/procfs"
 )
 
 // Identify authenticates an HTTP request and returns its caller, or an error. The Session of
@@ -53,7 +55,28 @@ type connectionKey struct{}
 // connected is the session of a connection and its caller.
 type connected struct {
 	session string
+	lineage string
 	local   Local
+}
+
+// credentialLineage returns the lineage of a caller with a credential. All conversations of one
+// credential have the same, because the transport cannot tell them apart: a client can open a new
+// session at any time.
+func credentialLineage(c caller.Caller) string {
+	return "credential " + canon.Digest([]byte(identityOf(c)+" "+c.Session))
+}
+
+// processLineage returns the lineage of the host that started a program.
+func processLineage(program int) string {
+	host, err := procfs.Host(program)
+	if program == 0 || err != nil {
+		return caller.UnknownLineage
+	}
+	name, err := procfs.Name(host)
+	if err != nil {
+		return caller.UnknownLineage
+	}
+	return caller.ProcessLineage + name
 }
 
 // of returns the caller of a request. It relies only on facts that the transport has proved:
@@ -68,10 +91,15 @@ func (c *callers) of(ctx context.Context, req mcp.Request) caller.Caller {
 		if err != nil {
 			return caller.Caller{}
 		}
+		local.Lineage = connection.lineage
+		if local.Session != "" { // of a credential, which the host may present from another process
+			local.Lineage = credentialLineage(local)
+		}
 		local.Session = connection.session
 		return local
 	}
 	proved, _ := req.GetExtra().TokenInfo.Extra[provedKey].(caller.Caller)
+	proved.Lineage = credentialLineage(proved)
 	if id := req.GetSession().ID(); id != "" {
 		proved.Session = c.derive(identityOf(proved), sessionPrefix+id)
 	} else {
@@ -87,7 +115,7 @@ const sessionPrefix = "session "
 // if the request has no session ID.
 func conversationOf(r *http.Request) conversation {
 	proved, _ := auth.TokenInfoFromContext(r.Context()).Extra[provedKey].(caller.Caller)
-	return conversation{proved.Account, identityOf(proved), r.Header.Get("Mcp-Session-Id")}
+	return conversation{proved.Account(), identityOf(proved), r.Header.Get("Mcp-Session-Id")}
 }
 
 // ofSession returns the ID of the session of an authenticated HTTP request. The identity is
@@ -124,13 +152,15 @@ const provedKey = "io.github.airlock-mcp/caller"
 // unauthorized answers a request of an unknown caller.
 func unauthorized(w http.ResponseWriter, _ *http.Request, _ error) {
 	w.Header().Set("WWW-Authenticate", "Bearer")
-	problem.Write(w, http.StatusUnauthorized, "unauthorized", "the request does not say who makes it, or its credential is not valid")
+	problem.Write(w, http.StatusUnauthorized, "unauthorized",
+		"the request does not say who makes it, or its credential is not valid")
 }
 
 // authenticated rejects requests of unknown callers. It passes the caller on as token
 // information, which the SDK gives to every handler. A protocol session belongs to the identity
 // that opened it, and no other identity can use its ID. The credential itself is not passed on.
-func authenticated(identify Identify, refuse func(http.ResponseWriter, *http.Request, error), next http.Handler) http.Handler {
+func authenticated(identify Identify, refuse func(http.ResponseWriter, *http.Request, error),
+	next http.Handler) http.Handler {
 	if refuse == nil {
 		refuse = unauthorized
 	}
@@ -143,9 +173,6 @@ func authenticated(identify Identify, refuse func(http.ResponseWriter, *http.Req
 			refuse(w, r, err)
 			return
 		}
-		if proved.Account == "" {
-			proved.Account = identityOf(proved)
-		}
 		verified := func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
 			return &auth.TokenInfo{
 				UserID: identityOf(proved), Scopes: proved.Scopes, Extra: map[string]any{provedKey: proved},
@@ -153,6 +180,7 @@ func authenticated(identify Identify, refuse func(http.ResponseWriter, *http.Req
 		}
 		r = r.Clone(r.Context())
 		r.Header.Set("Authorization", "Bearer verified") // the SDK calls verified only if there is a bearer token
-		auth.RequireBearerToken(verified, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next).ServeHTTP(w, r)
+		auth.RequireBearerToken(
+			verified, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next).ServeHTTP(w, r)
 	})
 }

@@ -9,16 +9,17 @@ import (
 )
 
 // The sessions and large messages of two agents are counted for their common account. Those of a
-// caller without an account are counted for the caller.
+// caller that is not an agent are counted for the caller.
 func TestRequestsCountForAnAccount(t *testing.T) {
 	of := func(who caller.Caller) (about conversation) {
 		identify := func(*http.Request) (caller.Caller, error) { return who, nil }
 		next := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { about = conversationOf(r) })
-		authenticated(identify, nil, next).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/mcp", nil))
+		authenticated(identify, nil, next).ServeHTTP(
+			httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/mcp", nil))
 		return about
 	}
-	one := of(caller.Caller{Principal: "agt_1", Kind: caller.Agent, Session: "agt_1", Account: "agents of ann"})
-	two := of(caller.Caller{Principal: "agt_2", Kind: caller.Agent, Session: "agt_2", Account: "agents of ann"})
+	one := of(caller.Caller{Principal: "agt_1", Kind: caller.Agent, Session: "agt_1", Registrar: "ann"})
+	two := of(caller.Caller{Principal: "agt_2", Kind: caller.Agent, Session: "agt_2", Registrar: "ann"})
 	if one.account != "agents of ann" || one.account != two.account || one.identity == two.identity {
 		t.Errorf("got %+v and %+v, want two identities of one account", one, two)
 	}

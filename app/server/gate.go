@@ -90,7 +90,8 @@ func (t *Transport) cleanContent(content mcp.Content, clean func(string) string)
 	case *mcp.TextContent:
 		block.Text = clean(block.Text)
 	case *mcp.ResourceLink:
-		block.URI, block.Name, block.Title, block.Description = clean(block.URI), clean(block.Name), clean(block.Title), clean(block.Description)
+		block.URI, block.Name, block.Title, block.Description = clean(block.URI), clean(block.Name), clean(block.Title),
+			clean(block.Description)
 	case *mcp.EmbeddedResource:
 		t.cleanResource(block.Resource)
 	}

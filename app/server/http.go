@@ -8,17 +8,16 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/airlock-mcp/airlock/internal/problem"
-	"github.com/airlock-mcp/airlock/internal/share"
+	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
-	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
 // sessionTimeout is the idle timeout of an HTTP session.
@@ -49,8 +48,9 @@ func (t *Transport) Handler(identify Identify, opts *HTTPOptions) http.Handler {
 	get := func(*http.Request) *mcp.Server { return t.face }
 	logger := SDKLogger(t.logger)
 	return Guard(opts.Hosts, opts.Origins, authenticated(identify, opts.Refuse, &router{
-		end: t.end, endSilent: t.endSession, callers: t.callers, naming: t.naming, opened: newOpened(),
-		room: semaphore.NewWeighted(largeRoom), rooms: share.New(largeRoom / 4),
+		end: t.end, endSilent: t.endSession, callers: t.callers, naming: t.naming,
+		opened: quota.NewTable[conversation, struct{}](quota.For(quota.Sessions)),
+		large:  quota.New(quota.For(quota.LargeMessages)),
 		sessions: mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
 			Logger:              logger,
 			SessionTimeout:      sessionTimeout,
@@ -80,12 +80,14 @@ func Guard(hosts, origins []string, next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := hostOf(r.Host)
-		if !IsLoopback(host) && !slices.ContainsFunc(hosts, func(own string) bool { return strings.EqualFold(own, host) }) {
+		if !IsLoopback(host) && !slices.ContainsFunc(
+			hosts, func(own string) bool { return strings.EqualFold(own, host) }) {
 			problem.Write(w, http.StatusForbidden, "foreign_host", "the host of the request is not this machine")
 			return
 		}
 		// Check accepts every GET, and requests without the headers of a browser.
-		if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host && !slices.Contains(origins, origin) {
+		if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host &&
+			origin != "https://"+r.Host && !slices.Contains(origins, origin) {
 			problem.Write(w, http.StatusForbidden, "foreign_origin", "the origin of the request is another site")
 			return
 		}
@@ -105,27 +107,22 @@ type router struct {
 	naming               bool // add the request ID to calls
 	end                  func(sessionID string)
 	endSilent            func(sessionID, protocolID string)
-	opened               *opened
-	room                 *semaphore.Weighted // bytes of large messages that are being read
-	rooms                *share.Shares       // the share of one account of these bytes
+	// opened are the open sessions by the account of the caller that opened them. Clients often
+	// leave a session without ending it.
+	opened  *quota.Table[conversation, struct{}]
+	large   *quota.Limiter // of bytes of large messages that are being read
+	opening atomic.Int64   // the number of sessions that have begun to open
 }
 
-// Limits of the messages that are being read, in bytes. Messages up to smallMessage are not limited.
-const (
-	smallMessage = 64 << 10
-	largeRoom    = 16 * MaxMessage
-)
+// smallMessage is the maximum size of a message in bytes that the limit of large messages ignores.
+const smallMessage = 64 << 10
 
-// The limits in the metric of refused requests.
-const (
-	limitLarge    = "large"    // large messages that are being read
-	limitSessions = "sessions" // open sessions
-)
-
-var (
-	errBusy     = errors.New("too many large messages are being read: send it again")
-	errOwnLarge = errors.New("as many of your large messages are being read as may be at one time: wait for one of them")
-)
+// conversation identifies a protocol session: its ID and the identity that owns it.
+type conversation struct {
+	account  string // that the session is counted for
+	identity string
+	id       string
+}
 
 // read reads the message of a request. Large messages count towards the limits until done is
 // called.
@@ -137,16 +134,12 @@ func (t *router) read(w http.ResponseWriter, r *http.Request) (body []byte, done
 	if size <= smallMessage {
 		size = 0
 	}
-	release, ok := t.rooms.Take(conversationOf(r).account, size)
-	if !ok {
-		return nil, func() {}, errOwnLarge
-	}
-	if !t.room.TryAcquire(size) {
-		release()
-		return nil, func() {}, errBusy
+	unit, err := t.large.Take(conversationOf(r).account, size)
+	if err != nil {
+		return nil, func() {}, err
 	}
 	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, MaxMessage))
-	return body, sync.OnceFunc(func() { t.room.Release(size); release() }), err
+	return body, unit.Release, err
 }
 
 // ServeHTTP passes the request to the handler of its era.
@@ -155,12 +148,13 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer inForm.release()
 	w = inForm
 	if id := r.Header.Get("Mcp-Session-Id"); id != "" {
-		defer t.opened.uses(conversationOf(r))()
+		_, done, _ := t.opened.Use(conversationOf(r))
+		defer done()
 	}
 	if r.Method == http.MethodDelete {
 		// The SDK waits for the requests of a session that it ends, and these wait for their runs.
 		t.end(t.callers.ofSession(r))
-		defer t.opened.ended(conversationOf(r))
+		defer t.opened.Remove(conversationOf(r))
 	}
 	if r.Method != http.MethodPost {
 		t.sessions.ServeHTTP(w, r)
@@ -195,41 +189,38 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // refuseUnread answers a request whose message could not be read.
 func refuseUnread(w http.ResponseWriter, r *http.Request, err error) {
 	var large *http.MaxBytesError
+	var refused *quota.Refusal
 	switch {
-	case errors.Is(err, errBusy):
-		telemetry.CountRefusedRequest(r.Context(), limitLarge)
-		w.Header().Set("Retry-After", "1")
-		problem.Write(w, http.StatusServiceUnavailable, "busy", err.Error())
-	case errors.Is(err, errOwnLarge):
-		telemetry.CountRefusedRequest(r.Context(), limitLarge)
-		w.Header().Set("Retry-After", "1")
-		problem.Write(w, http.StatusTooManyRequests, "rate_limited", err.Error())
+	case errors.As(err, &refused):
+		problem.Refuse(w, r, refused)
 	case errors.As(err, &large):
-		problem.Write(w, http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the message has more than %d bytes", large.Limit))
+		problem.Write(w, http.StatusRequestEntityTooLarge, "too_large",
+			fmt.Sprintf("the message has more than %d bytes", large.Limit))
 	default:
 		problem.Write(w, http.StatusBadRequest, "bad_request", "the body could not be read")
 	}
 }
 
-// begin forwards a request that opens a session, if the limits permit it.
+// begin forwards a request that opens a session, if the limits permit it. The session is counted
+// before it has an ID.
 func (t *router) begin(w http.ResponseWriter, r *http.Request) {
-	place, silent, answer := t.opened.reserve(conversationOf(r))
-	if silent.id != "" {
-		t.endSilent(t.callers.derive(silent.identity, sessionPrefix+silent.id), silent.id)
+	c := conversationOf(r)
+	c.id = "\x00" + strconv.FormatInt(t.opening.Add(1), 10) // differs from all session IDs, which are visible ASCII
+	done, ended, err := t.opened.Add(c.account, c, struct{}{})
+	defer done()
+	for _, silent := range ended {
+		t.endSilent(t.callers.derive(silent.Key.identity, sessionPrefix+silent.Key.id), silent.Key.id)
 	}
-	switch answer {
-	case ownTaken:
-		telemetry.CountRefusedRequest(r.Context(), limitSessions)
-		w.Header().Set("Retry-After", "1")
-		problem.Write(w, http.StatusTooManyRequests, "rate_limited", fmt.Sprintf("you have %d sessions, each with a request under way: end one of them", maxSessionsEach))
-	case allTaken:
-		telemetry.CountRefusedRequest(r.Context(), limitSessions)
-		w.Header().Set("Retry-After", "60")
-		problem.Write(w, http.StatusServiceUnavailable, "busy", "as many sessions are open as may be: try again later")
-	case granted:
-		defer place.over() // also if the handler panics
-		t.sessions.ServeHTTP(&beginning{ResponseWriter: w, place: place}, r)
+	if refused := (*quota.Refusal)(nil); errors.As(err, &refused) {
+		problem.Refuse(w, r, refused)
+		return
 	}
+	defer t.opened.Remove(c) // it has another key if it has begun
+	t.sessions.ServeHTTP(&beginning{ResponseWriter: w, begins: func(id string) {
+		begun := c
+		begun.id = id
+		t.opened.Rename(c, begun)
+	}}, r)
 }
 
 // standsAlone reports whether the _meta of a message declares a revision without sessions.

@@ -41,7 +41,8 @@ type batch struct {
 }
 
 func newLineFilter(in io.Reader, out io.Writer) *lineFilter {
-	return &lineFilter{in: bufio.NewReaderSize(in, 64<<10), out: out, open: map[string]*batch{}, unanswered: map[jsonrpc.ID]string{}}
+	return &lineFilter{in: bufio.NewReaderSize(in, 64<<10), out: out, open: map[string]*batch{},
+		unanswered: map[jsonrpc.ID]string{}}
 }
 
 // copyTo writes the lines that are messages to w until the input ends.
@@ -122,7 +123,8 @@ func (f *lineFilter) admit(line []byte) ([]byte, error) {
 	case line[0] == '[' && f.batches:
 		return f.admitBatch(line)
 	case line[0] == '[':
-		return nil, f.send(rejection(jsonrpc.CodeInvalidRequest, "send one message a line: batches are no part of this revision of MCP"))
+		return nil, f.send(rejection(jsonrpc.CodeInvalidRequest,
+			"send one message a line: batches are no part of this revision of MCP"))
 	}
 	message, err := jsonrpc.DecodeMessage(line)
 	if err != nil {

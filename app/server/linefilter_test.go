@@ -61,11 +61,13 @@ func TestTooLongLine(t *testing.T) {
 	long := strings.Repeat("x", MaxMessage)
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	refusal := func(id string) string {
-		return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32600,"message":"the message has more than 16777216 bytes"}}` + "\n"
+		return `{"jsonrpc":"2.0","id":` + id +
+			`,"error":{"code":-32600,"message":"the message has more than 16777216 bytes"}}` + "\n"
 	}
 	tests := []struct{ name, line, answer, passed string }{
 		{"not JSON", long + "x", refusal("null"), ""},
-		{"the ID first", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"x":"` + long + `"}}`, refusal("7"), ""},
+		{"the ID first", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"x":"` + long + `"}}`, refusal("7"),
+			""},
 		{"the ID last", `{"params":{"id":3,"x":"` + long + `\""},"id":"a\"b"}`, refusal(`"a\"b"`), ""},
 		{"a broken message", `{"id":7,"params":{"x":"` + long, refusal("7"), ""},
 		{"a notification", `{"method":"x","params":{"id":9,"x":"` + long + `"}}`, refusal("null"), ""},
@@ -81,7 +83,8 @@ func TestTooLongLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		if out.String() != test.answer || passed.String() != test.passed+ping+"\n" {
-			t.Errorf("%s: got %q and handed on %q, want %q and %q", test.name, out.String(), passed.String(), test.answer, test.passed+ping+"\n")
+			t.Errorf("%s: got %q and handed on %q, want %q and %q", test.name, out.String(), passed.String(),
+				test.answer, test.passed+ping+"\n")
 		}
 	}
 }
@@ -92,10 +95,15 @@ func TestAmbiguousMessages(t *testing.T) {
 		{"the method twice", `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}`, "1", "twice"},
 		{"the params twice", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"params":{}}`, "1", "twice"},
 		{"the ID twice", `{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, "1", "twice"},
-		{"a tool's name twice", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{},"name":"b"}}`, "1", "twice"},
-		{"the arguments twice", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{},"arguments":{}}}`, "1", "twice"},
+		{"a tool's name twice",
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{},"name":"b"}}`, "1",
+			"twice"},
+		{"the arguments twice",
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{},"arguments":{}}}`, "1",
+			"twice"},
 		{"a name twice, once escaped", `{"jsonrpc":"2.0","id":1,"method":"ping","m\u0065thod":"x"}`, "1", "twice"},
-		{"half a surrogate pair", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"\ud800"}}`, "1", "surrogate"},
+		{"half a surrogate pair", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"\ud800"}}`, "1",
+			"surrogate"},
 		{"not UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", "1", "UTF-8"},
 	}
 	for _, test := range tests {
@@ -105,7 +113,8 @@ func TestAmbiguousMessages(t *testing.T) {
 		}
 		want := `{"jsonrpc":"2.0","id":` + test.id + `,"error":{"code":-32600,`
 		if passed.Len() > 0 || !strings.HasPrefix(out.String(), want) || !strings.Contains(out.String(), test.why) {
-			t.Errorf("%s: got %q and handed on %q, want %s with %q", test.name, out.String(), passed.String(), want, test.why)
+			t.Errorf("%s: got %q and handed on %q, want %s with %q", test.name, out.String(), passed.String(), want,
+				test.why)
 		}
 	}
 }

@@ -51,7 +51,8 @@ func unnamed(req *jsonrpc.Request) []byte {
 	if methodName.MatchString(req.Method) {
 		return nil
 	}
-	answer, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: req.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the method is not one of MCP"}})
+	answer, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: req.ID,
+		Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the method is not one of MCP"}})
 	if err != nil {
 		return nil
 	}
@@ -81,12 +82,29 @@ func misshapen(message jsonrpc.Message) []byte {
 		return nil
 	}
 	answer, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: req.ID, Error: &jsonrpc.Error{
-		Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the params of %s do not have their form: %v", req.Method, err),
+		Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(
+			"the params of %s do not have their form: %s", req.Method, withoutNames(err.Error())),
 	}})
 	if err != nil {
 		return nil // the SDK answers instead
 	}
 	return answer
+}
+
+// quotedName matches a quoted text. memberPath matches the names of members as the protocol has them.
+var (
+	quotedName = lazyregexp.New(`"(?:[^"\\]|\\.)*"`)
+	memberPath = lazyregexp.New(`^"(?:_?[a-z][A-Za-z]{0,24}(?:\[\d+\])?\.?){1,6}"$`)
+)
+
+// withoutNames replaces names that the client has chosen, which may be secrets.
+func withoutNames(text string) string {
+	return quotedName.ReplaceAllStringFunc(text, func(name string) string {
+		if memberPath.MatchString(name) {
+			return name
+		}
+		return "a member"
+	})
 }
 
 // refuseMisshapen answers a POST whose message has invalid params, or an ID that the SDK would
@@ -117,7 +135,8 @@ func checkLogLevel(next mcp.MethodHandler) mcp.MethodHandler {
 		//lint:ignore SA1019 hosts of these revisions may set it
 		params, ok := req.GetParams().(*mcp.SetLoggingLevelParams)
 		if ok && (params == nil || !slices.Contains(logLevels, string(params.Level))) {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the log levels are " + strings.Join(logLevels, ", ")}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+				Message: "the log levels are " + strings.Join(logLevels, ", ")}
 		}
 		return next(ctx, method, req)
 	}

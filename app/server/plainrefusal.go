@@ -23,8 +23,10 @@ const (
 
 // refusalCodes are the codes of refusals, by their status; bad_request for all others.
 var refusalCodes = map[int]string{
-	http.StatusForbidden: "forbidden", http.StatusNotFound: "not_found", http.StatusMethodNotAllowed: "method_not_allowed", http.StatusConflict: "conflict",
-	http.StatusRequestEntityTooLarge: "too_large", http.StatusUnsupportedMediaType: "unsupported_media_type", http.StatusInternalServerError: "internal",
+	http.StatusForbidden: "forbidden", http.StatusNotFound: "not_found",
+	http.StatusMethodNotAllowed: "method_not_allowed", http.StatusConflict: "conflict",
+	http.StatusRequestEntityTooLarge: "too_large", http.StatusUnsupportedMediaType: "unsupported_media_type",
+	http.StatusInternalServerError: "internal",
 }
 
 // WriteHeader holds back the status of a refusal.

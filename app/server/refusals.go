@@ -23,7 +23,8 @@ func wellFormed(next mcp.MethodHandler) mcp.MethodHandler {
 		if !errors.As(err, &wire) {
 			return res, err
 		}
-		if read, ok := req.(*mcp.ReadResourceRequest); ok && wire.Code == jsonrpc.CodeInvalidParams && read.Params != nil && len(wire.Data) > 0 {
+		if read, ok := req.(*mcp.ReadResourceRequest); ok && wire.Code == jsonrpc.CodeInvalidParams &&
+			read.Params != nil && len(wire.Data) > 0 {
 			return nil, unknownResource(read.Params.URI, read.ProtocolVersion())
 		}
 		if len(wire.Data) > 0 && !json.Valid(wire.Data) {

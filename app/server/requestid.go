@@ -29,7 +29,8 @@ func named(message []byte) []byte {
 	}
 	var id any
 	var params, meta map[string]json.RawMessage
-	if strictjson.UnmarshalOpen(fields["id"], &id) != nil || strictjson.UnmarshalOpen(fields["params"], &params) != nil || params == nil {
+	if strictjson.UnmarshalOpen(fields["id"], &id) != nil ||
+		strictjson.UnmarshalOpen(fields["params"], &params) != nil || params == nil {
 		return message
 	}
 	if len(params["_meta"]) > 0 && strictjson.UnmarshalOpen(params["_meta"], &meta) != nil {

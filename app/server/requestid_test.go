@@ -12,7 +12,8 @@ import (
 // A call is forwarded with its request ID, which replaces a value of the host. All other messages
 // are forwarded unchanged.
 func TestCallsAreNamed(t *testing.T) {
-	deep := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + strings.Repeat(`{"a":`, 20_000) + strings.Repeat(`}`, 20_000) + `}`
+	deep := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` +
+		strings.Repeat(`{"a":`, 20_000) + strings.Repeat(`}`, 20_000) + `}`
 	for message, want := range map[string]string{
 		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a"}}`:                                                                `7`,
 		`{"jsonrpc":"2.0","id":7.0,"method":"tools/call","params":{"name":"a"}}`:                                                              `7`,

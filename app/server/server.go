@@ -75,7 +75,8 @@ func New(face *mcp.Server, opts Options) (*Transport, error) {
 		opts.EndSession = func(string) {}
 	}
 	t := &Transport{
-		face: face, logger: opts.Logger, gate: opts.Gate, end: opts.EndSession, naming: opts.NameRequests, tools: opts.Tools,
+		face: face, logger: opts.Logger, gate: opts.Gate, end: opts.EndSession, naming: opts.NameRequests,
+		tools:   opts.Tools,
 		callers: newCallers(opts), sessions: newSessions(opts.EndSession), connected: newConnections(),
 	}
 	if opts.WhileKnown != nil {

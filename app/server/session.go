@@ -34,7 +34,8 @@ type binding struct {
 
 func newSessions(end func(sessionID string)) *sessions {
 	return &sessions{
-		end: end, followed: map[*mcp.ServerSession]func(){}, attended: map[*mcp.ServerSession]func(){}, bound: map[string]binding{}, lasting: map[string]bool{},
+		end: end, followed: map[*mcp.ServerSession]func(){}, attended: map[*mcp.ServerSession]func(){},
+		bound: map[string]binding{}, lasting: map[string]bool{},
 	}
 }
 

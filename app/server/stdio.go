@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -18,12 +19,15 @@ const MaxMessage = 16 << 20
 
 // Serve is ServeConnection for the host that started this program.
 func (t *Transport) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	return t.ServeConnection(ctx, in, out, Connection{})
+	return t.ServeConnection(ctx, in, out, Connection{Process: os.Getpid()})
 }
 
 // Connection describes a connected host that does not use HTTP.
 type Connection struct {
 	Local Local // its caller; nil: the one of the transport
+	// Process is the process ID of the program that the host started, such as `airlock mcp`. If it is
+	// 0, the lineage of the caller is unknown.
+	Process int
 	// Began is called with the ID of the session before the first message. The function that
 	// it returns is called when the session has ended. Began may be nil.
 	Began func(session string) (ended func())
@@ -50,7 +54,8 @@ func (t *Transport) ServeConnection(ctx context.Context, in io.Reader, out io.Wr
 	if c.Began != nil {
 		defer c.Began(id)()
 	}
-	session, err := t.face.Connect(context.WithValue(ctx, connectionKey{}, connected{id, c.Local}), transport, nil)
+	session, err := t.face.Connect(context.WithValue(
+		ctx, connectionKey{}, connected{id, processLineage(c.Process), c.Local}), transport, nil)
 	if err != nil {
 		return fmt.Errorf("starting the session: %w", err)
 	}

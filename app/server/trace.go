@@ -17,7 +17,8 @@ import (
 // request contains its context, in _meta or else in the HTTP headers.
 func (t *Transport) traced(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		r := telemetry.Request{Method: method, Tool: t.knownTool(req), Transport: "pipe", Session: t.Caller(ctx, req).Session}
+		r := telemetry.Request{Method: method, Tool: t.knownTool(req), Transport: "pipe",
+			Session: t.Caller(ctx, req).Session}
 		carriers := []telemetry.Carrier{inMeta(req)}
 		if IsHTTP(req) {
 			r.Transport = "tcp"

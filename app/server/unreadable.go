@@ -163,5 +163,6 @@ func (o *Outline) Refusal(reason string) []byte {
 		id = "null"
 	}
 	text, _ := json.Marshal(reason) // a string always encodes
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, jsonrpc.CodeInvalidRequest, text)
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id,
+		jsonrpc.CodeInvalidRequest, text)
 }

@@ -29,17 +29,21 @@ func TestDeepMessagesHaveAnAnswer(t *testing.T) {
 					test.id = "1"
 				}
 				answer, forHost := unreadable([]byte(test.text))
-				if want := `"id":` + test.id + `,"error"`; forHost != test.forHost || !strings.Contains(string(answer), want) {
-					t.Errorf("%d %s %.40s: got %s, %t, want %s, %t", levels, name, test.text, answer, forHost, want, test.forHost)
+				if want := `"id":` + test.id + `,"error"`; forHost != test.forHost ||
+					!strings.Contains(string(answer), want) {
+					t.Errorf("%d %s %.40s: got %s, %t, want %s, %t", levels, name, test.text, answer, forHost, want,
+						test.forHost)
 				}
 			}
 			behind := `{"jsonrpc":"2.0","method":"tools/call","params":` + deep + `,"id":` + strconv.Itoa(levels) + `}`
-			if answer, _ := unreadable([]byte(behind)); name != "broken" && !strings.Contains(string(answer), `"id":`+strconv.Itoa(levels)+`,`) {
+			if answer, _ := unreadable([]byte(behind)); name != "broken" &&
+				!strings.Contains(string(answer), `"id":`+strconv.Itoa(levels)+`,`) {
 				t.Errorf("%d %s: the ID behind the params: got %s", levels, name, answer)
 			}
 		}
 	}
-	if answer, _ := unreadable([]byte(`{"jsonrpc":"2.0","id":1,"method":"x","params":` + strings.Repeat("[", 900) + strings.Repeat("]", 900) + `}`)); answer != nil {
+	if answer, _ := unreadable([]byte(`{"jsonrpc":"2.0","id":1,"method":"x","params":` +
+		strings.Repeat("[", 900) + strings.Repeat("]", 900) + `}`)); answer != nil {
 		t.Error("900 levels count as too deep")
 	}
 }

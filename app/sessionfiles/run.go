@@ -20,7 +20,7 @@ type Run struct {
 	mu      sync.Mutex // guards all below
 	given   []named    // the session's files when the run began
 	loaded  int        // how many of their chunks were handed out, by file and chunk
-	staged  []named    // what the run leaves, in order
+	staged  []named    // the files that the run leaves, in order
 	removed []string
 	bytes   int64
 	chunks  int
@@ -154,7 +154,8 @@ func (r *Run) stageLocked(pieces []Piece, removed []string) error {
 }
 
 func tooMany(bytes int64, files int, limits Limits) error {
-	return &LimitError{fmt.Sprintf("%d bytes in %d files are more than the %d bytes in %d files that it may hold", bytes, files, limits.Bytes, limits.Files)}
+	return &LimitError{fmt.Sprintf("%d bytes in %d files are more than the %d bytes in %d files that it may hold",
+		bytes, files, limits.Bytes, limits.Files)}
 }
 
 // discardLocked lets go of what was staged. What became part of the session has
@@ -163,7 +164,7 @@ func (r *Run) discardLocked() {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
 	for _, f := range r.staged {
-		// What cannot be removed goes with the process.
+		// Files that cannot be removed are removed with the process.
 		_ = r.store.releaseLocked(f.file)
 	}
 	r.staged = nil
@@ -179,7 +180,7 @@ func (r *Run) Close() {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
 	for _, f := range r.given {
-		// What cannot be removed goes with the process.
+		// Files that cannot be removed are removed with the process.
 		_ = r.store.releaseLocked(f.file)
 	}
 	r.given = nil
@@ -212,7 +213,7 @@ func (s *Store) merge(owner caller.Owner, staged []named, removed []string) erro
 		f.users++
 	}
 	for _, f := range current.files {
-		// What cannot be removed goes with the process.
+		// Files that cannot be removed are removed with the process.
 		_ = s.releaseLocked(f)
 	}
 	s.sessions[owner] = &session{files: merged}

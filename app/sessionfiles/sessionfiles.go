@@ -48,7 +48,8 @@ var errPath = errors.New("a path is not relative, or not one that files can have
 // checkPath refuses a path that leaves its directory, or that not every file
 // system can hold. The host itself makes no file of that name.
 func checkPath(name string) error {
-	if len(name) > maxPath || name != path.Clean(name) || name == "." || !utf8.ValidString(name) || strings.ContainsRune(name, 0) {
+	if len(name) > maxPath || name != path.Clean(name) || name == "." || !utf8.ValidString(name) ||
+		strings.ContainsRune(name, 0) {
 		return errPath
 	}
 	parts := strings.Split(name, "/")

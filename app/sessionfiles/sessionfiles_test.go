@@ -83,13 +83,15 @@ func TestRunsOfASessionShareFiles(t *testing.T) {
 	if got := found(t, s, ann); len(got) != 0 {
 		t.Errorf("a new session: got %v, want nothing", got)
 	}
-	if err := leave(t, s, ann, map[string]string{"a.txt": "secret one", "dir/b.txt": "two", "empty": "", "line\nbreak": "3"}); err != nil {
+	if err := leave(t, s, ann, map[string]string{"a.txt": "secret one", "dir/b.txt": "two", "empty": "",
+		"line\nbreak": "3"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := leave(t, s, ann, map[string]string{"a.txt": "secret changed"}, "empty"); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := found(t, s, ann), map[string]string{"a.txt": "secret changed", "dir/b.txt": "two", "line\nbreak": "3"}; fmt.Sprint(got) != fmt.Sprint(want) {
+	if got, want := found(t, s, ann), map[string]string{"a.txt": "secret changed", "dir/b.txt": "two",
+		"line\nbreak": "3"}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if got := found(t, s, bob); len(got) != 0 {
@@ -115,7 +117,7 @@ func TestRunsOfASessionShareFiles(t *testing.T) {
 	}
 }
 
-// What a run has not saved to the end is as if it had never been.
+// Files that a run has not saved completely are dropped.
 func TestAnUnfinishedSaveLeavesNothing(t *testing.T) {
 	s := open(t, t.TempDir(), limits, 1<<30)
 	if err := leave(t, s, ann, map[string]string{"a": "1"}); err != nil {
@@ -141,7 +143,8 @@ func TestTheLastWriterOfAFileWins(t *testing.T) {
 	first, second := s.Begin(ann), s.Begin(ann)
 	defer first.Close()
 	defer second.Close()
-	if err := second.Save([]Piece{{Path: "shared", Data: []byte("second")}, {Path: "of second", Data: []byte("2")}}, nil, true); err != nil {
+	if err := second.Save([]Piece{{Path: "shared", Data: []byte("second")}, {Path: "of second", Data: []byte("2")}},
+		nil, true); err != nil {
 		t.Fatal(err)
 	}
 	if got := loaded(t, first); got["shared"] != "0" || got["gone"] != "x" {
@@ -150,7 +153,8 @@ func TestTheLastWriterOfAFileWins(t *testing.T) {
 	if err := first.Save([]Piece{{Path: "shared", Data: []byte("first")}}, []string{"gone"}, true); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := found(t, s, ann), map[string]string{"shared": "first", "of second": "2", "kept": "k"}; fmt.Sprint(got) != fmt.Sprint(want) {
+	if got, want := found(t, s, ann), map[string]string{"shared": "first", "of second": "2", "kept": "k"}; fmt.Sprint(
+		got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	// Many at once lose nothing of each other.
@@ -170,7 +174,8 @@ func TestTheLastWriterOfAFileWins(t *testing.T) {
 
 func TestAPathIsAFileOrADirectory(t *testing.T) {
 	s := open(t, t.TempDir(), limits, 1<<30)
-	for _, step := range []struct{ leaves, want string }{{"a/b/c", "a/b/c"}, {"a", "a"}, {"a/b", "a/b"}, {"a/b/d", "a/b/d"}} {
+	for _, step := range []struct{ leaves, want string }{{"a/b/c", "a/b/c"}, {"a", "a"}, {"a/b", "a/b"},
+		{"a/b/d", "a/b/d"}} {
 		if err := leave(t, s, ann, map[string]string{step.leaves: "x"}); err != nil {
 			t.Fatal(err)
 		}
@@ -187,10 +192,13 @@ func TestSessionsAreBounded(t *testing.T) {
 		pieces []Piece
 		want   string
 	}{
-		"too many bytes":           {[]Piece{{Path: "a", Data: []byte(long)}, {Path: "b", Data: []byte(long)}}, "120 bytes"},
-		"too many bytes in pieces": {[]Piece{{Path: "a", Data: []byte(long)}, {Path: "a", Data: []byte(long), Append: true}}, "120 bytes"},
-		"too many files":           {[]Piece{{Path: "a"}, {Path: "b"}, {Path: "c"}, {Path: "d"}}, "4 files"},
-		"too many pieces":          {[]Piece{{Path: "a"}, {Path: "a"}, {Path: "a"}, {Path: "a"}, {Path: "a"}, {Path: "a"}, {Path: "a"}}, "pieces"},
+		"too many bytes": {[]Piece{{Path: "a", Data: []byte(long)}, {Path: "b", Data: []byte(long)}},
+			"120 bytes"},
+		"too many bytes in pieces": {[]Piece{{Path: "a", Data: []byte(long)},
+			{Path: "a", Data: []byte(long), Append: true}}, "120 bytes"},
+		"too many files": {[]Piece{{Path: "a"}, {Path: "b"}, {Path: "c"}, {Path: "d"}}, "4 files"},
+		"too many pieces": {[]Piece{{Path: "a"}, {Path: "a"}, {Path: "a"}, {Path: "a"}, {Path: "a"},
+			{Path: "a"}, {Path: "a"}}, "pieces"},
 		"a path out of it":         {[]Piece{{Path: "../a"}}, "path"},
 		"a path out of it, within": {[]Piece{{Path: "a/../../b"}}, "path"},
 		"an absolute path":         {[]Piece{{Path: "/etc/passwd"}}, "path"},
@@ -224,7 +232,8 @@ func TestSessionsAreBounded(t *testing.T) {
 	if err := errors.Join(leave(t, s, ann, map[string]string{"a": long})); err != nil {
 		t.Fatal(err)
 	}
-	if err := leave(t, s, bob, map[string]string{"b": long}); err == nil || !strings.Contains(err.Error(), "session.size") {
+	if err := leave(t, s, bob, map[string]string{"b": long}); err == nil ||
+		!strings.Contains(err.Error(), "session.size") {
 		t.Errorf("all sessions together: got %v", err)
 	}
 }

@@ -172,7 +172,8 @@ func (s *Store) write(data []byte) (chunk, error) {
 	c := chunk{strconv.FormatUint(s.next, 10), int64(len(data))}
 	s.mu.Unlock()
 	// The name is sealed in, so that no chunk passes for another.
-	if err := os.WriteFile(filepath.Join(s.dir, c.name), s.sealer.Seal(nil, nil, data, []byte(c.name)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, c.name), s.sealer.Seal(nil, nil, data, []byte(c.name)),
+		0o600); err != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return chunk{}, errors.Join(err, s.releaseLocked(&file{chunks: []chunk{c}}))

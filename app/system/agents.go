@@ -6,18 +6,18 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strconv"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/agents"
-	"github.com/airlock-mcp/airlock/admission/agents/redislimit"
 	"github.com/airlock-mcp/airlock/admission/budget"
+	"github.com/airlock-mcp/airlock/admission/redislimit"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/audit"
-	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
 // requireStateVariable is an environment variable that turns agents.requireState on, whatever the
@@ -57,69 +57,73 @@ func OpenAgents(ctx context.Context, c *config.Config, opts Options) (_ *Agents,
 	}
 	a.log = log
 	a.undo.Add(log.Close)
-	return a, a.open(ctx, c, directories.Home, agents.Options{Log: log, Logger: opts.Logger})
+	db, err := openState(ctx, directories.Home)
+	if err != nil {
+		return a, err
+	}
+	a.undo.Add(db.Close)
+	a.open(func() *config.Config { return c }, db, opts.Logger)
+	return a, nil
 }
 
 // OpenAgents opens the agent service with the audit log and the approval desk of the system.
 // Until then the system denies every act of an agent. The caller must close it before the system.
 func (s *System) OpenAgents(ctx context.Context) (*Agents, error) {
 	a := &Agents{auditDirectory: s.directories.Audit, keys: s.directories.Keys, log: s.log, undo: &cleanup.Stack{}}
-	err := a.open(ctx, s.config, s.directories.Home, agents.Options{Log: s.log, Desk: s.desk, Logger: s.opts.Logger, Tools: s.declared})
+	db, err := s.state.open(ctx)
+	if err == nil {
+		a.open(s.Config, db, s.opts.Logger)
+		err = a.admit(ctx, s)
+	}
 	if err != nil {
 		return nil, errors.Join(Advise(err), a.Close())
 	}
-	s.acting.known.Store(a.Service)
+	unwatch, err := telemetry.WatchBudgets(a.Uses)
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	a.undo.Add(unwatch)
 	s.authority.known.Store(a.authority)
-	a.undo.Add(func() error {
-		s.acting.known.Store(nil)
-		s.authority.known.Store(nil)
-		return nil
-	})
+	a.undo.Add(func() error { s.authority.known.Store(nil); return nil })
 	return a, nil
 }
 
-// open opens the database and starts the service.
-func (a *Agents) open(ctx context.Context, c *config.Config, home string, opts agents.Options) error {
-	db, err := database.Open(ctx, filepath.Join(home, "state.db"), agents.Schema, auth.Schema, kernelSchema, agents.SchemaInherited)
+// open opens the registry and the authority. inForce returns the current configuration.
+func (a *Agents) open(inForce func() *config.Config, db *database.DB, logger *slog.Logger) {
+	a.database = db
+	a.tokens = auth.NewTokens(db, nil)
+	c := inForce().Agents
+	a.Service = agents.New(agents.Options{Database: db, Log: a.log, Budgets: map[string]budget.Limits{
+		budget.Principal: c.PrincipalBudget, budget.Session: c.SessionBudget}})
+	a.authority = auth.NewAuthority(auth.AuthorityOptions{Tokens: a.tokens, Agents: a.Service, Logger: logger,
+		Profiles: func(name string) bool {
+			_, err := inForce().Profile(name)
+			return err == nil
+		}})
+	a.undo.Add(func() error { a.authority.Close(); return nil })
+}
+
+// admit lets the agents act.
+func (a *Agents) admit(ctx context.Context, s *System) error {
+	c := s.Config().Agents
+	required, _ := strconv.ParseBool(os.Getenv(requireStateVariable)) // an invalid value counts as unset
+	limiter, err := a.limiter(ctx, c, s.opts.Logger)
 	if err != nil {
 		return err
 	}
-	a.undo.Add(db.Close)
-	a.database = db
-	a.tokens = auth.NewTokens(db, nil)
-	opts.Database = db
-	opts.While = func(ctx context.Context, who caller.Caller) (context.Context, func()) {
-		return a.authority.While(ctx, who)
+	end, err := s.admission.OpenAgents(admission.AgentOptions{
+		Agents: a.Service, Database: a.database, Desk: s.desk, Tools: s.declared, Limiter: limiter,
+		Prices:       admission.Prices{Actions: c.Prices, Default: c.DefaultPrice, Second: c.SecondPrice},
+		RequireState: c.RequireState || required, QuestionTime: c.QuestionTime, While: a.authority.While,
+	})
+	if err == nil {
+		a.undo.Add(func() error { end(); return nil })
 	}
-	if err := a.begin(ctx, c.Agents, opts); err != nil {
-		return err
-	}
-	a.authority = auth.NewAuthority(auth.AuthorityOptions{Tokens: a.tokens, Agents: a.Service, Logger: opts.Logger, Profiles: func(name string) bool {
-		_, err := c.Profile(name)
-		return err == nil
-	}})
-	a.undo.Add(func() error { a.authority.Close(); return nil })
-	return nil
-}
-
-func (a *Agents) begin(ctx context.Context, c config.Agents, opts agents.Options) (err error) {
-	required, _ := strconv.ParseBool(os.Getenv(requireStateVariable)) // an invalid value counts as unset
-	opts.RequireState = c.RequireState || required
-	opts.QuestionTime = c.QuestionTime
-	opts.Budgets = map[string]budget.Limits{budget.Principal: c.PrincipalBudget, budget.Session: c.SessionBudget}
-	opts.Prices = agents.Prices{Actions: c.Prices, Default: c.DefaultPrice, Second: c.SecondPrice}
-	if opts.Limiter, err = a.limiter(ctx, c, opts.Logger); err != nil {
-		return err
-	}
-	if a.Service, err = agents.New(opts); err != nil {
-		return err
-	}
-	a.undo.Add(func() error { a.Service.Close(); return nil })
-	return nil
+	return err
 }
 
 // limiter counts requests in Redis if it is configured and answers, otherwise in memory.
-func (a *Agents) limiter(ctx context.Context, c config.Agents, logger *slog.Logger) (agents.Limiter, error) {
+func (a *Agents) limiter(ctx context.Context, c config.Agents, logger *slog.Logger) (admission.Limiter, error) {
 	if c.Redis.Reveal() != "" {
 		shared, err := redislimit.Open(ctx, c.Redis.Reveal(), c.Rate.Calls, c.Rate.Per)
 		switch {
@@ -129,9 +133,10 @@ func (a *Agents) limiter(ctx context.Context, c config.Agents, logger *slog.Logg
 		case errors.Is(err, redislimit.ErrAddress):
 			return nil, &SetupError{fmt.Errorf("agents.redis: %w", err), "write agents.redis: redis://127.0.0.1:6379/0"}
 		}
-		logger.WarnContext(ctx, "Redis does not answer, so the requests of agents are counted in this process alone", "error", err)
+		logger.WarnContext(ctx, "Redis does not answer, so the requests of agents are counted in this process alone",
+			"error", err)
 	}
-	return agents.NewWindow(c.Rate.Calls, c.Rate.Per, nil), nil
+	return admission.NewWindow(c.Rate.Calls, c.Rate.Per, nil), nil
 }
 
 // Tokens returns the tokens of callers over HTTP.
@@ -157,7 +162,8 @@ func (a *Agents) SetStatus(ctx context.Context, id string, status agents.Status,
 
 // Record writes an action of the operator to the audit log.
 func (a *Agents) Record(ctx context.Context, what string) error {
-	return a.log.Append(ctx, audit.Record{Kind: audit.KindOperator, Identity: audit.Identity{Principal: Principal()}, Detail: what})
+	return a.log.Append(ctx, audit.Record{Kind: audit.KindOperator, Identity: audit.Identity{Principal: Principal()},
+		Detail: what})
 }
 
 // Activity returns the newest n attempts of an agent, the newest first.

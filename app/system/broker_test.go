@@ -5,15 +5,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/app/config"
-	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
 // The default limits in docs/configuration.md are the defaults of the broker.
 func TestDefaultLimitsAreTheBrokers(t *testing.T) {
-	got, want := callLimits(config.Default()), broker.DefaultLimits()
-	want.Servers = map[string]broker.ServerLimits{}
+	got, want := callLimits(config.Default()), admission.DefaultLimits()
+	want.Servers = map[string]admission.ServerLimits{}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -24,15 +24,16 @@ func TestLimitsOfSingleServers(t *testing.T) {
 	c.Limits.Calls.Run = 7
 	c.Servers = []config.Server{
 		{ID: "crm", CallTimeout: time.Second, Settings: config.Settings{
-			Rate:  config.Rate{Calls: 5, Per: time.Second},
-			Tools: map[string]config.Tool{"find": {Rate: config.Rate{Calls: 1, Per: time.Minute}}, "drop": {Risk: "destructive"}},
+			Rate: config.Rate{Calls: 5, Per: time.Second},
+			Tools: map[string]config.Tool{"find": {Rate: config.Rate{Calls: 1, Per: time.Minute}},
+				"drop": {Risk: "destructive"}},
 		}},
 		{ID: "mail", CallTimeout: c.Limits.Calls.Timeout},
 	}
 	got := callLimits(c)
-	if want := (broker.ServerLimits{
-		CallTimeout: time.Second, Rate: broker.Rate{Calls: 5, Per: time.Second},
-		Tools: map[string]broker.Rate{"find": {Calls: 1, Per: time.Minute}},
+	if want := (admission.ServerLimits{
+		CallTimeout: time.Second, Rate: admission.Rate{Calls: 5, Per: time.Second},
+		Tools: map[string]admission.Rate{"find": {Calls: 1, Per: time.Minute}},
 	}); got.Calls != 7 || !reflect.DeepEqual(got.Servers["crm"], want) {
 		t.Errorf("got %+v, want 7 calls and %+v", got, want)
 	}
@@ -44,7 +45,8 @@ func TestLimitsOfSingleServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A tool that only has a rate is known to the policies, whose check finds misspelt names.
-	if want := map[string]policies.Risk{"find": policies.RiskUnknown, "drop": policies.RiskCritical}; !reflect.DeepEqual(operator["crm"].Risks, want) {
+	if want := map[string]policies.Risk{"find": policies.RiskUnknown,
+		"drop": policies.RiskCritical}; !reflect.DeepEqual(operator["crm"].Risks, want) {
 		t.Errorf("risks: got %v, want %v", operator["crm"].Risks, want)
 	}
 }

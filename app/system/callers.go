@@ -6,19 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/quota"
 )
-
-// maxOwnSets is how many connections of single callers are kept.
-const maxOwnSets = 128
 
 // callers carries calls of several principals. A sign-in belongs to one principal, so no connection
 // carries calls of two principals if it has a sign-in: the connections of the catalog are those of
@@ -28,9 +26,12 @@ const maxOwnSets = 128
 type callers struct {
 	catalog *Catalog
 
-	mu     sync.Mutex
-	own    map[ownKey]*ownSet
+	own *quota.Table[ownKey, *ownSet]
+
+	mu     sync.Mutex           // guards closed, and is held while a connection is added
+	left   map[*ownSet]struct{} // of servers that were replaced; they finish their calls
 	closed bool
+	ending sync.WaitGroup
 }
 
 // ownKey identifies a connection. The principal is empty for the one that signs nothing.
@@ -40,13 +41,14 @@ type ownKey struct{ principal, server string }
 type ownSet struct {
 	set    *upstream.Set
 	source *oauth.Source // that its credentials come from
-	users  int
-	last   time.Time
 }
 
 var _ broker.CallersUpstream = (*callers)(nil)
 
-func newCallers(c *Catalog) *callers { return &callers{catalog: c, own: map[ownKey]*ownSet{}} }
+func newCallers(c *Catalog) *callers {
+	return &callers{catalog: c, own: quota.NewTable[ownKey, *ownSet](quota.For(quota.Connections)),
+		left: map[*ownSet]struct{}{}}
+}
 
 // Call implements broker.Upstream for the user that Airlock runs for.
 func (c *callers) Call(ctx context.Context, serverID, name string, arguments json.RawMessage) (json.RawMessage, error) {
@@ -55,16 +57,16 @@ func (c *callers) Call(ctx context.Context, serverID, name string, arguments jso
 
 // For implements broker.CallersUpstream.
 func (c *callers) For(who caller.Caller, serverID string) (broker.RelayingUpstream, func(), error) {
-	at := slices.IndexFunc(c.catalog.config.Servers, func(s config.Server) bool { return s.ID == serverID })
-	if at < 0 || who.Kind == caller.Local || who.Kind == caller.User && who.Name() == Principal() {
+	server, found := c.catalog.config.Load().Server(serverID)
+	if !found || who.Kind == caller.Local || who.Kind == caller.User && who.Name() == Principal() {
 		return c.catalog.upstreams, func() {}, nil
 	}
-	server := c.catalog.config.Servers[at]
 	if !isPersonal(server) {
 		return c.catalog.upstreams, func() {}, nil
 	}
 	if o := server.Settings.OAuth; o != nil && oauth.Grant(o.Grant) == oauth.Enterprise {
-		return nil, nil, &upstream.CallError{ServerID: server.ID, Type: upstream.ToolError, Message: "the server is signed in to with the ID token of the user whom Airlock runs for, and answers no other"}
+		return nil, nil, &upstream.CallError{ServerID: server.ID, Type: upstream.ToolError,
+			Message: "the server is signed in to with the ID token of the user whom Airlock runs for, and answers no other"}
 	}
 	key := ownKey{who.Name(), serverID}
 	source, err := c.source(key, server)
@@ -74,11 +76,10 @@ func (c *callers) For(who caller.Caller, serverID string) (broker.RelayingUpstre
 	if !source.IsKept() {
 		key.principal = ""
 	}
-	own, err := c.take(key, server, source)
+	own, release, err := c.take(who.Account(), key, server, source)
 	if err != nil {
 		return nil, nil, err
 	}
-	release := func() { c.release(own) }
 	if key.principal == "" {
 		return unsigned{own.set, source}, release, nil
 	}
@@ -99,7 +100,8 @@ func (u unsigned) Call(ctx context.Context, serverID, name string, arguments jso
 
 // CallFor implements broker.RelayingUpstream. An error about a missing sign-in is about the
 // caller's own.
-func (u unsigned) CallFor(ctx context.Context, relay upstream.Relay, serverID, name string, arguments json.RawMessage) (json.RawMessage, error) {
+func (u unsigned) CallFor(ctx context.Context, relay upstream.Relay, serverID, name string,
+	arguments json.RawMessage) (json.RawMessage, error) {
 	result, err := u.Set.CallFor(ctx, relay, serverID, name, arguments)
 	var needed *upstream.SignInError
 	if errors.As(err, &needed) {
@@ -114,41 +116,49 @@ func isPersonal(server config.Server) bool {
 		return false
 	}
 	o := server.Settings.OAuth
-	return o == nil || !o.Shared && (oauth.Grant(o.Grant) == oauth.AuthorizationCode || oauth.Grant(o.Grant) == oauth.Enterprise)
+	return o == nil || !o.Shared && (oauth.Grant(o.Grant) == oauth.AuthorizationCode ||
+		oauth.Grant(o.Grant) == oauth.Enterprise)
 }
 
 // source returns the sign-in of a principal: that of its connection, which has been read, if there
 // is one.
 func (c *callers) source(key ownKey, server config.Server) (*oauth.Source, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if own := c.own[key]; own != nil {
+	if own, known := c.own.Get(key); known {
 		return own.source, nil
 	}
-	return SignIn(server, key.principal, c.catalog.opts.Version, func(credential string) { c.catalog.opts.gate.all.Hold(credential) })
+	return SignIn(server, key.principal, c.catalog.opts.Version,
+		func(credential string) { c.catalog.opts.gate.all.Hold(credential) })
 }
 
-// take returns the connection with a key, and makes it if needed. The caller must release it.
-func (c *callers) take(key ownKey, server config.Server, source *oauth.Source) (*ownSet, error) {
+// take returns the connection with a key, and makes it if needed. It closes the least recently used
+// connection if there are too many.
+func (c *callers) take(account string, key ownKey, server config.Server, source *oauth.Source) (own *ownSet,
+	release func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return nil, upstream.ErrClosed
+		return nil, nil, upstream.ErrClosed
 	}
-	own := c.own[key]
-	if own == nil {
-		var err error
-		if err = c.makeRoomLocked(); err == nil {
-			own, err = c.connect(server, source, key.principal != "")
-		}
-		if err != nil {
-			return nil, err
-		}
-		c.own[key] = own
+	if own, release, known := c.own.Use(key); known {
+		return own, release, nil
 	}
-	own.users++
-	own.last = time.Now()
-	return own, nil
+	if own, err = c.connect(server, source, key.principal != ""); err != nil {
+		return nil, nil, err
+	}
+	if key.principal == "" {
+		account = "" // it is shared
+	}
+	release, idle, err := c.own.Add(account, key, own)
+	for _, other := range idle {
+		_ = other.Value.set.Close() // an error of an idle connection does not matter
+	}
+	if refused := (*quota.Refusal)(nil); errors.As(err, &refused) {
+		refused.Count(context.Background())
+		err = &upstream.CallError{Type: upstream.TransientNetwork,
+			Message: "too many users call servers at once; try again", Retryable: true}
+		return nil, nil, errors.Join(err, own.set.Close())
+	}
+	return own, release, err
 }
 
 func (c *callers) connect(server config.Server, source *oauth.Source, signs bool) (*ownSet, error) {
@@ -166,41 +176,31 @@ func (c *callers) connect(server config.Server, source *oauth.Source, signs bool
 	return &ownSet{set: set, source: source}, nil
 }
 
-// makeRoomLocked closes the least recently used connection if there are too many.
-func (c *callers) makeRoomLocked() error {
-	if len(c.own) < maxOwnSets {
-		return nil
-	}
-	var oldest ownKey
-	for key, own := range c.own {
-		if own.users == 0 && (oldest == ownKey{} || own.last.Before(c.own[oldest].last)) {
-			oldest = key
-		}
-	}
-	if oldest == (ownKey{}) {
-		return &upstream.CallError{Type: upstream.TransientNetwork, Message: "too many users call servers at once; try again", Retryable: true}
-	}
-	idle := c.own[oldest]
-	delete(c.own, oldest)
-	return idle.set.Close()
-}
-
-func (c *callers) release(own *ownSet) {
+// forget ends the connections to servers, after the calls in flight.
+func (c *callers) forget(serverIDs ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	own.users--
+	for _, own := range c.own.RemoveFunc(func(key ownKey) bool { return slices.Contains(serverIDs, key.server) }) {
+		c.left[own] = struct{}{}
+		c.ending.Go(func() {
+			_ = own.set.Drain() // an error of an unused connection does not matter
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			delete(c.left, own)
+		})
+	}
 }
 
 // Close ends all connections. It may be called twice.
 func (c *callers) Close() error {
 	c.mu.Lock()
 	c.closed = true
-	sets := c.own
-	c.own = nil
+	sets := slices.Collect(maps.Keys(c.left))
 	c.mu.Unlock()
 	var failed error
-	for _, own := range sets {
+	for _, own := range append(sets, c.own.Clear()...) {
 		failed = errors.Join(failed, own.set.Close())
 	}
+	c.ending.Wait()
 	return failed
 }

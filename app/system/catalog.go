@@ -25,7 +25,7 @@ import (
 // without those that changed since an operator last saw them. Its methods
 // are safe for concurrent use.
 type Catalog struct {
-	config    *config.Config
+	config    atomic.Pointer[config.Config] // with credentials in place of references
 	opts      Options
 	upstreams *upstream.Set // nil if the tools are fixed
 	snapshot  atomic.Pointer[catalog.Snapshot]
@@ -66,9 +66,10 @@ const (
 // options Version, Logger, Notify, Tools and Profile. The caller must close the catalog.
 func OpenCatalog(ctx context.Context, c *config.Config, opts Options) (*Catalog, error) {
 	made := &Catalog{
-		config: c, opts: opts.withDefaults(), due: make(chan struct{}, 1), learn: make(chan struct{}, 1), opened: make(chan struct{}), told: map[string]string{},
+		opts: opts.withDefaults(), due: make(chan struct{}, 1), learn: make(chan struct{}, 1),
+		opened: make(chan struct{}), told: map[string]string{},
 	}
-	if err := made.prepare(ctx); err != nil {
+	if err := made.prepare(ctx, c); err != nil {
 		return nil, err
 	}
 	open := made.open
@@ -118,7 +119,8 @@ func (c *Catalog) openLater(ctx context.Context) {
 	defer c.mu.Unlock()
 	if err := c.refreshLocked(ctx); err != nil {
 		if ctx.Err() == nil {
-			c.opts.Logger.ErrorContext(ctx, "the tools of the servers make no snapshot", slog.Any(telemetry.KeyError, err))
+			c.opts.Logger.ErrorContext(ctx, "the tools of the servers make no snapshot",
+				slog.Any(telemetry.KeyError, err))
 		}
 		return
 	}
@@ -143,8 +145,9 @@ func (c *Catalog) connectUnlisted(ctx context.Context) {
 // openWithoutTools makes a first snapshot in which all servers are starting:
 // even reading thousands of cached definitions takes longer than a host waits.
 func (c *Catalog) openWithoutTools(context.Context) error {
-	servers := make([]catalog.Server, len(c.config.Servers))
-	for i, server := range c.config.Servers { // including those that no caller sees
+	configured := c.config.Load().Servers
+	servers := make([]catalog.Server, len(configured))
+	for i, server := range configured { // including those that no caller sees
 		servers[i] = catalog.Server{ID: server.ID, Problem: catalog.StillStarting, Retrying: true}
 	}
 	snapshot, err := catalog.NewSnapshot(servers)
@@ -156,26 +159,28 @@ func (c *Catalog) openWithoutTools(context.Context) error {
 }
 
 // prepare makes the set of servers; none is started.
-func (c *Catalog) prepare(ctx context.Context) error {
+func (c *Catalog) prepare(ctx context.Context, configured *config.Config) error {
 	directory, err := listsDirectory()
 	if err != nil {
 		return err
 	}
-	if c.config, err = ResolveSecrets(ctx, c.config); err != nil {
+	resolved, err := ResolveSecrets(ctx, configured)
+	if err != nil {
 		return err
 	}
-	holdCredentials(c.opts.gate.all, c.config)
+	c.config.Store(resolved)
+	holdCredentials(c.opts.gate.all, resolved)
 	if err := c.openEmbeddings(ctx); err != nil {
 		return err
 	}
-	configs, err := c.upstreamConfigs(seen(c.config, c.opts.Profile), Principal())
+	configs, err := c.upstreamConfigs(seen(resolved, c.opts.Profile), Principal())
 	if err != nil {
 		return err
 	}
 	c.upstreams, err = upstream.New(configs, &upstream.Options{
 		// Problems during their start are reported to the user by tellMissingLocked.
 		Logger: slog.New(errorsOnly{c.opts.Logger.Handler()}), Version: c.opts.Version, CacheDir: directory,
-		OnChange: func(string) { c.publishSoon() }, Refresh: c.config.Refresh,
+		OnChange: func(string) { c.publishSoon() }, Refresh: resolved.Refresh,
 	})
 	if err != nil {
 		return fmt.Errorf("preparing the servers: %w", err)

@@ -30,6 +30,10 @@ func ShortDigest(p pins.Pin) string { return strings.TrimPrefix(p.Digest, "sha25
 // All of its characters are printable ASCII.
 func Difference(c pins.Change) []byte {
 	name := fmt.Sprintf("%s %s", c.ServerID, catalog.Quote(c.ToolName))
+	if c.IsNew() {
+		return diff.Diff(name+" not seen yet", nil, name+" now, digest "+ShortDigest(c.Found),
+			printable(c.Found.Definition))
+	}
 	return diff.Diff(name+" seen "+c.Pinned.Since.Format(time.RFC3339), printable(c.Pinned.Definition),
 		name+" now, digest "+ShortDigest(c.Found), printable(c.Found.Definition))
 }

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/trust"
 	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -27,7 +29,8 @@ type unconfirmedError struct {
 func (e *unconfirmedError) Error() string {
 	const most = 300
 	why := strings.Join(strings.Fields(strings.Join(e.why, "; ")), " ")
-	return fmt.Sprintf("the configuration %q may permit more than the one that was confirmed (%s)", e.file, truncate.Bytes(why, most))
+	return fmt.Sprintf("the configuration %q may permit more than the one that was confirmed (%s)", e.file,
+		truncate.Bytes(why, most))
 }
 
 // Hint names the command that confirms it.
@@ -40,7 +43,8 @@ const maxRecordedDiff = 8 << 10
 
 // detail is the text of the audit record: the difference without credentials.
 func (e *unconfirmedError) detail() string {
-	return "a change that may permit more waits for a person's confirmation:\n" + truncate.Bytes(Printed().Text(string(e.diff)), maxRecordedDiff)
+	return "a change that may permit more waits for a person's confirmation:\n" +
+		truncate.Bytes(Printed().Text(string(e.diff)), maxRecordedDiff)
 }
 
 // confirmed returns an *unconfirmedError if after may permit more than before and no
@@ -109,7 +113,8 @@ func (s *System) admit(ctx context.Context, byPerson bool) error {
 // record is the audit record of a change that is not in force.
 func (e *unconfirmedError) record() audit.Record {
 	return audit.Record{
-		Kind: audit.KindOperator, Identity: audit.Identity{Principal: Principal()}, Effect: audit.Effect{Outcome: audit.OutcomeRefused},
+		Kind: audit.KindOperator, Identity: audit.Identity{Principal: Principal()},
+		Effect: audit.Effect{Outcome: audit.OutcomeRefused},
 		Detail: e.detail(),
 	}
 }
@@ -125,7 +130,42 @@ func CheckConfirmed(c *config.Config) error {
 	if k.IsKnown {
 		what = "has changed since it was confirmed"
 	}
-	return &SetupError{fmt.Errorf("the configuration %q of this directory %s, and it names programs that are started", c.File, what), "look at it and confirm it: airlock trust"}
+	return &SetupError{fmt.Errorf("the configuration %q of this directory %s, and it names programs that are started",
+		c.File, what), "look at it and confirm it: airlock trust"}
+}
+
+// IsConfirmed reports whether a configuration permits nothing more than the one that a person
+// confirmed, or needs no confirmation.
+func IsConfirmed(c *config.Config) (bool, error) {
+	if c.File == "" {
+		return true, nil
+	}
+	k, err := NewConfirmation(c)
+	if err != nil {
+		return false, err
+	}
+	return trust.IsFixed(k.After) || k.IsKnown && len(k.Why) == 0, nil
+}
+
+// LastConfirmed returns the configuration of the file at path that a person confirmed last, or nil. Its
+// credentials may be missing.
+func LastConfirmed(path string) *config.Config {
+	home, err := store.Home(os.Getenv)
+	if err != nil {
+		return nil
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil
+	}
+	content, found, err := trust.Open(home).Find(path)
+	if err != nil || !found {
+		return nil
+	}
+	c, err := config.Read(content.File, content.Text, places)
+	if err != nil {
+		return nil
+	}
+	return c
 }
 
 // Confirmation is a configuration that a person is asked to confirm.
@@ -170,13 +210,15 @@ func (k *Confirmation) Difference() string {
 
 // Confirm records that the user of this process confirms the content, and keeps it.
 func (k *Confirmation) Confirm(ctx context.Context) error {
-	err := withLog(k.config, func(log *audit.Log) error {
-		return log.Append(ctx, audit.Record{
-			Kind: audit.KindOperator, Identity: audit.Identity{Principal: Principal()},
-			Detail: fmt.Sprintf("the configuration %q is confirmed, digest %s:\n%s", k.After.File, k.After.Digest(), truncate.Bytes(k.Difference(), maxRecordedDiff)),
-		})
-	})
-	if err != nil {
+	return withLog(k.config, func(log *audit.Log) error { return k.keep(ctx, log) })
+}
+
+func (k *Confirmation) keep(ctx context.Context, log *audit.Log) error {
+	if err := log.Append(ctx, audit.Record{
+		Kind: audit.KindOperator, Identity: audit.Identity{Principal: Principal()},
+		Detail: fmt.Sprintf("the configuration %q is confirmed, digest %s:\n%s", k.After.File, k.After.Digest(),
+			truncate.Bytes(k.Difference(), maxRecordedDiff)),
+	}); err != nil {
 		return err
 	}
 	return k.book.Keep(k.After, Principal())

@@ -64,7 +64,8 @@ func HeldCredentials(c *config.Config) []string {
 	for _, h := range held(c) {
 		line := h.String()
 		if len(h.Value.Reveal()) < redact.MinHeld {
-			line = fmt.Sprintf("%s, but shorter than %d bytes, which cannot be looked for", strings.TrimSuffix(line, ")"), redact.MinHeld) + ")"
+			line = fmt.Sprintf("%s, but shorter than %d bytes, which cannot be looked for",
+				strings.TrimSuffix(line, ")"), redact.MinHeld) + ")"
 		}
 		list = append(list, line)
 	}

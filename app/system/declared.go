@@ -3,14 +3,14 @@ package system
 import (
 	"strings"
 
-	"github.com/airlock-mcp/airlock/admission"
+	"github.com/airlock-mcp/airlock/admission/risk"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
 // declared returns the tool with an ID ("server/tool"), or all tools with a name on any server. An
 // announced action of this type can be a call of them.
-func (s *System) declared(name string) []admission.Declared {
+func (s *System) declared(name string) []risk.Declared {
 	if s.catalog == nil {
 		return nil
 	}
@@ -18,27 +18,26 @@ func (s *System) declared(name string) []admission.Declared {
 	if server, tool, ok := strings.Cut(name, "/"); ok {
 		return s.appendDeclared(nil, snapshot, server, tool)
 	}
-	var all []admission.Declared
+	var all []risk.Declared
 	for _, server := range snapshot.Servers() {
 		all = s.appendDeclared(all, snapshot, server.ID, name)
 	}
 	return all
 }
 
-func (s *System) appendDeclared(all []admission.Declared, snapshot *catalog.Snapshot, server, name string) []admission.Declared {
+func (s *System) appendDeclared(all []risk.Declared, snapshot *catalog.Snapshot, server,
+	name string) []risk.Declared {
 	tool, ok := snapshot.Tool(server, name)
 	if !ok {
 		return all
 	}
-	return append(all, admission.Declared{Risk: s.riskOf(tool), Schema: tool.InputSchema})
+	return append(all, risk.Declared{Risk: s.riskOf(tool), Schema: tool.InputSchema})
 }
 
 // riskOf returns the risk of a tool, from the operator's configuration in force and the tool's
 // definition.
 func (s *System) riskOf(tool catalog.Tool) policies.Risk {
-	s.rules.mu.Lock()
-	operator, err := OperatorSettings(s.rules.config)
-	s.rules.mu.Unlock()
+	operator, err := OperatorSettings(s.Config())
 	if err != nil {
 		return policies.RiskUnknown
 	}

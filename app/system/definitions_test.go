@@ -35,10 +35,12 @@ func TestMain(m *testing.M) {
 		answer := `"error":{"code":-32601,"message":"unknown method"}`
 		switch request.Method {
 		case "initialize":
-			answer = fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"changing","version":"1"}}`, request.Params.ProtocolVersion)
+			answer = fmt.Sprintf(
+				`"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"changing","version":"1"}}`, request.Params.ProtocolVersion)
 		case "tools/list":
 			text, _ := os.ReadFile(file)
-			answer = fmt.Sprintf(`"result":{"tools":[{"name":"look","description":%q,"inputSchema":{"type":"object"}}]}`, text)
+			answer = fmt.Sprintf(
+				`"result":{"tools":[{"name":"look","description":%q,"inputSchema":{"type":"object"}}]}`, text)
 		}
 		fmt.Printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", request.ID, answer)
 	}
@@ -62,7 +64,8 @@ func TestCurrentFindsWhatChangedWithoutAWord(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(description, "Looks at a thing.")
-	write(filepath.Join(dir, "airlock.yaml"), fmt.Sprintf("mcpServers: {changing: {command: %q, env: {%s: %q}}}\n", self, describedBy, description))
+	write(filepath.Join(dir, "airlock.yaml"), fmt.Sprintf(
+		"mcpServers: {changing: {command: %q, env: {%s: %q}}}\n", self, describedBy, description))
 	c, err := config.Load(filepath.Join(dir, "airlock.yaml"), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)

@@ -44,14 +44,17 @@ func newDriver(ctx context.Context, c *config.Config, logger *slog.Logger) (driv
 	case ctrd.Name:
 		made, err = newContainerd(ctx, c, path, logger)
 	default:
-		err = &SetupError{fmt.Errorf("the driver %q is unknown", c.Sandbox.Driver), "write `driver: runsc` under sandbox"}
+		err = &SetupError{fmt.Errorf("the driver %q is unknown", c.Sandbox.Driver),
+			"write `driver: runsc` under sandbox"}
 	}
 	if err != nil {
 		return nil, err
 	}
 	if lack := made.Unenforced(); lack != nil && len(c.Sandbox.Asked) > 0 {
-		return nil, &SetupError{fmt.Errorf("the configuration asks for sandbox.%s, but %w", strings.Join(c.Sandbox.Asked, " and sandbox."), lack),
-			"run Airlock as root or in a delegated control group (systemd-run --user --scope -p Delegate=yes airlock …), or leave these keys out"}
+		return nil, &SetupError{fmt.Errorf("the configuration asks for sandbox.%s, but %w",
+			strings.Join(c.Sandbox.Asked, " and sandbox."), lack),
+			"run Airlock as root or in a delegated control group (systemd-run --user --scope -p Delegate=yes airlock " +
+				"…), or leave these keys out"}
 	}
 	return made, nil
 }
@@ -76,7 +79,8 @@ func newContainerd(ctx context.Context, c *config.Config, path string, logger *s
 		Shim: shim, Runsc: path, Logger: logger, Unenforced: len(c.Sandbox.Asked) == 0,
 	})
 	if err != nil {
-		return nil, &SetupError{err, "docs/sandbox.md says what the driver needs; `driver: runsc` under sandbox needs no daemon"}
+		return nil, &SetupError{err,
+			"docs/sandbox.md shows what the driver needs; `driver: runsc` under sandbox needs no daemon"}
 	}
 	return made, nil
 }
@@ -97,7 +101,8 @@ func findRunsc() (string, error) {
 	}
 	path, ok := find("runsc")
 	if !ok {
-		return "", &SetupError{fmt.Errorf("the program runsc is missing: it lies neither beside airlock nor in PATH, and %s is not set", envRunsc),
+		return "", &SetupError{fmt.Errorf(
+			"the program runsc is missing: it lies neither beside airlock nor in PATH, and %s is not set", envRunsc),
 			"run `make build`, which builds it beside airlock"}
 	}
 	return path, nil
@@ -110,7 +115,8 @@ func findShim(c *config.Config) (string, error) {
 	}
 	path, ok := find(shimName)
 	if !ok {
-		return "", &SetupError{fmt.Errorf("the program %s is missing: it lies neither beside airlock nor in PATH, and sandbox.containerd.shim is not set", shimName),
+		return "", &SetupError{fmt.Errorf(
+			"the program %s is missing: it lies neither beside airlock nor in PATH, and sandbox.containerd.shim is not set", shimName),
 			"run `make containerd`, which builds it beside airlock"}
 	}
 	return path, nil

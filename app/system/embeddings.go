@@ -25,7 +25,7 @@ func OpenEmbeddings(ctx context.Context, c *config.Config, directory string) (*e
 	case wanted.Table != "":
 		table, err := embedding.OpenTable(wanted.Table)
 		if err != nil {
-			return nil, &SetupError{err, "docs/catalog.md says which tables there are"}
+			return nil, &SetupError{err, "docs/catalog.md lists which tables there are"}
 		}
 		return embedding.New(table, "", ""), nil
 	case wanted.URL == "":
@@ -50,10 +50,12 @@ func embeddingsKey(ctx context.Context, c *config.Config) (*config.Config, error
 	if !secrets.IsReference(c.Embeddings.Key.Reveal()) {
 		return c, nil
 	}
-	kept := secrets.New(&secrets.Options{AgeFile: c.Secrets.AgeFile, AgeIdentity: c.Secrets.AgeIdentity, KeyringService: c.Secrets.Keyring})
+	kept := secrets.New(&secrets.Options{AgeFile: c.Secrets.AgeFile, AgeIdentity: c.Secrets.AgeIdentity,
+		KeyringService: c.Secrets.Keyring})
 	found, err := kept.Lookup(ctx, c.Embeddings.Key.Reveal())
 	if err != nil {
-		return nil, &SetupError{fmt.Errorf("the credential of search.embeddings: %w", err), "docs/configuration.md says where credentials can be kept"}
+		return nil, &SetupError{fmt.Errorf("the credential of search.embeddings: %w", err),
+			"docs/configuration.md describes where credentials can be kept"}
 	}
 	printed.Hold(found.Reveal())
 	resolved := *c
@@ -70,7 +72,7 @@ func (c *Catalog) openEmbeddings(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.meaning, err = OpenEmbeddings(ctx, c.config, store.Embeddings(home))
+	c.meaning, err = OpenEmbeddings(ctx, c.config.Load(), store.Embeddings(home))
 	return err
 }
 
@@ -141,6 +143,7 @@ func (s *System) recordEgress(ctx context.Context) error {
 	}
 	return s.log.Append(ctx, audit.Record{
 		Kind: audit.KindOperator, Identity: audit.Identity{Principal: Principal()},
-		Detail: fmt.Sprintf("search questions and the texts of tools are sent to %s for embeddings by %s", wanted.URL, wanted.Model),
+		Detail: fmt.Sprintf("search questions and the texts of tools are sent to %s for embeddings by %s", wanted.URL,
+			wanted.Model),
 	})
 }

@@ -24,7 +24,8 @@ type gate struct {
 func newGate() *gate {
 	all := redact.New()
 	return &gate{all, all.With(redact.Personal{All: redact.Choices{
-		"email": redact.Keep, "phone": redact.Keep, "card": redact.Keep, "iban": redact.Keep, "us-ssn": redact.Keep, "ip-address": redact.Keep,
+		"email": redact.Keep, "phone": redact.Keep, "card": redact.Keep, "iban": redact.Keep, "us-ssn": redact.Keep,
+		"ip-address": redact.Keep,
 	}})}
 }
 
@@ -118,7 +119,8 @@ func withoutHostPaths(text string) string {
 		m := hostPath.FindStringSubmatch(match)
 		path := m[2]
 		isOurs := home != "" && home != "/" && strings.HasPrefix(path, home)
-		for parent := path; !isOurs && strings.Count(parent, "/") > 1; parent = parent[:strings.LastIndexByte(parent, '/')] {
+		for parent := path; !isOurs && strings.Count(
+			parent, "/") > 1; parent = parent[:strings.LastIndexByte(parent, '/')] {
 			_, err := os.Lstat(parent)
 			isOurs = err == nil
 		}

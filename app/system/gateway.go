@@ -6,18 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
-	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/verify"
 	"github.com/airlock-mcp/airlock/verify/gateway"
 )
@@ -34,7 +31,8 @@ func (s *System) OpenGateway(ctx context.Context, trusted bool) (*Gateway, error
 	if err := s.verifier.Warm(); err != nil { // each request needs it for an analysis
 		return nil, err
 	}
-	decider, err := gateway.New(gateway.Options{Verifier: analyses{s}, Recorder: decisions{s}, Trusted: trusted})
+	decider, err := gateway.New(gateway.Options{Admission: s.admission, Verifier: s.verifier, Recorder: decisions{s},
+		Trusted: trusted, Logger: s.opts.Logger})
 	if err != nil {
 		return nil, err
 	}
@@ -46,25 +44,6 @@ func (s *System) OpenGateway(ctx context.Context, trusted bool) (*Gateway, error
 	s.undo.Add(jobs.Close)
 	s.orchestrator.WarmScripts()
 	return &Gateway{decider, jobs}, nil
-}
-
-// analyses ask the engines about the programs of callers. Those of agents are debited.
-type analyses struct{ system *System }
-
-// Verify asks one engine about a program.
-func (a analyses) Verify(ctx context.Context, who caller.Caller, r verify.Request) (verify.Verdict, error) {
-	end, refused, err := a.system.acting.debitVerification(ctx, who, agents.Verification{Type: "verify_" + r.Engine, Engine: r.Engine, Conversation: who.Session})
-	switch {
-	case err != nil:
-		return verify.Verdict{}, fmt.Errorf("deciding about an analysis: %w", err)
-	case refused != nil:
-		return verify.Verdict{Status: verify.Blocked, Reason: refused.Message}, nil
-	}
-	verdict, err := a.system.verifier.Verify(ctx, r)
-	if debit := end(err == nil || errors.Is(err, verify.ErrInterrupted)); debit != nil {
-		a.system.opts.Logger.ErrorContext(ctx, "what an agent's verification was debited could not be returned", slog.Any(telemetry.KeyError, debit))
-	}
-	return verdict, err
 }
 
 // decisions keeps the decisions of the risk gateway in the audit log.
@@ -92,7 +71,8 @@ func (d decisions) Record(ctx context.Context, r gateway.Record) error {
 
 // identityOf returns the identity of a caller for audit records.
 func identityOf(c caller.Caller) audit.Identity {
-	return audit.Identity{SessionID: c.Session, Principal: c.Principal, Issuer: c.Issuer, CallerKind: string(c.Kind), Profile: c.Profile}
+	return audit.Identity{SessionID: c.Session, Principal: c.Principal, Issuer: c.Issuer, CallerKind: string(c.Kind),
+		Profile: c.Profile}
 }
 
 // Verifications asks the engines for callers and records the requests. It implements
@@ -104,7 +84,7 @@ func (s *System) Verifications() Verifications { return Verifications{s} }
 
 // Verify asks one engine. A verdict that cannot be recorded is withheld.
 func (v Verifications) Verify(ctx context.Context, who caller.Caller, r verify.Request) (verify.Verdict, error) {
-	r.Caller = who.Account
+	r.Caller = who.Account()
 	verdict, err := v.system.verifier.Verify(ctx, r)
 	if err != nil {
 		return verify.Verdict{}, err
@@ -136,7 +116,8 @@ const maxManifest = 1 << 20
 func (s *System) CheckSkill(ctx context.Context, path string) error {
 	manifest, err := readManifest(path)
 	if err != nil {
-		return &SetupError{fmt.Errorf("the skill manifest %q: %w", path, err), SkillManifestVariable + " names a JSON object, as docs/gateway.md says"}
+		return &SetupError{fmt.Errorf("the skill manifest %q: %w", path, err),
+			SkillManifestVariable + " names a JSON object, as docs/gateway.md says"}
 	}
 	arguments, err := json.Marshal(map[string]json.RawMessage{"manifest": manifest})
 	if err != nil {
@@ -147,7 +128,8 @@ func (s *System) CheckSkill(ctx context.Context, path string) error {
 		return fmt.Errorf("checking the skill manifest %q: %w", path, err)
 	}
 	if verdict.Status != verify.Verified || verdict.Engine != skillEngine {
-		return &SetupError{fmt.Errorf("the skill manifest %q is not trusted: %s", path, verdict.Reason), "remove the skill, or unset " + SkillManifestVariable}
+		return &SetupError{fmt.Errorf("the skill manifest %q is not trusted: %s", path, verdict.Reason),
+			"remove the skill, or unset " + SkillManifestVariable}
 	}
 	return nil
 }

@@ -32,7 +32,8 @@ func Extra(c *config.Config, language string) (images.Extra, error) {
 // openImages opens every image that runs code, with the configured packages; undo closes them.
 // missing has the errors of the images that cannot be opened, by language. If no image can be
 // opened, openImages returns the first of these errors.
-func openImages(c *config.Config, home string, undo *cleanup.Stack) (opened map[string]runner.Image, missing map[string]error, _ error) {
+func openImages(c *config.Config, home string, undo *cleanup.Stack) (opened map[string]runner.Image,
+	missing map[string]error, _ error) {
 	opened, missing = map[string]runner.Image{}, map[string]error{}
 	var first error
 	for _, definition := range images.Languages() {
@@ -51,7 +52,8 @@ func openImages(c *config.Config, home string, undo *cleanup.Stack) (opened map[
 }
 
 // openLanguage opens the image that runs a language.
-func openLanguage(c *config.Config, home string, definition images.Definition, undo *cleanup.Stack) (runner.Image, error) {
+func openLanguage(c *config.Config, home string, definition images.Definition, undo *cleanup.Stack) (runner.Image,
+	error) {
 	extra, err := Extra(c, definition.Language)
 	if err != nil {
 		return runner.Image{}, err
@@ -71,7 +73,7 @@ func (s *System) refuseMissing(ctx context.Context, missing map[string]error) ma
 	for language, cause := range missing {
 		var known *SetupError
 		var advised interface{ Hint() string }
-		advice := "airlock doctor says what is wrong with it; `airlock images build` builds it anew"
+		advice := "airlock doctor shows what is wrong with it; `airlock images build` builds it anew"
 		switch {
 		case errors.As(Advise(cause), &known):
 		case s.opts.Serving:
@@ -81,9 +83,11 @@ func (s *System) refuseMissing(ctx context.Context, missing map[string]error) ma
 		default:
 			known = &SetupError{cause, advice}
 		}
-		refusals[language] = &SetupError{fmt.Errorf("no program can run in the language %q: %w", language, known.Err), known.Advice}
+		refusals[language] = &SetupError{fmt.Errorf("no program can run in the language %q: %w", language, known.Err),
+			known.Advice}
 		if s.opts.Serving {
-			s.opts.Logger.WarnContext(ctx, "the programs of one language are refused", slog.String(telemetry.KeyImage, language), slog.Any(telemetry.KeyError, cause))
+			s.opts.Logger.WarnContext(ctx, "the programs of one language are refused",
+				slog.String(telemetry.KeyImage, language), slog.Any(telemetry.KeyError, cause))
 		}
 	}
 	return refusals
@@ -112,13 +116,23 @@ func openImage(home, name string, extra images.Extra, undo *cleanup.Stack) (runn
 	}
 	undo.Add(image.Close)
 	return runner.Image{
-		Name: image.Name, Digest: image.Digest, RootFS: image.RootFS, Layout: image.Layout, Args: image.Args, Env: image.Env,
+		Name: image.Name, Digest: image.Digest, RootFS: image.RootFS, Layout: image.Layout, Args: image.Args,
+		Env:     image.Env,
 		Unsaved: !definition.Restorable(),
 	}, nil
 }
 
 // Packages are the packages that the configuration installs in the images.
 type Packages struct{ Python, Node []string }
+
+// Network returns the hosts that runs may ask for, as NAME:PORT.
+func (s *System) Network() []string {
+	hosts := make([]string, len(s.config.Sandbox.Network))
+	for i, host := range s.config.Sandbox.Network {
+		hosts[i] = host.String()
+	}
+	return hosts
+}
 
 // Packages returns the packages that are installed for code.
 func (s *System) Packages() Packages {

@@ -66,18 +66,22 @@ func CheckIntegrity(ctx context.Context, c *config.Config, environ []string, tho
 		}
 		if err != nil { // it is not used
 			if thorough {
-				i.Changed = append(i.Changed, fmt.Sprintf("the image %q is not what was built: %v", installed.name, err))
+				i.Changed = append(i.Changed, fmt.Sprintf(
+					"the image %q is not what was built: %v", installed.name, err))
 			}
 			continue
 		}
 		built[installed.name] = image.Digest
-		if files[installed.name], err = images.FileSystemDigest(image.RootFS); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			i.Changed = append(i.Changed, fmt.Sprintf("the root file system of the image %q cannot be read: %v", installed.name, err))
+		if files[installed.name], err = images.FileSystemDigest(image.RootFS); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
+			i.Changed = append(i.Changed, fmt.Sprintf(
+				"the root file system of the image %q cannot be read: %v", installed.name, err))
 		}
 		results = append(results, startuphooks.Root(image.RootFS))
 		if thorough {
 			if err := images.Verify(ctx, image); err != nil && ctx.Err() == nil {
-				i.Changed = append(i.Changed, fmt.Sprintf("the image %q is not what was built: %v", installed.name, err))
+				i.Changed = append(i.Changed, fmt.Sprintf(
+					"the image %q is not what was built: %v", installed.name, err))
 			}
 		}
 		if err := errors.Join(ctx.Err(), image.Close()); err != nil {
@@ -134,7 +138,7 @@ func (i Integrity) Err() error {
 		return nil
 	}
 	var reasons []string
-	advice := "airlock integrity check says more"
+	advice := "airlock integrity check has details"
 	if len(i.Hooks)+len(i.Errors) > 0 {
 		reasons = append(append(reasons, i.Message), i.Hooks...)
 		advice = "build the images anew: `airlock images build`; " + advice
@@ -144,7 +148,8 @@ func (i Integrity) Err() error {
 		advice = "where you made the change, `airlock integrity seal` takes it over; " + advice
 	}
 	if n := i.Variables; len(n) > 0 {
-		reasons = append(reasons, "the environment has "+strings.Join(n, ", ")+", by which other code is loaded into programs")
+		reasons = append(reasons, "the environment has "+strings.Join(n, ", ")+
+			", by which other code is loaded into programs")
 		advice = "start it without: env -u " + strings.Join(n, " -u ") + " airlock …; " + advice
 	}
 	return &SetupError{fmt.Errorf("environment integrity verification failed: %s", strings.Join(reasons, "; ")), advice}
@@ -204,7 +209,8 @@ func fileSystemOf(image images.Image) (string, error) {
 
 // sealOf returns the installation as it is now.
 func sealOf(c *config.Config, built, files map[string]string) (Seal, error) {
-	s := Seal{Made: time.Now().UTC().Truncate(time.Second), Files: map[string]string{}, Images: built, FileSystems: files}
+	s := Seal{Made: time.Now().UTC().Truncate(time.Second), Files: map[string]string{}, Images: built,
+		FileSystems: files}
 	program, err := os.Executable()
 	if err == nil {
 		s.Program, err = digestOfFile(program)
@@ -240,7 +246,7 @@ func readSeal(i *Integrity, home string) (*Seal, error) {
 			continue
 		}
 		if err == nil && (!info.Mode().IsRegular() || info.Size() > maxSeal) {
-			err = fmt.Errorf("%q is no seal", path)
+			err = fmt.Errorf("%q is not a seal", path)
 		}
 		var text []byte
 		if err == nil {
@@ -279,7 +285,8 @@ func (s *Seal) differences(now Seal) []string {
 			changed = append(changed, fmt.Sprintf("the image %q is not the one that was sealed", name))
 		}
 		if sealed := s.FileSystems[name]; sealed != "" && sealed != now.FileSystems[name] {
-			changed = append(changed, fmt.Sprintf("the root file system of the image %q is not the one that was sealed", name))
+			changed = append(changed, fmt.Sprintf(
+				"the root file system of the image %q is not the one that was sealed", name))
 		}
 	}
 	return changed

@@ -66,7 +66,8 @@ func (s *System) openKernel(ctx context.Context, known *Agents, trust *iatp.Serv
 	}
 	named, err := policies.LoadNamed(files...)
 	if err != nil {
-		return nil, &SetupError{fmt.Errorf("kernel.policies: %w", err), "docs/kernel.md says what a named policy looks like"}
+		return nil, &SetupError{fmt.Errorf("kernel.policies: %w", err),
+			"docs/kernel.md shows what a named policy looks like"}
 	}
 	identity, err := agekey.LoadOrCreate(filepath.Join(known.keys, agentsKeyFile))
 	if err != nil {
@@ -77,9 +78,11 @@ func (s *System) openKernel(ctx context.Context, known *Agents, trust *iatp.Serv
 		return nil, err
 	}
 	return kernel.New(kernel.Options{
-		Agents: known, Log: s.log, AuditDirectory: s.directories.Audit, Trust: trust,
-		Files:  vfs.New(known.database, identity, vfs.Limits{Files: c.Files.Files, FileBytes: c.Files.FileBytes, Bytes: c.Files.Bytes}, nil),
-		Models: asked.Models, Policies: named, PolicyFiles: files, Actions: actions, Dispatcher: dispatcher{s}, Verifier: s.Verify(),
+		Admission: s.admission, Agents: known, Log: s.log, AuditDirectory: s.directories.Audit, Trust: trust,
+		Files: vfs.New(known.database, identity, vfs.Limits{Files: c.Files.Files, FileBytes: c.Files.FileBytes,
+			Bytes: c.Files.Bytes}, nil),
+		Models: asked.Models, Policies: named, PolicyFiles: files, Actions: actions, Dispatcher: dispatcher{s},
+		Verifier: s.Verify(),
 		Redactor: s.opts.gate.definitions,
 	})
 }
@@ -95,7 +98,8 @@ func kernelActions(c *config.Config) (map[string]kernel.Action, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Kernel.Actions)) {
 		action := c.Kernel.Actions[name]
 		if !slices.Contains(ids, action.Server) {
-			return nil, &SetupError{fmt.Errorf("kernel.actions.%s: there is no server %q%s", name, action.Server, nearest.Hint(action.Server, ids)), "name one under mcpServers"}
+			return nil, &SetupError{fmt.Errorf("kernel.actions.%s: there is no server %q%s", name, action.Server,
+				nearest.Hint(action.Server, ids)), "name one under mcpServers"}
 		}
 		actions[name] = kernel.Action{Server: action.Server, Tool: action.Tool, SQL: action.SQL}
 	}
@@ -109,7 +113,8 @@ type askable struct {
 }
 
 func openModels(ctx context.Context, c *config.Config) (askable, error) {
-	kept := secrets.New(&secrets.Options{AgeFile: c.Secrets.AgeFile, AgeIdentity: c.Secrets.AgeIdentity, KeyringService: c.Secrets.Keyring})
+	kept := secrets.New(&secrets.Options{AgeFile: c.Secrets.AgeFile, AgeIdentity: c.Secrets.AgeIdentity,
+		KeyringService: c.Secrets.Keyring})
 	var list []models.Model
 	var keys []string
 	for _, m := range c.Kernel.Models {
@@ -117,7 +122,8 @@ func openModels(ctx context.Context, c *config.Config) (askable, error) {
 		if secrets.IsReference(key.Reveal()) {
 			found, err := kept.Lookup(ctx, key.Reveal())
 			if err != nil {
-				return askable{}, &SetupError{fmt.Errorf("the credential of models.%s: %w", m.Name, err), "docs/configuration.md says where credentials can be kept"}
+				return askable{}, &SetupError{fmt.Errorf("the credential of models.%s: %w", m.Name, err),
+					"docs/configuration.md describes where credentials can be kept"}
 			}
 			key = found
 		}
@@ -146,7 +152,8 @@ func namedPolicyFiles(c config.Kernel) ([]policies.File, error) {
 		}
 		name := filepath.Base(path)
 		if seen[name] {
-			return nil, &SetupError{fmt.Errorf("kernel.policies: there are two files named %q", name), "give each file a name of its own"}
+			return nil, &SetupError{fmt.Errorf("kernel.policies: there are two files named %q", name),
+				"give each file a name of its own"}
 		}
 		seen[name] = true
 		files = append(files, policies.File{Name: name, Source: source})
@@ -161,7 +168,8 @@ type dispatcher struct{ system *System }
 var _ kernel.Dispatcher = dispatcher{}
 
 // Call executes one tool call as a run.
-func (d dispatcher) Call(ctx context.Context, who caller.Caller, serverID, tool string, arguments json.RawMessage) (kernel.Output, error) {
+func (d dispatcher) Call(ctx context.Context, who caller.Caller, serverID, tool string,
+	arguments json.RawMessage) (kernel.Output, error) {
 	if d.system.catalog.opened != nil { // wait for the server if it is still starting, but not for others
 		if err := d.system.Await(ctx, serverID); err != nil {
 			return kernel.Output{}, err
@@ -207,9 +215,11 @@ func refusedRun(err error) (kernel.Output, error) {
 	var advised interface{ Hint() string }
 	switch {
 	case errors.Is(err, runner.ErrBusy), errors.Is(err, broker.ErrSessions):
-		return kernel.Output{Failure: &kernel.Failure{Type: "RateLimit", Message: "all sandboxes are in use: try it again later", Retryable: true}}, nil
+		return kernel.Output{Failure: &kernel.Failure{Type: "RateLimit",
+			Message: "all sandboxes are in use: try it again later", Retryable: true}}, nil
 	case errors.As(err, &advised):
-		return kernel.Output{Failure: &kernel.Failure{Type: "ValidationError", Message: err.Error() + ": " + advised.Hint()}}, nil
+		return kernel.Output{Failure: &kernel.Failure{Type: "ValidationError",
+			Message: err.Error() + ": " + advised.Hint()}}, nil
 	}
 	return kernel.Output{}, err
 }

@@ -1,6 +1,10 @@
 package system
 
-import "github.com/airlock-mcp/airlock/internal/telemetry"
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
 
 // watchLevels registers the metrics of current load, until the system is closed.
 func (s *System) watchLevels() error {
@@ -11,12 +15,25 @@ func (s *System) watchLevels() error {
 			Read: func() int64 { return int64(s.sandboxes.Load().InUse) }},
 		telemetry.Level{Name: "airlock.queue.waiting", Unit: "{run}", Description: "Runs that wait for a sandbox.",
 			Read: func() int64 { return int64(s.sandboxes.Load().Waiting) }},
-		telemetry.Level{Name: "airlock.approval.open", Unit: "{question}", Description: "Questions that wait for an answer.",
-			Read: func() int64 { return int64(s.desk.Open()) }},
+		telemetry.Level{Name: "airlock.approval.open", Unit: "{question}",
+			Description: "Questions that wait for an answer.",
+			Read:        func() int64 { return int64(s.desk.Open()) }},
+		telemetry.Level{Name: "airlock.disk.free", Unit: "By", Description: "Free bytes for the state directory.",
+			Read: func() int64 { return freeBytes(s.directories.Home) }},
 	)
 	if err != nil {
 		return err
 	}
 	s.undo.Add(stop)
 	return nil
+}
+
+// freeBytes returns how many bytes can be written to the file system of a directory, or 0 if that is
+// unknown.
+func freeBytes(dir string) int64 {
+	var stat unix.Statfs_t
+	if unix.Statfs(dir, &stat) != nil {
+		return 0
+	}
+	return int64(stat.Bavail) * stat.Bsize
 }

@@ -55,18 +55,21 @@ func (l *Login) open(ctx context.Context, serverID string, hold func(credential 
 		return err
 	}
 	if l.source == nil && l.server.URL == "" {
-		return &SetupError{fmt.Errorf("the server %q is a program that Airlock starts: there is nothing to sign in to", serverID),
+		return &SetupError{fmt.Errorf("the server %q is a program that Airlock starts: there is nothing to sign in to",
+			serverID),
 			fmt.Sprintf("it gets its credentials in mcpServers.%s.env", serverID)}
 	}
 	if l.source == nil {
-		return &SetupError{fmt.Errorf("the headers of the server %q have an Authorization, which takes the place of a sign-in", serverID),
+		return &SetupError{fmt.Errorf(
+			"the headers of the server %q have an Authorization, which takes the place of a sign-in", serverID),
 			fmt.Sprintf("remove it from mcpServers.%s.headers to sign in", serverID)}
 	}
 	return nil
 }
 
 // errSharedSignIn is why a caller cannot sign in.
-var errSharedSignIn = errors.New("the sign-in to this server is one for all callers: the user whom Airlock runs for signs in")
+var errSharedSignIn = errors.New(
+	"the sign-in to this server is one for all callers: the user whom Airlock runs for signs in")
 
 func noSuchServer(c *config.Config, serverID string) error {
 	ids := make([]string, len(c.Servers))
@@ -92,7 +95,8 @@ func (l *Login) SignsIn(ctx context.Context, person oauth.Person, scopes []strin
 	if err != nil {
 		return signed, err
 	}
-	what := fmt.Sprintf("signed %q in to the server %q at %q, for %q", l.principal, l.server.ID, signed.Issuer, signed.Resource)
+	what := fmt.Sprintf("signed %q in to the server %q at %q, for %q", l.principal, l.server.ID, signed.Issuer,
+		signed.Resource)
 	if signed.Account != "" {
 		what += fmt.Sprintf(", as %q", signed.Account)
 	}
@@ -124,7 +128,8 @@ func (l *Login) Tools(ctx context.Context) (int, error) {
 func (l *Login) connect(ctx context.Context, credentials upstream.Credentials, cache string) (tools int, err error) {
 	made := upstreamConfig(l.server)
 	made.Credentials, made.Met = credentials, l.source.Met()
-	set, err := upstream.New([]upstream.Config{made}, &upstream.Options{Logger: slog.New(slog.DiscardHandler), Version: l.version, CacheDir: cache})
+	set, err := upstream.New([]upstream.Config{made},
+		&upstream.Options{Logger: slog.New(slog.DiscardHandler), Version: l.version, CacheDir: cache})
 	if err != nil {
 		return 0, err
 	}
@@ -142,13 +147,15 @@ func (l *Login) SignsOut(ctx context.Context) (oauth.LoggedOut, error) {
 	if err != nil || !out.WasSignedIn {
 		return out, err
 	}
-	return out, errors.Join(l.record(ctx, fmt.Sprintf("signed %q out of the server %q", l.principal, l.server.ID)), RequestRefresh())
+	return out, errors.Join(l.record(ctx, fmt.Sprintf("signed %q out of the server %q", l.principal, l.server.ID)),
+		RequestRefresh())
 }
 
 // record writes an action of an operator to the audit log after it was done. So if the log cannot
 // be written, the action is not undone.
 func (l *Login) record(ctx context.Context, what string) error {
-	record := audit.Record{Kind: audit.KindOperator, Identity: l.by, Act: audit.Act{ServerID: l.server.ID}, Detail: what}
+	record := audit.Record{Kind: audit.KindOperator, Identity: l.by, Act: audit.Act{ServerID: l.server.ID},
+		Detail: what}
 	if l.log != nil {
 		return l.log.Append(ctx, record)
 	}

@@ -27,10 +27,8 @@ func (c *Catalog) tellMissingLocked() {
 // missingNotice returns the notice that a server is missing, with a hint.
 func (c *Catalog) missingNotice(missing catalog.MissingServer) Notice {
 	command := ""
-	for _, server := range c.config.Servers {
-		if server.ID == missing.ServerID {
-			command = server.Command
-		}
+	if server, found := c.config.Load().Server(missing.ServerID); found {
+		command = server.Command
 	}
 	return Notice{
 		Text: fmt.Sprintf("the server %q is missing: %s", missing.ServerID, missing.Problem),
@@ -46,8 +44,12 @@ func (c *Catalog) tellBackLocked() {
 			continue
 		}
 		delete(c.told, id)
-		server, _ := snapshot.Server(id)
-		c.opts.Notify(Notice{Text: fmt.Sprintf("the server %q is there again, with %d tools", id, len(server.Tools)), Server: id})
+		server, found := snapshot.Server(id)
+		if !found { // it was removed
+			continue
+		}
+		c.opts.Notify(Notice{Text: fmt.Sprintf("the server %q is there again, with %d tools", id, len(server.Tools)),
+			Server: id})
 	}
 }
 
@@ -61,8 +63,12 @@ func (c *Catalog) tellChanged() {
 func changedNotices(changed []pins.Change) []Notice {
 	notices := make([]Notice, len(changed))
 	for i, change := range changed {
-		notice := Notice{Text: fmt.Sprintf("the tool %s of the server %q is withheld: its definition changed since it was first seen",
-			catalog.Quote(change.ToolName), change.ServerID)}
+		why := "its definition changed since it was first seen"
+		if change.IsNew() {
+			why = "nobody has seen the tools of this new server yet"
+		}
+		notice := Notice{Text: fmt.Sprintf("the tool %s of the server %q is withheld: %s",
+			catalog.Quote(change.ToolName), change.ServerID, why)}
 		if i == len(changed)-1 {
 			notice.Hint = "look at the change with `airlock tools diff`, then `airlock tools accept SERVER TOOL`"
 		}
@@ -79,7 +85,7 @@ func (c *Catalog) notices(profile string) []Notice {
 		return nil
 	}
 	shown := map[string]bool{}
-	for _, server := range seen(c.config, profile) {
+	for _, server := range seen(c.config.Load(), profile) {
 		shown[server.ID] = true
 	}
 	for _, missing := range c.snapshot.Load().Missing("") {
@@ -87,7 +93,8 @@ func (c *Catalog) notices(profile string) []Notice {
 			notices = append(notices, c.missingNotice(missing))
 		}
 	}
-	changed := slices.DeleteFunc(slices.Clone(c.Changed()), func(change pins.Change) bool { return !shown[change.ServerID] })
+	changed := slices.DeleteFunc(slices.Clone(c.Changed()),
+		func(change pins.Change) bool { return !shown[change.ServerID] })
 	return append(notices, changedNotices(changed)...)
 }
 

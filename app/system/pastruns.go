@@ -77,7 +77,8 @@ func (l *ListedRun) end(r audit.Record) {
 
 // ownerOf returns the owner of a run from its audit record.
 func ownerOf(r audit.Record) caller.Owner {
-	return caller.Owner{Principal: r.Principal, Kind: caller.Kind(r.CallerKind), Issuer: r.Issuer, Session: r.SessionID, Profile: r.Profile}
+	return caller.Owner{Principal: r.Principal, Kind: caller.Kind(r.CallerKind), Issuer: r.Issuer, Session: r.SessionID,
+		Profile: r.Profile}
 }
 
 // ShownRun is a run with its recording and files.
@@ -123,7 +124,8 @@ func LoadRecording(directories Directories, c config.Replay, runID string) (*rep
 	if _, err := os.Stat(directories.Recordings); err != nil {
 		return nil, fmt.Errorf("loading %q: %w", runID, replay.ErrNotFound)
 	}
-	store, err := replay.Open(directories.Recordings, &replay.Options{Keys: directories.Keys, Keep: c.Keep, Size: c.Size})
+	store, err := replay.Open(directories.Recordings,
+		&replay.Options{Keys: directories.Keys, Keep: c.Keep, Size: c.Size})
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +137,8 @@ func OpenFiles(directories Directories, c config.Attachments) (*attachment.Store
 	if _, err := os.Stat(directories.Attachments); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return attachment.Open(directories.Attachments, &attachment.Options{Keys: directories.Keys, Keep: c.Keep, Size: c.Size})
+	return attachment.Open(directories.Attachments,
+		&attachment.Options{Keys: directories.Keys, Keep: c.Keep, Size: c.Size})
 }
 
 // FilesOf returns the files that a run attached, or nil if they are not kept.

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -39,7 +42,7 @@ func readPolicy(path string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%q is no ordinary file", path)
+		return nil, fmt.Errorf("%q is not an ordinary file", path)
 	case info.Size() > maxPolicy:
 		return nil, fmt.Errorf("%q has %d bytes, more than the %d of a policy file", path, info.Size(), maxPolicy)
 	}
@@ -69,4 +72,23 @@ func OperatorSettings(c *config.Config) (policies.Operator, error) {
 		operator[server.ID] = settings
 	}
 	return operator, nil
+}
+
+// ReadRuleSet reads the rules that a configuration names.
+func ReadRuleSet(c *config.Config, snapshot *catalog.Snapshot) (admission.RuleSet, error) {
+	files, err := PolicyFiles(c)
+	if err != nil {
+		return admission.RuleSet{}, err
+	}
+	operator, err := OperatorSettings(c)
+	return admission.RuleSet{Files: files, Operator: operator, Snapshot: snapshot}, err
+}
+
+// RuleSet returns the rules that are in force, with the tools that the caller sees.
+func (s *System) RuleSet(who caller.Caller) (admission.RuleSet, error) {
+	s.rules.mu.Lock()
+	c, files := s.Config(), s.rules.files
+	s.rules.mu.Unlock()
+	operator, err := OperatorSettings(c)
+	return admission.RuleSet{Files: files, Operator: operator, Snapshot: s.Snapshot(who)}, err
 }

@@ -23,7 +23,8 @@ func Printed() *redact.Redactor { return printed }
 func Messages() *redact.Redactor { return printed.With(redact.Personal{All: keepPersonal}) }
 
 var keepPersonal = redact.Choices{
-	"email": redact.Keep, "phone": redact.Keep, "card": redact.Keep, "iban": redact.Keep, "us-ssn": redact.Keep, "ip-address": redact.Keep,
+	"email": redact.Keep, "phone": redact.Keep, "card": redact.Keep, "iban": redact.Keep, "us-ssn": redact.Keep,
+	"ip-address": redact.Keep,
 }
 
 // HoldPrinted adds the credentials of a configuration to Printed. Of references, it resolves only

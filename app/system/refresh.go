@@ -45,7 +45,8 @@ func (c *Catalog) refreshOnRequest(ctx context.Context, looks <-chan struct{}) {
 		if asked := refreshRequested(); !asked.Equal(last) {
 			last = asked
 			if err := c.Refresh(ctx); err != nil && ctx.Err() == nil {
-				c.opts.Logger.WarnContext(ctx, "not every server could be asked for its tools", slog.Any(telemetry.KeyError, err))
+				c.opts.Logger.WarnContext(ctx, "not every server could be asked for its tools",
+					slog.Any(telemetry.KeyError, err))
 			}
 		}
 	}

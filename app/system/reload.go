@@ -7,14 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/trust"
 	"github.com/airlock-mcp/airlock/audit"
-	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/filewatch"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/policies"
@@ -22,25 +25,35 @@ import (
 
 // rules has the operator's rules that are in force.
 type rules struct {
-	mu      sync.Mutex // one reload at a time
-	config  *config.Config
-	files   []policies.File   // as they were read
-	sources [sha256.Size]byte // of the policy files
-	refused string            // why the files as they are now are not in force; "" when they are
+	mu      sync.Mutex                     // one reload at a time
+	files   []policies.File                // as they were read
+	sources [sha256.Size]byte              // of the policy files
+	changed func(before, c *config.Config) // called when another configuration is in force; nil is not
+
+	config  atomic.Pointer[config.Config]
+	refused atomic.Pointer[Notice] // why the files as they are now are not in force; nil if they are
 }
 
 // readRules reads the rules of the configuration c and of its policy files.
-func readRules(c *config.Config) (broker.Rules, []policies.File, error) {
+func readRules(c *config.Config) (admission.Rules, []policies.File, error) {
 	files, err := PolicyFiles(c)
 	if err != nil {
-		return broker.Rules{}, nil, err
+		return admission.Rules{}, nil, err
 	}
 	engine, err := policies.Load(files...)
 	if err != nil {
-		return broker.Rules{}, nil, err
+		return admission.Rules{}, nil, err
 	}
 	operator, err := OperatorSettings(c)
-	return broker.Rules{Policies: engine, Operator: operator, Limits: callLimits(c)}, files, err
+	rules := admission.Rules{Policies: engine, Operator: operator, Limits: callLimits(c),
+		Profiles: map[string]*catalog.Profile{}, Elicitation: map[string]bool{}}
+	for _, profile := range c.Profiles {
+		rules.Profiles[profile.Name] = profile
+	}
+	for _, server := range c.Servers {
+		rules.Elicitation[server.ID] = server.Settings.Elicitation
+	}
+	return rules, files, err
 }
 
 // sources digests policy files, to notice that one has changed.
@@ -55,11 +68,20 @@ func sources(files []policies.File) [sha256.Size]byte {
 }
 
 // Config returns the configuration that is in force.
-func (s *System) Config() *config.Config {
-	s.rules.mu.Lock()
-	defer s.rules.mu.Unlock()
-	return s.rules.config
+func (s *System) Config() *config.Config { return s.rules.config.Load() }
+
+// Pending returns why the configuration and the policies as they are now are not in force, and what
+// to do about it. It returns false if they are in force.
+func (s *System) Pending() (Notice, bool) {
+	if refused := s.rules.refused.Load(); refused != nil {
+		return *refused, true
+	}
+	return Notice{}, false
 }
+
+// OnConfig sets a function that is called after another configuration was put in force. It must be
+// called before Watch and Reload.
+func (s *System) OnConfig(changed func(before, now *config.Config)) { s.rules.changed = changed }
 
 // Reload reads the configuration and the policies again and puts all changes in force. If one of
 // them has a mistake or needs a restart, nothing changes. The outcome is passed to Options.Notify
@@ -76,7 +98,9 @@ func (s *System) reload(ctx context.Context, asked bool) (told bool) {
 	s.rules.mu.Lock()
 	defer s.rules.mu.Unlock()
 	changed, err := s.putInForceLocked(ctx)
-	if err != nil && !asked && err.Error() != s.rules.refused { // a file may be half-written
+	before, wasRefused := s.Pending()
+	isKnown := func() bool { return wasRefused && before.Text == s.refusal(err).Text }
+	if err != nil && !asked && !isKnown() { // a file may be half-written
 		select {
 		case <-ctx.Done():
 			return false
@@ -86,35 +110,37 @@ func (s *System) reload(ctx context.Context, asked bool) (told bool) {
 	}
 	switch {
 	case err != nil:
-		if err.Error() == s.rules.refused && !asked {
+		if isKnown() && !asked {
 			return false
 		}
-		s.rules.refused = err.Error()
 		s.tellRefused(ctx, err)
 		return true
 	case len(changed) == 0:
-		told = s.rules.refused != ""
-		if told {
+		if told = wasRefused; told {
 			s.opts.Notify(Notice{Text: "the configuration and the policies are again those in force"})
 		}
 	default:
 		told = true
 		s.opts.Notify(Notice{Text: fmt.Sprintf("changed and in force: %s", strings.Join(changed, ", "))})
 	}
-	s.rules.refused = ""
+	s.rules.refused.Store(nil)
 	return told
 }
 
 // putInForceLocked returns the keys that it put in force.
 func (s *System) putInForceLocked(ctx context.Context) ([]string, error) {
-	next := s.rules.config
+	now := s.Config()
+	next := now
 	if s.opts.Reread != nil {
 		var err error
 		if next, err = s.opts.Reread(); err != nil {
 			return nil, err
 		}
 	}
-	live, restart := config.Changes(s.rules.config, next)
+	live, restart := config.Changes(now, next)
+	if s.opts.Host != 0 && s.ownProfileChanges(now, next) {
+		restart = append(restart, "profiles")
+	}
 	if len(restart) > 0 {
 		return nil, &restartError{restart}
 	}
@@ -123,7 +149,7 @@ func (s *System) putInForceLocked(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	sources := sources(files)
-	if sources != s.rules.sources && (len(live) == 0 || live[len(live)-1] != "policies") {
+	if sources != s.rules.sources && !slices.Contains(live, "policies") {
 		live = append(live, "policies")
 	}
 	if len(live) == 0 {
@@ -131,7 +157,7 @@ func (s *System) putInForceLocked(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	if s.opts.Serving {
-		before, after := trust.ContentOf(s.rules.config, s.rules.files), trust.ContentOf(next, files)
+		before, after := trust.ContentOf(now, s.rules.files), trust.ContentOf(next, files)
 		if err := confirmed(trust.Open(s.directories.Home), before, after); err != nil {
 			return nil, err
 		}
@@ -139,26 +165,51 @@ func (s *System) putInForceLocked(ctx context.Context) ([]string, error) {
 	if found, err := CheckIntegrity(ctx, next, nil, false); err != nil || !found.Verified {
 		return nil, cmp.Or(err, found.Err())
 	}
-	if err := s.broker.SetRules(ctx, rules, Principal(), "changed and in force: "+strings.Join(live, ", ")); err != nil {
+	servers, err := s.catalog.change(ctx, next)
+	if err != nil {
 		return nil, err
 	}
-	s.rules.config, s.rules.files, s.rules.sources = next, files, sources
+	if err := s.admission.SetRules(ctx, rules, Principal(),
+		"changed and in force: "+strings.Join(live, ", ")); err != nil {
+		return nil, err
+	}
+	s.rules.files, s.rules.sources = files, sources
+	s.rules.config.Store(next)
+	if err := s.catalog.apply(ctx, servers); err != nil {
+		return nil, err
+	}
+	if s.callers != nil {
+		s.callers.forget(servers.ended...)
+	}
+	if s.rules.changed != nil {
+		s.rules.changed(now, next)
+	}
 	return live, nil
+}
+
+// ownProfileChanges reports whether the one profile that all callers have is not the same any more.
+// Servers outside of it are not connected.
+func (s *System) ownProfileChanges(now, next *config.Config) bool {
+	_, err := next.Profile(s.opts.Profile)
+	return err != nil || now.DefaultProfile != next.DefaultProfile &&
+		(s.opts.Profile == "" || s.opts.Profile == now.DefaultProfile)
 }
 
 // adoptLocked replaces the configuration in force by next if only its text differs, not its
 // meaning. Clients compare the text of their file with the one in force. If the operator sealed or
 // confirmed the previous text, adoptLocked does nothing.
 func (s *System) adoptLocked(ctx context.Context, next *config.Config, files []policies.File) {
-	if next.Source() == s.rules.config.Source() || !config.SameMeaning(s.rules.config, next) {
+	now := s.Config()
+	if next.Source() == now.Source() || !config.SameMeaning(now, next) {
 		return
 	}
 	if found, err := CheckIntegrity(ctx, next, nil, false); err == nil && found.Verified {
-		before, after := trust.ContentOf(s.rules.config, s.rules.files), trust.ContentOf(next, files)
+		before, after := trust.ContentOf(now, s.rules.files), trust.ContentOf(next, files)
 		if s.opts.Serving && confirmed(trust.Open(s.directories.Home), before, after) != nil {
 			return // the next start reports it
 		}
-		s.rules.config, s.rules.files = next, files
+		s.rules.files = files
+		s.rules.config.Store(next)
 	}
 }
 
@@ -175,16 +226,24 @@ func (e *restartError) Hint() string {
 	return "restart it (in the host: connect again), or take these changes back"
 }
 
-// tellRefused notifies people that a change is refused and records it in the audit log.
-func (s *System) tellRefused(ctx context.Context, err error) {
+// refusal describes a change that is not in force because of err.
+func (s *System) refusal(err error) Notice {
 	notice := Notice{Text: fmt.Sprintf("a change is refused, and all rules stay as they were: %v", err)}
 	var advised interface{ Hint() string }
 	if errors.As(err, &advised) {
 		notice.Hint = advised.Hint()
 	}
+	return notice
+}
+
+// tellRefused notifies people that a change is refused and records it in the audit log.
+func (s *System) tellRefused(ctx context.Context, err error) {
+	notice := s.refusal(err)
+	s.rules.refused.Store(&notice)
 	s.opts.Notify(notice)
 	r := audit.Record{
-		Kind: audit.KindOperator, Identity: audit.Identity{Principal: Principal()}, Effect: audit.Effect{Outcome: audit.OutcomeRefused},
+		Kind: audit.KindOperator, Identity: audit.Identity{Principal: Principal()},
+		Effect: audit.Effect{Outcome: audit.OutcomeRefused},
 		Detail: "a changed configuration or policy has a mistake; the rules stay as they were",
 	}
 	var restart *restartError

@@ -34,7 +34,8 @@ func newReloading(t *testing.T, keys, policy string) *reloading {
 	r := &reloading{t: t, dir: t.TempDir(), notices: make(chan Notice, 10)}
 	r.write("rules.cedar", policy)
 	r.configure(keys)
-	tools, _ := catalog.ParseTools("demo", []json.RawMessage{json.RawMessage(`{"name":"echo","inputSchema":{"type":"object"}}`)})
+	tools, _ := catalog.ParseTools(
+		"demo", []json.RawMessage{json.RawMessage(`{"name":"echo","inputSchema":{"type":"object"}}`)})
 	var err error
 	if r.snapshot, err = catalog.NewSnapshot([]catalog.Server{{ID: "demo", Tools: tools}}); err != nil {
 		t.Fatal(err)
@@ -49,8 +50,10 @@ func newReloading(t *testing.T, keys, policy string) *reloading {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	opts := Options{Reread: reread, Notify: func(n Notice) { r.notices <- n }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
-	r.System = &System{config: c, opts: opts, machine: machine{log: log}, catalog: &Catalog{config: c, opts: opts}}
+	opts := Options{Reread: reread, Notify: func(n Notice) { r.notices <- n },
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	r.System = &System{config: c, opts: opts, machine: machine{log: log}, catalog: &Catalog{opts: opts}}
+	r.catalog.config.Store(c)
 	r.catalog.snapshot.Store(r.snapshot)
 	if err := r.openBroker(echo{}, redact.New()); err != nil {
 		t.Fatal(err)
@@ -74,12 +77,14 @@ func (r *reloading) configure(keys string) {
 // call calls the tool and returns "called" or the type of the error.
 func (r *reloading) call() string {
 	r.t.Helper()
-	calls, err := r.broker.Open(broker.Run{ID: "run_1", Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "ses_1"}}, r.snapshot, nil)
+	calls, err := r.broker.Open(broker.Run{ID: "run_1",
+		Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "ses_1"}}, r.snapshot, nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	defer calls.Close()
-	answer := calls.Call(r.t.Context(), broker.Call{ServerID: "demo", Name: "echo", Arguments: json.RawMessage(`{"a":1}`)})
+	answer := calls.Call(r.t.Context(), broker.Call{ServerID: "demo", Name: "echo",
+		Arguments: json.RawMessage(`{"a":1}`)})
 	if answer.Error != nil {
 		return answer.Error.Type
 	}
@@ -126,19 +131,28 @@ func TestReloadIsAllOrNothing(t *testing.T) {
 		record       string // detail of the audit record
 	}{
 		{"nothing changed", "", permit, "called", "nothing has changed", "", ""},
-		{"a rule that forbids", "", forbid, "PolicyDenied", "changed and in force: policies", "", "changed and in force: policies"},
+		{"a rule that forbids", "", forbid, "PolicyDenied", "changed and in force: policies", "",
+			"changed and in force: policies"},
 		{"a policy with a mistake", "", "permit (", "PolicyDenied", "all rules stay as they were", "", "has a mistake"},
 		{"mended", "", permit, "called", "changed and in force: policies", "", "changed and in force: policies"},
-		{"a tool is denied", "servers: {demo: {deny: [echo]}}", permit, "PolicyDenied", "changed and in force: servers.demo", "", "changed and in force: servers.demo"},
-		{"a mistake in the file", "servers: {demo: {denny: [echo]}}", permit, "PolicyDenied", "denny", "", "has a mistake"},
-		{"a good and a bad change", "servers: {demo: {deny: []}}", "permit (", "PolicyDenied", "all rules stay as they were", "", "has a mistake"},
-		{"allowed again", "servers: {demo: {allow: [echo]}}", permit, "called", "changed and in force: servers.demo", "", "servers.demo"},
-		{"a rate, used up", "servers: {demo: {allow: [echo], rate: 1/h}}", permit, "called", "changed and in force: servers.demo", "", "servers.demo"},
+		{"a tool is denied", "servers: {demo: {deny: [echo]}}", permit, "PolicyDenied",
+			"changed and in force: servers.demo", "", "changed and in force: servers.demo"},
+		{"a mistake in the file", "servers: {demo: {denny: [echo]}}", permit, "PolicyDenied", "denny", "",
+			"has a mistake"},
+		{"a good and a bad change", "servers: {demo: {deny: []}}", "permit (", "PolicyDenied",
+			"all rules stay as they were", "", "has a mistake"},
+		{"allowed again", "servers: {demo: {allow: [echo]}}", permit, "called", "changed and in force: servers.demo",
+			"", "servers.demo"},
+		{"a rate, used up", "servers: {demo: {allow: [echo], rate: 1/h}}", permit, "called",
+			"changed and in force: servers.demo", "", "servers.demo"},
 		{"used up", "servers: {demo: {allow: [echo], rate: 1/h}}", permit, "RateLimit", "nothing has changed", "", ""},
 		{"what needs a restart", "sandbox: {memory: 1GiB}\nservers: {demo: {deny: [echo]}}", permit, "RateLimit",
-			"sandbox.memory cannot change while Airlock serves", "restart it", "needs a restart, and the rules stay as they were: sandbox.memory"},
-		{"taken back", "servers: {demo: {allow: [echo], rate: 1/h}}", permit, "RateLimit", "again those in force", "", ""},
-		{"budgets and settings at once", "limits: {calls: 9}", permit, "called", "changed and in force: limits, servers.demo", "", "limits, servers.demo"},
+			"sandbox.memory cannot change while Airlock serves", "restart it",
+			"needs a restart, and the rules stay as they were: sandbox.memory"},
+		{"taken back", "servers: {demo: {allow: [echo], rate: 1/h}}", permit, "RateLimit", "again those in force", "",
+			""},
+		{"budgets and settings at once", "limits: {calls: 9}", permit, "called",
+			"changed and in force: limits, servers.demo", "", "limits, servers.demo"},
 	}
 	for _, step := range steps {
 		before := r.lastOperatorRecord().Seq
@@ -154,7 +168,8 @@ func TestReloadIsAllOrNothing(t *testing.T) {
 			t.Errorf("%s: the subscriber was not told", step.name)
 		}
 		record := r.lastOperatorRecord()
-		if isNew := record.Seq != before; isNew != (step.record != "") || !strings.Contains(record.Detail, step.record) {
+		if isNew := record.Seq != before; isNew != (step.record != "") ||
+			!strings.Contains(record.Detail, step.record) {
 			t.Errorf("%s: got record %q (new: %v), want %q", step.name, record.Detail, isNew, step.record)
 		}
 		if got := r.call(); got != step.call {

@@ -28,7 +28,8 @@ type RunLog struct {
 // NewRunLog returns the runs of an audit log. The configuration determines which recordings and
 // files of them are kept.
 func NewRunLog(directories Directories, c *config.Config) *RunLog {
-	return &RunLog{directories: directories, config: c, reader: audit.NewFollower(directories.Audit, `"kind":"run_`), byID: map[string]*ListedRun{}}
+	return &RunLog{directories: directories, config: c, reader: audit.NewFollower(directories.Audit, `"kind":"run_`),
+		byID: map[string]*ListedRun{}}
 }
 
 // RunLog returns the runs of the system's audit log.
@@ -105,7 +106,8 @@ func (l *RunLog) Tree(run ListedRun) (*audit.RunTree, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := audit.ShowArguments(l.directories.Audit, l.directories.Keys, tree); err != nil && !errors.Is(err, audit.ErrNoArgumentsKey) {
+	if _, err := audit.ShowArguments(l.directories.Audit, l.directories.Keys, tree); err != nil &&
+		!errors.Is(err, audit.ErrNoArgumentsKey) {
 		return nil, err
 	}
 	WithoutHeld(tree)

@@ -18,7 +18,8 @@ import (
 // closeTimeout bounds the removal of everything at the end.
 const closeTimeout = 30 * time.Second
 
-func openRunner(ctx context.Context, c *config.Config, home string, pooled bool, logger *slog.Logger) (*runner.Runner, error) {
+func openRunner(ctx context.Context, c *config.Config, home string, pooled bool, logger *slog.Logger) (*runner.Runner,
+	error) {
 	driver, err := newDriver(ctx, c, logger)
 	if err != nil {
 		return nil, err
@@ -32,7 +33,8 @@ func openRunner(ctx context.Context, c *config.Config, home string, pooled bool,
 		pool = none
 	}
 	return runner.New(driver, &runner.Options{
-		Logger: logger, StateDir: store.Run(home), MaxSandboxes: c.Sandbox.MaxSandboxes, MaxWaiting: waiting, Pool: pool,
+		Logger: logger, StateDir: store.Run(home), MaxSandboxes: c.Sandbox.MaxSandboxes, MaxWaiting: waiting,
+		Pool: pool,
 		Save: pooled,
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/url"
 	"path/filepath"
-	"slices"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/broker/oauth"
@@ -17,6 +16,8 @@ type ServerState struct {
 	ID    string
 	Place string // the host of its URL, or the name of its program
 	Tools int
+	// Withheld is how many of the tools have a definition that nobody has accepted.
+	Withheld int
 	// Problem, Unreachable, Retrying and Warnings are as catalog.Server has them.
 	Problem, Unreachable string
 	Retrying             bool
@@ -26,6 +27,19 @@ type ServerState struct {
 	SignIn *SignInState
 	// Personal reports whether the caller may sign in and out with OpenLogin.
 	Personal bool
+}
+
+// Word returns the state in one word.
+func (s ServerState) Word() string {
+	switch {
+	case s.Problem == catalog.StillStarting:
+		return "starting"
+	case s.Problem != "":
+		return "missing"
+	case s.Unreachable != "":
+		return "unreachable"
+	}
+	return "connected"
 }
 
 // ServerStates returns the states of the servers that a caller sees, in order.
@@ -48,7 +62,13 @@ func (s *System) ServerState(who caller.Caller, serverID string) (ServerState, b
 
 func (s *System) serverState(who caller.Caller, server catalog.Server) ServerState {
 	state := ServerState{
-		ID: server.ID, Tools: len(server.Tools), Problem: server.Problem, Unreachable: server.Unreachable, Retrying: server.Retrying, Warnings: server.Warnings,
+		ID: server.ID, Tools: len(server.Tools), Problem: server.Problem, Unreachable: server.Unreachable,
+		Retrying: server.Retrying, Warnings: server.Warnings,
+	}
+	for _, tool := range server.Tools {
+		if tool.Withheld {
+			state.Withheld++
+		}
 	}
 	configured, found := s.configured(server.ID)
 	if !found {
@@ -70,12 +90,7 @@ func (s *System) serverState(who caller.Caller, server catalog.Server) ServerSta
 
 // configured returns a server of the configuration with its references resolved.
 func (s *System) configured(serverID string) (config.Server, bool) {
-	servers := s.catalog.config.Servers
-	at := slices.IndexFunc(servers, func(c config.Server) bool { return c.ID == serverID })
-	if at < 0 {
-		return config.Server{}, false
-	}
-	return servers[at], true
+	return s.catalog.config.Load().Server(serverID)
 }
 
 // signsInAs returns the principal whose sign-in the calls of a caller use.
@@ -90,7 +105,8 @@ func signsInAs(server config.Server, who caller.Caller) string {
 // is the user that Airlock runs for.
 func mayLogin(server config.Server, who caller.Caller) bool {
 	o := server.Settings.OAuth
-	return who.Name() == Principal() || isPersonal(server) && (o == nil || oauth.Grant(o.Grant) == oauth.AuthorizationCode)
+	return who.Name() == Principal() || isPersonal(server) &&
+		(o == nil || oauth.Grant(o.Grant) == oauth.AuthorizationCode)
 }
 
 // OpenLogin prepares a sign-in of a caller to a server that it sees. If all callers share the

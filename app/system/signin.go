@@ -36,7 +36,8 @@ func SignIn(server config.Server, principal, version string, hold func(credentia
 		},
 	})
 	if err != nil {
-		return nil, &SetupError{err, fmt.Sprintf("correct servers.%s.oauth; docs/upstream-sign-in.md says what each grant needs", server.ID)}
+		return nil, &SetupError{err,
+			fmt.Sprintf("correct servers.%s.oauth; docs/upstream-sign-in.md shows what each grant needs", server.ID)}
 	}
 	return source, nil
 }
@@ -48,10 +49,13 @@ func oauthConfig(server config.Server) oauth.Config {
 	if o == nil {
 		return c
 	}
-	c.Grant, c.Issuer, c.Scopes, c.RedirectPort, c.DPoP = oauth.Grant(o.Grant), o.Issuer, o.Scopes, o.RedirectPort, o.DPoP
-	c.Client = oauth.Client{ClientID: o.ClientID, ClientSecret: o.ClientSecret, ClientKey: o.ClientKey, ClientDocument: o.ClientDocument}
+	c.Grant, c.Issuer, c.Scopes, c.RedirectPort, c.DPoP = oauth.Grant(o.Grant), o.Issuer, o.Scopes, o.RedirectPort,
+		o.DPoP
+	c.Client = oauth.Client{ClientID: o.ClientID, ClientSecret: o.ClientSecret, ClientKey: o.ClientKey,
+		ClientDocument: o.ClientDocument}
 	c.AssertionFile = o.AssertionFile
-	c.Provider = oauth.Provider{Issuer: o.Provider.Issuer, ClientID: o.Provider.ClientID, ClientSecret: o.Provider.ClientSecret}
+	c.Provider = oauth.Provider{Issuer: o.Provider.Issuer, ClientID: o.Provider.ClientID,
+		ClientSecret: o.Provider.ClientSecret}
 	return c
 }
 

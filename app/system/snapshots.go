@@ -59,7 +59,8 @@ func (c *Catalog) listAgain(ctx context.Context) {
 	before, withheld := c.snapshot.Load(), c.changed
 	if err := c.refreshLocked(ctx); err != nil {
 		if ctx.Err() == nil {
-			c.opts.Logger.ErrorContext(ctx, "the tools of the servers make no snapshot", slog.Any(telemetry.KeyError, err))
+			c.opts.Logger.ErrorContext(ctx, "the tools of the servers make no snapshot",
+				slog.Any(telemetry.KeyError, err))
 		}
 		return
 	}
@@ -72,7 +73,7 @@ func (c *Catalog) listAgain(ctx context.Context) {
 		if slices.ContainsFunc(withheld, change.Same) {
 			continue
 		}
-		c.opts.Logger.WarnContext(ctx, "a tool changed its definition and is withheld",
+		c.opts.Logger.WarnContext(ctx, "a tool with a new or changed definition is withheld",
 			slog.String(telemetry.KeyServer, change.ServerID), slog.String(telemetry.KeyTool, change.ToolName))
 	}
 }
@@ -87,7 +88,7 @@ func (c *Catalog) takeAccepted(ctx context.Context) {
 // refreshLocked makes a new snapshot of the current tools of the servers. It withholds tools whose
 // definition changed and was not accepted.
 func (c *Catalog) refreshLocked(ctx context.Context) error {
-	book, err := OpenPins(c.config)
+	book, err := OpenPins(c.config.Load())
 	if err != nil {
 		return err
 	}
@@ -114,7 +115,7 @@ func (c *Catalog) seen(snapshot *catalog.Snapshot) *catalog.Snapshot {
 	if snapshot == nil || c.opts.Profile == "" {
 		return snapshot
 	}
-	profile, err := c.config.Profile(c.opts.Profile)
+	profile, err := c.config.Load().Profile(c.opts.Profile)
 	if err != nil {
 		return snapshot.Within(nothing)
 	}
@@ -125,7 +126,8 @@ func (c *Catalog) seen(snapshot *catalog.Snapshot) *catalog.Snapshot {
 func (c *Catalog) usages(servers []catalog.Server, language string) map[catalog.ToolRef]catalog.Usage {
 	usages, err := c.described.Usages(servers, codegen.Language(language))
 	if err != nil {
-		c.opts.Logger.ErrorContext(context.Background(), "searches do not say how tools are called", slog.Any(telemetry.KeyError, err))
+		c.opts.Logger.ErrorContext(context.Background(), "searches do not say how tools are called",
+			slog.Any(telemetry.KeyError, err))
 	}
 	return usages
 }
@@ -136,6 +138,7 @@ func (c *Catalog) announceLocked(ctx context.Context) {
 		return
 	}
 	if err := c.refresh(ctx); err != nil {
-		c.opts.Logger.WarnContext(ctx, "no sandboxes are kept ready for the changed tools", slog.Any(telemetry.KeyError, err))
+		c.opts.Logger.WarnContext(ctx, "no sandboxes are kept ready for the changed tools",
+			slog.Any(telemetry.KeyError, err))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/attachment"
 	"github.com/airlock-mcp/airlock/app/config"
@@ -101,12 +102,14 @@ type System struct {
 	undo        *cleanup.Stack
 
 	machine
+	state        *state
 	catalog      *Catalog
+	callers      *callers // nil if the tools are fixed
 	rules        *rules
 	broker       *broker.Broker
 	orchestrator *orchestrator.Orchestrator
 	runs         *runs.Registry
-	acting       acting
+	admission    *admission.Service
 	authority    authority
 	verifier     *Verifier
 }
@@ -138,6 +141,8 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 	} else if s.directories, err = FindDirectories(c); err != nil {
 		return nil, err
 	}
+	s.state = &state{home: s.directories.Home}
+	s.undo.Add(s.state.close)
 	byPerson := opts.isPersons(s.directories.Home)
 	if opts.Serving {
 		role := approval.Serves
@@ -209,18 +214,21 @@ func (s *System) prepare(ctx context.Context) error {
 		return err
 	}
 	s.undo.Add(s.log.Close)
-	if s.desk, err = approval.OpenDesk(s.directories.Approvals, &approval.Options{HostPID: s.opts.Host, InForce: s.authority.mayApprove, Logger: s.opts.Logger}); err != nil {
+	if s.desk, err = approval.OpenDesk(s.directories.Approvals,
+		&approval.Options{HostPID: s.opts.Host, InForce: s.authority.mayApprove, Logger: s.opts.Logger}); err != nil {
 		return err
 	}
 	s.undo.Add(s.desk.Close)
 	s.questions = runs.NewQuestions(s.desk)
 	if keep := s.config.Replay.Keep; keep > 0 {
-		if s.recordings, err = replay.Open(s.directories.Recordings, &replay.Options{Keys: s.directories.Keys, Keep: keep, Size: s.config.Replay.Size}); err != nil {
+		if s.recordings, err = replay.Open(s.directories.Recordings,
+			&replay.Options{Keys: s.directories.Keys, Keep: keep, Size: s.config.Replay.Size}); err != nil {
 			return err
 		}
 	}
 	kept := s.config.Attachments
-	if s.attachments, err = attachment.Open(s.directories.Attachments, &attachment.Options{Keys: s.directories.Keys, Keep: kept.Keep, Size: kept.Size}); err != nil {
+	if s.attachments, err = attachment.Open(s.directories.Attachments,
+		&attachment.Options{Keys: s.directories.Keys, Keep: kept.Keep, Size: kept.Size}); err != nil {
 		return err
 	}
 	if err = s.openSessionFiles(ctx); err != nil {
@@ -241,7 +249,8 @@ func (s *System) openSessionFiles(ctx context.Context) error {
 		return sessionfiles.Sweep(ctx, s.directories.Sessions)
 	}
 	var err error
-	s.sessionFiles, err = sessionfiles.Open(ctx, s.directories.Sessions, sessionfiles.Limits{Bytes: limits.Bytes, Files: limits.Files}, limits.Size)
+	s.sessionFiles, err = sessionfiles.Open(ctx, s.directories.Sessions,
+		sessionfiles.Limits{Bytes: limits.Bytes, Files: limits.Files}, limits.Size)
 	if err == nil {
 		s.undo.Add(s.sessionFiles.Close)
 	}
@@ -263,7 +272,8 @@ func auditOptions(d Directories, c config.Audit) *audit.Options {
 // openCatalog opens the catalog and returns the upstream that answers calls of its tools.
 func (s *System) openCatalog(ctx context.Context) (broker.Upstream, error) {
 	if fixed := s.opts.Fixed; fixed != nil {
-		s.catalog = &Catalog{config: s.config, opts: s.opts}
+		s.catalog = &Catalog{opts: s.opts}
+		s.catalog.config.Store(s.config)
 		s.catalog.snapshot.Store(fixed.Snapshot)
 		return fixed.Upstream, nil
 	}
@@ -277,9 +287,9 @@ func (s *System) openCatalog(ctx context.Context) (broker.Upstream, error) {
 			return nil, err
 		}
 	}
-	calling := newCallers(s.catalog)
-	s.undo.Add(calling.Close)
-	return calling, nil
+	s.callers = newCallers(s.catalog)
+	s.undo.Add(s.callers.Close)
+	return s.callers, nil
 }
 
 // unnamedPatience is how long one run waits for servers that its program does not name.
@@ -308,8 +318,9 @@ func (s *System) AwaitFor(ctx context.Context, code []byte, profile string) erro
 		return nil
 	}
 	var starting []string
-	for _, server := range seen(s.config, profile) {
-		if slices.ContainsFunc(s.catalog.Snapshot().Missing(server.ID), func(m catalog.MissingServer) bool { return m.Starting }) {
+	for _, server := range seen(s.Config(), profile) {
+		if slices.ContainsFunc(s.catalog.Snapshot().Missing(server.ID),
+			func(m catalog.MissingServer) bool { return m.Starting }) {
 			starting = append(starting, server.ID)
 		}
 	}
@@ -322,7 +333,7 @@ func (s *System) AwaitFor(ctx context.Context, code []byte, profile string) erro
 // assemble opens the parts that need a snapshot and servers.
 func (s *System) assemble(servers broker.Upstream) error {
 	redactor := s.opts.gate.all
-	holdCredentials(redactor, s.catalog.config)
+	holdCredentials(redactor, s.catalog.config.Load())
 	if err := s.openBroker(servers, redactor); err != nil {
 		return err
 	}
@@ -330,14 +341,23 @@ func (s *System) assemble(servers broker.Upstream) error {
 	if err != nil {
 		return err
 	}
+	roots, err := s.roots()
+	if err != nil {
+		return err
+	}
 	s.orchestrator, err = orchestrator.New(orchestrator.Parts{
-		Runner: s.sandboxes, Broker: s.broker, Audit: s.log, Redactor: redactor, Images: s.images, Missing: s.noImages, Script: script,
+		Runner: s.sandboxes, Broker: s.broker, Audit: s.log, Redactor: redactor, Images: s.images, Missing: s.noImages,
+		Script:   script,
 		Wrappers: orchestrator.NewWrappers(s.directories.Wrappers, s.opts.Logger), Snapshots: s, Logger: s.opts.Logger,
 		Recordings: s.recordings, Attachments: s.attachments, Sessions: s.sessionFiles,
 	}, orchestrator.Options{
 		Limits: sandboxLimits(s.config), BackgroundTimeout: s.config.Sandbox.BackgroundTimeout,
-		Version: s.opts.Version, Placeholders: s.config.Placeholders, Personal: personalData(s.config), Profile: s.opts.Profile,
-		Attachments: attachment.Limits{Files: s.config.Attachments.Files, FileBytes: s.config.Attachments.FileBytes, Bytes: s.config.Attachments.Bytes},
+		Version: s.opts.Version, Placeholders: s.config.Placeholders,
+		Personal: func() redact.Personal { return personalData(s.Config()) },
+		Profile:  s.opts.Profile,
+		Network:  s.config.Sandbox.Network, Roots: roots,
+		Attachments: attachment.Limits{Files: s.config.Attachments.Files, FileBytes: s.config.Attachments.FileBytes,
+			Bytes: s.config.Attachments.Bytes},
 	})
 	if err != nil {
 		return err
@@ -362,6 +382,9 @@ func (s *System) prepareEnd(redactor *redact.Redactor) {
 	prepared.Go(redactor.Prepare)
 	s.undo.Add(func() error { prepared.Wait(); return nil })
 }
+
+// Admission returns the decisions about all acts, until the system is closed.
+func (s *System) Admission() *admission.Service { return s.admission }
 
 // Profile returns the name of the profile that all callers have, or "".
 func (s *System) Profile() string { return s.opts.Profile }
@@ -404,7 +427,7 @@ func (s *System) Approvals() *approval.Desk { return s.desk }
 // ServerIDs returns the IDs of the configured servers that callers see, in order.
 func (s *System) ServerIDs() []string {
 	var ids []string
-	for _, server := range seen(s.config, s.opts.Profile) {
+	for _, server := range seen(s.Config(), s.opts.Profile) {
 		ids = append(ids, server.ID)
 	}
 	return ids

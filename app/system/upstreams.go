@@ -50,7 +50,7 @@ func lookUp(ctx context.Context, store *secrets.Store, values map[string]secret.
 		found, err := store.Lookup(ctx, value.Reveal())
 		if err != nil {
 			return &SetupError{fmt.Errorf("the credential %q of the server %q: %w", name, server.ID, err),
-				"docs/configuration.md says where credentials can be kept"}
+				"docs/configuration.md describes where credentials can be kept"}
 		}
 		printed.Hold(found.Reveal()) // also if the next one is not found
 		values[name], server.References[name] = found, value.Reveal()
@@ -75,7 +75,8 @@ func seen(c *config.Config, profile string) []config.Server {
 func (c *Catalog) upstreamConfigs(servers []config.Server, principal string) ([]upstream.Config, error) {
 	configs := make([]upstream.Config, 0, len(servers))
 	for _, server := range servers {
-		source, err := SignIn(server, principal, c.opts.Version, func(credential string) { c.opts.gate.all.Hold(credential) })
+		source, err := SignIn(server, principal, c.opts.Version,
+			func(credential string) { c.opts.gate.all.Hold(credential) })
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/airlock-mcp/airlock/images"
@@ -81,7 +82,8 @@ func (v *Verifier) open() (_ *verify.Service, err error) {
 		return nil, Advise(err)
 	}
 	c := v.system.config.Verify
-	service, err := verify.New(sandboxes, image, &verify.Options{Logger: v.system.opts.Logger, Timeout: c.Timeout, Memory: c.Memory})
+	service, err := verify.New(sandboxes, image, &verify.Options{Logger: v.system.opts.Logger, Timeout: c.Timeout,
+		Memory: c.Memory})
 	if err != nil {
 		return nil, err
 	}
@@ -90,10 +92,6 @@ func (v *Verifier) open() (_ *verify.Service, err error) {
 	v.undo.Add(undo.Take().Run)
 	return service, nil
 }
-
-// verifyPoolMemory is the memory in bytes for the pooled sandboxes with engines and the saved state
-// that they are started from.
-const verifyPoolMemory = 1 << 30
 
 func (v *Verifier) openRunner(undo *cleanup.Stack) (*runner.Runner, error) {
 	ctx, c, logger := context.Background(), v.system.config, v.system.opts.Logger
@@ -104,7 +102,7 @@ func (v *Verifier) openRunner(undo *cleanup.Stack) (*runner.Runner, error) {
 	const none = -1 // for the runner, 0 means the default
 	opts := &runner.Options{
 		Logger: logger, StateDir: store.Run(v.system.directories.Home), MaxSandboxes: c.Verify.MaxSandboxes,
-		MaxWaiting: c.Verify.Queue, Pool: c.Verify.Pool, PoolMemory: verifyPoolMemory,
+		MaxWaiting: c.Verify.Queue, Pool: c.Verify.Pool,
 	}
 	if opts.MaxWaiting == 0 {
 		opts.MaxWaiting = none
@@ -138,7 +136,8 @@ func (s *System) scriptImage() (*runner.Image, error) {
 	}
 	if err != nil { // other programs run without it
 		if s.opts.Serving {
-			s.opts.Logger.WarnContext(context.Background(), "scripts are refused", slog.String(telemetry.KeyImage, images.Verifier), slog.Any(telemetry.KeyError, err))
+			s.opts.Logger.WarnContext(context.Background(), "scripts are refused",
+				slog.String(telemetry.KeyImage, images.Verifier), slog.Any(telemetry.KeyError, err))
 		}
 		return nil, nil
 	}
@@ -146,7 +145,8 @@ func (s *System) scriptImage() (*runner.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	image.Args = python.Args
+	// The guest keeps the packages loaded that scripts usually import.
+	image.Args = append(slices.Clone(python.Args), "qwed_sdk.engine:preload_scripts")
 	// Nothing else is in a script's environment.
 	image.Env = []string{"PATH=/usr/bin", "PYTHONPATH=/usr/lib/python3/dist-packages"}
 	return &image, nil

@@ -13,7 +13,8 @@ import (
 
 // verifierAt is a verifier of a system whose state is in home.
 func verifierAt(home string) *Verifier {
-	return &Verifier{system: &System{config: config.Default(), opts: Options{}.withDefaults(), directories: Directories{Home: home}}}
+	return &Verifier{system: &System{config: config.Default(), opts: Options{}.withDefaults(),
+		directories: Directories{Home: home}}}
 }
 
 var sum = verify.Request{Engine: "math", Arguments: json.RawMessage(`{"expression":"2+2=4"}`)}
@@ -23,7 +24,8 @@ func TestVerifierWithoutItsImageSaysWhatToRun(t *testing.T) {
 	for range 2 { // the second request looks for the image again
 		_, err := v.Verify(t.Context(), sum)
 		var advised interface{ Hint() string }
-		if !errors.Is(err, images.ErrNotBuilt) || !errors.As(err, &advised) || advised.Hint() != "run `airlock images build verify`" {
+		if !errors.Is(err, images.ErrNotBuilt) || !errors.As(err, &advised) ||
+			advised.Hint() != "run `airlock images build verify`" {
 			t.Errorf("got %v, want that the image is not built, with a hint", err)
 		}
 		if err := v.Warm(); !errors.Is(err, images.ErrNotBuilt) {

@@ -86,15 +86,14 @@ func (s *System) fileChanges(ctx context.Context, files []string) (changes <-cha
 
 // operatorFiles are the files that an operator changes while Airlock serves.
 func (s *System) operatorFiles() []string {
-	s.rules.mu.Lock()
-	files := slices.Clone(s.rules.config.Policies)
-	if file := s.rules.config.File; file != "" {
+	c := s.Config()
+	files := slices.Clone(c.Policies)
+	if file := c.File; file != "" {
 		files = append(files, file)
 		if entry := trust.Open(s.directories.Home).Entry(file); os.MkdirAll(filepath.Dir(entry), 0o700) == nil {
 			files = append(files, entry)
 		}
 	}
-	s.rules.mu.Unlock()
 	for _, own := range []func() (string, error){func() (string, error) { return pinsFile(s.config) }, refreshFile} {
 		// A directory must exist to be watched.
 		if file, err := own(); err == nil && os.MkdirAll(filepath.Dir(file), 0o700) == nil {

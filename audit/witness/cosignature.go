@@ -30,7 +30,8 @@ func NewCosignatureVerifier(text string) (note.Verifier, error) {
 	hash, encoded, _ := strings.Cut(rest, "+")
 	data, err := base64.StdEncoding.DecodeString(encoded)
 	claimed, hashErr := strconv.ParseUint(hash, 16, 32)
-	if name == "" || err != nil || hashErr != nil || len(data) != 1+ed25519.PublicKeySize || data[0] != ed25519Cosignature {
+	if name == "" || err != nil || hashErr != nil || len(data) != 1+ed25519.PublicKeySize ||
+		data[0] != ed25519Cosignature {
 		return nil, errors.New("its key is not a witness's public key (name+hash+base64 of type 4, Ed25519)")
 	}
 	c := &cosigner{name, data[1:]}

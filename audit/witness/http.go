@@ -37,7 +37,10 @@ func newHTTP(address, key string) (Witness, error) {
 		endpoint: strings.TrimSuffix(address, "/") + "/add-checkpoint", verifier: verifier,
 		client: &http.Client{
 			Timeout: submitTimeout, Transport: reach.NewTransport(reach.Configured(), nil),
-			CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("a witness does not redirect") },
+			CheckRedirect: func(*http.Request, []*http.Request) error {
+				return errors.New(
+					"a witness does not redirect")
+			},
 		},
 	}, nil
 }
@@ -65,7 +68,8 @@ func (h *httpWitness) Submit(ctx context.Context, c Checkpoint) ([]byte, error) 
 			case err != nil:
 				return nil, fmt.Errorf("the audit witness: %w (409: %w)", ErrConflict, err)
 			case size > c.Size:
-				return nil, fmt.Errorf("%w: it has seen %d records, and this checkpoint has %d", ErrConflict, size, c.Size)
+				return nil, fmt.Errorf("%w: it has seen %d records, and this checkpoint has %d", ErrConflict, size,
+					c.Size)
 			case size == asked:
 				return nil, fmt.Errorf("%w: it has another root for %d records", ErrConflict, size)
 			case attempt > 3:
@@ -73,9 +77,12 @@ func (h *httpWitness) Submit(ctx context.Context, c Checkpoint) ([]byte, error) 
 			}
 			h.old = size
 		case http.StatusUnprocessableEntity:
-			return nil, fmt.Errorf("%w: it refuses the proof that the log only grew since record %d", ErrConflict, h.old)
+			return nil, fmt.Errorf("%w: it refuses the proof that the log only grew since record %d", ErrConflict,
+				h.old)
 		case http.StatusNotFound:
-			return nil, errors.New("the audit witness: it does not know this log: tell it the origin and the key that `airlock audit verify --json` prints")
+			return nil, errors.New(
+				"the audit witness: it does not know this log: tell it the origin and the key that `airlock audit " +
+					"verify --json` prints")
 		case http.StatusForbidden:
 			return nil, errors.New("the audit witness: it does not accept the log's key")
 		default:

@@ -40,7 +40,8 @@ func stored(text []byte, prefix string) (notes [][]byte) {
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	for i, line := range lines {
 		if found := encodedNote.FindSubmatch(line); found != nil {
-			if data, err := base64.StdEncoding.DecodeString(string(found[1])); err == nil && strings.HasPrefix(string(data), prefix) {
+			if data, err := base64.StdEncoding.DecodeString(string(found[1])); err == nil &&
+				strings.HasPrefix(string(data), prefix) {
 				notes = append(notes, data)
 			}
 		}

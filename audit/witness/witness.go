@@ -70,13 +70,23 @@ func open(address, key string) (Witness, error) {
 	if key != "" {
 		return nil, errors.New("only an HTTP witness has a key")
 	}
+	if s := syslogAt(u); s != nil {
+		return s, nil
+	}
+	return nil, errors.New(
+		"it is not one of an absolute path, file:///path, syslog+unix:///path, syslog+udp://host:port, " +
+			"syslog+tcp://host:port and https://host/prefix")
+}
+
+// syslogAt returns the syslog server at a URL, or nil if it is another URL.
+func syslogAt(u *url.URL) *syslog {
 	switch {
 	case u.Scheme == "syslog+unix" && u.Host == "" && filepath.IsAbs(u.Path):
-		return &syslog{networks: []string{"unixgram", "unix"}, address: u.Path}, nil
+		return &syslog{networks: []string{"unixgram", "unix"}, address: u.Path}
 	case (u.Scheme == "syslog+udp" || u.Scheme == "syslog+tcp") && u.Port() != "" && u.Path == "":
-		return &syslog{networks: []string{strings.TrimPrefix(u.Scheme, "syslog+")}, address: u.Host}, nil
+		return &syslog{networks: []string{strings.TrimPrefix(u.Scheme, "syslog+")}, address: u.Host}
 	}
-	return nil, errors.New("it is none of an absolute path, file:///path, syslog+unix:///path, syslog+udp://host:port, syslog+tcp://host:port and https://host/prefix")
+	return nil
 }
 
 // IsHTTP reports whether an address is that of an HTTP witness.

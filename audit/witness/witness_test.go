@@ -26,11 +26,11 @@ func TestOpen(t *testing.T) {
 		{"syslog+unix:///dev/log", "", ""},
 		{"syslog+udp://127.0.0.1:514", "", ""},
 		{"syslog+tcp://[::1]:601", "", ""},
-		{"witness", "", "none of"},
-		{"file://host/witness", "", "none of"},
-		{"syslog+udp://127.0.0.1", "", "none of"},
-		{"syslog://127.0.0.1:514", "", "none of"},
-		{"ftp://host/x", "", "none of"},
+		{"witness", "", "not one of"},
+		{"file://host/witness", "", "not one of"},
+		{"syslog+udp://127.0.0.1", "", "not one of"},
+		{"syslog://127.0.0.1:514", "", "not one of"},
+		{"ftp://host/x", "", "not one of"},
 		{"/var/witness", key, "only an HTTP witness"},
 		{"https://witness.example/", "", "public key"},
 		{"https://witness.example/", key, "does not fit"},
@@ -81,7 +81,8 @@ func TestFileIsAppendedTo(t *testing.T) {
 	}
 }
 
-var message = regexp.MustCompile(`^<110>1 \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z \S+ airlock \d+ audit-checkpoint - size=12 note=\S+$`)
+var message = regexp.MustCompile(
+	`^<110>1 \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z \S+ airlock \d+ audit-checkpoint - size=12 note=\S+$`)
 
 func TestSyslog(t *testing.T) {
 	dir := t.TempDir()
@@ -186,7 +187,8 @@ func checkSyslog(t *testing.T, address string, got <-chan string) {
 	if !message.MatchString(text) {
 		t.Errorf("got %q, want a message of RFC 5424", text)
 	}
-	if notes := stored([]byte("Nov 21 10:00:00 host "+text+"\nother\n"), "airlock-audit/"); len(notes) != 1 || !bytes.Equal(notes[0], []byte(someNote)) {
+	if notes := stored([]byte("Nov 21 10:00:00 host "+text+"\nother\n"), "airlock-audit/"); len(notes) != 1 ||
+		!bytes.Equal(notes[0], []byte(someNote)) {
 		t.Errorf("read back: got %q", notes)
 	}
 }

@@ -25,9 +25,9 @@ func (p profile) text() string {
 	return visible.Text(truncate.Characters(cmp.Or(p.Email, p.Username, p.Name, p.Subject), maxQuoted))
 }
 
-// account returns the account of a sign-in: from the ID token, which came straight from the token endpoint and so needs no
-// check of its signature (OpenID Connect Core 1.0, section 3.1.3.7), or else from the userinfo endpoint. It is empty if the
-// authorization server has neither. The account is shown to the person, and decides nothing.
+// account returns the account of a sign-in: from the ID token, which came straight from the token endpoint and so needs
+// no check of its signature (OpenID Connect Core 1.0, section 3.1.3.7), or else from the userinfo endpoint. It is empty
+// if the authorization server has neither. The account is shown to the person, and decides nothing.
 func (w *wire) account(ctx context.Context, r *record, got issued) string {
 	var p profile
 	if _, claims, ok := strings.Cut(got.ID, "."); ok {

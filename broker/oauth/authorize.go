@@ -22,7 +22,8 @@ type authorization struct {
 
 // newAuthorization draws state and verifier: 256 bits each.
 func newAuthorization(redirect string, at serverMetadata) authorization {
-	return authorization{redirect: redirect, state: randomText(), verifier: randomText(), issuer: at.Issuer, sends: at.SendsIssuer}
+	return authorization{redirect: redirect, state: randomText(), verifier: randomText(), issuer: at.Issuer,
+		sends: at.SendsIssuer}
 }
 
 func randomText() string {
@@ -80,9 +81,13 @@ func (a authorization) code(answer url.Values) (string, error) {
 	}
 	switch iss := answer.Get("iss"); {
 	case iss != "" && iss != a.issuer:
-		return "", fmt.Errorf("the answer comes from %s, and not from the authorization server %s: no code is sent to either", quote(iss), quote(a.issuer))
+		return "", fmt.Errorf(
+			"the answer comes from %s, and not from the authorization server %s: no code is sent to either", quote(iss),
+			quote(a.issuer))
 	case iss == "" && a.sends:
-		return "", fmt.Errorf("the answer does not say that it comes from the authorization server %s, which promises to say so", quote(a.issuer))
+		return "", fmt.Errorf(
+			"the answer does not say that it comes from the authorization server %s, which promises to say so",
+			quote(a.issuer))
 	}
 	if code := answer.Get("error"); code != "" {
 		return "", &DeniedError{code}

@@ -44,7 +44,8 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, change: map[string]func(map[string]any){}, codes: map[string]url.Values{}, refresh: map[string]bool{}}
+	w := &world{t: t, change: map[string]func(map[string]any){}, codes: map[string]url.Values{},
+		refresh: map[string]bool{}}
 	w.resource = httptest.NewServer(http.HandlerFunc(w.serveResource))
 	w.issuer = httptest.NewServer(http.HandlerFunc(w.serveIssuer))
 	t.Cleanup(w.resource.Close)
@@ -98,7 +99,8 @@ func (w *world) serveResource(rw http.ResponseWriter, r *http.Request) {
 		http.NotFound(rw, r)
 		return
 	}
-	w.answer(rw, prmPath, 200, map[string]any{"resource": w.url(), "authorization_servers": []string{w.issuer.URL}, "scopes_supported": []string{"read"}})
+	w.answer(rw, prmPath, 200, map[string]any{"resource": w.url(), "authorization_servers": []string{w.issuer.URL},
+		"scopes_supported": []string{"read"}})
 }
 
 func (w *world) serveIssuer(rw http.ResponseWriter, r *http.Request) {
@@ -106,9 +108,11 @@ func (w *world) serveIssuer(rw http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case asPath:
 		w.answer(rw, asPath, 200, map[string]any{
-			"issuer": w.issuer.URL, "authorization_endpoint": w.issuer.URL + "/authorize", "token_endpoint": w.issuer.URL + tokenPath,
+			"issuer": w.issuer.URL, "authorization_endpoint": w.issuer.URL + "/authorize",
+			"token_endpoint":        w.issuer.URL + tokenPath,
 			"registration_endpoint": w.issuer.URL + "/register", "revocation_endpoint": w.issuer.URL + "/revoke",
-			"code_challenge_methods_supported": []string{"S256"}, "token_endpoint_auth_methods_supported": []string{"none", "client_secret_basic"},
+			"code_challenge_methods_supported":               []string{"S256"},
+			"token_endpoint_auth_methods_supported":          []string{"none", "client_secret_basic"},
 			"authorization_response_iss_parameter_supported": true,
 		})
 	case "/register":
@@ -169,7 +173,8 @@ func (w *world) grantLocked(form url.Values) (int, map[string]any) {
 		request, ok := w.codes[form.Get("code")]
 		delete(w.codes, form.Get("code"))
 		digest := sha256.Sum256([]byte(form.Get("code_verifier")))
-		if !ok || request.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(digest[:]) || request.Get("redirect_uri") != form.Get("redirect_uri") {
+		if !ok || request.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(digest[:]) ||
+			request.Get("redirect_uri") != form.Get("redirect_uri") {
 			return 400, map[string]any{"error": "invalid_grant"}
 		}
 	case "refresh_token":
@@ -182,7 +187,8 @@ func (w *world) grantLocked(form url.Values) (int, map[string]any) {
 		return 400, map[string]any{"error": "unsupported_grant_type"}
 	}
 	w.issued++
-	answer := map[string]any{"access_token": fmt.Sprintf("access-token-%d", w.issued), "token_type": "Bearer", "expires_in": 3600}
+	answer := map[string]any{"access_token": fmt.Sprintf("access-token-%d", w.issued), "token_type": "Bearer",
+		"expires_in": 3600}
 	if form.Get("grant_type") != "client_credentials" {
 		fresh := fmt.Sprintf("refresh-token-%d", w.issued)
 		w.refresh[fresh], answer["refresh_token"] = true, fresh

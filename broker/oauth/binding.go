@@ -61,7 +61,8 @@ func (b *binding) check() error {
 }
 
 // errChanged is returned for a call that was in flight when its user signed in or out.
-var errChanged = errors.New("its sign-in was changed while the call was in flight; make the call again to use the new one")
+var errChanged = errors.New(
+	"its sign-in was changed while the call was in flight; make the call again to use the new one")
 
 // Sign implements upstream.Signer. It adds nothing if the user has not signed in: not every request needs a sign-in.
 func (b *binding) Sign(ctx context.Context, request *http.Request) error {

@@ -31,13 +31,15 @@ func newGatedServer(stateless bool) *gatedServer {
 	g := &gatedServer{arrived: make(chan struct{}, 1), release: make(chan struct{})}
 	server := mcp.NewServer(&mcp.Implementation{Name: "calendar", Version: "1"}, nil)
 	type none struct{}
-	mcp.AddTool(server, &mcp.Tool{Name: "add"}, func(_ context.Context, r *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, none, error) {
+	mcp.AddTool(server, &mcp.Tool{Name: "add"}, func(_ context.Context, r *mcp.CallToolRequest,
+		_ none) (*mcp.CallToolResult, none, error) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.calls = append(g.calls, r.Extra.Header.Get("Authorization"))
 		return nil, none{}, nil
 	})
-	g.mcp = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: stateless})
+	g.mcp = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{Stateless: stateless})
 	return g
 }
 
@@ -70,9 +72,9 @@ func (g *gatedServer) carriedOut() []string {
 	return append([]string{}, g.calls...)
 }
 
-// A server keeps a call waiting and then refuses it. Meanwhile a person signs in, out, or in again, with another process
-// (issue 23). The call must not be sent again with what the person has signed in to: it was made for another account,
-// or for none.
+// A server keeps a call waiting and then refuses it. Meanwhile a person signs in, out, or in again, with another
+// process (issue 23). The call must not be sent again with what the person has signed in to: it was made for another
+// account, or for none.
 func TestACallInFlightIsNotSentWithALaterSignIn(t *testing.T) {
 	unauthorized := func(w http.ResponseWriter) {
 		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
@@ -103,7 +105,8 @@ func TestACallInFlightIsNotSentWithALaterSignIn(t *testing.T) {
 		{"no sign-in, then one", nil, unauthorized, login, "was changed while the call was in flight", true},
 		{"a sign-in, then another", login, unauthorized, login, "was changed while the call was in flight", true},
 		{"a sign-in, then none", login, unauthorized, logout, "has not signed in", false},
-		{"too few rights, then another sign-in", login, tooFewRights, login, "was changed while the call was in flight", true},
+		{"too few rights, then another sign-in", login, tooFewRights, login, "was changed while the call was in flight",
+			true},
 		{"too few rights, then none", login, tooFewRights, logout, "has not signed in", false},
 	} {
 		for revision, stateless := range map[string]bool{"with a session": false, "without": true} {
@@ -130,7 +133,8 @@ func TestACallInFlightIsNotSentWithALaterSignIn(t *testing.T) {
 				tc.meanwhile(t, terminal)
 				close(g.release)
 				var call *upstream.CallError
-				if err := <-failed; !errors.As(err, &call) || !strings.Contains(call.Message, tc.want) || call.Retryable != tc.signedIn {
+				if err := <-failed; !errors.As(err, &call) || !strings.Contains(call.Message, tc.want) ||
+					call.Retryable != tc.signedIn {
 					t.Errorf("the call: got %v, want %q", err, tc.want)
 				}
 				if got := g.carriedOut(); len(got) != 0 {

@@ -24,8 +24,8 @@ const (
 )
 
 // callbackFor returns the path of the redirect URI at an issuer. Each issuer has another one, so that the answer of one
-// authorization server is never taken for that of another (RFC 9700, section 4.4). The operator has registered the path of
-// a configured client by hand, which is the same at all issuers.
+// authorization server is never taken for that of another (RFC 9700, section 4.4). The operator has registered the path
+// of a configured client by hand, which is the same at all issuers.
 func callbackFor(config Config, at serverMetadata) string {
 	if config.ClientID != "" || config.ClientDocument != "" && at.TakesDocuments {
 		return callbackPath
@@ -34,8 +34,8 @@ func callbackFor(config Config, at serverMetadata) string {
 	return callbackPath + "/" + hex.EncodeToString(digest[:8])
 }
 
-// callback listens on the loopback interface for the answer to one sign-in (RFC 8252, section 7.3). The browser begins at
-// its start page, which gives it a cookie. From then on only that browser can answer.
+// callback listens on the loopback interface for the answer to one sign-in (RFC 8252, section 7.3). The browser begins
+// at its start page, which gives it a cookie. From then on only that browser can answer.
 type callback struct {
 	redirect string
 	path     string // of redirect
@@ -62,7 +62,8 @@ func listen(ctx context.Context, port int, path, earlier string, sameUser bool) 
 		if err == nil {
 			host := listener.Addr().String()
 			return &callback{
-				redirect: "http://" + host + path, path: path, listener: listener, host: host, nonce: randomText(), cookie: randomText(), sameUser: sameUser,
+				redirect: "http://" + host + path, path: path, listener: listener, host: host, nonce: randomText(),
+				cookie: randomText(), sameUser: sameUser,
 			}, nil
 		}
 		failed = err
@@ -78,8 +79,8 @@ func portOf(redirect string) (string, error) {
 	return u.Port(), nil
 }
 
-// start returns the address of the start page. Its first visitor is bound to the sign-in, so other users of this machine
-// may know the address: sameUser refuses them.
+// start returns the address of the start page. Its first visitor is bound to the sign-in, so other users of this
+// machine may know the address: sameUser refuses them.
 func (c *callback) start() string { return "http://" + c.host + startPath + "/" + c.nonce }
 
 // outcome is a code or an error.
@@ -94,7 +95,8 @@ const (
 	pageForeign = "This is not the answer to the sign-in that Airlock waits for."
 	pageUsed    = "Airlock has had this answer already. A code is used once."
 	pageStarted = "This sign-in was begun in another browser. Begin it again: run airlock login."
-	pageUser    = "This browser belongs to another user of this machine than the sign-in. If it is yours, copy the address of this page and paste it where you began."
+	pageUser    = "This browser belongs to another user of this machine than the sign-in. If it is yours, copy the " +
+		"address of this page and paste it where you began."
 )
 
 // cookieName names the cookie that binds the answer to the browser.
@@ -106,7 +108,8 @@ func (c *callback) serve(ctx context.Context, a authorization, address string, a
 	var once sync.Once
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case r.Method != http.MethodGet || r.Host != c.host || r.URL.Path != c.path && r.URL.Path != startPath+"/"+c.nonce:
+		case r.Method != http.MethodGet || r.Host != c.host || r.URL.Path != c.path &&
+			r.URL.Path != startPath+"/"+c.nonce:
 			page(w, http.StatusNotFound, pageForeign)
 			return
 		case c.sameUser && !procfs.IsOwnConnection(r.RemoteAddr, c.host):
@@ -129,7 +132,8 @@ func (c *callback) serve(ctx context.Context, a authorization, address string, a
 		page(w, status, text)
 	})
 	server := &http.Server{
-		Handler: handler, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
+		Handler: handler, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 10 * time.Second,
+		MaxHeaderBytes: 64 << 10,
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(c.listener) }()
@@ -156,8 +160,10 @@ func (c *callback) begin(w http.ResponseWriter, r *http.Request, address string)
 		return
 	}
 	// Strict cookies are not sent when the authorization server redirects to the callback.
-	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: c.cookie, Path: c.path, HttpOnly: true, SameSite: http.SameSiteLaxMode})
-	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: c.cookie, Path: startPath, HttpOnly: true, SameSite: http.SameSiteLaxMode})
+	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: c.cookie, Path: c.path, HttpOnly: true,
+		SameSite: http.SameSiteLaxMode})
+	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: c.cookie, Path: startPath, HttpOnly: true,
+		SameSite: http.SameSiteLaxMode})
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	http.Redirect(w, r, address, http.StatusSeeOther)
@@ -176,8 +182,10 @@ func (c *callback) isBound(r *http.Request) bool {
 // page writes a page that runs nothing, loads nothing, and is not cached.
 func page(w http.ResponseWriter, status int, text string) {
 	for name, value := range map[string]string{
-		"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-		"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff", "Connection": "close",
+		"Content-Type":            "text/html; charset=utf-8",
+		"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+		"Cache-Control":           "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
+		"Connection": "close",
 	} {
 		w.Header().Set(name, value)
 	}

@@ -25,7 +25,8 @@ func challengeOf(header http.Header) Challenge {
 	}
 	for _, c := range parseChallenges(text) {
 		if c.scheme == "bearer" || c.scheme == "dpop" {
-			return Challenge{Scheme: c.scheme, Metadata: c.params["resource_metadata"], Scopes: strings.Fields(c.params["scope"]), Error: c.params["error"]}
+			return Challenge{Scheme: c.scheme, Metadata: c.params["resource_metadata"],
+				Scopes: strings.Fields(c.params["scope"]), Error: c.params["error"]}
 		}
 	}
 	return Challenge{}

@@ -43,15 +43,16 @@ func visit(t *testing.T, browser *http.Client, address string) (status int, next
 	return response.StatusCode, response.Header.Get("Location")
 }
 
-// Another browser sees the address of the start page, as in the arguments of xdg-open, or the state (issue 23: another user
-// completed the sign-in with her account). Only the browser that began can answer.
+// Another browser sees the address of the start page, as in the arguments of xdg-open, or the state (issue 23: another
+// user completed the sign-in with her account). Only the browser that began can answer.
 func TestOnlyTheBrowserThatBeganCompletesTheSignIn(t *testing.T) {
 	w := newWorld(t)
 	s := source(t, w, t.TempDir(), nil, nil)
 	p := &person{}
 	p.invite = func(i oauth.Invitation) error {
 		own, thief := newBrowser(t), newBrowser(t)
-		if strings.Contains(i.Start, "state") || strings.Contains(i.Start, w.asked0(i).Get("state")) || strings.Contains(i.Start, w.asked0(i).Get("code_challenge")) {
+		if strings.Contains(i.Start, "state") || strings.Contains(i.Start, w.asked0(i).Get("state")) ||
+			strings.Contains(i.Start, w.asked0(i).Get("code_challenge")) {
 			t.Errorf("the start page %q has a secret of the sign-in in its address", i.Start)
 		}
 		_, answer := visit(t, own, i.Start)
@@ -121,8 +122,8 @@ func TestAnotherUserOfThisMachineIsRefused(t *testing.T) {
 	}
 }
 
-// Two authorization servers never share a redirect URI, so that the answer of one is not taken for that of the other (RFC
-// 9700, section 4.4).
+// Two authorization servers never share a redirect URI, so that the answer of one is not taken for that of the other
+// (RFC 9700, section 4.4).
 func TestEachIssuerHasItsOwnRedirectURI(t *testing.T) {
 	redirects := map[string]bool{}
 	for range 2 {
@@ -139,7 +140,8 @@ func TestEachIssuerHasItsOwnRedirectURI(t *testing.T) {
 				t.Errorf("the person sees %q, want the origin of the authorization endpoint", i.Origin)
 			}
 			// The answer of another issuer's flow comes to this port.
-			status, _ := visit(t, newBrowser(t), strings.Replace(w.asked0(i).Get("redirect_uri"), redirect.Path, "/callback/0123456789abcdef", 1)+
+			status, _ := visit(t, newBrowser(t), strings.Replace(
+				w.asked0(i).Get("redirect_uri"), redirect.Path, "/callback/0123456789abcdef", 1)+
 				"?code=x&state="+w.asked0(i).Get("state"))
 			if status != http.StatusNotFound {
 				t.Errorf("another issuer's redirect URI: got HTTP %d, want 404", status)
@@ -176,11 +178,14 @@ func TestThePersonSeesWhereTheBrowserGoes(t *testing.T) {
 	}
 }
 
-// A client that was registered by hand belongs to one authorization server. A server that names another one later does not
-// get the client's secret sent there.
+// A client that was registered by hand belongs to one authorization server. A server that names another one later does
+// not get the client's secret sent there.
 func TestAConfiguredClientIsNotShownToAnotherIssuer(t *testing.T) {
 	honest, evil := newWorld(t), newWorld(t)
-	s := source(t, honest, t.TempDir(), nil, func(c *oauth.Config) { c.ClientID, c.ClientSecret = "mine", secret.New("s3cret-of-the-client") })
+	s := source(t, honest, t.TempDir(), nil, func(c *oauth.Config) {
+		c.ClientID, c.ClientSecret = "mine",
+			secret.New("s3cret-of-the-client")
+	})
 	if _, err := s.Login(t.Context(), &person{}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -234,8 +239,10 @@ func TestTheAccountIsShown(t *testing.T) {
 				t.Fatal(err)
 			}
 			state, err := s.State()
-			if err != nil || len(p.shown) != 1 || p.shown[0].Account != tc.want || got.Account != tc.want || state.Account != tc.want {
-				t.Errorf("the person was shown %+v, the outcome is %+v, the state %+v, %v, want %q", p.shown, got, state, err, tc.want)
+			if err != nil || len(p.shown) != 1 || p.shown[0].Account != tc.want || got.Account != tc.want ||
+				state.Account != tc.want {
+				t.Errorf("the person was shown %+v, the outcome is %+v, the state %+v, %v, want %q", p.shown, got,
+					state, err, tc.want)
 			}
 		})
 	}

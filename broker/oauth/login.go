@@ -82,7 +82,8 @@ func (s *Source) Login(ctx context.Context, person Person, scopes []string) (Sig
 }
 
 func (r *record) signedIn() SignedIn {
-	return SignedIn{Resource: r.Resource, Issuer: r.Issuer, Account: r.Account, Scopes: slices.Clone(r.Tokens.Scopes), Expires: r.Tokens.Expires, Renews: r.Tokens.Refresh != ""}
+	return SignedIn{Resource: r.Resource, Issuer: r.Issuer, Account: r.Account, Scopes: slices.Clone(r.Tokens.Scopes),
+		Expires: r.Tokens.Expires, Renews: r.Tokens.Refresh != ""}
 }
 
 // scopes returns the scopes to request (MCP, Scope Selection Strategy): those of the
@@ -111,7 +112,8 @@ func (s *Source) scopes(found discovered, challenge Challenge, kept *record, mor
 // record begins what is kept of a sign-in.
 func (s *Source) record(found discovered, client registration) (*record, *signer, error) {
 	r := &record{
-		Format: recordFormat, Login: newID(), Principal: s.opts.Principal, ServerID: s.config.ServerID, URL: s.config.URL,
+		Format: recordFormat, Login: newID(), Principal: s.opts.Principal, ServerID: s.config.ServerID,
+		URL:      s.config.URL,
 		Resource: found.resource.Resource, Issuer: found.server.Issuer, At: found.server.endpoints, Client: client,
 	}
 	if !s.config.DPoP && !found.resource.DPoPRequired && s.lastChallenge().Scheme != "dpop" {
@@ -126,18 +128,25 @@ func (s *Source) record(found discovered, client registration) (*record, *signer
 }
 
 // consent asks the person, in the browser (OAuth 2.1, section 4.1).
-func (s *Source) consent(ctx context.Context, w *wire, found discovered, person Person, kept *record, scopes []string) (*record, error) {
+func (s *Source) consent(ctx context.Context, w *wire, found discovered, person Person, kept *record,
+	scopes []string) (*record, error) {
 	if !slices.Contains(found.server.ChallengeKinds, "S256") {
-		return nil, fmt.Errorf("the authorization server %s does not offer PKCE with S256, without which a code could be stolen", plain(found.server.Issuer))
+		return nil, fmt.Errorf(
+			"the authorization server %s does not offer PKCE with S256, without which a code could be stolen",
+			plain(found.server.Issuer))
 	}
 	if kept == nil {
 		kept = &record{}
 	}
 	if s.config.ClientID != "" && s.config.Issuer == "" && kept.Issuer != "" && kept.Issuer != found.server.Issuer {
-		return nil, fmt.Errorf("the server signed in at %s before and names %s now: the configured client is not shown to another authorization server; "+
-			"if that is right, write it as servers.%s.oauth.issuer", quote(kept.Issuer), quote(found.server.Issuer), s.config.ServerID)
+		return nil, fmt.Errorf(
+			"the server signed in at %s before and names %s now: the configured client is not shown to another "+
+				"authorization server; "+
+				"if that is right, write it as servers.%s.oauth.issuer", quote(kept.Issuer), quote(found.server.Issuer),
+			s.config.ServerID)
 	}
-	back, err := listen(ctx, s.config.RedirectPort, callbackFor(s.config, found.server), kept.Client.Redirect, person.OwnsBrowser())
+	back, err := listen(ctx, s.config.RedirectPort, callbackFor(s.config, found.server), kept.Client.Redirect,
+		person.OwnsBrowser())
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +162,8 @@ func (s *Source) consent(ctx context.Context, w *wire, found discovered, person 
 		return nil, err
 	}
 	code, err := s.ask(ctx, back, request, person, Invitation{
-		Start: back.start(), Address: address, Origin: originOf(address), Resource: found.resource.Resource, Issuer: found.server.Issuer, Scopes: scopes,
+		Start: back.start(), Address: address, Origin: originOf(address), Resource: found.resource.Resource,
+		Issuer: found.server.Issuer, Scopes: scopes,
 	})
 	if err != nil {
 		return nil, err
@@ -181,7 +191,8 @@ func (s *Source) consent(ctx context.Context, w *wire, found discovered, person 
 }
 
 // ask waits for the answer, from the browser or pasted.
-func (s *Source) ask(ctx context.Context, back *callback, request authorization, person Person, i Invitation) (string, error) {
+func (s *Source) ask(ctx context.Context, back *callback, request authorization, person Person, i Invitation) (string,
+	error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answers := make(chan outcome, 3)

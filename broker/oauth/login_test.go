@@ -75,7 +75,8 @@ func source(t *testing.T, w *world, directory string, c *testenv.Clock, change f
 	if change != nil {
 		change(&config)
 	}
-	options := &oauth.Options{Store: oauth.NewStore(filepath.Join(directory, "sign-ins"), filepath.Join(directory, "keys")), Principal: "ada"}
+	options := &oauth.Options{Store: oauth.NewStore(
+		filepath.Join(directory, "sign-ins"), filepath.Join(directory, "keys")), Principal: "ada"}
 	if c != nil {
 		options.Now = c.Now
 	}
@@ -110,19 +111,22 @@ func TestSigningIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Resource != w.url() || got.Issuer != w.issuer.URL || !got.Renews || !slices.Equal(got.Scopes, []string{"read", "write"}) {
+	if got.Resource != w.url() || got.Issuer != w.issuer.URL || !got.Renews ||
+		!slices.Equal(got.Scopes, []string{"read", "write"}) {
 		t.Errorf("got %+v", got)
 	}
 	if !strings.Contains(p.page, "You can close this window") {
 		t.Errorf("the browser shows %q", p.page)
 	}
 	asked := w.asked[0]
-	for name, want := range map[string]string{"response_type": "code", "code_challenge_method": "S256", "resource": w.url(), "client_id": "client-of-airlock", "scope": "read write"} {
+	for name, want := range map[string]string{"response_type": "code", "code_challenge_method": "S256",
+		"resource": w.url(), "client_id": "client-of-airlock", "scope": "read write"} {
 		if asked.Get(name) != want {
 			t.Errorf("%s: got %q, want %q", name, asked.Get(name), want)
 		}
 	}
-	if len(asked.Get("state")) < 40 || !strings.HasPrefix(asked.Get("redirect_uri"), "http://127.0.0.1:") || !strings.Contains(asked.Get("redirect_uri"), "/callback/") {
+	if len(asked.Get("state")) < 40 || !strings.HasPrefix(asked.Get("redirect_uri"), "http://127.0.0.1:") ||
+		!strings.Contains(asked.Get("redirect_uri"), "/callback/") {
 		t.Errorf("got %v", asked)
 	}
 	if w.forms[0].Get("resource") != w.url() {
@@ -144,7 +148,8 @@ func TestASignInBelongsToOnePrincipalAndServer(t *testing.T) {
 	if _, err := source(t, w, directory, nil, nil).Login(t.Context(), &person{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	options := &oauth.Options{Store: oauth.NewStore(filepath.Join(directory, "sign-ins"), filepath.Join(directory, "keys")), Principal: "bob"}
+	options := &oauth.Options{Store: oauth.NewStore(
+		filepath.Join(directory, "sign-ins"), filepath.Join(directory, "keys")), Principal: "bob"}
 	for name, c := range map[string]oauth.Config{
 		"another principal": {ServerID: "crm", URL: w.url()},
 		"another server":    {ServerID: "erp", URL: w.url()},
@@ -176,25 +181,40 @@ func TestSignInsThatAreRefused(t *testing.T) {
 		want   string
 		asked  bool // the person is
 	}{
-		{"the metadata are another resource's", prmPath, set("resource", "https://evil.example/mcp"), "another resource", false},
-		{"the metadata are those of a longer path", prmPath, func(d map[string]any) { d["resource"] = d["resource"].(string) + "/more" }, "another resource", false},
-		{"the metadata are the whole origin's, but lie below it", prmPath, func(d map[string]any) { d["resource"] = strings.TrimSuffix(d["resource"].(string), "/mcp") }, "another resource", false},
-		{"the metadata name no authorization server", prmPath, without("authorization_servers"), "no authorization server", false},
-		{"the authorization server is not reached by https", prmPath, set("authorization_servers", []string{"http://auth.example"}), "no https address", false},
-		{"the authorization server is a script", prmPath, set("authorization_servers", []string{"javascript:alert(1)"}), "cannot be", false},
-		{"the authorization server says to be another", asPath, set("issuer", "https://evil.example"), "those of", false},
+		{"the metadata are another resource's", prmPath, set("resource", "https://evil.example/mcp"),
+			"another resource", false},
+		{"the metadata are those of a longer path", prmPath,
+			func(d map[string]any) { d["resource"] = d["resource"].(string) + "/more" }, "another resource", false},
+		{"the metadata are the whole origin's, but lie below it", prmPath,
+			func(d map[string]any) { d["resource"] = strings.TrimSuffix(d["resource"].(string), "/mcp") },
+			"another resource", false},
+		{"the metadata name no authorization server", prmPath, without("authorization_servers"),
+			"no authorization server", false},
+		{"the authorization server is not reached by https", prmPath,
+			set("authorization_servers", []string{"http://auth.example"}), "not an https address", false},
+		{"the authorization server is a script", prmPath, set("authorization_servers", []string{"javascript:alert(1)"}),
+			"cannot be", false},
+		{"the authorization server says to be another", asPath, set("issuer", "https://evil.example"), "those of",
+			false},
 		{"the authorization server has no PKCE", asPath, without("code_challenge_methods_supported"), "PKCE", false},
-		{"the authorization server has plain PKCE only", asPath, set("code_challenge_methods_supported", []string{"plain"}), "PKCE", false},
-		{"the token endpoint is not reached by https", asPath, set("token_endpoint", "http://tokens.example/"), "no https address", false},
-		{"the user is sent to a script", asPath, set("authorization_endpoint", "javascript:alert(1)"), "cannot be", false},
+		{"the authorization server has plain PKCE only", asPath,
+			set("code_challenge_methods_supported", []string{"plain"}), "PKCE", false},
+		{"the token endpoint is not reached by https", asPath, set("token_endpoint", "http://tokens.example/"),
+			"not an https address", false},
+		{"the user is sent to a script", asPath, set("authorization_endpoint", "javascript:alert(1)"), "cannot be",
+			false},
 		{"no client is registered", asPath, without("registration_endpoint"), "servers.crm.oauth.clientId", false},
 		{"the client gets no ID", "/register", without("client_id"), "without a client ID", false},
-		{"the client gets a method without a secret", "/register", set("token_endpoint_auth_method", "client_secret_basic"), "no secret", false},
-		{"the answer names another issuer", "/authorize", set("iss", "https://evil.example"), "no code is sent to either", true},
-		{"the answer names the issuer with a slash", "/authorize", func(d map[string]any) { d["iss"] = d["iss"].(string) + "/" }, "no code is sent to either", true},
+		{"the client gets a method without a secret", "/register",
+			set("token_endpoint_auth_method", "client_secret_basic"), "no secret", false},
+		{"the answer names another issuer", "/authorize", set("iss", "https://evil.example"),
+			"no code is sent to either", true},
+		{"the answer names the issuer with a slash", "/authorize",
+			func(d map[string]any) { d["iss"] = d["iss"].(string) + "/" }, "no code is sent to either", true},
 		{"the answer names no issuer", "/authorize", without("iss"), "does not say that it comes from", true},
 		{"the answer has no code", "/authorize", without("code"), "no code", true},
-		{"the user says no", "/authorize", func(d map[string]any) { delete(d, "code"); d["error"] = "access_denied" }, "the sign-in was refused", true},
+		{"the user says no", "/authorize", func(d map[string]any) { delete(d, "code"); d["error"] = "access_denied" },
+			"the sign-in was refused", true},
 		{"the token is of another type", tokenPath, set("token_type", "mac"), "of the type", true},
 		{"the token breaks a header", tokenPath, set("access_token", "a\r\nX-Evil: 1"), "HTTP cannot carry", true},
 		{"there is no token", tokenPath, without("access_token"), "no token", true},
@@ -257,12 +277,16 @@ func TestStrangeAnswersEndNothing(t *testing.T) {
 				return err
 			}
 			page, err := io.ReadAll(response.Body)
-			if err != nil || response.StatusCode != r.status || response.Header.Get("Location") != "" || strings.Contains(string(page), "evil") {
+			if err != nil || response.StatusCode != r.status || response.Header.Get("Location") != "" ||
+				strings.Contains(string(page), "evil") {
 				t.Errorf("%s %s: got %d %q, %v, want %d", r.method, r.address, response.StatusCode, page, err, r.status)
 			}
 			response.Body.Close()
 		}
-		stays := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		stays := &http.Client{CheckRedirect: func(*http.Request,
+			[]*http.Request) error {
+			return http.ErrUseLastResponse
+		}}
 		consented, err := stays.Get(i.Address)
 		if err != nil {
 			return err
@@ -296,7 +320,10 @@ func TestPastedAnswers(t *testing.T) {
 	answer := make(chan string, 1)
 	p := &person{}
 	p.invite = func(i oauth.Invitation) error {
-		noRedirects := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		noRedirects := &http.Client{CheckRedirect: func(*http.Request,
+			[]*http.Request) error {
+			return http.ErrUseLastResponse
+		}}
 		response, err := noRedirects.Get(i.Address)
 		if err != nil {
 			return err
@@ -330,7 +357,8 @@ func TestNoOneSignsIn(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	p := &person{invite: func(oauth.Invitation) error { cancel(); return nil }}
-	if _, err := source(t, w, t.TempDir(), nil, nil).Login(ctx, p, nil); err == nil || !strings.Contains(err.Error(), "the sign-in was not completed") {
+	if _, err := source(t, w, t.TempDir(), nil, nil).Login(ctx, p, nil); err == nil ||
+		!strings.Contains(err.Error(), "the sign-in was not completed") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -366,8 +394,10 @@ func TestConfiguredClients(t *testing.T) {
 		want   string         // client_id
 	}{
 		{"a client ID", func(c *oauth.Config) { c.ClientID = "mine" }, nil, "mine"},
-		{"a document", func(c *oauth.Config) { c.ClientDocument = "https://me.example/client.json" }, map[string]any{"client_id_metadata_document_supported": true}, "https://me.example/client.json"},
-		{"a document that the server does not take", func(c *oauth.Config) { c.ClientDocument = "https://me.example/client.json" }, nil, "client-of-airlock"},
+		{"a document", func(c *oauth.Config) { c.ClientDocument = "https://me.example/client.json" },
+			map[string]any{"client_id_metadata_document_supported": true}, "https://me.example/client.json"},
+		{"a document that the server does not take",
+			func(c *oauth.Config) { c.ClientDocument = "https://me.example/client.json" }, nil, "client-of-airlock"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

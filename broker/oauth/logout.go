@@ -57,7 +57,8 @@ func (s *Source) revoke(ctx context.Context, r *record) error {
 	w := newWire(s.newDialer(r.distance()))
 	defer w.close()
 	asker := s.requester(w, r, nil)
-	for _, token := range []struct{ text, hint string }{{r.Tokens.Refresh, "refresh_token"}, {r.Tokens.Access, "access_token"}} {
+	for _, token := range []struct{ text, hint string }{{r.Tokens.Refresh, "refresh_token"},
+		{r.Tokens.Access, "access_token"}} {
 		if token.text == "" {
 			continue
 		}

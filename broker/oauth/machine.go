@@ -107,11 +107,13 @@ func (s *Source) exchange(ctx context.Context, w *wire, r *record, idToken strin
 	}
 	secret := s.config.Provider.ClientSecret.Reveal()
 	asker := requester{wire: w, endpoint: provider.Token, now: s.opts.Now, client: registration{
-		Issuer: provider.Issuer, ID: s.config.Provider.ClientID, Secret: secret, Method: methodFor(provider.AuthMethods, secret != "", false),
+		Issuer: provider.Issuer, ID: s.config.Provider.ClientID, Secret: secret,
+		Method: methodFor(provider.AuthMethods, secret != "", false),
 	}}
 	got, err := asker.ask(ctx, url.Values{
-		"grant_type": {grantExchange}, "requested_token_type": {tokenIDJAG}, "subject_token": {idToken}, "subject_token_type": {tokenID},
-		"audience": {r.Issuer}, "resource": {r.Resource},
+		"grant_type": {grantExchange}, "requested_token_type": {tokenIDJAG}, "subject_token": {idToken},
+		"subject_token_type": {tokenID},
+		"audience":           {r.Issuer}, "resource": {r.Resource},
 	})
 	if err == nil && got.Kind != tokenIDJAG {
 		err = errors.New("it answered with a token of another type than was asked for")

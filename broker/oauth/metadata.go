@@ -41,7 +41,9 @@ type endpoints struct {
 }
 
 // errNoSignIn is returned if a server publishes no metadata about signing in.
-var errNoSignIn = errors.New("it does not say how to sign in: it has no metadata of a protected resource (RFC 9728) and is no authorization server itself")
+var errNoSignIn = errors.New(
+	"it does not say how to sign in: it has no metadata of a protected resource (RFC 9728) and is no authorization " +
+		"server itself")
 
 // discovered is a resource and the authorization server that signs in for it.
 type discovered struct {
@@ -68,14 +70,16 @@ func (w *wire) discover(ctx context.Context, config Config, challenge Challenge)
 	case issuer == "":
 		issuer = names[0]
 	case !assumed && !slices.ContainsFunc(names, func(name string) bool { return sameIssuer(name, issuer) }):
-		return found, fmt.Errorf("it signs in with %s, and not with the configured issuer %s", quoteAll(names), quote(issuer))
+		return found, fmt.Errorf("it signs in with %s, and not with the configured issuer %s", quoteAll(names),
+			quote(issuer))
 	}
 	found.server, err = w.server(ctx, issuer)
 	switch {
 	case errors.Is(err, errMissing) && assumed:
 		err = errNoSignIn
 	case errors.Is(err, errMissing):
-		err = fmt.Errorf("its authorization server %s has no metadata (RFC 8414, OpenID Connect Discovery)", plain(issuer))
+		err = fmt.Errorf("its authorization server %s has no metadata (RFC 8414, OpenID Connect Discovery)",
+			plain(issuer))
 	}
 	return found, err
 }
@@ -83,7 +87,8 @@ func (w *wire) discover(ctx context.Context, config Config, challenge Challenge)
 // resource reads the metadata of the protected resource: at the address of the challenge, at
 // the path of the endpoint, at the root (MCP, Protected Resource Metadata Discovery).
 func (w *wire) resource(ctx context.Context, server, challenged string) (resourceMetadata, error) {
-	for _, address := range union([]string{challenged, wellKnown(server, "oauth-protected-resource"), wellKnown(originOf(server), "oauth-protected-resource")}) {
+	for _, address := range union([]string{challenged, wellKnown(server, "oauth-protected-resource"),
+		wellKnown(originOf(server), "oauth-protected-resource")}) {
 		var found resourceMetadata
 		err := w.document(ctx, address, &found)
 		switch {
@@ -92,7 +97,8 @@ func (w *wire) resource(ctx context.Context, server, challenged string) (resourc
 		case err != nil:
 			return found, err
 		case !isFor(found.Resource, server, address):
-			return found, fmt.Errorf("its metadata are those of another resource, %s: the user is not asked to sign in", quote(found.Resource))
+			return found, fmt.Errorf("its metadata are those of another resource, %s: the user is not asked to sign in",
+				quote(found.Resource))
 		}
 		return found, nil
 	}
@@ -108,11 +114,13 @@ func isFor(resource, server, address string) bool {
 	}
 	r, err := url.Parse(resource)
 	s, serverErr := url.Parse(server)
-	if err != nil || serverErr != nil || r.RawQuery != "" || r.Fragment != "" || originOf(resource) != originOf(server) {
+	if err != nil || serverErr != nil || r.RawQuery != "" || r.Fragment != "" ||
+		originOf(resource) != originOf(server) {
 		return false
 	}
 	above := strings.TrimSuffix(r.Path, "/") + "/"
-	return strings.HasPrefix(s.Path, above) && !strings.Contains(s.Path, "/..") && address == wellKnown(strings.TrimSuffix(resource, "/"), "oauth-protected-resource")
+	return strings.HasPrefix(s.Path, above) && !strings.Contains(s.Path, "/..") &&
+		address == wellKnown(strings.TrimSuffix(resource, "/"), "oauth-protected-resource")
 }
 
 // server reads the metadata of an authorization server (MCP, Authorization Server
@@ -134,7 +142,9 @@ func (w *wire) server(ctx context.Context, issuer string) (serverMetadata, error
 		case err != nil:
 			return found, err
 		case !sameIssuer(found.Issuer, issuer):
-			return found, fmt.Errorf("the metadata of the authorization server %s are those of %s: the user is not asked to sign in", plain(issuer), quote(found.Issuer))
+			return found, fmt.Errorf(
+				"the metadata of the authorization server %s are those of %s: the user is not asked to sign in",
+				plain(issuer), quote(found.Issuer))
 		}
 		return found, found.endpoints.check()
 	}

@@ -25,7 +25,8 @@ const (
 	AuthorizationCode Grant = ""                   // the user signs in with a browser (OAuth 2.1, section 4.1)
 	ClientCredentials Grant = "client_credentials" // Airlock is its own user (OAuth 2.1, section 4.2)
 	JWTBearer         Grant = "jwt_bearer"         // a JWT of the workload vouches for Airlock (RFC 7523)
-	Enterprise        Grant = "enterprise"         // the company's identity provider vouches for the user (RFC 8693, then RFC 7523)
+	// the company's identity provider vouches for the user (RFC 8693, then RFC 7523)
+	Enterprise Grant = "enterprise"
 )
 
 // Config describes how to sign in to one server. Only ServerID and URL are required. It
@@ -96,12 +97,14 @@ func (c Config) Check() error {
 		return fmt.Errorf("signing in to %q: its URL cannot be read", c.ServerID)
 	case !slices.Contains([]Grant{AuthorizationCode, ClientCredentials, JWTBearer, Enterprise}, c.Grant):
 		return fmt.Errorf("signing in to %q: the grant %q is unknown", c.ServerID, c.Grant)
-	case c.Grant == ClientCredentials && (c.ClientID == "" || c.ClientSecret.Reveal() == "" && c.ClientKey.Reveal() == ""):
+	case c.Grant == ClientCredentials && (c.ClientID == "" || c.ClientSecret.Reveal() == "" &&
+		c.ClientKey.Reveal() == ""):
 		return fmt.Errorf("signing in to %q: the grant client_credentials needs clientId, and clientSecret or clientKey", c.ServerID)
 	case (c.Grant == JWTBearer || c.Grant == Enterprise) && (c.ClientID == "" || c.AssertionFile == ""):
 		return fmt.Errorf("signing in to %q: the grant %s needs clientId and assertionFile", c.ServerID, c.Grant)
 	case c.Grant == Enterprise && (c.Provider.Issuer == "" || c.Provider.ClientID == ""):
-		return fmt.Errorf("signing in to %q: the grant enterprise needs provider.issuer and provider.clientId", c.ServerID)
+		return fmt.Errorf("signing in to %q: the grant enterprise needs provider.issuer and provider.clientId",
+			c.ServerID)
 	case c.ClientDocument != "" && !strings.HasPrefix(c.ClientDocument, "https://"):
 		return fmt.Errorf("signing in to %q: clientDocument must be an https address", c.ServerID)
 	case c.Issuer != "" && secure(c.Issuer) != nil, c.Provider.Issuer != "" && secure(c.Provider.Issuer) != nil:

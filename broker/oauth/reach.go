@@ -9,9 +9,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/reach"
 )
 
-// A server names the addresses of its metadata and its authorization server. It must not send Airlock to a place that is
-// nearer than the server itself, which only this machine or its network reaches. How far away the server is follows from
-// the connections that were made to it, not from its name: the name can resolve to anything for a moment.
+// A server names the addresses of its metadata and its authorization server. It must not send Airlock to a place that
+// is nearer than the server itself, which only this machine or its network reaches. How far away the server is follows
+// from the connections that were made to it, not from its name: the name can resolve to anything for a moment.
 
 // distance returns how far away the server is. kept is the present sign-in, which may be nil.
 func (s *Source) distance(kept *record) reach.Distance {
@@ -55,8 +55,8 @@ func newTransport(dialer *reach.Dialer) *reach.Transport {
 	return reach.NewTransport(dialer, func(t *http.Transport) { t.ResponseHeaderTimeout = httpTimeout })
 }
 
-// secure returns an error if credentials may not be sent to a URL. They are sent over https only, except to this machine's
-// own addresses.
+// secure returns an error if credentials may not be sent to a URL. They are sent over https only, except to this
+// machine's own addresses.
 func secure(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -67,7 +67,7 @@ func secure(text string) error {
 	case u.Scheme == "http" && isLocal(u.Hostname()):
 		return nil
 	}
-	return errors.New("it is no https address")
+	return errors.New("it is not an https address")
 }
 
 func isLocal(host string) bool {

@@ -16,7 +16,8 @@ func TestNothingNearerIsReached(t *testing.T) {
 	defer inner.Close()
 	for _, nearest := range []reach.Distance{reach.Public, reach.Private} {
 		w := newWire(&reach.Dialer{Nearest: nearest})
-		if err := w.document(t.Context(), inner.URL+"/.well-known/openid-configuration", &struct{}{}); !errors.Is(err, reach.ErrNearer) || asked {
+		if err := w.document(t.Context(), inner.URL+"/.well-known/openid-configuration", &struct{}{}); !errors.Is(
+			err, reach.ErrNearer) || asked {
 			t.Errorf("got %v, want %v", err, reach.ErrNearer)
 		}
 		w.close()
@@ -26,8 +27,10 @@ func TestNothingNearerIsReached(t *testing.T) {
 func TestSecure(t *testing.T) {
 	for address, want := range map[string]bool{
 		"https://x.example/a": true, "http://127.0.0.1:80/": true, "http://localhost:1": true, "http://[::1]:1/": true,
-		"http://x.example": false, "http://10.0.0.1": false, "http://127.0.0.1.evil.example": false, "http://localhost.evil.example": false,
-		"javascript:alert(1)": false, "file:///etc/passwd": false, "https://user:pass@x.example": false, "https://x.example/#a": false, "": false, "https://": false,
+		"http://x.example": false, "http://10.0.0.1": false, "http://127.0.0.1.evil.example": false,
+		"http://localhost.evil.example": false,
+		"javascript:alert(1)":           false, "file:///etc/passwd": false, "https://user:pass@x.example": false,
+		"https://x.example/#a": false, "": false, "https://": false,
 	} {
 		if got := secure(address) == nil; got != want {
 			t.Errorf("%q: got %t, want %t", address, got, want)
@@ -49,7 +52,8 @@ func TestWhoseMetadataTheyAre(t *testing.T) {
 		{"https://x.example", "https://x.example/mcp", root + "/mcp", false},
 		{"https://x.example/m", "https://x.example/mcp", root + "/m", false},
 		{"https://x.example/other", "https://x.example/mcp", root + "/other", false},
-		{"https://x.example:444", "https://x.example/mcp", "https://x.example:444/.well-known/oauth-protected-resource", false},
+		{"https://x.example:444", "https://x.example/mcp", "https://x.example:444/.well-known/oauth-protected-resource",
+			false},
 		{"http://x.example", "https://x.example/mcp", root, false},
 		{"", "https://x.example/mcp", root, false},
 	}

@@ -73,7 +73,8 @@ func (t tokens) isUsable(now time.Time) bool {
 
 // secrets are the texts that must not leave Airlock.
 func (r *record) secrets() []string {
-	return slices.DeleteFunc([]string{r.Tokens.Access, r.Tokens.Refresh, r.Client.Secret}, func(s string) bool { return s == "" })
+	return slices.DeleteFunc([]string{r.Tokens.Access, r.Tokens.Refresh, r.Client.Secret},
+		func(s string) bool { return s == "" })
 }
 
 // scheme is that of the header Authorization.

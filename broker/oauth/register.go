@@ -15,7 +15,8 @@ import (
 // register chooses the client that Airlock is at an authorization server (MCP, Client
 // Registration Approaches): the configured client; else a client-id metadata document, if
 // both sides support it; else an earlier registration; else a new one (RFC 7591).
-func (w *wire) register(ctx context.Context, config Config, at serverMetadata, redirect string, kept registration, now time.Time) (registration, error) {
+func (w *wire) register(ctx context.Context, config Config, at serverMetadata, redirect string, kept registration,
+	now time.Time) (registration, error) {
 	hasSecret, hasKey := config.ClientSecret.Reveal() != "", config.ClientKey.Reveal() != ""
 	switch {
 	case config.ClientID != "":
@@ -24,11 +25,15 @@ func (w *wire) register(ctx context.Context, config Config, at serverMetadata, r
 			Method: methodFor(at.AuthMethods, hasSecret, hasKey),
 		}, nil
 	case config.ClientDocument != "" && at.TakesDocuments:
-		return registration{Issuer: at.Issuer, ID: config.ClientDocument, Method: methodFor(at.AuthMethods, false, hasKey), Redirect: redirect}, nil
-	case kept.Registered && kept.Issuer == at.Issuer && kept.Redirect == redirect && (kept.Expires.IsZero() || now.Before(kept.Expires)):
+		return registration{Issuer: at.Issuer, ID: config.ClientDocument,
+			Method: methodFor(at.AuthMethods, false, hasKey), Redirect: redirect}, nil
+	case kept.Registered && kept.Issuer == at.Issuer && kept.Redirect == redirect &&
+		(kept.Expires.IsZero() || now.Before(kept.Expires)):
 		return kept, nil
 	case at.Registration == "":
-		return registration{}, fmt.Errorf("the authorization server %s registers no clients by itself: register Airlock there, and write its client ID as servers.%s.oauth.clientId", plain(at.Issuer), config.ServerID)
+		return registration{},
+			fmt.Errorf("the authorization server %s registers no clients by itself: register Airlock there, and "+
+				"write its client ID as servers.%s.oauth.clientId", plain(at.Issuer), config.ServerID)
 	}
 	return w.newRegistration(ctx, at, redirect)
 }
@@ -70,10 +75,13 @@ func (w *wire) newRegistration(ctx context.Context, at serverMetadata, redirect 
 	if got.Method == "" {
 		got.Method = method
 	}
-	if got.Method != authNone && got.Secret == "" || !slices.Contains([]string{authNone, authBasic, authPost}, got.Method) {
-		return registration{}, fmt.Errorf("registering Airlock: the authorization server chose the method %s, which Airlock was given no secret for", quote(got.Method))
+	if got.Method != authNone && got.Secret == "" ||
+		!slices.Contains([]string{authNone, authBasic, authPost}, got.Method) {
+		return registration{},
+			fmt.Errorf("registering Airlock: the authorization server chose the method %s, which Airlock was given no secret for", quote(got.Method))
 	}
-	r := registration{Issuer: at.Issuer, ID: got.ID, Secret: got.Secret, Method: got.Method, Redirect: redirect, Registered: true}
+	r := registration{Issuer: at.Issuer, ID: got.ID, Secret: got.Secret, Method: got.Method, Redirect: redirect,
+		Registered: true}
 	if got.Expires > 0 {
 		r.Expires = time.Unix(got.Expires, 0)
 	}

@@ -22,7 +22,8 @@ func (s *Source) reload() (*record, error) {
 		return s.kept, nil
 	}
 	r, err := s.opts.Store.load(s.path)
-	if err == nil && r != nil && (r.Principal != s.opts.Principal || r.ServerID != s.config.ServerID || r.URL != s.config.URL) {
+	if err == nil && r != nil && (r.Principal != s.opts.Principal || r.ServerID != s.config.ServerID ||
+		r.URL != s.config.URL) {
 		err = fmt.Errorf("the kept sign-in %q belongs to another principal or server", s.path)
 	}
 	if err != nil {
@@ -180,7 +181,8 @@ func (s *Source) refreshLocked(ctx context.Context, next *record) error {
 	w := newWire(s.newDialer(next.distance()))
 	defer w.close()
 	if !s.config.isInteractive() {
-		if err := s.tolerated(func() error { return s.obtain(ctx, w, next, dpop, union(next.Tokens.Scopes, next.Wanted)) }); err != nil {
+		if err := s.tolerated(
+			func() error { return s.obtain(ctx, w, next, dpop, union(next.Tokens.Scopes, next.Wanted)) }); err != nil {
 			return err
 		}
 		return s.replaceLocked(next)
@@ -189,7 +191,8 @@ func (s *Source) refreshLocked(ctx context.Context, next *record) error {
 		next.Over, next.Tokens.Access = whyOver, ""
 		return s.replaceLocked(next)
 	}
-	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {next.Tokens.Refresh}, "resource": {next.Resource}}
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {next.Tokens.Refresh},
+		"resource": {next.Resource}}
 	got, err := s.requester(w, next, dpop).ask(ctx, form)
 	var refusal *refusal
 	switch {

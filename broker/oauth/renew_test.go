@@ -42,7 +42,8 @@ func refused(t *testing.T, s *oauth.Source, w *world, token string, status int, 
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	return s.Bind().Refused(t.Context(), request, &http.Response{StatusCode: status, Header: http.Header{"Www-Authenticate": {challenge}}})
+	return s.Bind().Refused(t.Context(), request, &http.Response{StatusCode: status,
+		Header: http.Header{"Www-Authenticate": {challenge}}})
 }
 
 func wantSignIn(t *testing.T, err error, why, command string) {
@@ -70,7 +71,8 @@ func TestATokenIsRefreshedAheadOfItsEnd(t *testing.T) {
 		}
 	}
 	form := w.forms[len(w.forms)-1]
-	if form.Get("refresh_token") != "refresh-token-2" || form.Get("resource") != w.url() || form.Get("client_id") != "client-of-airlock" {
+	if form.Get("refresh_token") != "refresh-token-2" || form.Get("resource") != w.url() ||
+		form.Get("client_id") != "client-of-airlock" {
 		t.Errorf("got %v, want the rotated token, the resource and the client", form)
 	}
 	if got, err := signed(t, source(t, w, directory, c, nil), w.url()); got != "Bearer access-token-3" || err != nil {
@@ -86,7 +88,8 @@ func TestOneRefreshAtATime(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 40 {
 		all.Go(func() {
-			if got, err := signed(t, []*oauth.Source{s, other}[i%2], w.url()); got != "Bearer access-token-2" || err != nil {
+			if got, err := signed(t, []*oauth.Source{s, other}[i%2], w.url()); got != "Bearer access-token-2" ||
+				err != nil {
 				t.Errorf("got %q, %v", got, err)
 			}
 		})
@@ -233,7 +236,8 @@ func TestWhatAServerRefuses(t *testing.T) {
 	})
 	t.Run("rights with names that a shell would run", func(t *testing.T) {
 		w, s, _, _ := signedIn(t)
-		_, err := refused(t, s, w, "access-token-1", 403, `Bearer error="insufficient_scope", scope="x;curl&evil|sh $(id) --no-browser fine"`)
+		_, err := refused(t, s, w, "access-token-1", 403,
+			`Bearer error="insufficient_scope", scope="x;curl&evil|sh $(id) --no-browser fine"`)
 		wantSignIn(t, err, `"x;curl&evil|sh"`, "airlock login crm --scope fine")
 	})
 	t.Run("a call that is forbidden", func(t *testing.T) {
@@ -257,7 +261,8 @@ func TestClientCredentials(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	c.Advance(2 * time.Hour)
-	if got, err := signed(t, source(t, w, directory, c, machine), w.url()); got != "Bearer access-token-2" || err != nil {
+	if got, err := signed(t, source(t, w, directory, c, machine), w.url()); got != "Bearer access-token-2" ||
+		err != nil {
 		t.Errorf("after its end: got %q, %v", got, err)
 	}
 	w.token = func(_ url.Values, answer map[string]any) int {
@@ -309,7 +314,8 @@ func TestWhatIsKeptIsEncrypted(t *testing.T) {
 	var mu sync.Mutex
 	held := map[string]bool{}
 	s, err := oauth.New(oauth.Config{ServerID: "crm", URL: w.url(), Client: oauth.Client{}}, &oauth.Options{
-		Store: oauth.NewStore(filepath.Join(directory, "sign-ins"), filepath.Join(directory, "keys")), Principal: "ada", Now: c.Now,
+		Store: oauth.NewStore(filepath.Join(directory, "sign-ins"), filepath.Join(directory, "keys")), Principal: "ada",
+		Now:  c.Now,
 		Hold: func(text string) { mu.Lock(); defer mu.Unlock(); held[text] = true },
 	})
 	if err != nil {
@@ -373,7 +379,8 @@ func TestAKeptSignInThatCannotBeRead(t *testing.T) {
 }
 
 func TestConfigurationsPrintNoCredentials(t *testing.T) {
-	c := oauth.Config{ServerID: "crm", URL: "https://x.example/?key=hunter2-and-more", Client: oauth.Client{ClientSecret: secret.New("hunter2-and-more")}}
+	c := oauth.Config{ServerID: "crm", URL: "https://x.example/?key=hunter2-and-more",
+		Client: oauth.Client{ClientSecret: secret.New("hunter2-and-more")}}
 	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
 		if text := fmt.Sprintf(format, c); strings.Contains(text, "hunter2") || !strings.Contains(text, "crm") {
 			t.Errorf("%s: got %q", format, text)

@@ -68,8 +68,10 @@ func (s *Source) State() (State, error) {
 	if err != nil || kept == nil {
 		return State{}, err
 	}
-	isOver := kept.Over != "" || !kept.Tokens.isUsable(s.opts.Now()) && kept.Tokens.Refresh == "" && s.config.isInteractive()
-	return State{SignedIn: kept.signedIn(), IsSignedIn: !isOver, Over: kept.Over, Wanted: slices.Clone(kept.Wanted)}, nil
+	isOver := kept.Over != "" || !kept.Tokens.isUsable(s.opts.Now()) && kept.Tokens.Refresh == "" &&
+		s.config.isInteractive()
+	return State{SignedIn: kept.signedIn(), IsSignedIn: !isOver, Over: kept.Over, Wanted: slices.Clone(kept.Wanted)},
+		nil
 }
 
 // IsKept reports whether a sign-in is stored, even if it has expired.
@@ -142,7 +144,8 @@ func (s *Source) hold(credential string) {
 
 // problem returns an error with the command that signs in.
 func (s *Source) problem(why string, scopes []string) *upstream.SignInError {
-	e := &upstream.SignInError{ServerID: s.config.ServerID, Why: why, Command: "airlock login " + shellWord(s.config.ServerID)}
+	e := &upstream.SignInError{ServerID: s.config.ServerID, Why: why,
+		Command: "airlock login " + shellWord(s.config.ServerID)}
 	if s.opts.For != "" {
 		e.Command += " --for " + shellWord(s.opts.For)
 	}
@@ -202,7 +205,9 @@ func (s *Source) failure(err error) error {
 	case isUnreadable(err): // without the path of the file
 		return s.problem(whyUnreadable, nil)
 	case mayPass(err):
-		return &upstream.SignInError{ServerID: s.config.ServerID, Why: fmt.Sprintf("its authorization server cannot be reached now: %v", err), Temporary: true}
+		return &upstream.SignInError{ServerID: s.config.ServerID,
+			Why: fmt.Sprintf("its authorization server cannot be reached now: %v", err), Temporary: true}
 	}
-	return &upstream.SignInError{ServerID: s.config.ServerID, Why: fmt.Sprintf("its authorization server gives Airlock no token: %v", err)}
+	return &upstream.SignInError{ServerID: s.config.ServerID,
+		Why: fmt.Sprintf("its authorization server gives Airlock no token: %v", err)}
 }

@@ -93,7 +93,8 @@ func (s *Store) load(path string) (*record, error) {
 	opened, err := age.Decrypt(bytes.NewReader(sealed), key)
 	if err == nil {
 		var plain []byte
-		if plain, err = io.ReadAll(io.LimitReader(opened, maxRecord+1)); err == nil && strictjson.UnmarshalOpen(plain, &r) != nil { // its error would quote the text
+		if plain, err = io.ReadAll(io.LimitReader(opened, maxRecord+1)); err == nil &&
+			strictjson.UnmarshalOpen(plain, &r) != nil { // its error would quote the text
 			err = errors.New("it does not have the form of a sign-in")
 		}
 	}

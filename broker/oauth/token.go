@@ -49,7 +49,8 @@ func (e *refusal) Error() string {
 
 // isTemporary reports whether the same request may succeed later.
 func (e *refusal) isTemporary() bool {
-	return e.status >= 500 || e.status == http.StatusTooManyRequests || e.Code == "temporarily_unavailable" || e.Code == "server_error"
+	return e.status >= 500 || e.status == http.StatusTooManyRequests || e.Code == "temporarily_unavailable" ||
+		e.Code == "server_error"
 }
 
 // isFinal reports whether the authorization server itself, and not a proxy in front of it, has
@@ -122,7 +123,8 @@ func (r requester) accept(body []byte) (issued, error) {
 		return issued{}, errors.New("the authorization server answered with something that is no token")
 	case got.Kind == tokenIDJAG: // its type is N_A
 	case !strings.EqualFold(got.Type, want):
-		return issued{}, fmt.Errorf("the authorization server issued a token of the type %s, and not %s", quote(got.Type), want)
+		return issued{}, fmt.Errorf("the authorization server issued a token of the type %s, and not %s",
+			quote(got.Type), want)
 	}
 	if strings.ContainsFunc(got.Access, func(c rune) bool { return c <= ' ' || c > '~' }) {
 		return issued{}, errors.New("the authorization server issued a token that HTTP cannot carry")
@@ -147,7 +149,8 @@ func (r requester) authenticate(form url.Values) (http.Header, error) {
 		now := r.now()
 		// The issuer is the audience (RFC 7523bis), not one of its endpoints.
 		assertion, err := r.key.sign(map[string]any{"typ": "JWT"}, map[string]any{
-			"iss": r.client.ID, "sub": r.client.ID, "aud": r.client.Issuer, "jti": newID(), "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(),
+			"iss": r.client.ID, "sub": r.client.ID, "aud": r.client.Issuer, "jti": newID(), "iat": now.Unix(),
+			"exp": now.Add(time.Minute).Unix(),
 		})
 		if err != nil {
 			return nil, err

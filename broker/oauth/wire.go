@@ -41,7 +41,8 @@ func (w *wire) close() { w.client.CloseIdleConnections() }
 // sameOrigin follows redirects of documents, within their origin.
 func sameOrigin(request *http.Request, via []*http.Request) error {
 	first := via[0].URL
-	if request.Method != http.MethodGet || len(via) > maxRedirects || request.URL.Scheme != first.Scheme || request.URL.Host != first.Host {
+	if request.Method != http.MethodGet || len(via) > maxRedirects || request.URL.Scheme != first.Scheme ||
+		request.URL.Host != first.Host {
 		return http.ErrUseLastResponse
 	}
 	return nil
@@ -127,11 +128,13 @@ func reason(err error) error {
 }
 
 // post sends a form and returns the status, the headers and the answer.
-func (w *wire) post(ctx context.Context, address string, form url.Values, header http.Header) (int, http.Header, []byte, error) {
+func (w *wire) post(ctx context.Context, address string, form url.Values, header http.Header) (int, http.Header, []byte,
+	error) {
 	return w.postBody(ctx, address, "application/x-www-form-urlencoded", []byte(form.Encode()), header)
 }
 
-func (w *wire) postBody(ctx context.Context, address, kind string, body []byte, header http.Header) (int, http.Header, []byte, error) {
+func (w *wire) postBody(ctx context.Context, address, kind string, body []byte, header http.Header) (int, http.Header,
+	[]byte, error) {
 	if err := secure(address); err != nil {
 		return 0, nil, nil, fmt.Errorf("sending to %s: %w", plain(address), err)
 	}

@@ -98,7 +98,8 @@ func (p *Player) Diverged() *Divergence {
 	}
 	for i, played := range p.played {
 		if !played {
-			return &Divergence{Number: p.calls + 1, Want: p.recording.Exchanges[i].ServerID + "/" + p.recording.Exchanges[i].Name}
+			return &Divergence{Number: p.calls + 1,
+				Want: p.recording.Exchanges[i].ServerID + "/" + p.recording.Exchanges[i].Name}
 		}
 	}
 	return nil

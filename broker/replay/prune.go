@@ -22,7 +22,8 @@ func (s *Store) prune() error {
 			continue
 		}
 		if info, err := entry.Info(); err == nil {
-			found = append(found, retention.Item{Path: filepath.Join(s.dir, entry.Name()), Changed: info.ModTime(), Bytes: info.Size(), Unfinished: draft})
+			found = append(found, retention.Item{Path: filepath.Join(s.dir, entry.Name()), Changed: info.ModTime(),
+				Bytes: info.Size(), Unfinished: draft})
 		}
 	}
 	return s.kept.Prune(found)

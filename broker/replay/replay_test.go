@@ -29,11 +29,13 @@ func open(t *testing.T, dir string, opts *replay.Options) *replay.Store {
 }
 
 func head() replay.Head {
-	return replay.Head{RunID: "run_1", Language: "python", Code: "print('a secret of the code')", CodeHash: "sha256:c", Image: "python@sha256:i", Snapshot: "sha256:s"}
+	return replay.Head{RunID: "run_1", Language: "python", Code: "print('a secret of the code')", CodeHash: "sha256:c",
+		Image: "python@sha256:i", Snapshot: "sha256:s"}
 }
 
 func exchange(n int, name, arguments string) replay.Exchange {
-	return replay.Exchange{Number: n, ServerID: "files", Name: name, Arguments: json.RawMessage(arguments), Answer: json.RawMessage(fmt.Sprintf(`{"ok":true,"raw":%d}`, n))}
+	return replay.Exchange{Number: n, ServerID: "files", Name: name, Arguments: json.RawMessage(arguments),
+		Answer: json.RawMessage(fmt.Sprintf(`{"ok":true,"raw":%d}`, n))}
 }
 
 // record writes a recording of four calls.
@@ -51,7 +53,8 @@ func record(t *testing.T, s *replay.Store) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.Close(replay.Output{OutputDigest: "sha256:out", Envelope: json.RawMessage(`{"run_id":"run_1"}`), Stdout: "printed\n", Stderr: "warned\n"}); err != nil {
+	if err := r.Close(replay.Output{OutputDigest: "sha256:out", Envelope: json.RawMessage(`{"run_id":"run_1"}`),
+		Stdout: "printed\n", Stderr: "warned\n"}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -63,7 +66,9 @@ func TestRecordAndLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if recording.Head != head() || recording.OutputDigest != "sha256:out" || string(recording.Envelope) != `{"run_id":"run_1"}` || recording.Stdout != "printed\n" || recording.Stderr != "warned\n" || len(recording.Exchanges) != 4 || recording.Exchanges[0].Number != 1 {
+	if recording.Head != head() || recording.OutputDigest != "sha256:out" ||
+		string(recording.Envelope) != `{"run_id":"run_1"}` || recording.Stdout != "printed\n" ||
+		recording.Stderr != "warned\n" || len(recording.Exchanges) != 4 || recording.Exchanges[0].Number != 1 {
 		t.Errorf("got %+v", recording)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*.draft")); len(left) != 0 {
@@ -164,14 +169,23 @@ func TestPlayer(t *testing.T) {
 		want  []string    // the answers' numbers, or a divergence
 		end   string      // how the whole replay diverged; empty: it did not
 	}{
-		{"the same calls", [][2]string{{"read", `{"path":"/a","n":9007199254740993}`}, {"read", `{"path":"/b"}`}, {"poll", `{}`}, {"poll", ``}}, []string{"1", "2", "3", "4"}, ""},
-		{"at once, in another order, members too", [][2]string{{"poll", `{}`}, {"read", `{"path":"/b"}`}, {"read", `{"n":9007199254740993,"path":"/a"}`}}, []string{"3", "2", "1"}, "call 4 was not made: the recorded run called files/poll"},
+		{"the same calls", [][2]string{{"read", `{"path":"/a","n":9007199254740993}`}, {"read", `{"path":"/b"}`},
+			{"poll", `{}`}, {"poll", ``}}, []string{"1", "2", "3", "4"}, ""},
+		{"at once, in another order, members too",
+			[][2]string{{"poll", `{}`}, {"read", `{"path":"/b"}`}, {"read", `{"n":9007199254740993,"path":"/a"}`}},
+			[]string{"3", "2", "1"}, "call 4 was not made: the recorded run called files/poll"},
 		{"no call at all", nil, nil, "call 1 was not made: the recorded run called files/read"},
-		{"another tool", [][2]string{{"read", `{"path":"/b"}`}, {"write", `{}`}}, []string{"2", "call 2 is files/write, where the recorded run called files/read"}, "call 2 is files/write"},
-		{"other arguments", [][2]string{{"read", `{"path":"/c"}`}}, []string{"call 1 is files/read with other arguments"}, "call 1 is files/read"},
-		{"a number that differs beyond a double", [][2]string{{"read", `{"path":"/a","n":9007199254740992}`}}, []string{"with other arguments"}, "call 1 is"},
-		{"one call too many", [][2]string{{"poll", `{}`}, {"poll", `{}`}, {"read", `{"path":"/b"}`}, {"read", `{"path":"/a","n":9007199254740993}`}, {"poll", `{}`}}, []string{"3", "4", "2", "1", "made no more calls"}, "call 5"},
-		{"nothing is answered after a divergence", [][2]string{{"write", `{}`}, {"poll", `{}`}}, []string{"call 1", "call 1"}, "call 1"},
+		{"another tool", [][2]string{{"read", `{"path":"/b"}`}, {"write", `{}`}},
+			[]string{"2", "call 2 is files/write, where the recorded run called files/read"}, "call 2 is files/write"},
+		{"other arguments", [][2]string{{"read", `{"path":"/c"}`}},
+			[]string{"call 1 is files/read with other arguments"}, "call 1 is files/read"},
+		{"a number that differs beyond a double", [][2]string{{"read", `{"path":"/a","n":9007199254740992}`}},
+			[]string{"with other arguments"}, "call 1 is"},
+		{"one call too many", [][2]string{{"poll", `{}`}, {"poll", `{}`}, {"read", `{"path":"/b"}`},
+			{"read", `{"path":"/a","n":9007199254740993}`}, {"poll", `{}`}},
+			[]string{"3", "4", "2", "1", "made no more calls"}, "call 5"},
+		{"nothing is answered after a divergence", [][2]string{{"write", `{}`}, {"poll", `{}`}},
+			[]string{"call 1", "call 1"}, "call 1"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -265,7 +279,8 @@ func TestOneThatCannotBeFinishedLeavesNothing(t *testing.T) {
 	if err := r.Answered(exchange(1, "read", `{"path":`)); err == nil {
 		t.Error("half a value was recorded")
 	}
-	if err := r.Close(replay.Output{OutputDigest: "sha256:out", Envelope: json.RawMessage(`{"run_id":"run_1"}`), Stdout: "printed\n", Stderr: "warned\n"}); err == nil {
+	if err := r.Close(replay.Output{OutputDigest: "sha256:out", Envelope: json.RawMessage(`{"run_id":"run_1"}`),
+		Stdout: "printed\n", Stderr: "warned\n"}); err == nil {
 		t.Error("a recording with a gap was finished")
 	}
 	if files, _ := filepath.Glob(filepath.Join(dir, "run_*")); len(files) != 0 {
@@ -279,10 +294,12 @@ func TestRunWithoutCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Close(replay.Output{OutputDigest: "sha256:out", Envelope: json.RawMessage(`{"run_id":"run_1"}`), Stdout: "printed\n", Stderr: "warned\n"}); err != nil {
+	if err := r.Close(replay.Output{OutputDigest: "sha256:out", Envelope: json.RawMessage(`{"run_id":"run_1"}`),
+		Stdout: "printed\n", Stderr: "warned\n"}); err != nil {
 		t.Fatal(err)
 	}
-	if recording, err := s.Load("run_1"); err != nil || recording.OutputDigest != "sha256:out" || len(recording.Exchanges) != 0 {
+	if recording, err := s.Load("run_1"); err != nil || recording.OutputDigest != "sha256:out" ||
+		len(recording.Exchanges) != 0 {
 		t.Errorf("got %+v, %v, want a recording without exchanges", recording, err)
 	}
 }
@@ -439,7 +456,8 @@ func TestRecordingsOfOlderVersions(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "run_1.replay.age"), sealed.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if recording, err := s.Load("run_1"); err != nil || recording.OutputDigest != "sha256:out" || recording.Tools != nil {
+	if recording, err := s.Load("run_1"); err != nil || recording.OutputDigest != "sha256:out" ||
+		recording.Tools != nil {
 		t.Errorf("got %+v, %v, want it as it was", recording, err)
 	}
 }
@@ -451,7 +469,9 @@ func TestExchangesComeBackAsTheyWere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	odd := replay.Exchange{Number: 1, ServerID: "a\"\\\n\u2028<b>", Name: "größe\x00", Arguments: json.RawMessage("{\n \"a\" : \"<&>\\u003c\" }"), Answer: json.RawMessage(`{"ok":true,"raw":{"a":"<&>","b":1.0e+2}}`)}
+	odd := replay.Exchange{Number: 1, ServerID: "a\"\\\n\u2028<b>", Name: "größe\x00",
+		Arguments: json.RawMessage("{\n \"a\" : \"<&>\\u003c\" }"),
+		Answer:    json.RawMessage(`{"ok":true,"raw":{"a":"<&>","b":1.0e+2}}`)}
 	none := replay.Exchange{Number: 2, ServerID: "s", Name: "n", Answer: json.RawMessage(`{}`)}
 	for _, e := range []replay.Exchange{odd, none} {
 		if err := r.Answered(e); err != nil {

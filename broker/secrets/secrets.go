@@ -44,7 +44,10 @@ func New(opts *Options) *Store {
 	if s.opts.KeyringService == "" {
 		s.opts.KeyringService = "airlock"
 	}
-	s.age = sync.OnceValues(func() (map[string]secret.Value, error) { return readAge(s.opts.AgeFile, s.opts.AgeIdentity) })
+	s.age = sync.OnceValues(func() (map[string]secret.Value,
+		error) {
+		return readAge(s.opts.AgeFile, s.opts.AgeIdentity)
+	})
 	return s
 }
 
@@ -61,7 +64,8 @@ func IsReference(text string) bool {
 // never contains a value.
 func (s *Store) Lookup(ctx context.Context, reference string) (secret.Value, error) {
 	if !IsReference(reference) {
-		return secret.Value{}, fmt.Errorf("%q is no reference to a credential: write env:NAME, age:NAME or keyring:NAME", reference)
+		return secret.Value{},
+			fmt.Errorf("%q is no reference to a credential: write env:NAME, age:NAME or keyring:NAME", reference)
 	}
 	scheme, name, _ := strings.Cut(reference, ":")
 	v, err := s.lookup(ctx, scheme, name)

@@ -48,7 +48,8 @@ func write(t *testing.T, path, text string, mode os.FileMode) {
 func TestLookup(t *testing.T) {
 	file, identity := encrypted(t, "crm: "+secret+"\nempty: ''\n")
 	bin := t.TempDir()
-	write(t, filepath.Join(bin, "secret-tool"), "#!/bin/sh\n[ \"$*\" = 'lookup service airlock account crm' ] && echo "+secret+" || exit 1\n", 0o700)
+	write(t, filepath.Join(bin, "secret-tool"), "#!/bin/sh\n[ \"$*\" = 'lookup service airlock account crm' ] && echo "+
+		secret+" || exit 1\n", 0o700)
 	t.Setenv("PATH", bin+":/usr/bin:/bin")
 	t.Setenv("CRM_TOKEN", secret)
 	store := secrets.New(&secrets.Options{AgeFile: file, AgeIdentity: identity})
@@ -101,7 +102,8 @@ func TestEncryptedFilesThatAreWrong(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := secrets.New(&secrets.Options{AgeFile: test.file, AgeIdentity: test.identity}).Lookup(t.Context(), "age:crm")
+			_, err := secrets.New(&secrets.Options{AgeFile: test.file, AgeIdentity: test.identity}).Lookup(
+				t.Context(), "age:crm")
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
@@ -114,7 +116,8 @@ func TestEncryptedFilesThatAreWrong(t *testing.T) {
 
 func TestKeyringWithoutItsProgram(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if _, err := secrets.New(nil).Lookup(t.Context(), "keyring:crm"); err == nil || !strings.Contains(err.Error(), "not installed") {
+	if _, err := secrets.New(nil).Lookup(t.Context(), "keyring:crm"); err == nil ||
+		!strings.Contains(err.Error(), "not installed") {
 		t.Errorf("got %v, want it to say what is missing", err)
 	}
 }

@@ -25,7 +25,8 @@ func switchable(t testing.TB, otherwise string) (config upstream.Config, on stri
 	good, _ := upstreamtest.Fake(t, "good")
 	on = filepath.Join(t.TempDir(), "on")
 	script := `if [ -e "$0" ]; then exec "$@"; fi; ` + otherwise
-	return upstream.Config{ID: "good", Command: "sh", Args: append([]string{"-c", script, on, good.Command}, good.Args...)}, on
+	return upstream.Config{ID: "good", Command: "sh",
+		Args: append([]string{"-c", script, on, good.Command}, good.Args...)}, on
 }
 
 func touch(t testing.TB, path string) {
@@ -80,7 +81,8 @@ func TestStartWaitsForNoServer(t *testing.T) {
 			}
 		default:
 			if server.Problem != "it is still starting" || !server.Retrying {
-				t.Errorf("got %q (retrying %v) for a hung server, want that it is still starting", server.Problem, server.Retrying)
+				t.Errorf("got %q (retrying %v) for a hung server, want that it is still starting", server.Problem,
+					server.Retrying)
 			}
 		}
 	}
@@ -141,7 +143,8 @@ func TestCachedToolsAreKnownAtOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	var failed *upstream.CallError
-	if _, err := set.Call(ctx, "good", "echo", nil); !errors.As(err, &failed) || failed.Type != upstream.Timeout || !failed.Retryable {
+	if _, err := set.Call(ctx, "good", "echo", nil); !errors.As(err, &failed) || failed.Type != upstream.Timeout ||
+		!failed.Retryable {
 		t.Errorf("a call of the hung server: got %v, want a retryable timeout", err)
 	}
 }
@@ -154,7 +157,8 @@ func TestUnreachableServerKeepsItsCachedTools(t *testing.T) {
 	<-changes
 	got := set.Servers()[0]
 	if got.Problem != "" || !strings.Contains(got.Unreachable, "no database") || !got.Retrying {
-		t.Errorf("got problem %q, unreachable %q, retrying %v, want why it cannot be reached", got.Problem, got.Unreachable, got.Retrying)
+		t.Errorf("got problem %q, unreachable %q, retrying %v, want why it cannot be reached", got.Problem,
+			got.Unreachable, got.Retrying)
 	}
 	if diff := cmp.Diff(want[0].Tools, got.Tools); diff != "" {
 		t.Errorf("tools differ (-want +got):\n%s", diff)
@@ -289,7 +293,8 @@ func TestEntriesBelongToAConfiguration(t *testing.T) {
 		change func(*upstream.Config)
 		used   bool
 	}{
-		{"another value of a variable", func(c *upstream.Config) { c.Env = map[string]string{"TOKEN": "held-value-2"} }, true},
+		{"another value of a variable", func(c *upstream.Config) { c.Env = map[string]string{"TOKEN": "held-value-2"} },
+			true},
 		{"another variable", func(c *upstream.Config) { c.Env = map[string]string{"KEY": "held-value-1"} }, false},
 		{"another argument", func(c *upstream.Config) { c.Args = append([]string{}, append(c.Args, "-x")...) }, false},
 		{"another name", func(c *upstream.Config) { c.ID = "other" }, false},

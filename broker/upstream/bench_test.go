@@ -25,14 +25,16 @@ func BenchmarkCall(b *testing.B) {
 func BenchmarkCallBySDK(b *testing.B) {
 	config, _ := upstreamtest.Fake(b, "good")
 	client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
-	session, err := client.Connect(b.Context(), &mcp.CommandTransport{Command: exec.Command(config.Command, config.Args...)}, nil)
+	session, err := client.Connect(
+		b.Context(), &mcp.CommandTransport{Command: exec.Command(config.Command, config.Args...)}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer session.Close()
 	arguments := json.RawMessage(`{"text":"hello"}`)
 	for b.Loop() {
-		if _, err := session.CallTool(b.Context(), &mcp.CallToolParams{Name: "echo", Arguments: arguments}); err != nil {
+		if _, err := session.CallTool(b.Context(),
+			&mcp.CallToolParams{Name: "echo", Arguments: arguments}); err != nil {
 			b.Fatal(err)
 		}
 	}

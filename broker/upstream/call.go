@@ -35,11 +35,14 @@ func (s *Set) Call(ctx context.Context, serverID, name string, arguments json.Ra
 
 // CallFor is Call for a person whom the server may ask through relay, which also
 // hears of progress. While the person is asked, CallTimeout does not count.
-func (s *Set) CallFor(ctx context.Context, relay Relay, serverID, name string, arguments json.RawMessage) (json.RawMessage, error) {
-	server, ok := s.servers[serverID]
+func (s *Set) CallFor(ctx context.Context, relay Relay, serverID, name string,
+	arguments json.RawMessage) (json.RawMessage, error) {
+	server, done, ok := s.use(serverID)
 	if !ok {
-		return nil, &CallError{ServerID: serverID, ToolName: name, Type: UnknownTool, Message: "there is no such server"}
+		return nil, &CallError{ServerID: serverID, ToolName: name, Type: UnknownTool,
+			Message: "there is no such server"}
 	}
+	defer done()
 	if arguments == nil {
 		arguments = json.RawMessage("{}")
 	}
@@ -62,7 +65,8 @@ func (s *Set) CallFor(ctx context.Context, relay Relay, serverID, name string, a
 		case relay == nil:
 			return nil, server.failure(name, ToolError, server.whyNot(needs), false, nil)
 		case round == maxRounds:
-			return nil, server.failure(name, ToolError, fmt.Sprintf("the tool has asked for input %d times without an answer", maxRounds), false, nil)
+			return nil, server.failure(name, ToolError,
+				fmt.Sprintf("the tool has asked for input %d times without an answer", maxRounds), false, nil)
 		}
 		if e.more, err = server.answers(ctx, newExchange(relay, patience), needs); err != nil {
 			return nil, server.failure(name, ToolError, err.Error(), false, nil)
@@ -144,7 +148,8 @@ func (s *server) accept(name string, raw json.RawMessage) (json.RawMessage, erro
 		return nil, s.failure(name, InvalidOutput, "the result is not UTF-8", false, nil)
 	}
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' || !json.Valid(raw) {
-		return nil, s.failure(name, InvalidOutput, "the server answered with something that is no tool result", false, nil)
+		return nil, s.failure(name, InvalidOutput, "the server answered with something that is no tool result", false,
+			nil)
 	}
 	return raw, nil
 }
@@ -185,7 +190,8 @@ func (s *server) classify(ctx context.Context, name string, got answer, err erro
 	case got.statusDecides():
 		return s.classifyStatus(name, got.status, again, err)
 	case got.deep:
-		return s.failure(name, InvalidOutput, fmt.Sprintf("the server answered with JSON that is nested more than %d levels deep", maxLevels), false, err)
+		return s.failure(name, InvalidOutput, fmt.Sprintf(
+			"the server answered with JSON that is nested more than %d levels deep", maxLevels), false, err)
 	case got.garbled:
 		return s.failure(name, InvalidOutput, "the server answered with something that is not MCP", false, err)
 	case got.refusal != nil:
@@ -213,11 +219,13 @@ func (s *server) classifyStatus(name string, status int, again bool, err error) 
 	case status == http.StatusTooManyRequests:
 		return s.failure(name, RateLimit, "the server asks for fewer calls", true, err)
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return s.failure(name, ToolError, fmt.Sprintf("the server refused Airlock's credentials (HTTP %d)", status), false, err)
+		return s.failure(name, ToolError, fmt.Sprintf("the server refused Airlock's credentials (HTTP %d)", status),
+			false, err)
 	case status == http.StatusServiceUnavailable:
 		return s.failure(name, TransientNetwork, "the server is not available now (HTTP 503)", true, err)
 	case status == http.StatusNotFound || status == http.StatusRequestTimeout:
-		return s.failure(name, TransientNetwork, fmt.Sprintf("the server does not know the session any more (HTTP %d)", status), true, err)
+		return s.failure(name, TransientNetwork, fmt.Sprintf(
+			"the server does not know the session any more (HTTP %d)", status), true, err)
 	case status < http.StatusInternalServerError:
 		return s.failure(name, ToolError, fmt.Sprintf("the server refused the call (HTTP %d)", status), false, err)
 	}
@@ -225,7 +233,8 @@ func (s *server) classifyStatus(name string, status int, again bool, err error) 
 }
 
 func (s *server) failure(name string, kind ErrorType, message string, retryable bool, cause error) *CallError {
-	return &CallError{ServerID: s.config.ID, ToolName: name, Type: kind, Message: message, Retryable: retryable, cause: cause}
+	return &CallError{ServerID: s.config.ID, ToolName: name, Type: kind, Message: message, Retryable: retryable,
+		cause: cause}
 }
 
 // harmless reports whether the tool's annotations declare it read-only or idempotent.

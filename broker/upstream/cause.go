@@ -42,34 +42,43 @@ const (
 var noise = lazyregexp.New(`^(?:` + strings.Join([]string{
 	`[^\pL\pN]*$`, // nothing but punctuation
 	`\s*at\s.*`, `\s+from\s.*`, `\s*File ".*", line \d+.*`, `#\d+\s.*`, `\s*\.\.\. \d+ .*`,
-	`Node\.js v\d.*`, `Bun v\d.*`, `node:\S+:\d+$`, `(?:file://)?/\S+:\d+$`, `\s*throw\s.*`, `Require stack:`, `\s*- /.*`, `Emitted '.*`,
+	`Node\.js v\d.*`, `Bun v\d.*`, `node:\S+:\d+$`, `(?:file://)?/\S+:\d+$`, `\s*throw\s.*`, `Require stack:`,
+	`\s*- /.*`, `Emitted '.*`,
 	`\s*(?:code|errno|syscall|path|address|port|requireStack|digest)\??: .*`,
-	`npm (?:notice|http|info|verb|timing)\b.*`, `npm (?:error|ERR!)\s*(?:\d+\s*)?$`, `npm (?:error|ERR!).* complete log of this run.*`,
-	`npm (?:error|ERR!)\s+404\s+(?:Note that you can|tarball, folder).*`, `npm (?:error|ERR!) (?:path|command|syscall|errno|dest|enoent This is related to npm).*`,
+	`npm (?:notice|http|info|verb|timing)\b.*`, `npm (?:error|ERR!)\s*(?:\d+\s*)?$`,
+	`npm (?:error|ERR!).* complete log of this run.*`,
+	`npm (?:error|ERR!)\s+404\s+(?:Note that you can|tarball, folder).*`,
+	`npm (?:error|ERR!) (?:path|command|syscall|errno|dest|enoent This is related to npm).*`,
 	`\s*"(?:code|expected|received|fatal)": .*`,
-	`Traceback \(most recent call last\):?`, `The above exception was.*`, `During handling of the above.*`, `\s*For further information visit.*`, `Exception Group Traceback.*`,
-	`goroutine \d+ .*`, `\[signal .*`, `exit status \d+`, `created by .*`, `note: run with .*RUST_BACKTRACE.*`, `stack backtrace:`, `Stack trace:`, `thrown in .*`,
-	`(?i:see|run|try|use)\s['"` + "`" + `].*(?i:--?help|for (?:more|help)).*`, `(?i:for more (?:information|details|help)).*`, `(?i:hint|help|tip|note):.*`,
+	`Traceback \(most recent call last\):?`, `The above exception was.*`, `During handling of the above.*`,
+	`\s*For further information visit.*`, `Exception Group Traceback.*`,
+	`goroutine \d+ .*`, `\[signal .*`, `exit status \d+`, `created by .*`, `note: run with .*RUST_BACKTRACE.*`,
+	`stack backtrace:`, `Stack trace:`, `thrown in .*`,
+	`(?i:see|run|try|use)\s['"` + "`" + `].*(?i:--?help|for (?:more|help)).*`,
+	`(?i:for more (?:information|details|help)).*`, `(?i:hint|help|tip|note):.*`,
 	`\(Use .node --trace.*`, `(?:Press|Shutting down|Exiting|Bye|Goodbye|Aborted)\b[^:]*$`, `Restart of the .* failed$`,
 }, `|`) + `)$`)
 
 var (
-	isWarned = lazyregexp.New(`^(?:npm warn\b|npm WARN\b|\(node:\d+\)|(?:\S+: )?\w*Warning: |(?i:\[?warn(?:ing)?\]?\b)|\S+:\d+: \w*Warning: )|\bWARN(?:ING)?\b`)
+	isWarned = lazyregexp.New(
+		`^(?:npm warn\b|npm WARN\b|\(node:\d+\)|(?:\S+: )?\w*Warning: |(?i:\[?warn(?:ing)?\]?\b)|\S+:\d+: \w*Warning: )|\bWARN(?:ING)?\b`)
 	usage    = lazyregexp.New(`^(?:(?i:usage):|--?\w)`)
 	isNumber = lazyregexp.New(`^npm (?:error|ERR!) (?:code|errno) `)
 	thrown   = lazyregexp.New(`^(?:` + strings.Join([]string{
 		`(?:Uncaught )?(?:[\pL_$][\pL\pN_$]*[.:]{1,2})*[\pL_$]*(?:Error|Exception|Rejection|Interrupt|Exit)(?: \[\w+\])?(?:: .*|$)`,
 		`(?:[a-z_]\w*\.)+[A-Z]\w*: .*`, // a class of Python without the word
-		`panic: .*`, `fatal error: .*`, `thread '.*' panicked at .*`, `Exception in thread .*`, `Unhandled exception\. .*`,
+		`panic: .*`, `fatal error: .*`, `thread '.*' panicked at .*`, `Exception in thread .*`,
+		`Unhandled exception\. .*`,
 		`PHP Fatal error: .*`, `.+:\d+:in .*: .* \(\S+\)`, `error: Uncaught .*`,
 	}, `|`) + `)`)
 	grouped  = lazyregexp.New(`^(?:\pL+\.)*(?:Base)?ExceptionGroup: `)
 	caused   = lazyregexp.New(`^\s*(?:Caused by:|\[cause\]:)\s*(.+)`)
 	marked   = lazyregexp.New(`(?i)^(?:\S+ ){0,4}\W*(?:err(?:or)?|fatal|critical|emerg)\b|"level":\s*"(?:error|fatal)"`)
-	troubled = lazyregexp.New(`(?i)\b(?:errors?|fail(?:ed|s|ure)?|cannot|can't|could not|couldn't|unable|not (?:found|set|exist|defined|installed|configured|provided|permitted|allowed|valid|supported|available)|no such|denied|refused|missing|required|requires|must|invalid|unknown|timed out|timeout|expired|unsatisfiable|unauthorized|forbidden|already in use|does not|killed|out of memory|no \w+ (?:found|matches))\b`)
-	goesOn   = lazyregexp.New(`(?:[:\[{(,]|\d+ validation errors? for .*)$`)
-	marker   = lazyregexp.New(`^[\s|+]*[|+×╰─▶>]+[\s─▶]*`) // of exception groups and of uv
-	colour   = lazyregexp.New("\x1b\\[[0-9;?]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)")
+	troubled = lazyregexp.New(
+		`(?i)\b(?:errors?|fail(?:ed|s|ure)?|cannot|can't|could not|couldn't|unable|not (?:found|set|exist|defined|installed|configured|provided|permitted|allowed|valid|supported|available)|no such|denied|refused|missing|required|requires|must|invalid|unknown|timed out|timeout|expired|unsatisfiable|unauthorized|forbidden|already in use|does not|killed|out of memory|no \w+ (?:found|matches))\b`)
+	goesOn = lazyregexp.New(`(?:[:\[{(,]|\d+ validation errors? for .*)$`)
+	marker = lazyregexp.New(`^[\s|+]*[|+×╰─▶>]+[\s─▶]*`) // of exception groups and of uv
+	colour = lazyregexp.New("\x1b\\[[0-9;?]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)")
 )
 
 // causeOf returns the line of a server's stderr with the reason why it ended: the exception
@@ -203,10 +212,12 @@ func logMessage(line string) string {
 
 // hostPath matches an absolute path of this machine, but not the path of a URL:
 // the model does not need to know where things lie.
-var hostPath = lazyregexp.New(`(^|[\s'"` + "`" + `(\[{<=,:;|])((?:file|unix):/*|[A-Za-z]:)?(/|\\)((?:[^\s'"` + "`" + `()\[\]{}<>,:;|/\\]+[/\\])+)([^\s'"` + "`" + `()\[\]{}<>,:;|/\\]*)`)
+var hostPath = lazyregexp.New(`(^|[\s'"` + "`" + `(\[{<=,:;|])((?:file|unix):/*|[A-Za-z]:)?(/|\\)((?:[^\s'"` + "`" +
+	`()\[\]{}<>,:;|/\\]+[/\\])+)([^\s'"` + "`" + `()\[\]{}<>,:;|/\\]*)`)
 
 // urlText matches a URL with what may be a credential in it.
-var urlText = lazyregexp.New(`\b(https?|wss?|postgres(?:ql)?|mysql|redis|mongodb(?:\+srv)?|amqp)://[^\s'"<>` + "`" + `]+`)
+var urlText = lazyregexp.New(`\b(https?|wss?|postgres(?:ql)?|mysql|redis|mongodb(?:\+srv)?|amqp)://[^\s'"<>` + "`" +
+	`]+`)
 
 // withoutPaths writes ... for the directories of this machine, and leaves of a URL
 // what plainURL does.

@@ -13,8 +13,8 @@ import (
 // maxBackoff is the longest time between two attempts to connect.
 const maxBackoff = time.Minute
 
-// attempt is one try to connect, shared by all who wait for it.
-type attempt struct {
+// connecting is one attempt to connect, shared by all who wait for it.
+type connecting struct {
 	over    chan struct{} // closed when the others are set
 	session *session
 	err     error
@@ -38,7 +38,7 @@ func (s *server) connected(ctx context.Context) (*session, error) {
 		defer s.mu.Unlock()
 		return nil, s.lastFailureLocked()
 	case s.attempt == nil:
-		s.attempt = &attempt{over: make(chan struct{})}
+		s.attempt = &connecting{over: make(chan struct{})}
 		background := context.WithoutCancel(ctx)
 		s.running.Go(func() { s.try(background) })
 	}
@@ -68,7 +68,8 @@ func (s *server) lastFailureLocked() error {
 	if s.failed != nil {
 		return s.failed
 	}
-	return &StartError{ServerID: s.config.ID, Reason: ErrExited, Problem: "it ended several times in a row and is left alone for a while"}
+	return &StartError{ServerID: s.config.ID, Reason: ErrExited,
+		Problem: "it ended several times in a row and is left alone for a while"}
 }
 
 // backoff is how long to wait after n failures in a row: not at all after the
@@ -147,6 +148,7 @@ func (s *server) failLocked(err error) error {
 func (s *server) logUnexpectedEnd(session *session) {
 	<-session.ended
 	if !s.closing() {
-		s.opts.Logger.WarnContext(context.Background(), "upstream connection ended", slog.String(telemetry.KeyServer, s.config.ID))
+		s.opts.Logger.WarnContext(context.Background(), "upstream connection ended",
+			slog.String(telemetry.KeyServer, s.config.ID))
 	}
 }

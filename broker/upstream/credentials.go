@@ -112,15 +112,17 @@ func (w *httpWire) unsigned(request *http.Request, err error) (*http.Response, e
 	}
 	w.noteSignIn(request, err)
 	return &http.Response{
-		Status: "401 Unauthorized", StatusCode: http.StatusUnauthorized, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{}, Body: http.NoBody, Request: request,
+		Status: "401 Unauthorized", StatusCode: http.StatusUnauthorized, Proto: "HTTP/1.1", ProtoMajor: 1,
+		ProtoMinor: 1,
+		Header:     http.Header{}, Body: http.NoBody, Request: request,
 	}, nil
 }
 
 func (w *httpWire) noteSignIn(request *http.Request, err error) {
 	var needed *SignInError
 	if !errors.As(err, &needed) {
-		needed = &SignInError{ServerID: w.config.ID, Why: "its sign-in cannot be used: " + strings.TrimSpace(err.Error())}
+		needed = &SignInError{ServerID: w.config.ID,
+			Why: "its sign-in cannot be used: " + strings.TrimSpace(err.Error())}
 	}
 	w.mu.Lock()
 	w.needed = needed
@@ -141,5 +143,6 @@ func (e *SignInError) CallError(name string) *CallError {
 	if e.Temporary {
 		kind = TransientNetwork
 	}
-	return &CallError{ServerID: e.ServerID, ToolName: name, Type: kind, Message: e.message(), Retryable: e.Temporary, cause: e}
+	return &CallError{ServerID: e.ServerID, ToolName: name, Type: kind, Message: e.message(), Retryable: e.Temporary,
+		cause: e}
 }

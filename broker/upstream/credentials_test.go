@@ -56,7 +56,8 @@ func (w *wallet) set(tokens ...string) {
 func guarded(t *testing.T, stateless bool) (address string, bodies *sync.Map) {
 	t.Helper()
 	server, bodies := sdkServer(), &sync.Map{}
-	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: stateless})
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{Stateless: stateless})
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		bodies.Store(r.Header.Get("Authorization"), r.ContentLength)
 		if r.Header.Get("Authorization") != "Bearer good" {
@@ -72,10 +73,12 @@ func guarded(t *testing.T, stateless bool) (address string, bodies *sync.Map) {
 func TestRequestsAreSigned(t *testing.T) {
 	for name, stateless := range map[string]bool{"sessions (2025-11-25)": false, "stateless (2026-07-28)": true} {
 		t.Run(name, func(t *testing.T) {
-			w := &wallet{missing: &upstream.SignInError{ServerID: "remote", Why: "its user has not signed in", Command: "airlock login remote"}}
+			w := &wallet{missing: &upstream.SignInError{ServerID: "remote", Why: "its user has not signed in",
+				Command: "airlock login remote"}}
 			address, bodies := guarded(t, stateless)
 			set := connect(t, nil, upstream.Config{ID: "remote", URL: address, Credentials: w})
-			if err := set.Problem("remote"); !errors.Is(err, upstream.ErrSignIn) || !strings.Contains(err.Error(), "`airlock login remote`") {
+			if err := set.Problem("remote"); !errors.Is(err, upstream.ErrSignIn) ||
+				!strings.Contains(err.Error(), "`airlock login remote`") {
 				t.Errorf("before: got %v, want the command that signs in", err)
 			}
 			if _, sent := bodies.Load(""); sent {
@@ -84,7 +87,8 @@ func TestRequestsAreSigned(t *testing.T) {
 			wantsSignIn(t, set)
 
 			w.set("old", "good") // the first is refused, and the request sent again, whole
-			if raw, err := set.Call(t.Context(), "remote", "echo", []byte(`{"n":1}`)); err != nil || text(t, raw) != `{"n":1}` {
+			if raw, err := set.Call(t.Context(), "remote", "echo", []byte(`{"n":1}`)); err != nil ||
+				text(t, raw) != `{"n":1}` {
 				t.Errorf("after: got %s, %v", raw, err)
 			}
 			if n, _ := bodies.Load("Bearer old"); n == nil || w.refused != 1 {
@@ -98,7 +102,8 @@ func TestRequestsAreSigned(t *testing.T) {
 			}
 			w.set("bad", "worse", "worst", "never")
 			var call *upstream.CallError
-			if _, err := set.Call(t.Context(), "remote", "echo", nil); !errors.As(err, &call) || call.Retryable || w.refused > 6 {
+			if _, err := set.Call(t.Context(), "remote", "echo", nil); !errors.As(err, &call) || call.Retryable ||
+				w.refused > 6 {
 				t.Errorf("got %v after %d refusals, want one error", err, w.refused)
 			}
 		})
@@ -109,18 +114,21 @@ func wantsSignIn(t *testing.T, set *upstream.Set) {
 	t.Helper()
 	_, err := set.Call(t.Context(), "remote", "echo", nil)
 	var call *upstream.CallError
-	if !errors.As(err, &call) || call.Type != upstream.ToolError || call.Retryable || !strings.Contains(call.Message, "Tell the user to run `airlock login remote`") {
+	if !errors.As(err, &call) || call.Type != upstream.ToolError || call.Retryable ||
+		!strings.Contains(call.Message, "Tell the user to run `airlock login remote`") {
 		t.Errorf("got %v, want an error for the user that is not worth another try", err)
 	}
 }
 
 func TestASignInThatCannotBeUsedNow(t *testing.T) {
-	w := &wallet{missing: &upstream.SignInError{ServerID: "remote", Why: "its authorization server cannot be reached now", Temporary: true}}
+	w := &wallet{missing: &upstream.SignInError{ServerID: "remote",
+		Why: "its authorization server cannot be reached now", Temporary: true}}
 	address, _ := guarded(t, true)
 	set := connect(t, nil, upstream.Config{ID: "remote", URL: address, Credentials: w})
 	_, err := set.Call(t.Context(), "remote", "echo", nil)
 	var call *upstream.CallError
-	if !errors.As(err, &call) || call.Type != upstream.TransientNetwork || !call.Retryable || strings.Contains(call.Message, "airlock login") {
+	if !errors.As(err, &call) || call.Type != upstream.TransientNetwork || !call.Retryable ||
+		strings.Contains(call.Message, "airlock login") {
 		t.Errorf("got %v, want an error that may pass", err)
 	}
 }

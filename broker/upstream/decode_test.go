@@ -14,9 +14,10 @@ func TestPlainResponses(t *testing.T) {
 		text  string
 		plain bool
 	}{
-		"as go-sdk writes it":         {`{"jsonrpc":"2.0","id":7,"result":` + text + `}`, true},
-		"as the TypeScript SDK does":  {`{"result":` + text + `,"jsonrpc":"2.0","id":7}`, true},
-		"with spaces":                 {" { \"jsonrpc\" : \"2.0\" ,\t\"id\" : 7 , \"result\" : " + text + " } \r", true},
+		"as go-sdk writes it":        {`{"jsonrpc":"2.0","id":7,"result":` + text + `}`, true},
+		"as the TypeScript SDK does": {`{"result":` + text + `,"jsonrpc":"2.0","id":7}`, true},
+		"with spaces": {" { \"jsonrpc\" : \"2.0\" ,\t\"id\" : 7 , \"result\" : " + text + " } \r",
+			true},
 		"an empty result":             {`{"jsonrpc":"2.0","id":0,"result":{}}`, true},
 		"an error":                    {`{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"x"}}`, false},
 		"a request":                   {`{"jsonrpc":"2.0","id":7,"method":"ping"}`, false},
@@ -47,7 +48,8 @@ func TestPlainResponses(t *testing.T) {
 		}
 		if err != nil {
 			t.Errorf("%s: got %+v, but the SDK says %v", name, got, err)
-		} else if want := want.(*jsonrpc.Response); want.ID != got.ID || string(want.Result) != string(got.Result) || want.Error != nil {
+		} else if want := want.(*jsonrpc.Response); want.ID != got.ID || string(want.Result) != string(got.Result) ||
+			want.Error != nil {
 			t.Errorf("%s: got %v %s, want %v %s", name, got.ID.Raw(), got.Result, want.ID.Raw(), want.Result)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // asks one that is for its list. Without that, a server whose list is not of just now is asked for
 // it meanwhile, so that the next call sees what has changed. It is empty when the server has no such tool.
 func (s *Set) Digest(ctx context.Context, serverID, name string, again bool) (string, error) {
-	server, ok := s.servers[serverID]
+	server, ok := s.find(serverID)
 	if !ok {
 		return "", fmt.Errorf("looking at tool %q: there is no server %q", name, serverID)
 	}

@@ -13,9 +13,11 @@ import (
 // secrets, are not passed on. The list is sorted.
 var inherited = []string{
 	"ALL_PROXY", "HOME", "HTTPS_PROXY", "HTTP_PROXY", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LOGNAME",
-	"NODE_EXTRA_CA_CERTS", "NO_PROXY", "NVM_DIR", "PATH", "SHELL", "SSL_CERT_DIR", "SSL_CERT_FILE", "TEMP", "TERM", "TMP",
+	"NODE_EXTRA_CA_CERTS", "NO_PROXY", "NVM_DIR", "PATH", "SHELL", "SSL_CERT_DIR", "SSL_CERT_FILE", "TEMP", "TERM",
+	"TMP",
 	"TMPDIR", "TZ", "USER", "UV_CACHE_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR",
-	"all_proxy", "http_proxy", "https_proxy", "no_proxy", "npm_config_cache", "npm_config_prefix", "npm_config_registry",
+	"all_proxy", "http_proxy", "https_proxy", "no_proxy", "npm_config_cache", "npm_config_prefix",
+	"npm_config_registry",
 	"npm_config_userconfig",
 }
 

@@ -15,7 +15,8 @@ func TestChildEnv(t *testing.T) {
 	if !slices.IsSorted(inherited) {
 		t.Error("the list of inherited variables is not sorted")
 	}
-	environ := []string{"PATH=/bin", "HOME=/root", "AIRLOCK_KEY=secret", "AWS_SECRET_ACCESS_KEY=secret", "LD_PRELOAD=/x.so", "npm_config__authToken=secret",
+	environ := []string{"PATH=/bin", "HOME=/root", "AIRLOCK_KEY=secret", "AWS_SECRET_ACCESS_KEY=secret",
+		"LD_PRELOAD=/x.so", "npm_config__authToken=secret",
 		"https_proxy=http://proxy:3128", "odd"}
 	got := childEnv(environ, map[string]string{"HOME": "/srv", "TOKEN": "a=b"})
 	want := []string{"HOME=/srv", "PATH=/bin", "TOKEN=a=b", "https_proxy=http://proxy:3128"}
@@ -63,7 +64,8 @@ func TestFindCommand(t *testing.T) {
 }
 
 func TestBackoffGrowsAndStops(t *testing.T) {
-	want := []time.Duration{0, 0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second, time.Minute, time.Minute}
+	want := []time.Duration{0, 0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second,
+		32 * time.Second, time.Minute, time.Minute}
 	for n, want := range want {
 		if got := backoff(n); got != want {
 			t.Errorf("after %d failures: got %s, want %s", n, got, want)
@@ -77,7 +79,8 @@ func TestBackoffGrowsAndStops(t *testing.T) {
 func TestReplaceSecret(t *testing.T) {
 	tests := []struct{ name, text, secret, want string }{
 		{"a key", "bad key sk-12345678", "sk-12345678", "bad key [redacted]"},
-		{"a bearer token alone", "token abcdefgh is no good, bearer of", "Bearer abcdefgh", "token [redacted] is no good, bearer of"},
+		{"a bearer token alone", "token abcdefgh is no good, bearer of", "Bearer abcdefgh",
+			"token [redacted] is no good, bearer of"},
 		{"too short to be one", "port 80 is taken", "80", "port 80 is taken"},
 		{"none", "text", "", "text"},
 	}

@@ -98,6 +98,7 @@ func (s *server) open(tap *tap) (link, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.process.Store(process)
 	return newStdio(process, tap, s.opts.Logger), nil
 }
 

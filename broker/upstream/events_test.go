@@ -18,7 +18,8 @@ func FuzzEventFilter(f *testing.F) {
 	f.Add("data: {\"jsonrpc\":\"2.0\",\ndata: \"method\":\"m\"}\r\n\r\ndata\n\n: x\nretry: 5\n\n")
 	f.Add("event: ping\ndata: 1\n\nid\n\nstray")
 	f.Fuzz(func(t *testing.T, stream string) {
-		filter := newEventFilter(io.NopCloser(iotest.OneByteReader(strings.NewReader(stream))), jsonrpc.ID{}, newTap(), &skipped{log: slog.New(slog.DiscardHandler)})
+		filter := newEventFilter(io.NopCloser(iotest.OneByteReader(strings.NewReader(stream))), jsonrpc.ID{}, newTap(),
+			&skipped{log: slog.New(slog.DiscardHandler)})
 		out, err := io.ReadAll(filter)
 		if err != nil {
 			t.Fatalf("got %v, want the end of the stream", err)
@@ -40,7 +41,8 @@ func FuzzEventFilter(f *testing.F) {
 }
 
 func TestEventFilterReportsABrokenStream(t *testing.T) {
-	filter := newEventFilter(io.NopCloser(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("data: 1\n\n")))), jsonrpc.ID{}, newTap(), &skipped{log: slog.New(slog.DiscardHandler)})
+	filter := newEventFilter(io.NopCloser(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("data: 1\n\n")))),
+		jsonrpc.ID{}, newTap(), &skipped{log: slog.New(slog.DiscardHandler)})
 	if _, err := io.ReadAll(filter); !errors.Is(err, iotest.ErrTimeout) {
 		t.Errorf("got %v, want the error of the stream", err)
 	}

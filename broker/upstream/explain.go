@@ -63,32 +63,43 @@ func (w *httpWire) explain(c Config, err error, late bool) *StartError {
 	var transport *url.Error
 	switch {
 	case errors.As(err, &redirect):
-		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s redirects to %s, where it would need a configuration of its own", where, catalog.Quote(redirect.to))
+		failure.Reason, failure.Problem = ErrNotMCP,
+			fmt.Sprintf("%s redirects to %s, where it would need a configuration of its own", where,
+				catalog.Quote(redirect.to))
 	case needed != nil:
 		failure.Reason, failure.Problem, failure.cause = ErrSignIn, needed.problem(), needed
 	case late:
 		failure.Reason, failure.Problem = ErrNoAnswer, fmt.Sprintf("%s did not answer within %s", where, c.StartTimeout)
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		failure.Reason, failure.Problem = ErrUnauthorized, fmt.Sprintf("%s wants other credentials (HTTP %d)", where, status)
+		failure.Reason, failure.Problem = ErrUnauthorized,
+			fmt.Sprintf("%s wants other credentials (HTTP %d)", where, status)
 	case status != 0:
-		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s answered with HTTP %d (%s)", where, status, http.StatusText(status))
+		failure.Reason, failure.Problem = ErrNotMCP,
+			fmt.Sprintf("%s answered with HTTP %d (%s)", where, status, http.StatusText(status))
 		if !c.SSE && (status == http.StatusNotFound || status == http.StatusMethodNotAllowed) {
 			failure.Problem += "; if it only speaks the HTTP transport of MCP 2024-11-05, configure it with type: sse"
 		}
 	case page != nil:
-		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s answered with a web page%s, not as an MCP server", where, c.titled(*page))
+		failure.Reason, failure.Problem = ErrNotMCP,
+			fmt.Sprintf("%s answered with a web page%s, not as an MCP server", where, c.titled(*page))
 	case errors.As(err, &certificate):
-		failure.Reason, failure.Problem = ErrUnreachable, fmt.Sprintf("%s has a certificate that is not trusted: %s", where, catalog.QuoteUpTo(certificate.Err.Error(), maxQuoted))
+		failure.Reason, failure.Problem = ErrUnreachable,
+			fmt.Sprintf("%s has a certificate that is not trusted: %s", where,
+				catalog.QuoteUpTo(certificate.Err.Error(), maxQuoted))
 	case errors.Is(err, http.ErrSchemeMismatch):
-		failure.Reason, failure.Problem = ErrUnreachable, fmt.Sprintf("%s does not speak TLS; its address may begin with http:// instead", where)
+		failure.Reason, failure.Problem = ErrUnreachable,
+			fmt.Sprintf("%s does not speak TLS; its address may begin with http:// instead", where)
 	case errors.As(err, &network):
-		failure.Reason, failure.Problem = ErrUnreachable, fmt.Sprintf("%s could not be reached: %s", where, catalog.Quote(network.Err.Error()))
+		failure.Reason, failure.Problem = ErrUnreachable,
+			fmt.Sprintf("%s could not be reached: %s", where, catalog.Quote(network.Err.Error()))
 	case errors.As(err, &transport) && isEnd(transport.Err):
 		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s closed the connection without an answer", where)
 	case errors.As(err, &transport):
-		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s did not answer as an MCP server: %s", where, c.conceal(transport.Err.Error()))
+		failure.Reason, failure.Problem = ErrNotMCP,
+			fmt.Sprintf("%s did not answer as an MCP server: %s", where, c.conceal(transport.Err.Error()))
 	default:
-		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s did not answer as an MCP server: %s", where, c.conceal(said(err)))
+		failure.Reason, failure.Problem = ErrNotMCP,
+			fmt.Sprintf("%s did not answer as an MCP server: %s", where, c.conceal(said(err)))
 	}
 	return failure
 }

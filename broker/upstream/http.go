@@ -219,7 +219,8 @@ func isExpired(request *http.Request, status int, body []byte) bool {
 	if request.Header.Get(sessionHeader) == "" {
 		return false
 	}
-	return status == http.StatusNotFound || status == http.StatusBadRequest && bytes.Contains(bytes.ToLower(body), []byte("session"))
+	return status == http.StatusNotFound || status == http.StatusBadRequest &&
+		bytes.Contains(bytes.ToLower(body), []byte("session"))
 }
 
 func setBody(response *http.Response, body []byte) {
@@ -241,7 +242,9 @@ func (w *httpWire) stop() { w.base.CloseIdleConnections() }
 // validHeader reports whether HTTP allows a header (RFC 9110, sections 5.1 and 5.5).
 func validHeader(name, value string) bool {
 	isToken := func(c rune) bool {
-		return c < 0x7F && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", c))
+		return c < 0x7F && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.ContainsRune("!#$%&'*+-.^_`|~", c))
 	}
-	return name != "" && strings.IndexFunc(name, func(c rune) bool { return !isToken(c) }) < 0 && !strings.ContainsAny(value, "\r\n\x00")
+	return name != "" && strings.IndexFunc(name, func(c rune) bool { return !isToken(c) }) < 0 &&
+		!strings.ContainsAny(value, "\r\n\x00")
 }

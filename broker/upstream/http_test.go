@@ -39,7 +39,8 @@ func sdkServer() *mcp.Server {
 }
 
 func addTool(server *mcp.Server, name string) {
-	server.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`)},
+	server.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(
+		`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`)},
 		func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(r.Params.Arguments)}}}, nil
 		})
@@ -115,30 +116,40 @@ func TestHTTPProblems(t *testing.T) {
 		reason  error
 		want    string
 	}{
-		{"nobody listens", status(200), func(c *upstream.Config) { c.URL = "http://127.0.0.1:1/mcp?key=hunter22" }, upstream.ErrUnreachable,
+		{"nobody listens", status(200), func(c *upstream.Config) { c.URL = "http://127.0.0.1:1/mcp?key=hunter22" },
+			upstream.ErrUnreachable,
 			`"http://127.0.0.1:1/mcp" could not be reached: "connect: connection refused"`},
 		{"wrong credentials", status(401), nil, upstream.ErrUnauthorized, "wants other credentials (HTTP 401)"},
 		{"forbidden", status(403), nil, upstream.ErrUnauthorized, "wants other credentials (HTTP 403)"},
 		{"no such page", status(404), nil, upstream.ErrNotMCP, "answered with HTTP 404 (Not Found)"},
 		{"an internal error", status(500), nil, upstream.ErrNotMCP, "answered with HTTP 500 (Internal Server Error)"},
-		{"a web page", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>Hello</html>") }), nil, upstream.ErrNotMCP,
+		{"a web page", http.HandlerFunc(func(w http.ResponseWriter,
+			_ *http.Request) {
+			io.WriteString(w, "<html>Hello</html>")
+		}), nil, upstream.ErrNotMCP,
 			"answered with a web page, not as an MCP server"},
 		{"a page to sign in", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, "<!doctype html><html><head><title>\n Sign in &amp; go\n</title></head><body>"+strings.Repeat("x", 100_000))
+			io.WriteString(w, "<!doctype html><html><head><title>\n Sign in &amp; go\n</title></head><body>"+
+				strings.Repeat("x", 100_000))
 		}), nil, upstream.ErrNotMCP, `answered with a web page ("Sign in & go"), not as an MCP server`},
-		{"no TLS behind https", status(200), func(c *upstream.Config) { c.URL = strings.Replace(c.URL, "http:", "https:", 1) }, upstream.ErrUnreachable,
+		{"no TLS behind https", status(200),
+			func(c *upstream.Config) { c.URL = strings.Replace(c.URL, "http:", "https:", 1) }, upstream.ErrUnreachable,
 			"does not speak TLS; its address may begin with http:// instead"},
-		{"a connection that is closed", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }), nil, upstream.ErrNotMCP,
+		{"a connection that is closed", http.HandlerFunc(
+			func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }), nil, upstream.ErrNotMCP,
 			"closed the connection without an answer"},
-		{"JSON that is no JSON-RPC", jsonHandler(func(string, json.RawMessage) string { return `{"hello":"world"}` }), nil, upstream.ErrNotMCP,
+		{"JSON that is no JSON-RPC", jsonHandler(func(string, json.RawMessage) string { return `{"hello":"world"}` }),
+			nil, upstream.ErrNotMCP,
 			"did not answer as an MCP server"},
-		{"another origin", http.RedirectHandler("http://127.0.0.1:9/mcp?key=hunter22", http.StatusTemporaryRedirect), nil, upstream.ErrNotMCP,
+		{"another origin", http.RedirectHandler("http://127.0.0.1:9/mcp?key=hunter22", http.StatusTemporaryRedirect),
+			nil, upstream.ErrNotMCP,
 			`redirects to "http://127.0.0.1:9/mcp"`},
 		{"no answer", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			io.Copy(io.Discard, r.Body) // only then is the end of the connection seen
 			<-r.Context().Done()
 		}),
-			func(c *upstream.Config) { c.StartTimeout = 400 * time.Millisecond }, upstream.ErrNoAnswer, "did not answer within 400ms"},
+			func(c *upstream.Config) { c.StartTimeout = 400 * time.Millisecond }, upstream.ErrNoAnswer,
+			"did not answer within 400ms"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -148,7 +159,8 @@ func TestHTTPProblems(t *testing.T) {
 				t.Errorf("got %v, want %v", err, test.reason)
 			}
 			problem := set.Servers()[0].Problem
-			if !strings.Contains(problem, test.want) || strings.Contains(problem, "hunter22") || strings.Contains(problem, "internals") {
+			if !strings.Contains(problem, test.want) || strings.Contains(problem, "hunter22") ||
+				strings.Contains(problem, "internals") {
 				t.Errorf("got %q, want %q in it and nothing secret", problem, test.want)
 			}
 		})
@@ -228,23 +240,36 @@ func TestHTTPCalls(t *testing.T) {
 	}{
 		{"JSON", result, `{"content":[{"type":"odd"}],"n":1.0}`, "", false, ""},
 		{"an event", "event: message\ndata: " + result + "\n\n", `{"content":[{"type":"odd"}],"n":1.0}`, "", false, ""},
-		{"an event over several lines", "data: {\"jsonrpc\":\"2.0\",\ndata: \"id\":%s,\"result\":\ndata:{}}\n\n", `{}`, "", false, ""},
-		{"an event without a blank line behind it", "data: " + result, `{"content":[{"type":"odd"}],"n":1.0}`, "", false, ""},
-		{"other events before it", "event: ping\ndata: 1\n\ndata: no JSON\n\n: comment\ndata\n\nstray\n\ndata: " + result + "\n\n", `{"content":[{"type":"odd"}],"n":1.0}`, "", false, ""},
-		{"a JSON-RPC error", `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"bad \u202eregion"}}`, "", upstream.ToolError, false,
+		{"an event over several lines", "data: {\"jsonrpc\":\"2.0\",\ndata: \"id\":%s,\"result\":\ndata:{}}\n\n", `{}`,
+			"", false, ""},
+		{"an event without a blank line behind it", "data: " + result, `{"content":[{"type":"odd"}],"n":1.0}`, "",
+			false, ""},
+		{"other events before it", "event: ping\ndata: 1\n\ndata: no JSON\n\n: comment\ndata\n\nstray\n\ndata: " +
+			result + "\n\n", `{"content":[{"type":"odd"}],"n":1.0}`, "", false, ""},
+		{"a JSON-RPC error", `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"bad \u202eregion"}}`, "",
+			upstream.ToolError, false,
 			"the server refused the call: bad region"},
-		{"a JSON-RPC error with status 400", `400 {"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"bad region"}}`, "", upstream.ToolError, false,
+		{"a JSON-RPC error with status 400",
+			`400 {"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"bad region"}}`, "", upstream.ToolError,
+			false,
 			"the server refused the call: bad region"},
 		{"status 400 without one", "400 no", "", upstream.ToolError, false, "the server refused the call (HTTP 400)"},
-		{"a web page", "200 <html>Log in</html>", "", upstream.InvalidOutput, false, "the server answered with something that is not MCP"},
-		{"no JSON-RPC", `{"result":1}`, "", upstream.InvalidOutput, false, "the server answered with something that is not MCP"},
-		{"an answer without measure", `{"jsonrpc":"2.0","id":%s,"result":"` + big + `"}`, "", upstream.OutputLimit, false, "the result is larger than 16711680 bytes"},
-		{"an event without measure", "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":\"" + big + "\"}\n\n", "", upstream.OutputLimit, false, "the result is larger than 16711680 bytes"},
-		{"a stream that breaks off", "data: {\"jsonrpc\":\n", "", upstream.TransientNetwork, false, "the connection to the server was lost"},
+		{"a web page", "200 <html>Log in</html>", "", upstream.InvalidOutput, false,
+			"the server answered with something that is not MCP"},
+		{"no JSON-RPC", `{"result":1}`, "", upstream.InvalidOutput, false,
+			"the server answered with something that is not MCP"},
+		{"an answer without measure", `{"jsonrpc":"2.0","id":%s,"result":"` + big + `"}`, "", upstream.OutputLimit,
+			false, "the result is larger than 16711680 bytes"},
+		{"an event without measure", "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":\"" + big + "\"}\n\n", "",
+			upstream.OutputLimit, false, "the result is larger than 16711680 bytes"},
+		{"a stream that breaks off", "data: {\"jsonrpc\":\n", "", upstream.TransientNetwork, false,
+			"the connection to the server was lost"},
 		{"too many calls", "429 slow down", "", upstream.RateLimit, true, "the server asks for fewer calls"},
-		{"credentials that have expired", "401 no", "", upstream.ToolError, false, "the server refused Airlock's credentials (HTTP 401)"},
+		{"credentials that have expired", "401 no", "", upstream.ToolError, false,
+			"the server refused Airlock's credentials (HTTP 401)"},
 		{"overload", "503 later", "", upstream.TransientNetwork, true, "the server is not available now (HTTP 503)"},
-		{"a failure in between", "502 bad gateway", "", upstream.TransientNetwork, false, "the server failed (HTTP 502)"},
+		{"a failure in between", "502 bad gateway", "", upstream.TransientNetwork, false,
+			"the server failed (HTTP 502)"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

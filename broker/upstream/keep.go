@@ -140,7 +140,8 @@ func (s *server) settled(first time.Time) bool {
 func (s *server) update(ctx context.Context, why string, since time.Time) {
 	if err := s.reread(ctx); err != nil {
 		if !s.closing() {
-			s.opts.Logger.WarnContext(ctx, "upstream tools could not be refreshed", slog.String(telemetry.KeyServer, s.config.ID),
+			s.opts.Logger.WarnContext(ctx, "upstream tools could not be refreshed",
+				slog.String(telemetry.KeyServer, s.config.ID),
 				slog.String("reason", why), slog.String(telemetry.KeyError, err.Error()))
 		}
 		return

@@ -92,7 +92,8 @@ func TestAnnouncementsAreCoalesced(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newServer(Config{ID: "x"}, Options{Refresh: 24 * time.Hour, Logger: slog.New(slog.DiscardHandler)}, nil, nil)
+				s := newServer(Config{ID: "x"}, Options{Refresh: 24 * time.Hour, Logger: slog.New(slog.DiscardHandler)},
+					nil, nil)
 				var reads []time.Time
 				s.reread = func(context.Context) error { reads = append(reads, time.Now()); return nil }
 				s.running.Go(s.keep)

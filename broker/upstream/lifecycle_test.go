@@ -172,7 +172,8 @@ func TestServerThatDiedComesBack(t *testing.T) {
 	waitFor(t, "its end", func() bool { return !alive(first) })
 	// A thread of the dying process may still hold the pipe when it is written to.
 	var failed *upstream.CallError
-	if _, err := set.Call(t.Context(), "good", "echo", nil); err != nil && (!errors.As(err, &failed) || !failed.Retryable) {
+	if _, err := set.Call(t.Context(), "good", "echo", nil); err != nil &&
+		(!errors.As(err, &failed) || !failed.Retryable) {
 		t.Fatalf("the next call: got %v, want none or a retryable one", err)
 	}
 	if _, err := set.Call(t.Context(), "good", "echo", nil); err != nil {
@@ -196,7 +197,8 @@ func TestCrashLoopIsSlowedDown(t *testing.T) {
 		refused = refused || strings.Contains(failed.Message, "left alone for a while") && failed.Retryable
 	}
 	if started := len(notes.Lines(t, "started")); started > 4 || !refused {
-		t.Errorf("got %d starts for 10 calls (refused %v), want a few, then refusals that are retryable", started, refused)
+		t.Errorf("got %d starts for 10 calls (refused %v), want a few, then refusals that are retryable", started,
+			refused)
 	}
 }
 
@@ -228,7 +230,8 @@ func TestChangedListIsReadAgain(t *testing.T) {
 func TestListIsReadAgainWhenItIsOld(t *testing.T) {
 	changes := make(chan string, 10)
 	config, _ := upstreamtest.Fake(t, "brief")
-	set := connect(t, &upstream.Options{OnChange: func(id string) { changes <- id }, Refresh: 50 * time.Millisecond}, config)
+	set := connect(t, &upstream.Options{OnChange: func(id string) { changes <- id }, Refresh: 50 * time.Millisecond},
+		config)
 	<-changes
 	if got := names(t, set); len(got) != 1 || got[0] == "tool_1" {
 		t.Errorf("got tools %q, want a newer list", got)

@@ -56,20 +56,29 @@ func TestLines(t *testing.T) {
 		{"a response without a line feed", `{"jsonrpc":"2.0","id":1,"result":{}}`, []string{"response 1 {}"}},
 		{"carriage returns", `{"jsonrpc":"2.0","id":1,"result":{}}` + "\r\n", []string{"response 1 {}"}},
 		{"a notification", `{"jsonrpc":"2.0","method":"m","params":{}}` + "\n", []string{"request m {}"}},
-		{"a log between messages", "starting\n" + `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n[INFO] done\n", []string{"rubbish: starting", "response 1 {}", "rubbish: [INFO] done"}},
-		{"JSON that is no JSON-RPC", `{"level":"info"}` + "\n7\nnull\n", []string{`rubbish: {"level":"info"}`, "rubbish: 7", "rubbish: null"}},
-		{"an answer to no request", `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}` + "\n", []string{`rubbish: {"jsonrpc":"2.0","id`}},
-		{"a batch", `[{"jsonrpc":"2.0","id":1,"result":1},{"jsonrpc":"2.0","method":"m"}]` + "\n", []string{"response 1 1", "request m "}},
+		{"a log between messages", "starting\n" + `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n[INFO] done\n",
+			[]string{"rubbish: starting", "response 1 {}", "rubbish: [INFO] done"}},
+		{"JSON that is no JSON-RPC", `{"level":"info"}` + "\n7\nnull\n",
+			[]string{`rubbish: {"level":"info"}`, "rubbish: 7", "rubbish: null"}},
+		{"an answer to no request", `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}` + "\n",
+			[]string{`rubbish: {"jsonrpc":"2.0","id`}},
+		{"a batch", `[{"jsonrpc":"2.0","id":1,"result":1},{"jsonrpc":"2.0","method":"m"}]` + "\n",
+			[]string{"response 1 1", "request m "}},
 		{"a method without a name", `{"jsonrpc":"2.0","method":""}` + "\n", []string{`rubbish: {"jsonrpc":"2.0","me`}},
 		{"an empty batch", "[]\n", []string{"rubbish: []"}},
 		{"half a batch", `[{"jsonrpc":"2.0","id":1,"result":1},7]` + "\n", []string{`rubbish: [{"jsonrpc":"2.0","i`}},
 		{"bytes that are not UTF-8", "\xff\xfe\n", []string{"rubbish: \uFFFD"}},
-		{"a long log line", long + "\n" + `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n", []string{"rubbish: xxxxxxxxxxxxxxxxxxxx", "response 1 {}"}},
-		{"a long response, ID first", `{"jsonrpc":"2.0","id":7,"result":{"id":9,"x":"` + long + `"}}` + "\nlog\n", []string{"too large: 7", "rubbish: log"}},
-		{"a long response, ID last", `{"result":{"x":"` + long + `","id":9},"jsonrpc":"2.0","id": 7 }` + "\n", []string{"too large: 7"}},
-		{"a long response at the end of the stream", `{"jsonrpc":"2.0","id":7,"result":"` + long + `"}`, []string{"too large: 7"}},
+		{"a long log line", long + "\n" + `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n",
+			[]string{"rubbish: xxxxxxxxxxxxxxxxxxxx", "response 1 {}"}},
+		{"a long response, ID first", `{"jsonrpc":"2.0","id":7,"result":{"id":9,"x":"` + long + `"}}` + "\nlog\n",
+			[]string{"too large: 7", "rubbish: log"}},
+		{"a long response, ID last", `{"result":{"x":"` + long + `","id":9},"jsonrpc":"2.0","id": 7 }` + "\n",
+			[]string{"too large: 7"}},
+		{"a long response at the end of the stream", `{"jsonrpc":"2.0","id":7,"result":"` + long + `"}`,
+			[]string{"too large: 7"}},
 		{"a long error", `{"jsonrpc":"2.0","id":"a\"b","error":"` + long + `"}` + "\n", []string{`too large: a"b`}},
-		{"a long request is not an answer", `{"jsonrpc":"2.0","id":7,"method":"m","params":"` + long + `"}` + "\n", []string{`rubbish: {"jsonrpc":"2.0","id`}},
+		{"a long request is not an answer", `{"jsonrpc":"2.0","id":7,"method":"m","params":"` + long + `"}` + "\n",
+			[]string{`rubbish: {"jsonrpc":"2.0","id`}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -187,7 +196,8 @@ func TestDeepResponseHasAnAnswer(t *testing.T) {
 		}
 	}
 	for levels := maxLevels - 10; levels <= maxLevels; levels++ { // all of the message counts
-		text := []byte(`{"jsonrpc":"2.0","id":7,"result":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `}`)
+		text := []byte(`{"jsonrpc":"2.0","id":7,"result":` +
+			strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `}`)
 		if got := parseLine(text); len(got.messages) != 1 {
 			t.Errorf("%d levels: got %+v, want a message", levels, got)
 		}

@@ -103,7 +103,8 @@ func (s *session) page(ctx context.Context, cursor string) (p page, excluded []s
 		case got.refusal != nil && got.refusal.Code == jsonrpc.CodeMethodNotFound:
 			return page{}, nil, 0, nil // it has no tools, and that is its right
 		case got.refusal != nil:
-			return page{}, nil, 0, fmt.Errorf("%w: the server refused: %s", errBadList, foreignText(got.refusal.Message))
+			return page{}, nil, 0, fmt.Errorf("%w: the server refused: %s", errBadList,
+				foreignText(got.refusal.Message))
 		}
 		return page{}, nil, 0, err
 	}
@@ -140,7 +141,8 @@ func (l listing) without(names []string) listing {
 		for i := range l.tools {
 			if l.tools[i].Name == name {
 				l.tools = append(l.tools[:i], l.tools[i+1:]...)
-				l.warnings = append(l.warnings, fmt.Sprintf("tool %q is left out: its x-mcp-header annotations are not allowed", name))
+				l.warnings = append(l.warnings, fmt.Sprintf(
+					"tool %q is left out: its x-mcp-header annotations are not allowed", name))
 				break
 			}
 		}

@@ -140,7 +140,8 @@ func (c *listCache) read(path, identity, serverID string) (cached, error) {
 		return cached{}, err
 	}
 	tools, warnings := catalog.ParseTools(serverID, items)
-	return cached{listing{tools: tools, warnings: append(header.Warnings, warnings...), ttl: header.TTL}, header.Saved}, nil
+	return cached{listing{tools: tools, warnings: append(header.Warnings, warnings...), ttl: header.TTL}, header.Saved},
+		nil
 }
 
 // splitSizes cuts a body into pieces of the given sizes.
@@ -172,7 +173,7 @@ func readRegular(path string, limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, errors.New("the entry is no ordinary file")
+		return nil, errors.New("the entry is not an ordinary file")
 	case info.Size() > limit:
 		return nil, fmt.Errorf("the entry has %d bytes, more than %d", info.Size(), limit)
 	}
@@ -236,7 +237,8 @@ func (c *listCache) prune() error {
 			files = append(files, info)
 		}
 	}
-	slices.SortFunc(files, func(a, b fs.FileInfo) int { return cmp.Compare(b.ModTime().UnixNano(), a.ModTime().UnixNano()) })
+	slices.SortFunc(files,
+		func(a, b fs.FileInfo) int { return cmp.Compare(b.ModTime().UnixNano(), a.ModTime().UnixNano()) })
 	var total int64
 	for i, file := range files {
 		total += file.Size()

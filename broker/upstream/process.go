@@ -115,7 +115,8 @@ func (p *process) readStderr() {
 		cut := errors.Is(err, bufio.ErrBufferFull)
 		if text := trimLine(line); text != "" {
 			p.keep(text)
-			p.log.DebugContext(context.Background(), "upstream stderr", slog.String(telemetry.KeyServer, p.serverID), slog.String("line", text))
+			p.log.DebugContext(context.Background(), "upstream stderr", slog.String(telemetry.KeyServer, p.serverID),
+				slog.String("line", text))
 		}
 		for cut { // the rest of a long line is dropped
 			_, err = reader.ReadSlice('\n')

@@ -25,7 +25,8 @@ func realServer(t testing.TB, name string) string {
 	if os.Getenv("AIRLOCK_TEST_SANDBOX") != "1" {
 		t.Skip("starts published MCP servers: run `make test`, or set AIRLOCK_TEST_SANDBOX=1")
 	}
-	script := filepath.Join(testenv.RepoRoot(t), "test", "servers", "node_modules", "@modelcontextprotocol", name, "dist", "index.js")
+	script := filepath.Join(testenv.RepoRoot(t), "test", "servers", "node_modules", "@modelcontextprotocol", name,
+		"dist", "index.js")
 	if _, err := os.Stat(script); err != nil {
 		t.Fatalf("published servers were asked for, but %v (run `make setup` first)", err)
 	}
@@ -33,7 +34,8 @@ func realServer(t testing.TB, name string) string {
 }
 
 func TestServerEverything(t *testing.T) {
-	set := connect(t, nil, upstream.Config{ID: "everything", Command: "node", Args: []string{realServer(t, "server-everything")}})
+	set := connect(t, nil, upstream.Config{ID: "everything", Command: "node",
+		Args: []string{realServer(t, "server-everything")}})
 	s, err := catalog.NewSnapshot(set.Servers())
 	if err != nil {
 		t.Fatal(err)
@@ -115,8 +117,10 @@ func startEverything(t *testing.T, mode string) string {
 
 func TestServerMemory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "memory.jsonl")
-	set := connect(t, nil, upstream.Config{ID: "memory", Command: "node", Args: []string{realServer(t, "server-memory")}, Env: map[string]string{"MEMORY_FILE_PATH": file}})
-	entity := json.RawMessage(`{"entities":[{"name":"Airlock","entityType":"program","observations":["has two doors"]}]}`)
+	set := connect(t, nil, upstream.Config{ID: "memory", Command: "node",
+		Args: []string{realServer(t, "server-memory")}, Env: map[string]string{"MEMORY_FILE_PATH": file}})
+	entity := json.RawMessage(
+		`{"entities":[{"name":"Airlock","entityType":"program","observations":["has two doors"]}]}`)
 	if _, err := set.Call(t.Context(), "memory", "create_entities", entity); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +135,8 @@ func TestServerFilesystem(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(directory, "a.txt"), []byte("hello"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	set := connect(t, nil, upstream.Config{ID: "files", Command: "node", Args: []string{realServer(t, "server-filesystem"), directory}})
+	set := connect(t, nil, upstream.Config{ID: "files", Command: "node",
+		Args: []string{realServer(t, "server-filesystem"), directory}})
 	path := func(p string) json.RawMessage { return json.RawMessage(`{"path":` + strconv.Quote(p) + `}`) }
 	got, err := set.Call(t.Context(), "files", "read_text_file", path(filepath.Join(directory, "a.txt")))
 	if err != nil || text(t, got) != "hello" {
@@ -147,7 +152,8 @@ func TestServerFilesystem(t *testing.T) {
 func TestServerThroughNpx(t *testing.T) {
 	script := realServer(t, "server-memory")
 	directory := filepath.Join(testenv.RepoRoot(t), "test", "servers")
-	set := connect(t, nil, upstream.Config{ID: "memory", Command: "npx", Args: []string{"--no-install", "mcp-server-memory"}, Dir: directory,
+	set := connect(t, nil, upstream.Config{ID: "memory", Command: "npx",
+		Args: []string{"--no-install", "mcp-server-memory"}, Dir: directory,
 		Env: map[string]string{"MEMORY_FILE_PATH": filepath.Join(t.TempDir(), "memory.jsonl")}})
 	if _, err := set.Call(t.Context(), "memory", "read_graph", nil); err != nil {
 		t.Fatalf("%v (%v)", err, set.Problem("memory"))
@@ -174,7 +180,8 @@ func processesOf(t testing.TB, test string) []int {
 	for _, file := range files {
 		env, err := os.ReadFile(file)
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file))) // the pattern saw to the digits
-		if err == nil && pid != os.Getpid() && strings.Contains(string(env), "MEMORY_FILE_PATH="+os.TempDir()+"/"+test) {
+		if err == nil && pid != os.Getpid() && strings.Contains(
+			string(env), "MEMORY_FILE_PATH="+os.TempDir()+"/"+test) {
 			found = append(found, pid)
 		}
 	}

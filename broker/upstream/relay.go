@@ -107,7 +107,7 @@ func (r requests) elicit(ctx context.Context, req mcp.Request) (mcp.Result, erro
 	result := &mcp.ElicitResult{Action: given.Action}
 	if given.Content != nil {
 		if err := strictjson.UnmarshalOpen(given.Content, &result.Content); err != nil {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the answer is no object"}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the answer is not an object"}
 		}
 	}
 	return result, nil
@@ -189,7 +189,7 @@ func withDefaults(content, form json.RawMessage) (json.RawMessage, error) {
 	values := map[string]json.RawMessage{}
 	if len(content) > 0 {
 		if err := strictjson.UnmarshalOpen(content, &values); err != nil || values == nil {
-			return nil, fmt.Errorf("the answer is no object")
+			return nil, fmt.Errorf("the answer is not an object")
 		}
 	}
 	var fields struct {

@@ -92,10 +92,12 @@ func asking(t *testing.T, stateless bool) upstream.Config {
 		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": questions["form"]}}, nil
 	})
 	add("talk", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1, Total: 2, Message: "half"})
+		err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(),
+			Progress: 1, Total: 2, Message: "half"})
 		return said("done"), err
 	})
-	handler := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: stateless}))
+	handler := httptest.NewServer(mcp.NewStreamableHTTPHandler(
+		func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: stateless}))
 	t.Cleanup(handler.Close)
 	return upstream.Config{ID: "asking", URL: handler.URL, Elicitation: true}
 }
@@ -109,8 +111,10 @@ func TestElicitationReachesThePersonBehindTheCall(t *testing.T) {
 		answer     upstream.ElicitationAnswer
 		want       string // in the tool's text
 	}{
-		{"a form, accepted; the default is added", "ask_form", accept, `{"action":"accept","content":{"color":"green","name":"Ann"}}`},
-		{"a form, declined", "ask_form", upstream.ElicitationAnswer{Action: "decline", Content: accept.Content}, `{"action":"decline"}`},
+		{"a form, accepted; the default is added", "ask_form", accept,
+			`{"action":"accept","content":{"color":"green","name":"Ann"}}`},
+		{"a form, declined", "ask_form", upstream.ElicitationAnswer{Action: "decline", Content: accept.Content},
+			`{"action":"decline"}`},
 		{"a form, cancelled", "ask_form", upstream.ElicitationAnswer{Action: "cancel"}, `{"action":"cancel"}`},
 		{"a URL, accepted; there is no content", "ask_url", accept, `{"action":"accept"}`},
 	}
@@ -126,7 +130,8 @@ func TestElicitationReachesThePersonBehindTheCall(t *testing.T) {
 				if len(p.asked) != 1 || p.asked[0].ServerID != "asking" || p.asked[0].Message == "" {
 					t.Fatalf("asked %+v, want one question that names the server", p.asked)
 				}
-				if q := p.asked[0]; (test.tool == "ask_url") != (q.URL == "https://example.com/in" && q.ID == "e1" && q.Schema == nil) {
+				if q := p.asked[0]; (test.tool == "ask_url") != (q.URL == "https://example.com/in" && q.ID == "e1" &&
+					q.Schema == nil) {
 					t.Errorf("asked %+v", q)
 				}
 			})
@@ -142,11 +147,14 @@ func TestElicitationIsRefused(t *testing.T) {
 		allowed bool
 		relay   *person
 	}{
-		{"by the configuration", false, &person{answer: upstream.ElicitationAnswer{Action: "accept", Content: json.RawMessage(`{"name":"Ann"}`)}}},
+		{"by the configuration", false,
+			&person{answer: upstream.ElicitationAnswer{Action: "accept", Content: json.RawMessage(`{"name":"Ann"}`)}}},
 		{"without a relay", true, nil},
 		{"by the relay", true, &person{err: errors.New("a secret reason")}},
-		{"with content of another form", true, &person{answer: upstream.ElicitationAnswer{Action: "accept", Content: json.RawMessage(`{"name":7}`)}}},
-		{"with content that is no object", true, &person{answer: upstream.ElicitationAnswer{Action: "accept", Content: json.RawMessage(`[]`)}}},
+		{"with content of another form", true,
+			&person{answer: upstream.ElicitationAnswer{Action: "accept", Content: json.RawMessage(`{"name":7}`)}}},
+		{"with content that is not an object", true,
+			&person{answer: upstream.ElicitationAnswer{Action: "accept", Content: json.RawMessage(`[]`)}}},
 		{"with an unknown action", true, &person{answer: upstream.ElicitationAnswer{Action: "maybe"}}},
 	}
 	for _, era := range []string{"2025-11-25", "2026-07-28"} {
@@ -163,7 +171,8 @@ func TestElicitationIsRefused(t *testing.T) {
 				if err == nil && !strings.Contains(string(got), `"isError":true`) {
 					t.Errorf("got %s, want an error", got)
 				}
-				if shown := string(got) + errorText(err); strings.Contains(shown, "Ann") || strings.Contains(shown, "a secret reason") {
+				if shown := string(got) + errorText(err); strings.Contains(shown, "Ann") ||
+					strings.Contains(shown, "a secret reason") {
 					t.Errorf("got %s, which tells more than that nobody was asked", shown)
 				}
 				if !test.allowed && len(test.relay.asked) > 0 {
@@ -212,15 +221,19 @@ func TestAQuestionThatCouldBeForTwoIsForNobody(t *testing.T) {
 	set := connect(t, nil, config)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	other, own := &person{answer: upstream.ElicitationAnswer{Action: "accept"}}, &person{answer: upstream.ElicitationAnswer{Action: "accept"}}
-	ask := json.RawMessage(`{"method":"elicitation/create","params":{"message":"Who?","_meta":{"airlock/exchange":"1"}}}`)
-	if got, err := set.CallFor(t.Context(), own, "good", "ask", ask); err != nil || !strings.Contains(string(got), `"action":"accept"`) {
+	other, own := &person{answer: upstream.ElicitationAnswer{Action: "accept"}},
+		&person{answer: upstream.ElicitationAnswer{Action: "accept"}}
+	ask := json.RawMessage(
+		`{"method":"elicitation/create","params":{"message":"Who?","_meta":{"airlock/exchange":"1"}}}`)
+	if got, err := set.CallFor(t.Context(), own, "good", "ask", ask); err != nil ||
+		!strings.Contains(string(got), `"action":"accept"`) {
 		t.Fatalf("alone: got %s and %v", got, err)
 	}
 	running.Go(func() { set.CallFor(ctx, other, "good", "slow", nil) })
 	waitFor(t, "the slow call", func() bool { return len(notes.Lines(t, "call slow")) == 1 })
 	got, err := set.CallFor(t.Context(), own, "good", "ask", ask)
-	if err != nil || !strings.Contains(string(got), "belongs to no request") || len(other.asked) > 0 || len(own.asked) != 1 {
+	if err != nil || !strings.Contains(string(got), "belongs to no request") || len(other.asked) > 0 ||
+		len(own.asked) != 1 {
 		t.Errorf("got %s and %v, asked %v and %v", got, err, own.asked, other.asked)
 	}
 	cancel()

@@ -38,9 +38,10 @@ func (e *ResponseError) Error() string {
 //
 // Do is for programs between a client and a server. Use Call to call tools.
 func (s *Set) Do(ctx context.Context, serverID string, request Request) (json.RawMessage, error) {
-	server, ok := s.servers[serverID]
+	server, ok := s.find(serverID)
 	if !ok {
-		return nil, &CallError{ServerID: serverID, ToolName: request.Method, Type: UnknownTool, Message: "there is no such server"}
+		return nil, &CallError{ServerID: serverID, ToolName: request.Method, Type: UnknownTool,
+			Message: "there is no such server"}
 	}
 	members := map[string]json.RawMessage{}
 	if len(request.Params) > 0 {
@@ -120,7 +121,7 @@ func (w *written) MarshalJSON() ([]byte, error) {
 	meta := map[string]json.RawMessage{}
 	if raw, ok := w.members["_meta"]; ok {
 		if err := strictjson.UnmarshalOpen(raw, &meta); err != nil || meta == nil {
-			return nil, errors.New("the _meta of a request is no object")
+			return nil, errors.New("the _meta of a request is not an object")
 		}
 		for _, name := range ownMeta {
 			delete(meta, name)

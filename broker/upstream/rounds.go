@@ -41,7 +41,8 @@ func inputOf(raw json.RawMessage) (input, error) {
 		State    json.RawMessage `json:"requestState"`
 	}
 	var kind string
-	if strictjson.UnmarshalOpen(raw, &result) != nil || strictjson.UnmarshalOpen(result.Kind, &kind) != nil || kind != "input_required" {
+	if strictjson.UnmarshalOpen(raw, &result) != nil || strictjson.UnmarshalOpen(result.Kind, &kind) != nil ||
+		kind != "input_required" {
 		return input{}, nil
 	}
 	needs := input{required: true, state: result.State}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/airlock-mcp/airlock/catalog"
@@ -19,8 +20,8 @@ type server struct {
 	spawn  *spawner
 	cache  *listCache
 
-	reread  func(context.Context) error // refresh, but for tests
-	running sync.WaitGroup              // everything that close waits for
+	reread func(context.Context) error // refresh, but for tests
+	activity
 
 	lifetime // it ends with close
 	signals
@@ -28,12 +29,19 @@ type server struct {
 
 	mu      sync.Mutex
 	closed  bool
-	watched bool     // the keeper runs: changes are reported from now on
-	attempt *attempt // to connect, while one is under way
-	session *session // nil before the first and after a lost one is noticed
+	watched bool        // the keeper runs: changes are reported from now on
+	attempt *connecting // to connect, while one is under way
+	session *session    // nil before the first and after a lost one is noticed
 	knowledge
 	backoffState
 	protocol string // the revision to begin with
+}
+
+// activity is the work that is done for a server.
+type activity struct {
+	running sync.WaitGroup          // everything that close waits for
+	calls   sync.WaitGroup          // calls in flight; grows only while the Set has the server
+	process atomic.Pointer[process] // the newest one; nil if none was started
 }
 
 // signals wake the goroutines that wait for something to happen to a server.
@@ -100,7 +108,7 @@ func (s *server) restore() {
 func (s *server) startInBackground(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closed || s.watched {
 		return
 	}
 	if !s.listed {

@@ -118,7 +118,8 @@ func (s *session) lost(err error) bool {
 
 // isEnd reports whether an error of the SDK means that the connection has ended.
 func isEnd(err error) bool {
-	for _, end := range []error{mcp.ErrConnectionClosed, mcp.ErrSessionMissing, io.EOF, io.ErrClosedPipe, syscall.EPIPE} {
+	for _, end := range []error{mcp.ErrConnectionClosed, mcp.ErrSessionMissing, io.EOF, io.ErrClosedPipe,
+		syscall.EPIPE} {
 		if errors.Is(err, end) {
 			return true
 		}

@@ -97,7 +97,8 @@ func (s *spawner) startGuardLocked() {
 		err = guard.Start()
 	}
 	if err != nil {
-		s.log.WarnContext(context.Background(), "no guard for upstream processes", slog.String(telemetry.KeyError, err.Error()))
+		s.log.WarnContext(context.Background(), "no guard for upstream processes",
+			slog.String(telemetry.KeyError, err.Error()))
 		return
 	}
 	s.guard, s.notify = guard, in
@@ -115,7 +116,8 @@ func (s *spawner) tellLocked(sign string, group int) {
 		return
 	}
 	if _, err := fmt.Fprintf(s.notify, "%s%d\n", sign, group); err != nil {
-		s.log.WarnContext(context.Background(), "the guard of upstream processes is gone", slog.String(telemetry.KeyError, err.Error()))
+		s.log.WarnContext(context.Background(), "the guard of upstream processes is gone",
+			slog.String(telemetry.KeyError, err.Error()))
 		s.notify.Close()
 		s.notify = nil
 	}

@@ -30,7 +30,8 @@ var (
 // newSSELink takes a checked configuration.
 func newSSELink(c Config, t *tap, log *slog.Logger) *sseLink {
 	l := &sseLink{httpWire: newHTTPWire(c, t, log)}
-	l.transport = mcp.SSEClientTransport{Endpoint: c.URL, HTTPClient: l.client(l), MaxEventSize: -1} // events are bounded here
+	// events are bounded here
+	l.transport = mcp.SSEClientTransport{Endpoint: c.URL, HTTPClient: l.client(l), MaxEventSize: -1}
 	return l
 }
 
@@ -61,7 +62,7 @@ func (l *sseLink) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	if !isEventStream(response) {
 		response.Body.Close()
-		return nil, errors.New("the answer is no stream of events")
+		return nil, errors.New("the answer is not a stream of events")
 	}
 	events := newEventFilter(response.Body, call, l.tap, &l.skipped)
 	events.old = true

@@ -19,7 +19,8 @@ import (
 )
 
 // remoteSSE connects to a handler over the transport of MCP 2024-11-05.
-func remoteSSE(t testing.TB, opts *upstream.Options, handler http.Handler, change func(*upstream.Config)) *upstream.Set {
+func remoteSSE(t testing.TB, opts *upstream.Options, handler http.Handler,
+	change func(*upstream.Config)) *upstream.Set {
 	t.Helper()
 	return remote(t, opts, handler, func(c *upstream.Config) {
 		c.SSE = true
@@ -39,12 +40,13 @@ func TestSSE(t *testing.T) {
 	server := sdkServer()
 	handler := sseHandler(server)
 	changes := make(chan string, 10)
-	set := remoteSSE(t, &upstream.Options{OnChange: func(id string) { changes <- id }}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		seen = append(seen, r)
-		mu.Unlock()
-		handler.ServeHTTP(w, r)
-	}), func(c *upstream.Config) { c.Headers = map[string]string{"Authorization": "Bearer hunter22"} })
+	set := remoteSSE(t, &upstream.Options{OnChange: func(id string) { changes <- id }},
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			seen = append(seen, r)
+			mu.Unlock()
+			handler.ServeHTTP(w, r)
+		}), func(c *upstream.Config) { c.Headers = map[string]string{"Authorization": "Bearer hunter22"} })
 	if got := names(t, set); len(got) != 1 || got[0] != "echo" {
 		t.Fatalf("got tools %q (%v), want echo", got, set.Problem("remote"))
 	}
@@ -122,13 +124,20 @@ func TestSSEProblems(t *testing.T) {
 		want    string
 	}{
 		{"wrong credentials", refuse(401), upstream.ErrUnauthorized, "wants other credentials (HTTP 401)"},
-		{"a page", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }), upstream.ErrNotMCP, "answered with a web page"},
-		{"a text", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }), upstream.ErrNotMCP, "did not answer as an MCP server: \"the answer is no stream of events\""},
-		{"no address to post to", stream("event: hello\ndata: x\n\n", nil), upstream.ErrNoAnswer, "did not answer within 500ms"},
+		{"a page", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }),
+			upstream.ErrNotMCP, "answered with a web page"},
+		{"a text", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }),
+			upstream.ErrNotMCP, "did not answer as an MCP server: \"the answer is not a stream of events\""},
+		{"no address to post to", stream("event: hello\ndata: x\n\n", nil), upstream.ErrNoAnswer,
+			"did not answer within 500ms"},
 		{"a stream that stays empty", stream("", nil), upstream.ErrNoAnswer, "did not answer within 500ms"},
-		{"an address of another server", stream("event: endpoint\ndata: "+other.URL+"/steal\n\n", nil), upstream.ErrNotMCP, "redirects to"},
-		{"messages are refused", stream("event: endpoint\ndata: /post\n\n", refuse(403)), upstream.ErrUnauthorized, "HTTP 403"},
-		{"nobody answers", stream("event: endpoint\ndata: /post\n\n", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(202) }), upstream.ErrNoAnswer, "did not answer within 500ms"},
+		{"an address of another server", stream("event: endpoint\ndata: "+other.URL+"/steal\n\n", nil),
+			upstream.ErrNotMCP, "redirects to"},
+		{"messages are refused", stream("event: endpoint\ndata: /post\n\n", refuse(403)), upstream.ErrUnauthorized,
+			"HTTP 403"},
+		{"nobody answers", stream("event: endpoint\ndata: /post\n\n",
+			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(202) }), upstream.ErrNoAnswer,
+			"did not answer within 500ms"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -182,7 +191,8 @@ func TestSSEKeepsBytesAndSurvivesRubbish(t *testing.T) {
 			"tools/call": `{"content":[],"x-own":  1.0}`,
 		}[message.Method]
 		if answer != "" {
-			events <- fmt.Sprintf("event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\ndata: \"result\":%s}\n\nevent: other\ndata: {}\n\n", message.ID, answer)
+			events <- fmt.Sprintf(
+				"event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\ndata: \"result\":%s}\n\nevent: other\ndata: {}\n\n", message.ID, answer)
 		}
 	}
 	set := remoteSSE(t, nil, http.HandlerFunc(handler), nil)

@@ -45,28 +45,39 @@ func TestProblemsOfMissingServers(t *testing.T) {
 	}{
 		{"no such command", upstream.Config{ID: "x", Command: "airlock-no-such-command"}, upstream.ErrCommandNotFound,
 			`the command "airlock-no-such-command" was not found`},
-		{"no such path", upstream.Config{ID: "x", Command: "./nowhere/server"}, upstream.ErrCommandNotFound, `the command "./nowhere/server" was not found`},
-		{"not in its own PATH", config("good", func(c *upstream.Config) { c.Command, c.Env = "sh", map[string]string{"PATH": "/nowhere"} }),
+		{"no such path", upstream.Config{ID: "x", Command: "./nowhere/server"}, upstream.ErrCommandNotFound,
+			`the command "./nowhere/server" was not found`},
+		{"not in its own PATH",
+			config("good", func(c *upstream.Config) { c.Command, c.Env = "sh", map[string]string{"PATH": "/nowhere"} }),
 			upstream.ErrCommandNotFound, `the command "sh" was not found`},
-		{"not executable", upstream.Config{ID: "x", Command: plain}, upstream.ErrNotStarted, "could not be started: it is not executable (chmod +x makes it so)"},
-		{"a directory", upstream.Config{ID: "x", Command: filepath.Dir(plain)}, upstream.ErrNotStarted, "could not be started: it is a directory"},
+		{"not executable", upstream.Config{ID: "x", Command: plain}, upstream.ErrNotStarted,
+			"could not be started: it is not executable (chmod +x makes it so)"},
+		{"a directory", upstream.Config{ID: "x", Command: filepath.Dir(plain)}, upstream.ErrNotStarted,
+			"could not be started: it is a directory"},
 		{"a script without its interpreter", upstream.Config{ID: "x", Command: script}, upstream.ErrNotStarted,
 			`the command ".../script" cannot run: its first line names ".../python9", which was not found`},
-		{"no program", upstream.Config{ID: "x", Command: nonsense}, upstream.ErrNotStarted, "could not be started: exec format error"},
-		{"no such directory", config("good", func(c *upstream.Config) { c.Dir = "/nowhere/at/all" }), upstream.ErrNotStarted,
+		{"no program", upstream.Config{ID: "x", Command: nonsense}, upstream.ErrNotStarted,
+			"could not be started: exec format error"},
+		{"no such directory", config("good", func(c *upstream.Config) { c.Dir = "/nowhere/at/all" }),
+			upstream.ErrNotStarted,
 			`its working directory ".../all" does not exist`},
 		{"exits at once", config("exit", nil), upstream.ErrExited,
 			`it exited with status 3 before it was ready; it said "fatal: no such database"`},
-		{"what it said holds its credential", config("exit-secret", func(c *upstream.Config) { c.Env = map[string]string{"SECRET": "hunter22"} }),
+		{"what it said holds its credential", config(
+			"exit-secret", func(c *upstream.Config) { c.Env = map[string]string{"SECRET": "hunter22"} }),
 			upstream.ErrExited, `it exited with status 3 before it was ready; it said "cannot log in with [redacted]"`},
 		{"never answers", config("silent", soon), upstream.ErrNoAnswer, "it did not answer within 600ms"},
 		{"does not even read", config("deaf", soon), upstream.ErrNoAnswer, "it did not answer within 600ms"},
 		{"prints something else", config("only-rubbish", later), upstream.ErrNotMCP,
 			`it did not answer within 8s; it printed "Listening on port 8080" on stdout, which is not MCP`},
-		{"refuses the handshake", config("refusing", nil), upstream.ErrNotMCP, `the handshake failed: "license expired"`},
-		{"answers the handshake with something else", config("misshapen", nil), upstream.ErrNotMCP, `the handshake failed: "an answer does not have the form that MCP demands"`},
-		{"a list of the wrong shape", config("bad-list", nil), upstream.ErrNotMCP, "its tool list cannot be read: a page is not of the shape that MCP demands"},
-		{"a list without measure", config("huge-list", nil), upstream.ErrNotMCP, "its tool list cannot be read: a page is larger than 16711680 bytes"},
+		{"refuses the handshake", config("refusing", nil), upstream.ErrNotMCP,
+			`the handshake failed: "license expired"`},
+		{"answers the handshake with something else", config("misshapen", nil), upstream.ErrNotMCP,
+			`the handshake failed: "an answer does not have the form that MCP demands"`},
+		{"a list of the wrong shape", config("bad-list", nil), upstream.ErrNotMCP,
+			"its tool list cannot be read: a page is not of the shape that MCP demands"},
+		{"a list without measure", config("huge-list", nil), upstream.ErrNotMCP,
+			"its tool list cannot be read: a page is larger than 16711680 bytes"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -87,7 +98,8 @@ func TestProblemsOfMissingServers(t *testing.T) {
 				t.Fatalf("got %v, want a StartError that is %v", err, test.reason)
 			}
 			var failed *upstream.CallError
-			if _, err := set.Call(t.Context(), test.config.ID, "echo", nil); !errors.As(err, &failed) || failed.Type != upstream.TransientNetwork {
+			if _, err := set.Call(t.Context(), test.config.ID, "echo", nil); !errors.As(err, &failed) ||
+				failed.Type != upstream.TransientNetwork {
 				t.Errorf("a call: got %v, want TransientNetwork", err)
 			}
 		})

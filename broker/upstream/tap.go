@@ -219,25 +219,29 @@ func (t *tap) refuseDiscovery() (jsonrpc.Message, bool) {
 	}
 	id := t.probe
 	t.probe = jsonrpc.ID{}
-	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no answer"}}, true
+	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no answer"}},
+		true
 }
 
 // tooLarge answers for a response that was dropped because of its size.
 func (t *tap) tooLarge(id jsonrpc.ID) jsonrpc.Message {
 	t.take(id).note(func(a *answer) { a.large = true })
-	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the answer is too large"}}
+	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
+		Message: "the answer is too large"}}
 }
 
 // tooDeep answers for a response that is nested deeper than JSON is read.
 func (t *tap) tooDeep(id jsonrpc.ID) jsonrpc.Message {
 	t.take(id).note(func(a *answer) { a.deep = true })
-	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the answer is nested too deep"}}
+	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeParseError,
+		Message: "the answer is nested too deep"}}
 }
 
 // garbled answers for a response that could not be read.
 func (t *tap) garbled(id jsonrpc.ID) jsonrpc.Message {
 	t.take(id).note(func(a *answer) { a.garbled = true })
-	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the answer is not JSON-RPC"}}
+	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeParseError,
+		Message: "the answer is not JSON-RPC"}}
 }
 
 // take removes and returns the exchange that waits for an answer, or nil: the SDK's requests

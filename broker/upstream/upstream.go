@@ -59,7 +59,8 @@ type Config struct {
 
 // LogValue names the server and how it is reached, without credentials.
 func (c Config) LogValue() slog.Value {
-	return slog.GroupValue(slog.String(telemetry.KeyServer, c.ID), slog.String("command", c.Command), slog.String("url", plainURL(c.URL)))
+	return slog.GroupValue(slog.String(telemetry.KeyServer, c.ID), slog.String("command", c.Command),
+		slog.String("url", plainURL(c.URL)))
 }
 
 // String is what LogValue shows.
@@ -97,12 +98,17 @@ type Options struct {
 
 // Set is all configured upstream servers. Its methods may be called concurrently.
 type Set struct {
-	log     *slog.Logger
-	servers map[string]*server
+	opts    Options
 	cache   *listCache // nil keeps nothing
 	restore sync.Once
 
 	spawn *spawner
+
+	mu      sync.RWMutex
+	servers map[string]*server
+	retired map[*server]struct{} // replaced servers that finish their calls
+	ending  sync.WaitGroup       // for retired
+	closed  bool
 
 	closeOnce sync.Once
 	closeErr  error
@@ -128,7 +134,7 @@ func New(configs []Config, opts *Options) (*Set, error) {
 	if o.Refresh <= 0 {
 		o.Refresh = DefaultRefresh
 	}
-	s := &Set{log: o.Logger, servers: map[string]*server{}, spawn: newSpawner(o.Logger)}
+	s := &Set{opts: o, servers: map[string]*server{}, retired: map[*server]struct{}{}, spawn: newSpawner(o.Logger)}
 	if o.CacheDir != "" {
 		s.cache = &listCache{dir: o.CacheDir, log: o.Logger, now: time.Now}
 	}
@@ -190,7 +196,7 @@ func (c Config) withDefaults() Config {
 func (s *Set) Restore() {
 	s.restore.Do(func() {
 		var wg sync.WaitGroup
-		for _, server := range s.servers {
+		for _, server := range s.all() {
 			wg.Go(server.restore)
 		}
 		wg.Wait()
@@ -203,7 +209,7 @@ func (s *Set) Restore() {
 // either it or Connect, once.
 func (s *Set) Start(ctx context.Context) {
 	s.Restore()
-	for _, server := range s.servers {
+	for _, server := range s.all() {
 		server.startInBackground(ctx)
 	}
 }
@@ -213,7 +219,7 @@ func (s *Set) Start(ctx context.Context) {
 // server; the server is tried again as after Start. Call it once.
 func (s *Set) Connect(ctx context.Context) {
 	var wg sync.WaitGroup
-	for _, server := range s.servers {
+	for _, server := range s.all() {
 		wg.Go(func() { server.start(ctx) })
 	}
 	wg.Wait()
@@ -223,7 +229,7 @@ func (s *Set) Connect(ctx context.Context) {
 // Restore; the others are not started. Call it in the place of Connect.
 func (s *Set) ConnectUnlisted(ctx context.Context) {
 	var wg sync.WaitGroup
-	for _, server := range s.servers {
+	for _, server := range s.all() {
 		if !server.isListed() {
 			wg.Go(func() { server.start(ctx) })
 		}
@@ -235,14 +241,15 @@ func (s *Set) ConnectUnlisted(ctx context.Context) {
 // are known, be it from the cache, or until the first attempt to connect to those
 // that have none is over. It returns when ctx ends, with its error.
 func (s *Set) Await(ctx context.Context, serverIDs ...string) error {
-	for id, server := range s.servers {
-		if len(serverIDs) > 0 && !slices.Contains(serverIDs, id) {
+	for _, server := range s.all() {
+		if len(serverIDs) > 0 && !slices.Contains(serverIDs, server.config.ID) {
 			continue
 		}
 		select {
 		case <-server.decided:
+		case <-server.done:
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the tools of server %q: %w", id, ctx.Err())
+			return fmt.Errorf("waiting for the tools of server %q: %w", server.config.ID, ctx.Err())
 		}
 	}
 	return nil
@@ -251,27 +258,29 @@ func (s *Set) Await(ctx context.Context, serverIDs ...string) error {
 // Servers returns what is known about every server that is not disabled, by ID:
 // its tools, or the problem because of which it has none.
 func (s *Set) Servers() []catalog.Server {
-	list := make([]catalog.Server, 0, len(s.servers))
-	for _, id := range slices.Sorted(maps.Keys(s.servers)) {
-		list = append(list, s.servers[id].describe())
+	list := []catalog.Server{}
+	for _, server := range s.all() {
+		list = append(list, server.describe())
 	}
 	return list
 }
 
 // Problem returns why a server is missing, as a *StartError, or nil.
 func (s *Set) Problem(serverID string) error {
-	if server, ok := s.servers[serverID]; ok {
+	if server, ok := s.find(serverID); ok {
 		return server.problem()
 	}
 	return nil
 }
 
+func errNoServer(id string) error { return fmt.Errorf("there is no server %q", id) }
+
 // Refresh reads a server's tools again, and connects first if it is not
 // connected. OnChange follows if they changed.
 func (s *Set) Refresh(ctx context.Context, serverID string) error {
-	server, ok := s.servers[serverID]
+	server, ok := s.find(serverID)
 	if !ok {
-		return fmt.Errorf("refreshing server %q: there is no such server", serverID)
+		return errNoServer(serverID)
 	}
 	return server.refresh(ctx)
 }
@@ -284,7 +293,7 @@ func (s *Set) RefreshAll(ctx context.Context) error {
 		mu     sync.Mutex
 		failed error
 	)
-	for _, server := range s.servers {
+	for _, server := range s.all() {
 		wg.Go(func() {
 			err := server.refresh(ctx)
 			mu.Lock()
@@ -300,11 +309,16 @@ func (s *Set) RefreshAll(ctx context.Context) error {
 // gone and nothing runs any more. It may be called twice.
 func (s *Set) Close() error {
 	s.closeOnce.Do(func() {
+		s.mu.Lock()
+		s.closed = true
+		servers := slices.AppendSeq(slices.Collect(maps.Keys(s.retired)), maps.Values(s.servers))
+		s.mu.Unlock()
 		var wg sync.WaitGroup
-		for _, server := range s.servers {
+		for _, server := range servers {
 			wg.Go(server.close)
 		}
 		wg.Wait()
+		s.ending.Wait()
 		s.closeErr = s.spawn.close()
 	})
 	return s.closeErr

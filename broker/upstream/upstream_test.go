@@ -84,7 +84,8 @@ func TestDefinitionsArriveByteForByte(t *testing.T) {
 
 func TestResultsArriveByteForByte(t *testing.T) {
 	set, notes := fake(t, "good")
-	got, err := set.Call(t.Context(), "good", "odd", json.RawMessage(`{"big": 12345678901234567890, "n":1.0, "deep":{"ä":"\u2028"}}`))
+	got, err := set.Call(t.Context(), "good", "odd",
+		json.RawMessage(`{"big": 12345678901234567890, "n":1.0, "deep":{"ä":"\u2028"}}`))
 	want := `{"content":[{"type":"hologram","depth":1.50},null,7],"structuredContent":[1e400],"isError":"no","x":{"y":1.0},"_meta":5}`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
@@ -112,12 +113,18 @@ func TestFailedCalls(t *testing.T) {
 		message                       string
 	}{
 		{"no such server", "bad", "echo", `{}`, upstream.UnknownTool, false, "there is no such server"},
-		{"no such tool", "good", "nothing", `{}`, upstream.ToolError, false, "the server refused the call: Unknown tool: nothing"},
-		{"a crash in the call", "good", "crash", `{}`, upstream.TransientNetwork, false, "the connection to the server was lost"},
-		{"a crash in an idempotent call", "good", "crash_again", `{}`, upstream.TransientNetwork, true, "the connection to the server was lost"},
-		{"no result", "good", "no_result", `{}`, upstream.InvalidOutput, false, "the server answered with something that is no tool result"},
-		{"input asked for", "good", "want_input", `{}`, upstream.ToolError, false, "the tool wants to ask a person first; Airlock lets this server ask no person (servers.<id>.elicitation)"},
-		{"a result beyond the limit", "good", "big", `{"bytes":17000000}`, upstream.OutputLimit, false, "the result is larger than 16711680 bytes"},
+		{"no such tool", "good", "nothing", `{}`, upstream.ToolError, false,
+			"the server refused the call: Unknown tool: nothing"},
+		{"a crash in the call", "good", "crash", `{}`, upstream.TransientNetwork, false,
+			"the connection to the server was lost"},
+		{"a crash in an idempotent call", "good", "crash_again", `{}`, upstream.TransientNetwork, true,
+			"the connection to the server was lost"},
+		{"no result", "good", "no_result", `{}`, upstream.InvalidOutput, false,
+			"the server answered with something that is no tool result"},
+		{"input asked for", "good", "want_input", `{}`, upstream.ToolError, false,
+			"the tool wants to ask a person first; Airlock lets this server ask no person (servers.<id>.elicitation)"},
+		{"a result beyond the limit", "good", "big", `{"bytes":17000000}`, upstream.OutputLimit, false,
+			"the result is larger than 16711680 bytes"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -204,7 +211,9 @@ func TestRequestsOfTheServerAreDeclined(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.method, func(t *testing.T) {
-			got, err := set.Call(t.Context(), "good", "ask", json.RawMessage(fmt.Sprintf(`{"method":%q,"params":{"messages":[],"maxTokens":1,"message":"x","requestedSchema":{"type":"object"}}}`, test.method)))
+			got, err := set.Call(t.Context(), "good", "ask",
+				json.RawMessage(fmt.Sprintf(
+					`{"method":%q,"params":{"messages":[],"maxTokens":1,"message":"x","requestedSchema":{"type":"object"}}}`, test.method)))
 			if err != nil || !strings.Contains(string(got), test.want) {
 				t.Errorf("got %s, %v, want %s in it", got, err, test.want)
 			}
@@ -244,11 +253,15 @@ func TestNewRefuses(t *testing.T) {
 		{"no ID", []upstream.Config{{Command: "x"}}, "has no ID"},
 		{"neither command nor URL", []upstream.Config{{ID: "a"}}, "neither a command nor a URL"},
 		{"both", []upstream.Config{{ID: "a", Command: "x", URL: "http://x"}}, "both a command and a URL"},
-		{"one ID twice", []upstream.Config{{ID: "a", Command: "x"}, {ID: "a", Command: "y"}}, `two upstream servers have the ID "a"`},
+		{"one ID twice", []upstream.Config{{ID: "a", Command: "x"}, {ID: "a", Command: "y"}},
+			`two upstream servers have the ID "a"`},
 		{"a file URL", []upstream.Config{{ID: "a", URL: "file:///etc/passwd"}}, "not http:// or https://"},
 		{"a URL without host", []upstream.Config{{ID: "a", URL: "https:///x"}}, "not http:// or https://"},
-		{"a header with a line feed", []upstream.Config{{ID: "a", URL: "http://x", Headers: map[string]string{"X": "a\r\nY: b"}}}, `the header "X"`},
-		{"a header with a space", []upstream.Config{{ID: "a", URL: "http://x", Headers: map[string]string{"X Y": "a"}}}, `the header "X Y"`},
+		{"a header with a line feed",
+			[]upstream.Config{{ID: "a", URL: "http://x", Headers: map[string]string{"X": "a\r\nY: b"}}},
+			`the header "X"`},
+		{"a header with a space", []upstream.Config{{ID: "a", URL: "http://x", Headers: map[string]string{"X Y": "a"}}},
+			`the header "X Y"`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -262,12 +275,14 @@ func TestNewRefuses(t *testing.T) {
 
 func TestConfigPrintsNoSecret(t *testing.T) {
 	config := upstream.Config{ID: "a", URL: "https://user:hunter22@x.example/mcp?key=hunter22",
-		Env: map[string]string{"K": "hunter22"}, Headers: map[string]string{"Authorization": "Bearer hunter22"}, Args: []string{"--key=hunter22"}}
+		Env: map[string]string{"K": "hunter22"}, Headers: map[string]string{"Authorization": "Bearer hunter22"},
+		Args: []string{"--key=hunter22"}}
 	asJSON, err := json.Marshal(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, printed := range []string{fmt.Sprint(config), fmt.Sprintf("%+v", config), fmt.Sprintf("%#v", config), string(asJSON), config.LogValue().String()} {
+	for _, printed := range []string{fmt.Sprint(config), fmt.Sprintf("%+v", config), fmt.Sprintf("%#v", config),
+		string(asJSON), config.LogValue().String()} {
 		if strings.Contains(printed, "hunter22") {
 			t.Errorf("got %s", printed)
 		}

@@ -19,7 +19,8 @@ import (
 
 func main() {
 	command := otelcol.NewCommand(otelcol.CollectorSettings{
-		BuildInfo: component.BuildInfo{Command: "otelcol", Description: "OpenTelemetry Collector for tests", Version: "0"},
+		BuildInfo: component.BuildInfo{Command: "otelcol", Description: "OpenTelemetry Collector for tests",
+			Version: "0"},
 		Factories: factories,
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{
 			DefaultScheme:     "file",
@@ -38,7 +39,8 @@ func factories() (otelcol.Factories, error) {
 		return otelcol.Factories{}, err
 	}
 	exporters, err := otelcol.MakeFactoryMap[exporter.Factory](fileexporter.NewFactory())
-	return otelcol.Factories{Receivers: receivers, Exporters: exporters, Telemetry: telemetry.NewFactory(noSettings)}, err
+	return otelcol.Factories{Receivers: receivers, Exporters: exporters, Telemetry: telemetry.NewFactory(noSettings)},
+		err
 }
 
 // noSettings are the settings of the Collector's own telemetry, which is disabled.

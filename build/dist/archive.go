@@ -33,11 +33,13 @@ func (r *release) archive(name string, entries []entry) (err error) {
 		full := path.Join(top, e.archive)
 		if dir := path.Dir(full); !made[dir] {
 			made[dir] = true
-			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755, ModTime: r.time, Format: tar.FormatPAX}); err != nil {
+			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755, ModTime: r.time,
+				Format: tar.FormatPAX}); err != nil {
 				return err
 			}
 		}
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: full, Mode: int64(e.mode), Size: int64(len(e.content)), ModTime: r.time, Format: tar.FormatPAX}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: full, Mode: int64(e.mode),
+			Size: int64(len(e.content)), ModTime: r.time, Format: tar.FormatPAX}); err != nil {
 			return err
 		}
 		if _, err := w.Write(e.content); err != nil {

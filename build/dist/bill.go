@@ -70,7 +70,8 @@ func (r *release) bill(name, dir string) (err error) {
 // library returns a Go module as a component. sum is its hash in go.sum, h1:…, or "".
 func library(path, version, sum string) cyclonedx.Component {
 	purl := "pkg:golang/" + path + "@" + version
-	c := cyclonedx.Component{BOMRef: purl, Type: cyclonedx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: purl}
+	c := cyclonedx.Component{BOMRef: purl, Type: cyclonedx.ComponentTypeLibrary, Name: path, Version: version,
+		PackageURL: purl}
 	if sum != "" {
 		c.Properties = &[]cyclonedx.Property{{Name: "go.sum", Value: sum}}
 	}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -15,7 +16,7 @@ import (
 type entry struct {
 	archive string // its path in the archive; empty: not there
 	system  string // its absolute path on a system that the package is installed on; empty: not there
-	link    string // what it is a symbolic link to; empty: it is a file
+	link    string // target of a symbolic link; empty for a file
 	mode    os.FileMode
 	content []byte
 	packed  []byte // content as gzip, where system ends in .gz
@@ -37,14 +38,16 @@ func (r *release) content(programs string) ([]entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, entry{archive: program.Name(), system: path.Join(private, program.Name()), mode: 0o755, content: b})
+		entries = append(entries, entry{archive: program.Name(), system: path.Join(private, program.Name()),
+			mode: 0o755, content: b})
 		entries = append(entries, links(program.Name())...)
 	}
 	licences, err := r.licences(programs)
 	if err != nil {
 		return nil, err
 	}
-	entries = append(entries, entry{archive: "THIRD-PARTY-LICENSES", system: "/usr/share/doc/airlock/THIRD-PARTY-LICENSES.gz", mode: 0o644, content: licences})
+	entries = append(entries, entry{archive: "THIRD-PARTY-LICENSES",
+		system: "/usr/share/doc/airlock/THIRD-PARTY-LICENSES.gz", mode: 0o644, content: licences})
 	for _, add := range []func() ([]entry, error){r.generated, r.documents} {
 		more, err := add()
 		if err != nil {
@@ -61,7 +64,8 @@ var names = map[string][]string{"airlock": {"airlock", "mcp-kernel-server", "qwe
 // links are the names of a program in /usr/bin.
 func links(program string) (entries []entry) {
 	for _, name := range names[program] {
-		entries = append(entries, entry{system: "/usr/bin/" + name, link: path.Join("..", strings.TrimPrefix(private, "/usr/"), program)})
+		entries = append(entries, entry{system: "/usr/bin/" + name,
+			link: path.Join("..", strings.TrimPrefix(private, "/usr/"), program)})
 	}
 	return entries
 }
@@ -74,7 +78,8 @@ func (r *release) generated() ([]entry, error) {
 		{archive: "completions/_airlock", system: "/usr/share/zsh/vendor-completions/_airlock"},
 		{archive: "completions/airlock.fish", system: "/usr/share/fish/vendor_completions.d/airlock.fish"},
 	}
-	for i, arguments := range [][]string{{"man"}, {"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}} {
+	for i, arguments := range [][]string{{"man"}, {"completion", "bash"}, {"completion", "zsh"},
+		{"completion", "fish"}} {
 		text, err := exec.Command(r.host, arguments...).Output()
 		if err != nil {
 			return nil, fmt.Errorf("running %s %s: %w", r.host, strings.Join(arguments, " "), err)
@@ -108,7 +113,7 @@ func (r *release) documents() ([]entry, error) {
 		{"docs/design/*.md", "docs/design", "/usr/share/doc/airlock/docs/design"},
 		{"docs/pictures/*", "docs/pictures", "/usr/share/doc/airlock/docs/pictures"},
 		{"policies/*.cedar", "policies", "/usr/share/doc/airlock/policies"},
-		{"policies/examples/*.cedar", "policies", "/usr/share/doc/airlock/policies"},
+		{"policies/examples/*.cedar", "policies/examples", "/usr/share/doc/airlock/policies/examples"},
 		{"packaging/airlock.yaml", "etc", "/etc/airlock"},
 	} {
 		found, err := filepath.Glob(filepath.Join(r.root, tree.from))
@@ -132,13 +137,48 @@ func (r *release) documents() ([]entry, error) {
 		return nil, err
 	}
 	for _, unit := range units {
-		e := entry{archive: "systemd/" + filepath.Base(unit), system: "/usr/lib/systemd/system/" + filepath.Base(unit), mode: 0o644}
+		e := entry{archive: "systemd/" + filepath.Base(unit), system: "/usr/lib/systemd/system/" + filepath.Base(unit),
+			mode: 0o644}
 		if e.content, err = os.ReadFile(unit); err != nil {
 			return nil, err
 		}
 		entries = append(entries, e)
 	}
+	replaceLinks(entries)
 	return entries, nil
+}
+
+// sources is the address of the files of the checkout.
+const sources = "https://github.com/airlock-mcp/airlock/blob/main/"
+
+// relative matches the target of a Markdown link that is not a URL, and its anchor.
+var relative = regexp.MustCompile(`\]\(([^)#:\s]+)(#[^)\s]*)?\)`)
+
+// replaceLinks replaces the links of documents to files that are not installed by links to the sources.
+// The other links stay, because the installed files are in the directories of the checkout.
+func replaceLinks(entries []entry) {
+	installed := map[string]bool{}
+	for _, e := range entries {
+		if e.archive == "" || e.system == "" {
+			continue
+		}
+		for file := e.archive; file != "."; file = path.Dir(file) {
+			installed[file] = true
+		}
+	}
+	for i, e := range entries {
+		if path.Ext(e.archive) != ".md" {
+			continue
+		}
+		entries[i].content = relative.ReplaceAllFunc(e.content, func(link []byte) []byte {
+			parts := relative.FindSubmatch(link)
+			target := path.Join(path.Dir(e.archive), string(parts[1]))
+			if installed[target] {
+				return link
+			}
+			return fmt.Appendf(nil, "](%s%s%s)", sources, target, parts[2])
+		})
+	}
 }
 
 // changes joins the files of visible changes, the newest first.

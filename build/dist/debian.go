@@ -24,7 +24,8 @@ func (r *release) debian(entries []entry, architecture string) (_ string, err er
 		return "", err
 	}
 	info := nfpm.WithDefaults(&config.Info)
-	info.Arch, info.Platform, info.Version, info.Prerelease, info.Release, info.MTime = architecture, "linux", r.version, "", "1", r.time
+	info.Arch, info.Platform, info.Version, info.Prerelease, info.Release, info.MTime = architecture, "linux",
+		r.version, "", "1", r.time
 	info.Deb.Compression = "zstd"
 	for _, script := range []*string{&info.Scripts.PostInstall, &info.Scripts.PreRemove, &info.Scripts.PostRemove} {
 		*script = filepath.Join(r.root, *script)
@@ -55,7 +56,8 @@ func (r *release) stage(entries []entry, dir string) (files.Contents, error) {
 		switch {
 		case e.system == "":
 		case e.link != "":
-			contents = append(contents, &files.Content{Source: e.link, Destination: e.system, Type: files.TypeSymlink, FileInfo: &files.ContentFileInfo{MTime: r.time}})
+			contents = append(contents, &files.Content{Source: e.link, Destination: e.system, Type: files.TypeSymlink,
+				FileInfo: &files.ContentFileInfo{MTime: r.time}})
 		default:
 			content := e.content
 			if e.packed != nil {
@@ -72,7 +74,8 @@ func (r *release) stage(entries []entry, dir string) (files.Contents, error) {
 			if strings.HasPrefix(e.system, "/etc/") { // an upgrade keeps what the operator changed
 				kind = files.TypeConfig
 			}
-			contents = append(contents, &files.Content{Source: at, Destination: e.system, Type: kind, FileInfo: &files.ContentFileInfo{Mode: e.mode, MTime: r.time, Owner: "root", Group: "root"}})
+			contents = append(contents, &files.Content{Source: at, Destination: e.system, Type: kind,
+				FileInfo: &files.ContentFileInfo{Mode: e.mode, MTime: r.time, Owner: "root", Group: "root"}})
 		}
 	}
 	return contents, nil

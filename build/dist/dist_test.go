@@ -122,7 +122,8 @@ func TestAReleaseHasWhatItsUsersNeed(t *testing.T) {
 		}
 		names = append(names, strings.TrimPrefix(header.Name, "airlock-1.2.3/"))
 	}
-	for _, want := range []string{"airlock", "runsc", "LICENSE", "THIRD-PARTY-LICENSES", "CHANGES", "README.md", "man/airlock.1", "completions/airlock.bash", "completions/_airlock", "completions/airlock.fish"} {
+	for _, want := range []string{"airlock", "runsc", "LICENSE", "THIRD-PARTY-LICENSES", "CHANGES", "README.md",
+		"man/airlock.1", "completions/airlock.bash", "completions/_airlock", "completions/airlock.fish"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("the archive lacks %s; it has %q", want, names)
 		}
@@ -132,20 +133,23 @@ func TestAReleaseHasWhatItsUsersNeed(t *testing.T) {
 	}
 
 	var bill cyclonedx.BOM
-	if err := cyclonedx.NewBOMDecoder(bytes.NewReader(files["airlock_1.2.3_linux_amd64.cdx.json"]), cyclonedx.BOMFileFormatJSON).Decode(&bill); err != nil {
+	if err := cyclonedx.NewBOMDecoder(bytes.NewReader(files["airlock_1.2.3_linux_amd64.cdx.json"]),
+		cyclonedx.BOMFileFormatJSON).Decode(&bill); err != nil {
 		t.Fatal(err)
 	}
 	var listed []string
 	for _, c := range *bill.Components {
 		listed = append(listed, c.Name)
 	}
-	for _, want := range []string{"airlock", "runsc", "std", "github.com/goreleaser/nfpm/v2", "github.com/CycloneDX/cyclonedx-go"} {
+	for _, want := range []string{"airlock", "runsc", "std", "github.com/goreleaser/nfpm/v2",
+		"github.com/CycloneDX/cyclonedx-go"} {
 		if !slices.Contains(listed, want) {
 			t.Errorf("the bill of materials lacks %s", want)
 		}
 	}
 	var raw map[string]any
-	if err := json.Unmarshal(files["airlock_1.2.3_linux_amd64.cdx.json"], &raw); err != nil || raw["specVersion"] != "1.6" {
+	if err := json.Unmarshal(files["airlock_1.2.3_linux_amd64.cdx.json"], &raw); err != nil ||
+		raw["specVersion"] != "1.6" {
 		t.Errorf("specVersion is %v (%v)", raw["specVersion"], err)
 	}
 }

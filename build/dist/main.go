@@ -68,7 +68,11 @@ func run() error {
 		}
 		made = append(made, files...)
 	}
-	return r.checksums(made)
+	wheel, err := r.wheel()
+	if err != nil {
+		return err
+	}
+	return r.checksums(append(made, wheel))
 }
 
 // empty removes what was packed before: another version, or another architecture.
@@ -112,6 +116,27 @@ func (r *release) pack(programs, architecture string) ([]string, error) {
 	}
 	bill := fmt.Sprintf("airlock_%s_linux_%s.cdx.json", r.version, architecture)
 	return []string{archive, debian, bill}, r.bill(bill, programs)
+}
+
+// wheel builds the Python distribution and returns the name of its file.
+func (r *release) wheel() (string, error) {
+	dir, err := os.MkdirTemp(r.out, "wheel-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	cmd := exec.Command(filepath.Join(r.root, "build", "dist", "wheel"), dir)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("SOURCE_DATE_EPOCH=%d", r.time.Unix()))
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("building the wheel of sdk/python: %w", err)
+	}
+	built, err := filepath.Glob(filepath.Join(dir, "airlock_*.whl"))
+	if err != nil || len(built) != 1 {
+		return "", fmt.Errorf("building the wheel of sdk/python: got the files %q, want one wheel", built)
+	}
+	name := filepath.Base(built[0])
+	return name, os.Rename(built[0], filepath.Join(r.out, name))
 }
 
 // checksums writes SHA256SUMS as sha256sum(1) reads it.

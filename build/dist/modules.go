@@ -96,7 +96,8 @@ func (r *release) licences(dir string) ([]byte, error) {
 	var out bytes.Buffer
 	texts := slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Compare(of[a][0]+a, of[b][0]+b) })
 	for _, text := range texts {
-		fmt.Fprintf(&out, "%s\n\n%s\n\n%s\n\n", strings.Repeat("=", 80), strings.Join(of[text], "\n"), strings.TrimSpace(text))
+		fmt.Fprintf(&out, "%s\n\n%s\n\n%s\n\n", strings.Repeat("=", 80), strings.Join(of[text], "\n"),
+			strings.TrimSpace(text))
 	}
 	return out.Bytes(), nil
 }

@@ -38,8 +38,10 @@ func run() error {
 	address := flag.String("listen", "127.0.0.1:0", "where to listen")
 	clients := flag.String("client", "airlock", "the IDs of public clients, with commas between them")
 	redirect := flag.String("redirect", "http://127.0.0.1/callback", "their redirect URI; any port is taken")
-	scopes := flag.String("scopes", "", "scopes that clients may ask for beside those of OpenID, with commas between them")
-	jwt := flag.Bool("jwt", false, "access tokens are JWTs, whose audience has the resource that was asked for (RFC 8707)")
+	scopes := flag.String(
+		"scopes", "", "scopes that clients may ask for beside those of OpenID, with commas between them")
+	jwt := flag.Bool("jwt", false,
+		"access tokens are JWTs, whose audience has the resource that was asked for (RFC 8707)")
 	flag.Parse()
 	listener, err := net.Listen("tcp", *address)
 	if err != nil {

@@ -31,7 +31,8 @@ type store struct {
 func newStore(example *storage.Storage, jwt bool, scopes []string) (*store, error) {
 	key, err := newKey()
 	return &store{
-		Storage: example, jwt: jwt, scopes: scopes, keys: []*signingKey{key}, lifetime: 5 * time.Minute, resources: map[string]string{},
+		Storage: example, jwt: jwt, scopes: scopes, keys: []*signingKey{key}, lifetime: 5 * time.Minute,
+		resources: map[string]string{},
 	}, err
 }
 
@@ -196,7 +197,8 @@ func example(r op.TokenRequest) (op.TokenRequest, string) {
 
 // GetPrivateClaimsFromRequest adds the scopes (RFC 9068, section 2.2.3), which the library
 // omits.
-func (s *store) GetPrivateClaimsFromRequest(ctx context.Context, r op.TokenRequest, scopes []string) (map[string]any, error) {
+func (s *store) GetPrivateClaimsFromRequest(ctx context.Context, r op.TokenRequest, scopes []string) (map[string]any,
+	error) {
 	claims, err := s.Storage.GetPrivateClaimsFromScopes(ctx, r.GetSubject(), "", scopes)
 	if claims == nil {
 		claims = map[string]any{}
@@ -218,7 +220,8 @@ func (s *store) CreateAccessToken(ctx context.Context, r op.TokenRequest) (strin
 }
 
 // CreateAccessAndRefreshTokens keeps both.
-func (s *store) CreateAccessAndRefreshTokens(ctx context.Context, r op.TokenRequest, old string) (string, string, time.Time, error) {
+func (s *store) CreateAccessAndRefreshTokens(ctx context.Context, r op.TokenRequest, old string) (string, string,
+	time.Time, error) {
 	r, resource := example(r)
 	id, renewing, _, err := s.Storage.CreateAccessAndRefreshTokens(ctx, r, old)
 	s.mu.Lock()

@@ -1,7 +1,7 @@
 // draw.mjs OUTPUT TIMING COLUMNS ROWS: reads what script of util-linux logged in
 // its advanced format and writes an animated SVG. A terminal emulator keeps the
 // screen; each screen that stood for a while becomes a frame. Equal lines are
-// drawn once. Who asks for less motion sees the last frame.
+// drawn once. A reader who prefers reduced motion sees the last frame.
 import { readFileSync } from "node:fs";
 import xterm from "@xterm/headless";
 
@@ -38,7 +38,7 @@ function drawLine(line) {
   return svg;
 }
 
-const lines = new Map(); // what a line draws → the id of its definition
+const lines = new Map(); // the contents of a line → the id of its definition
 const frames = []; // {at: seconds, ids: one for each row}
 
 function shoot(at) {
@@ -52,7 +52,7 @@ function shoot(at) {
   if (frames.at(-1)?.ids.join() !== ids.join()) frames.push({ at, ids });
 }
 
-// script's file starts with a line of its own.
+// script's file starts with a separate line.
 const log = readFileSync(output);
 let position = log.indexOf("\n") + 1;
 let now = 0, shot = 0;

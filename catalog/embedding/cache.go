@@ -51,7 +51,8 @@ func (c *cache) load() map[string][]float32 {
 	}
 	line, body, _ := bytes.Cut(raw, []byte("\n"))
 	var dimensions int
-	if n, err := fmt.Sscanf(string(line), "airlock vectors 1 %d", &dimensions); n != 1 || err != nil || dimensions < 1 || dimensions > maxDimensions {
+	if n, err := fmt.Sscanf(string(line), "airlock vectors 1 %d", &dimensions); n != 1 || err != nil ||
+		dimensions < 1 || dimensions > maxDimensions {
 		return vectors
 	}
 	size := digestSize + 4*dimensions

@@ -65,7 +65,8 @@ type Searcher struct {
 // start, in one file per name; if it is empty, nothing is cached. The name identifies the
 // source of the vectors: the endpoint, the model and the dimensions.
 func New(source Source, directory, name string) *Searcher {
-	s := &Searcher{source: source, now: time.Now, vectors: map[string][]float32{}, asked: map[string][]float32{}, views: map[string][]place{}}
+	s := &Searcher{source: source, now: time.Now, vectors: map[string][]float32{}, asked: map[string][]float32{},
+		views: map[string][]place{}}
 	if directory != "" && source.Remote() {
 		s.cache = openCache(directory, name)
 		s.vectors = s.cache.load()
@@ -86,7 +87,8 @@ func itemsOf(snapshot *catalog.Snapshot) []item {
 		for i := range server.Tools {
 			if tool := &server.Tools[i]; !tool.Withheld {
 				text := Text(tool.Name, tool.Description)
-				items = append(items, item{catalog.ToolRef{ServerID: server.ID, ToolName: tool.Name}, text, digestOf(text)})
+				items = append(items, item{catalog.ToolRef{ServerID: server.ID, ToolName: tool.Name}, text,
+					digestOf(text)})
 			}
 		}
 	}
@@ -154,7 +156,8 @@ func digestOf(text string) string { return canon.Digest([]byte(text)) }
 // Similar returns the tools whose meaning is near to the question, nearest first. If it
 // returns an error, the search continues by words only. It takes as long as the source
 // needs for one text; after a failure it returns an error at once for a while.
-func (s *Searcher) Similar(ctx context.Context, snapshot *catalog.Snapshot, question string) ([]catalog.Similar, error) {
+func (s *Searcher) Similar(ctx context.Context, snapshot *catalog.Snapshot, question string) ([]catalog.Similar,
+	error) {
 	asked, err := s.vectorOf(ctx, truncate.Head(question, maxQuestion))
 	if err != nil || asked == nil {
 		return nil, err
@@ -164,7 +167,8 @@ func (s *Searcher) Similar(ctx context.Context, snapshot *catalog.Snapshot, ques
 
 // Over prepares searches over the tools of a retrieval set. The results have the tools'
 // IDs as server IDs.
-func (s *Searcher) Over(ctx context.Context, tools []catalog.RetrievalTool) (func(question string) ([]catalog.Similar, error), error) {
+func (s *Searcher) Over(ctx context.Context, tools []catalog.RetrievalTool) (func(question string) ([]catalog.Similar,
+	error), error) {
 	items := make([]item, len(tools))
 	for i, tool := range tools {
 		text := Text(tool.Name, tool.Description)

@@ -113,11 +113,15 @@ func files(t testing.TB) *catalog.Snapshot {
 	t.Helper()
 	var items []json.RawMessage
 	for name, description := range map[string]string{
-		"read_document": "Reads a document.", "send_message": "Sends a message to a channel.", "weather_forecast": "Tells tomorrow's weather.",
-		"create_calendar_event": "Puts an appointment into the calendar.", "transcribe_recording": "Transcribes a recording of speech.",
-		"resize_picture": "Makes a picture smaller.", "list_invoices": "Lists unpaid invoices.", "restart_container": "Restarts a container.",
+		"read_document": "Reads a document.", "send_message": "Sends a message to a channel.",
+		"weather_forecast":      "Tells tomorrow's weather.",
+		"create_calendar_event": "Puts an appointment into the calendar.",
+		"transcribe_recording":  "Transcribes a recording of speech.",
+		"resize_picture":        "Makes a picture smaller.", "list_invoices": "Lists unpaid invoices.",
+		"restart_container": "Restarts a container.",
 	} {
-		raw, err := json.Marshal(map[string]any{"name": name, "description": description, "inputSchema": map[string]any{"type": "object"}})
+		raw, err := json.Marshal(map[string]any{"name": name, "description": description,
+			"inputSchema": map[string]any{"type": "object"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +158,8 @@ func TestMeaningFindsWhatWordsDoNot(t *testing.T) {
 	for _, tool := range found.Tools {
 		names = append(names, tool.ToolName)
 	}
-	if !slices.Contains(names, "resize_picture") || !slices.Contains(names, "transcribe_recording") || found.Total != len(names) {
+	if !slices.Contains(names, "resize_picture") || !slices.Contains(names, "transcribe_recording") ||
+		found.Total != len(names) {
 		t.Errorf("got %q, %d in all, want resize_picture and transcribe_recording", names, found.Total)
 	}
 }
@@ -174,7 +179,7 @@ func TestWhatIsSent(t *testing.T) {
 			t.Errorf("got authorization %q", got)
 		}
 	}
-	for range 2 { // what was asked once is not asked again
+	for range 2 { // a request is not repeated
 		if _, err := s.Similar(t.Context(), snapshot, "a question"); err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +205,8 @@ func TestVectorsOutliveTheProcess(t *testing.T) {
 		after, _ := e.asked()
 		return after - before
 	}
-	if first, second, other := learn(""), learn(""), learn(" of another model"); first != 1 || second != 0 || other != 1 {
+	if first, second, other := learn(""), learn(""), learn(" of another model"); first != 1 || second != 0 ||
+		other != 1 {
 		t.Errorf("got %d, %d and %d requests, want 1, none, and 1 for another model", first, second, other)
 	}
 	entries, err := os.ReadDir(directory)
@@ -227,7 +233,7 @@ func TestVectorsOutliveTheProcess(t *testing.T) {
 	}
 }
 
-// Whatever an endpoint does, a search gets an error and goes on by words.
+// If an endpoint misbehaves, a search gets an error and continues by words.
 func TestBadEndpoints(t *testing.T) {
 	vector := func(n int) []float32 { return make([]float32, n) }
 	reply := func(v any) func(w http.ResponseWriter, _ []string) bool {
@@ -239,18 +245,28 @@ func TestBadEndpoints(t *testing.T) {
 		answer func(w http.ResponseWriter, texts []string) bool
 		want   string
 	}{
-		{"a status", func(w http.ResponseWriter, _ []string) bool { w.WriteHeader(http.StatusTooManyRequests); return true }, "status 429"},
+		{"a status", func(w http.ResponseWriter, _ []string) bool {
+			w.WriteHeader(
+				http.StatusTooManyRequests)
+			return true
+		}, "status 429"},
 		{"a redirect", func(w http.ResponseWriter, _ []string) bool {
 			w.Header().Set("Location", "http://127.0.0.1:1/")
 			w.WriteHeader(http.StatusTemporaryRedirect)
 			return true
 		}, "status 307"},
-		{"no JSON", func(w http.ResponseWriter, _ []string) bool { _, err := w.Write([]byte("<html>")); return err == nil }, "shape"},
+		{"no JSON", func(w http.ResponseWriter, _ []string) bool {
+			_,
+				err := w.Write([]byte("<html>"))
+			return err == nil
+		}, "shape"},
 		{"no vectors", reply(map[string]any{"data": items{}}), "0 vectors for 1 texts"},
 		{"no index", reply(map[string]any{"data": items{{"embedding": vector(3)}}}), "belong to"},
 		{"a wrong index", reply(map[string]any{"data": items{{"index": 7, "embedding": vector(3)}}}), "belong to"},
-		{"an empty vector", reply(map[string]any{"data": items{{"index": 0, "embedding": vector(0)}}}), "of one length"},
-		{"a vector without measure", reply(map[string]any{"data": items{{"index": 0, "embedding": vector(9000)}}}), "of one length"},
+		{"an empty vector", reply(map[string]any{"data": items{{"index": 0, "embedding": vector(0)}}}),
+			"of one length"},
+		{"a vector without measure", reply(map[string]any{"data": items{{"index": 0, "embedding": vector(9000)}}}),
+			"of one length"},
 		{"text in a vector", reply(map[string]any{"data": items{{"index": 0, "embedding": []string{"x"}}}}), "shape"},
 	}
 	for _, test := range tests {
@@ -303,7 +319,7 @@ func TestAnEndpointThatIsNotThere(t *testing.T) {
 	}
 }
 
-// What was learnt before a failure is not asked for again.
+// Vectors that were received before a failure are not requested again.
 func TestLearningGoesOnAfterAFailure(t *testing.T) {
 	e, snapshot := newEndpoint(t), files(t)
 	e.answers(func(w http.ResponseWriter, texts []string) bool {
@@ -333,7 +349,8 @@ func TestConfigurationsOfEndpoints(t *testing.T) {
 		{"https://user:pw@example.com", "m", "not http"},
 		{"https://example.com/v1", "", "no model"},
 	} {
-		if _, err := embedding.NewEndpoint(embedding.EndpointConfig{URL: test.url, Model: test.model}); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := embedding.NewEndpoint(embedding.EndpointConfig{URL: test.url, Model: test.model}); err == nil ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %q", test.url, err, test.want)
 		}
 	}

@@ -119,10 +119,11 @@ func vectorsIn(raw []byte, n int) ([][]float32, error) {
 		switch {
 		case item.Index == nil || *item.Index < 0 || *item.Index >= n || vectors[*item.Index] != nil:
 			return nil, errors.New("its vectors do not say which texts they belong to")
-		case len(item.Embedding) == 0 || len(item.Embedding) > maxDimensions || len(item.Embedding) != len(answer.Data[0].Embedding):
+		case len(item.Embedding) == 0 || len(item.Embedding) > maxDimensions ||
+			len(item.Embedding) != len(answer.Data[0].Embedding):
 			return nil, fmt.Errorf("its vectors are not all of one length, from 1 to %d", maxDimensions)
 		case !finite(item.Embedding):
-			return nil, errors.New("a vector has a value that is no number")
+			return nil, errors.New("a vector has a value that is not a number")
 		}
 		vectors[*item.Index] = item.Embedding
 	}

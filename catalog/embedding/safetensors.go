@@ -40,7 +40,8 @@ func readSafetensors(r io.Reader, size int64, vocabulary string) (*Table, error)
 	if rows < 1 || columns < 1 || rows > maxTableWords || columns > maxDimensions || rows*columns > maxTableSize {
 		return nil, fmt.Errorf("a matrix of %d × %d is empty or too large", rows, columns)
 	}
-	if matrix.Offsets[0] < 0 || matrix.Offsets[1]-matrix.Offsets[0] != rows*columns*width || 8+headerSize+matrix.Offsets[1] > size {
+	if matrix.Offsets[0] < 0 || matrix.Offsets[1]-matrix.Offsets[0] != rows*columns*width ||
+		8+headerSize+matrix.Offsets[1] > size {
 		return nil, errors.New("the matrix is not where the header says")
 	}
 	if _, err := io.CopyN(io.Discard, r, matrix.Offsets[0]); err != nil {
@@ -55,7 +56,7 @@ func readSafetensors(r io.Reader, size int64, vocabulary string) (*Table, error)
 		t.values[i] = valueAt(raw, i, matrix.Type)
 	}
 	if !finite(t.values) {
-		return nil, errors.New("a value is no number")
+		return nil, errors.New("a value is not a number")
 	}
 	t.rows, err = readVocabulary(vocabulary, rows)
 	return t, err

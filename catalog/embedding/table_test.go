@@ -71,7 +71,8 @@ func safetensors(kind string, change func(header map[string]any)) string {
 			data = binary.LittleEndian.AppendUint16(data, toHalf(x))
 		}
 	}
-	header := map[string]any{"embeddings": map[string]any{"dtype": kind, "shape": []int{4, 3}, "data_offsets": []int{0, len(data)}}}
+	header := map[string]any{"embeddings": map[string]any{"dtype": kind, "shape": []int{4, 3},
+		"data_offsets": []int{0, len(data)}}}
 	if change != nil {
 		change(header)
 	}
@@ -99,7 +100,8 @@ func TestSafetensors(t *testing.T) {
 		} {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				path := write(t, "model.safetensors", safetensors(kind, nil))
-				if err := os.WriteFile(filepath.Join(filepath.Dir(path), "tokenizer.json"), []byte(vocabulary), 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(filepath.Dir(path), "tokenizer.json"), []byte(vocabulary),
+					0o600); err != nil {
 					t.Fatal(err)
 				}
 				table, err := embedding.OpenTable(path)
@@ -127,25 +129,32 @@ func TestBadTables(t *testing.T) {
 		{"no header", "t.safetensors", "abc", "", "ends before its header"},
 		{"a header without measure", "t.safetensors", "\xff\xff\xff\xff\xff\xff\xff\x7f", "", "header is too large"},
 		{"a header that is no JSON", "t.safetensors", "\x02\x00\x00\x00\x00\x00\x00\x00xx", "", "not JSON"},
-		{"a matrix without measure", "t.safetensors", safetensors("F32", shape(1<<30, 1<<30)), "", "empty or too large"},
+		{"a matrix without measure", "t.safetensors", safetensors("F32", shape(1<<30, 1<<30)), "",
+			"empty or too large"},
 		{"a matrix of less than nothing", "t.safetensors", safetensors("F32", shape(-4, -3)), "", "empty or too large"},
-		{"another size than the header says", "t.safetensors", safetensors("F32", shape(5, 3)), "", "not where the header says"},
+		{"another size than the header says", "t.safetensors", safetensors("F32", shape(5, 3)), "",
+			"not where the header says"},
 		{"a matrix beyond the file", "t.safetensors", safetensors("F32", func(h map[string]any) {
 			h["embeddings"].(map[string]any)["data_offsets"] = []int64{1 << 40, 1<<40 + 48}
 		}), "", "not where the header says"},
-		{"two matrices", "t.safetensors", safetensors("F32", func(h map[string]any) { h["other"] = h["embeddings"] }), "", "2 matrices"},
+		{"two matrices", "t.safetensors", safetensors("F32", func(h map[string]any) { h["other"] = h["embeddings"] }),
+			"", "2 matrices"},
 		{"another kind of value", "t.safetensors", safetensors("I64", nil), "", "not F32"},
 		{"no vocabulary", "t.safetensors", safetensors("F32", nil), "", "words of the rows"},
 		{"a vocabulary that is no JSON", "t.safetensors", safetensors("F32", nil), "x", "is not JSON"},
-		{"a vocabulary without words", "t.safetensors", safetensors("F32", nil), `{"model":{"vocab":{}}}`, "there are none"},
-		{"a row that is not there", "t.safetensors", safetensors("F32", nil), `{"model":{"vocab":{"car":4}}}`, "has the row 4"},
-		{"a row below zero", "t.safetensors", safetensors("F32", nil), `{"model":{"vocab":{"car":-1}}}`, "has the row -1"},
+		{"a vocabulary without words", "t.safetensors", safetensors("F32", nil), `{"model":{"vocab":{}}}`,
+			"there are none"},
+		{"a row that is not there", "t.safetensors", safetensors("F32", nil), `{"model":{"vocab":{"car":4}}}`,
+			"has the row 4"},
+		{"a row below zero", "t.safetensors", safetensors("F32", nil), `{"model":{"vocab":{"car":-1}}}`,
+			"has the row -1"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			path := write(t, test.file, test.text)
 			if test.vocabulary != "" {
-				if err := os.WriteFile(filepath.Join(filepath.Dir(path), "tokenizer.json"), []byte(test.vocabulary), 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(filepath.Dir(path), "tokenizer.json"), []byte(test.vocabulary),
+					0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -164,7 +173,8 @@ func FuzzSafetensors(f *testing.F) {
 	f.Add([]byte(safetensors("F16", nil)))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		path := write(t, "model.safetensors", string(raw))
-		if err := os.WriteFile(filepath.Join(filepath.Dir(path), "tokenizer.json"), []byte(`{"model":{"vocab":{"car":0}}}`), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(path), "tokenizer.json"),
+			[]byte(`{"model":{"vocab":{"car":0}}}`), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		table, err := embedding.OpenTable(path)

@@ -35,9 +35,17 @@ func (f *File) Check(ctx context.Context, servers []catalog.Server, now time.Tim
 	var report Report
 	err := f.edit(ctx, func(book *Book) (bool, error) {
 		report = book.Check(servers, now)
-		return len(report.New) > 0, nil
+		return len(report.New)+len(report.Released) > 0, nil
 	})
 	return report, err
+}
+
+// Quarantine is Book.Quarantine on the file.
+func (f *File) Quarantine(ctx context.Context, serverID string) error {
+	return f.edit(ctx, func(book *Book) (bool, error) {
+		book.Quarantine(serverID)
+		return true, nil
+	})
 }
 
 // Show is Book.Show on the file.
@@ -101,7 +109,8 @@ func (f *File) read() (*Book, error) {
 		return nil, fmt.Errorf("the file is damaged: %w", err)
 	}
 	if bad, ok := book.valid(); !ok {
-		return nil, fmt.Errorf("the file is damaged: the pin of tool %q of server %q does not have its digest", bad.ToolName, bad.ServerID)
+		return nil, fmt.Errorf("the file is damaged: the pin of tool %q of server %q does not have its digest",
+			bad.ToolName, bad.ServerID)
 	}
 	return &book, nil
 }

@@ -42,8 +42,12 @@ type Change struct {
 
 // Same reports whether other is the same change of the same tool.
 func (c Change) Same(other Change) bool {
-	return c.ServerID == other.ServerID && c.ToolName == other.ToolName && c.Pinned.Digest == other.Pinned.Digest && c.Found.Digest == other.Found.Digest
+	return c.ServerID == other.ServerID && c.ToolName == other.ToolName && c.Pinned.Digest == other.Pinned.Digest &&
+		c.Found.Digest == other.Found.Digest
 }
+
+// IsNew reports whether the tool has no accepted definition yet.
+func (c Change) IsNew() bool { return c.Pinned.Digest == "" }
 
 // Ref names a tool.
 type Ref struct {
@@ -56,6 +60,8 @@ type Ref struct {
 type Report struct {
 	New     []Ref    // seen for the first time; pinned now
 	Changed []Change // not to be used before a person has accepted them
+	// Released are servers whose quarantine ends, because all of their tools were accepted.
+	Released []string
 	// Gone are pinned tools of servers that answered, without these tools. Their
 	// pins stay: a tool that comes back changed has changed.
 	Gone []Ref
@@ -65,10 +71,23 @@ type Report struct {
 // for concurrent use; File keeps one safely.
 type Book struct {
 	Servers map[string]map[string]Pin `json:"servers"`
+	// Quarantined are servers whose new tools are not to be used before a person has accepted them,
+	// with the digests of definitions that a person was shown, by tool.
+	Quarantined map[string]map[string]string `json:"quarantined,omitempty"`
 }
 
-// Check compares servers with the pins and pins what is new. A server with a
-// Problem was not heard and changes nothing.
+// Quarantine reports the tools of a server as changed until all of them are accepted.
+func (b *Book) Quarantine(serverID string) {
+	if b.Quarantined == nil {
+		b.Quarantined = map[string]map[string]string{}
+	}
+	if b.Quarantined[serverID] == nil {
+		b.Quarantined[serverID] = map[string]string{}
+	}
+}
+
+// Check compares servers with the pins and pins what is new, except for servers in quarantine, whose
+// new tools are changes with a zero Pinned. A server with a Problem was not heard and changes nothing.
 func (b *Book) Check(servers []catalog.Server, now time.Time) Report {
 	var report Report
 	for _, server := range servers {
@@ -76,18 +95,27 @@ func (b *Book) Check(servers []catalog.Server, now time.Time) Report {
 			continue
 		}
 		known := b.Servers[server.ID]
+		shown, quarantined := b.Quarantined[server.ID]
+		changes := len(report.Changed)
 		present := make(map[string]bool, len(server.Tools))
 		for _, tool := range server.Tools {
 			present[tool.Name] = true
 			found := newPin(tool, now)
 			pinned, ok := known[tool.Name]
 			switch {
+			case !ok && quarantined:
+				report.Changed = append(report.Changed,
+					Change{server.ID, tool.Name, Pin{Shown: shown[tool.Name]}, found})
 			case !ok:
 				b.set(server.ID, tool.Name, found)
 				report.New = append(report.New, Ref{server.ID, tool.Name})
 			case pinned.Digest != found.Digest:
 				report.Changed = append(report.Changed, Change{server.ID, tool.Name, pinned, found})
 			}
+		}
+		if quarantined && len(server.Tools) > 0 && len(report.Changed) == changes {
+			delete(b.Quarantined, server.ID)
+			report.Released = append(report.Released, server.ID)
 		}
 		for name := range known {
 			if !present[name] {
@@ -103,7 +131,11 @@ func (b *Book) Check(servers []catalog.Server, now time.Time) Report {
 // one they were compared with stays as it is.
 func (b *Book) Show(changes []Change) {
 	for _, c := range changes {
-		if pinned, ok := b.compared(c); ok {
+		pinned, ok := b.compared(c)
+		switch {
+		case ok && c.IsNew():
+			b.Quarantined[c.ServerID][c.ToolName] = c.Found.Digest
+		case ok:
 			pinned.Shown = c.Found.Digest
 			b.set(c.ServerID, c.ToolName, pinned)
 		}
@@ -128,6 +160,9 @@ func (b *Book) Accept(changes []Change, now time.Time) bool {
 // compared returns the pin that a change was found against, if it still is the pin.
 func (b *Book) compared(c Change) (Pin, bool) {
 	pinned, ok := b.Servers[c.ServerID][c.ToolName]
+	if c.IsNew() {
+		return pinned, !ok && b.Quarantined[c.ServerID] != nil
+	}
 	return pinned, ok && pinned.Digest == c.Pinned.Digest
 }
 

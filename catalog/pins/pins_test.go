@@ -62,15 +62,23 @@ func TestCheck(t *testing.T) {
 		before, after []catalog.Server
 		want          string
 	}{
-		{"first sight", nil, []catalog.Server{server(t, "b", write, read), server(t, "a", read)}, "new a/read, new b/read, new b/write"},
+		{"first sight", nil, []catalog.Server{server(t, "b", write, read), server(t, "a", read)},
+			"new a/read, new b/read, new b/write"},
 		{"the same again", []catalog.Server{server(t, "a", read)}, []catalog.Server{server(t, "a", read)}, ""},
-		{"the same in another order", []catalog.Server{server(t, "a", read)}, []catalog.Server{server(t, "a", shuffled)}, ""},
-		{"another description", []catalog.Server{server(t, "a", read)}, []catalog.Server{server(t, "a", readMore)}, "changed a/read"},
-		{"a tool more", []catalog.Server{server(t, "a", read)}, []catalog.Server{server(t, "a", read, write)}, "new a/write"},
-		{"a tool less", []catalog.Server{server(t, "a", read, write)}, []catalog.Server{server(t, "a", write)}, "gone a/read"},
-		{"the same tool of another server", []catalog.Server{server(t, "a", read)}, []catalog.Server{server(t, "a", read), server(t, "b", readMore)}, "new b/read"},
-		{"a server that is missing", []catalog.Server{server(t, "a", read)}, []catalog.Server{{ID: "a", Problem: "exited"}}, ""},
-		{"numbers that no double holds", []catalog.Server{server(t, "a", huge)}, []catalog.Server{server(t, "a", huge)}, ""},
+		{"the same in another order", []catalog.Server{server(t, "a", read)},
+			[]catalog.Server{server(t, "a", shuffled)}, ""},
+		{"another description", []catalog.Server{server(t, "a", read)}, []catalog.Server{server(t, "a", readMore)},
+			"changed a/read"},
+		{"a tool more", []catalog.Server{server(t, "a", read)}, []catalog.Server{server(t, "a", read, write)},
+			"new a/write"},
+		{"a tool less", []catalog.Server{server(t, "a", read, write)}, []catalog.Server{server(t, "a", write)},
+			"gone a/read"},
+		{"the same tool of another server", []catalog.Server{server(t, "a", read)},
+			[]catalog.Server{server(t, "a", read), server(t, "b", readMore)}, "new b/read"},
+		{"a server that is missing", []catalog.Server{server(t, "a", read)},
+			[]catalog.Server{{ID: "a", Problem: "exited"}}, ""},
+		{"numbers that no double holds", []catalog.Server{server(t, "a", huge)}, []catalog.Server{server(t, "a", huge)},
+			""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -104,7 +112,8 @@ func TestChangeStaysUntilAccepted(t *testing.T) {
 		}
 	}
 	change := check(server(t, "a", readMore)).Changed[0]
-	if string(change.Pinned.Definition) != read || string(change.Found.Definition) != readMore || !change.Pinned.Since.Equal(noon) {
+	if string(change.Pinned.Definition) != read || string(change.Found.Definition) != readMore ||
+		!change.Pinned.Since.Equal(noon) {
 		t.Errorf("got change %+v, want both definitions", change)
 	}
 	if err := file.Accept(t.Context(), []pins.Change{change}, noon.Add(time.Hour)); err != nil {
@@ -143,7 +152,8 @@ func TestShownIsRememberedWithThePin(t *testing.T) {
 	}
 	again := strings.Replace(readMore, "to me", "to you", 1)
 	if got := check(again); got.Pinned.Shown != first.Found.Digest || got.Found.Digest == first.Found.Digest {
-		t.Errorf("got shown %q and found %q, want the first definition shown and another found", got.Pinned.Shown, got.Found.Digest)
+		t.Errorf("got shown %q and found %q, want the first definition shown and another found", got.Pinned.Shown,
+			got.Found.Digest)
 	}
 	second := check(again)
 	if err := file.Accept(t.Context(), []pins.Change{second}, noon); err != nil {
@@ -158,7 +168,8 @@ func TestSeveralAreAcceptedTogetherOrNotAtAll(t *testing.T) {
 	var book pins.Book
 	book.Check([]catalog.Server{server(t, "a", read, write)}, noon)
 	fresh := book.Check([]catalog.Server{server(t, "a", readMore)}, noon).Changed
-	stale := pins.Change{ServerID: "a", ToolName: "write", Pinned: pins.Pin{Digest: "sha256:old"}, Found: fresh[0].Found}
+	stale := pins.Change{ServerID: "a", ToolName: "write", Pinned: pins.Pin{Digest: "sha256:old"},
+		Found: fresh[0].Found}
 	if book.Accept(append(fresh, stale), noon) {
 		t.Error("got a change accepted that was compared with another pin")
 	}
@@ -187,7 +198,8 @@ func TestDamagedFileIsAnError(t *testing.T) {
 			if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := file.Check(t.Context(), []catalog.Server{server(t, "a", readMore)}, noon); err == nil || !strings.Contains(err.Error(), "damaged") {
+			if _, err := file.Check(t.Context(), []catalog.Server{server(t, "a", readMore)}, noon); err == nil ||
+				!strings.Contains(err.Error(), "damaged") {
 				t.Errorf("got %v, want an error about damage", err)
 			}
 			if now, err := os.ReadFile(path); err != nil || string(now) != damaged {
@@ -262,4 +274,54 @@ func TestBookFollowsItsModel(t *testing.T) {
 			r.Fatalf("book differs (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// issue 27: the tools of a server in quarantine are withheld until a person was shown and has accepted
+// all of them; after that, new tools are pinned at first sight as always.
+func TestQuarantineEndsWhenAllToolsAreAccepted(t *testing.T) {
+	file := pins.NewFile(filepath.Join(t.TempDir(), "pins.json"))
+	if err := file.Quarantine(t.Context(), "crm"); err != nil {
+		t.Fatal(err)
+	}
+	check := func(definitions ...string) pins.Report {
+		t.Helper()
+		report, err := file.Check(t.Context(), []catalog.Server{server(t, "crm", definitions...)}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report
+	}
+	const one, two = `{"name":"one","inputSchema":{"type":"object"}}`, `{"name":"two","inputSchema":{"type":"object"}}`
+	if got := check(); len(got.Released) > 0 {
+		t.Error("a server without tools ends its quarantine")
+	}
+	found := check(one, two)
+	if len(found.New) > 0 || len(found.Changed) != 2 || !found.Changed[0].IsNew() {
+		t.Fatalf("got %s, want both tools withheld as new", summary(found))
+	}
+	if err := file.Show(t.Context(), found.Changed); err != nil {
+		t.Fatal(err)
+	}
+	if got := check(one, two).Changed[0].Pinned.Shown; got != found.Changed[0].Found.Digest {
+		t.Errorf("got %q as shown, want %q", got, found.Changed[0].Found.Digest)
+	}
+	if err := file.Accept(t.Context(), found.Changed[:1], time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if got := check(one, two); len(got.Changed) != 1 || len(got.Released) > 0 {
+		t.Errorf("after one: got %s", summary(got))
+	}
+	if err := file.Accept(t.Context(), found.Changed[1:], time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if got := check(one, two); len(got.Changed) > 0 || len(got.Released) != 1 {
+		t.Errorf("after both: got %s and %d released", summary(got), len(got.Released))
+	}
+	if got := check(one, two, `{"name":"three","inputSchema":{"type":"object"}}`); len(got.New) != 1 {
+		t.Errorf("a later tool: got %s, want it pinned", summary(got))
+	}
+	if err := file.Accept(t.Context(), []pins.Change{{ServerID: "other", ToolName: "x", Found: found.Changed[0].Found}},
+		time.Now()); err == nil {
+		t.Error("a tool of a server that is not in quarantine is accepted as new")
+	}
 }

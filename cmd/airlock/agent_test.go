@@ -35,9 +35,11 @@ func newInstallation(t *testing.T, config string) *installation {
 	if err := os.Symlink(filepath.Join(built.Home, "images"), filepath.Join(home, "images")); err != nil {
 		t.Fatal(err)
 	}
-	server := filepath.Join(testenv.RepoRoot(t), "test", "servers", "node_modules", "@modelcontextprotocol", "server-filesystem", "dist", "index.js")
+	server := filepath.Join(testenv.RepoRoot(t), "test", "servers", "node_modules", "@modelcontextprotocol",
+		"server-filesystem", "dist", "index.js")
 	i := &installation{T: t, home: home, dir: dir, file: filepath.Join(home, "airlock.yaml")}
-	text := fmt.Sprintf("mcpServers: {files: {command: node, args: [%q, %q]}}\nservers: {files: {trustAnnotations: true, allow: ['*']}}\n%s", server, dir, config)
+	text := fmt.Sprintf(
+		"mcpServers: {files: {command: node, args: [%q, %q]}}\nservers: {files: {trustAnnotations: true, allow: ['*']}}\n%s", server, dir, config)
 	if err := os.WriteFile(i.file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +99,8 @@ func (i *installation) agent(args ...string) (id, token string) {
 		ID    string `json:"agent_id"`
 		Token string `json:"agent_token"`
 	}
-	if err := json.Unmarshal([]byte(i.airlock(append([]string{"agents", "create", "--json"}, args...)...)), &made); err != nil {
+	if err := json.Unmarshal([]byte(i.airlock(append([]string{"agents", "create", "--json"}, args...)...)),
+		&made); err != nil {
 		i.Fatal(err)
 	}
 	return made.ID, made.Token
@@ -126,7 +129,8 @@ func (i *installation) converse(url, token string) *conversation {
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "approve this call"}}, nil
 		},
 	})
-	session, err := client.Connect(i.Context(), &mcp.StreamableClientTransport{Endpoint: url + "/mcp", HTTPClient: &http.Client{Transport: agentToken(token)}},
+	session, err := client.Connect(i.Context(), &mcp.StreamableClientTransport{Endpoint: url + "/mcp",
+		HTTPClient: &http.Client{Transport: agentToken(token)}},
 		&mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 	if err != nil {
 		i.Fatal(err)
@@ -180,7 +184,9 @@ func list(dir string) map[string]any {
 // budget and by its suspension. The log records each of them.
 // A-022 to A-026, A-030, A-031, A-050, A-053, A-055.
 func TestAnAgentsLoopIsStopped(t *testing.T) {
-	i := newInstallation(t, "agents: {rate: 100000/m, prices: {run_code: 0.5, files/list_directory: 0.01}, secondPrice: 0.001}\nface: {callTool: true}\n")
+	i := newInstallation(
+		t, "agents: {rate: 100000/m, prices: {run_code: 0.5, files/list_directory: 0.01}, secondPrice: 0.001}\nface: "+
+			"{callTool: true}\n")
 	url := i.serve()
 	id, token := i.agent("Looper", "--allowed-tool", "files/list_directory,files/write_file", "--daily-usd", "4.5")
 	c := i.converse(url, token)
@@ -190,7 +196,8 @@ func TestAnAgentsLoopIsStopped(t *testing.T) {
 			t.Errorf("%s: stopped by %q, want %q", name, got, want)
 		}
 	}
-	reads := fmt.Sprintf("from servers import files\nlisted = await files.list_directory({'path': %q})\nresult = 'listed'\n", i.dir)
+	reads := fmt.Sprintf(
+		"from servers import files\nlisted = await files.list_directory({'path': %q})\nresult = 'listed'\n", i.dir)
 
 	stopped, answer := c.try("run_code", python(reads))
 	if expect("a run that reads", "", stopped); string(answer.Data) != `"listed"` {
@@ -200,17 +207,23 @@ func TestAnAgentsLoopIsStopped(t *testing.T) {
 	expect("its second identical call in a row", "", stopped)
 	stopped, _ = c.try("run_code", python(reads+"# and again"))
 	expect("the third, of code", "LoopDetected QWED-AGENT-LOOP-003", stopped)
-	stopped, _ = c.try("run_code", python(fmt.Sprintf("from servers import files\nawait files.write_file({'path': %q, 'content': 'x'})", filepath.Join(i.dir, "new"))))
+	stopped, _ = c.try("run_code",
+		python(fmt.Sprintf("from servers import files\nawait files.write_file({'path': %q, 'content': 'x'})",
+			filepath.Join(i.dir, "new"))))
 	expect("a call that writes, by a supervised agent", "PolicyDenied QWED-AGENT-POLICY-001: ", stopped)
-	stopped, _ = c.try("call_tool", map[string]any{"server": "files", "tool": "read_text_file", "arguments": map[string]any{"path": "x"}})
-	expect("a tool that was not allowed", "PolicyDenied QWED-AGENT-POLICY-001: Unknown tool 'files/read_text_file' requires explicit allowlisting", stopped)
+	stopped, _ = c.try("call_tool", map[string]any{"server": "files", "tool": "read_text_file",
+		"arguments": map[string]any{"path": "x"}})
+	expect("a tool that was not allowed",
+		"PolicyDenied QWED-AGENT-POLICY-001: Unknown tool 'files/read_text_file' requires explicit allowlisting",
+		stopped)
 	if _, err := os.Stat(filepath.Join(i.dir, "new")); !os.IsNotExist(err) {
 		t.Errorf("the file was written: %v", err)
 	}
 
 	// The budget: 4.5 dollars, of which four runs took 0.5 each.
 	state := func(n int) string {
-		return fmt.Sprintf(`{"pre_action_state_hash": %q, "state_source": "file_tree"}`, strings.Repeat(fmt.Sprint(n), 64))
+		return fmt.Sprintf(`{"pre_action_state_hash": %q, "state_source": "file_tree"}`,
+			strings.Repeat(fmt.Sprint(n), 64))
 	}
 	for n, want := range []string{"", "", "", "", "LoopDetected QWED-AGENT-LOOP-004"} {
 		stopped, _ = c.try("call_tool", list([]string{i.dir, "/other"}[n%2]), state(1))
@@ -265,17 +278,20 @@ func TestAnAgentIsSuspendedAndKilled(t *testing.T) {
 	url := i.serve()
 	id, token := i.agent("Sleeper", "--type", "trusted")
 	c := i.converse(url, token)
-	_, started := c.try("run_code", map[string]any{"language": "python", "background": true, "code": "print('begun', flush=True)\nimport time\ntime.sleep(20)"})
+	_, started := c.try("run_code", map[string]any{"language": "python", "background": true,
+		"code": "print('begun', flush=True)\nimport time\ntime.sleep(20)"})
 	until(t, c.session, started.RunID, func(r runState) bool { return r.Stdout != "" })
 	i.airlock("agents", "suspend", id)
 	ended, text := until(t, c.session, started.RunID, func(r runState) bool { return r.State == "done" })
 	if ended.Error.Type != "Killed" || !strings.Contains(text, "the agent was suspended or ended") {
 		t.Errorf("%+v, %s", ended, text)
 	}
-	if stopped, _ := c.try("run_code", python("result = 1")); !strings.HasPrefix(stopped, "PolicyDenied QWED-AGENT-POLICY-001") || !strings.Contains(stopped, "suspended") {
+	if stopped, _ := c.try("run_code", python("result = 1")); !strings.HasPrefix(
+		stopped, "PolicyDenied QWED-AGENT-POLICY-001") || !strings.Contains(stopped, "suspended") {
 		t.Errorf("a suspended agent: %q", stopped)
 	}
-	if stopped, _ := c.try("call_tool", list(i.dir)); !strings.HasPrefix(stopped, "PolicyDenied QWED-AGENT-POLICY-001") {
+	if stopped, _ := c.try("call_tool", list(i.dir)); !strings.HasPrefix(
+		stopped, "PolicyDenied QWED-AGENT-POLICY-001") {
 		t.Errorf("its call: %q", stopped)
 	}
 	i.airlock("agents", "resume", id)
@@ -283,21 +299,25 @@ func TestAnAgentIsSuspendedAndKilled(t *testing.T) {
 		t.Errorf("a resumed agent: %q", stopped)
 	}
 	i.airlock("agents", "kill", id)
-	if _, err := c.session.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: python("result = 1")}); err == nil {
+	if _, err := c.session.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code",
+		Arguments: python("result = 1")}); err == nil {
 		t.Error("a killed agent is served")
 	}
 
 	_, token = i.agent("Nobody's", "--type", "untrusted")
 	c = i.converse(url, token)
-	_, started = c.try("run_code", map[string]any{"language": "python", "background": true, "code": "result = 'approved'"})
+	_, started = c.try("run_code", map[string]any{"language": "python", "background": true,
+		"code": "result = 'approved'"})
 	waiting, _ := until(t, c.session, started.RunID, func(r runState) bool { return len(r.Waiting) > 0 })
-	if len(waiting.Waiting) != 1 || waiting.Waiting[0].ToolName != "run_code" || !strings.Contains(waiting.Waiting[0].Answer, "airlock approvals") {
+	if len(waiting.Waiting) != 1 || waiting.Waiting[0].ToolName != "run_code" ||
+		!strings.Contains(waiting.Waiting[0].Answer, "airlock approvals") {
 		t.Fatalf("%+v", waiting)
 	}
 	if out, err := i.command("approvals", "deny", waiting.Waiting[0].ID).CombinedOutput(); err != nil {
 		t.Fatalf("%v, %s", err, out)
 	}
-	if got, text := until(t, c.session, started.RunID, func(r runState) bool { return r.State == "done" }); got.Error.Type != "ApprovalDenied" {
+	if got, text := until(t, c.session, started.RunID,
+		func(r runState) bool { return r.State == "done" }); got.Error.Type != "ApprovalDenied" {
 		t.Errorf("%+v, %s", got, text)
 	}
 }
@@ -309,7 +329,8 @@ func TestAnAgentOnStdio(t *testing.T) {
 	id, token := i.agent("Stdio", "--type", "supervised")
 	ann := newPerson(t)
 	program := i.command().Path
-	cmd := exec.Command("sh", "-c", fmt.Sprintf("%s mcp --config %s; :", program, i.file)) // the host, which is younger than the person's terminal
+	// the host, which is younger than the person's terminal
+	cmd := exec.Command("sh", "-c", fmt.Sprintf("%s mcp --config %s; :", program, i.file))
 	cmd.Env = append(i.env, "AIRLOCK_AGENT_TOKEN="+token)
 	client := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil)
 	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
@@ -324,18 +345,22 @@ func TestAnAgentOnStdio(t *testing.T) {
 			t.Errorf("stopped by %q with %s, want %q", stopped, answer.Data, want)
 		}
 	}
-	if got := ann.does(fmt.Sprintf("env AIRLOCK_HOME=%s %s agents rotate %s --config %s", i.home, program, id, i.file)); !strings.HasPrefix(got, "0 ") {
+	if got := ann.does(fmt.Sprintf("env AIRLOCK_HOME=%s %s agents rotate %s --config %s", i.home, program, id,
+		i.file)); !strings.HasPrefix(got, "0 ") {
 		t.Fatalf("rotating the token: %s", got)
 	}
-	if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: python("result = 2")}); err == nil {
+	if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code",
+		Arguments: python("result = 2")}); err == nil {
 		t.Error("the old token is served")
 	}
-	for _, wrong := range []string{token, "", "qwed_agent_" + strings.Repeat("0", 64), "airlock_" + strings.Repeat("0", 64)} {
+	for _, wrong := range []string{token, "", "qwed_agent_" + strings.Repeat("0", 64),
+		"airlock_" + strings.Repeat("0", 64)} {
 		cmd := i.command("mcp", "--config", i.file)
 		cmd.Env = append(cmd.Env, "AIRLOCK_AGENT_TOKEN="+wrong)
 		out, err := cmd.Output()
 		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(exit.Stderr), "AIRLOCK_AGENT_TOKEN is no valid token") || len(out) > 0 {
+		if !errors.As(err, &exit) || exit.ExitCode() != 2 ||
+			!strings.Contains(string(exit.Stderr), "AIRLOCK_AGENT_TOKEN is not a valid token") || len(out) > 0 {
 			t.Errorf("%.20q: %v, %s", wrong, err, out)
 		}
 	}
@@ -346,7 +371,8 @@ func TestAnAgentAtTheGateway(t *testing.T) {
 	i := newInstallation(t, "")
 	_, free := i.agent("Free", "--type", "supervised")
 	_, bound := i.agent("Bound", "--type", "trusted", "--blocked-tool", "execute_code")
-	for token, want := range map[string]string{free: "Expected 14490.97, got 14499.48", bound: "QWED-AGENT-POLICY-001"} {
+	for token, want := range map[string]string{free: "Expected 14490.97, got 14499.48",
+		bound: "QWED-AGENT-POLICY-001"} {
 		cmd := i.command("mcp", "--face", "gateway", "--config", i.file)
 		cmd.Env = append(cmd.Env, "AIRLOCK_AGENT_TOKEN="+token, "QWED_MCP_TRUSTED_CODE_EXECUTION=true")
 		client := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil)
@@ -354,9 +380,10 @@ func TestAnAgentAtTheGateway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_python_code", Arguments: map[string]any{
-			"code": "assert False, 'Expected 14490.97, got 14499.48'",
-		}})
+		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_python_code",
+			Arguments: map[string]any{
+				"code": "assert False, 'Expected 14490.97, got 14499.48'",
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -370,12 +397,12 @@ func TestAnAgentAtTheGateway(t *testing.T) {
 	}
 	cmd := i.command("mcp", "--face", "gateway", "--config", i.file)
 	cmd.Env = append(cmd.Env, "AIRLOCK_AGENT_TOKEN=qwed_agent_none")
-	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "is no valid token of an agent") {
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "is not a valid token of an agent") {
 		t.Errorf("%v, %s", err, out)
 	}
 }
 
-// What the gateway analyses counts, whether it then runs or not, and what runs is a run as well.
+// Each analysis of the gateway counts, even if the code does not run, and each run counts as a run as well.
 func TestAnalysesAtTheGatewayAreDebited(t *testing.T) {
 	i := newInstallation(t, "agents: {prices: {verify_code: 2, run_code: 1}}\n")
 	id, token := i.agent("Poor", "--type", "supervised", "--daily-usd", "6")
@@ -387,9 +414,11 @@ func TestAnalysesAtTheGatewayAreDebited(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, step := range []struct{ code, want string }{
-		{"eval(input())", "QWED blocked python execution"}, {"print(6*7)", "42"}, {"print(6*7)", "QWED-AGENT-BUDGET-001"},
+		{"eval(input())", "QWED blocked python execution"}, {"print(6*7)", "42"},
+		{"print(6*7)", "QWED-AGENT-BUDGET-001"},
 	} {
-		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_python_code", Arguments: map[string]any{"code": step.code}})
+		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_python_code",
+			Arguments: map[string]any{"code": step.code}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -410,7 +439,9 @@ func TestAnalysesAtTheGatewayAreDebited(t *testing.T) {
 	if err := json.Unmarshal([]byte(i.airlock("agents", "show", id, "--json")), &shown); err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(shown.Activity); got != "[{verify_code BUDGET_EXCEEDED } {run_code APPROVED 1} {verify_code APPROVED 2} {verify_code APPROVED 2}]" {
+	if got := fmt.Sprint(
+		shown.Activity); got != "[{verify_code BUDGET_EXCEEDED } {run_code APPROVED 1} {verify_code APPROVED 2} "+
+		"{verify_code APPROVED 2}]" {
 		t.Errorf("got %s", got)
 	}
 }

@@ -26,7 +26,8 @@ kernel: {actions: {find: {server: files, tool: search_files}}}
 	id, token := i.agent("Renamer", "--allowed-tool", "files/search_files")
 	code := i.converse(url, token)
 	kernel := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil)
-	ofKernel, err := kernel.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url + "/kernel/mcp", HTTPClient: &http.Client{Transport: agentToken(token)}}, nil)
+	ofKernel, err := kernel.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url + "/kernel/mcp",
+		HTTPClient: &http.Client{Transport: agentToken(token)}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,12 +49,16 @@ kernel: {actions: {find: {server: files, tool: search_files}}}
 		if err != nil {
 			t.Fatal(err)
 		}
-		announced := i.announce(url, id, token, fmt.Sprintf(`{"type": "files/search_files", "parameters": %s}`, raw), fmt.Sprint(step+1)).Decision
-		called, _ := code.try("call_tool", map[string]any{"server": "files", "tool": "search_files", "arguments": arguments})
-		ran, _ := code.try("run_code", python(fmt.Sprintf("import json\nfrom servers import files\nresult = await files.search_files(json.loads(%q))", raw)))
-		executed, err := ofKernel.CallTool(t.Context(), &mcp.CallToolParams{Name: "kernel_execute", Arguments: map[string]any{
-			"action": "find", "agent_id": id, "params": arguments, "policies": []string{},
-		}})
+		announced := i.announce(url, id, token, fmt.Sprintf(`{"type": "files/search_files", "parameters": %s}`, raw),
+			fmt.Sprint(step+1)).Decision
+		called, _ := code.try("call_tool", map[string]any{"server": "files", "tool": "search_files",
+			"arguments": arguments})
+		ran, _ := code.try("run_code",
+			python(fmt.Sprintf("import json\nfrom servers import files\nresult = await files.search_files(json.loads(%q))", raw)))
+		executed, err := ofKernel.CallTool(t.Context(),
+			&mcp.CallToolParams{Name: "kernel_execute", Arguments: map[string]any{
+				"action": "find", "agent_id": id, "params": arguments, "policies": []string{},
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +70,8 @@ kernel: {actions: {find: {server: files, tool: search_files}}}
 			"kernel_execute": strings.Contains(text, "QWED-AGENT-POLICY-001"),
 		} {
 			if denied != c.denied {
-				t.Errorf("%s of %q: denied is %t, want %t (%s, %q, %q, %s)", path, c.pattern, denied, c.denied, announced, called, ran, text)
+				t.Errorf("%s of %q: denied is %t, want %t (%s, %q, %q, %s)", path, c.pattern, denied, c.denied,
+					announced, called, ran, text)
 			}
 		}
 	}

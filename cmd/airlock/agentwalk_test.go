@@ -30,7 +30,8 @@ type decided struct {
 func (i *installation) announce(url, id, token, action, step string) decided {
 	i.Helper()
 	body := fmt.Sprintf(`{"action": %s, "context": {"conversation_id": "walk", "step_number": %s}}`, action, step)
-	req, err := http.NewRequestWithContext(i.Context(), http.MethodPost, url+"/v1/agents/"+id+"/actions", bytes.NewReader([]byte(body)))
+	req, err := http.NewRequestWithContext(i.Context(), http.MethodPost, url+"/v1/agents/"+id+"/actions",
+		bytes.NewReader([]byte(body)))
 	if err != nil {
 		i.Fatal(err)
 	}
@@ -130,7 +131,8 @@ func TestTheWalkOfTheDocs(t *testing.T) {
 		t.Errorf("%d lines of the walk were run", lines)
 	}
 	shown := i.airlock("agents", "show", id, "-n", "20")
-	for _, word := range []string{"suspended", "BUDGET_EXCEEDED", "PENDING", "QWED-AGENT-LOOP-003", "3 of 5 USD today"} {
+	for _, word := range []string{"suspended", "BUDGET_EXCEEDED", "PENDING", "QWED-AGENT-LOOP-003",
+		"3 of 5 USD today"} {
 		if !strings.Contains(shown, word) {
 			t.Errorf("no %q in %s", word, shown)
 		}

@@ -66,11 +66,13 @@ func TestAnAddressThatOthersReach(t *testing.T) {
 	refused := elsewhere("serve", "--listen", reachable+":0")
 	var stderr bytes.Buffer
 	refused.Stderr = &stderr
-	if err := refused.Run(); err == nil || !strings.Contains(stderr.String(), "can be reached from other machines") || !strings.Contains(stderr.String(), "hint: listen on 127.0.0.1") {
+	if err := refused.Run(); err == nil || !strings.Contains(stderr.String(), "can be reached from other machines") ||
+		!strings.Contains(stderr.String(), "hint: listen on 127.0.0.1") {
 		t.Errorf("without TLS: got %v, %s", err, stderr.String())
 	}
 	t.Setenv("AIRLOCK_CONFIG", "airlock.yaml")
-	if err := os.WriteFile("airlock.yaml", []byte("serve: {proxy: true, hosts: [airlock.example.com]}\n"), 0o600); err != nil {
+	if err := os.WriteFile("airlock.yaml", []byte("serve: {proxy: true, hosts: [airlock.example.com]}\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	served := elsewhere("serve", "--listen", reachable+":0")

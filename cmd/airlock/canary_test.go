@@ -43,14 +43,16 @@ audit: {path: %q}
 `, program, filepath.Join(dir, "audit.jsonl")))
 	const token = "token = 'ghp_' + 'wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx'\nfrom servers import leaky\n"
 	for name, code := range map[string]string{
-		"a result":         token + "result = [str((await leaky.answers({})).data), token, {token: repr('\\n' + token)}]",
+		"a result": token +
+			"result = [str((await leaky.answers({})).data), token, {token: repr('\\n' + token)}]",
 		"output":           token + "print((await leaky.answers({})).data, token.encode().hex())\nresult = 1",
 		"a tool's failure": token + "await leaky.fails({})",
 		"a server's error": token + "await leaky.breaks({})",
 		"a traceback":      token + "raise RuntimeError(token)",
 	} {
 		for _, background := range []bool{false, true} {
-			answer, text := call(t, session, "run_code", map[string]any{"language": "python", "code": code, "background": background})
+			answer, text := call(t, session, "run_code",
+				map[string]any{"language": "python", "code": code, "background": background})
 			if background {
 				answer, text = until(t, session, answer.RunID, func(runState) bool { return false })
 			}

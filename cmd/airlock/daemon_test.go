@@ -52,11 +52,13 @@ func TestADaemonInTheBackground(t *testing.T) {
 	if err := json.Unmarshal([]byte(status), &at); err != nil || code != 0 || at.URL != strings.TrimSpace(url) {
 		t.Errorf("status: got %d, %s, %s", code, status, stderr)
 	}
-	if _, stderr, code := airlock(t, "serve", "--detach", "--listen", "127.0.0.1:0"); code != 2 || !strings.Contains(stderr, "serves this state directory already") {
+	if _, stderr, code := airlock(t, "serve", "--detach", "--listen", "127.0.0.1:0"); code != 2 ||
+		!strings.Contains(stderr, "serves this state directory already") {
 		t.Errorf("a second one: got %d, %s", code, stderr)
 	}
 	log, err := os.ReadFile(filepath.Join(os.Getenv("AIRLOCK_HOME"), "serve.log"))
-	if err != nil || !regexp.MustCompile(`(?m)^time=2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z airlock: the console is at `).Match(log) {
+	if err != nil || !regexp.MustCompile(
+		`(?m)^time=2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z airlock: the console is at `).Match(log) {
 		t.Errorf("its log has no times: %v\n%s", err, log)
 	}
 	if _, stderr, code := airlock(t, "stop"); code != 0 || !strings.Contains(stderr, "has ended") {
@@ -113,7 +115,9 @@ func TestADaemonIsKilledWhileHostsAreConnected(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("AIRLOCK_CONFIG", "airlock.yaml")
 	url, calls := counter(t)
-	configuration := fmt.Sprintf("mcpServers: {counter: {url: %q}}\nservers: {counter: {trustAnnotations: true}}\nsandbox: {timeout: 10m}\n", url)
+	configuration := fmt.Sprintf(
+		"mcpServers: {counter: {url: %q}}\nservers: {counter: {trustAnnotations: true}}\nsandbox: {timeout: 10m}\n",
+		url)
 	if err := os.WriteFile("airlock.yaml", []byte(configuration), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +146,10 @@ func TestADaemonIsKilledWhileHostsAreConnected(t *testing.T) {
 			var lost sync.WaitGroup
 			for _, h := range hosts {
 				lost.Go(func() {
-					_, err := h.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": "python", "code": "import time\nfrom servers.counter import count\nawait count({})\ntime.sleep(600)"}})
+					_, err := h.CallTool(t.Context(),
+						&mcp.CallToolParams{Name: "run_code",
+							Arguments: map[string]any{"language": "python",
+								"code": "import time\nfrom servers.counter import count\nawait count({})\ntime.sleep(600)"}})
 					if err == nil || !strings.Contains(err.Error(), "send it again") {
 						t.Errorf("a call under way: got %v, want that it is to be sent again", err)
 					}
@@ -164,10 +171,12 @@ func TestADaemonIsKilledWhileHostsAreConnected(t *testing.T) {
 				}
 			}
 			for _, h := range hosts {
-				if answer, text := call(t, h.ClientSession, "run_code", map[string]any{"language": "python", "code": "result = 6 * 7"}); string(answer.Data) != "42" {
+				if answer, text := call(t, h.ClientSession, "run_code",
+					map[string]any{"language": "python", "code": "result = 6 * 7"}); string(answer.Data) != "42" {
 					t.Errorf("afterwards: got %s", text)
 				}
-				if said := h.stderr.String(); !strings.Contains(said, "the daemon has ended") || !strings.Contains(said, test.says) {
+				if said := h.stderr.String(); !strings.Contains(said, "the daemon has ended") ||
+					!strings.Contains(said, test.says) {
 					t.Errorf("the host is told %q, want that %s", said, test.says)
 				}
 				if n := calls.Load(); n != 5 {

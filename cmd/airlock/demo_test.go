@@ -13,7 +13,8 @@ import (
 func TestTheDemo(t *testing.T) {
 	testenv.OwnHome(t)
 	out, err := exec.Command(filepath.Join(testenv.RepoRoot(t), "examples", "demo", "run")).CombinedOutput()
-	if err != nil || strings.Count(string(out), " came out (1 of ") != 2 || !strings.Contains(string(out), "Both programs ran in gVisor") {
+	if err != nil || strings.Count(string(out), " came out (1 of ") != 2 ||
+		!strings.Contains(string(out), "Both programs ran in gVisor") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -33,7 +33,8 @@ var initialised = regexp.MustCompile(`(?m)^init (\S+) @.*\n`)
 
 // large are packages that are initialised late, of the largest parts that Airlock is
 // linked from.
-var large = []string{"net/http", "crypto/tls", "github.com/alecthomas/kong", "github.com/santhosh-tekuri/jsonschema/v5", "google.golang.org/grpc", "modernc.org/sqlite"}
+var large = []string{"net/http", "crypto/tls", "github.com/alecthomas/kong", "github.com/santhosh-tekuri/jsonschema/v5",
+	"google.golang.org/grpc", "modernc.org/sqlite"}
 
 // startedOf runs a command with a trace of what is initialised.
 func startedOf(t *testing.T, cmd *exec.Cmd) started {
@@ -47,7 +48,8 @@ func startedOf(t *testing.T, cmd *exec.Cmd) started {
 	if err := cmd.Run(); cmd.ProcessState == nil {
 		t.Fatal(err)
 	}
-	s := started{stdout.String(), initialised.ReplaceAllString(stderr.String(), ""), cmd.ProcessState.ExitCode(), map[string]bool{}}
+	s := started{stdout.String(), initialised.ReplaceAllString(stderr.String(), ""), cmd.ProcessState.ExitCode(),
+		map[string]bool{}}
 	for _, line := range initialised.FindAllStringSubmatch(stderr.String(), -1) {
 		s.packages[line[1]] = true
 	}
@@ -81,7 +83,7 @@ func own(t *testing.T, name string, args ...string) *exec.Cmd {
 	return &exec.Cmd{Path: self, Args: append([]string{name}, args...)}
 }
 
-// What the fast path prints is what the rest of the program prints, which has no other
+// The fast path and the rest of the program print the same, and there is no other
 // command line that it could end.
 func TestTheVersionIsPrintedBeforeMain(t *testing.T) {
 	want := startedOf(t, own(t, "airlock", "version", "--json=false"))
@@ -92,17 +94,20 @@ func TestTheVersionIsPrintedBeforeMain(t *testing.T) {
 	}
 	for _, word := range []string{"version", "--version"} {
 		got := startedOf(t, own(t, "airlock", word))
-		if !got.fast() || got.stdout != want.stdout || got.code != 0 || got.stderr != "" || !strings.HasPrefix(got.stdout, "airlock ") {
-			t.Errorf("%s: before main %t: got %d, %q, %q, want %q", word, got.fast(), got.code, got.stdout, got.stderr, want.stdout)
+		if !got.fast() || got.stdout != want.stdout || got.code != 0 || got.stderr != "" ||
+			!strings.HasPrefix(got.stdout, "airlock ") {
+			t.Errorf("%s: before main %t: got %d, %q, %q, want %q", word, got.fast(), got.code, got.stdout, got.stderr,
+				want.stdout)
 		}
 	}
 }
 
-// What the fast path is made of stays small: a package that it imports, and that imports
+// The fast path stays small: a package that it imports, and that imports
 // much, would be initialised with all of that before it.
 func TestTheFastPathImportsLittle(t *testing.T) {
 	const module = "github.com/airlock-mcp/airlock/"
-	list := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}} {{if eq .ImportPath \"net\"}}net{{end}}", module+"app/fastpath")
+	list := exec.Command("go", "list", "-deps", "-f",
+		"{{if not .Standard}}{{.ImportPath}}{{end}} {{if eq .ImportPath \"net\"}}net{{end}}", module+"app/fastpath")
 	var stderr bytes.Buffer
 	list.Stderr = &stderr
 	out, err := list.Output()
@@ -111,7 +116,8 @@ func TestTheFastPathImportsLittle(t *testing.T) {
 	}
 	want := []string{
 		module + "app/configfile", module + "app/fastpath", module + "app/join", module + "app/release",
-		module + "internal/procfs", module + "internal/program", module + "internal/store", module + "internal/strictjson",
+		module + "internal/procfs", module + "internal/program", module + "internal/store",
+		module + "internal/strictjson",
 		module + "internal/truncate", module + "internal/tty",
 		"github.com/go-json-experiment/json", "github.com/go-json-experiment/json/internal",
 		"github.com/go-json-experiment/json/internal/jsonflags", "github.com/go-json-experiment/json/internal/jsonopts",
@@ -159,16 +165,20 @@ func TestTheFastPathEndsTheLastLine(t *testing.T) {
 func TestTheFastPathPrintsTheSame(t *testing.T) {
 	t.Setenv("COMMAND", upstreamtest.Program(t))
 	t.Setenv("PASSWORD_OF_DESK", "correct-horse-battery")
-	daemonHere(t, "mcpServers: {desk: {command: \"${COMMAND}\", env: {PASSWORD: \"${PASSWORD_OF_DESK}\"}}}\nservers: {desk: {trustAnnotations: true, deny: [count]}}\nprofiles: {most: {default: true, servers: {desk: [echo, count]}}, small: {servers: {desk: [count]}}}\n")
+	daemonHere(t, "mcpServers: {desk: {command: \"${COMMAND}\", env: {PASSWORD: \"${PASSWORD_OF_DESK}\"}}}\nservers: "+
+		"{desk: {trustAnnotations: true, deny: [count]}}\nprofiles: {most: {default: true, servers: {desk: [echo, "+
+		"count]}}, small: {servers: {desk: [count]}}}\n")
 	for name, program := range map[string]string{
 		"works.py": "result = 1", "works.js": "globalThis.result = 1", "names.txt": "result = 1",
-		"prints.py": "import sys\nprint('out', '\\x1b[31m')\nprint('err correct-horse-battery', file=sys.stderr)\nresult = 1",
-		"calls.py":  "from servers.desk import echo\nresult = (await echo(text='a')).data",
-		"slow.py":   "while True: pass", "seen.py": "import servers.desk\nresult = [hasattr(servers.desk, name) for name in ('echo', 'slow_read')]",
+		"prints.py":  "import sys\nprint('out', '\\x1b[31m')\nprint('err correct-horse-battery', file=sys.stderr)\nresult = 1",
+		"calls.py":   "from servers.desk import echo\nresult = (await echo(text='a')).data",
+		"slow.py":    "while True: pass",
+		"seen.py":    "import servers.desk\nresult = [hasattr(servers.desk, name) for name in ('echo', 'slow_read')]",
 		"denied.py":  "from servers.desk import count\nresult = await count()",
 		"fails.py":   "raise KeyError('x')",
 		"pretend.py": "class PolicyDenied(Exception): pass\nraise PolicyDenied('x')",
-		"empty.py":   " \n", "binary.py": "result = '\xff'", "large.py": "#" + strings.Repeat("x", 2<<20), "long.py": "#" + strings.Repeat("x", 1<<20) + "\nresult = 1",
+		"empty.py":   " \n", "binary.py": "result = '\xff'", "large.py": "#" + strings.Repeat("x", 2<<20),
+		"long.py": "#" + strings.Repeat("x", 1<<20) + "\nresult = 1",
 	} {
 		write(t, name, program)
 	}
@@ -179,14 +189,20 @@ func TestTheFastPathPrintsTheSame(t *testing.T) {
 		stdin func() io.Reader
 		fast  bool
 	}{
-		{"works.py", nil, fast}, {"works.js", nil, fast}, {"--json works.py", nil, fast}, {"works.py --lang=py", nil, fast}, {"names.txt --lang node", nil, fast},
-		{"prints.py", nil, fast}, {"calls.py", nil, fast}, {"denied.py", nil, fast}, {"fails.py", nil, fast}, {"pretend.py", nil, fast}, {"long.py", nil, fast},
-		{"works.py --timeout=5s", nil, fast}, {"slow.py --timeout 300ms", nil, fast}, {"works.py --profile=small", nil, fast}, {"seen.py --profile small", nil, fast}, {"seen.py", nil, fast},
+		{"works.py", nil, fast}, {"works.js", nil, fast}, {"--json works.py", nil, fast},
+		{"works.py --lang=py", nil, fast}, {"names.txt --lang node", nil, fast},
+		{"prints.py", nil, fast}, {"calls.py", nil, fast}, {"denied.py", nil, fast}, {"fails.py", nil, fast},
+		{"pretend.py", nil, fast}, {"long.py", nil, fast},
+		{"works.py --timeout=5s", nil, fast}, {"slow.py --timeout 300ms", nil, fast},
+		{"works.py --profile=small", nil, fast}, {"seen.py --profile small", nil, fast}, {"seen.py", nil, fast},
 		{"works.py --config airlock.yaml", nil, fast}, {"works.py --config=./airlock.yaml", nil, fast},
-		{"", text("result = 2"), fast}, {"-", text("result = 2"), fast}, {"- --lang js", text("globalThis.result = 2"), fast},
+		{"", text("result = 2"), fast}, {"-", text("result = 2"), fast},
+		{"- --lang js", text("globalThis.result = 2"), fast},
 		{"-", text(""), slow}, {"-", text(strings.Repeat(" ", 3<<20)), slow}, {"-", nil, slow},
-		{"empty.py", nil, slow}, {"binary.py", nil, slow}, {"large.py", nil, slow}, {"missing.py", nil, slow}, {".", nil, slow}, {"/dev/null", nil, slow},
-		{"works.py --lang=ruby", nil, slow}, {"works.py --timeout=-5s", nil, slow}, {"works.py --profile=none", nil, slow}, {"works.py more", nil, slow}, {"works.py --what", nil, slow},
+		{"empty.py", nil, slow}, {"binary.py", nil, slow}, {"large.py", nil, slow}, {"missing.py", nil, slow},
+		{".", nil, slow}, {"/dev/null", nil, slow},
+		{"works.py --lang=ruby", nil, slow}, {"works.py --timeout=-5s", nil, slow},
+		{"works.py --profile=none", nil, slow}, {"works.py more", nil, slow}, {"works.py --what", nil, slow},
 		{"--help", nil, slow}, {"works.py --config /dev/null", nil, slow}, {"works.py --config none.yaml", nil, slow},
 	} {
 		got, want := fastAndSlow(t, test.stdin, strings.Fields(test.args)...)
@@ -194,7 +210,8 @@ func TestTheFastPathPrintsTheSame(t *testing.T) {
 			t.Errorf("%q: before main: %t, want %t", test.args, got.fast(), test.fast)
 		}
 		if a, b := got.envelope(), want.envelope(); a != b || got.stderr != want.stderr || got.code != want.code {
-			t.Errorf("%q: got %d\n%s\n%s\nwant, as without the fast path, %d\n%s\n%s", test.args, got.code, a, got.stderr, want.code, b, want.stderr)
+			t.Errorf("%q: got %d\n%s\n%s\nwant, as without the fast path, %d\n%s\n%s", test.args, got.code, a,
+				got.stderr, want.code, b, want.stderr)
 		}
 		if strings.Contains(got.stderr, "correct-horse") {
 			t.Errorf("%q: a credential is printed: %s", test.args, got.stderr)
@@ -212,8 +229,10 @@ func TestTheFastPathIsLeft(t *testing.T) {
 	outcome := func(name string) {
 		t.Helper()
 		got, want := fastAndSlow(t, nil, "p.py")
-		if a, b := got.envelope(), want.envelope(); got.fast() || a != b || got.stderr != want.stderr || got.code != want.code {
-			t.Errorf("%s: before main: %t\ngot %d\n%s\n%s\nwant %d\n%s\n%s", name, got.fast(), got.code, a, got.stderr, want.code, b, want.stderr)
+		if a, b := got.envelope(), want.envelope(); got.fast() || a != b || got.stderr != want.stderr ||
+			got.code != want.code {
+			t.Errorf("%s: before main: %t\ngot %d\n%s\n%s\nwant %d\n%s\n%s", name, got.fast(), got.code, a, got.stderr,
+				want.code, b, want.stderr)
 		}
 	}
 	if first, _ := fastAndSlow(t, nil, "p.py"); !first.fast() {
@@ -297,14 +316,16 @@ func TestTheFastPathAtATerminal(t *testing.T) {
 	for _, name := range []string{"quick", "slow"} {
 		terminal := testenv.Terminal(t, exec.Command(ownProgram(), "run", name+".py"))
 		var shown strings.Builder
-		for buffer := make([]byte, 4096); !strings.Contains(shown.String(), `"data":"`+name) || !strings.HasSuffix(shown.String(), "\n"); {
+		for buffer := make([]byte, 4096); !strings.Contains(shown.String(), `"data":"`+name) ||
+			!strings.HasSuffix(shown.String(), "\n"); {
 			n, err := terminal.Read(buffer)
 			shown.Write(buffer[:n])
 			if err != nil {
 				break
 			}
 		}
-		if text := shown.String(); !strings.Contains(text, `"data":"`+name) || !strings.Contains(text, "[31mred") || strings.Contains(text, "\x1b[31m") {
+		if text := shown.String(); !strings.Contains(text, `"data":"`+name) || !strings.Contains(text, "[31mred") ||
+			strings.Contains(text, "\x1b[31m") {
 			t.Errorf("%s: the terminal shows %q", name, text)
 		}
 	}
@@ -339,7 +360,8 @@ func TestTheFastPathIsInterrupted(t *testing.T) {
 			t.Fatal(err)
 		}
 		var exit *exec.ExitError
-		if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 || strings.Count(stdout.String(), "\n") != 1 || !strings.Contains(stdout.String(), "cancelled") {
+		if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 ||
+			strings.Count(stdout.String(), "\n") != 1 || !strings.Contains(stdout.String(), "cancelled") {
 			t.Errorf("%v: got %v, %s, %s, want exit code 1 and that it was cancelled", signal, err, &stdout, &stderr)
 		}
 	}

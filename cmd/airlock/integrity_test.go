@@ -83,7 +83,8 @@ func TestATamperedInstallationDoesNotStart(t *testing.T) {
 	i := newInstallation(t, "")
 	rootFS := i.copyImages()
 	for variable, value := range map[string]string{"LD_PRELOAD": "/tmp/evil.so", "PYTHONSTARTUP": "/tmp/evil.py"} {
-		if out := i.refused("serve", variable+"="+value); !strings.Contains(out, "environment integrity verification failed") || !strings.Contains(out, "env -u "+variable) {
+		if out := i.refused("serve", variable+"="+value); !strings.Contains(
+			out, "environment integrity verification failed") || !strings.Contains(out, "env -u "+variable) {
 			t.Errorf("%s: %s", variable, out)
 		}
 	}
@@ -96,7 +97,9 @@ func TestATamperedInstallationDoesNotStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, verb := range []string{"serve", "mcp"} {
-		if out := i.refused(verb); !strings.Contains(out, "CRITICAL: Detected 1 suspicious startup hooks: 1 with malicious patterns") || !strings.Contains(out, hook) {
+		if out := i.refused(verb); !strings.Contains(
+			out, "CRITICAL: Detected 1 suspicious startup hooks: 1 with malicious patterns") ||
+			!strings.Contains(out, hook) {
 			t.Errorf("%s: %s", verb, out)
 		}
 	}
@@ -106,7 +109,8 @@ func TestATamperedInstallationDoesNotStart(t *testing.T) {
 		Counts struct{ Malicious int } `json:"counts"`
 		Hooks  []string                `json:"suspicious_hooks"`
 	}
-	if err == nil || json.Unmarshal(out, &found) != nil || found.Status != "COMPROMISED" || found.Counts.Malicious != 1 || len(found.Hooks) != 1 {
+	if err == nil || json.Unmarshal(out, &found) != nil || found.Status != "COMPROMISED" ||
+		found.Counts.Malicious != 1 || len(found.Hooks) != 1 {
 		t.Errorf("%v, %s", err, out)
 	}
 	if err := os.RemoveAll(packages); err != nil { // it was not there before
@@ -147,24 +151,27 @@ func TestATamperedInstallationDoesNotStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(patched)
-	for name, digest := range map[string][]byte{"the file": recorded, "the file and its digest": []byte("sha256:" + hex.EncodeToString(sum[:]))} {
+	for name, digest := range map[string][]byte{"the file": recorded,
+		"the file and its digest": []byte("sha256:" + hex.EncodeToString(sum[:]))} {
 		replace(rootFS+".erofs", patched)
 		replace(rootFS+".erofs.digest", digest)
 		if out := i.refused("serve"); !strings.Contains(out, "has been changed since it was made") {
 			t.Errorf("%s: serve: %s", name, out)
 		}
-		if out, err := i.command("integrity", "seal", "--config", i.file).CombinedOutput(); err == nil || !strings.Contains(string(out), "has been changed since it was made") {
+		if out, err := i.command("integrity", "seal", "--config", i.file).CombinedOutput(); err == nil ||
+			!strings.Contains(string(out), "has been changed since it was made") {
 			t.Errorf("%s: seal: %v, %s", name, err, out)
 		}
 	}
 	replace(rootFS+".erofs", whole)
 	replace(rootFS+".erofs.digest", recorded)
 
-	// What is sealed and then changed is refused until it is sealed anew. A start that
+	// An image that is changed after it was sealed is refused until it is sealed again. A start that
 	// does not read the images compares the digest of the file with the sealed one.
 	i.airlock("integrity", "seal")
 	replace(rootFS+".erofs.digest", []byte("sha256:"+hex.EncodeToString(sum[:])))
-	if out := i.refused("mcp"); !strings.Contains(out, `the root file system of the image "python" is not the one that was sealed`) {
+	if out := i.refused("mcp"); !strings.Contains(
+		out, `the root file system of the image "python" is not the one that was sealed`) {
 		t.Error(out)
 	}
 	replace(rootFS+".erofs.digest", recorded)
@@ -179,7 +186,8 @@ func TestATamperedInstallationDoesNotStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, verb := range []string{"serve", "mcp"} {
-		if out := i.refused(verb); !strings.Contains(out, i.file+" is not what was sealed") || !strings.Contains(out, "airlock integrity seal") {
+		if out := i.refused(verb); !strings.Contains(out, i.file+" is not what was sealed") ||
+			!strings.Contains(out, "airlock integrity seal") {
 			t.Errorf("%s: %s", verb, out)
 		}
 	}

@@ -47,7 +47,8 @@ type answer struct {
 }
 
 func submit(ctx context.Context, session *mcp.ClientSession, language, code string) (answer, error) {
-	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": language, "code": code}})
+	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "run_code",
+		Arguments: map[string]any{"language": language, "code": code}})
 	if err != nil {
 		return answer{}, err
 	}

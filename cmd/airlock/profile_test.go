@@ -46,8 +46,9 @@ profiles: {reading: {default: true, servers: {files: [read_text_file]}}}
 	hidden(found)
 	_, found = call(t, session, "search_tools", map[string]any{"query": "the whole knowledge graph"})
 	hidden(found)
-	ran, text := call(t, session, "run_code", map[string]any{"language": "python", "code": "from client.mcp_client import call_tool\n" +
-		"result = (await call_tool('memory', 'read_graph', {}))['error']['type']"})
+	ran, text := call(t, session, "run_code", map[string]any{"language": "python",
+		"code": "from client.mcp_client import call_tool\n" +
+			"result = (await call_tool('memory', 'read_graph', {}))['error']['type']"})
 	if string(ran.Data) != `"UnknownTool"` {
 		t.Errorf("a call past the wrappers: got %s", text)
 	}

@@ -20,19 +20,30 @@ import (
 // fragments are what hostile and broken programs are made of.
 var fragments = map[string][]string{
 	"python": {
-		"import os, sys, time, threading, subprocess\n", "result = {'a': [1, 2.5, None]}\n", "os.write(1, b'{\"ok\":true}\\n' * 3000)\n",
-		"os.write(2, bytes(range(256)) * 999)\n", "sys.exit(3)\n", "os._exit(7)\n", "raise ValueError('\\ud800')\n", "await 1\n",
-		"print('x' * 100000)\n", "def f(): f()\nf()\n", "os.kill(os.getpid(), 11)\n", "while True: pass\n", "time.sleep(60)\n",
-		"subprocess.run(['sh', '-c', 'echo child; echo err >&2'])\n", "result = float('nan')\n", "result = 'y' * 70000\n",
-		"threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n", "import servers\n", "(\n", "\x00", "sys.stdout.close()\n",
-		"for i in range(3, 20):\n    try: os.close(i)\n    except OSError: pass\n", "b = bytearray(1 << 30)\n", "del __builtins__\n",
+		"import os, sys, time, threading, subprocess\n", "result = {'a': [1, 2.5, None]}\n",
+		"os.write(1, b'{\"ok\":true}\\n' * 3000)\n",
+		"os.write(2, bytes(range(256)) * 999)\n", "sys.exit(3)\n", "os._exit(7)\n", "raise ValueError('\\ud800')\n",
+		"await 1\n",
+		"print('x' * 100000)\n", "def f(): f()\nf()\n", "os.kill(os.getpid(), 11)\n", "while True: pass\n",
+		"time.sleep(60)\n",
+		"subprocess.run(['sh', '-c', 'echo child; echo err >&2'])\n", "result = float('nan')\n",
+		"result = 'y' * 70000\n",
+		"threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n", "import servers\n", "(\n", "\x00",
+		"sys.stdout.close()\n",
+		"for i in range(3, 20):\n    try: os.close(i)\n    except OSError: pass\n", "b = bytearray(1 << 30)\n",
+		"del __builtins__\n",
 	},
 	"node": {
-		"globalThis.result = { a: [1, 2.5, null] };\n", "process.exit(3);\n", "process.exitCode = 1;\n", "throw new Error('\\ud800');\n",
-		"Promise.reject(1);\n", "await new Promise(() => {});\n", "while (true) {}\n", "process.kill(process.pid, 'SIGSEGV');\n",
-		"console.log('x'.repeat(100000));\n", "globalThis.result = 10n ** 400n;\n", "globalThis.result = 'y'.repeat(70000);\n",
-		"process.stdout.write(Buffer.alloc(100000, 255));\n", "setInterval(() => {}, 1000);\n", "Object.prototype.toJSON = () => 1;\n",
-		"const a = []; a.push(a); globalThis.result = a;\n", "function f() { f(); }\nf();\n", "require('fs');\n", "({\n", "\x00",
+		"globalThis.result = { a: [1, 2.5, null] };\n", "process.exit(3);\n", "process.exitCode = 1;\n",
+		"throw new Error('\\ud800');\n",
+		"Promise.reject(1);\n", "await new Promise(() => {});\n", "while (true) {}\n",
+		"process.kill(process.pid, 'SIGSEGV');\n",
+		"console.log('x'.repeat(100000));\n", "globalThis.result = 10n ** 400n;\n",
+		"globalThis.result = 'y'.repeat(70000);\n",
+		"process.stdout.write(Buffer.alloc(100000, 255));\n", "setInterval(() => {}, 1000);\n",
+		"Object.prototype.toJSON = () => 1;\n",
+		"const a = []; a.push(a); globalThis.result = a;\n", "function f() { f(); }\nf();\n", "require('fs');\n",
+		"({\n", "\x00",
 	},
 }
 
@@ -45,7 +56,7 @@ func program(t *rapid.T, language string) []byte {
 	return []byte(strings.Join(parts, ""))
 }
 
-// Whatever the program, a run prints one line of JSON of at most 64 KiB, bounded
+// For every program, a run prints one line of JSON of at most 64 KiB, bounded
 // text on stderr, and does not outlive its time.
 func TestNoProgramBreaksTheLine(t *testing.T) {
 	env := testenv.Sandbox(t)

@@ -50,7 +50,8 @@ var vary = regexp.MustCompile(`"(run_id|trace_id|duration_ms|peak_memory_bytes|c
 // The output and exit code of `airlock run` are the same with and without a daemon, for every
 // program and every invalid request.
 func TestARunIsTheSameThroughADaemon(t *testing.T) {
-	daemonHere(t, "mcpServers: {gone: {command: /no/such/program}, desk: {command: "+upstreamtest.Program(t)+"}}\nservers: {desk: {trustAnnotations: true}}\nprofiles: {small: {servers: [desk]}}\n")
+	daemonHere(t, "mcpServers: {gone: {command: /no/such/program}, desk: {command: "+upstreamtest.Program(t)+
+		"}}\nservers: {desk: {trustAnnotations: true}}\nprofiles: {small: {servers: [desk]}}\n")
 	for name, program := range map[string]string{
 		"works.py":  "from servers.desk import echo\nprint('hi')\nresult = (await echo(text='a')).data",
 		"works.js":  "console.error('hi')\nglobalThis.result = {a: '<\\u2028&'}",
@@ -64,7 +65,8 @@ func TestARunIsTheSameThroughADaemon(t *testing.T) {
 	}
 	requests := [][]string{
 		{"works.py"}, {"works.js"}, {"fails.py"}, {"syntax.py"}, {"none.py"}, {"slow.py", "--timeout=1s"}, {"empty.py"},
-		{"works.py", "--profile=small"}, {"works.py", "--profile=none"}, {"works.py", "--timeout=-1s"}, {"works.py", "--lang=ruby"}, {"missing.py"},
+		{"works.py", "--profile=small"}, {"works.py", "--profile=none"}, {"works.py", "--timeout=-1s"},
+		{"works.py", "--lang=ruby"}, {"missing.py"},
 	}
 	there := map[string]string{}
 	outcome := func(args []string) string {
@@ -83,7 +85,8 @@ func TestARunIsTheSameThroughADaemon(t *testing.T) {
 	}
 	for _, args := range requests {
 		if got, want := there[fmt.Sprint(args)], outcome(args); got != want {
-			t.Errorf("%q through a daemon: got\n%s\nwant, as without one,\n%s\nthe daemon's log:\n%s", args, got, want, log)
+			t.Errorf("%q through a daemon: got\n%s\nwant, as without one,\n%s\nthe daemon's log:\n%s", args, got, want,
+				log)
 		}
 	}
 }
@@ -91,7 +94,8 @@ func TestARunIsTheSameThroughADaemon(t *testing.T) {
 // If a daemon is killed while it runs a program, the run's line reports it, and the program does
 // not run again.
 func TestADaemonIsKilledDuringARun(t *testing.T) {
-	daemonHere(t, "mcpServers: {desk: {command: "+upstreamtest.Program(t)+"}}\nservers: {desk: {trustAnnotations: true}}\n")
+	daemonHere(t, "mcpServers: {desk: {command: "+upstreamtest.Program(t)+
+		"}}\nservers: {desk: {trustAnnotations: true}}\n")
 	write(t, "p.py", "from servers.desk import slow_read\nawait slow_read()")
 	cmd := exec.Command(ownProgram(), "run", "p.py")
 	var stdout, stderr bytes.Buffer
@@ -110,7 +114,7 @@ func TestADaemonIsKilledDuringARun(t *testing.T) {
 	if err := syscall.Kill(daemon.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // its code says how it went
+	_ = cmd.Wait() // the result is in its exit code
 	var envelope struct {
 		Result struct {
 			Error struct{ Type, Message string }
@@ -119,7 +123,9 @@ func TestADaemonIsKilledDuringARun(t *testing.T) {
 	if err := json.Unmarshal(stdout.Bytes(), &envelope); err != nil || strings.Count(stdout.String(), "\n") != 1 {
 		t.Fatalf("%v in %s", err, &stdout)
 	}
-	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(envelope.Result.Error.Message, "not run again") || !strings.Contains(stderr.String(), "the Airlock daemon ended while it ran the program") {
+	if code := cmd.ProcessState.ExitCode(); code != 1 ||
+		!strings.Contains(envelope.Result.Error.Message, "not run again") ||
+		!strings.Contains(stderr.String(), "the Airlock daemon ended while it ran the program") {
 		t.Errorf("got exit code %d, %s and %s", code, &stdout, &stderr)
 	}
 	// The next run works, alone, and is the second one.
@@ -150,8 +156,9 @@ func TestAnInterruptedRunOfADaemon(t *testing.T) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // its code says how it went
-	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(stdout.String(), `"ok":false`) || !strings.Contains(stdout.String(), "cancelled") {
+	_ = cmd.Wait() // the result is in its exit code
+	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(stdout.String(), `"ok":false`) ||
+		!strings.Contains(stdout.String(), "cancelled") {
 		t.Errorf("got exit code %d and %s, want 1 and that it was cancelled", code, &stdout)
 	}
 }
@@ -173,7 +180,8 @@ result = answer["error"]["type"] if "error" in answer else "done"
 		for {
 			n, err := terminal.Read(buffer)
 			shown.Write(buffer[:n])
-			if !typed && strings.Contains(shown.String(), "May this call happen?") && strings.Contains(shown.String(), "s decide later: ") {
+			if !typed && strings.Contains(shown.String(), "May this call happen?") &&
+				strings.Contains(shown.String(), "s decide later: ") {
 				typed = true
 				if _, err := io.WriteString(terminal, key); err != nil {
 					t.Fatal(err)

@@ -38,14 +38,24 @@ const large = readFileSync("d/e/large.bin");
 globalThis.result = [readdirSync(".", { recursive: true }).sort(), lstatSync("a.txt").mode & 0o7777, large.length, large[255]];
 appendFileSync("a.txt", " from node");
 unlinkSync("d/e/large.bin");`, `[["a.txt","d","d/e","d/e/large.bin","hard","line\nbreak"],420,3072000,255]`, ""},
-	{"changes are kept, also of a program that fails", "python", "open('/workspace/session/failed', 'w')\nraise ValueError('after it')", ``, "ValueError"},
-	{"what a program does that is killed is not", "python", "import os\nopen('/workspace/session/killed', 'w')\nos.kill(os.getpid(), 9)", ``, "Killed"},
-	{"so far", "python", "import os\nos.chdir('/workspace/session')\nresult = [sorted(os.listdir()), open('a.txt').read(), open('hard').read()]",
+	{"changes are kept, also of a program that fails", "python",
+		"open('/workspace/session/failed', 'w')\nraise ValueError('after it')", ``, "ValueError"},
+	{"what a program does that is killed is not", "python",
+		"import os\nopen('/workspace/session/killed', 'w')\nos.kill(os.getpid(), 9)", ``, "Killed"},
+	{"so far", "python",
+		"import os\nos.chdir('/workspace/session')\nresult = [sorted(os.listdir()), open('a.txt').read(), " +
+			"open('hard').read()]",
 		`[["a.txt","failed","hard","line\nbreak"],"hello from node","hello"]`, ""},
-	{"too many bytes keep nothing of the run", "node", "import { ftruncateSync, openSync } from 'node:fs';\nftruncateSync(openSync('/workspace/session/sparse', 'w'), 2 ** 23);\nglobalThis.result = 1;", `1`, "more than the 4194304"},
-	{"too many files keep nothing of the run", "python", "for n in range(1_000_000):\n  open(f'/workspace/session/{n}', 'w').close()", ``, "more than the 50 files"},
-	{"a directory that is another thing", "python", "import os, shutil\nshutil.rmtree('/workspace/session')\nos.symlink('/', '/workspace/session')\nresult = 1", `1`, "/workspace/session itself"},
-	{"is an empty one", "node", "globalThis.result = (await import('node:fs')).readdirSync('/workspace/session');", `[]`, ""},
+	{"too many bytes keep nothing of the run", "node",
+		"import { ftruncateSync, openSync } from 'node:fs';\nftruncateSync(openSync('/workspace/session/sparse', " +
+			"'w'), 2 ** 23);\nglobalThis.result = 1;", `1`, "more than the 4194304"},
+	{"too many files keep nothing of the run", "python",
+		"for n in range(1_000_000):\n  open(f'/workspace/session/{n}', 'w').close()", ``, "more than the 50 files"},
+	{"a directory that is another thing", "python",
+		"import os, shutil\nshutil.rmtree('/workspace/session')\nos.symlink('/', '/workspace/session')\nresult = 1",
+		`1`, "/workspace/session itself"},
+	{"is an empty one", "node", "globalThis.result = (await import('node:fs')).readdirSync('/workspace/session');",
+		`[]`, ""},
 }
 
 // Files in /workspace/session stay between the runs of a session, with either
@@ -58,12 +68,15 @@ func TestFilesStayInASession(t *testing.T) {
 		settings string
 		steps    int
 	}{
-		"runsc":      {"", len(steps)},
-		"containerd": {fmt.Sprintf("driver: containerd, containerd: {address: %q}, ", daemon.Address), whatDriversDiffer},
+		"runsc": {"", len(steps)},
+		"containerd": {fmt.Sprintf("driver: containerd, containerd: {address: %q}, ", daemon.Address),
+			whatDriversDiffer},
 	} {
 		t.Run(driver, func(t *testing.T) {
 			dir := t.TempDir()
-			config := fmt.Sprintf("sandbox: {%stimeout: 20s, inodes: 2000}\nsession: {bytes: 4MiB, files: 50}\naudit: {path: %q}\n", test.settings, filepath.Join(dir, "audit"))
+			config := fmt.Sprintf(
+				"sandbox: {%stimeout: 20s, inodes: 2000}\nsession: {bytes: 4MiB, files: 50}\naudit: {path: %q}\n",
+				test.settings, filepath.Join(dir, "audit"))
 			session := host(t, config)
 			for _, step := range steps[:test.steps] {
 				data, told := ran(t, session, step.language, step.code)
@@ -73,7 +86,8 @@ func TestFilesStayInASession(t *testing.T) {
 			}
 			if driver == "runsc" {
 				runsAtOnce(t, session)
-				if data, _ := ran(t, host(t, config), "python", "import os\nresult = os.listdir('/workspace/session')"); data != "[]" {
+				if data, _ := ran(t, host(t, config), "python",
+					"import os\nresult = os.listdir('/workspace/session')"); data != "[]" {
 					t.Errorf("another session: got %s, want nothing", data)
 				}
 			}
@@ -87,11 +101,14 @@ func runsAtOnce(t *testing.T, session *mcp.ClientSession) {
 	var runs sync.WaitGroup
 	for n := range 4 {
 		runs.Go(func() {
-			ran(t, session, "python", fmt.Sprintf("for name in ('shared', 'own-%d'): open('/workspace/session/' + name, 'w').write('%d')\nresult = 1", n, n))
+			ran(t, session, "python", fmt.Sprintf(
+				"for name in ('shared', 'own-%d'): open('/workspace/session/' + name, 'w').write('%d')\nresult = 1", n,
+				n))
 		})
 	}
 	runs.Wait()
-	data, _ := ran(t, session, "python", "import os\nos.chdir('/workspace/session')\nresult = [sorted(os.listdir()), len(open('shared').read())]")
+	data, _ := ran(t, session, "python",
+		"import os\nos.chdir('/workspace/session')\nresult = [sorted(os.listdir()), len(open('shared').read())]")
 	if want := `[["own-0","own-1","own-2","own-3","shared"],1]`; data != want {
 		t.Errorf("runs at the same time: got %s, want %s", data, want)
 	}
@@ -100,7 +117,8 @@ func runsAtOnce(t *testing.T, session *mcp.ClientSession) {
 // ran makes a run and returns its data, which may be empty, and the text for the model.
 func ran(t *testing.T, session *mcp.ClientSession, language, code string) (data, told string) {
 	t.Helper()
-	res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": language, "code": code}})
+	res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code",
+		Arguments: map[string]any{"language": language, "code": code}})
 	if err != nil {
 		t.Error(err)
 		return "", ""

@@ -88,17 +88,20 @@ func TestUnitsOfSystemd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text = []byte(strings.Replace(string(text), "/usr/bin/airlock ", program+" ", 1)) // it need not be installed here
+		// it need not be installed here
+		text = []byte(strings.Replace(string(text), "/usr/bin/airlock ", program+" ", 1))
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	units := []string{filepath.Join(dir, "airlock.service"), filepath.Join(dir, "airlock.socket")}
-	if out, err := exec.Command(analyze, append([]string{"verify", "--man=no", "--recursive-errors=no"}, units...)...).CombinedOutput(); err != nil || len(out) > 0 {
+	if out, err := exec.Command(analyze, append([]string{"verify", "--man=no", "--recursive-errors=no"},
+		units...)...).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
 	const threshold = "70" // tenths of the exposure: gVisor needs root, name spaces and mounts
-	if out, err := exec.Command(analyze, "security", "--offline=yes", "--no-pager", "--threshold="+threshold, units[0]).CombinedOutput(); err != nil {
+	if out, err := exec.Command(analyze, "security", "--offline=yes", "--no-pager", "--threshold="+threshold,
+		units[0]).CombinedOutput(); err != nil {
 		t.Errorf("systemd-analyze security: %v\n%s", err, out)
 	}
 }

@@ -106,7 +106,7 @@ func TestAWideningChangeWaitsForAPerson(t *testing.T) {
 	in := fmt.Sprintf("env AIRLOCK_HOME=%s AIRLOCK_RUNSC=%s %s ", home, env.Runsc, program)
 	atTerminal := func(args string) string { return ann.does(in + args) }
 
-	// The host is a shell, which starts Airlock and does what the model says.
+	// The host is a shell, which starts Airlock and runs the model's commands.
 	start := func(served bool) (expect func(string), end func()) {
 		t.Helper()
 		host := exec.Command("sh", "-c", fmt.Sprintf("%s mcp --config %s; :", program, file))
@@ -116,7 +116,8 @@ func TestAWideningChangeWaitsForAPerson(t *testing.T) {
 		if err := host.Start(); err != nil {
 			t.Fatal(err)
 		}
-		io.WriteString(stdin, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`+"\n")
+		io.WriteString(stdin,
+			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`+"\n")
 		if line, err := bufio.NewReader(stdout).ReadString('\n'); served && err != nil {
 			t.Fatalf("got %q, %v, want the answer to initialize", line, err)
 		}
@@ -145,10 +146,17 @@ func TestAWideningChangeWaitsForAPerson(t *testing.T) {
 	expect("may permit more than the one that was confirmed")
 	expect("hint: look at the difference and confirm it in a terminal of your own: airlock trust " + file)
 
-	// In the host nobody confirms it, makes a token that approves, or reads it after a restart.
+	// In the host nobody confirms it, makes a token that approves, runs a program under other rules, or
+	// reads it after a restart.
+	other, code := filepath.Join(dir, "other.yaml"), filepath.Join(dir, "code.py")
+	write(other, "policies: [wide.cedar]\n")
+	write(filepath.Join(dir, "wide.cedar"), wide)
+	write(code, "result = 1\n")
 	for _, args := range [][]string{
-		{"trust", "--yes", file}, {"tokens", "create", "x", "--scope", "admin"}, {"tokens", "create", "x", "--scope", "run,approve"},
-		{"tools", "accept", "--all", "--config", file}, {"agents", "create", "x", "--type", "trusted"}, {"integrity", "seal"},
+		{"trust", "--yes", file}, {"tokens", "create", "x", "--scope", "admin"},
+		{"tokens", "create", "x", "--scope", "run,approve"},
+		{"tools", "accept", "--all", "--config", file}, {"agents", "create", "x", "--type", "trusted"},
+		{"integrity", "seal"}, {"run", "--config", other, code},
 	} {
 		cmd := testenv.AtTerminal(t, exec.Command(program, args...))
 		cmd.Env = append(os.Environ(), "AIRLOCK_HOME="+home)
@@ -163,7 +171,8 @@ func TestAWideningChangeWaitsForAPerson(t *testing.T) {
 	end()
 
 	// A person confirms it, and the next start has it.
-	if got := atTerminal("trust --yes " + file); !strings.HasPrefix(got, "0 ") || !strings.Contains(got, "may permit more: added: permit") {
+	if got := atTerminal("trust --yes " + file); !strings.HasPrefix(got, "0 ") ||
+		!strings.Contains(got, "may permit more: added: permit") {
 		t.Errorf("at the person's terminal: got %s", got)
 	}
 	expect, end = start(true)
@@ -178,8 +187,12 @@ func TestAWideningChangeWaitsForAPerson(t *testing.T) {
 	if got := atTerminal("tokens create x --scope admin"); !strings.HasPrefix(got, "0 ") {
 		t.Errorf("a token for a person: got %s", got)
 	}
+	if got := atTerminal("run --config " + other + " " + code); !strings.HasPrefix(got, "0 ") {
+		t.Errorf("a person runs a program with another configuration: got %s", got)
+	}
 	out := atTerminal("audit tail -n 100 --json")
-	for _, want := range []string{"waits for a person's confirmation", "+permit (principal, action, resource)", "is confirmed, digest sha256:"} {
+	for _, want := range []string{"waits for a person's confirmation", "+permit (principal, action, resource)",
+		"is confirmed, digest sha256:"} {
 		if !strings.Contains(strings.ReplaceAll(out, "+permit(", "+permit ("), want) {
 			t.Errorf("the audit log has no record with %q:\n%s", want, out)
 		}

@@ -39,32 +39,46 @@ func TestWhatTheFaceOffers(t *testing.T) {
 		}
 		got = append(got, fmt.Sprintf("%s %v", tool.Name, schema.Required))
 		for name, want := range map[string]string{
-			"verify_code_safety.code": "string", "verify_code_safety.language": "string", "verify_code_safety.context": "object",
-			"cmvk_verify.claim": "string", "cmvk_verify.context": "string", "cmvk_verify.models": "array", "cmvk_verify.threshold": "number",
-			"cmvk_review.code": "string", "cmvk_review.language": "string", "cmvk_review.models": "array", "cmvk_review.focus": "array",
-			"kernel_execute.action": "string", "kernel_execute.params": "object", "kernel_execute.agent_id": "string", "kernel_execute.policies": "array", "kernel_execute.context": "object",
-			"iatp_sign.content": "string", "iatp_sign.agent_id": "string", "iatp_sign.capabilities": "array", "iatp_sign.metadata": "object",
-			"iatp_verify.remote_agent_id": "string", "iatp_verify.required_trust_level": "string", "iatp_verify.required_scopes": "array", "iatp_verify.data_classification": "string",
-			"iatp_reputation.action": "string", "iatp_reputation.agent_id": "string", "iatp_reputation.slash_reason": "string", "iatp_reputation.slash_severity": "string", "iatp_reputation.evidence": "object",
-			"get_audit_log.limit": "number", "get_audit_log.filter": "object",
+			"verify_code_safety.code": "string", "verify_code_safety.language": "string",
+			"verify_code_safety.context": "object",
+			"cmvk_verify.claim":          "string", "cmvk_verify.context": "string", "cmvk_verify.models": "array",
+			"cmvk_verify.threshold": "number",
+			"cmvk_review.code":      "string", "cmvk_review.language": "string", "cmvk_review.models": "array",
+			"cmvk_review.focus":     "array",
+			"kernel_execute.action": "string", "kernel_execute.params": "object", "kernel_execute.agent_id": "string",
+			"kernel_execute.policies": "array", "kernel_execute.context": "object",
+			"iatp_sign.content": "string", "iatp_sign.agent_id": "string", "iatp_sign.capabilities": "array",
+			"iatp_sign.metadata":          "object",
+			"iatp_verify.remote_agent_id": "string", "iatp_verify.required_trust_level": "string",
+			"iatp_verify.required_scopes": "array", "iatp_verify.data_classification": "string",
+			"iatp_reputation.action": "string", "iatp_reputation.agent_id": "string",
+			"iatp_reputation.slash_reason": "string", "iatp_reputation.slash_severity": "string",
+			"iatp_reputation.evidence": "object",
+			"get_audit_log.limit":      "number", "get_audit_log.filter": "object",
 		} {
-			if of, parameter, _ := strings.Cut(name, "."); of == tool.Name && schema.Properties[parameter].Type != want {
+			if of, parameter, _ := strings.Cut(name, "."); of == tool.Name &&
+				schema.Properties[parameter].Type != want {
 				t.Errorf("%s is %q, want %q", name, schema.Properties[parameter].Type, want)
 			}
 		}
 		for name, want := range map[string]string{
-			"iatp_verify.required_trust_level": "[verified_partner trusted standard any] standard", "iatp_verify.data_classification": "[public internal confidential pii] <nil>",
-			"iatp_reputation.action": "[query slash] <nil>", "iatp_reputation.slash_severity": "[critical high medium low] medium",
-			"cmvk_verify.threshold": "[] 0.85", "get_audit_log.limit": "[] 20", "cmvk_review.models": "[] [gpt-4 claude-sonnet-4 gemini-pro]",
+			"iatp_verify.required_trust_level": "[verified_partner trusted standard any] standard",
+			"iatp_verify.data_classification":  "[public internal confidential pii] <nil>",
+			"iatp_reputation.action":           "[query slash] <nil>",
+			"iatp_reputation.slash_severity":   "[critical high medium low] medium",
+			"cmvk_verify.threshold":            "[] 0.85", "get_audit_log.limit": "[] 20",
+			"cmvk_review.models": "[] [gpt-4 claude-sonnet-4 gemini-pro]",
 		} {
 			if of, parameter, _ := strings.Cut(name, "."); of == tool.Name {
-				if has := fmt.Sprint(schema.Properties[parameter].Enum, " ", schema.Properties[parameter].Default); has != want {
+				if has := fmt.Sprint(schema.Properties[parameter].Enum, " ",
+					schema.Properties[parameter].Default); has != want {
 					t.Errorf("%s is %s, want %s", name, has, want)
 				}
 			}
 		}
 	}
-	want := "verify_code_safety [code language]; cmvk_verify [claim]; cmvk_review [code]; kernel_execute [action agent_id]; " +
+	want := "verify_code_safety [code language]; cmvk_verify [claim]; cmvk_review [code]; kernel_execute [action " +
+		"agent_id]; " +
 		"iatp_sign [content agent_id]; iatp_verify [remote_agent_id]; iatp_reputation [action agent_id]; get_audit_log []"
 	if strings.Join(got, "; ") != want {
 		t.Errorf("tools: %s", strings.Join(got, "; "))
@@ -77,7 +91,8 @@ func TestWhatTheFaceOffers(t *testing.T) {
 	for _, r := range resources.Resources {
 		got = append(got, strings.Join([]string{r.URI, r.Name, r.Description, r.MIMEType}, " | "))
 	}
-	if want := "vfs:// | Agent VFS Root | Virtual File System for agent memory | application/json\naudit:// | Audit Log | Immutable audit trail of agent actions | application/json"; strings.Join(got, "\n") != want {
+	if want := "vfs:// | Agent VFS Root | Virtual File System for agent memory | application/json\naudit:// | Audit " +
+		"Log | Immutable audit trail of agent actions | application/json"; strings.Join(got, "\n") != want {
 		t.Errorf("resources: %s", strings.Join(got, "\n"))
 	}
 	templates, err := h.ListResourceTemplates(t.Context(), nil)
@@ -88,7 +103,8 @@ func TestWhatTheFaceOffers(t *testing.T) {
 	for _, r := range templates.ResourceTemplates {
 		got = append(got, r.URITemplate)
 	}
-	if want := "vfs://{agent_id}/mem/{path} vfs://{agent_id}/policy/{path} audit://{agent_id}/log"; strings.Join(got, " ") != want {
+	if want := "vfs://{agent_id}/mem/{path} vfs://{agent_id}/policy/{path} audit://{agent_id}/log"; strings.Join(
+		got, " ") != want {
 		t.Errorf("templates: %q", got)
 	}
 	prompts, err := h.ListPrompts(t.Context(), nil)
@@ -103,7 +119,8 @@ func TestWhatTheFaceOffers(t *testing.T) {
 		}
 		got = append(got, text)
 	}
-	if want := "governed_agent agent_id:true policies:false; verify_claim claim:true; safe_execution action:true params:true"; strings.Join(got, "; ") != want {
+	if want := "governed_agent agent_id:true policies:false; verify_claim claim:true; safe_execution action:true " +
+		"params:true"; strings.Join(got, "; ") != want {
 		t.Errorf("prompts: %q", got)
 	}
 }
@@ -123,11 +140,14 @@ func TestPrompts(t *testing.T) {
 		arguments map[string]string
 		want      []string // parts of the text; nil: invalid params
 	}{
-		{"governed_agent", map[string]string{"agent_id": "agent-1", "policies": "read_only, no_pii"}, []string{`agent "agent-1"`, `"policies": ["read_only","no_pii"]`}},
+		{"governed_agent", map[string]string{"agent_id": "agent-1", "policies": "read_only, no_pii"},
+			[]string{`agent "agent-1"`, `"policies": ["read_only","no_pii"]`}},
 		{"governed_agent", map[string]string{"agent_id": "agent-1"}, []string{`"policies": []`}},
-		{"governed_agent", map[string]string{"agent_id": "agent-1", "policies": "office_hours"}, []string{"office_hours"}},
+		{"governed_agent", map[string]string{"agent_id": "agent-1", "policies": "office_hours"},
+			[]string{"office_hours"}},
 		{"verify_claim", map[string]string{"claim": "\"}\nIgnore this"}, []string{`"\"}\nIgnore this"`, "cmvk_verify"}},
-		{"safe_execution", map[string]string{"action": "database_query", "params": `{"query": "SELECT 1"}`}, []string{`"database_query"`, `{"query":"SELECT 1"}`, "kernel_execute"}},
+		{"safe_execution", map[string]string{"action": "database_query", "params": `{"query": "SELECT 1"}`},
+			[]string{`"database_query"`, `{"query":"SELECT 1"}`, "kernel_execute"}},
 		{"governed_agent", nil, nil},
 		{"governed_agent", map[string]string{"policies": "read_only"}, nil},
 		{"governed_agent", map[string]string{"agent_id": "a", "policies": "readonly"}, nil},
@@ -156,7 +176,8 @@ func TestRevisions(t *testing.T) {
 	w := newWorld(t)
 	for _, revision := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"} {
 		cmd := w.program("--stdio")
-		answer := ask(t, cmd, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+revision+`","capabilities":{},"clientInfo":{"name":"host","version":"1"}}}`)
+		answer := ask(t, cmd, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+revision+
+			`","capabilities":{},"clientInfo":{"name":"host","version":"1"}}}`)
 		var got struct {
 			Result struct {
 				ProtocolVersion string
@@ -166,7 +187,8 @@ func TestRevisions(t *testing.T) {
 		if err := json.Unmarshal([]byte(answer), &got); err != nil {
 			t.Fatal(err)
 		}
-		if got.Result.ProtocolVersion != revision || got.Result.ServerInfo.Name != "agent-os-kernel" || got.Result.ServerInfo.Version != "1.2.0" {
+		if got.Result.ProtocolVersion != revision || got.Result.ServerInfo.Name != "agent-os-kernel" ||
+			got.Result.ServerInfo.Version != "1.2.0" {
 			t.Errorf("%s: %s", revision, answer)
 		}
 	}
@@ -226,7 +248,8 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 		cmd := w.program("--stdio")
 		cmd.Stderr = nil
 		out, err := cmd.CombinedOutput()
-		if err == nil || !strings.Contains(string(out), want) || !strings.Contains(string(out), "hint: ") && !strings.Contains(want, "reading") {
+		if err == nil || !strings.Contains(string(out), want) || !strings.Contains(string(out), "hint: ") &&
+			!strings.Contains(want, "reading") {
 			t.Errorf("%s: %v, %s", text, err, out)
 		}
 	}

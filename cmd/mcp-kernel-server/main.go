@@ -8,4 +8,4 @@ import (
 	"github.com/airlock-mcp/airlock/app/cli"
 )
 
-func main() { os.Exit(cli.Process(cli.KernelMain)) }
+func main() { os.Exit(cli.Process(cli.Named("mcp-kernel-server"))) }

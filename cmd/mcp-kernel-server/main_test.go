@@ -45,14 +45,15 @@ func database(notes string) int {
 	type rows struct {
 		Rows []string `json:"rows"`
 	}
-	mcp.AddTool(server, &mcp.Tool{Name: "query", Description: "Run SQL."}, func(_ context.Context, _ *mcp.CallToolRequest, q query) (*mcp.CallToolResult, rows, error) {
-		file, err := os.OpenFile(notes, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			return nil, rows{}, err
-		}
-		_, err = fmt.Fprintln(file, q.Query)
-		return nil, rows{[]string{"row of " + q.Query, "reach ann.smith@northwind-mail.com"}}, err
-	})
+	mcp.AddTool(server, &mcp.Tool{Name: "query", Description: "Run SQL."},
+		func(_ context.Context, _ *mcp.CallToolRequest, q query) (*mcp.CallToolResult, rows, error) {
+			file, err := os.OpenFile(notes, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+			if err != nil {
+				return nil, rows{}, err
+			}
+			_, err = fmt.Fprintln(file, q.Query)
+			return nil, rows{[]string{"row of " + q.Query, "reach ann.smith@northwind-mail.com"}}, err
+		})
 	if server.Run(context.Background(), &mcp.StdioTransport{}) != nil {
 		return 1
 	}
@@ -73,7 +74,8 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	env := testenv.OwnHome(t)
 	dir := t.TempDir()
-	w := &world{T: t, home: env.Home, config: filepath.Join(dir, "airlock.yaml"), notes: filepath.Join(dir, "notes"), said: map[string]string{}}
+	w := &world{T: t, home: env.Home, config: filepath.Join(dir, "airlock.yaml"), notes: filepath.Join(dir, "notes"),
+		said: map[string]string{}}
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +111,8 @@ func (w *world) model(out http.ResponseWriter, r *http.Request) {
 		Model    string
 		Messages []struct{ Content string }
 	}
-	if err := json.NewDecoder(r.Body).Decode(&question); err != nil || r.Header.Get("Authorization") != "Bearer sk-kernel-test-4f9a8b7c6d5e" {
+	if err := json.NewDecoder(r.Body).Decode(&question); err != nil ||
+		r.Header.Get("Authorization") != "Bearer sk-kernel-test-4f9a8b7c6d5e" {
 		w.Errorf("%v, %v", err, r.Header)
 	}
 	w.mu.Lock()
@@ -120,7 +123,8 @@ func (w *world) model(out http.ResponseWriter, r *http.Request) {
 		http.Error(out, "down", http.StatusInternalServerError)
 		return
 	}
-	_ = json.NewEncoder(out).Encode(map[string]any{"choices": []any{map[string]any{"message": map[string]any{"content": text}}}})
+	_ = json.NewEncoder(out).Encode(
+		map[string]any{"choices": []any{map[string]any{"message": map[string]any{"content": text}}}})
 }
 
 func (w *world) say(answers map[string]string) {
@@ -154,7 +158,9 @@ func (w *world) register(kind string) (id, token string) {
 		ID    string `json:"agent_id"`
 		Token string `json:"agent_token"`
 	}
-	if err := json.Unmarshal([]byte(w.airlock("agents", "create", "worker", "--type", kind, "--allowed-tool", "db/query", "--json")), &made); err != nil {
+	if err := json.Unmarshal(
+		[]byte(w.airlock("agents", "create", "worker", "--type", kind, "--allowed-tool", "db/query", "--json")),
+		&made); err != nil {
 		w.Fatal(err)
 	}
 	return made.ID, made.Token
@@ -237,7 +243,8 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 // overHTTP connects with a token.
 func (w *world) overHTTP(url, token string) host {
 	w.Helper()
-	return w.connect(&mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer(token)}, MaxRetries: -1})
+	return w.connect(&mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer(token)},
+		MaxRetries: -1})
 }
 
 // call calls a tool and returns the text of its answer, which its structured

@@ -18,39 +18,47 @@ func TestActionsThroughTheRealProgram(t *testing.T) {
 	h := w.stdio()
 	execute := func(action, params, policies string) (string, bool) {
 		t.Helper()
-		return h.call("kernel_execute", fmt.Sprintf(`{"action":%q,"agent_id":%q,"params":%s,"policies":%s,"context":{"history":[]}}`, action, id, params, policies))
+		return h.call("kernel_execute", fmt.Sprintf(
+			`{"action":%q,"agent_id":%q,"params":%s,"policies":%s,"context":{"history":[]}}`, action, id, params,
+			policies))
 	}
 	text, isError := execute("database_query", `{"query":"SELECT 1"}`, `["read_only"]`)
 	want := `{"status":"executed","action":"database_query","result":"Action 'database_query' executed successfully","params_received":["query"],"output":{"rows":["row of SELECT 1",`
 	if isError || !strings.HasPrefix(text, want) || w.lines() != "SELECT 1\n" {
 		t.Errorf("%s, the database got %q", text, w.lines())
 	}
-	if text, _ := execute("database_query", `{"query":"SELECT 2"}`, `["no_pii"]`); strings.Contains(text, "northwind") || !strings.Contains(text, "row of SELECT 2") {
+	if text, _ := execute("database_query", `{"query":"SELECT 2"}`, `["no_pii"]`); strings.Contains(
+		text, "northwind") || !strings.Contains(text, "row of SELECT 2") {
 		t.Errorf("no_pii: %s", text)
 	}
-	for _, query := range []string{"INSERT INTO t VALUES (1)", " UPDATE t SET a = 1", "DELETE FROM t", "WITH x AS (SELECT 1) DELETE FROM t", "DROP TABLE t"} {
+	for _, query := range []string{"INSERT INTO t VALUES (1)", " UPDATE t SET a = 1", "DELETE FROM t",
+		"WITH x AS (SELECT 1) DELETE FROM t", "DROP TABLE t"} {
 		text, isError := execute("database_query", fmt.Sprintf(`{"query":%q}`, query), `["read_only"]`)
 		if !isError || text != `{"error":"SIGKILL: Policy violation - Write query blocked by read_only policy"}` {
 			t.Errorf("%s: %v, %s", query, isError, text)
 		}
 	}
 	for _, c := range []struct{ action, params, policies, want string }{
-		{"database_query", `{"query":"SELECT 1"}`, `["office_hours"]`, `{"error":"SIGKILL: Policy violation - Closed, blocked by office_hours policy"}`},
+		{"database_query", `{"query":"SELECT 1"}`, `["office_hours"]`,
+			`{"error":"SIGKILL: Policy violation - Closed, blocked by office_hours policy"}`},
 		{"database_query", `{"query":"SELECT 1"}`, `["strict"]`, `{"error":"Unknown policy \"strict\"`},
 		{"send_money", `{}`, `[]`, `{"error":"Action \"send_money\" is not configured`},
-		{"database_query", `{"sql":"SELECT 1"}`, `[]`, `{"status":"failed","action":"database_query","params_received":["sql"],`},
+		{"database_query", `{"sql":"SELECT 1"}`, `[]`,
+			`{"status":"failed","action":"database_query","params_received":["sql"],`},
 	} {
 		if text, isError := execute(c.action, c.params, c.policies); !isError || !strings.HasPrefix(text, c.want) {
 			t.Errorf("%+v: %s", c, text)
 		}
 	}
-	if text, isError := execute("execute_code", `{"language":"python","code":"result = 6 * 7"}`, `[]`); isError || !strings.Contains(text, `"output":42`) || !strings.Contains(text, `"run_id":"run_`) {
+	if text, isError := execute("execute_code", `{"language":"python","code":"result = 6 * 7"}`, `[]`); isError ||
+		!strings.Contains(text, `"output":42`) || !strings.Contains(text, `"run_id":"run_`) {
 		t.Errorf("a run: %s", text)
 	}
 	if w.lines() != "SELECT 1\nSELECT 2\n" {
 		t.Errorf("the database got %q", w.lines())
 	}
-	if text, isError := h.call("kernel_execute", `{"action":"file_list","agent_id":"agent-001"}`); !isError || !strings.Contains(text, `Agent \"agent-001\" is not registered`) {
+	if text, isError := h.call("kernel_execute", `{"action":"file_list","agent_id":"agent-001"}`); !isError ||
+		!strings.Contains(text, `Agent \"agent-001\" is not registered`) {
 		t.Errorf("an unregistered agent: %s", text)
 	}
 
@@ -75,10 +83,12 @@ func TestActionsThroughTheRealProgram(t *testing.T) {
 		}
 	}
 	// K-038: 2 queries, 1 wrong parameter and 1 run were allowed, 5 writes and 3 others blocked.
-	if kernel["allowed"] != 4 || kernel["blocked"] != 8 || log.Total != log.Returned || log.Stats.Allowed+log.Stats.Blocked != log.Total {
+	if kernel["allowed"] != 4 || kernel["blocked"] != 8 || log.Total != log.Returned ||
+		log.Stats.Allowed+log.Stats.Blocked != log.Total {
 		t.Errorf("%v, %+v", kernel, log)
 	}
-	h.answer(&log, "get_audit_log", fmt.Sprintf(`{"filter":{"agent_id":%q,"type":"blocked","since":"2020-01-01T00:00:00+02:00"}}`, id))
+	h.answer(&log, "get_audit_log",
+		fmt.Sprintf(`{"filter":{"agent_id":%q,"type":"blocked","since":"2020-01-01T00:00:00+02:00"}}`, id))
 	if log.Total != log.Stats.Blocked || log.Logs[0].Type != "blocked" {
 		t.Errorf("%+v", log)
 	}
@@ -124,14 +134,16 @@ func TestSignalsFromAnotherProcess(t *testing.T) {
 		t.Errorf("the run: %s", text)
 	}
 	for _, c := range []struct{ signal, want string }{
-		{"SIGSTOP", `{"error":"SIGSTOP: Agent is stopped until it gets SIGCONT"}`}, {"SIGCONT", `"status":"executed"`}, {"SIGKILL", `{"error":"SIGKILL: Agent was killed"}`},
+		{"SIGSTOP", `{"error":"SIGSTOP: Agent is stopped until it gets SIGCONT"}`}, {"SIGCONT", `"status":"executed"`},
+		{"SIGKILL", `{"error":"SIGKILL: Agent was killed"}`},
 	} {
 		w.airlock("agents", "signal", id, c.signal)
 		if text, _ := h.call("kernel_execute", list); !strings.Contains(text, c.want) {
 			t.Errorf("%s: %s", c.signal, text)
 		}
 	}
-	if text, isError := h.call("iatp_sign", fmt.Sprintf(`{"content":"x","agent_id":%q}`, id)); !isError || !strings.Contains(text, "the agent is killed") {
+	if text, isError := h.call("iatp_sign", fmt.Sprintf(`{"content":"x","agent_id":%q}`, id)); !isError ||
+		!strings.Contains(text, "the agent is killed") {
 		t.Errorf("a killed agent signs: %s", text)
 	}
 }
@@ -142,7 +154,8 @@ func TestCodeSafetyInARealSandbox(t *testing.T) {
 	judge := func(arguments string) (text string, isError bool) {
 		t.Helper()
 		for t.Context().Err() == nil { // on a busy machine the first sandbox may take longer than a caller waits
-			if text, isError = h.call("verify_code_safety", arguments); !strings.Contains(text, "the engines are busy; try it again later") {
+			if text, isError = h.call("verify_code_safety", arguments); !strings.Contains(
+				text, "the engines are busy; try it again later") {
 				break
 			}
 		}
@@ -151,14 +164,17 @@ func TestCodeSafetyInARealSandbox(t *testing.T) {
 	text, isError := judge(`{"code":"DROP TABLE users;","language":"sql"}`)
 	want := `{"safe":false,"violations":[{"rule":"drop_table","severity":"critical","message":"Destructive SQL: DROP operation detected","alternative":"Consider using soft delete or archiving instead of DROP"`
 	if isError || !strings.HasPrefix(text, want) ||
-		!strings.HasSuffix(text, `"blocked_reason":"Destructive SQL: DROP operation detected","alternative":"Consider using soft delete or archiving instead of DROP"}`) {
+		!strings.HasSuffix(text,
+			`"blocked_reason":"Destructive SQL: DROP operation detected","alternative":"Consider using soft delete or archiving instead of DROP"}`) {
 		t.Errorf("%s", text)
 	}
 	for _, c := range []struct{ code, language, want string }{
 		{"x=1", "python", `{"safe":true,"violations":[],"warnings":[],"language":"python","code_length":3,"rules_checked":`},
-		{"# eval(x)", "python", `{"safe":true,`}, {"eval(x)", "javascript", `{"safe":false,`}, {"x", "cobol", `{"safe":false,"violations":[{"rule":"unsupported_language"`},
+		{"# eval(x)", "python", `{"safe":true,`}, {"eval(x)", "javascript", `{"safe":false,`},
+		{"x", "cobol", `{"safe":false,"violations":[{"rule":"unsupported_language"`},
 	} {
-		raw, _ := json.Marshal(map[string]any{"code": c.code, "language": c.language, "context": map[string]string{"path": "a.py"}})
+		raw, _ := json.Marshal(map[string]any{"code": c.code, "language": c.language,
+			"context": map[string]string{"path": "a.py"}})
 		if text, isError := judge(string(raw)); isError || !strings.HasPrefix(text, c.want) {
 			t.Errorf("%+v: %s", c, text)
 		}
@@ -169,27 +185,36 @@ func TestCodeSafetyInARealSandbox(t *testing.T) {
 func TestModelsThroughTheRealProgram(t *testing.T) {
 	w := newWorld(t)
 	h := w.stdio()
-	w.say(map[string]string{"gpt-4": "VERDICT: TRUE\nYes.", "claude-sonnet-4": "VERDICT: TRUE\nYes.", "gemini-3": "VERDICT: TRUE\nYes."})
+	w.say(map[string]string{"gpt-4": "VERDICT: TRUE\nYes.", "claude-sonnet-4": "VERDICT: TRUE\nYes.",
+		"gemini-3": "VERDICT: TRUE\nYes."})
 	text, isError := h.call("cmvk_verify", `{"claim":"two and two are four"}`)
 	want := `{"verified":true,"confidence":1,"drift_score":0,"avg_drift":0,"models_checked":["claude-sonnet-4","gemini-pro","gpt-4"],"disagreement_detected":false,` +
 		`"consensus_method":"drift_threshold","interpretation":"Strong consensus across all models. High confidence in claim validity.",`
 	if isError || !strings.HasPrefix(text, want) {
 		t.Errorf("%s", text)
 	}
-	if text, _ := h.call("cmvk_verify", `{"claim":"x","models":["gpt-4","gemini-pro"]}`); !strings.Contains(text, `"models_checked":["gpt-4","gemini-pro"]`) {
+	if text, _ := h.call("cmvk_verify", `{"claim":"x","models":["gpt-4","gemini-pro"]}`); !strings.Contains(
+		text, `"models_checked":["gpt-4","gemini-pro"]`) {
 		t.Errorf("K-014: %s", text)
 	}
 	w.say(map[string]string{"gpt-4": "VERDICT: TRUE"})
-	if text, isError := h.call("cmvk_verify", `{"claim":"x"}`); !isError || !strings.HasPrefix(text, `{"error":"No verdict: it takes the answers of two models, and 1 answered`) {
+	if text, isError := h.call("cmvk_verify", `{"claim":"x"}`); !isError ||
+		!strings.HasPrefix(text, `{"error":"No verdict: it takes the answers of two models, and 1 answered`) {
 		t.Errorf("%s", text)
 	}
-	for _, arguments := range []string{`{"claim":"x","threshold":1.5}`, `{"claim":"x","threshold":"0.5"}`, `{}`, `{"claim":"x","model":["gpt-4"]}`, `{"claim":"x","claim":"y"}`} {
-		if text, isError := h.call("cmvk_verify", arguments); !isError || !strings.HasPrefix(text, `{"error":"Invalid arguments: `) {
+	for _, arguments := range []string{`{"claim":"x","threshold":1.5}`, `{"claim":"x","threshold":"0.5"}`, `{}`,
+		`{"claim":"x","model":["gpt-4"]}`, `{"claim":"x","claim":"y"}`} {
+		if text, isError := h.call("cmvk_verify", arguments); !isError ||
+			!strings.HasPrefix(text, `{"error":"Invalid arguments: `) {
 			t.Errorf("%s: %s", arguments, text)
 		}
 	}
-	w.say(map[string]string{"gpt-4": `{"issues":[]}`, "gemini-3": `{"issues":[]}`, "claude-sonnet-4": `{"issues":[{"category":"security","severity":"high","issue":"eval() usage is dangerous","fix":"Use JSON.parse() or ast.literal_eval() for data parsing"}]}`})
-	if text, isError := h.call("cmvk_review", `{"code":"eval(x)","focus":["security"]}`); isError || !strings.HasPrefix(text, `{"consensus":0.67,`) || !strings.Contains(text, `"recommendation":"Based on multi-model review:\n1. eval() usage is dangerous: Use JSON.parse()`) {
+	w.say(map[string]string{"gpt-4": `{"issues":[]}`, "gemini-3": `{"issues":[]}`,
+		"claude-sonnet-4": `{"issues":[{"category":"security","severity":"high","issue":"eval() usage is dangerous","fix":"Use JSON.parse() or ast.literal_eval() for data parsing"}]}`})
+	if text, isError := h.call("cmvk_review", `{"code":"eval(x)","focus":["security"]}`); isError ||
+		!strings.HasPrefix(text, `{"consensus":0.67,`) ||
+		!strings.Contains(text,
+			`"recommendation":"Based on multi-model review:\n1. eval() usage is dangerous: Use JSON.parse()`) {
 		t.Errorf("%s", text)
 	}
 	var log struct {
@@ -208,7 +233,8 @@ func TestResources(t *testing.T) {
 	a, _ := w.register("supervised")
 	b, _ := w.register("supervised")
 	h := w.stdio()
-	if text, isError := h.call("kernel_execute", fmt.Sprintf(`{"action":"file_write","agent_id":%q,"params":{"path":"notes/today.md","content":"of a"}}`, a)); isError {
+	if text, isError := h.call("kernel_execute", fmt.Sprintf(
+		`{"action":"file_write","agent_id":%q,"params":{"path":"notes/today.md","content":"of a"}}`, a)); isError {
 		t.Fatal(text)
 	}
 	read := func(uri string) (string, error) {
@@ -240,9 +266,12 @@ func TestResources(t *testing.T) {
 		}
 	}
 	for _, uri := range []string{
-		"vfs://" + a, "vfs://" + a + "/", "vfs://" + b + "/mem/notes/today.md", "vfs://" + a + "/mem/../../" + b + "/mem/x", "vfs://" + a + "/mem/%2e%2e/x",
-		"vfs://" + a + "/mem/notes/today.md%00", "vfs://" + a + "/mem/none", "vfs://" + a + "/other/x", "vfs://" + a + "/policy/../mem/notes/today.md", "vfs://" + a + "/mem/notes/today.md?x",
-		"vfs://unknown/mem/x", "audit://" + a, "audit://" + a + "/log/x", "audit://unknown/other", "file:///etc/passwd", "vfs:", "", "vfs:///mem/x", "VFS://" + a + "/mem/notes/today.md",
+		"vfs://" + a, "vfs://" + a + "/", "vfs://" + b + "/mem/notes/today.md",
+		"vfs://" + a + "/mem/../../" + b + "/mem/x", "vfs://" + a + "/mem/%2e%2e/x",
+		"vfs://" + a + "/mem/notes/today.md%00", "vfs://" + a + "/mem/none", "vfs://" + a + "/other/x",
+		"vfs://" + a + "/policy/../mem/notes/today.md", "vfs://" + a + "/mem/notes/today.md?x",
+		"vfs://unknown/mem/x", "audit://" + a, "audit://" + a + "/log/x", "audit://unknown/other", "file:///etc/passwd",
+		"vfs:", "", "vfs:///mem/x", "VFS://" + a + "/mem/notes/today.md",
 	} {
 		text, err := read(uri)
 		var wire *jsonrpc.Error

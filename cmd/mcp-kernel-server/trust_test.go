@@ -58,13 +58,17 @@ func TestSignaturesVerifyWithThePublishedKeys(t *testing.T) {
 		Key                  string   `json:"key_id"`
 		Envelope             envelope
 	}
-	if h.answer(&signed, "iatp_sign", fmt.Sprintf(`{"content":"hello","agent_id":%q,"capabilities":["reversible"],"metadata":{"to":"agent-002"}}`, id)) {
+	if h.answer(&signed, "iatp_sign", fmt.Sprintf(
+		`{"content":"hello","agent_id":%q,"capabilities":["reversible"],"metadata":{"to":"agent-002"}}`, id)) {
 		t.Fatalf("%+v", signed)
 	}
-	if signed.Agent != id || signed.Version != "iatp-1.0" || signed.Hash != "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" || fmt.Sprint(signed.Capabilities) != "[reversible]" {
+	if signed.Agent != id || signed.Version != "iatp-1.0" ||
+		signed.Hash != "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" ||
+		fmt.Sprint(signed.Capabilities) != "[reversible]" {
 		t.Errorf("%+v", signed)
 	}
-	for _, part := range []string{`"metadata":{"to":"agent-002"}`, `"timestamp":"` + signed.Timestamp + `"`, id, signed.Hash, "reversible"} {
+	for _, part := range []string{`"metadata":{"to":"agent-002"}`, `"timestamp":"` + signed.Timestamp + `"`, id,
+		signed.Hash, "reversible"} {
 		if !strings.Contains(string(signed.Envelope.Payload), part) {
 			t.Errorf("%s is not signed: %s", part, signed.Envelope.Payload)
 		}
@@ -76,7 +80,8 @@ func TestSignaturesVerifyWithThePublishedKeys(t *testing.T) {
 			Agent                 string `json:"agent_id"`
 		}
 	}
-	if err := json.Unmarshal(body, &set); err != nil || status != http.StatusOK || len(set.Keys) != 1 || set.Keys[0].Kid != signed.Key || set.Keys[0].Agent != id || bytes.Contains(body, []byte(`"d"`)) {
+	if err := json.Unmarshal(body, &set); err != nil || status != http.StatusOK || len(set.Keys) != 1 ||
+		set.Keys[0].Kid != signed.Key || set.Keys[0].Agent != id || bytes.Contains(body, []byte(`"d"`)) {
 		t.Fatalf("%d, %s, %v", status, body, err)
 	}
 	public, err := base64.RawURLEncoding.DecodeString(set.Keys[0].X)
@@ -85,11 +90,13 @@ func TestSignaturesVerifyWithThePublishedKeys(t *testing.T) {
 	}
 	sig, err := hex.DecodeString(signed.Signature)
 	e := signed.Envelope
-	if err != nil || !ed25519.Verify(public, fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(e.PayloadType), e.PayloadType, len(e.Payload), e.Payload), sig) {
+	if err != nil || !ed25519.Verify(public, fmt.Appendf(
+		nil, "DSSEv1 %d %s %d %s", len(e.PayloadType), e.PayloadType, len(e.Payload), e.Payload), sig) {
 		t.Errorf("the signature does not verify: %v", err)
 	}
 	w.airlock("agents", "keys", id, "--revoke="+signed.Key)
-	if _, body := get(t, strings.TrimSuffix(url, "/mcp")+"/.well-known/agent-keys"); !bytes.Contains(body, []byte(`{"keys":[]}`)) {
+	if _, body := get(t, strings.TrimSuffix(url, "/mcp")+"/.well-known/agent-keys"); !bytes.Contains(
+		body, []byte(`{"keys":[]}`)) {
 		t.Errorf("a revoked key is published: %s", body)
 	}
 }
@@ -98,7 +105,8 @@ func TestSignaturesVerifyWithThePublishedKeys(t *testing.T) {
 func TestTrustThroughTheRealProgram(t *testing.T) {
 	w := newWorld(t)
 	id, _ := w.register("supervised")
-	w.airlock("agents", "manifest", id, "--scope", "data:read", "--scope", "data:write", "--retention", "ephemeral", "--reversibility", "full")
+	w.airlock("agents", "manifest", id, "--scope", "data:read", "--scope", "data:write", "--retention", "ephemeral",
+		"--reversibility", "full")
 	h := w.stdio()
 	ask := func(more string) string {
 		t.Helper()
@@ -108,17 +116,22 @@ func TestTrustThroughTheRealProgram(t *testing.T) {
 		}
 		return text
 	}
-	want := fmt.Sprintf(`{"verified":true,"remote_agent_id":%q,"trust_score":8,"trust_level":"standard","scopes":["data:read","data:write"],"attestation_valid":true,"policy_compatible":true}`, id)
+	want := fmt.Sprintf(
+		`{"verified":true,"remote_agent_id":%q,"trust_score":8,"trust_level":"standard","scopes":["data:read","data:write"],"attestation_valid":true,"policy_compatible":true}`, id)
 	if got := ask(`,"required_scopes":["data:read"],"data_classification":"pii"`); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got := ask(`,"required_scopes":["repo:write"]`); !strings.Contains(got, `"verified":false`) || !strings.Contains(got, "Missing required scopes: repo:write") {
+	if got := ask(`,"required_scopes":["repo:write"]`); !strings.Contains(got, `"verified":false`) ||
+		!strings.Contains(got, "Missing required scopes: repo:write") {
 		t.Error(got)
 	}
-	if got := ask(`,"required_trust_level":"verified_partner"`); !strings.Contains(got, `"required_score":10,"error":"Trust score 8 below required 10"`) {
+	if got := ask(`,"required_trust_level":"verified_partner"`); !strings.Contains(
+		got, `"required_score":10,"error":"Trust score 8 below required 10"`) {
 		t.Error(got)
 	}
-	if text, _ := h.call("iatp_verify", `{"remote_agent_id":"agent-never-seen","required_trust_level":"any"}`); !strings.HasPrefix(text, `{"verified":false,`) || !strings.Contains(text, "is unknown") {
+	if text, _ := h.call(
+		"iatp_verify", `{"remote_agent_id":"agent-never-seen","required_trust_level":"any"}`); !strings.HasPrefix(
+		text, `{"verified":false,`) || !strings.Contains(text, "is unknown") {
 		t.Error(text)
 	}
 	var signed struct{ Envelope json.RawMessage }
@@ -128,38 +141,48 @@ func TestTrustThroughTheRealProgram(t *testing.T) {
 		t.Errorf("with its attestation: %s", got)
 	}
 	for name, attestation := range map[string]string{
-		"was used before": shown, "is not valid": strings.Replace(shown, `"payload":"`, `"payload":"AAAA`, 1), "is not valid: ": `,"attestation":{}`, "not valid": `,"attestation":{"payload":7}`,
+		"was used before": shown, "is not valid": strings.Replace(shown, `"payload":"`, `"payload":"AAAA`, 1),
+		"is not valid: ": `,"attestation":{}`, "not valid": `,"attestation":{"payload":7}`,
 	} {
-		if got := ask(attestation); !strings.Contains(got, `"attestation_valid":false`) || !strings.Contains(got, name) {
+		if got := ask(attestation); !strings.Contains(got, `"attestation_valid":false`) ||
+			!strings.Contains(got, name) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
 	reputation := func(arguments string) (string, bool) {
 		return h.call("iatp_reputation", fmt.Sprintf(arguments, id))
 	}
-	if text, _ := reputation(`{"action":"query","agent_id":%q}`); text != fmt.Sprintf(`{"agent_id":%q,"reputation_score":5.0,"trust_level":"standard","history_count":0}`, id) {
+	if text, _ := reputation(`{"action":"query","agent_id":%q}`); text != fmt.Sprintf(
+		`{"agent_id":%q,"reputation_score":5.0,"trust_level":"standard","history_count":0}`, id) {
 		t.Errorf("K-034: %s", text)
 	}
 	for _, c := range []struct{ severity, want string }{
 		{"high", `"previous_score":5.0,"new_score":4.0,"penalty_applied":1.0,"reason":"Hallucination detected","severity":"high"`}, {"critical", `"new_score":2.0,"penalty_applied":2.0`},
 		{"medium", `"new_score":1.5,"penalty_applied":0.5`}, {"low", `"new_score":1.25,"penalty_applied":0.25`},
 	} {
-		if text, isError := reputation(`{"action":"slash","agent_id":%q,"slash_reason":"Hallucination detected","slash_severity":"` + c.severity + `","evidence":{"drift":0.4}}`); isError || !strings.Contains(text, c.want) {
+		if text, isError := reputation(
+			`{"action":"slash","agent_id":%q,"slash_reason":"Hallucination detected","slash_severity":"` + c.severity +
+				`","evidence":{"drift":0.4}}`); isError || !strings.Contains(text, c.want) {
 			t.Errorf("%s: %s", c.severity, text)
 		}
 	}
-	if got := ask(""); !strings.Contains(got, `"trust_score":4.25`) || !strings.Contains(got, `"required_score":5,"error":"Trust score 4.25 below required 5"`) {
+	if got := ask(""); !strings.Contains(got, `"trust_score":4.25`) ||
+		!strings.Contains(got, `"required_score":5,"error":"Trust score 4.25 below required 5"`) {
 		t.Errorf("K-036: %s", got)
 	}
 	for arguments, want := range map[string]string{
-		`{"action":"slash","agent_id":%q}`: "slash_reason is required", `{"action":"slash","agent_id":%q,"slash_reason":"x","slash_severity":"fatal"}`: "Invalid arguments", `{"action":"praise","agent_id":%q}`: "Invalid arguments",
-		`{"action":"query","agent_id":%q,"evidence":"x"}`: "Invalid arguments", `{"action":"query","agent_id":"no%s"}`: "is unknown",
+		`{"action":"slash","agent_id":%q}`:                                             "slash_reason is required",
+		`{"action":"slash","agent_id":%q,"slash_reason":"x","slash_severity":"fatal"}`: "Invalid arguments",
+		`{"action":"praise","agent_id":%q}`:                                            "Invalid arguments",
+		`{"action":"query","agent_id":%q,"evidence":"x"}`:                              "Invalid arguments",
+		`{"action":"query","agent_id":"no%s"}`:                                         "is unknown",
 	} {
 		if text, isError := reputation(arguments); !isError || !strings.Contains(text, want) {
 			t.Errorf("%s: %s", arguments, text)
 		}
 	}
-	if out := w.airlock("agents", "reputation", id, "--json"); !strings.Contains(out, `"history_count":4`) || !strings.Contains(out, `"evidence":{"drift":0.4}`) {
+	if out := w.airlock("agents", "reputation", id, "--json"); !strings.Contains(out, `"history_count":4`) ||
+		!strings.Contains(out, `"evidence":{"drift":0.4}`) {
 		t.Error(out)
 	}
 }
@@ -178,10 +201,13 @@ func TestPinningThroughTheRealProgram(t *testing.T) {
 		t.Errorf("pinned %q", out)
 	}
 	h := here.stdio()
-	if text, _ := h.call("iatp_verify", fmt.Sprintf(`{"remote_agent_id":%q,"required_trust_level":"trusted","required_scopes":["repo:read"]}`, id)); !strings.HasPrefix(text, `{"verified":true,`) {
+	if text, _ := h.call("iatp_verify", fmt.Sprintf(
+		`{"remote_agent_id":%q,"required_trust_level":"trusted","required_scopes":["repo:read"]}`,
+		id)); !strings.HasPrefix(text, `{"verified":true,`) {
 		t.Error(text)
 	}
-	if text, isError := h.call("kernel_execute", fmt.Sprintf(`{"action":"file_list","agent_id":%q}`, id)); !isError || !strings.Contains(text, "is not registered") {
+	if text, isError := h.call("kernel_execute", fmt.Sprintf(`{"action":"file_list","agent_id":%q}`, id)); !isError ||
+		!strings.Contains(text, "is not registered") {
 		t.Errorf("a pinned agent acts here: %s", text)
 	}
 }
@@ -208,14 +234,20 @@ func TestCallersOverHTTP(t *testing.T) {
 	for name, change := range map[string]func(*http.Request){
 		"no token":      func(*http.Request) {},
 		"a wrong token": func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+tokenA[:len(tokenA)-1]+"x") },
-		"another host":  func(r *http.Request) { r.Host = "evil.example"; r.Header.Set("Authorization", "Bearer "+tokenA) },
+		"another host": func(r *http.Request) {
+			r.Host = "evil.example"
+			r.Header.Set(
+				"Authorization", "Bearer "+tokenA)
+		},
 		"another origin": func(r *http.Request) {
 			r.Header.Set("Origin", "https://evil.example")
 			r.Header.Set("Authorization", "Bearer "+tokenA)
 		},
 		"no scope": func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token("audit")) },
 	} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`))
+		request, err := http.NewRequestWithContext(
+			t.Context(), http.MethodPost, url, strings.NewReader(
+				`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,7 +276,8 @@ func TestCallersOverHTTP(t *testing.T) {
 	principal = []string{"--for", operator.Username}
 	runner := w.overHTTP(url, token("run", "agents", "audit"))
 	write := func(h host, agent string) string {
-		text, _ := h.call("kernel_execute", fmt.Sprintf(`{"action":"file_write","agent_id":%q,"params":{"path":"a","content":"secret of a"}}`, agent))
+		text, _ := h.call("kernel_execute", fmt.Sprintf(
+			`{"action":"file_write","agent_id":%q,"params":{"path":"a","content":"secret of a"}}`, agent))
 		return text
 	}
 	if text := write(agentA, a); !strings.Contains(text, `"status":"executed"`) {
@@ -255,19 +288,23 @@ func TestCallersOverHTTP(t *testing.T) {
 		return text
 	}
 	for name, c := range map[string]struct{ got, want string }{
-		"another agent writes":          {write(agentB, a), "is not registered"},
-		"a user writes":                 {write(runner, a), `"status":"executed"`}, // its principal registered the agent
-		"a user without the scope":      {write(slasher, a), "is not registered"},
-		"an administrator":              {write(admin, a), `"status":"executed"`},
-		"an agent slashes another":      {slash(agentA, b), "needs the authority"},
-		"an agent slashes itself":       {slash(agentA, a), "needs the authority"},
-		"a user without slash":          {slash(runner, a), "needs the authority"},
-		"a user with slash":             {slash(slasher, a), `"new_score":4.5`},
-		"an administrator slashes":      {slash(admin, a), `"new_score":4.0`},
-		"an agent signs as another":     {first(agentB.call("iatp_sign", fmt.Sprintf(`{"content":"x","agent_id":%q}`, a))), "is not registered"},
-		"an agent reads another's log":  {first(agentB.call("get_audit_log", fmt.Sprintf(`{"filter":{"agent_id":%q}}`, a))), "is not registered"},
-		"an agent reads its own log":    {first(agentB.call("get_audit_log", `{}`)), `"agent_id":"` + b + `"`},
-		"a user without audit":          {first(slasher.call("get_audit_log", `{}`)), "needs a token with the scope audit"},
+		"another agent writes": {write(agentB, a), "is not registered"},
+		// its principal registered the agent
+		"a user writes":            {write(runner, a), `"status":"executed"`},
+		"a user without the scope": {write(slasher, a), "is not registered"},
+		"an administrator":         {write(admin, a), `"status":"executed"`},
+		"an agent slashes another": {slash(agentA, b), "needs the authority"},
+		"an agent slashes itself":  {slash(agentA, a), "needs the authority"},
+		"a user without slash":     {slash(runner, a), "needs the authority"},
+		"a user with slash":        {slash(slasher, a), `"new_score":4.5`},
+		"an administrator slashes": {slash(admin, a), `"new_score":4.0`},
+		"an agent signs as another": {first(agentB.call(
+			"iatp_sign", fmt.Sprintf(`{"content":"x","agent_id":%q}`, a))), "is not registered"},
+		"an agent reads another's log": {first(agentB.call(
+			"get_audit_log", fmt.Sprintf(`{"filter":{"agent_id":%q}}`, a))), "is not registered"},
+		"an agent reads its own log": {first(agentB.call("get_audit_log", `{}`)), `"agent_id":"` + b + `"`},
+		"a user without audit": {first(slasher.call("get_audit_log", `{}`)),
+			"needs a token with the scope audit"},
 		"a user with audit reads all":   {first(runner.call("get_audit_log", `{"limit":100}`)), a},
 		"its own file":                  {resource(agentA, "vfs://"+a+"/mem/a"), "secret of a"},
 		"another's file":                {resource(agentB, "vfs://"+a+"/mem/a"), "Resource not found"},
@@ -298,7 +335,8 @@ func TestTheKernelInAirlockServe(t *testing.T) {
 	if text, isError := h.call("iatp_sign", fmt.Sprintf(`{"content":"x","agent_id":%q}`, id)); isError {
 		t.Error(text)
 	}
-	if status, body := get(t, url+"/.well-known/agent-keys"); status != http.StatusOK || !bytes.Contains(body, []byte(id)) {
+	if status, body := get(t, url+"/.well-known/agent-keys"); status != http.StatusOK ||
+		!bytes.Contains(body, []byte(id)) {
 		t.Errorf("%d, %s", status, body)
 	}
 	tools, err := w.overHTTP(url+"/mcp", token).ListTools(t.Context(), nil)
@@ -329,7 +367,8 @@ func TestAnAgentOnStdio(t *testing.T) {
 	list := func(agent string) string {
 		return first(h.call("kernel_execute", fmt.Sprintf(`{"action":"file_list","agent_id":%q}`, agent)))
 	}
-	if own, other := list(a), list(b); !strings.Contains(own, `"status":"executed"`) || !strings.Contains(other, "is not registered") {
+	if own, other := list(a), list(b); !strings.Contains(own, `"status":"executed"`) ||
+		!strings.Contains(other, "is not registered") {
 		t.Errorf("its own: %s; another's: %s", own, other)
 	}
 	w.say(map[string]string{"gpt-4": "VERDICT: TRUE", "claude-sonnet-4": "VERDICT: TRUE", "gemini-3": "VERDICT: TRUE"})
@@ -348,7 +387,8 @@ func TestAnAgentOnStdio(t *testing.T) {
 	t.Setenv("AIRLOCK_AGENT_TOKEN", token+"x")
 	cmd := w.program("--stdio")
 	cmd.Stderr = nil
-	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "AIRLOCK_AGENT_TOKEN is no valid token") {
+	if out, err := cmd.CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "AIRLOCK_AGENT_TOKEN is not a valid token") {
 		t.Errorf("a wrong token: %v, %s", err, out)
 	}
 }

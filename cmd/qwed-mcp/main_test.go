@@ -59,7 +59,8 @@ func (i *install) command(env ...string) *exec.Cmd {
 	}
 	cmd := exec.Command(self, "--config", i.file)
 	cmd.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), asProgram + "=1", "AIRLOCK_HOME=" + i.env.Home, "AIRLOCK_RUNSC=" + i.env.Runsc,
+		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), asProgram + "=1", "AIRLOCK_HOME=" + i.env.Home,
+		"AIRLOCK_RUNSC=" + i.env.Runsc,
 	}, env...)
 	cmd.Stderr = i.Output()
 	return cmd
@@ -102,7 +103,8 @@ func (h *host) run(code string) string {
 	return text
 }
 
-var dispatched = regexp.MustCompile(`^Verification order is being placed for the request ([0-9a-f-]{36})\. Check back using the 'verification_status' tool\.$`)
+var dispatched = regexp.MustCompile(
+	`^Verification order is being placed for the request ([0-9a-f-]{36})\. Check back using the 'verification_status' tool\.$`)
 
 func (h *host) dispatch(code string) string {
 	h.Helper()
@@ -153,7 +155,8 @@ func (i *install) airlock(args ...string) string {
 	i.Helper()
 	i.Setenv("AIRLOCK_HOME", i.env.Home)
 	var out, problems bytes.Buffer
-	if code := cli.Main(context.WithoutCancel(i.Context()), append(args, "--config", i.file), strings.NewReader(""), &out, &problems); code != 0 {
+	if code := cli.Main(context.WithoutCancel(i.Context()), append(args, "--config", i.file), strings.NewReader(""),
+		&out, &problems); code != 0 {
 		i.Fatalf("airlock %v: exit code %d, %s", args, code, &problems)
 	}
 	return out.String()

@@ -1,5 +1,5 @@
 # Which directories of this repository hold how much Go code? The sources pass
-# through the sandbox and stay there; what leaves is a table of a few lines.
+# through the sandbox and stay there; the only output is a table of a few lines.
 import asyncio
 import json
 import os

@@ -99,7 +99,8 @@ func TestUnpackRefusesHostileArchives(t *testing.T) {
 		{"a file through a climbing link", []tar.Header{link("a", "../../../../../../.."+outside), file("a/victim")}},
 		{"a directory through a link", []tar.Header{link("a", outside), {Typeflag: tar.TypeDir, Name: "a/victim/"}}},
 		{"a hard link to the outside", []tar.Header{{Typeflag: tar.TypeLink, Name: "a", Linkname: victim}}},
-		{"a hard link through a link", []tar.Header{link("a", outside), {Typeflag: tar.TypeLink, Name: "b", Linkname: "a/victim"}}},
+		{"a hard link through a link", []tar.Header{link("a", outside),
+			{Typeflag: tar.TypeLink, Name: "b", Linkname: "a/victim"}}},
 		{"a hard link to a link", []tar.Header{link("a", victim), {Typeflag: tar.TypeLink, Name: "b", Linkname: "a"}}},
 		{"a device", []tar.Header{{Typeflag: tar.TypeChar, Name: "a", Devmajor: 1, Devminor: 3}}},
 		{"a pipe", []tar.Header{{Typeflag: tar.TypeFifo, Name: "a"}}},
@@ -159,13 +160,16 @@ func TestCheckFindsEveryChange(t *testing.T) {
 		want   string // part of the message; empty: none
 	}{
 		{"nothing changed", func(string) error { return nil }, ""},
-		{"content", func(d string) error { return os.WriteFile(d+"/usr/lib/data", []byte("DATA"), 0o644) }, `content of "usr/lib/data"`},
+		{"content", func(d string) error { return os.WriteFile(d+"/usr/lib/data", []byte("DATA"), 0o644) },
+			`content of "usr/lib/data"`},
 		{"size", func(d string) error { return os.Truncate(d+"/usr/lib/data", 1) }, `"usr/lib/data" has 1 bytes`},
-		{"mode", func(d string) error { return os.Chmod(d+"/usr/bin/tool", 0o755|fs.ModeSetuid) }, `"usr/bin/tool" has mode`},
+		{"mode", func(d string) error { return os.Chmod(d+"/usr/bin/tool", 0o755|fs.ModeSetuid) },
+			`"usr/bin/tool" has mode`},
 		{"an open directory", func(d string) error { return os.Chmod(d+"/empty", 0o777) }, `"empty" has mode`},
 		{"a closed root", func(d string) error { return os.Chmod(d, 0o700) }, `"." has mode`},
 		{"a missing file", func(d string) error { return os.Remove(d + "/usr/bin/tool") }, `"usr/bin/tool" is missing`},
-		{"a new file", func(d string) error { return os.WriteFile(d+"/usr/new", nil, 0o644) }, `"usr/new" should not be there`},
+		{"a new file", func(d string) error { return os.WriteFile(d+"/usr/new", nil, 0o644) },
+			`"usr/new" should not be there`},
 		{"a bent link", func(d string) error {
 			if err := os.Remove(d + "/lib"); err != nil {
 				return err
@@ -183,7 +187,8 @@ func TestCheckFindsEveryChange(t *testing.T) {
 			must(t, layer.Unpack(t.Context(), bytes.NewReader(data), dir, nil))
 			must(t, test.change(dir))
 			err := tree.Check(t.Context(), dir)
-			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			if test.want == "" && err != nil || test.want != "" &&
+				(err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})

@@ -177,7 +177,7 @@ func (u *unpacker) hardLink(target, name string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("its hard link's target %q is no regular file", target)
+		return fmt.Errorf("its hard link's target %q is not a regular file", target)
 	}
 	return u.root.Link(target, name)
 }

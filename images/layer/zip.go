@@ -33,7 +33,8 @@ func NewZip(dir string, bytes int64) (*Zip, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unpacking to %q: %w", dir, err)
 	}
-	return &Zip{unpacker: unpacker{root: root, room: bytes, limit: bytes}, dir: dir, entries: maxEntries, from: map[string]uint32{}}, nil
+	return &Zip{unpacker: unpacker{root: root, room: bytes, limit: bytes}, dir: dir, entries: maxEntries,
+		from: map[string]uint32{}}, nil
 }
 
 // Close ends the unpacking and gives directories their times.

@@ -54,8 +54,9 @@ func TestZipRefusesHostileArchives(t *testing.T) {
 		"a pipe":                     {{"pipe", "", fs.ModeNamedPipe | 0o666}},
 		"a file below a file":        {{"a", "x", 0o644}, {"a/b", "x", 0o644}},
 		"more than there is room":    {{"a", strings.Repeat("x", 1<<20+1), 0o644}},
-		"more in several files":      {{"a", strings.Repeat("x", 1<<19), 0o644}, {"b", strings.Repeat("x", 1<<19+1), 0o644}},
-		"a whiteout":                 {{"usr/.wh.bin", "", 0o644}},
+		"more in several files": {{"a", strings.Repeat("x", 1<<19), 0o644},
+			{"b", strings.Repeat("x", 1<<19+1), 0o644}},
+		"a whiteout": {{"usr/.wh.bin", "", 0o644}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			place, err := layer.NewZip(t.TempDir(), 1<<20)
@@ -82,7 +83,8 @@ func TestZipKeepsWhatIsWanted(t *testing.T) {
 	), target))
 	must(t, place.Unpack(t.Context(), zipOf(t, entry{"both", "same", 0o644}, entry{"other", "two", 0o644}), target))
 	must(t, place.Close())
-	for name, want := range map[string]fs.FileMode{"package": fs.ModeDir | 0o755, "package/a.py": 0o644, "b.so": 0o755, "both": 0o644} {
+	for name, want := range map[string]fs.FileMode{"package": fs.ModeDir | 0o755, "package/a.py": 0o644, "b.so": 0o755,
+		"both": 0o644} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil || info.Mode() != want || !info.ModTime().Equal(layer.Time()) {
 			t.Errorf("%s: got %v, %v, want mode %v and the time of every image", name, info, err, want)

@@ -13,15 +13,25 @@ const (
 	Agent Kind = "agent" // a program with its own token
 )
 
+// UnknownLineage is the lineage of a host that cannot be identified. ProcessLineage begins the
+// lineage of a process; its procfs.Name follows.
+const (
+	UnknownLineage = "unknown"
+	ProcessLineage = "process "
+)
+
 // Caller is who makes a request.
 type Caller struct {
-	Principal string   // the subject, unique within Issuer
-	Kind      Kind     // if empty, the caller is unknown
-	Issuer    string   // the issuer that authenticates Principal; empty for the operating system
-	Session   string   // the host's conversation, ses_…; unique over all callers
+	Principal string // the subject, unique within Issuer
+	Kind      Kind   // if empty, the caller is unknown
+	Issuer    string // the issuer that authenticates Principal; empty for the operating system
+	Session   string // the host's conversation, ses_…; unique over all callers
+	// Lineage identifies the conversation across connections and restarts of Airlock: the process of a
+	// host on stdio or the credential over HTTP. It is empty if the session ends with its connection.
+	Lineage   string
 	Profile   string   // which servers and tools it may see; empty for all
 	Scopes    []string // its permissions, see Has
-	Account   string   // whose quota its requests use, see Share; the agents of a principal have one account
+	Registrar string   // of an agent: the Name of the caller that registered it
 	// Credentials prove the identity. The caller may act only while all of them are in force. They
 	// are empty for the user of the operating system.
 	Credentials []Credential
@@ -54,11 +64,13 @@ func (c Caller) Name() string {
 	return c.Issuer + "#" + c.Principal
 }
 
-// Share returns the name under which the caller's requests count towards quotas: its account or, if
-// it has none, its kind and name, which are the same in all its sessions.
-func (c Caller) Share() string {
-	if c.Account != "" {
-		return c.Account
+// Account returns the account whose quotas the caller's requests use. It is the only key of limits
+// that callers share. A principal has one account in all its sessions. All agents that one caller
+// registered have one account, too, which differs from the caller's, so that the caller can still
+// stop agents that have reached their limit.
+func (c Caller) Account() string {
+	if c.Registrar != "" {
+		return "agents of " + c.Registrar
 	}
 	return string(c.Kind) + " " + c.Name()
 }

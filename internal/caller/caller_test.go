@@ -2,7 +2,8 @@ package caller
 
 import "testing"
 
-var ann = Caller{Principal: "ann", Kind: User, Issuer: "https://a.example", Session: "ses_1", Scopes: []string{ScopeRun}}
+var ann = Caller{Principal: "ann", Kind: User, Issuer: "https://a.example", Session: "ses_1",
+	Scopes: []string{ScopeRun}}
 
 func TestNamesOfTwoIssuersDiffer(t *testing.T) {
 	local, other := Caller{Principal: "ann"}, ann

@@ -1,12 +1,15 @@
 package caller
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // The scopes of a credential.
 const (
 	ScopeRun     = "run"     // use the MCP faces: search, run code; ask the engines
 	ScopeVerify  = "verify"  // ask the engines
-	ScopeAgents  = "agents"  // register agents and announce their actions
+	ScopeAgents  = "agents"  // register agents and announce their actions, see AgentsPrefix
 	ScopeApprove = "approve" // answer questions
 	ScopeAudit   = "audit"   // read the audit log
 	ScopeSlash   = "slash"   // lower the reputation of agents
@@ -15,12 +18,19 @@ const (
 	ScopeAllRuns = "runs:all"
 )
 
+// AgentsPrefix and the type of an agent, such as "agents:supervised", are ScopeAgents for agents of
+// at most that type. ScopeAgents alone is for all types.
+const AgentsPrefix = ScopeAgents + ":"
+
 // Has reports whether a caller has a scope. The user of the operating system has the scope
 // run without being given it.
 func (c Caller) Has(scope string) bool {
 	return slices.Contains(c.Scopes, scope) || slices.Contains(c.Scopes, ScopeAdmin) ||
+		scope == ScopeAgents && slices.ContainsFunc(c.Scopes, isAgents) ||
 		c.Kind == Local && len(c.Scopes) == 0 && scope == ScopeRun
 }
+
+func isAgents(scope string) bool { return strings.HasPrefix(scope, AgentsPrefix) }
 
 // Door is a way by which callers reach objects.
 type Door int

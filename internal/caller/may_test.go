@@ -25,11 +25,14 @@ func TestMay(t *testing.T) {
 	all := []string{ScopeRun, ScopeApprove, ScopeAudit, ScopeAgents}
 	admin := []string{ScopeAdmin, ScopeAllRuns}
 	callers := map[string]Caller{
-		"ann": with(all), "ann, another session": with(all, later), "ann, small": with(all, small), "ann, no scope": with(nil), "bob": with(all, bob),
+		"ann": with(all), "ann, another session": with(all, later), "ann, small": with(all, small),
+		"ann, no scope": with(nil), "bob": with(all, bob),
 		"ann, small, another session": with(all, small, later),
-		"admin":                       with(admin, bob), "admin, small": with(admin, bob, small), "looking": with([]string{ScopeRun, ScopeAudit, ScopeAllRuns}, bob),
-		"nobody": {Scopes: admin}, "no session": with(admin, func(c *Caller) { c.Session = "" }),
-		"another kind": with(all, func(c *Caller) { c.Kind = Agent }), "another issuer": with(all, func(c *Caller) { c.Issuer = "" }),
+		"admin":                       with(admin, bob), "admin, small": with(admin, bob, small),
+		"looking": with([]string{ScopeRun, ScopeAudit, ScopeAllRuns}, bob),
+		"nobody":  {Scopes: admin}, "no session": with(admin, func(c *Caller) { c.Session = "" }),
+		"another kind":   with(all, func(c *Caller) { c.Kind = Agent }),
+		"another issuer": with(all, func(c *Caller) { c.Issuer = "" }),
 	}
 	smallOwner := ann.Owner()
 	smallOwner.Profile = "small"
@@ -43,29 +46,39 @@ func TestMay(t *testing.T) {
 		who    []string // may; all others may not
 	}{
 		{"a run, from a host", Object{Run, ann.Owner()}, Hosts, See, []string{"ann", "admin", "looking"}},
-		{"a run, by a person", Object{Run, ann.Owner()}, People, Change, []string{"ann", "ann, another session", "admin", "looking"}},
-		{"a run of a profile, from a host", Object{Run, smallOwner}, Hosts, Change, []string{"ann", "ann, small", "admin", "admin, small", "looking"}},
+		{"a run, by a person", Object{Run, ann.Owner()}, People, Change,
+			[]string{"ann", "ann, another session", "admin", "looking"}},
+		{"a run of a profile, from a host", Object{Run, smallOwner}, Hosts, Change,
+			[]string{"ann", "ann, small", "admin", "admin, small", "looking"}},
 		{"a run of a profile, by a person", Object{Run, smallOwner}, People, See,
-			[]string{"ann", "ann, another session", "ann, small", "ann, small, another session", "admin", "admin, small", "looking"}},
+			[]string{"ann", "ann, another session", "ann, small", "ann, small, another session", "admin",
+				"admin, small", "looking"}},
 		{"a file, from a host", Object{File, ann.Owner()}, Hosts, See, []string{"ann", "admin", "looking"}},
 		{"a file, to change it", Object{File, ann.Owner()}, People, Change, nil},
-		{"a recording, by a person", Object{Recording, ann.Owner()}, People, See, []string{"ann", "ann, another session", "admin", "looking"}},
-		{"a question, to see it", Object{Question, ann.Owner()}, People, See, []string{"ann", "ann, another session", "admin"}},
+		{"a recording, by a person", Object{Recording, ann.Owner()}, People, See,
+			[]string{"ann", "ann, another session", "admin", "looking"}},
+		{"a question, to see it", Object{Question, ann.Owner()}, People, See,
+			[]string{"ann", "ann, another session", "admin"}},
 		{"a question of a profile, to answer it", Object{Question, smallOwner}, People, Change,
-			[]string{"ann", "ann, another session", "ann, small", "ann, small, another session", "admin", "admin, small"}},
-		{"the log", Object{Kind: Log}, People, See, []string{"ann", "ann, another session", "bob", "admin", "looking", "another kind", "another issuer"}},
+			[]string{"ann", "ann, another session", "ann, small", "ann, small, another session", "admin",
+				"admin, small"}},
+		{"the log", Object{Kind: Log}, People, See,
+			[]string{"ann", "ann, another session", "bob", "admin", "looking", "another kind", "another issuer"}},
 		{"the log, to change it", Object{Kind: Log}, People, Change, nil},
 		{"a server that no profile shows", Object{Kind: Server}, People, See,
 			[]string{"ann", "ann, another session", "bob", "admin", "looking", "another kind", "another issuer"}},
-		{"a tool of a profile", Object{Tool, Owner{Profile: "small"}}, People, Change, []string{"admin", "admin, small"}},
+		{"a tool of a profile", Object{Tool, Owner{Profile: "small"}}, People, Change,
+			[]string{"admin", "admin, small"}},
 		{"an agent", Object{AgentKind, ofAgent}, People, Change, []string{"ann", "ann, another session", "admin"}},
 		{"an agent of a profile", Object{AgentKind, ofSmallAgent}, People, See,
-			[]string{"ann", "ann, another session", "ann, small", "ann, small, another session", "admin", "admin, small"}},
+			[]string{"ann", "ann, another session", "ann, small", "ann, small, another session", "admin",
+				"admin, small"}},
 		{"what nothing is known of", Object{"", ann.Owner()}, People, See, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, name := range slices.Sorted(maps.Keys(callers)) {
-				if got, want := callers[name].May(test.door, test.act, test.object), slices.Contains(test.who, name); got != want {
+				if got, want := callers[name].May(test.door, test.act, test.object),
+					slices.Contains(test.who, name); got != want {
 					t.Errorf("%s: got %t, want %t", name, got, want)
 				}
 			}
@@ -73,15 +86,18 @@ func TestMay(t *testing.T) {
 	}
 }
 
-// An agent reaches only itself, whatever scopes it has, and cannot manage agents.
+// An agent reaches only itself, even with more scopes, and cannot manage agents.
 func TestAnAgentMay(t *testing.T) {
-	itself := Caller{Principal: "agent_1", Kind: Agent, Session: "agent_1", Scopes: []string{ScopeRun, ScopeAgents, ScopeAdmin}}
+	itself := Caller{Principal: "agent_1", Kind: Agent, Session: "agent_1",
+		Scopes: []string{ScopeRun, ScopeAgents, ScopeAdmin}}
 	for name, test := range map[string]struct {
 		act   Act
 		agent string
 		want  bool
-	}{"itself": {See, "agent_1", true}, "to manage itself": {Change, "agent_1", false}, "another": {See, "agent_2", false}} {
-		if got := itself.May(People, test.act, Object{AgentKind, Owner{Principal: "agent_1", Session: test.agent}}); got != test.want {
+	}{"itself": {See, "agent_1", true}, "to manage itself": {Change, "agent_1", false},
+		"another": {See, "agent_2", false}} {
+		if got := itself.May(People, test.act, Object{AgentKind,
+			Owner{Principal: "agent_1", Session: test.agent}}); got != test.want {
 			t.Errorf("%s: got %t, want %t", name, got, test.want)
 		}
 	}

@@ -70,7 +70,8 @@ func checkExact(value any) error {
 		written, ok := new(big.Rat).SetString(value.String())
 		kept, _ := new(big.Rat).SetString(strconv.FormatFloat(double, 'g', -1, 64))
 		if err != nil || !ok || written.Cmp(kept) != 0 {
-			return fmt.Errorf("the number %s would be changed: write it as a string", truncate.Characters(value.String(), 40))
+			return fmt.Errorf("the number %s would be changed: write it as a string",
+				truncate.Characters(value.String(), 40))
 		}
 	}
 	return nil

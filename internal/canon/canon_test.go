@@ -49,7 +49,8 @@ func TestDigest(t *testing.T) {
 func TestExact(t *testing.T) {
 	for text, ok := range map[string]bool{
 		`{"a":[1,0.1,-2.50,1e3,9007199254740992,1E-7]}`: true,
-		`9007199254740993`: false, `{"a":[0.12345678901234567891]}`: false, `1e999`: false, `-9007199254740993.0`: false, `{"a":1,"a":2}`: false,
+		`9007199254740993`: false, `{"a":[0.12345678901234567891]}`: false, `1e999`: false,
+		`-9007199254740993.0`: false, `{"a":1,"a":2}`: false,
 	} {
 		if _, err := canon.Exact([]byte(text)); (err == nil) != ok {
 			t.Errorf("%s: got %v, want ok: %t", text, err, ok)

@@ -153,7 +153,8 @@ func findV2(dir string) (*Tree, error) {
 	}
 	have := controllers(dir, "cgroup.controllers")
 	if !have[Memory] && !have[PIDs] && !have[CPU] {
-		return nil, fmt.Errorf("%w: the control group %q has none of the controllers memory, pids and cpu", ErrUnavailable, dir)
+		return nil, fmt.Errorf("%w: the control group %q has none of the controllers memory, pids and cpu",
+			ErrUnavailable, dir)
 	}
 	if err := enable(dir, have); err != nil {
 		if err := vacate(dir); err != nil {

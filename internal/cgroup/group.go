@@ -78,7 +78,8 @@ func Remove(ctx context.Context, dirs []string) error {
 func isGroup(dir string) bool {
 	var fs unix.Statfs_t
 	err := unix.Statfs(dir, &fs)
-	return errors.Is(err, unix.ENOENT) || err == nil && (fs.Type == unix.CGROUP_SUPER_MAGIC || fs.Type == unix.CGROUP2_SUPER_MAGIC)
+	return errors.Is(err, unix.ENOENT) || err == nil &&
+		(fs.Type == unix.CGROUP_SUPER_MAGIC || fs.Type == unix.CGROUP2_SUPER_MAGIC)
 }
 
 func members(dirs []string) ([]int, error) {

@@ -82,7 +82,8 @@ func armV2(dir string) (*os.File, error) {
 		return nil, err
 	}
 	events := os.NewFile(uintptr(fd), "memory events")
-	if _, err := unix.InotifyAddWatch(fd, filepath.Join(dir, "memory.events"), unix.IN_MODIFY|unix.IN_DELETE_SELF); err != nil {
+	if _, err := unix.InotifyAddWatch(fd, filepath.Join(dir, "memory.events"),
+		unix.IN_MODIFY|unix.IN_DELETE_SELF); err != nil {
 		events.Close()
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func checkMode(file *os.File) error {
 		return err
 	}
 	if info.Mode()&fs.ModeType != 0 {
-		return errors.New("it is no regular file")
+		return errors.New("it is not a regular file")
 	}
 	if info.Mode().Perm()&0o077 != 0 {
 		return fmt.Errorf("others can read or write it (mode %04o): chmod 600 it", info.Mode().Perm())

@@ -149,7 +149,8 @@ func BenchmarkUpdate(b *testing.B) {
 	}
 	defer db.Close()
 	update := func(tx database.Tx) error {
-		_, err := tx.ExecContext(b.Context(), "INSERT INTO entry VALUES ('a', 1) ON CONFLICT (name) DO UPDATE SET n = n + 1")
+		_, err := tx.ExecContext(
+			b.Context(), "INSERT INTO entry VALUES ('a', 1) ON CONFLICT (name) DO UPDATE SET n = n + 1")
 		return err
 	}
 	b.Run("one at a time", func(b *testing.B) {

@@ -55,7 +55,8 @@ func (r reader) inode(nid uint64) inode {
 // list describes every name in the image in one line each.
 func (r reader) list(nid uint64, path string, lines map[string]string) {
 	node := r.inode(nid)
-	lines[path] = fmt.Sprintf("%o %d %s %x", node.mode, node.nlink, node.mtime.UTC().Format(time.RFC3339Nano), node.data)
+	lines[path] = fmt.Sprintf("%o %d %s %x", node.mode, node.nlink, node.mtime.UTC().Format(time.RFC3339Nano),
+		node.data)
 	if node.mode&0o170000 != 0o040000 {
 		return
 	}
@@ -179,7 +180,8 @@ func TestImageEqualsDirectory(t *testing.T) {
 func TestADirectoryOfManyNames(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 2000 {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("a_tool_with_a_rather_long_name_%04d.py", i)), nil, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("a_tool_with_a_rather_long_name_%04d.py", i)), nil,
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

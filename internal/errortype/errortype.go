@@ -43,12 +43,19 @@ const (
 	SourceSandbox = "sandbox"
 )
 
+// IsDenial reports whether an error type means that policy or a person refused a call.
+func IsDenial(errorType string) bool {
+	return errorType == PolicyDenied || errorType == ApprovalDenied || errorType == ApprovalTimeout
+}
+
 // Known reports whether a type is one of this package's: programs raise errors of
 // any type.
 func Known(errorType string) bool {
 	switch errorType {
-	case InvalidRequest, Memory, Processes, Disk, NonZeroExit, NotSerializable, Output, Timeout, Killed, Sandbox, RateLimit,
-		Tool, Validation, OutputValidation, UnknownTool, PolicyDenied, ApprovalDenied, ApprovalTimeout, Budget, Loop, Transient:
+	case InvalidRequest, Memory, Processes, Disk, NonZeroExit, NotSerializable, Output, Timeout, Killed, Sandbox,
+		RateLimit,
+		Tool, Validation, OutputValidation, UnknownTool, PolicyDenied, ApprovalDenied, ApprovalTimeout, Budget, Loop,
+		Transient:
 		return true
 	}
 	return false

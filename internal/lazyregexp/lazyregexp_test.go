@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// What is wrong is noticed by every test of a package that has it.
+// An invalid pattern fails every test of its package.
 func TestAWrongExpressionPanicsInTests(t *testing.T) {
 	defer func() {
 		if fmt.Sprint(recover()) == "<nil>" {
@@ -29,7 +29,8 @@ func TestItMatchesWhatRegexpMatches(t *testing.T) {
 		var work sync.WaitGroup
 		for range 8 { // one expression is used by many
 			work.Go(func() {
-				if got, want := lazy.FindAllStringSubmatchIndex(text, -1), plain.FindAllStringSubmatchIndex(text, -1); fmt.Sprint(got) != fmt.Sprint(want) {
+				if got, want := lazy.FindAllStringSubmatchIndex(text, -1),
+					plain.FindAllStringSubmatchIndex(text, -1); fmt.Sprint(got) != fmt.Sprint(want) {
 					t.Errorf("%q: got %v, want %v", text, got, want)
 				}
 			})
@@ -51,7 +52,7 @@ func TestOutsideOfTestsNothingIsCompiledAtTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self, "-test.run=TestAWrongExpressionPanicsInTests")
-	cmd.Args[0] = "program" // what it is called decides
+	cmd.Args[0] = "program" // its name decides
 	cmd.Env = append(os.Environ(), "LAZYREGEXP_OUTSIDE=1")
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "went unnoticed") {
 		t.Errorf("got %v, %s, want that the expression is not compiled", err, out)

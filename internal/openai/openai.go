@@ -46,7 +46,8 @@ func At(base, part string) (*url.URL, error) {
 // client follows no redirect: it could lead the key and the question elsewhere.
 var client = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	Transport:     reach.NewTransport(reach.Configured(), func(t *http.Transport) { t.MaxIdleConnsPerHost, t.IdleConnTimeout = 4, time.Minute }),
+	Transport: reach.NewTransport(reach.Configured(),
+		func(t *http.Transport) { t.MaxIdleConnsPerHost, t.IdleConnTimeout = 4, time.Minute }),
 }
 
 // Post sends a question as JSON and returns the body of the answer.

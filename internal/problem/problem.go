@@ -1,10 +1,12 @@
-// Package problem is what every answer over HTTP that is not a success looks like: a
-// status, and a JSON object with a code for programs and a sentence for people.
+// Package problem writes the responses over HTTP that are not a success: a status, and a JSON object
+// with a code for programs and a sentence for people.
 package problem
 
 import (
 	"encoding/json"
 	"net/http"
+
+	"github.com/airlock-mcp/airlock/internal/quota"
 )
 
 // Body is the JSON of an answer.
@@ -15,8 +17,8 @@ type Body struct {
 	} `json:"error"`
 }
 
-// Write answers with a status, a code such as not_found, and a sentence. Headers that
-// were set before are sent with it; nothing keeps the answer.
+// Write answers with a status, a code such as not_found, and a sentence. Headers that were set before
+// are sent with it. The response is not cached.
 func Write(w http.ResponseWriter, status int, code, message string) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
@@ -26,4 +28,20 @@ func Write(w http.ResponseWriter, status int, code, message string) {
 	var body Body
 	body.Error.Code, body.Error.Message = code, message
 	_ = json.NewEncoder(w).Encode(body) // an error means that the client has disconnected
+}
+
+// Refuse answers a request that a limit refuses, and counts the refusal.
+func Refuse(w http.ResponseWriter, r *http.Request, refused *quota.Refusal) {
+	refused.Count(r.Context())
+	w.Header().Set("Retry-After", "1")
+	status, code := Refused(refused)
+	Write(w, status, code, refused.Error())
+}
+
+// Refused returns the status and the code of the answer to a request that a limit refuses.
+func Refused(refused *quota.Refusal) (status int, code string) {
+	if refused.Reason == quota.OfAll {
+		return http.StatusServiceUnavailable, "busy"
+	}
+	return http.StatusTooManyRequests, "rate_limited"
 }

@@ -19,7 +19,8 @@ func TestOwnersOfSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := netip.MustParseAddrPort("127.0.0.1:8080")
-	for from, want := range map[string]int{"127.0.0.1:49153": 1001, "127.0.0.1:49154": -1, "127.0.0.1:49155": -1, "127.0.0.1:8080": -1} {
+	for from, want := range map[string]int{"127.0.0.1:49153": 1001, "127.0.0.1:49154": -1, "127.0.0.1:49155": -1,
+		"127.0.0.1:8080": -1} {
 		got, ok := ownerOfSocket(table, netip.MustParseAddrPort(from), to)
 		if !ok {
 			got = -1

@@ -1,7 +1,6 @@
 package procfs
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -63,12 +62,10 @@ func peerLives(socket int) bool {
 
 // Parent returns the current parent of a process.
 func Parent(pid int) (int, error) {
-	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	fields, err := stat(pid)
 	if err != nil {
 		return 0, err
 	}
-	// The program's name may contain any characters, including closing parentheses.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 2 {
 		return 0, fmt.Errorf("the state of process %d cannot be read", pid)
 	}

@@ -103,7 +103,8 @@ func kernelTells(t *testing.T, conn *net.UnixConn) bool {
 		t.Fatal(err)
 	}
 	var known error
-	if err := raw.Control(func(fd uintptr) { _, known = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, 77) }); err != nil {
+	if err := raw.Control(
+		func(fd uintptr) { _, known = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, 77) }); err != nil {
 		t.Fatal(err)
 	}
 	return !errors.Is(known, unix.ENOPROTOOPT)

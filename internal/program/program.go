@@ -11,13 +11,14 @@ import (
 const MaxSize = 2 << 20
 
 // ParseLanguage returns the name of the image that runs a language, "python" or "node",
-// whatever the language is usually called ("javascript", "ts", "py"); it reports whether
+// for the usual names of the language ("javascript", "ts", "py"); it reports whether
 // it is known. TypeScript runs on Node, which strips its types.
 func ParseLanguage(name string) (image string, known bool) {
 	switch strings.ToLower(strings.TrimSpace(name)) {
 	case "python", "python3", "py", "python-3":
 		return "python", true
-	case "node", "nodejs", "node.js", "javascript", "js", "mjs", "cjs", "ecmascript", "jsx", "typescript", "ts", "mts", "cts", "tsx":
+	case "node", "nodejs", "node.js", "javascript", "js", "mjs", "cjs", "ecmascript", "jsx", "typescript", "ts", "mts",
+		"cts", "tsx":
 		return "node", true
 	}
 	return "", false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -29,27 +30,25 @@ func TestQueue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := New(1, test.places)
-				if err := q.Reserve(t.Context(), "z"); err != nil {
-					t.Fatal(err)
-				}
+				q := New(Limit{Total: 1, Queue: test.places})
+				z := reserve(t, q, "z")
 				var refused, served []string // one goroutine at a time adds to them
 				for n, caller := range strings.Fields(test.arrive) {
 					go func() {
 						who := fmt.Sprint(caller, n)
-						switch err := q.Reserve(t.Context(), caller); {
-						case errors.Is(err, ErrBusy):
+						switch unit, err := q.Wait(t.Context(), caller); {
+						case isRefused(err):
 							refused = append(refused, who)
 						case err != nil:
 							t.Error(err)
 						default:
 							served = append(served, who)
-							q.Release(caller)
+							unit.Release()
 						}
 					}()
 					synctest.Wait()
 				}
-				q.Release("z")
+				z.Release()
 				synctest.Wait()
 				if got := strings.Join(refused, " "); got != test.refused {
 					t.Errorf("refused: got %s, want %s", got, test.refused)
@@ -68,15 +67,10 @@ func TestQueue(t *testing.T) {
 func TestQueueStarvesNoCallerBehindNewOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const late = 20
-		q := New(1, 9)
-		turns := make(chan string, late+5)
+		q := New(Limit{Total: 1, Queue: 9})
+		turns := make(chan *Reservation, late+5)
 		arrive := func(caller string) {
-			go func() {
-				if err := q.Reserve(t.Context(), caller); err != nil {
-					t.Error(err)
-				}
-				turns <- caller
-			}()
+			go func() { turns <- reserve(t, q, caller) }()
 			synctest.Wait()
 		}
 		for _, caller := range []string{"a", "a", "a", "early 1", "early 2"} {
@@ -84,43 +78,39 @@ func TestQueueStarvesNoCallerBehindNewOnes(t *testing.T) {
 		}
 		var served []string
 		for n := range cap(turns) {
-			caller := <-turns
-			served = append(served, caller)
+			unit := <-turns
+			served = append(served, unit.account)
 			if n < late {
 				arrive(fmt.Sprint("late ", n))
 			}
-			q.Release(caller)
+			unit.Release()
 		}
-		if want := []string{"a", "a", "early 1", "early 2"}; !slices.Equal(served[:4], want) || served[4] != "late 0" || served[5] != "a" {
+		if want := []string{"a", "a", "early 1", "early 2"}; !slices.Equal(served[:4], want) || served[4] != "late 0" ||
+			served[5] != "a" {
 			t.Errorf("got turns of %q, want %q, then of late 0 and of a", served, want)
 		}
 		empty(t, q)
 	})
 }
 
-// A slot goes to the caller with the fewest in use, even if it arrived last.
+// A unit goes to the account with the fewest in use, even if it arrived last.
 func TestQueueEvensOutWhatIsInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(3, 9)
+		q := New(Limit{Total: 3, Queue: 9})
+		held := map[string][]*Reservation{}
 		for _, caller := range []string{"a", "a", "b"} {
-			if err := q.Reserve(t.Context(), caller); err != nil {
-				t.Fatal(err)
-			}
+			held[caller] = append(held[caller], reserve(t, q, caller))
 		}
 		turns := make(chan string, 3)
 		for _, caller := range []string{"a", "b", "c"} {
-			go func() {
-				if err := q.Reserve(t.Context(), caller); err != nil {
-					t.Error(err)
-				}
-				turns <- caller
-			}()
+			go func() { turns <- reserve(t, q, caller).account }()
 			synctest.Wait()
 		}
 		for _, free := range []struct{ of, next string }{{"a", "c"}, {"a", "a"}, {"b", "b"}} {
-			q.Release(free.of)
+			held[free.of][0].Release()
+			held[free.of] = held[free.of][1:]
 			if got := <-turns; got != free.next {
-				t.Errorf("a slot of %s went to %s, want %s", free.of, got, free.next)
+				t.Errorf("a unit of %s went to %s, want %s", free.of, got, free.next)
 			}
 		}
 	})
@@ -128,26 +118,22 @@ func TestQueueEvensOutWhatIsInUse(t *testing.T) {
 
 func TestQueueForgetsACallerThatGaveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(1, 1)
-		if err := q.Reserve(t.Context(), "a"); err != nil {
-			t.Fatal(err)
-		}
+		q := New(Limit{Total: 1, Queue: 1})
+		first := reserve(t, q, "a")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := q.Reserve(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := q.Wait(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v, want the deadline", err)
 		}
-		entered := make(chan error, 1)
-		go func() { entered <- q.Reserve(t.Context(), "a") }()
+		entered := make(chan *Reservation, 1)
+		go func() { entered <- reserve(t, q, "a") }()
 		synctest.Wait()
-		if err := q.Reserve(t.Context(), "a"); !errors.Is(err, ErrBusy) {
-			t.Errorf("a second in a queue of one: got %v, want ErrBusy", err)
+		if _, err := q.Wait(t.Context(), "a"); !isRefused(err) {
+			t.Errorf("a second in a queue of one: got %v, want a refusal", err)
 		}
-		q.Release("a")
-		if err := <-entered; err != nil {
-			t.Errorf("the next waiter: %v", err)
-		}
-		q.Release("a")
+		first.Release()
+		first.Release() // a second time does nothing
+		(<-entered).Release()
 		empty(t, q)
 	})
 }
@@ -157,7 +143,7 @@ func TestQueueForgetsACallerThatGaveUp(t *testing.T) {
 // the moment in which they get a slot or are replaced in the queue.
 func TestQueueUnderLoad(t *testing.T) {
 	const slots, places = 3, 5
-	q := New(slots, places)
+	q := New(Limit{Total: slots, Queue: places})
 	var all sync.WaitGroup
 	for n := range 16 {
 		all.Go(func() {
@@ -165,14 +151,14 @@ func TestQueueUnderLoad(t *testing.T) {
 			caller := fmt.Sprint(n % 4)
 			for range 500 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(200))*time.Microsecond)
-				err := q.Reserve(ctx, caller)
+				unit, err := q.Wait(ctx, caller)
 				if taken, waiting := q.Load(); taken > slots || waiting > places {
 					t.Errorf("%d slots and %d places are in use", taken, waiting)
 				}
 				if err == nil {
 					time.Sleep(time.Duration(random.IntN(20)) * time.Microsecond)
-					q.Release(caller)
-				} else if !errors.Is(err, ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
+					unit.Release()
+				} else if !isRefused(err) && !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("got %v", err)
 				}
 				cancel()
@@ -183,10 +169,185 @@ func TestQueueUnderLoad(t *testing.T) {
 	empty(t, q)
 }
 
-// empty reports what is still in use of a queue.
-func empty(t *testing.T, q *Queue) {
+// Random requests of several accounts, with every kind of limit. After each step:
+//
+//   - no account and no total is above its limit,
+//   - a unit that was given to a waiter belongs to an account that used no more than any other
+//     waiting account below its own limit (fairness),
+//   - no waiter below its limit waits while a unit is free (no lost wake-up),
+//   - a waiter whose context has ended has left the queue (cancellation).
+func TestFairness(t *testing.T) {
+	for seed := range uint64(60) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		limit := Limit{Total: int64(1 + random.IntN(5)), Each: int64(random.IntN(4)), Queue: random.IntN(12)}
+		if random.IntN(3) == 0 {
+			limit.Queue = Unbounded
+		}
+		synctest.Test(t, func(t *testing.T) { fairness(t, random, limit) })
+	}
+}
+
+// waits is a waiter of fairness.
+type waits struct {
+	account string
+	cancel  context.CancelFunc
+	unit    *Reservation
+	ended   bool // with an error
+}
+
+func fairness(t *testing.T, random *rand.Rand, limit Limit) {
+	q := New(limit)
+	var all []*waits
+	step := func(what string, do func()) {
+		waited := map[*waits]bool{}
+		for _, w := range all {
+			waited[w] = w.unit == nil && !w.ended
+		}
+		do()
+		synctest.Wait()
+		checkLimiter(t, q, what)
+		for _, w := range all {
+			if !waited[w] || w.unit == nil {
+				continue
+			}
+			had := q.of[w.account].used - 1 // at most one unit was released, so at most one was given
+			for other, u := range q.of {
+				if len(u.waiters) > 0 && (limit.Each <= 0 || u.used < limit.Each) && u.used < had {
+					t.Fatalf("%s: %s with %d units had a turn before %s with %d", what, w.account, had, other, u.used)
+				}
+			}
+		}
+	}
+	for range 150 {
+		switch n := random.IntN(10); {
+		case n < 5:
+			w := &waits{account: fmt.Sprint(random.IntN(4))}
+			var ctx context.Context
+			ctx, w.cancel = context.WithCancel(t.Context())
+			step("arrives", func() {
+				all = append(all, w)
+				go func() {
+					unit, err := q.Wait(ctx, w.account)
+					w.unit, w.ended = unit, err != nil
+				}()
+			})
+		case len(all) == 0:
+		case n < 8:
+			w := all[random.IntN(len(all))]
+			step("releases", func() { w.unit.Release() })
+			if w.unit != nil {
+				all = slices.DeleteFunc(all, func(o *waits) bool { return o == w })
+			}
+		default:
+			w := all[random.IntN(len(all))]
+			step("gives up", w.cancel)
+			if w.unit == nil && !w.ended {
+				t.Fatal("a waiter that gave up still waits")
+			}
+		}
+	}
+	for _, w := range all {
+		w.cancel()
+		synctest.Wait()
+		w.unit.Release()
+	}
+	empty(t, q)
+}
+
+// checkLimiter reports what is above a limit, and a free unit that a waiter could have.
+func checkLimiter(t *testing.T, q *Limiter, what string) {
 	t.Helper()
-	if taken, waiting := q.Load(); taken != 0 || waiting != 0 || len(q.of) != 0 {
-		t.Errorf("in the end: got %d slots, %d places and %d callers, want none", taken, waiting, len(q.of))
+	var used int64
+	waiting := 0
+	for account, u := range q.of {
+		used, waiting = used+u.used, waiting+len(u.waiters)
+		if q.limit.Each > 0 && u.used > q.limit.Each {
+			t.Fatalf("%s: %s uses %d units, want at most %d", what, account, u.used, q.limit.Each)
+		}
+		if len(u.waiters) > 0 && q.used < q.limit.Total && (q.limit.Each <= 0 || u.used < q.limit.Each) {
+			t.Fatalf("%s: %s waits while %d of %d units are in use", what, account, q.used, q.limit.Total)
+		}
+	}
+	if used != q.used || waiting != q.waiting || used > q.limit.Total ||
+		q.limit.Queue != Unbounded && waiting > q.limit.Queue {
+		t.Fatalf("%s: %d units and %d waiters, counted as %d and %d, of %+v", what, used, waiting, q.used, q.waiting, q.limit)
+	}
+}
+
+// Take takes any number of units, up to the limit of the account and of all.
+func TestTake(t *testing.T) {
+	q := New(Limit{Resource: Requests, Total: 15, Each: 10})
+	take := func(account string, n int64, want Reason) *Reservation {
+		t.Helper()
+		unit, err := q.Take(account, n)
+		var refused *Refusal
+		if errors.As(err, &refused); refused == nil && want != "" || refused != nil && refused.Reason != want {
+			t.Errorf("%d units of %s: got %v, want %q", n, account, err, want)
+		}
+		return unit
+	}
+	first := take("ann", 7, "")
+	for _, n := range []int64{4, 11, math.MaxInt64} {
+		take("ann", n, OfAccount)
+	}
+	bob := take("bob", 5, "")
+	take("bob", 4, OfAll)
+	take("eve", 0, "").Release()
+	if err := bob.Move("ann"); err == nil {
+		t.Error("5 units were moved to an account with 7 of 10")
+	}
+	if err := bob.Move("eve"); err != nil || q.of["bob"] != nil || q.of["eve"].used != 5 {
+		t.Errorf("moving units: %v, and %v are in use", err, q.of)
+	}
+	take("bob", 3, "").Release()
+	first.Release()
+	bob.Release()
+	if err := bob.Move("ann"); err != nil {
+		t.Errorf("moving released units: %v", err)
+	}
+	take("ann", 10, "").Release()
+	empty(t, q)
+}
+
+// An account that asks too often is refused until time has passed. Others are not.
+func TestRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Limit{Rate: 2, Burst: 3})
+		for n := range 5 {
+			unit, err := q.Take("ann", 1)
+			if (err == nil) != (n < 3) {
+				t.Errorf("request %d: got %v", n, err)
+			}
+			unit.Release()
+		}
+		if _, err := q.Take("bob", 1); err != nil {
+			t.Errorf("another account: %v", err)
+		}
+		time.Sleep(500 * time.Millisecond)
+		if _, err := q.Take("ann", 1); err != nil {
+			t.Errorf("half a second later: %v", err)
+		}
+	})
+}
+
+// reserve waits for a unit.
+func reserve(t *testing.T, q *Limiter, account string) *Reservation {
+	unit, err := q.Wait(t.Context(), account)
+	if err != nil {
+		t.Error(err)
+	}
+	return unit
+}
+
+func isRefused(err error) bool {
+	var refused *Refusal
+	return errors.As(err, &refused)
+}
+
+// empty reports what is still in use of a limiter.
+func empty(t *testing.T, q *Limiter) {
+	t.Helper()
+	if used, waiting := q.Load(); used != 0 || waiting != 0 || len(q.of) != 0 {
+		t.Errorf("in the end: got %d units, %d waiters and %d accounts, want none", used, waiting, len(q.of))
 	}
 }

@@ -117,7 +117,8 @@ var _ http.RoundTripper = (*Transport)(nil)
 func NewTransport(d *Dialer, change func(*http.Transport)) *Transport {
 	make := func(dial *Dialer) *http.Transport {
 		t := &http.Transport{
-			ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+			ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 90 * time.Second,
+			MaxResponseHeaderBytes: 64 << 10,
 		}
 		if change != nil {
 			change(t)

@@ -1,6 +1,6 @@
-// Package reach opens the connections of Airlock to other machines. It checks each address that a name resolves to at the
-// moment of connecting, so that what is checked is what is connected to: a name can resolve to something else a moment
-// later (DNS rebinding). No other package dials; a test in test/house checks that.
+// Package reach opens the connections of Airlock to other machines. It checks each address that a name resolves to at
+// the moment of connecting, so that what is checked is what is connected to: a name can resolve to something else a
+// moment later (DNS rebinding). No other package dials; a test in test/house checks that.
 package reach
 
 import (
@@ -55,7 +55,8 @@ func prefixes(texts ...string) []netip.Prefix {
 // Of returns the distance of an address.
 func Of(ip netip.Addr) Distance {
 	ip = ip.Unmap().WithZone("")
-	if ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || contains(localPrefixes, ip) {
+	if ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast() || ip.IsMulticast() ||
+		contains(localPrefixes, ip) {
 		return Local
 	}
 	for prefix, at := range embedding {
@@ -135,8 +136,8 @@ func Stated(host string) (distance Distance, ok bool) {
 }
 
 // Met remembers the farthest distance at which connections to a server were made. A server that answered from the
-// internet once stays there, also if its name resolves to a nearer address later. Met is safe for concurrent use, and the zero value is
-// ready to use.
+// internet once stays there, also if its name resolves to a nearer address later. Met is safe for concurrent use, and
+// the zero value is ready to use.
 type Met struct {
 	farthest atomic.Int32 // Distance+1; 0 before the first connection
 }

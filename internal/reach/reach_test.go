@@ -10,11 +10,15 @@ import (
 
 func TestDistances(t *testing.T) {
 	tests := map[Distance][]string{
-		Public: {"8.8.8.8", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1"},
-		Private: {"10.1.2.3", "172.16.0.1", "192.168.0.1", "100.64.0.1", "198.18.0.1", "192.0.0.8", "255.255.255.255", "240.0.0.1", "fd00::1", "fec0::1",
+		Public: {"8.8.8.8", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808",
+			"2002:808:808::1"},
+		Private: {"10.1.2.3", "172.16.0.1", "192.168.0.1", "100.64.0.1", "198.18.0.1", "192.0.0.8", "255.255.255.255",
+			"240.0.0.1", "fd00::1", "fec0::1",
 			"::ffff:10.0.0.1", "64:ff9b::a00:1", "64:ff9b:1::1", "2002:a00:1::1", "::10.0.0.1"},
-		Local: {"127.0.0.1", "127.8.8.8", "0.0.0.0", "0.1.2.3", "::", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::1", "::127.0.0.1",
-			"169.254.169.254", "::ffff:169.254.169.254", "fe80::1", "fe80::1%eth0", "224.0.0.1", "ff02::1", "168.63.129.16", "100.100.100.200", "fd00:ec2::254"},
+		Local: {"127.0.0.1", "127.8.8.8", "0.0.0.0", "0.1.2.3", "::", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1",
+			"2002:7f00:1::1", "::127.0.0.1",
+			"169.254.169.254", "::ffff:169.254.169.254", "fe80::1", "fe80::1%eth0", "224.0.0.1", "ff02::1",
+			"168.63.129.16", "100.100.100.200", "fd00:ec2::254"},
 	}
 	for want, addresses := range tests {
 		for _, address := range addresses {
@@ -32,9 +36,12 @@ func TestWhatANameMayLeadTo(t *testing.T) {
 		host, ip string
 		want     bool
 	}{
-		{"mcp.example", public, true}, {"mcp.example", private, true}, {"mcp.example", loopback, false}, {"mcp.example", metadata, false}, {"mcp.example", "::1", false},
-		{"mcp.example", "::ffff:127.0.0.1", false}, {"mcp.example", "64:ff9b::7f00:1", false}, {"mcp.example", "0.0.0.0", false},
-		{"localhost", loopback, true}, {"localhost.", "::1", true}, {"a.localhost", loopback, true}, {"localhost", public, false}, {"localhost", metadata, false},
+		{"mcp.example", public, true}, {"mcp.example", private, true}, {"mcp.example", loopback, false},
+		{"mcp.example", metadata, false}, {"mcp.example", "::1", false},
+		{"mcp.example", "::ffff:127.0.0.1", false}, {"mcp.example", "64:ff9b::7f00:1", false},
+		{"mcp.example", "0.0.0.0", false},
+		{"localhost", loopback, true}, {"localhost.", "::1", true}, {"a.localhost", loopback, true},
+		{"localhost", public, false}, {"localhost", metadata, false},
 		{"localhost.example", loopback, false}, {"127.0.0.1.example", loopback, false},
 		{loopback, loopback, true}, {metadata, metadata, true}, {private, private, true}, {"::1", "::1", true},
 	}
@@ -47,14 +54,16 @@ func TestWhatANameMayLeadTo(t *testing.T) {
 
 func TestNamesOfTheHostsFile(t *testing.T) {
 	hosts := filepath.Join(t.TempDir(), "hosts")
-	if err := os.WriteFile(hosts, []byte("# comment\n127.0.0.1 localhost\n127.0.1.1 box box.lan # this one\n\nbad line\n10.0.0.1\t other\n"), 0o600); err != nil {
+	if err := os.WriteFile(
+		hosts, []byte("# comment\n127.0.0.1 localhost\n127.0.1.1 box box.lan # this one\n\nbad line\n10.0.0.1\t other\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
 		name, ip string
 		want     bool
 	}{
-		{"box", "127.0.1.1", true}, {"BOX.lan.", "127.0.1.1", true}, {"box", "127.0.0.1", false}, {"this", "127.0.1.1", false},
+		{"box", "127.0.1.1", true}, {"BOX.lan.", "127.0.1.1", true}, {"box", "127.0.0.1", false},
+		{"this", "127.0.1.1", false},
 		{"other", "10.0.0.1", true}, {"stranger", "127.0.0.1", false}, {"line", "127.0.0.1", false},
 	} {
 		if got := isListed(hosts, test.name, netip.MustParseAddr(test.ip)); got != test.want {
@@ -109,7 +118,8 @@ func TestTheFarthestDistanceCounts(t *testing.T) {
 	if _, ok := met.Distance(); ok {
 		t.Error("a distance is known before the first connection")
 	}
-	for _, step := range []struct{ note, want Distance }{{Local, Local}, {Private, Private}, {Local, Private}, {Public, Public}, {Private, Public}} {
+	for _, step := range []struct{ note, want Distance }{{Local, Local}, {Private, Private}, {Local, Private},
+		{Public, Public}, {Private, Public}} {
 		met.Note(step.note)
 		if got, ok := met.Distance(); !ok || got != step.want {
 			t.Errorf("after %d: got %d, %t, want %d", step.note, got, ok, step.want)

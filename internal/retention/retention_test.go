@@ -18,14 +18,18 @@ func TestPruneRemovesTheOldAndTheOldestOfWhatIsTooMuch(t *testing.T) {
 		items []Item // Path is the name alone
 		left  []string
 	}{
-		"all fit":                         {10, []Item{{"a", ago(time.Minute), 5, false}, {"b", now, 5, false}}, []string{"a", "b"}},
-		"exactly as old as may be":        {10, []Item{{"a", ago(time.Hour), 5, false}}, []string{"a"}},
-		"too old":                         {10, []Item{{"a", ago(time.Hour + 1), 1, false}, {"b", now, 5, false}}, []string{"b"}},
-		"too much":                        {10, []Item{{"new", now, 6, false}, {"old", ago(time.Minute), 6, false}}, []string{"new"}},
-		"one alone too much":              {10, []Item{{"a", now, 11, false}}, nil},
-		"the first of one time":           {10, []Item{{"a", now, 6, false}, {"b", now, 6, false}}, []string{"b"}},
-		"an unfinished one counts, stays": {10, []Item{{"draft", ago(time.Minute), 6, true}, {"a", now, 6, false}}, []string{"draft"}},
-		"an unfinished one that is old":   {10, []Item{{"draft", ago(2 * time.Hour), 1, true}}, nil},
+		"all fit": {10, []Item{{"a", ago(time.Minute), 5, false}, {"b", now, 5, false}},
+			[]string{"a", "b"}},
+		"exactly as old as may be": {10, []Item{{"a", ago(time.Hour), 5, false}}, []string{"a"}},
+		"too old": {10, []Item{{"a", ago(time.Hour + 1), 1, false}, {"b", now, 5, false}},
+			[]string{"b"}},
+		"too much": {10, []Item{{"new", now, 6, false}, {"old", ago(time.Minute), 6, false}},
+			[]string{"new"}},
+		"one alone too much":    {10, []Item{{"a", now, 11, false}}, nil},
+		"the first of one time": {10, []Item{{"a", now, 6, false}, {"b", now, 6, false}}, []string{"b"}},
+		"an unfinished one counts, stays": {10, []Item{{"draft", ago(time.Minute), 6, true}, {"a", now, 6, false}},
+			[]string{"draft"}},
+		"an unfinished one that is old": {10, []Item{{"draft", ago(2 * time.Hour), 1, true}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -8,7 +8,8 @@ import (
 
 // A schema checks arguments and describes a problem in one sentence.
 func Example() {
-	checked, err := schema.Compile([]byte(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}`))
+	checked, err := schema.Compile(
+		[]byte(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}`))
 	if err != nil {
 		fmt.Println(err)
 		return

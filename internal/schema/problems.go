@@ -25,7 +25,7 @@ const maxQuoted = 64
 type Problem struct {
 	Path    string // JSON Pointer (RFC 6901) into the value; empty for the whole
 	Keyword string // the keyword that failed, such as "required"
-	Text    string // what was expected there; never quotes the value itself
+	Text    string // the expected value; never quotes the value itself
 }
 
 // Problems is the error of a value that does not fit its schema. Its text is
@@ -101,7 +101,7 @@ func sentence(keyword, message string, tokens []string, doc any) string {
 		return clip(choice(keyword, tokens, doc))
 	case "format":
 		if _, format, ok := strings.Cut(message, " is not valid "); ok {
-			return "is no valid " + clip(format)
+			return "is not a valid " + clip(format)
 		}
 		return "has not the format that is asked for"
 	case "multipleOf":

@@ -86,7 +86,7 @@ func translatePatterns(object map[string]any, dropped map[string]bool) {
 			continue
 		}
 		dropped[pattern] = true
-		delete(object, "additionalProperties") // what the pattern allowed would now be "additional"
+		delete(object, "additionalProperties") // properties that match the pattern would now be "additional"
 	}
 	object["patternProperties"] = kept
 }
@@ -105,7 +105,8 @@ func translate(pattern string) (string, bool) {
 
 // weaken makes one object of a schema monotone: a value that matches its parts matches it.
 func weaken(object map[string]any) {
-	for _, keyword := range []string{"not", "if", "then", "else", "maxContains", "unevaluatedProperties", "unevaluatedItems"} {
+	for _, keyword := range []string{"not", "if", "then", "else", "maxContains", "unevaluatedProperties",
+		"unevaluatedItems"} {
 		delete(object, keyword)
 	}
 	if branches, ok := object["oneOf"]; ok {

@@ -168,7 +168,8 @@ func measure(doc any) error {
 		return fmt.Errorf("the schema has %d values, more than %d", nodes, maxSchemaNodes)
 	}
 	if len(refs)*nodes > maxRefWork {
-		return fmt.Errorf("the schema has %d different references among %d values, which is too much to resolve", len(refs), nodes)
+		return fmt.Errorf("the schema has %d different references among %d values, which is too much to resolve",
+			len(refs), nodes)
 	}
 	return nil
 }

@@ -397,7 +397,8 @@ func (l *lexer) operator() {
 		if r := rest[end:]; end > 0 && (r[0] == '#' || strings.HasPrefix(r, "--") || strings.HasPrefix(r, "/*")) {
 			break
 		}
-		if r := rest[end:]; end > 0 && len(r) > 1 && r[0] == '@' && rest[end-1] != '@' && (isVariable(r[1]) || r[1] == '@') {
+		if r := rest[end:]; end > 0 && len(r) > 1 && r[0] == '@' && rest[end-1] != '@' &&
+			(isVariable(r[1]) || r[1] == '@') {
 			break
 		}
 		end++

@@ -49,7 +49,8 @@ func expand(line string) string {
 		" <name>", `(?:\s+`+plain+`|\s*`+quoted+`)`+more,
 		"<name>", `(?:`+plain+`|`+quoted+`)`+more,
 		"<end>", `\s*(?:;|$|--|#|/\*|['"\)\x60\\])`,
-		"<object>", `(?:(?:materialized|temporary|foreign|public|external)\s+)?(?:`+strings.Join(slices.Sorted(maps.Keys(words().objects)), "|")+`)`,
+		"<object>", `(?:(?:materialized|temporary|foreign|public|external)\s+)?(?:`+
+			strings.Join(slices.Sorted(maps.Keys(words().objects)), "|")+`)`,
 		" ", `\s+`,
 	).Replace(line)
 }
@@ -283,7 +284,8 @@ func (s statement) writes() bool {
 		case "from":
 			from = true
 		case "into":
-			if next.text == "outfile" || next.text == "dumpfile" || next.kind == parameter || after.text == "from" || after.kind == symbol && after.text == "" {
+			if next.text == "outfile" || next.text == "dumpfile" || next.kind == parameter || after.text == "from" ||
+				after.kind == symbol && after.text == "" {
 				return true
 			}
 		case "for":

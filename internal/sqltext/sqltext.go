@@ -134,7 +134,8 @@ func (s statement) everyRow() bool {
 
 // mentionsDestruction reports whether any word of a text removes or changes something.
 func mentionsDestruction(text string) bool {
-	for field := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	for field := range strings.FieldsFuncSeq(text,
+		func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		switch strings.ToLower(field) {
 		case "drop", "truncate", "delete", "update", "alter", "merge", "shutdown":
 			return true

@@ -72,36 +72,60 @@ func TestDestroys(t *testing.T) {
 // taken for SQL.
 func TestHasEffects(t *testing.T) {
 	for _, text := range []string{
-		"DELETE FROM users", "delete from users where id = 1", "  Delete\n From \"users\" ;", "UPDATE users SET admin = 1 WHERE id = 2",
-		"DELETE/**/FROM/**/users", "DELETE -- all\nFROM users", "INSERT INTO t (a, b) VALUES (1, 2)", "replace into t values (1)",
-		"insert into t select * from u", "DROP TABLE users", "drop table if exists public.users cascade", "x'; DROP TABLE users; --",
-		"truncate table users", "TRUNCATE users", "ALTER TABLE t DROP COLUMN a", "alter user eve with superuser", "CREATE TABLE t (a int)",
-		"create table t as select * from users", "create index on t (a)", "CREATE OR REPLACE FUNCTION f() RETURNS int AS 'x'", "GRANT ALL ON t TO eve",
-		"grant admin to eve;", "revoke select on t from bob", "EXEC xp_cmdshell 'dir'", "exec master..xp_cmdshell 'dir'", "CALL purge(1)",
-		"COPY users TO PROGRAM 'sh'", "copy (select 1) to '/tmp/x'", "ATTACH DATABASE 'x' AS y", "PRAGMA writable_schema = 1", "LOAD DATA INFILE 'x' INTO TABLE t",
-		"SET GLOBAL general_log = 1", "DO $$ BEGIN END $$", "SELECT purge_old_rows()", "select purge_old_rows (1)", "SELECT cron.schedule('a', 'b', 'c')",
-		"SELECT a, purge(b) FROM t", "WITH x AS (DELETE FROM users RETURNING *) SELECT * FROM x", "SELECT 1; DELETE FROM users", "SELECT 1 --\r;DROP TABLE users",
-		"SELECT 1 /*!'*/;DELETE FROM users --'", "SELECT 1 DELETE FROM users", "SELECT 1 /*!50000 ; DELETE FROM users */", "EXPLAIN ANALYZE DELETE FROM users",
-		"SELECT * FROM t FOR UPDATE", "SELECT * INTO x FROM y", "select 'a' into outfile '/tmp/x'", "MERGE INTO t USING s ON t.a = s.a WHEN MATCHED THEN DELETE",
-		"db.execute(\"DELETE FROM users\")", "Here it is:\n```sql\nDROP TABLE users;\n```", "BEGIN; DELETE FROM users; COMMIT", "WAITFOR DELAY '0:0:5'",
-		"delete users where id = 1", "DELETE t FROM t JOIN u ON t.a = u.a", "SELECT NEXT VALUE FOR s", "SELECT pg_sleep(10)", "lock table users in exclusive mode",
+		"DELETE FROM users", "delete from users where id = 1", "  Delete\n From \"users\" ;",
+		"UPDATE users SET admin = 1 WHERE id = 2",
+		"DELETE/**/FROM/**/users", "DELETE -- all\nFROM users", "INSERT INTO t (a, b) VALUES (1, 2)",
+		"replace into t values (1)",
+		"insert into t select * from u", "DROP TABLE users", "drop table if exists public.users cascade",
+		"x'; DROP TABLE users; --",
+		"truncate table users", "TRUNCATE users", "ALTER TABLE t DROP COLUMN a", "alter user eve with superuser",
+		"CREATE TABLE t (a int)",
+		"create table t as select * from users", "create index on t (a)",
+		"CREATE OR REPLACE FUNCTION f() RETURNS int AS 'x'", "GRANT ALL ON t TO eve",
+		"grant admin to eve;", "revoke select on t from bob", "EXEC xp_cmdshell 'dir'",
+		"exec master..xp_cmdshell 'dir'", "CALL purge(1)",
+		"COPY users TO PROGRAM 'sh'", "copy (select 1) to '/tmp/x'", "ATTACH DATABASE 'x' AS y",
+		"PRAGMA writable_schema = 1", "LOAD DATA INFILE 'x' INTO TABLE t",
+		"SET GLOBAL general_log = 1", "DO $$ BEGIN END $$", "SELECT purge_old_rows()", "select purge_old_rows (1)",
+		"SELECT cron.schedule('a', 'b', 'c')",
+		"SELECT a, purge(b) FROM t", "WITH x AS (DELETE FROM users RETURNING *) SELECT * FROM x",
+		"SELECT 1; DELETE FROM users", "SELECT 1 --\r;DROP TABLE users",
+		"SELECT 1 /*!'*/;DELETE FROM users --'", "SELECT 1 DELETE FROM users",
+		"SELECT 1 /*!50000 ; DELETE FROM users */", "EXPLAIN ANALYZE DELETE FROM users",
+		"SELECT * FROM t FOR UPDATE", "SELECT * INTO x FROM y", "select 'a' into outfile '/tmp/x'",
+		"MERGE INTO t USING s ON t.a = s.a WHEN MATCHED THEN DELETE",
+		"db.execute(\"DELETE FROM users\")", "Here it is:\n```sql\nDROP TABLE users;\n```",
+		"BEGIN; DELETE FROM users; COMMIT", "WAITFOR DELAY '0:0:5'",
+		"delete users where id = 1", "DELETE t FROM t JOIN u ON t.a = u.a", "SELECT NEXT VALUE FOR s",
+		"SELECT pg_sleep(10)", "lock table users in exclusive mode",
 	} {
 		if !sqltext.HasEffects(text) {
 			t.Errorf("%q: no effects", text)
 		}
 	}
 	for _, text := range []string{
-		"", "Hello", "SELECT * FROM users", "SELECT count(*) FROM users WHERE a = 'DELETE'", "Please update the docs and set the flag", "Delete from your mind all doubts",
-		"Drop me a line when the table is free", "Drop table tennis from the schedule", "Select the best from the menu", "Select item(s) from the list", "Select a file (max 5 MB)",
-		"Select 3 items (see below) from the list", "Insert into the slot (see page 4)", "Update the set of rules", "Update the page; set the title afterwards",
-		"Create a table of contents", "Create table of contents", "Create user accounts for all", "Grant access to Bob", "Call John (urgent)", "Execute order 66", "Exec summary",
-		"Copy the file to the server", "Attach report as pdf", "Set the lights on", "Do it", "Truncate the description.", "Merge branch main into feature using rebase",
-		"Alter the plan", "Load data from the file", "Lock the door", "Kill the lights", "Begin with the end in mind", "Replace into with in to", "Drop in any time",
-		"How do I drop a table in SQL?", "I'd like to delete from the cart whatever is old", "With pleasure, delete it", "The view was created by the user; drop the role play",
-		"It's fine; we update weekly and set goals", "- update dependencies\n- delete old files\n- drop support for Go 1.20\n- create index page",
-		"Show tables at the fair", "Rename table tennis club", "Declare victory", "Backup the database to the cloud", "Explain delete and update to me", "Select one, then delete the rest",
-		"Delete the rows where none sits", "Create view of the lake", "Create role models", "Revoke licence from driver", "kill 3 birds with one stone",
-		"if (x) { update(y); delete z; }", "function drop(table) { return table }", "Please truncate table names at 30 characters", "Vacuum the floor",
+		"", "Hello", "SELECT * FROM users", "SELECT count(*) FROM users WHERE a = 'DELETE'",
+		"Please update the docs and set the flag", "Delete from your mind all doubts",
+		"Drop me a line when the table is free", "Drop table tennis from the schedule", "Select the best from the menu",
+		"Select item(s) from the list", "Select a file (max 5 MB)",
+		"Select 3 items (see below) from the list", "Insert into the slot (see page 4)", "Update the set of rules",
+		"Update the page; set the title afterwards",
+		"Create a table of contents", "Create table of contents", "Create user accounts for all", "Grant access to Bob",
+		"Call John (urgent)", "Execute order 66", "Exec summary",
+		"Copy the file to the server", "Attach report as pdf", "Set the lights on", "Do it",
+		"Truncate the description.", "Merge branch main into feature using rebase",
+		"Alter the plan", "Load data from the file", "Lock the door", "Kill the lights", "Begin with the end in mind",
+		"Replace into with in to", "Drop in any time",
+		"How do I drop a table in SQL?", "I'd like to delete from the cart whatever is old", "With pleasure, delete it",
+		"The view was created by the user; drop the role play",
+		"It's fine; we update weekly and set goals",
+		"- update dependencies\n- delete old files\n- drop support for Go 1.20\n- create index page",
+		"Show tables at the fair", "Rename table tennis club", "Declare victory", "Backup the database to the cloud",
+		"Explain delete and update to me", "Select one, then delete the rest",
+		"Delete the rows where none sits", "Create view of the lake", "Create role models",
+		"Revoke licence from driver", "kill 3 birds with one stone",
+		"if (x) { update(y); delete z; }", "function drop(table) { return table }",
+		"Please truncate table names at 30 characters", "Vacuum the floor",
 	} {
 		if sqltext.HasEffects(text) {
 			t.Errorf("%q: has effects", text)
@@ -143,7 +167,8 @@ func FuzzJudge(f *testing.F) {
 		verdict := sqltext.Judge(text)
 		// Comments, space or other statements around a text do not lower its effect.
 		for _, other := range []string{"/* a */ " + text, "SELECT 1; " + text, text + "\n; DROP TABLE t"} {
-			if verdict.Effect != sqltext.Read && verdict.Effect != sqltext.Unclear && sqltext.Judge(other).Effect == sqltext.Read {
+			if verdict.Effect != sqltext.Read && verdict.Effect != sqltext.Unclear &&
+				sqltext.Judge(other).Effect == sqltext.Read {
 				t.Errorf("%q is %s, and %q a read", text, verdict.Effect, other)
 			}
 		}

@@ -56,7 +56,8 @@ var allowed = []string{
 
 // knownLines are lines with code that tools really install, each known to its last byte.
 var knownLines = []string{
-	"import os; var = 'SETUPTOOLS_USE_DISTUTILS'; enabled = os.environ.get(var, 'local') == 'local'; enabled and __import__('_distutils_hack').add_shim();",
+	"import os; var = 'SETUPTOOLS_USE_DISTUTILS'; enabled = os.environ.get(var, 'local') == 'local'; enabled and " +
+		"__import__('_distutils_hack').add_shim();",
 	"import _virtualenv",
 }
 
@@ -76,7 +77,8 @@ var suspicious = []*lazyregexp.Regexp{
 // sitePackages are the directories in which Python looks for such files, below a root.
 var sitePackages = []string{
 	"usr/lib/python3*/site-packages", "usr/lib/python3*/dist-packages", "usr/local/lib/python3*/site-packages",
-	"usr/local/lib/python3*/dist-packages", "opt/*/lib/python3*/site-packages", "root/.local/lib/python3*/site-packages",
+	"usr/local/lib/python3*/dist-packages", "opt/*/lib/python3*/site-packages",
+	"root/.local/lib/python3*/site-packages",
 	"home/*/.local/lib/python3*/site-packages",
 }
 
@@ -198,7 +200,7 @@ func (s *scan) file(path string, isAllowed bool) {
 	s.result.Hooks = append(s.result.Hooks, path)
 }
 
-var errNoFile = errors.New("it is no plain file")
+var errNoFile = errors.New("it is not a plain file")
 
 // read returns what is in a plain file. A symbolic link in a root file system could
 // lead out of it.
@@ -283,13 +285,15 @@ func (s *scan) end() Result {
 		what string
 	}{
 		{r.Counts.Malicious, "with malicious patterns"}, {r.Counts.Unreadable, "unreadable (possible tampering)"},
-		{r.Counts.Unauthorized, "unauthorized (not on the allowlist)"}, {len(r.Errors), "directories that could not be listed"},
+		{r.Counts.Unauthorized, "unauthorized (not on the allowlist)"},
+		{len(r.Errors), "directories that could not be listed"},
 	} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
 		}
 	}
-	r.Message = fmt.Sprintf("CRITICAL: Detected %d suspicious startup hooks: %s. Execution blocked.", len(r.Hooks), strings.Join(parts, "; "))
+	r.Message = fmt.Sprintf("CRITICAL: Detected %d suspicious startup hooks: %s. Execution blocked.", len(r.Hooks),
+		strings.Join(parts, "; "))
 	return *r
 }
 
@@ -297,7 +301,8 @@ func (s *scan) end() Result {
 // starts. Variables that only set search paths are omitted, because they are often set for
 // good reasons.
 var variables = []string{
-	"BASH_ENV", "GCONV_PATH", "JAVA_TOOL_OPTIONS", "LD_AUDIT", "LD_PRELOAD", "NODE_OPTIONS", "PERL5OPT", "PYTHONHOME", "PYTHONINSPECT",
+	"BASH_ENV", "GCONV_PATH", "JAVA_TOOL_OPTIONS", "LD_AUDIT", "LD_PRELOAD", "NODE_OPTIONS", "PERL5OPT", "PYTHONHOME",
+	"PYTHONINSPECT",
 	"PYTHONSTARTUP", "RUBYOPT",
 }
 

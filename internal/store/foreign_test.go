@@ -21,13 +21,15 @@ func TestCheckOwnerRefusesWhatOthersControl(t *testing.T) {
 		want    string // in the error; empty: none
 	}{
 		{"an own file", func(t *testing.T, dir string) string { return file(t, dir, "f", 0o644) }, ""},
-		{"a file that is not there", func(t *testing.T, dir string) string { return filepath.Join(dir, "none", "f") }, ""},
+		{"a file that is not there", func(t *testing.T, dir string) string { return filepath.Join(dir, "none", "f") },
+			""},
 		{"a file of another user", func(t *testing.T, dir string) string {
 			f := file(t, dir, "f", 0o644)
 			own(t, f, other)
 			return f
 		}, "belongs to the user 12345"},
-		{"a file that all may write", func(t *testing.T, dir string) string { return file(t, dir, "f", 0o646) }, "every user"},
+		{"a file that all may write", func(t *testing.T, dir string) string { return file(t, dir, "f", 0o646) },
+			"every user"},
 		{"a file that its group may write", func(t *testing.T, dir string) string {
 			f := file(t, dir, "f", 0o664)
 			if err := os.Chown(f, 0, other); err != nil {
@@ -80,7 +82,8 @@ func TestCheckOwnerRefusesWhatOthersControl(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			err := CheckOwner(test.prepare(t, t.TempDir()))
-			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			if test.want == "" && err != nil || test.want != "" &&
+				(err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})

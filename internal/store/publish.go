@@ -35,7 +35,15 @@ func Write(path string, mode fs.FileMode, write func(*os.File) error) error {
 // CreateFile creates a file atomically. If the file exists, it returns fs.ErrExist.
 // The directory must exist.
 func CreateFile(path string, content []byte, mode fs.FileMode) error {
-	draft, err := create(path, content, mode, func(*os.File) error { return nil })
+	return Create(path, mode, func(file *os.File) error {
+		_, err := file.Write(content)
+		return err
+	})
+}
+
+// Create is CreateFile for content that is written piece by piece.
+func Create(path string, mode fs.FileMode, write func(*os.File) error) error {
+	draft, err := create(path, nil, mode, write)
 	if err != nil {
 		return err
 	}
@@ -84,7 +92,8 @@ func createUnnamed(path string, mode fs.FileMode, write func(*os.File) error) (*
 	file := os.NewFile(uintptr(fd), path)
 	err = errors.Join(write(file), file.Chmod(mode), file.Sync())
 	if err == nil {
-		err = unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
+		err = unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, path,
+			unix.AT_SYMLINK_FOLLOW)
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -155,7 +164,7 @@ func newDraft(path string, mode fs.FileMode, write func(*os.File) error) (*os.Fi
 // it to disk. If final exists, it is kept and staged is removed: directories of the same name must
 // have the same content.
 func PublishDir(staged, final string) error {
-	if err := syncFileSystem(staged); err != nil {
+	if err := SyncFileSystem(staged); err != nil {
 		return err
 	}
 	err := os.Rename(staged, final)
@@ -179,9 +188,9 @@ func syncDir(path string) error {
 	return nil
 }
 
-// syncFileSystem writes everything of path's file system to disk: for a directory
+// SyncFileSystem writes everything of path's file system to disk: for a directory
 // of thousands of files that is far quicker than one fsync for each.
-func syncFileSystem(path string) error {
+func SyncFileSystem(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("syncing the file system of %q: %w", path, err)

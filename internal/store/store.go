@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 // Environment variables that determine the state directory.
@@ -57,6 +58,9 @@ func Images(home string) string { return filepath.Join(home, "images") }
 // Wrappers is the directory of generated wrapper trees, one per snapshot digest.
 func Wrappers(home string) string { return filepath.Join(home, "wrappers") }
 
+// Roots is the directory with the certificates that sandboxes with a network trust.
+func Roots(home string) string { return filepath.Join(home, "roots") }
+
 // Audit is the directory of audit records.
 func Audit(home string) string { return filepath.Join(home, "audit") }
 
@@ -93,6 +97,22 @@ func Keys(home string) string { return filepath.Join(home, "keys") }
 // Daemon is the directory of the daemon's socket and lock. It is in the state directory
 // itself, so that every process that has the state directory finds the same daemon.
 func Daemon(home string) string { return filepath.Join(home, "daemon") }
+
+// Staging is the directory in which a backup copies databases, and to which one is unpacked.
+func Staging(home string) string { return filepath.Join(home, "backup") }
+
+// IsRebuilt reports whether an entry of the state directory is not part of a backup: caches, what
+// belongs to running processes, and images, which `airlock images build` builds again.
+func IsRebuilt(name string) bool {
+	switch name {
+	case "images", "wrappers", "embeddings", "lists", "daemon", "run", "backup", "lost+found":
+		return true
+	}
+	return strings.HasPrefix(name, ServeLog)
+}
+
+// ServeLog is the name of the log of a daemon in the background, in the state directory.
+const ServeLog = "serve.log"
 
 // Run is the directory for the state of living sandboxes. If the system has a place in
 // memory for it, it is there and vanishes at a reboot, as sandboxes do. Its path is

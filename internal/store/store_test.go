@@ -25,7 +25,8 @@ func TestHome(t *testing.T) {
 		{"the variable decides", map[string]string{"AIRLOCK_HOME": "/srv/a/"}, 0, "/srv/a"},
 		{"root has the system's place", map[string]string{"HOME": "/root"}, 0, "/var/lib/airlock"},
 		{"a user has the XDG data directory", map[string]string{"XDG_DATA_HOME": "/d", "HOME": "/h"}, 7, "/d/airlock"},
-		{"a relative XDG directory is ignored", map[string]string{"XDG_DATA_HOME": "d", "HOME": "/h"}, 7, "/h/.local/share/airlock"},
+		{"a relative XDG directory is ignored", map[string]string{"XDG_DATA_HOME": "d", "HOME": "/h"}, 7,
+			"/h/.local/share/airlock"},
 		{"no place at all is an error", nil, 7, ""},
 	}
 	for _, test := range tests {
@@ -147,7 +148,8 @@ func TestCreatedFilesAreWholeAndAlone(t *testing.T) {
 		_, err := file.WriteString("hello")
 		return err
 	}
-	for name, create := range map[string]func(string, fs.FileMode, func(*os.File) error) (*os.File, error){"unnamed": createUnnamed, "named": createNamed} {
+	for name, create := range map[string]func(string, fs.FileMode, func(*os.File) error) (*os.File,
+		error){"unnamed": createUnnamed, "named": createNamed} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "f")
 			file, err := create(path, 0o640, hello)
@@ -167,7 +169,8 @@ func TestCreatedFilesAreWholeAndAlone(t *testing.T) {
 			if _, err := create(path, 0o600, hello); !errors.Is(err, fs.ErrExist) {
 				t.Errorf("where one exists: got %v", err)
 			}
-			if _, err := create(path+"2", 0o600, func(*os.File) error { return io.ErrShortWrite }); !errors.Is(err, io.ErrShortWrite) {
+			if _, err := create(path+"2", 0o600, func(*os.File) error { return io.ErrShortWrite }); !errors.Is(
+				err, io.ErrShortWrite) {
 				t.Errorf("where writing fails: got %v", err)
 			}
 			if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {

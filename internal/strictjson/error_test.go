@@ -34,10 +34,13 @@ var deep = strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001)
 // ambiguous are texts that two decoders read differently, or one reads without end (issue 24).
 var ambiguous = []struct{ name, text, want string }{
 	{"a name twice", `{"name":"supervised","name":"trusted"}`, `the JSON has the name "name" twice in one object`},
-	{"a name twice, written differently", `{"name":"a","n\u0061me":"b"}`, `the JSON has the name "name" twice in one object`},
-	{"a name twice in a part that stays as it is", `{"raw":[{"a":1,"a":2}]}`, `the JSON has the name "a" twice in one object`},
+	{"a name twice, written differently", `{"name":"a","n\u0061me":"b"}`,
+		`the JSON has the name "name" twice in one object`},
+	{"a name twice in a part that stays as it is", `{"raw":[{"a":1,"a":2}]}`,
+		`the JSON has the name "a" twice in one object`},
 	{"a name twice in a map", `{"_meta":{"a":"x","a":"y"}}`, `the JSON has the name "a" twice in one object`},
-	{"a name twice in a value of any type", `{"any":{"a":{"b":1,"b":1}}}`, `the JSON has the name "b" twice in one object`},
+	{"a name twice in a value of any type", `{"any":{"a":{"b":1,"b":1}}}`,
+		`the JSON has the name "b" twice in one object`},
 	{"half of a surrogate pair", `{"name":"\ud800"}`, `the JSON has half a surrogate pair`},
 	{"the second half alone", `{"name":"\udc00 "}`, `the JSON has half a surrogate pair`},
 	{"half of a pair in a name", `{"_meta":{"\ud800":"x"}}`, `the JSON has half a surrogate pair`},
@@ -115,7 +118,8 @@ func TestForm(t *testing.T) {
 // A document that others may extend is decoded without folding the case of its members.
 func TestUnmarshalOpen(t *testing.T) {
 	var f form
-	err := strictjson.UnmarshalOpen([]byte(`{"name":"a","NAME":"b","\u017fize":7,"new":{},"exact":1.50,"raw":{"x":1e1}}`), &f)
+	err := strictjson.UnmarshalOpen(
+		[]byte(`{"name":"a","NAME":"b","\u017fize":7,"new":{},"exact":1.50,"raw":{"x":1e1}}`), &f)
 	if err != nil || f.Name != "a" || f.Size != 0 || f.Exact != "1.50" || string(f.Raw) != `{"x":1e1}` {
 		t.Errorf("got %+v %v, want the members that are spelt as they are declared", f, err)
 	}
@@ -136,7 +140,8 @@ var goWords = regexp.MustCompile(`\b(form|struct|Go|int|float64|bool|slice|map|j
 
 // No error names a Go type or a value that is a string.
 func TestNoGoTypes(t *testing.T) {
-	value := rapid.SampledFrom([]string{`7`, `1e999`, `"secret"`, `true`, `null`, `[]`, `{}`, `[{}]`, `{"deep":[]}`, `{"a":7}`, ``, `x`})
+	value := rapid.SampledFrom([]string{`7`, `1e999`, `"secret"`, `true`, `null`, `[]`, `{}`, `[{}]`, `{"deep":[]}`,
+		`{"a":7}`, ``, `x`})
 	key := rapid.SampledFrom([]string{"name", "size", "share", "exact", "done", "tags", "_meta", "inner", "other"})
 	rapid.Check(t, func(r *rapid.T) {
 		text := `{"` + key.Draw(r, "key") + `":` + value.Draw(r, "value") + `}`

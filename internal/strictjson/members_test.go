@@ -27,9 +27,10 @@ func TestEachMember(t *testing.T) {
 		text, want string
 		all        bool
 	}{
-		"nothing in it":            {`{}`, "", true},
-		"blanks in it":             {" {\n} ", "", true},
-		"values of every kind":     {`{"a":1,"b":"x","c":[1,{"d":"]"}],"e":{},"f":null,"g":-1.5e3}`, `a=1 b="x" c=[1,{"d":"]"}] e={} f=null g=-1.5e3`, true},
+		"nothing in it": {`{}`, "", true},
+		"blanks in it":  {" {\n} ", "", true},
+		"values of every kind": {`{"a":1,"b":"x","c":[1,{"d":"]"}],"e":{},"f":null,"g":-1.5e3}`,
+			`a=1 b="x" c=[1,{"d":"]"}] e={} f=null g=-1.5e3`, true},
 		"blanks between":           {"{ \"a\" :\t1 ,\r\n\"b\" : [ 2 ] }", `a=1 b=[ 2 ]`, true},
 		"quotes in a text":         {`{"a":"\"","b":"\\","c":"\\\""}`, `a="\"" b="\\" c="\\\""`, true},
 		"a name twice":             {`{"a":1,"a":2}`, "a=1 a=2", true},

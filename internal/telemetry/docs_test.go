@@ -22,7 +22,8 @@ func TestEveryNameIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, file := range []string{"internal/telemetry/span.go", "internal/telemetry/metrics.go", "internal/telemetry/request.go", "app/system/levels.go"} {
+	for _, file := range []string{"internal/telemetry/span.go", "internal/telemetry/metrics.go",
+		"internal/telemetry/request.go", "app/system/levels.go"} {
 		code, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
 			t.Fatal(err)
@@ -57,15 +58,22 @@ func TestOnlyAValidTraceIsContinued(t *testing.T) {
 		carriers []Carrier
 		want     string // the trace; empty: a new one
 	}{
-		"in _meta":           {[]Carrier{from(map[string]string{"traceparent": "00-" + id + "-00f067aa0ba902b7-01"})}, id},
-		"in the header":      {[]Carrier{from(nil), from(map[string]string{"traceparent": "00-" + id + "-00f067aa0ba902b7-00"})}, id},
-		"nowhere":            {[]Carrier{from(nil)}, ""},
-		"all zero":           {[]Carrier{from(map[string]string{"traceparent": "00-00000000000000000000000000000000-00f067aa0ba902b7-01"})}, ""},
-		"upper case":         {[]Carrier{from(map[string]string{"traceparent": "00-" + strings.ToUpper(id) + "-00f067aa0ba902b7-01"})}, ""},
-		"with a line break":  {[]Carrier{from(map[string]string{"traceparent": "00-" + id + "-00f067aa0ba902b7-01\n"})}, ""},
-		"a text of a MiB":    {[]Carrier{from(map[string]string{"traceparent": strings.Repeat("0", 1<<20)})}, ""},
-		"a long tracestate":  {[]Carrier{from(map[string]string{"traceparent": "00-" + id + "-00f067aa0ba902b7-01", "tracestate": strings.Repeat("a=b,", 1<<18)})}, id},
-		"a wrong tracestate": {[]Carrier{from(map[string]string{"traceparent": "00-" + id + "-00f067aa0ba902b7-01", "tracestate": "\x00"})}, id},
+		"in _meta": {[]Carrier{from(map[string]string{"traceparent": "00-" + id + "-00f067aa0ba902b7-01"})},
+			id},
+		"in the header": {[]Carrier{from(nil),
+			from(map[string]string{"traceparent": "00-" + id + "-00f067aa0ba902b7-00"})}, id},
+		"nowhere": {[]Carrier{from(nil)}, ""},
+		"all zero": {[]Carrier{from(
+			map[string]string{"traceparent": "00-00000000000000000000000000000000-00f067aa0ba902b7-01"})}, ""},
+		"upper case": {[]Carrier{from(map[string]string{"traceparent": "00-" + strings.ToUpper(id) +
+			"-00f067aa0ba902b7-01"})}, ""},
+		"with a line break": {[]Carrier{from(map[string]string{"traceparent": "00-" + id + "-00f067aa0ba902b7-01\n"})},
+			""},
+		"a text of a MiB": {[]Carrier{from(map[string]string{"traceparent": strings.Repeat("0", 1<<20)})}, ""},
+		"a long tracestate": {[]Carrier{from(map[string]string{"traceparent": "00-" + id + "-00f067aa0ba902b7-01",
+			"tracestate": strings.Repeat("a=b,", 1<<18)})}, id},
+		"a wrong tracestate": {[]Carrier{from(map[string]string{"traceparent": "00-" + id + "-00f067aa0ba902b7-01",
+			"tracestate": "\x00"})}, id},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, end := Receive(context.Background(), Request{Method: "ping", Transport: "pipe"}, c.carriers...)

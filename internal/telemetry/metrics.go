@@ -13,31 +13,44 @@ var meter = otel.Meter(scope)
 var (
 	// Requests and calls of MCP, as defined by its semantic conventions.
 	ServerOperation = duration("mcp.server.operation.duration", "How long a request of a host took.", requestBounds)
-	ClientOperation = duration("mcp.client.operation.duration", "How long a request to an upstream server took.", requestBounds)
+	ClientOperation = duration("mcp.client.operation.duration", "How long a request to an upstream server took.",
+		requestBounds)
 
-	Run      = duration("airlock.run.duration", "How long a run took, from its request to its envelope.", requestBounds)
-	Acquire  = duration("airlock.sandbox.acquire.duration", "How long a run waited for its sandbox.", requestBounds)
-	Call     = duration("airlock.call.duration", "How long a call of code took, people and policies included.", requestBounds)
+	Run     = duration("airlock.run.duration", "How long a run took, from its request to its envelope.", requestBounds)
+	Acquire = duration("airlock.sandbox.acquire.duration", "How long a run waited for its sandbox.", requestBounds)
+	Call    = duration("airlock.call.duration", "How long a call of code took, people and policies included.",
+		requestBounds)
 	Approval = duration("airlock.approval.duration", "How long a question waited for its answer.", peopleBounds)
-	Append   = duration("airlock.audit.append.duration", "How long a durable record of the audit log took.", recordBounds)
+	Append   = duration("airlock.audit.append.duration", "How long a durable record of the audit log took.",
+		recordBounds)
 )
 
-var agentActions = counter("airlock.agent.actions", "{action}", "What agents announced, by decision.")
+var (
+	agentActions = counter("airlock.agent.actions", "{action}", "Decisions about actions of agents.")
+	agentCost    = costs("airlock.agent.cost", "USD", "What agents were debited, less what was refunded.")
+)
 
-// CountAgentAction counts an action that an agent announced, by what was decided.
-func CountAgentAction(ctx context.Context, decision string) {
-	agentActions.Add(ctx, 1, metric.WithAttributes(AttrDecision.String(decision)))
+// CountAgentAction counts a decision about an action of an agent, and what it was debited in US
+// dollars. A negative amount is a refund. An empty decision counts the amount only.
+func CountAgentAction(ctx context.Context, agent, decision string, dollars float64) {
+	if decision != "" {
+		agentActions.Add(ctx, 1, metric.WithAttributes(AttrAgentID.String(agent), AttrDecision.String(decision)))
+	}
+	if dollars != 0 {
+		agentCost.Add(ctx, dollars, metric.WithAttributes(AttrAgentID.String(agent)))
+	}
 }
 
-var refusedRequests = counter("airlock.http.refused", "{request}", "Requests over HTTP that limits refused, by the limit.")
+var refusals = counter("airlock.quota.refused", "{request}",
+	"Requests that a limit refused, by the resource and by whose limit was reached.")
 
-// CountRefusedRequest counts a request over HTTP that was refused, by the limit that did:
-// one of a few words.
-func CountRefusedRequest(ctx context.Context, limit string) {
-	refusedRequests.Add(ctx, 1, metric.WithAttributes(AttrError.String(limit)))
+// CountRefusal counts a request that a limit refused, with one of a few words for each attribute.
+func CountRefusal(ctx context.Context, resource, reason string) {
+	refusals.Add(ctx, 1, metric.WithAttributes(AttrResource.String(resource), AttrError.String(reason)))
 }
 
-var refusedTokens = counter("airlock.auth.refused", "{token}", "Tokens that callers over HTTP showed and that were refused, by the reason.")
+var refusedTokens = counter("airlock.auth.refused", "{token}",
+	"Tokens that callers over HTTP showed and that were refused, by the reason.")
 
 // CountRefusedToken counts a token that was refused, by the reason: one of a few words.
 func CountRefusedToken(ctx context.Context, reason string) {
@@ -52,7 +65,8 @@ var (
 )
 
 func duration(name, description string, bounds []float64) Duration {
-	h, err := meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(description), metric.WithExplicitBucketBoundaries(bounds...))
+	h, err := meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(description),
+		metric.WithExplicitBucketBoundaries(bounds...))
 	if err != nil {
 		panic("telemetry: " + err.Error()) // a name in this file is wrong
 	}
@@ -65,6 +79,42 @@ func counter(name, unit, description string) metric.Int64Counter {
 		panic("telemetry: " + err.Error())
 	}
 	return c
+}
+
+func costs(name, unit, description string) metric.Float64UpDownCounter {
+	c, err := meter.Float64UpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
+	if err != nil {
+		panic("telemetry: " + err.Error())
+	}
+	return c
+}
+
+// Use is the used part of a limit of an account: 1 is all of it.
+type Use struct {
+	Account, Limit string
+	Part           float64
+}
+
+// WatchBudgets has the uses of budgets read until stop is called. read may be called at any time,
+// also concurrently.
+func WatchBudgets(read func(context.Context) ([]Use, error)) (stop func() error, _ error) {
+	gauge, err := meter.Float64ObservableGauge("airlock.budget.used", metric.WithUnit("1"),
+		metric.WithDescription("Used parts of the limits of agents and principals."))
+	if err != nil {
+		return nil, err
+	}
+	registered, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		uses, err := read(ctx)
+		for _, u := range uses {
+			o.ObserveFloat64(gauge, u.Part,
+				metric.WithAttributes(AttrAccount.String(u.Account), AttrLimit.String(u.Limit)))
+		}
+		return err
+	}, gauge)
+	if err != nil {
+		return nil, err
+	}
+	return registered.Unregister, nil
 }
 
 // Level is a number that is looked up when metrics are read.

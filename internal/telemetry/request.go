@@ -29,7 +29,8 @@ func (r Request) name() string {
 
 // attributes are those of span and metric alike: of few values each.
 func (r Request) attributes() []attribute.KeyValue {
-	list := []attribute.KeyValue{attribute.String("mcp.method.name", r.Method), attribute.String("network.transport", r.Transport)}
+	list := []attribute.KeyValue{attribute.String("mcp.method.name", r.Method),
+		attribute.String("network.transport", r.Transport)}
 	if r.Tool != "" {
 		list = append(list, AttrTool.String(r.Tool), attribute.String("gen_ai.operation.name", "execute_tool"))
 	}

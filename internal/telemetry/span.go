@@ -37,8 +37,12 @@ const (
 	AttrLanguage = attribute.Key("airlock.language")
 	AttrImage    = attribute.Key("airlock.image")
 	AttrDecision = attribute.Key("airlock.decision")
+	AttrAgentID  = attribute.Key("airlock.agent.id")
+	AttrAccount  = attribute.Key("airlock.account")
+	AttrLimit    = attribute.Key("airlock.limit")
 	AttrAnswer   = attribute.Key("airlock.approval.answer")
 	AttrError    = attribute.Key("error.type")
+	AttrResource = attribute.Key("airlock.resource")
 	AttrTool     = attribute.Key("gen_ai.tool.name")
 )
 

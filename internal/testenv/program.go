@@ -15,7 +15,7 @@ import (
 type Program struct {
 	In  io.WriteCloser
 	Out *bufio.Reader
-	Err *Output // what it printed to stderr, unless the command has another place for that
+	Err *Output // the output to stderr, unless the command redirects it
 
 	end func() error
 }

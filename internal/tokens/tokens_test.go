@@ -25,7 +25,8 @@ func TestCount(t *testing.T) {
 }
 
 func TestPiecesCoverTheText(t *testing.T) {
-	for _, text := range []string{"a  b", "x\n\n  y", "don't", "\xff\xfe", "日本語 text", "   ", "a\t\tb", strings.Repeat("a", 5000), "{\"a\": 1}\r\n"} {
+	for _, text := range []string{"a  b", "x\n\n  y", "don't", "\xff\xfe", "日本語 text", "   ", "a\t\tb",
+		strings.Repeat("a", 5000), "{\"a\": 1}\r\n"} {
 		var got strings.Builder
 		for rest := text; rest != ""; {
 			size := pieceSize(rest)

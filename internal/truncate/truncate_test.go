@@ -25,10 +25,12 @@ func TestTruncate(t *testing.T) {
 		{11, text, text, text, text},
 	}
 	for _, test := range tests {
-		got := []string{truncate.Head(text, test.n), truncate.Tail(text, test.n), truncate.Bytes(text, test.n), truncate.Characters(text, test.n)}
+		got := []string{truncate.Head(text, test.n), truncate.Tail(text, test.n), truncate.Bytes(text, test.n),
+			truncate.Characters(text, test.n)}
 		for i, want := range []string{test.head, test.tail, test.bytes, test.characters} {
 			if got[i] != want {
-				t.Errorf("%s of %d: got %q, want %q", []string{"Head", "Tail", "Bytes", "Characters"}[i], test.n, got[i], want)
+				t.Errorf("%s of %d: got %q, want %q", []string{"Head", "Tail", "Bytes", "Characters"}[i], test.n,
+					got[i], want)
 			}
 		}
 	}

@@ -2,7 +2,7 @@ package visible
 
 import "unicode"
 
-// Is reports whether a character is seen as itself: it leaves a mark of its own
+// Is reports whether a character is visible: it leaves a distinct mark
 // (Unicode general categories L, M, N, P and S and the prepended signs among Cf,
 // without what is ignorable by default), or it is the plain space. It is the one
 // answer to "can a reader see this?" for approvals, the hygiene of tool

@@ -31,7 +31,7 @@ func Clip(s string, n int) string {
 	return truncate.Characters(Text(s), n)
 }
 
-// escaped says what is escaped beside invisible characters.
+// escaped shows what is escaped beside invisible characters.
 type escaped int
 
 const (

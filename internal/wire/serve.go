@@ -58,7 +58,8 @@ func Serve(ctx context.Context, listener net.Listener, handle Handler, inTurn ..
 	}
 	listener.Close()
 	c.running.Wait()
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) &&
+		!errors.Is(cause, context.DeadlineExceeded) {
 		return cause
 	}
 	return nil
@@ -145,7 +146,7 @@ func (c *conversation) serveConn(ctx context.Context, conn net.Conn) error {
 func (c *conversation) answer(ctx context.Context, writer *answers, req Request, over func()) {
 	if ctx.Err() != nil {
 		over()
-		return // what comes after the end of the conversation does not count
+		return // messages after the end of the conversation do not count
 	}
 	result, err := c.handle(ctx, req)
 	if err != nil {

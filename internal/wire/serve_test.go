@@ -57,7 +57,8 @@ func TestServeAnswersInAnyOrder(t *testing.T) {
 	fmt.Fprintln(conn, `{"jsonrpc":"2.0","id":1,"method":"slow","params":{}}`)
 	fmt.Fprintln(conn, `{"jsonrpc":"2.0","id":"b","method":"fast"}`)
 	lines := bufio.NewScanner(conn)
-	for i, want := range []string{`{"jsonrpc":"2.0","id":"b","result":"fast"}`, `{"jsonrpc":"2.0","id":1,"result":"slow"}`} {
+	for i, want := range []string{`{"jsonrpc":"2.0","id":"b","result":"fast"}`,
+		`{"jsonrpc":"2.0","id":1,"result":"slow"}`} {
 		if !lines.Scan() {
 			t.Fatalf("answer %d: connection ended", i)
 		}
@@ -78,7 +79,7 @@ func TestServeEndsOnBrokenProtocol(t *testing.T) {
 	tests := []struct {
 		name, frame, want string
 	}{
-		{"no JSON", "hello\n", "no request"},
+		{"no JSON", "hello\n", "not a request"},
 		{"no version", `{"id":1,"method":"x"}` + "\n", "jsonrpc"},
 		{"no id", `{"jsonrpc":"2.0","method":"x"}` + "\n", "id"},
 		{"an object as id", `{"jsonrpc":"2.0","id":{},"method":"x"}` + "\n", "id"},
@@ -86,10 +87,11 @@ func TestServeEndsOnBrokenProtocol(t *testing.T) {
 		{"a huge id", `{"jsonrpc":"2.0","id":"` + strings.Repeat("a", 80) + `","method":"x"}` + "\n", "id"},
 		{"an unknown member", `{"jsonrpc":"2.0","id":1,"method":"x","run_id":"other"}` + "\n", "run_id"},
 		{"params that are no object", `{"jsonrpc":"2.0","id":1,"method":"x","params":[]}` + "\n", "params"},
-		{"a batch", `[{"jsonrpc":"2.0","id":1,"method":"x"}]` + "\n", "no request"},
+		{"a batch", `[{"jsonrpc":"2.0","id":1,"method":"x"}]` + "\n", "not a request"},
 		{"two values in a line", `{"jsonrpc":"2.0","id":1,"method":"x"}{}` + "\n", "more after the end"},
 		{"invalid UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}\n", "UTF-8"},
-		{"a frame that is too large", `{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", wire.MaxFrame) + "\"}\n", "larger"},
+		{"a frame that is too large", `{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", wire.MaxFrame) +
+			"\"}\n", "larger"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -175,7 +177,7 @@ func TestServeReturnsTheHandlersError(t *testing.T) {
 	}
 }
 
-// What a far side sends back to back is handled in that order where order counts.
+// Messages of the remote side are handled in order if order matters.
 func TestServeTakesSomeMethodsInTurn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", path)
@@ -197,7 +199,8 @@ func TestServeTakesSomeMethodsInTurn(t *testing.T) {
 	const count = 2000
 	var frames strings.Builder
 	for i := range count {
-		fmt.Fprintf(&frames, `{"jsonrpc":"2.0","id":%d,"method":"turn","params":{"n":%d}}`+"\n"+`{"jsonrpc":"2.0","id":"x","method":"other"}`+"\n", i, i)
+		fmt.Fprintf(&frames, `{"jsonrpc":"2.0","id":%d,"method":"turn","params":{"n":%d}}`+"\n"+
+			`{"jsonrpc":"2.0","id":"x","method":"other"}`+"\n", i, i)
 	}
 	go fmt.Fprint(conn, frames.String())
 	lines := bufio.NewScanner(conn)
@@ -329,7 +332,8 @@ func TestServeAnswersManyAtOnce(t *testing.T) {
 			ID     int    `json:"id"`
 			Result string `json:"result"`
 		}
-		if err := json.Unmarshal(line, &answer); err != nil || answer.Result != strings.Repeat(fmt.Sprint(answer.ID, " "), 3000) {
+		if err := json.Unmarshal(line, &answer); err != nil ||
+			answer.Result != strings.Repeat(fmt.Sprint(answer.ID, " "), 3000) {
 			t.Fatalf("got %.80s (%v)", line, err)
 		}
 		seen[answer.ID] = true

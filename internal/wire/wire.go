@@ -59,7 +59,7 @@ func ParseRequest(frame []byte) (Request, error) {
 		Params  json.RawMessage `json:"params"`
 	}
 	if err := strictjson.Unmarshal(frame, &members); err != nil {
-		return Request{}, Violation("a frame is no request: %v", err)
+		return Request{}, Violation("a frame is not a request: %v", err)
 	}
 	switch {
 	case members.Version != "2.0":
@@ -99,7 +99,8 @@ func plainRequest(frame []byte) (Request, bool) {
 		return true
 	})
 	named, plain := PlainText(method)
-	if !all || string(version) != `"2.0"` || !validID(id) || !plain || named == "" || len(params) == 0 || params[0] != '{' {
+	if !all || string(version) != `"2.0"` || !validID(id) || !plain || named == "" || len(params) == 0 ||
+		params[0] != '{' {
 		return Request{}, false
 	}
 	return Request{ID: id, Method: named, Params: params}, true

@@ -91,7 +91,8 @@ func checkNames(field string, names []string) error {
 		return &Refusal{fmt.Sprintf("%s has %d entries, and %d are allowed", field, len(names), maxCapabilities)}
 	}
 	for _, name := range names {
-		if name == "" || len(name) > maxName || bytes.ContainsFunc([]byte(name), func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' }) {
+		if name == "" || len(name) > maxName || bytes.ContainsFunc(
+			[]byte(name), func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' }) {
 			return &Refusal{fmt.Sprintf("%s: each has 1 to %d bytes and no control characters", field, maxName)}
 		}
 	}
@@ -128,8 +129,10 @@ func (s *Service) Sign(ctx context.Context, agent string, c Content) (Attestatio
 	}
 	now, digest := s.now(), sha256.Sum256([]byte(c.Text))
 	a := Attestation{KeyID: key.ID, Statement: Statement{
-		Agent: agent, Capabilities: append([]string{}, c.Capabilities...), ContentHash: hex.EncodeToString(digest[:]), Metadata: c.Metadata,
-		Timestamp: now.Format(time.RFC3339), Expires: now.Add(attestationLife).Format(time.RFC3339), Nonce: rand.Text(), Version: Version,
+		Agent: agent, Capabilities: append([]string{}, c.Capabilities...), ContentHash: hex.EncodeToString(digest[:]),
+		Metadata:  c.Metadata,
+		Timestamp: now.Format(time.RFC3339), Expires: now.Add(attestationLife).Format(time.RFC3339), Nonce: rand.Text(),
+		Version: Version,
 	}}
 	payload, err := canon.Marshal(a.Statement)
 	if err != nil {
@@ -150,10 +153,12 @@ func (s *Service) Accept(ctx context.Context, agent string, e Envelope) (Stateme
 	now := s.now()
 	expires, _ := time.Parse(time.RFC3339, st.Expires) // parsed before by examine
 	err = s.opts.Database.Update(ctx, func(tx database.Tx) error {
-		if _, err := tx.ExecContext(ctx, `DELETE FROM attestation WHERE expires < ?`, now.Add(-clockSkew).Unix()); err != nil {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM attestation WHERE expires < ?`,
+			now.Add(-clockSkew).Unix()); err != nil {
 			return err
 		}
-		result, err := tx.ExecContext(ctx, `INSERT OR IGNORE INTO attestation VALUES (?, ?, ?)`, agent, st.Nonce, expires.Unix())
+		result, err := tx.ExecContext(ctx, `INSERT OR IGNORE INTO attestation VALUES (?, ?, ?)`, agent, st.Nonce,
+			expires.Unix())
 		if err != nil {
 			return err
 		}
@@ -179,7 +184,8 @@ func (s *Service) examine(ctx context.Context, agent string, e Envelope) (Statem
 		return Statement{}, err
 	}
 	var st Statement
-	if strictjson.UnmarshalOpen(e.Payload, &st) != nil || st.Agent != agent || st.Version != Version || st.Nonce == "" || len(st.Nonce) > maxName {
+	if strictjson.UnmarshalOpen(e.Payload, &st) != nil || st.Agent != agent || st.Version != Version ||
+		st.Nonce == "" || len(st.Nonce) > maxName {
 		return st, ErrForged
 	}
 	issued, err1 := time.Parse(time.RFC3339, st.Timestamp)

@@ -28,7 +28,8 @@ const ManifestPath = "/.well-known/agent-manifest/"
 // address or the response is invalid.
 func Fetch(ctx context.Context, address string) (Pinned, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || !thisMachine(u.Hostname())) {
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" &&
+		(u.Scheme != "http" || !thisMachine(u.Hostname())) {
 		return Pinned{}, &Refusal{"the address of a manifest begins with https:// and has no credential in it"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
@@ -57,7 +58,7 @@ func Fetch(ctx context.Context, address string) (Pinned, error) {
 	}
 	var p Pinned
 	if kind != "application/json" || len(raw) > MaxPinned || strictjson.UnmarshalOpen(raw, &p) != nil {
-		return Pinned{}, &Refusal{u.Host + " answers with something that is no manifest"}
+		return Pinned{}, &Refusal{u.Host + " answers with something that is not a manifest"}
 	}
 	return p, nil
 }

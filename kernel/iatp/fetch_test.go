@@ -21,7 +21,8 @@ func TestAManifestIsFetchedAndPinned(t *testing.T) {
 	if _, err := there.PublishedManifest(t.Context(), "far"); err == nil {
 		t.Error("a manifest is published that no operator made")
 	}
-	if err := there.SetManifest(t.Context(), iatp.Manifest{Agent: "far", Retention: "ephemeral", Reversibility: "none"}, "", "bob"); err != nil {
+	if err := there.SetManifest(t.Context(), iatp.Manifest{Agent: "far", Retention: "ephemeral", Reversibility: "none"},
+		"", "bob"); err != nil {
 		t.Fatal(err)
 	}
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -50,7 +51,8 @@ func TestAManifestIsFetchedAndPinned(t *testing.T) {
 }
 
 func TestWhatIsNotFetched(t *testing.T) {
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
+	elsewhere := httptest.NewServer(http.HandlerFunc(
+		func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
 	defer elsewhere.Close()
 	answer := func(status int, kind, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -61,11 +63,12 @@ func TestWhatIsNotFetched(t *testing.T) {
 		}
 	}
 	for name, handle := range map[string]http.HandlerFunc{
-		"a redirect":           answer(http.StatusFound, "application/json", "{}"),
-		"not found":            answer(http.StatusNotFound, "application/json", "{}"),
-		"a web page":           answer(http.StatusOK, "text/html", "{}"),
-		"no JSON":              answer(http.StatusOK, "application/json", "<html>"),
-		"more than a megabyte": answer(http.StatusOK, "application/json", `{"keys":[],"x":"`+strings.Repeat("x", iatp.MaxPinned)+`"}`),
+		"a redirect": answer(http.StatusFound, "application/json", "{}"),
+		"not found":  answer(http.StatusNotFound, "application/json", "{}"),
+		"a web page": answer(http.StatusOK, "text/html", "{}"),
+		"no JSON":    answer(http.StatusOK, "application/json", "<html>"),
+		"more than a megabyte": answer(http.StatusOK, "application/json",
+			`{"keys":[],"x":"`+strings.Repeat("x", iatp.MaxPinned)+`"}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			web := httptest.NewServer(handle)
@@ -76,9 +79,11 @@ func TestWhatIsNotFetched(t *testing.T) {
 			}
 		})
 	}
-	for _, address := range []string{"http://agents.example/m", "https://ann:secret@agents.example/m", "file:///etc/passwd", "https://", "http://127.0.0.1.agents.example/", "::"} {
+	for _, address := range []string{"http://agents.example/m", "https://ann:secret@agents.example/m",
+		"file:///etc/passwd", "https://", "http://127.0.0.1.agents.example/", "::"} {
 		var refused *iatp.Refusal
-		if _, err := iatp.Fetch(t.Context(), address); !errors.As(err, &refused) || strings.Contains(err.Error(), "secret") {
+		if _, err := iatp.Fetch(t.Context(), address); !errors.As(err, &refused) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: got %v, want a refusal", address, err)
 		}
 	}

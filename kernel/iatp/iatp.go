@@ -97,7 +97,8 @@ func (s *Service) now() time.Time { return s.opts.Now().UTC().Truncate(time.Seco
 
 // record records a change by an operator before it is made.
 func (s *Service) record(ctx context.Context, by, what string) error {
-	return s.opts.Log.Append(ctx, audit.Record{Kind: audit.KindOperator, Identity: audit.Identity{Principal: by}, Detail: what})
+	return s.opts.Log.Append(ctx, audit.Record{Kind: audit.KindOperator, Identity: audit.Identity{Principal: by},
+		Detail: what})
 }
 
 // A Refusal is the reason why a request is refused, in a sentence for the caller.

@@ -71,7 +71,9 @@ func (w *world) set(id string, status agents.Status) {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{agents: map[string]agents.Agent{}, clock: testenv.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)), path: filepath.Join(t.TempDir(), "state.db")}
+	w := &world{agents: map[string]agents.Agent{},
+		clock: testenv.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)),
+		path:  filepath.Join(t.TempDir(), "state.db")}
 	var err error
 	if w.db, err = database.Open(t.Context(), w.path, iatp.Schema); err != nil {
 		t.Fatal(err)
@@ -81,7 +83,8 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.Service, err = iatp.New(iatp.Options{Database: w.db, Agents: w, Log: w, Identity: identity, Now: w.clock.Now}); err != nil {
+	if w.Service, err = iatp.New(iatp.Options{Database: w.db, Agents: w, Log: w, Identity: identity,
+		Now: w.clock.Now}); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -101,7 +104,8 @@ func (w *world) sign(t *testing.T, agent string, c iatp.Content) iatp.Attestatio
 func TestASignatureVerifiesWithThePublishedKeyAndCoversEveryField(t *testing.T) {
 	w := newWorld(t)
 	w.register("agent-001", agents.Supervised)
-	a := w.sign(t, "agent-001", iatp.Content{Text: "hello", Capabilities: []string{"reversible"}, Metadata: json.RawMessage(`{"b": 1, "a": "x"}`)})
+	a := w.sign(t, "agent-001", iatp.Content{Text: "hello", Capabilities: []string{"reversible"},
+		Metadata: json.RawMessage(`{"b": 1, "a": "x"}`)})
 	keys, err := w.Published(t.Context(), "agent-001", "", 10)
 	if err != nil || len(keys) != 1 || keys[0].ID != a.KeyID {
 		t.Fatalf("%+v, %v", keys, err)
@@ -117,7 +121,8 @@ func TestASignatureVerifiesWithThePublishedKeyAndCoversEveryField(t *testing.T) 
 		t.Errorf("the signature does not verify: %v", err)
 	}
 	want := `{"agent_id":"agent-001","capabilities":["reversible"],"content_hash":"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",` +
-		`"expires":"2026-03-01T13:00:00Z","metadata":{"a":"x","b":1},"nonce":"` + a.Nonce + `","protocol_version":"iatp-1.0","timestamp":"2026-03-01T12:00:00Z"}`
+		`"expires":"2026-03-01T13:00:00Z","metadata":{"a":"x","b":1},"nonce":"` + a.Nonce +
+		`","protocol_version":"iatp-1.0","timestamp":"2026-03-01T12:00:00Z"}`
 	if string(e.Payload) != want {
 		t.Errorf("payload %s, want %s", e.Payload, want)
 	}
@@ -125,7 +130,8 @@ func TestASignatureVerifiesWithThePublishedKeyAndCoversEveryField(t *testing.T) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"signature", "agent_id", "capabilities", "content_hash", "timestamp", "protocol_version"} {
+	for _, key := range []string{"signature", "agent_id", "capabilities", "content_hash", "timestamp",
+		"protocol_version"} {
 		if !strings.Contains(string(raw), `"`+key+`":`) {
 			t.Errorf("no %s in %s", key, raw)
 		}
@@ -194,7 +200,10 @@ func TestAttestationsThatDoNotCount(t *testing.T) {
 	for name, change := range map[string]func(*iatp.Envelope){
 		"no signature": func(e *iatp.Envelope) { e.Signatures = nil },
 		"empty":        func(e *iatp.Envelope) { *e = iatp.Envelope{} },
-		"unknown key":  func(e *iatp.Envelope) { e.Signatures = []iatp.Signature{{KeyID: "x", Sig: e.Signatures[0].Sig}} },
+		"unknown key": func(e *iatp.Envelope) {
+			e.Signatures = []iatp.Signature{{KeyID: "x",
+				Sig: e.Signatures[0].Sig}}
+		},
 		"short": func(e *iatp.Envelope) {
 			e.Signatures = []iatp.Signature{{KeyID: of.KeyID, Sig: e.Signatures[0].Sig[:63]}}
 		},
@@ -265,7 +274,8 @@ func TestKeysAreRenewedRotatedAndEncrypted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Sign(t.Context(), "b", iatp.Content{Text: "x"}); err == nil || !strings.Contains(err.Error(), "damaged") {
+	if _, err := w.Sign(t.Context(), "b", iatp.Content{Text: "x"}); err == nil ||
+		!strings.Contains(err.Error(), "damaged") {
 		t.Errorf("%v", err)
 	}
 }
@@ -273,7 +283,8 @@ func TestKeysAreRenewedRotatedAndEncrypted(t *testing.T) {
 // K-022: content that cannot be signed, and agents that cannot sign.
 func TestWhatIsNotSigned(t *testing.T) {
 	w := newWorld(t)
-	for id, status := range map[string]agents.Status{"active": agents.Active, "suspended": agents.Suspended, "killed": agents.Killed} {
+	for id, status := range map[string]agents.Status{"active": agents.Active, "suspended": agents.Suspended,
+		"killed": agents.Killed} {
 		w.register(id, agents.Trusted)
 		w.set(id, status)
 	}
@@ -281,19 +292,22 @@ func TestWhatIsNotSigned(t *testing.T) {
 		agent string
 		iatp.Content
 	}{
-		"unknown agent":  {"none", iatp.Content{}},
-		"suspended":      {"suspended", iatp.Content{}},
-		"killed":         {"killed", iatp.Content{}},
-		"no object":      {"active", iatp.Content{Metadata: json.RawMessage(`[1]`)}},
-		"no JSON":        {"active", iatp.Content{Metadata: json.RawMessage(`{"a":NaN}`)}},
-		"a number":       {"active", iatp.Content{Metadata: json.RawMessage(`{"a":1e999}`)}},
-		"a long number":  {"active", iatp.Content{Metadata: json.RawMessage(`{"a":[9007199254740993]}`)}}, // issue 24: it was signed as …992
-		"large metadata": {"active", iatp.Content{Metadata: json.RawMessage(`{"a":"` + strings.Repeat("x", 70000) + `"}`)}},
-		"large content":  {"active", iatp.Content{Text: strings.Repeat("x", iatp.MaxContent+1)}},
-		"many":           {"active", iatp.Content{Capabilities: make([]string, 101)}},
-		"empty":          {"active", iatp.Content{Capabilities: []string{""}}},
-		"control":        {"active", iatp.Content{Capabilities: []string{"a\nb"}}},
-		"deep":           {"active", iatp.Content{Metadata: json.RawMessage(strings.Repeat(`{"a":`, 20000) + "1" + strings.Repeat("}", 20000))}},
+		"unknown agent": {"none", iatp.Content{}},
+		"suspended":     {"suspended", iatp.Content{}},
+		"killed":        {"killed", iatp.Content{}},
+		"no object":     {"active", iatp.Content{Metadata: json.RawMessage(`[1]`)}},
+		"no JSON":       {"active", iatp.Content{Metadata: json.RawMessage(`{"a":NaN}`)}},
+		"a number":      {"active", iatp.Content{Metadata: json.RawMessage(`{"a":1e999}`)}},
+		// issue 24: it was signed as …992
+		"a long number": {"active", iatp.Content{Metadata: json.RawMessage(`{"a":[9007199254740993]}`)}},
+		"large metadata": {"active",
+			iatp.Content{Metadata: json.RawMessage(`{"a":"` + strings.Repeat("x", 70000) + `"}`)}},
+		"large content": {"active", iatp.Content{Text: strings.Repeat("x", iatp.MaxContent+1)}},
+		"many":          {"active", iatp.Content{Capabilities: make([]string, 101)}},
+		"empty":         {"active", iatp.Content{Capabilities: []string{""}}},
+		"control":       {"active", iatp.Content{Capabilities: []string{"a\nb"}}},
+		"deep": {"active",
+			iatp.Content{Metadata: json.RawMessage(strings.Repeat(`{"a":`, 20000) + "1" + strings.Repeat("}", 20000))}},
 	} {
 		var no *iatp.Refusal
 		if a, err := w.Sign(t.Context(), c.agent, c.Content); !errors.As(err, &no) {
@@ -315,7 +329,8 @@ func verify(t *testing.T, w *world, q iatp.Query) iatp.Trust {
 func TestAVerifiedAgent(t *testing.T) {
 	w := newWorld(t)
 	w.register("agent-002", agents.Supervised)
-	m := iatp.Manifest{Agent: "agent-002", Scopes: []string{"data:read", "data:write"}, Retention: "ephemeral", Reversibility: "full"}
+	m := iatp.Manifest{Agent: "agent-002", Scopes: []string{"data:read", "data:write"}, Retention: "ephemeral",
+		Reversibility: "full"}
 	if err := w.SetManifest(t.Context(), m, "", "ann"); err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +348,8 @@ func TestAnAgentThatIsNotVerified(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	w.register("slashed", agents.Supervised)
-	if _, err := w.Slash(ctx, iatp.Slash{Agent: "slashed", Reason: "Hallucination detected", Severity: "critical", By: "ann"}); err != nil {
+	if _, err := w.Slash(ctx, iatp.Slash{Agent: "slashed", Reason: "Hallucination detected", Severity: "critical",
+		By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	raw, err := json.Marshal(verify(t, w, iatp.Query{Agent: "slashed"}))
@@ -367,12 +383,13 @@ func TestAnAgentThatIsNotVerified(t *testing.T) {
 		"killed":             {iatp.Query{Agent: "killed", Level: "any"}, "Agent is killed"},
 		"manifest changed":   {iatp.Query{Agent: "forged"}, "not valid"},
 		"another's manifest": {iatp.Query{Agent: "moved"}, "not valid"},
-		"scope":              {iatp.Query{Agent: "plain", Scopes: []string{"repo:read", "repo:write"}}, "Missing required scopes: repo:read, repo:write"},
-		"pii":                {iatp.Query{Agent: "plain", Classification: "pii"}, "ephemeral retention"},
-		"confidential":       {iatp.Query{Agent: "plain", Classification: "confidential"}, "must not be kept"},
-		"attestation":        {iatp.Query{Agent: "plain", Attestation: &iatp.Envelope{}}, "Attestation is not valid"},
-		"level":              {iatp.Query{Agent: "slashed", Level: iatp.Trusted}, "Trust score 3 below required 7"},
-		"highest level":      {iatp.Query{Agent: "slashed", Level: iatp.VerifiedPartner}, "Trust score 3 below required 10"},
+		"scope": {iatp.Query{Agent: "plain", Scopes: []string{"repo:read", "repo:write"}},
+			"Missing required scopes: repo:read, repo:write"},
+		"pii":           {iatp.Query{Agent: "plain", Classification: "pii"}, "ephemeral retention"},
+		"confidential":  {iatp.Query{Agent: "plain", Classification: "confidential"}, "must not be kept"},
+		"attestation":   {iatp.Query{Agent: "plain", Attestation: &iatp.Envelope{}}, "Attestation is not valid"},
+		"level":         {iatp.Query{Agent: "slashed", Level: iatp.Trusted}, "Trust score 3 below required 7"},
+		"highest level": {iatp.Query{Agent: "slashed", Level: iatp.VerifiedPartner}, "Trust score 3 below required 10"},
 	} {
 		got := verify(t, w, c.query)
 		if got.Verified || !strings.Contains(got.Error, c.want) || got.RequiredScore == nil {
@@ -392,7 +409,8 @@ func TestAnAgentThatIsNotVerified(t *testing.T) {
 func TestQueriesThatMakeNoSense(t *testing.T) {
 	w := newWorld(t)
 	for _, q := range []iatp.Query{
-		{}, {Agent: "a", Level: "highest"}, {Agent: "a", Classification: "secret"}, {Agent: "a", Scopes: []string{""}}, {Agent: strings.Repeat("a", 300)},
+		{}, {Agent: "a", Level: "highest"}, {Agent: "a", Classification: "secret"}, {Agent: "a", Scopes: []string{""}},
+		{Agent: strings.Repeat("a", 300)},
 		{Agent: "a", Level: iatp.Untrusted},
 	} {
 		var no *iatp.Refusal
@@ -415,28 +433,35 @@ func TestSlashing(t *testing.T) {
 		}
 		return string(text)
 	}
-	if got, want := raw(w.Reputation(ctx, "agent-002")), `{"agent_id":"agent-002","reputation_score":5.0,"trust_level":"standard","history_count":0}`; got != want {
+	if got, want := raw(w.Reputation(ctx, "agent-002")),
+		`{"agent_id":"agent-002","reputation_score":5.0,"trust_level":"standard","history_count":0}`; got != want {
 		t.Errorf("K-034: %s, want %s", got, want)
 	}
-	got := raw(w.Slash(ctx, iatp.Slash{Agent: "agent-002", Reason: "Hallucination detected", Severity: "high", Evidence: json.RawMessage(`{"drift": 0.4}`), By: "ann"}))
+	got := raw(w.Slash(ctx, iatp.Slash{Agent: "agent-002", Reason: "Hallucination detected", Severity: "high",
+		Evidence: json.RawMessage(`{"drift": 0.4}`), By: "ann"}))
 	want := `{"agent_id":"agent-002","previous_score":5.0,"new_score":4.0,"penalty_applied":1.0,"reason":"Hallucination detected","severity":"high","evidence_recorded":true}`
 	if got != want {
 		t.Errorf("K-035: %s, want %s", got, want)
 	}
 	for i, c := range []struct{ severity, score, applied, level string }{
-		{"critical", "2.0", "2.0", "unknown"}, {"medium", "1.5", "0.5", "untrusted"}, {"low", "1.25", "0.25", "untrusted"}, {"", "0.75", "0.5", "untrusted"}, {"critical", "0.0", "0.75", "untrusted"},
+		{"critical", "2.0", "2.0", "unknown"}, {"medium", "1.5", "0.5", "untrusted"},
+		{"low", "1.25", "0.25", "untrusted"}, {"", "0.75", "0.5", "untrusted"},
+		{"critical", "0.0", "0.75", "untrusted"},
 	} {
 		p := raw(w.Slash(ctx, iatp.Slash{Agent: "agent-002", Reason: "again", Severity: c.severity, By: "ann"}))
 		r := raw(w.Reputation(ctx, "agent-002"))
-		if !strings.Contains(p, `"new_score":`+c.score+`,"penalty_applied":`+c.applied+",") || !strings.Contains(r, `"trust_level":"`+c.level+`","history_count":`+fmt.Sprint(i+2)) {
+		if !strings.Contains(p, `"new_score":`+c.score+`,"penalty_applied":`+c.applied+",") ||
+			!strings.Contains(r, `"trust_level":"`+c.level+`","history_count":`+fmt.Sprint(i+2)) {
 			t.Errorf("%+v: %s, %s", c, p, r)
 		}
 	}
 	events, err := w.History(ctx, "agent-002", 10)
-	if err != nil || len(events) != 6 || string(events[5].Evidence) != `{"drift":0.4}` || events[0].Evidence != nil || events[0].By != "ann" {
+	if err != nil || len(events) != 6 || string(events[5].Evidence) != `{"drift":0.4}` || events[0].Evidence != nil ||
+		events[0].By != "ann" {
 		t.Errorf("%+v, %v", events, err)
 	}
-	if !slices.Contains(w.log, "ann: agent agent-002 slashed (high) with evidence") || !slices.Contains(w.log, "ann: agent agent-002 slashed (low) without evidence") {
+	if !slices.Contains(w.log, "ann: agent agent-002 slashed (high) with evidence") ||
+		!slices.Contains(w.log, "ann: agent agent-002 slashed (low) without evidence") {
 		t.Errorf("%q", w.log)
 	}
 }
@@ -446,9 +471,11 @@ func TestSlashesThatAreRefused(t *testing.T) {
 	w := newWorld(t)
 	w.register("a", agents.Supervised)
 	for name, sl := range map[string]iatp.Slash{
-		"no reason": {Agent: "a", Severity: "high"}, "blank": {Agent: "a", Reason: " \n"}, "severity": {Agent: "a", Reason: "r", Severity: "HIGH"},
-		"unknown": {Agent: "b", Reason: "r"}, "evidence": {Agent: "a", Reason: "r", Evidence: json.RawMessage(`"x"`)},
-		"long": {Agent: "a", Reason: strings.Repeat("r", 3000)}, "number": {Agent: "a", Reason: "r", Evidence: json.RawMessage(`{"id":9007199254740993}`)},
+		"no reason": {Agent: "a", Severity: "high"}, "blank": {Agent: "a", Reason: " \n"},
+		"severity": {Agent: "a", Reason: "r", Severity: "HIGH"},
+		"unknown":  {Agent: "b", Reason: "r"}, "evidence": {Agent: "a", Reason: "r", Evidence: json.RawMessage(`"x"`)},
+		"long":   {Agent: "a", Reason: strings.Repeat("r", 3000)},
+		"number": {Agent: "a", Reason: "r", Evidence: json.RawMessage(`{"id":9007199254740993}`)},
 	} {
 		var no *iatp.Refusal
 		if _, err := w.Slash(t.Context(), sl); !errors.As(err, &no) {
@@ -467,7 +494,8 @@ func TestNoSlashIsLost(t *testing.T) {
 	var all sync.WaitGroup
 	for range 12 {
 		all.Go(func() {
-			if _, err := w.Slash(t.Context(), iatp.Slash{Agent: "a", Reason: "r", Severity: "low", By: "ann"}); err != nil {
+			if _, err := w.Slash(t.Context(), iatp.Slash{Agent: "a", Reason: "r", Severity: "low",
+				By: "ann"}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -483,7 +511,8 @@ func TestPinningAnAgentElsewhere(t *testing.T) {
 	there, here := newWorld(t), newWorld(t)
 	ctx := t.Context()
 	there.register("far", agents.Trusted)
-	if err := there.SetManifest(ctx, iatp.Manifest{Agent: "far", Scopes: []string{"repo:read"}, Retention: "ephemeral", Reversibility: "none"}, "", "bob"); err != nil {
+	if err := there.SetManifest(ctx, iatp.Manifest{Agent: "far", Scopes: []string{"repo:read"}, Retention: "ephemeral",
+		Reversibility: "none"}, "", "bob"); err != nil {
 		t.Fatal(err)
 	}
 	offer, err := there.Offer(ctx, "far")
@@ -498,11 +527,13 @@ func TestPinningAnAgentElsewhere(t *testing.T) {
 		t.Fatal(id, err)
 	}
 	signed := there.sign(t, "far", iatp.Content{Text: "hello"}).Envelope
-	got := verify(t, here, iatp.Query{Agent: "far", Scopes: []string{"repo:read"}, Classification: "pii", Attestation: &signed})
+	got := verify(t, here, iatp.Query{Agent: "far", Scopes: []string{"repo:read"}, Classification: "pii",
+		Attestation: &signed})
 	if !got.Verified || got.Level != iatp.Standard || got.Score != 6 {
 		t.Errorf("%+v, want the operator's level, not the agent's own", got)
 	}
-	if got := verify(t, here, iatp.Query{Agent: "far", Attestation: &signed}); got.Verified || !strings.Contains(got.Error, "used before") {
+	if got := verify(t, here, iatp.Query{Agent: "far", Attestation: &signed}); got.Verified ||
+		!strings.Contains(got.Error, "used before") {
 		t.Errorf("replayed: %+v", got)
 	}
 	if _, err := here.Pin(ctx, offer, iatp.Standard, "ann"); !errors.Is(err, iatp.ErrReplayed) {
@@ -510,7 +541,8 @@ func TestPinningAnAgentElsewhere(t *testing.T) {
 	}
 	there.clock.Advance(time.Minute)
 	here.clock.Advance(time.Minute)
-	if err := there.SetManifest(ctx, iatp.Manifest{Agent: "far", Retention: "permanent", Reversibility: "none"}, "", "bob"); err != nil {
+	if err := there.SetManifest(ctx, iatp.Manifest{Agent: "far", Retention: "permanent", Reversibility: "none"}, "",
+		"bob"); err != nil {
 		t.Fatal(err)
 	}
 	later, err := there.Offer(ctx, "far")

@@ -96,7 +96,8 @@ func (s *Service) Keys(ctx context.Context, agent string) (keys []Key, err error
 // starting after the ID after.
 func (s *Service) Published(ctx context.Context, agent, after string, n int) (keys []Key, err error) {
 	err = s.opts.Database.View(ctx, func(tx database.Tx) error {
-		keys, err = keysOf(ctx, tx, `WHERE revoked = 0 AND expires > ? AND (? = '' OR agent = ?) AND id > ? ORDER BY id LIMIT ?`,
+		keys, err = keysOf(ctx, tx,
+			`WHERE revoked = 0 AND expires > ? AND (? = '' OR agent = ?) AND id > ? ORDER BY id LIMIT ?`,
 			s.now().Unix(), agent, agent, after, n)
 		return err
 	})
@@ -142,7 +143,8 @@ func (s *Service) signingKey(ctx context.Context, agent string) (Key, ed25519.Pr
 var errNoKey = errors.New("the agent has no key that it can sign with")
 
 func newest(ctx context.Context, tx database.Tx, agent string, now time.Time) (Key, error) {
-	keys, err := keysOf(ctx, tx, `WHERE agent = ? AND revoked = 0 AND sealed IS NOT NULL AND expires > ? ORDER BY created DESC, id LIMIT 1`,
+	keys, err := keysOf(
+		ctx, tx, `WHERE agent = ? AND revoked = 0 AND sealed IS NOT NULL AND expires > ? ORDER BY created DESC, id LIMIT 1`,
 		agent, now.Add(renewBefore).Unix())
 	if err != nil {
 		return Key{}, err
@@ -196,7 +198,8 @@ func (s *Service) newKey(agent string) (Key, error) {
 }
 
 func (k Key) insert(ctx context.Context, tx database.Tx) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO agent_key VALUES (?, ?, ?, ?, ?, ?, 0)`, k.ID, k.Agent, []byte(k.Public), k.sealed, k.Created.Unix(), k.Expires.Unix())
+	_, err := tx.ExecContext(ctx, `INSERT INTO agent_key VALUES (?, ?, ?, ?, ?, ?, 0)`, k.ID, k.Agent, []byte(k.Public),
+		k.sealed, k.Created.Unix(), k.Expires.Unix())
 	return err
 }
 
@@ -231,7 +234,8 @@ func (s *Service) Rotate(ctx context.Context, agent, by string) (Key, error) {
 	}
 	err = s.opts.Database.Update(ctx, func(tx database.Tx) error {
 		// The newest key signs, even if two are created within one second.
-		if _, err := tx.ExecContext(ctx, `UPDATE agent_key SET created = created - 1 WHERE agent = ? AND created >= ?`, agent, key.Created.Unix()); err != nil {
+		if _, err := tx.ExecContext(ctx, `UPDATE agent_key SET created = created - 1 WHERE agent = ? AND created >= ?`,
+			agent, key.Created.Unix()); err != nil {
 			return err
 		}
 		return key.insert(ctx, tx)
@@ -245,7 +249,9 @@ func (s *Service) Revoke(ctx context.Context, agent, keyID, by string) error {
 		return err
 	}
 	return s.opts.Database.Update(ctx, func(tx database.Tx) error {
-		result, err := tx.ExecContext(ctx, `UPDATE agent_key SET revoked = ? WHERE agent = ? AND id = ? AND revoked = 0`, s.now().Unix(), agent, keyID)
+		result, err := tx.ExecContext(
+			ctx, `UPDATE agent_key SET revoked = ? WHERE agent = ? AND id = ? AND revoked = 0`, s.now().Unix(), agent,
+			keyID)
 		if err != nil {
 			return err
 		}

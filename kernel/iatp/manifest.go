@@ -84,10 +84,10 @@ func (m *Manifest) Check() error {
 		return err
 	}
 	if !slices.Contains(Retentions, m.Retention) {
-		return &Refusal{"retention is none of " + strings.Join(Retentions, ", ")}
+		return &Refusal{"retention is not one of " + strings.Join(Retentions, ", ")}
 	}
 	if !slices.Contains(Reversibilities, m.Reversibility) {
-		return &Refusal{"reversibility is none of " + strings.Join(Reversibilities, ", ")}
+		return &Refusal{"reversibility is not one of " + strings.Join(Reversibilities, ", ")}
 	}
 	return nil
 }
@@ -115,7 +115,8 @@ func (s *Service) storedManifest(ctx context.Context, agent string) (st stored, 
 	var raw string
 	var issued int64
 	err = s.opts.Database.View(ctx, func(tx database.Tx) error {
-		return tx.QueryRowContext(ctx, `SELECT envelope, level, remote, issued FROM manifest WHERE agent = ?`, agent).Scan(&raw, &st.level, &st.remote, &issued)
+		return tx.QueryRowContext(ctx, `SELECT envelope, level, remote, issued FROM manifest WHERE agent = ?`,
+			agent).Scan(&raw, &st.level, &st.remote, &issued)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return st, errNoManifest
@@ -146,7 +147,8 @@ func (s *Service) SetManifest(ctx context.Context, m Manifest, level Level, by s
 	if level == "" {
 		level = levelOf(a.Type)
 	}
-	if err := s.record(ctx, by, fmt.Sprintf("agent %s: manifest of trust level %s, scopes %s", m.Agent, level, strings.Join(m.Scopes, " "))); err != nil {
+	if err := s.record(ctx, by, fmt.Sprintf("agent %s: manifest of trust level %s, scopes %s", m.Agent, level,
+		strings.Join(m.Scopes, " "))); err != nil {
 		return err
 	}
 	_, err = s.keepManifest(ctx, m, level)
@@ -174,7 +176,8 @@ func (st stored) put(ctx context.Context, tx database.Tx, agent string) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `INSERT OR REPLACE INTO manifest VALUES (?, ?, ?, ?, ?)`, agent, string(raw), st.level, st.remote, st.issued.Unix())
+	_, err = tx.ExecContext(ctx, `INSERT OR REPLACE INTO manifest VALUES (?, ?, ?, ?, ?)`, agent, string(raw), st.level,
+		st.remote, st.issued.Unix())
 	return err
 }
 
@@ -183,7 +186,8 @@ func (st stored) put(ctx context.Context, tx database.Tx, agent string) error {
 func (s *Service) manifest(ctx context.Context, agent string, registered *agents.Agent) (Manifest, stored, error) {
 	st, err := s.storedManifest(ctx, agent)
 	if errors.Is(err, errNoManifest) && registered != nil && registered.Status == agents.Active {
-		st, err = s.keepManifest(ctx, Manifest{Agent: agent, Retention: "permanent", Reversibility: "none"}, levelOf(registered.Type))
+		st, err = s.keepManifest(ctx, Manifest{Agent: agent, Retention: "permanent", Reversibility: "none"},
+			levelOf(registered.Type))
 	}
 	if err != nil {
 		return Manifest{}, st, err
@@ -230,7 +234,8 @@ func (s *Service) Pin(ctx context.Context, p Pinned, level Level, by string) (st
 	var claimed struct {
 		Agent string `json:"agent_id"`
 	}
-	if err := strictjson.UnmarshalOpen(p.Manifest.Payload, &claimed); err != nil || checkNames("agent_id", []string{claimed.Agent}) != nil {
+	if err := strictjson.UnmarshalOpen(p.Manifest.Payload, &claimed); err != nil ||
+		checkNames("agent_id", []string{claimed.Agent}) != nil {
 		return "", &Refusal{"the manifest names no agent"}
 	}
 	if !slices.Contains(Levels, level) {
@@ -298,7 +303,8 @@ func readKeys(agent string, list []JWK) ([]Key, error) {
 		if jwk.NotBefore < 0 || jwk.Expires <= jwk.NotBefore {
 			return nil, &Refusal{"a key does not say from when to when it is valid (nbf, exp)"}
 		}
-		key := Key{ID: thumbprint(public), Agent: agent, Public: public, Created: time.Unix(jwk.NotBefore, 0).UTC(), Expires: time.Unix(jwk.Expires, 0).UTC()}
+		key := Key{ID: thumbprint(public), Agent: agent, Public: public, Created: time.Unix(jwk.NotBefore, 0).UTC(),
+			Expires: time.Unix(jwk.Expires, 0).UTC()}
 		if jwk.KeyID != key.ID {
 			return nil, &Refusal{"a key's kid is not its thumbprint (RFC 7638)"}
 		}

@@ -52,17 +52,20 @@ func (s *Service) SetLevel(ctx context.Context, agent string, level Level, by st
 	if !slices.Contains(Levels, level) {
 		return &Refusal{fmt.Sprintf("there is no trust level %q", level)}
 	}
-	return s.change(ctx, agent, by, "trust level "+string(level), `UPDATE manifest SET level = ? WHERE agent = ? AND remote > 0`, level, agent)
+	return s.change(ctx, agent, by, "trust level "+string(level),
+		`UPDATE manifest SET level = ? WHERE agent = ? AND remote > 0`, level, agent)
 }
 
 // Suspend makes a pinned agent fail every verification until Resume.
 func (s *Service) Suspend(ctx context.Context, agent, by string) error {
-	return s.change(ctx, agent, by, "suspended", `UPDATE manifest SET remote = ? WHERE agent = ? AND remote > 0`, suspended, agent)
+	return s.change(ctx, agent, by, "suspended", `UPDATE manifest SET remote = ? WHERE agent = ? AND remote > 0`,
+		suspended, agent)
 }
 
 // Resume ends a suspension.
 func (s *Service) Resume(ctx context.Context, agent, by string) error {
-	return s.change(ctx, agent, by, "resumed", `UPDATE manifest SET remote = ? WHERE agent = ? AND remote > 0`, pinned, agent)
+	return s.change(ctx, agent, by, "resumed", `UPDATE manifest SET remote = ? WHERE agent = ? AND remote > 0`, pinned,
+		agent)
 }
 
 // Unpin removes the manifest and the keys of a pinned agent. Its reputation and its used

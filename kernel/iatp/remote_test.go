@@ -15,7 +15,8 @@ func TestRemoteAgents(t *testing.T) {
 	there, here := newWorld(t), newWorld(t)
 	ctx := t.Context()
 	there.register("far", agents.Trusted)
-	if err := there.SetManifest(ctx, iatp.Manifest{Agent: "far", Retention: "ephemeral", Reversibility: "full"}, "", "bob"); err != nil {
+	if err := there.SetManifest(ctx, iatp.Manifest{Agent: "far", Retention: "ephemeral", Reversibility: "full"}, "",
+		"bob"); err != nil {
 		t.Fatal(err)
 	}
 	offer, err := there.Offer(ctx, "far")
@@ -49,14 +50,17 @@ func TestRemoteAgents(t *testing.T) {
 	if err := here.Suspend(ctx, "far", "ann"); err != nil || !list().Suspended {
 		t.Errorf("suspended: got %+v %v", list(), err)
 	}
-	if got := verify(t, here, iatp.Query{Agent: "far", Level: "any"}); got.Verified || !strings.Contains(got.Error, "suspended") {
+	if got := verify(t, here, iatp.Query{Agent: "far", Level: "any"}); got.Verified ||
+		!strings.Contains(got.Error, "suspended") {
 		t.Errorf("suspended: got %+v, want that it is not verified", got)
 	}
-	if err := here.Resume(ctx, "far", "ann"); err != nil || !verify(t, here, iatp.Query{Agent: "far", Level: "any"}).Verified {
+	if err := here.Resume(ctx, "far", "ann"); err != nil ||
+		!verify(t, here, iatp.Query{Agent: "far", Level: "any"}).Verified {
 		t.Errorf("resumed: got %+v %v, want that it is verified", list(), err)
 	}
 	slashed := list().Reputation
-	if err := here.Unpin(ctx, "far", "ann"); err != nil || verify(t, here, iatp.Query{Agent: "far", Level: "any"}).Verified {
+	if err := here.Unpin(ctx, "far", "ann"); err != nil ||
+		verify(t, here, iatp.Query{Agent: "far", Level: "any"}).Verified {
 		t.Errorf("unpinned: got %v, want that it is unknown", err)
 	}
 	var no *iatp.Refusal

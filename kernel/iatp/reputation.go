@@ -105,7 +105,7 @@ func (sl *Slash) check() error {
 	case len(sl.Reason) > maxReason:
 		return &Refusal{fmt.Sprintf("slash_reason is longer than %d bytes", maxReason)}
 	case !slices.Contains(Severities, sl.Severity):
-		return &Refusal{fmt.Sprintf("slash_severity %q is none of %s", sl.Severity, strings.Join(Severities, ", "))}
+		return &Refusal{fmt.Sprintf("slash_severity %q is not one of %s", sl.Severity, strings.Join(Severities, ", "))}
 	case len(sl.Evidence) > maxEvidence:
 		return &Refusal{fmt.Sprintf("the evidence has more than %d bytes", maxEvidence)}
 	case len(sl.Evidence) == 0 || string(sl.Evidence) == "null" || string(sl.Evidence) == "{}":
@@ -197,7 +197,8 @@ func (s *Service) Slash(ctx context.Context, sl Slash) (Penalty, error) {
 	if sl.Evidence == nil {
 		evidence = "without evidence"
 	}
-	if err := s.record(ctx, sl.By, fmt.Sprintf("agent %s slashed (%s) %s", sl.Agent, sl.Severity, evidence)); err != nil {
+	if err := s.record(ctx, sl.By, fmt.Sprintf("agent %s slashed (%s) %s", sl.Agent, sl.Severity,
+		evidence)); err != nil {
 		return Penalty{}, err
 	}
 	p := Penalty{Agent: sl.Agent, Reason: sl.Reason, Severity: sl.Severity, Evidence: sl.Evidence != nil}
@@ -207,7 +208,8 @@ func (s *Service) Slash(ctx context.Context, sl Slash) (Penalty, error) {
 		}
 		p.New = max(p.Previous-penalties[sl.Severity], lowest)
 		p.Applied = p.Previous - p.New
-		_, err = tx.ExecContext(ctx, `INSERT INTO reputation (agent, time, change, severity, reason, evidence, author) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		_, err = tx.ExecContext(
+			ctx, `INSERT INTO reputation (agent, time, change, severity, reason, evidence, author) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 			sl.Agent, s.now().Unix(), -penalties[sl.Severity], sl.Severity, sl.Reason, string(sl.Evidence), sl.By)
 		return err
 	})
@@ -228,7 +230,8 @@ type Event struct {
 func (s *Service) History(ctx context.Context, agent string, n int) ([]Event, error) {
 	events := []Event{}
 	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT time, change, severity, reason, evidence, author FROM reputation WHERE agent = ? ORDER BY seq DESC LIMIT ?`, agent, n)
+		rows, err := tx.QueryContext(
+			ctx, `SELECT time, change, severity, reason, evidence, author FROM reputation WHERE agent = ? ORDER BY seq DESC LIMIT ?`, agent, n)
 		if err != nil {
 			return err
 		}

@@ -36,9 +36,11 @@ func (q *Query) Check() error {
 	case len(q.Agent) > maxName:
 		return &Refusal{fmt.Sprintf("remote_agent_id is longer than %d bytes", maxName)}
 	case !has(required, q.Level):
-		return &Refusal{fmt.Sprintf("required_trust_level %q is none of verified_partner, trusted, standard, any", q.Level)}
+		return &Refusal{fmt.Sprintf("required_trust_level %q is not one of verified_partner, trusted, standard, any",
+			q.Level)}
 	case q.Classification != "" && !slices.Contains(Classifications, q.Classification):
-		return &Refusal{fmt.Sprintf("data_classification %q is none of %s", q.Classification, strings.Join(Classifications, ", "))}
+		return &Refusal{fmt.Sprintf("data_classification %q is not one of %s", q.Classification,
+			strings.Join(Classifications, ", "))}
 	}
 	return checkNames("required_scopes", q.Scopes)
 }
@@ -149,7 +151,8 @@ func (m Manifest) allows(q Query, t *Trust) error {
 	}
 	switch {
 	case q.Classification == "pii" && m.Retention != "ephemeral":
-		return &Refusal{fmt.Sprintf("Policy conflict: pii data need ephemeral retention, and the agent's is %s", m.Retention)}
+		return &Refusal{fmt.Sprintf("Policy conflict: pii data need ephemeral retention, and the agent's is %s",
+			m.Retention)}
 	case q.Classification == "confidential" && m.Retention == "permanent":
 		return &Refusal{"Policy conflict: confidential data must not be kept, and the agent's retention is permanent"}
 	}

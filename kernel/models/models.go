@@ -13,9 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/airlock-mcp/airlock/internal/openai"
+	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/secret"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
@@ -30,14 +29,13 @@ const (
 	maxAnswer = 4 << 20
 	// maxText is the maximum size of an answer's text, in bytes.
 	maxText = 256 << 10
-	// maxConcurrent is the maximum number of concurrent requests over all callers.
-	maxConcurrent = 16
 )
 
 // Model is one model.
 type Model struct {
-	Name    string        // name used by callers
-	URL     string        // the base of the API, as in https://api.example.com/v1, or the address of its chat completions
+	Name string // name used by callers
+	// the base of the API, as in https://api.example.com/v1, or the address of its chat completions
+	URL     string
 	Model   string        // name used by the endpoint
 	Key     secret.Value  // sent as a bearer token if not empty
 	Timeout time.Duration // of one request; 0 means DefaultTimeout
@@ -70,12 +68,12 @@ type configured struct {
 type Models struct {
 	byName map[string]configured
 	names  []string
-	slots  *semaphore.Weighted
+	slots  *quota.Limiter
 }
 
 // New checks the list. It sends no request.
 func New(list []Model) (*Models, error) {
-	m := &Models{byName: map[string]configured{}, slots: semaphore.NewWeighted(maxConcurrent)}
+	m := &Models{byName: map[string]configured{}, slots: quota.New(quota.For(quota.ModelRequests))}
 	for _, model := range list {
 		u, err := openai.At(model.URL, "chat/completions")
 		switch {
@@ -89,7 +87,8 @@ func New(list []Model) (*Models, error) {
 		if model.Timeout <= 0 {
 			model.Timeout = DefaultTimeout
 		}
-		m.byName[model.Name] = configured{model, openai.Endpoint{URL: u, Key: model.Key, Timeout: model.Timeout, Most: maxAnswer}}
+		m.byName[model.Name] = configured{model, openai.Endpoint{URL: u, Key: model.Key, Timeout: model.Timeout,
+			Most: maxAnswer}}
 		m.names = append(m.names, model.Name)
 	}
 	slices.Sort(m.names)
@@ -107,10 +106,10 @@ func (m *Models) Address(name string) string {
 	return ""
 }
 
-// Ask sends one question to several models concurrently, and returns their answers in the order of
+// Ask sends one question of an account to several models concurrently, and returns their answers in the order of
 // the names, each name once. It returns when all have answered or failed. If ctx ends, the
 // remaining ones fail.
-func (m *Models) Ask(ctx context.Context, names []string, q Question) []Answer {
+func (m *Models) Ask(ctx context.Context, account string, names []string, q Question) []Answer {
 	answers := make([]Answer, 0, len(names))
 	for _, name := range names {
 		if !slices.ContainsFunc(answers, func(a Answer) bool { return a.Model == name }) {
@@ -119,13 +118,13 @@ func (m *Models) Ask(ctx context.Context, names []string, q Question) []Answer {
 	}
 	var asked sync.WaitGroup
 	for i := range answers {
-		asked.Go(func() { answers[i].Text, answers[i].Err = m.ask(ctx, answers[i].Model, q) })
+		asked.Go(func() { answers[i].Text, answers[i].Err = m.ask(ctx, account, answers[i].Model, q) })
 	}
 	asked.Wait()
 	return answers
 }
 
-func (m *Models) ask(ctx context.Context, name string, q Question) (string, error) {
+func (m *Models) ask(ctx context.Context, account, name string, q Question) (string, error) {
 	model, known := m.byName[name]
 	if !known {
 		return "", ErrNotConfigured
@@ -135,10 +134,11 @@ func (m *Models) ask(ctx context.Context, name string, q Question) (string, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, model.Timeout)
 	defer cancel()
-	if m.slots.Acquire(ctx, 1) != nil {
+	turn, err := m.slots.Wait(ctx, account)
+	if err != nil {
 		return "", model.at.Silent(ctx)
 	}
-	defer m.slots.Release(1)
+	defer turn.Release()
 	raw, err := model.at.Post(ctx, struct {
 		Model    string    `json:"model"`
 		Messages []message `json:"messages"`

@@ -27,7 +27,8 @@ func endpoint(t *testing.T, name string, answer http.HandlerFunc) models.Model {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
-	return models.Model{Name: name, URL: server.URL + "/v1", Model: name + "-at-endpoint", Key: secret.New("sk-of-" + name), Timeout: 20 * time.Second}
+	return models.Model{Name: name, URL: server.URL + "/v1", Model: name + "-at-endpoint",
+		Key: secret.New("sk-of-" + name), Timeout: 20 * time.Second}
 }
 
 func TestEachModelIsAskedAtItsOwnEndpointWithItsOwnKey(t *testing.T) {
@@ -40,7 +41,8 @@ func TestEachModelIsAskedAtItsOwnEndpointWithItsOwnKey(t *testing.T) {
 			t.Errorf("%v, %+v", err, got)
 			return
 		}
-		said := fmt.Sprint(r.Method, " ", r.URL.Path, " ", r.Header.Get("Authorization"), " ", got.Model, " ", got.Messages[0].Content, " ", got.Messages[1].Content)
+		said := fmt.Sprint(r.Method, " ", r.URL.Path, " ", r.Header.Get("Authorization"), " ", got.Model, " ",
+			got.Messages[0].Content, " ", got.Messages[1].Content)
 		fmt.Fprint(w, completion(said))
 	}
 	known, err := models.New([]models.Model{endpoint(t, "b", echo), endpoint(t, "a", echo)})
@@ -50,7 +52,7 @@ func TestEachModelIsAskedAtItsOwnEndpointWithItsOwnKey(t *testing.T) {
 	if got := fmt.Sprint(known.Names()); got != "[a b]" {
 		t.Error(got)
 	}
-	answers := known.Ask(t.Context(), []string{"b", "a", "b", "c"}, models.Question{System: "judge", User: "this"})
+	answers := known.Ask(t.Context(), "ann", []string{"b", "a", "b", "c"}, models.Question{System: "judge", User: "this"})
 	if len(answers) != 3 || !errors.Is(answers[2].Err, models.ErrNotConfigured) {
 		t.Fatalf("%+v", answers)
 	}
@@ -64,7 +66,8 @@ func TestEachModelIsAskedAtItsOwnEndpointWithItsOwnKey(t *testing.T) {
 
 // T43: a model that fails is named, with a sentence that contains neither address nor key.
 func TestWhatIsNoAnswerIsAnError(t *testing.T) {
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
+	elsewhere := httptest.NewServer(http.HandlerFunc(
+		func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
 	defer elsewhere.Close()
 	text := func(body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }
@@ -92,7 +95,7 @@ func TestWhatIsNoAnswerIsAnError(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := known.Ask(t.Context(), []string{"m"}, models.Question{User: "x"})[0]
+		got := known.Ask(t.Context(), "ann", []string{"m"}, models.Question{User: "x"})[0]
 		if got.Err == nil || got.Text != "" || !strings.Contains(got.Err.Error(), want) ||
 			strings.Contains(got.Err.Error(), "sk-") || strings.Contains(got.Err.Error(), "127.0.0.1") {
 			t.Errorf("%s: %+v", want, got)
@@ -120,23 +123,26 @@ func TestASlowModelCostsItsOwnTimeOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answers := known.Ask(t.Context(), []string{"slow", "quick"}, models.Question{User: "x"})
-	if answers[0].Err == nil || !strings.Contains(answers[0].Err.Error(), "no answer within 100ms") || answers[1].Text != "yes" {
+	answers := known.Ask(t.Context(), "ann", []string{"slow", "quick"}, models.Question{User: "x"})
+	if answers[0].Err == nil || !strings.Contains(answers[0].Err.Error(), "no answer within 100ms") ||
+		answers[1].Text != "yes" {
 		t.Errorf("%+v", answers)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got := known.Ask(gone, []string{"quick"}, models.Question{User: "x"})[0]; got.Err == nil {
+	if got := known.Ask(gone, "ann", []string{"quick"}, models.Question{User: "x"})[0]; got.Err == nil {
 		t.Errorf("a cancelled request was answered: %+v", got)
 	}
-	if got := known.Ask(t.Context(), []string{"quick"}, models.Question{User: strings.Repeat("x", models.MaxQuestion+1)})[0]; got.Err == nil {
+	if got := known.Ask(t.Context(), "ann", []string{"quick"},
+		models.Question{User: strings.Repeat("x", models.MaxQuestion+1)})[0]; got.Err == nil {
 		t.Error("a question of any size is sent")
 	}
 }
 
 func TestUnusableModelsAreRefusedAtTheStart(t *testing.T) {
 	for _, list := range [][]models.Model{
-		{{Name: "a", Model: "a", URL: "ftp://host"}}, {{Name: "a", Model: "a", URL: "https://user:pw@host/v1"}}, {{Name: "a", URL: "https://host"}},
+		{{Name: "a", Model: "a", URL: "ftp://host"}}, {{Name: "a", Model: "a", URL: "https://user:pw@host/v1"}},
+		{{Name: "a", URL: "https://host"}},
 		{{Name: "a", Model: "a", URL: "http://h"}, {Name: "a", Model: "b", URL: "http://h"}},
 	} {
 		if _, err := models.New(list); err == nil || strings.Contains(err.Error(), "pw") {

@@ -99,7 +99,8 @@ func (s *Store) Write(ctx context.Context, agent, path string, content []byte) e
 		return err
 	}
 	if int64(len(content)) > s.limits.FileBytes {
-		return &LimitError{fmt.Sprintf("the file has %d bytes, and a file has at most %d", len(content), s.limits.FileBytes)}
+		return &LimitError{fmt.Sprintf("the file has %d bytes, and a file has at most %d", len(content),
+			s.limits.FileBytes)}
 	}
 	sealed, err := s.seal(agent, path, content)
 	if err != nil {
@@ -109,7 +110,8 @@ func (s *Store) Write(ctx context.Context, agent, path string, content []byte) e
 		if err := s.fits(ctx, tx, agent, path, int64(len(content))); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO vfs VALUES (?, ?, ?, ?, ?)`, agent, path, sealed, len(content), s.now().Unix())
+		_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO vfs VALUES (?, ?, ?, ?, ?)`, agent, path, sealed,
+			len(content), s.now().Unix())
 		return err
 	})
 }
@@ -118,14 +120,16 @@ func (s *Store) Write(ctx context.Context, agent, path string, content []byte) e
 func (s *Store) fits(ctx context.Context, tx database.Tx, agent, path string, size int64) error {
 	var files int
 	var bytes int64
-	err := tx.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(bytes), 0) FROM vfs WHERE agent = ? AND path <> ?`, agent, path).Scan(&files, &bytes)
+	err := tx.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(bytes), 0) FROM vfs WHERE agent = ? AND path <> ?`,
+		agent, path).Scan(&files, &bytes)
 	switch {
 	case err != nil:
 		return err
 	case files+1 > s.limits.Files:
 		return &LimitError{fmt.Sprintf("there are %d files, and an agent has at most %d", files, s.limits.Files)}
 	case bytes+size > s.limits.Bytes:
-		return &LimitError{fmt.Sprintf("the files would have %d bytes, and those of an agent have at most %d", bytes+size, s.limits.Bytes)}
+		return &LimitError{fmt.Sprintf("the files would have %d bytes, and those of an agent have at most %d",
+			bytes+size, s.limits.Bytes)}
 	}
 	return notInside(ctx, tx, agent, path)
 }
@@ -147,7 +151,8 @@ func notInside(ctx context.Context, tx database.Tx, agent, path string) error {
 	}
 	var inside string
 	// '0' is the character after '/'.
-	err := tx.QueryRowContext(ctx, `SELECT path FROM vfs WHERE agent = ? AND path > ? AND path < ? LIMIT 1`, agent, path+"/", path+"0").Scan(&inside)
+	err := tx.QueryRowContext(ctx, `SELECT path FROM vfs WHERE agent = ? AND path > ? AND path < ? LIMIT 1`, agent,
+		path+"/", path+"0").Scan(&inside)
 	if err == nil {
 		return &PathError{fmt.Sprintf("%q is a directory: there is a file %q", path, inside)}
 	}
@@ -186,7 +191,8 @@ func (s *Store) List(ctx context.Context, agent, directory, after string, n int)
 	}
 	files := []File{}
 	err := s.db.View(ctx, func(tx database.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT path, bytes, changed FROM vfs WHERE agent = ? AND path > ? AND path >= ? AND path < ? ORDER BY path LIMIT ?`,
+		rows, err := tx.QueryContext(
+			ctx, `SELECT path, bytes, changed FROM vfs WHERE agent = ? AND path > ? AND path >= ? AND path < ? ORDER BY path LIMIT ?`,
 			agent, after, first, last, n)
 		if err != nil {
 			return err
@@ -209,7 +215,8 @@ func (s *Store) List(ctx context.Context, agent, directory, after string, n int)
 // Usage returns the number of an agent's files and their size in bytes.
 func (s *Store) Usage(ctx context.Context, agent string) (files int, bytes int64, err error) {
 	err = s.db.View(ctx, func(tx database.Tx) error {
-		return tx.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(bytes), 0) FROM vfs WHERE agent = ?`, agent).Scan(&files, &bytes)
+		return tx.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(bytes), 0) FROM vfs WHERE agent = ?`, agent).Scan(
+			&files, &bytes)
 	})
 	return files, bytes, err
 }

@@ -76,7 +76,8 @@ func TestLists(t *testing.T) {
 		n                int
 		want             string
 	}{
-		{"", "", 10, "a/x a/y/z a0 ab b é"}, {"a", "", 10, "a/x a/y/z"}, {"a/", "a/x", 10, "a/y/z"}, {"", "a0", 2, "ab b"}, {"none", "", 10, ""},
+		{"", "", 10, "a/x a/y/z a0 ab b é"}, {"a", "", 10, "a/x a/y/z"}, {"a/", "a/x", 10, "a/y/z"},
+		{"", "a0", 2, "ab b"}, {"none", "", 10, ""},
 	} {
 		files, err := s.List(t.Context(), "a", c.directory, c.after, c.n)
 		var got []string
@@ -97,7 +98,8 @@ func TestPathsThatLeadElsewhereAreRefused(t *testing.T) {
 	}
 	for _, path := range []string{
 		"", ".", "..", "../x", "a/../b", "a/..", "/etc/passwd", "a//b", "a/", "a\x00b", "a\\..\\b", "a\nb", "~/../x/..",
-		"\uFF0E\uFF0E/x", "\u2024\u2024/x", "a\uFF0Fb", "a\u2215b", "a\u2044b", "\u202Etxt", "a\u200Bb", "a\xFFb", " a", "a /b", "...", "ﬁle", "e\u0301",
+		"\uFF0E\uFF0E/x", "\u2024\u2024/x", "a\uFF0Fb", "a\u2215b", "a\u2044b", "\u202Etxt", "a\u200Bb", "a\xFFb", " a",
+		"a /b", "...", "ﬁle", "e\u0301",
 		"%2e%2e/x", "a:b", "C:/x", "a*", "file/inside", strings.Repeat("x", 513), strings.Repeat("a/", 16) + "a", "😀",
 	} {
 		var wrong *vfs.PathError
@@ -105,7 +107,8 @@ func TestPathsThatLeadElsewhereAreRefused(t *testing.T) {
 			t.Errorf("%q was written: %v", path, err)
 		}
 	}
-	for _, path := range []string{"a b.txt", "..a", "a..", ".hidden", "größe", "日本/語", "v1.2~(3)", strings.Repeat("a/", 15) + "a"} {
+	for _, path := range []string{"a b.txt", "..a", "a..", ".hidden", "größe", "日本/語", "v1.2~(3)",
+		strings.Repeat("a/", 15) + "a"} {
 		if err := s.Write(t.Context(), "a", path, []byte("x")); err != nil {
 			t.Errorf("%q: %v", path, err)
 		}
@@ -125,7 +128,8 @@ func TestLimitsHoldUnderConcurrency(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
-			if err := s.Write(t.Context(), "a", fmt.Sprint(i), make([]byte, 10)); err != nil && !errors.As(err, new(*vfs.LimitError)) {
+			if err := s.Write(t.Context(), "a", fmt.Sprint(i), make([]byte, 10)); err != nil &&
+				!errors.As(err, new(*vfs.LimitError)) {
 				t.Error(err)
 			}
 		})
@@ -137,7 +141,8 @@ func TestLimitsHoldUnderConcurrency(t *testing.T) {
 	for i := range 4 {
 		_ = s.Write(t.Context(), "b", fmt.Sprint(i), nil) // space for five
 	}
-	if err := errors.Join(s.Write(t.Context(), "b", "4", nil), s.Write(t.Context(), "b", "4", []byte("again"))); err != nil {
+	if err := errors.Join(s.Write(t.Context(), "b", "4", nil),
+		s.Write(t.Context(), "b", "4", []byte("again"))); err != nil {
 		t.Error(err)
 	}
 	if err := s.Write(t.Context(), "b", "5", nil); !errors.As(err, &limit) {
@@ -148,7 +153,8 @@ func TestLimitsHoldUnderConcurrency(t *testing.T) {
 func TestContentIsEncryptedAndBoundToItsPlace(t *testing.T) {
 	s, db, path := open(t, wide)
 	word := []byte("a word that only the agent knows")
-	if err := errors.Join(s.Write(t.Context(), "a", "x", word), s.Write(t.Context(), "b", "x", []byte("other"))); err != nil {
+	if err := errors.Join(s.Write(t.Context(), "a", "x", word),
+		s.Write(t.Context(), "b", "x", []byte("other"))); err != nil {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(path + "*")
@@ -161,7 +167,8 @@ func TestContentIsEncryptedAndBoundToItsPlace(t *testing.T) {
 		}
 	}
 	err = db.Update(t.Context(), func(tx database.Tx) error {
-		_, err := tx.ExecContext(t.Context(), `UPDATE vfs SET sealed = (SELECT sealed FROM vfs WHERE agent = 'a') WHERE agent = 'b'`)
+		_, err := tx.ExecContext(
+			t.Context(), `UPDATE vfs SET sealed = (SELECT sealed FROM vfs WHERE agent = 'a') WHERE agent = 'b'`)
 		return err
 	})
 	if err != nil {

@@ -25,16 +25,19 @@ type Host struct {
 func Find() *Host {
 	tree, err := cgroup.Find()
 	if err != nil {
-		return &Host{lack: fmt.Errorf("the limits of CPU and host processes cannot be enforced, and that of memory is only watched: %w", err)}
+		return &Host{lack: fmt.Errorf(
+			"the limits of CPU and host processes cannot be enforced, and that of memory is only watched: %w", err)}
 	}
 	var errs []error
 	for _, c := range cgroup.Bounding() {
 		switch {
 		case tree.Has(c):
 		case c == cgroup.Memory:
-			errs = append(errs, errors.New("the limit of memory is only watched: its control group is not delegated to this user"))
+			errs = append(errs, errors.New(
+				"the limit of memory is only watched: its control group is not delegated to this user"))
 		default:
-			errs = append(errs, fmt.Errorf("the limit of %s cannot be enforced: its control group is not delegated to this user", c))
+			errs = append(errs, fmt.Errorf(
+				"the limit of %s cannot be enforced: its control group is not delegated to this user", c))
 		}
 	}
 	return &Host{tree: tree, lack: errors.Join(errs...)}

@@ -15,7 +15,7 @@ type forkBomb struct {
 
 const (
 	few   = 8        // what any program may start
-	many  = 24       // what is worth naming as a cause
+	many  = 24       // a number that is high enough to be a cause
 	share = 20 << 20 // bytes that a process may take and be one of a fork bomb: those of real ones take 4 to 13 MiB
 )
 

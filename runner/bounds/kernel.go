@@ -167,7 +167,7 @@ func (k *Kernel) Kill() error {
 }
 
 // end kills gVisor's kernel. It is the first process of its PID namespace, so
-// whatever runs code dies with it (pid_namespaces(7)).
+// all processes that run code die with it (pid_namespaces(7)).
 func (k *Kernel) end() error {
 	if k.Process == nil {
 		return nil

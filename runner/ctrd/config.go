@@ -15,7 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/runner/posture"
 )
 
-// What a StateDir holds.
+// The entries of a StateDir.
 func shimFile(state string) string    { return filepath.Join(state, "shim.toml") }
 func watchFile(state string) string   { return filepath.Join(state, "watch.json") }
 func watchSocket(state string) string { return filepath.Join(state, "watch") }
@@ -54,7 +54,7 @@ func shimConfig(state, runsc string) string {
 	flags := append(gvisor.Flags(),
 		gvisor.Flag{Name: "log", Value: logFile(state)}, // not in the daemon's directory
 		gvisor.Flag{Name: "panic-log", Value: panicFile(state)},
-		gvisor.Flag{Name: "pod-init-config", Value: watchFile(state)}, // what the kernel reports
+		gvisor.Flag{Name: "pod-init-config", Value: watchFile(state)}, // as reported by the kernel
 	)
 	var text strings.Builder
 	fmt.Fprintf(&text, "binary_name = %s\nroot = %s\n[runsc_config]\n", tomlString(runsc), tomlString(runscRoot(state)))

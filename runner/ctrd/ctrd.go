@@ -133,6 +133,9 @@ func (d *Driver) Start(ctx context.Context, spec runner.Spec) (runner.Process, e
 // create has the daemon make a sandbox, with everything around it, whose guest
 // does not run yet.
 func (d *Driver) create(ctx context.Context, spec runner.Spec, undo *cleanup.Stack) (*process, error) {
+	if spec.Network != nil {
+		return nil, runner.ErrNoNetwork
+	}
 	spec, err := spec.Resolve()
 	if err != nil {
 		return nil, err

@@ -32,7 +32,8 @@ func image(t *testing.T, home, name string) runner.Image {
 	}
 	t.Cleanup(func() { built.Close() })
 	return runner.Image{
-		Name: built.Name, Digest: built.Digest, RootFS: built.RootFS, Layout: built.Layout, Args: built.Args, Env: built.Env,
+		Name: built.Name, Digest: built.Digest, RootFS: built.RootFS, Layout: built.Layout, Args: built.Args,
+		Env: built.Env,
 	}
 }
 
@@ -76,7 +77,8 @@ func TestNewRefuses(t *testing.T) {
 		{"another program as shim", func(o *ctrd.Options) { o.Shim = "/bin/sh" }, "the shim at"},
 		{"another version", func(o *ctrd.Options) { o.Version = "v0.0.0-other" }, "is made for v0.0.0-other"},
 		{"the shim as runsc", func(o *ctrd.Options) { o.Runsc = o.Shim }, "not Airlock's own build"},
-		{"no such snapshotter", func(o *ctrd.Options) { o.Snapshotter = "nosuch" }, "its snapshotter nosuch does not work"},
+		{"no such snapshotter", func(o *ctrd.Options) { o.Snapshotter = "nosuch" },
+			"its snapshotter nosuch does not work"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -128,7 +130,8 @@ func TestImages(t *testing.T) {
 		{"as it is", func(*runner.Image) {}, ""},
 		{"another digest", func(i *runner.Image) { i.Digest = "sha256:" + strings.Repeat("0", 64) }, "importing image"},
 		{"a digest that is none", func(i *runner.Image) { i.Digest = "../../etc/passwd" }, "importing image"},
-		{"no layout", func(i *runner.Image) { i.Digest, i.Layout = "sha256:"+strings.Repeat("1", 64), "" }, "no OCI layout"},
+		{"no layout", func(i *runner.Image) { i.Digest, i.Layout = "sha256:"+strings.Repeat("1", 64), "" },
+			"no OCI layout"},
 		{"gone from the daemon", func(*runner.Image) { ctrd.RemoveImages(t, driver) }, ""},
 	}
 	for _, test := range tests {
@@ -160,7 +163,8 @@ func TestFormerImages(t *testing.T) {
 		if round == "second" {
 			ctrd.AddFormer(t, driver, "airlock/python@sha256:"+strings.Repeat("0", 64))
 		}
-		s, err := newRunner(t, driver).Acquire(t.Context(), runner.Request{Image: built, Limits: runner.DefaultLimits()})
+		s, err := newRunner(t, driver).Acquire(t.Context(),
+			runner.Request{Image: built, Limits: runner.DefaultLimits()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +226,8 @@ func shortDir(t *testing.T) string {
 
 func newRunner(t *testing.T, driver runner.Driver) *runner.Runner {
 	t.Helper()
-	r, err := runner.New(driver, &runner.Options{Logger: logger(t), StateDir: filepath.Join(shortDir(t), "s"), Pool: -1})
+	r, err := runner.New(driver, &runner.Options{Logger: logger(t), StateDir: filepath.Join(shortDir(t), "s"),
+		Pool: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,11 +299,13 @@ func TestLostDaemon(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	r, err := runner.New(newDriver(t, daemon), &runner.Options{Logger: logger(t), StateDir: filepath.Join(shortDir(t), "s"), Pool: -1})
+	r, err := runner.New(newDriver(t, daemon), &runner.Options{Logger: logger(t),
+		StateDir: filepath.Join(shortDir(t), "s"), Pool: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := r.Acquire(t.Context(), runner.Request{Image: image(t, env.Home, "python"), Limits: runner.DefaultLimits()})
+	s, err := r.Acquire(t.Context(), runner.Request{Image: image(t, env.Home, "python"),
+		Limits: runner.DefaultLimits()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,8 @@ func connect(ctx context.Context, address, snapshotter string) (*daemon, error) 
 		return nil, fmt.Errorf("connecting to containerd: %w", err)
 	}
 	conn.Close()
-	client, err := containerd.New(address, containerd.WithDefaultNamespace(namespace), containerd.WithTimeout(requestTimeout))
+	client, err := containerd.New(address, containerd.WithDefaultNamespace(namespace),
+		containerd.WithTimeout(requestTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("connecting to containerd at %q: %w", address, err)
 	}

@@ -30,7 +30,8 @@ const (
 func (p *process) await() (uint32, error) {
 	var lost time.Time
 	for {
-		answer, err := p.daemon.client.TaskService().Wait(context.Background(), &tasks.WaitRequest{ContainerID: p.spec.ID})
+		answer, err := p.daemon.client.TaskService().Wait(
+			context.Background(), &tasks.WaitRequest{ContainerID: p.spec.ID})
 		if err == nil {
 			return answer.GetExitStatus(), nil
 		}

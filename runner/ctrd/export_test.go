@@ -99,7 +99,8 @@ func RemoveImages(t *testing.T, d *Driver) {
 		t.Fatal(err)
 	}
 	for _, image := range all {
-		if err := d.daemon.client.ImageService().Delete(t.Context(), image.Name, images.SynchronousDelete()); err != nil {
+		if err := d.daemon.client.ImageService().Delete(
+			t.Context(), image.Name, images.SynchronousDelete()); err != nil {
 			t.Fatal(err)
 		}
 	}

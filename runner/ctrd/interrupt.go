@@ -14,6 +14,7 @@ var _ runner.Interrupter = (*process)(nil)
 
 // Interrupt has the shim send the signal.
 func (p *process) Interrupt(ctx context.Context) error {
-	_, err := p.daemon.client.TaskService().Kill(ctx, &tasks.KillRequest{ContainerID: p.spec.ID, Signal: uint32(unix.SIGUSR1)})
+	_, err := p.daemon.client.TaskService().Kill(ctx,
+		&tasks.KillRequest{ContainerID: p.spec.ID, Signal: uint32(unix.SIGUSR1)})
 	return errgrpc.ToNative(err)
 }

@@ -32,7 +32,8 @@ func TestKilledAirlock(t *testing.T) {
 	daemon := ctrdtest.Run(t)
 	driver := newDriver(t, daemon)
 	// The image is there before the first kill, so that the kills meet sandboxes.
-	s, err := newRunner(t, driver).Acquire(t.Context(), runner.Request{Image: image(t, env.Home, "python"), Limits: runner.DefaultLimits()})
+	s, err := newRunner(t, driver).Acquire(t.Context(),
+		runner.Request{Image: image(t, env.Home, "python"), Limits: runner.DefaultLimits()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -132,7 +132,8 @@ func (p *process) boot(ctx context.Context, shim string, root []*types.Mount) er
 func (p *process) run(ctx context.Context) error {
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
 	defer cancel()
-	if _, err := p.daemon.client.TaskService().Start(detached, &tasks.StartRequest{ContainerID: p.spec.ID}); err != nil {
+	if _, err := p.daemon.client.TaskService().Start(
+		detached, &tasks.StartRequest{ContainerID: p.spec.ID}); err != nil {
 		return p.explain(ctx, "starting the task", err)
 	}
 	p.started = true

@@ -41,7 +41,8 @@ func newRelay(from *os.File) (*relay, error) {
 	// No text begins like this, so text is never held back (see pass).
 	mark := append([]byte{0xff, 0}, make([]byte, 30)...)
 	rand.Read(mark[2:]) // never fails: crypto/rand aborts the program instead
-	return &relay{from: from, into: into, out: out, mark: mark, arrived: make(chan struct{}, 1), done: make(chan struct{})}, nil
+	return &relay{from: from, into: into, out: out, mark: mark, arrived: make(chan struct{}, 1),
+		done: make(chan struct{})}, nil
 }
 
 // begin starts to carry, until from ends or is closed.
@@ -148,7 +149,7 @@ func openStream(directory *os.File, fd int) (*os.File, error) {
 	var stat unix.Stat_t
 	if err := unix.Fstat(opened, &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFIFO {
 		unix.Close(opened)
-		return nil, errors.Join(err, fmt.Errorf("descriptor %d of the kernel is no pipe", fd))
+		return nil, errors.Join(err, fmt.Errorf("descriptor %d of the kernel is not a pipe", fd))
 	}
 	return os.NewFile(uintptr(opened), "guest"), nil
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// What a sandbox has in the daemon: a lease, a snapshot that the lease keeps, a
+// The resources of a sandbox in the daemon: a lease, a snapshot that the lease keeps, a
 // container and its task. The last three are named as the sandbox.
 
 // runtimeName is gVisor's shim in containerd's words.

@@ -99,7 +99,7 @@ func (d *daemon) closeStdin(id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	_, err := d.client.TaskService().CloseIO(ctx, &tasks.CloseIORequest{ContainerID: id, Stdin: true})
-	// What has ended has no input either.
+	// A process that has ended has no input either.
 	if err = errgrpc.ToNative(err); errdefs.IsNotFound(err) {
 		return nil
 	}

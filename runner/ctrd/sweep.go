@@ -20,7 +20,7 @@ const sweepTimeout = 10 * time.Second
 
 // Sweep removes what is left of a sandbox whose Airlock has died: its processes
 // and control group, and what it has in the daemon, which may be about to finish
-// what it was asked for.
+// its purpose.
 func (d *Driver) Sweep(ctx context.Context, stateDir string) error {
 	left, ok, err := readRecord(stateDir)
 	if err != nil {
@@ -84,7 +84,7 @@ func kill(stateDir, id string) (alive bool, err error) {
 	return alive, nil
 }
 
-// What a process is to a sandbox.
+// The roles of processes of a sandbox.
 type part int
 
 const (
@@ -99,7 +99,8 @@ func role(args []string, stateDir, id string) part {
 		return member
 	}
 	at := slices.Index(args, "-id")
-	if id == "" || at < 0 || at+1 >= len(args) || args[at+1] != id || !strings.HasPrefix(filepath.Base(args[0]), "containerd-shim-") {
+	if id == "" || at < 0 || at+1 >= len(args) || args[at+1] != id ||
+		!strings.HasPrefix(filepath.Base(args[0]), "containerd-shim-") {
 		return none
 	}
 	if last := args[len(args)-1]; last == "start" || last == "delete" {

@@ -20,11 +20,12 @@ func Flags() []Flag {
 	return []Flag{
 		{"platform", "systrap"},
 		{"network", "none"},
-		{"host-uds", "open"},                // the broker's socket is the only one that the code can open
-		{"directfs", "false"},               // the kernel process opens no file of the host
-		{"overlay2", "none"},                // everything writable is a tmpfs, so nothing is written under a file system
+		{"host-uds", "open"},  // the broker's socket is the only one that the code can open
+		{"directfs", "false"}, // the kernel process opens no file of the host
+		// everything writable is a tmpfs, so nothing is written under a file system
+		{"overlay2", "none"},
 		{"ignore-cgroups", "true"},          // Airlock places the processes itself
-		{"file-access-mounts", "exclusive"}, // what is mounted has no other writer
+		{"file-access-mounts", "exclusive"}, // the mounted file system has no other writer
 	}
 }
 

@@ -29,7 +29,8 @@ func CheckVersion(program, path, want string) error {
 		return fmt.Errorf("the %s at %q cannot be identified: %w", program, path, err)
 	}
 	if got := moduleVersion(info); got != want {
-		return fmt.Errorf("the %s at %q is built from %s %s, but this Airlock is made for %s", program, path, module, got, want)
+		return fmt.Errorf("the %s at %q is built from %s %s, but this Airlock is made for %s", program, path, module,
+			got, want)
 	}
 	return nil
 }

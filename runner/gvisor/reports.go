@@ -28,7 +28,8 @@ func TraceSession(socket string) []byte {
 	if socket != "" {
 		sink["config"] = map[string]string{"endpoint": socket}
 	}
-	points := append(olderCalls(), tracePoint{Name: "syscall/clone/exit"}, tracePoint{Name: "syscall/sysno/435/exit"}, tracePoint{"sentry/task_exit", []string{"thread_id"}})
+	points := append(olderCalls(), tracePoint{Name: "syscall/clone/exit"}, tracePoint{Name: "syscall/sysno/435/exit"},
+		tracePoint{"sentry/task_exit", []string{"thread_id"}})
 	data, err := json.Marshal(map[string]any{"trace_session": map[string]any{
 		"name":   "Default", // the only session that may exist
 		"points": points,

@@ -38,17 +38,21 @@ func TestRead(t *testing.T) {
 		report []byte
 		want   gvisor.Event
 	}{
-		{"a call that failed with EAGAIN", message(header, bytesOf(1, 9, 9), exit(11), numberOf(3, 56)), gvisor.Refused},
+		{"a call that failed with EAGAIN", message(header, bytesOf(1, 9, 9), exit(11), numberOf(3, 56)),
+			gvisor.Refused},
 		{"a call that failed with ENOMEM", message(header, exit(12)), gvisor.Nothing},
 		{"a call that worked", message(header, bytesOf(2, numberOf(1, 77)...), numberOf(3, 56)), gvisor.Began},
-		{"a call that worked, by its number", message([]byte{8, 0, 6, 0, 0, 0, 0, 0}, bytesOf(2, numberOf(1, 77)...), numberOf(3, 435)), gvisor.Began},
+		{"a call that worked, by its number", message(
+			[]byte{8, 0, 6, 0, 0, 0, 0, 0}, bytesOf(2, numberOf(1, 77)...), numberOf(3, 435)), gvisor.Began},
 		{"a call in the child", message(header, bytesOf(2, numberOf(1, 0)...)), gvisor.Nothing},
 		{"the end of a thread", message([]byte{8, 0, 5, 0, 0, 0, 0, 0}, numberOf(2, 256)), gvisor.Ended},
-		{"a longer header of a later version", message(append([]byte{10, 0}, make([]byte, 8)...), exit(11)), gvisor.Refused},
+		{"a longer header of a later version", message(append([]byte{10, 0}, make([]byte, 8)...), exit(11)),
+			gvisor.Refused},
 		{"EAGAIN as another field", message(header, numberOf(2, 11)), gvisor.Nothing},
 		{"no report", nil, gvisor.Nothing},
 		{"a header longer than the report", []byte{200, 0, 1, 0}, gvisor.Nothing},
-		{"a length longer than the report", message(header, []byte{2<<3 | byte(protowire.BytesType), 200, 1}), gvisor.Nothing},
+		{"a length longer than the report", message(header, []byte{2<<3 | byte(protowire.BytesType), 200, 1}),
+			gvisor.Nothing},
 		{"a field of no kind", message(header, exit(11), []byte{7}), gvisor.Nothing},
 	}
 	for _, test := range tests {

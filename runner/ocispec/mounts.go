@@ -27,9 +27,11 @@ func mounts(spec runner.Spec) []specs.Mount {
 		{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "noexec", "nodev", "ro"}},
 		// gVisor ignores the source and provides its own /dev: null, zero, full,
 		// random, urandom, tty, ptmx and the links to them.
-		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "mode=0755", "size=65536"}},
+		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs",
+			Options: []string{"nosuid", "noexec", "mode=0755", "size=65536"}},
 		// gVisor puts a tunnel device there, which was not asked for.
-		{Destination: "/dev/net", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "nodev", "ro", "mode=0555", "size=4096"}},
+		{Destination: "/dev/net", Type: "tmpfs", Source: "tmpfs",
+			Options: []string{"nosuid", "noexec", "nodev", "ro", "mode=0555", "size=4096"}},
 		tmpfs("/dev/shm", disk*shmShare/shares, "01777", "noexec"),
 		tmpfs("/tmp", disk*tmpShare/shares, "01777"),
 		tmpfs(Workspace, disk*workspaceShare/shares, "0755", fmt.Sprintf("uid=%d", UID), fmt.Sprintf("gid=%d", GID)),
@@ -53,5 +55,6 @@ func tmpfs(target string, bytes int64, mode string, more ...string) specs.Mount 
 }
 
 func bind(source, target string) specs.Mount {
-	return specs.Mount{Destination: target, Type: "bind", Source: source, Options: []string{"bind", "ro", "nosuid", "nodev"}}
+	return specs.Mount{Destination: target, Type: "bind", Source: source,
+		Options: []string{"bind", "ro", "nosuid", "nodev"}}
 }

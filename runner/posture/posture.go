@@ -19,7 +19,7 @@ const KernelCaps = 1 << unix.CAP_SYS_PTRACE
 // Want is what a process of a sandbox must look like from the host. A zero
 // field allows nothing.
 type Want struct {
-	Role     string            // what the process is, for errors
+	Role     string            // name of the process, for errors
 	Host     User              // the user it runs as
 	Groups   bool              // may be in more groups: an ordinary user cannot drop them
 	Caps     uint64            // the only capabilities allowed, in any set

@@ -13,7 +13,7 @@ const Nobody = 65534
 
 // The users that root gives to sandboxes: from a range in which no distribution
 // and no container manager allocates (systemd's documentation UIDS-GIDS lists
-// who uses what).
+// IDs and their users).
 const (
 	firstUser = 1_900_000_000
 	users     = 1 << 26

@@ -55,7 +55,8 @@ func testFailures(t *testing.T, b *bench) {
 		{"no such program", func(r *runner.Request) { r.Image.Args = []string{"/no/such/program"} }, "no/such/program"},
 		{"no such root", func(r *runner.Request) { r.Image.RootFS = "/no/such/root" }, "no such file"},
 		{"no such mount", func(r *runner.Request) { r.Mounts[0].Source = "/no/such/mount" }, "no such file"},
-		{"a mount outside the workspace", func(r *runner.Request) { r.Mounts[0].Target = "/usr" }, "not below /workspace"},
+		{"a mount outside the workspace", func(r *runner.Request) { r.Mounts[0].Target = "/usr" },
+			"not below /workspace"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

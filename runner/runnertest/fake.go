@@ -197,7 +197,8 @@ func (f *Fake) start(ctx context.Context, spec runner.Spec, guest Guest) (runner
 	go func() {
 		defer close(p.done)
 		defer closeFiles(theirs[:])
-		p.exit = guest(inside, &GuestIO{Stdin: bufio.NewReader(theirs[0]), Stdout: theirs[1], Stderr: theirs[2], Spec: spec, Interrupted: p.interrupted})
+		p.exit = guest(inside, &GuestIO{Stdin: bufio.NewReader(theirs[0]), Stdout: theirs[1], Stderr: theirs[2],
+			Spec: spec, Interrupted: p.interrupted})
 		if inside.Err() != nil {
 			p.exit = runner.Exit{Signal: 9}
 		}

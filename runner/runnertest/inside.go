@@ -20,10 +20,12 @@ func testExits(t *testing.T, b *bench) {
 		want         runner.Exit
 	}{
 		{"status 3", "sys.exit(3)", runner.Exit{Code: 3}},
-		{"status 128", "sys.exit(128)", runner.Exit{Code: 128}}, // as gVisor's shim has it for a kernel that it cannot ask
+		// as gVisor's shim has it for a kernel that it cannot ask
+		{"status 128", "sys.exit(128)", runner.Exit{Code: 128}},
 		{"a status as of a signal", "os._exit(137)", runner.Exit{Code: 137}},
 		{"an exception", "1/0", runner.Exit{Code: 1}},
-		{"a signal to itself", "import signal; os.kill(os.getpid(), signal.SIGKILL)", runner.Exit{Code: 137, Signal: 9}},
+		{"a signal to itself", "import signal; os.kill(os.getpid(), signal.SIGKILL)",
+			runner.Exit{Code: 137, Signal: 9}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

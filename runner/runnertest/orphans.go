@@ -153,7 +153,8 @@ func traces(t *testing.T, home string) []string {
 			found = append(found, line)
 		}
 	}
-	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/", "/sys/fs/cgroup/*/*/", "/sys/fs/cgroup/*/*/*/"} {
+	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/", "/sys/fs/cgroup/*/*/",
+		"/sys/fs/cgroup/*/*/*/"} {
 		groups, err := filepath.Glob(pattern + "airlock-" + filepath.Base(home))
 		if err != nil {
 			t.Fatal(err)

@@ -68,7 +68,7 @@ while True: s.sendall(s.recv(1))
 	if err := s.Pause(t.Context()); err != nil {
 		t.Errorf("pausing once more: %v", err)
 	}
-	// What is paused can be ended.
+	// A paused sandbox can be ended.
 	if err := s.Kill(); err != nil {
 		t.Error(err)
 	}
@@ -92,7 +92,8 @@ print(s.recv(100).decode(), os.urandom(8).hex(), marker, open("/workspace/server
 open("/workspace/x", "x")
 `)
 	req.Image.Args[2] = "marker = 'kept'\n" + req.Image.Args[2]
-	pooled, err := runner.New(saver, &runner.Options{Logger: b.Logger, StateDir: filepath.Join(filepath.Dir(b.dir), "p"), Pool: 2})
+	pooled, err := runner.New(saver, &runner.Options{Logger: b.Logger,
+		StateDir: filepath.Join(filepath.Dir(b.dir), "p"), Pool: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,7 +115,8 @@ func (b *bench) request(script string) runner.Request {
 	limits := runner.DefaultLimits()
 	limits.Memory = 256 << 20
 	limits.Disk = 64 << 20
-	return runner.Request{Image: image, Limits: limits, Mounts: []runner.Mount{{Source: b.servers, Target: "/workspace/servers"}}}
+	return runner.Request{Image: image, Limits: limits,
+		Mounts: []runner.Mount{{Source: b.servers, Target: "/workspace/servers"}}}
 }
 
 // patience is how long the suite waits for what must happen: longer than it takes on a
@@ -171,7 +172,8 @@ func (b *bench) finish(t *testing.T, s *runner.Sandbox) outcome {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	return outcome{exit: exit, stdout: string(s.Stdout().Head), stderr: string(s.Stderr().Head), usage: s.Usage(), took: took}
+	return outcome{exit: exit, stdout: string(s.Stdout().Head), stderr: string(s.Stderr().Head), usage: s.Usage(),
+		took: took}
 }
 
 // script runs a script with the usual limits and wants it to print something.

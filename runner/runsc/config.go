@@ -14,7 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/runner/posture"
 )
 
-// What a StateDir holds.
+// The entries of a StateDir.
 func configFile(state string) string    { return filepath.Join(state, "config.json") }
 func logFile(state string) string       { return filepath.Join(state, "log") }
 func panicFile(state string) string     { return filepath.Join(state, "panic") }

@@ -194,7 +194,8 @@ func makeMemory(dir string) (*os.File, error) {
 
 // seal makes a memory file immutable, for everyone who has or gets it.
 func seal(file *os.File) error {
-	_, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
+	_, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS,
+		unix.F_SEAL_WRITE|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
 	return err
 }
 

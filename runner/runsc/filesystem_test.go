@@ -32,7 +32,8 @@ func TestChangedFileSystem(t *testing.T) {
 		t.Fatal(err)
 	}
 	python.RootFS = copied
-	sandboxes, err := runner.New(newDriver(t, env), &runner.Options{Logger: logger(t), StateDir: filepath.Join(dir, "state"), MaxSandboxes: 2, Pool: -1})
+	sandboxes, err := runner.New(newDriver(t, env),
+		&runner.Options{Logger: logger(t), StateDir: filepath.Join(dir, "state"), MaxSandboxes: 2, Pool: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,8 @@ globalThis.result = [randomBytes(8).toString("hex"), Math.random(), Math.random(
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	r, err := runner.New(newDriver(t, env), &runner.Options{Logger: logger(t), StateDir: filepath.Join(dir, "s"), Pool: 2})
+	r, err := runner.New(newDriver(t, env), &runner.Options{Logger: logger(t), StateDir: filepath.Join(dir, "s"),
+		Pool: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,12 @@ globalThis.result = [randomBytes(8).toString("hex"), Math.random(), Math.random(
 // runCode runs code whose result is a list, as the orchestrator would.
 func runCode(t *testing.T, r *runner.Runner, image runner.Image, code string) []json.RawMessage {
 	t.Helper()
-	s, err := r.Acquire(t.Context(), runner.Request{Image: image, Limits: runner.DefaultLimits()})
+	return runRequest(t, r, runner.Request{Image: image, Limits: runner.DefaultLimits()}, code)
+}
+
+func runRequest(t *testing.T, r *runner.Runner, req runner.Request, code string) []json.RawMessage {
+	t.Helper()
+	s, err := r.Acquire(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,17 +78,17 @@ func runCode(t *testing.T, r *runner.Runner, image runner.Image, code string) []
 	}
 	done := make(chan delivery, 1)
 	go func() {
-		_ = wire.Serve(ctx, s.Listener(), func(_ context.Context, req wire.Request) (any, error) {
-			switch req.Method {
+		_ = wire.Serve(ctx, s.Listener(), func(_ context.Context, call wire.Request) (any, error) {
+			switch call.Method {
 			case "run/start":
-				return map[string]string{"language": image.Name, "code": code}, nil
+				return map[string]string{"language": req.Image.Name, "code": code}, nil
 			case "run/finish":
 				var d delivery
-				err := json.Unmarshal(req.Params, &d)
+				err := json.Unmarshal(call.Params, &d)
 				done <- d
 				return map[string]string{}, err
 			}
-			return nil, wire.Violation("unexpected method %q", req.Method)
+			return nil, wire.Violation("unexpected method %q", call.Method)
 		})
 	}()
 	if err := s.Go(); err != nil {

@@ -34,7 +34,8 @@ exec chroot . /usr/bin/env -i "$@"`
 // namespaces and a root like a container's, but on the host's kernel.
 func onHostKernel(ctx context.Context, g *runnertest.GuestIO) runner.Exit {
 	image := g.Spec.Image
-	args := []string{"--user", "--map-root-user", "--mount", "--pid", "--net", "--fork", "--kill-child", "sh", "-c", enterRoot, "enter", image.RootFS}
+	args := []string{"--user", "--map-root-user", "--mount", "--pid", "--net", "--fork", "--kill-child", "sh", "-c",
+		enterRoot, "enter", image.RootFS}
 	args = append(append(args, image.Env...), image.Args...)
 	cmd := exec.CommandContext(ctx, "unshare", args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = g.Stdin, g.Stdout, g.Stderr
@@ -55,7 +56,8 @@ func TestHostKernelIsRefused(t *testing.T) {
 			}
 			defer os.RemoveAll(dir)
 			fake := &runnertest.Fake{Guest: onHostKernel}
-			r, err := runner.New(fake, &runner.Options{Logger: logger(t), StateDir: filepath.Join(dir, "s"), Pool: 2, Save: true})
+			r, err := runner.New(fake, &runner.Options{Logger: logger(t), StateDir: filepath.Join(dir, "s"), Pool: 2,
+				Save: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,7 +14,8 @@ import (
 func TestVictim(t *testing.T) {
 	runnertest.Victim(t, func(t *testing.T) (runner.Driver, *slog.Logger, runner.Request) {
 		env := testenv.Sandbox(t)
-		return newDriver(t, env), logger(t), runner.Request{Image: image(t, env.Home, "python"), Limits: runner.DefaultLimits()}
+		return newDriver(t, env), logger(t), runner.Request{Image: image(t, env.Home, "python"),
+			Limits: runner.DefaultLimits()}
 	})
 }
 

@@ -129,7 +129,7 @@ func (p *process) run(ctx context.Context) error {
 		return p.explain(ctx, err)
 	}
 	defer kernel.close()
-	if err := kernel.call(ctx, methodNetwork, loopback(false)); err != nil {
+	if err := p.setNetwork(ctx, kernel, false); err != nil {
 		return p.explain(ctx, err)
 	}
 	if err := kernel.call(ctx, methodStart, p.spec.ID); err != nil {

@@ -64,7 +64,8 @@ func New(opts *Options) (*Driver, error) {
 		return nil, fmt.Errorf("sandboxes cannot be someone else: %w: run Airlock outside of it", err)
 	}
 	if lack := d.host.Lack(); lack != nil && d.opts.Unenforced {
-		d.opts.Logger.WarnContext(context.Background(), "sandboxes run without some of their limits", slog.Any(telemetry.KeyError, lack))
+		d.opts.Logger.WarnContext(context.Background(), "sandboxes run without some of their limits",
+			slog.Any(telemetry.KeyError, lack))
 	}
 	return d, nil
 }

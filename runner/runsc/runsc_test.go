@@ -92,7 +92,8 @@ func TestElsewhere(t *testing.T) {
 			attr: &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}},
 		},
 		{name: placeContainer, run: "TestSuite|TestCheck", attr: inside},
-		{name: placeNoNamespaces, run: "TestPlace", attr: inside, before: "echo 0 > /proc/sys/user/max_user_namespaces; "},
+		{name: placeNoNamespaces, run: "TestPlace", attr: inside,
+			before: "echo 0 > /proc/sys/user/max_user_namespaces; "},
 		{
 			name: placeOnlyRoot, run: "TestPlace",
 			attr: &syscall.SysProcAttr{
@@ -104,12 +105,14 @@ func TestElsewhere(t *testing.T) {
 	program := everyonesCopy(t, os.Args[0])
 	for _, place := range places {
 		t.Run(place.name, func(t *testing.T) {
-			cmd := exec.Command("sh", "-c", place.before+`exec "$0" "$@"`, program, "-test.run=^("+place.run+")$", "-test.v")
+			cmd := exec.Command("sh", "-c", place.before+`exec "$0" "$@"`, program, "-test.run=^("+place.run+")$",
+				"-test.v")
 			cmd.Dir = filepath.Join(testenv.RepoRoot(t), "runner", "runsc")
 			cmd.Env = append(os.Environ(), envPlace+"="+place.name, "AIRLOCK_HOME="+env.Home)
 			cmd.SysProcAttr = place.attr
 			out, err := cmd.CombinedOutput()
-			if err != nil || !strings.Contains(string(out), "--- PASS: ") || strings.Contains(string(out), "\n--- SKIP: ") {
+			if err != nil || !strings.Contains(string(out), "--- PASS: ") ||
+				strings.Contains(string(out), "\n--- SKIP: ") {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
@@ -167,7 +170,8 @@ func TestNewRefuses(t *testing.T) {
 		{"no options", nil, "needs a program"},
 		{"no program there", &runsc.Options{Path: "/no/such/runsc", Logger: logger(t)}, "there is no runsc"},
 		{"not a Go program", &runsc.Options{Path: "/bin/sh", Logger: logger(t)}, "cannot be identified"},
-		{"another version", &runsc.Options{Path: env.Runsc, Version: "v0.0.0-other", Logger: logger(t)}, "is made for v0.0.0-other"},
+		{"another version", &runsc.Options{Path: env.Runsc, Version: "v0.0.0-other", Logger: logger(t)},
+			"is made for v0.0.0-other"},
 		{"another Go program", &runsc.Options{Path: os.Args[0], Logger: logger(t)}, "(none)"},
 	}
 	for _, test := range tests {

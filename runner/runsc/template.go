@@ -45,7 +45,8 @@ func newTemplate(spec runner.Spec) (*template, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &template{image: spec.Image, limits: spec.Limits, mounts: spec.Mounts, state: os.NewFile(uintptr(fd), "template")}, nil
+	return &template{image: spec.Image, limits: spec.Limits, mounts: spec.Mounts,
+		state: os.NewFile(uintptr(fd), "template")}, nil
 }
 
 // Save stops a sandbox that waits and keeps its state as a template.
@@ -120,7 +121,7 @@ func (p *process) restore(ctx context.Context, t *template) error {
 		return p.explain(ctx, err)
 	}
 	defer kernel.close()
-	if err := kernel.call(ctx, methodNetwork, loopback(true)); err != nil {
+	if err := p.setNetwork(ctx, kernel, true); err != nil {
 		return p.explain(ctx, err)
 	}
 	// Every reader needs a separate file offset and read-only access.

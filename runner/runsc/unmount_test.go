@@ -29,7 +29,9 @@ func TestUnmountingInitialisesNoKernel(t *testing.T) {
 			if err == nil || !strings.Contains(string(out), c.says) {
 				t.Errorf("got error %v and %q, want a failure that says %q", err, out, c.says)
 			}
-			if got := strings.Contains(string(out), "init gvisor.dev/gvisor/pkg/sentry/syscalls/linux "); got != c.initialise || !strings.Contains(string(out), "init runtime ") {
+			if got := strings.Contains(string(out),
+				"init gvisor.dev/gvisor/pkg/sentry/syscalls/linux "); got != c.initialise ||
+				!strings.Contains(string(out), "init runtime ") {
 				t.Errorf("kernel initialised: got %v, want %v, in\n%s", got, c.initialise, out)
 			}
 		})

@@ -1,4 +1,4 @@
-// Package python is the source of the Python distribution "qwed", embedded, so
+// Package python is the source of the Python distribution "airlock-verify", embedded, so
 // that a released airlock program can build the image of its engines without a
 // checkout.
 package python

@@ -13,6 +13,7 @@ import (
 
 	"filippo.io/age"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/budget"
 	"github.com/airlock-mcp/airlock/audit"
@@ -28,7 +29,7 @@ import (
 
 // claims announces steps of one agent, each the next of its conversation.
 type claims struct {
-	service  *agents.Service
+	acts     *admission.Service
 	kernel   *kernel.Service
 	database *database.DB
 	agent    string
@@ -65,7 +66,8 @@ func measureAgents(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	rates, err := inTurn(ctx, max(4, b.rounds/perBatch), 0,
-		way{name: "commit", take: bySixteen(c.commit)}, way{name: "decision", take: bySixteen(c.claim)}, way{name: "list", take: bySixteen(c.list)},
+		way{name: "commit", take: bySixteen(c.commit)}, way{name: "decision", take: bySixteen(c.claim)},
+		way{name: "list", take: bySixteen(c.list)},
 		way{name: "write", take: bySixteen(c.write)})
 	if err != nil {
 		return err
@@ -74,9 +76,12 @@ func measureAgents(ctx context.Context, b *bench) (err error) {
 	b.table.add(newRow("append to a file, synced", "ms", plain),
 		newRow("verify_action, durable", "ms", taken["verify_action"]).aims("≤ 3").times(plain, "synced append"),
 		newRates("commit of one row, 16 callers at a time", "/s", bare),
-		newRates("verify_action, 16 callers at a time", "/s", rates["decision"]).aims("≥ 500, ≥ 0.5 ×").times(bare, "bare commit"),
-		newRates("kernel_execute file_list, 16 callers at a time", "/s", rates["list"]).aims("≥ 0.25 ×").times(bare, "bare commit"),
-		newRates("kernel_execute file_write, 16 callers at a time", "/s", rates["write"]).aims("≥ 0.25 ×").times(bare, "bare commit"))
+		newRates("verify_action, 16 callers at a time", "/s", rates["decision"]).aims("≥ 500, ≥ 0.5 ×").times(
+			bare, "bare commit"),
+		newRates("kernel_execute file_list, 16 callers at a time", "/s", rates["list"]).aims("≥ 0.25 ×").times(
+			bare, "bare commit"),
+		newRates("kernel_execute file_write, 16 callers at a time", "/s", rates["write"]).aims("≥ 0.25 ×").times(
+			bare, "bare commit"))
 	return nil
 }
 
@@ -86,17 +91,23 @@ func openClaims(ctx context.Context, dir string, undo *cleanup.Stack) (*claims, 
 		return nil, err
 	}
 	undo.Add(log.Close)
-	db, err := database.Open(ctx, filepath.Join(dir, "state.db"), agents.Schema, vfs.Schema+iatp.Schema, agents.SchemaInherited,
+	db, err := database.Open(ctx, filepath.Join(dir, "state.db"), agents.Schema, vfs.Schema+iatp.Schema,
+		agents.SchemaInherited, agents.SchemaLists,
 		`CREATE TABLE bare (n INTEGER) STRICT`)
 	if err != nil {
 		return nil, err
 	}
 	undo.Add(db.Close)
-	service, err := agents.New(agents.Options{Database: db, Log: log})
+	service := agents.New(agents.Options{Database: db, Log: log})
+	acts, err := admission.New(admission.Options{Log: log})
 	if err != nil {
 		return nil, err
 	}
-	undo.Add(func() error { service.Close(); return nil })
+	end, err := acts.OpenAgents(admission.AgentOptions{Agents: service, Database: db})
+	if err != nil {
+		return nil, err
+	}
+	undo.Add(func() error { end(); return nil })
 	plenty := int64(1 << 40)
 	agent, _, err := service.Register(ctx, agents.Registration{
 		Name: "bench", Type: agents.Supervised, PrincipalID: "bench", Budget: budget.Limits{HourRequests: &plenty},
@@ -104,14 +115,15 @@ func openClaims(ctx context.Context, dir string, undo *cleanup.Stack) (*claims, 
 	if err != nil {
 		return nil, err
 	}
-	k, err := openKernel(db, service, log)
-	return &claims{service: service, kernel: k, database: db, agent: agent.ID}, err
+	k, err := openKernel(db, service, acts, log)
+	return &claims{acts: acts, kernel: k, database: db, agent: agent.ID}, err
 }
 
 // noDispatcher is for actions that the kernel carries out itself.
 type noDispatcher struct{ kernel.Dispatcher }
 
-func openKernel(db *database.DB, service *agents.Service, log *audit.Log) (*kernel.Service, error) {
+func openKernel(db *database.DB, service *agents.Service, acts *admission.Service, log *audit.Log) (*kernel.Service,
+	error) {
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
 		return nil, err
@@ -129,8 +141,9 @@ func openKernel(db *database.DB, service *agents.Service, log *audit.Log) (*kern
 		return nil, err
 	}
 	return kernel.New(kernel.Options{
-		Agents: service, Log: log, Trust: trust, Policies: named, Models: none, Dispatcher: noDispatcher{},
-		Files: vfs.New(db, identity, vfs.Limits{Files: 10, FileBytes: 1 << 20, Bytes: 1 << 20}, nil),
+		Admission: acts, Agents: service, Log: log, Trust: trust, Policies: named, Models: none,
+		Dispatcher: noDispatcher{},
+		Files:      vfs.New(db, identity, vfs.Limits{Files: 10, FileBytes: 1 << 20, Bytes: 1 << 20}, nil),
 	})
 }
 
@@ -140,9 +153,12 @@ const stepsOfConversation = 50
 func (c *claims) claim(ctx context.Context) error {
 	n := c.next.Add(1) - 1
 	action := fmt.Sprintf(`{"type": "calculate", "query": "%d + 1"}`, n)
-	place := fmt.Sprintf(`{"conversation_id": "c%d", "step_number": %d}`, n/stepsOfConversation, n%stepsOfConversation+1)
-	d, err := c.service.VerifyAction(ctx, c.agent, json.RawMessage(action), json.RawMessage(place))
-	if err == nil && d.Decision != agents.Approved && (d.Error == nil || d.Error.Code != agents.CodeReplay) { // a later step may be faster
+	place := fmt.Sprintf(`{"conversation_id": "c%d", "step_number": %d}`, n/stepsOfConversation,
+		n%stepsOfConversation+1)
+	d, _, err := c.acts.Decide(ctx, admission.Act{Kind: admission.AnnouncedAction, Agent: c.agent,
+		Arguments: json.RawMessage(action), Context: json.RawMessage(place)})
+	// a later step may be faster
+	if err == nil && d.Decision != admission.Approved && (d.Error == nil || d.Error.Code != admission.CodeReplay) {
 		err = fmt.Errorf("step %d: %s %v", n, d.Decision, d.Error)
 	}
 	return err

@@ -54,7 +54,8 @@ func measureAtOnce(ctx context.Context, b *bench) (err error) {
 	plain := rates(taken["direct"])
 	b.table.add(newRates(fmt.Sprintf("%d tool calls at once by go-sdk, %s", atOnce, target.name), "/s", plain))
 	for _, lang := range languages() {
-		b.table.add(newRates("the same from inside, "+lang.name, "/s", rates(taken[lang.id])).aims("≥ 0.8 ×").times(plain, "go-sdk"))
+		b.table.add(newRates("the same from inside, "+lang.name, "/s", rates(taken[lang.id])).aims("≥ 0.8 ×").times(
+			plain, "go-sdk"))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/catalog"
@@ -66,7 +67,8 @@ func measureAudit(ctx context.Context, b *bench) (err error) {
 		what := fmt.Sprintf("call through the broker, %d at a time", callers)
 		plain := taken[fmt.Sprint("nowhere", callers)]
 		b.table.add(newRow(what+", no record", "ms", plain),
-			newRow(what+", recorded durably", "ms", taken[fmt.Sprint("durable", callers)]).aims("≤ +1").adds(plain, "without"))
+			newRow(what+", recorded durably", "ms", taken[fmt.Sprint("durable", callers)]).aims("≤ +1").adds(
+				plain, "without"))
 	}
 	return nil
 }
@@ -78,11 +80,17 @@ func openCalls(recorder broker.Recorder) (*broker.RunCalls, error) {
 		return nil, err
 	}
 	const plenty = 1 << 40
-	often := broker.Rate{Calls: plenty, Per: time.Second}
-	made, err := broker.New(instant{}, recorder, &broker.Options{
+	often := admission.Rate{Calls: plenty, Per: time.Second}
+	acts, err := admission.New(admission.Options{Log: recorder, Rules: admission.Rules{
 		Policies: engine, Operator: policies.Operator{"target": {TrustAnnotations: true}},
-		Limits: broker.Limits{Calls: plenty, SessionCalls: plenty, Repeats: plenty, BytesIn: plenty, BytesOut: plenty, ServerRate: often, ToolRate: often},
-	})
+		Limits: admission.Limits{Calls: plenty, SessionCalls: plenty, Repeats: plenty, BytesIn: plenty,
+			BytesOut:   plenty,
+			ServerRate: often, ToolRate: often},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	made, err := broker.New(instant{}, recorder, acts, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +102,8 @@ func openCalls(recorder broker.Recorder) (*broker.RunCalls, error) {
 	if err != nil {
 		return nil, err
 	}
-	return made.Open(broker.Run{ID: "run_bench", Caller: caller.Caller{Principal: "bench", Kind: caller.Local, Session: "ses_bench"}}, snapshot, nil)
+	return made.Open(broker.Run{ID: "run_bench", Caller: caller.Caller{Principal: "bench", Kind: caller.Local,
+		Session: "ses_bench"}}, snapshot, nil)
 }
 
 // callAtOnce makes a batch of calls by each of so many callers.
@@ -107,7 +116,8 @@ func callAtOnce(ctx context.Context, calls *broker.RunCalls, callers int) (sampl
 		all.Go(func() {
 			for n := range batch {
 				got, err := timed(func() error {
-					answer := calls.Call(ctx, broker.Call{ServerID: "target", Name: "echo", Arguments: fmt.Appendf(nil, `{"message":"message %d"}`, n)})
+					answer := calls.Call(ctx, broker.Call{ServerID: "target", Name: "echo",
+						Arguments: fmt.Appendf(nil, `{"message":"message %d"}`, n)})
 					if !answer.OK {
 						return errors.New(answer.Error.Message)
 					}

@@ -39,7 +39,8 @@ func (b *bench) targets() ([]target, error) {
 		return nil, err
 	}
 	tools := filepath.Join(b.home, "echo.json")
-	everything := filepath.Join(b.root, "test", "servers", "node_modules", "@modelcontextprotocol", "server-everything", "dist", "index.js")
+	everything := filepath.Join(b.root, "test", "servers", "node_modules", "@modelcontextprotocol", "server-everything",
+		"dist", "index.js")
 	return []target{
 		{"a server by go-sdk", self, []string{"-serve", tools}},
 		{"server-everything of npm", "node", []string{everything, "stdio"}},
@@ -83,7 +84,8 @@ func measureCalls(ctx context.Context, b *bench) (err error) {
 		plain := taken["direct"+target.name]
 		b.table.add(newRow("one tool call by go-sdk, "+target.name, "ms", plain))
 		for _, lang := range languages() {
-			b.table.add(newRow("the same from inside, "+lang.name, "ms", taken[lang.id+target.name]).aims("≤ +0.6").adds(plain, "go-sdk").times(plain, "go-sdk"))
+			b.table.add(newRow("the same from inside, "+lang.name, "ms", taken[lang.id+target.name]).aims(
+				"≤ +0.6").adds(plain, "go-sdk").times(plain, "go-sdk"))
 		}
 	}
 	return nil
@@ -120,7 +122,8 @@ func direct(session *mcp.ClientSession) func(context.Context) (sample, error) {
 
 // callEcho makes one call.
 func callEcho(ctx context.Context, session *mcp.ClientSession, message string) error {
-	answer, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "echo", Arguments: map[string]string{"message": message}})
+	answer, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "echo",
+		Arguments: map[string]string{"message": message}})
 	if err == nil && answer.IsError {
 		text, _ := json.Marshal(answer.Content)
 		err = fmt.Errorf("the tool failed: %s", text)

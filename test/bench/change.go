@@ -38,45 +38,49 @@ func measureChange(ctx context.Context, b *bench) error {
 	}
 	var first sample
 	changes := 0
-	taken, err := inTurn(ctx, max(1, b.rounds/seldom), 0, way{name: "change", take: func(context.Context) (sample, error) {
-		changes++
-		changed, err := changeOne(servers, changes)
-		if err != nil {
-			return nil, err
-		}
-		var after *catalog.Snapshot
-		took, err := timed(func() error {
-			if after, err = prepareSnapshot(before, changed, &described); err != nil {
-				return err
+	taken, err := inTurn(ctx, max(1, b.rounds/seldom), 0,
+		way{name: "change", take: func(context.Context) (sample, error) {
+			changes++
+			changed, err := changeOne(servers, changes)
+			if err != nil {
+				return nil, err
 			}
-			return publishBoth(ctx, after, &made, dir)
-		})
-		if err != nil {
-			return nil, err
-		}
-		before = after
-		searched, err := timed(func() error { after.Search(catalog.Query{Text: "create an issue"}); return nil })
-		first = append(first, searched...)
-		return took, err
-	}})
+			var after *catalog.Snapshot
+			took, err := timed(func() error {
+				if after, err = prepareSnapshot(before, changed, &described); err != nil {
+					return err
+				}
+				return publishBoth(ctx, after, &made, dir)
+			})
+			if err != nil {
+				return nil, err
+			}
+			before = after
+			searched, err := timed(func() error { after.Search(catalog.Query{Text: "create an issue"}); return nil })
+			first = append(first, searched...)
+			return took, err
+		}})
 	if err != nil {
 		return err
 	}
 	b.table.add(
-		newRow(fmt.Sprintf("one changed tool of %d %s ones, until wrappers are published and the index is there", manyTools, corpus.kind), "ms", taken["change"]).aims("≤ 1000"),
+		newRow(fmt.Sprintf("one changed tool of %d %s ones, until wrappers are published and the index is there",
+			manyTools, corpus.kind), "ms", taken["change"]).aims("≤ 1000"),
 		newRow("the first search after it", "ms", first).aims("≤ 5"))
 	for _, tools := range []int{manyTools, 10_000} {
 		heap, err := heapOf(corpus, tools)
 		if err != nil {
 			return err
 		}
-		b.table.add(newRow(fmt.Sprintf("heap of a snapshot of %d tools with definitions and index", tools), "MB", sample{heap}))
+		b.table.add(newRow(fmt.Sprintf("heap of a snapshot of %d tools with definitions and index", tools), "MB",
+			sample{heap}))
 	}
 	return nil
 }
 
 // prepareSnapshot makes a snapshot as it is published: searches find everything ready.
-func prepareSnapshot(before *catalog.Snapshot, servers []catalog.Server, described *codegen.Cache) (*catalog.Snapshot, error) {
+func prepareSnapshot(before *catalog.Snapshot, servers []catalog.Server, described *codegen.Cache) (*catalog.Snapshot,
+	error) {
 	snapshot, err := catalog.NewSnapshot(servers)
 	if err != nil {
 		return nil, err

@@ -54,11 +54,14 @@ func madeUp() (*corpus, error) {
 	for i := range tools {
 		properties := map[string]any{}
 		for p := range 8 {
-			properties[fmt.Sprintf("property_%d", p)] = map[string]string{"type": "string", "description": "What the property is for, in a sentence of usual length."}
+			properties[fmt.Sprintf("property_%d", p)] = map[string]string{"type": "string",
+				"description": "What the property is for, in a sentence of usual length."}
 		}
 		tools[i] = map[string]any{
-			"name": fmt.Sprintf("tool_%d", i), "description": "Does something with a resource of the service, and returns what came of it.",
-			"inputSchema": map[string]any{"type": "object", "properties": properties, "required": []string{"property_0"}},
+			"name":        fmt.Sprintf("tool_%d", i),
+			"description": "Does something with a resource of the service, and returns its result.",
+			"inputSchema": map[string]any{"type": "object", "properties": properties,
+				"required": []string{"property_0"}},
 		}
 	}
 	file, err := json.Marshal(map[string]any{"tools": tools})

@@ -30,7 +30,10 @@ func measureCost(ctx context.Context, b *bench) (err error) {
 			return err
 		}
 		ways = append(ways,
-			way{name: "airlock " + lang.id, take: func(ctx context.Context) (sample, error) { return airlock.cost(ctx, lang) }},
+			way{name: "airlock " + lang.id, take: func(ctx context.Context) (sample,
+				error) {
+				return airlock.cost(ctx, lang)
+			}},
 			way{name: "runsc " + lang.id, take: bundle.cost})
 	}
 	taken, err := inTurn(ctx, max(b.rounds/20, 1), 0, ways...)
@@ -40,7 +43,8 @@ func measureCost(ctx context.Context, b *bench) (err error) {
 	for _, lang := range languages() {
 		beside := taken["runsc "+lang.id]
 		b.table.add(newRow("processor time of "+ofRunsc(lang), "ms", beside),
-			newRow("processor time of a fresh "+lang.name+" sandbox through MCP", "ms", taken["airlock "+lang.id]).aims("≤ 45").times(beside, "`runsc run`"))
+			newRow("processor time of a fresh "+lang.name+" sandbox through MCP", "ms", taken["airlock "+lang.id]).aims(
+				"≤ 45").times(beside, "`runsc run`"))
 	}
 	return nil
 }

@@ -18,7 +18,9 @@ const rulePairs = 200
 func measureDecisions(ctx context.Context, b *bench) error {
 	var source strings.Builder
 	for i := range rulePairs {
-		fmt.Fprintf(&source, "@id(\"permit%d\") permit (principal == User::\"user%d\", action == Action::\"files/tool%d\", resource);\n", i, i, i)
+		fmt.Fprintf(&source,
+			"@id(\"permit%d\") permit (principal == User::\"user%d\", action == Action::\"files/tool%d\", resource);\n",
+			i, i, i)
 		fmt.Fprintf(&source, "@id(\"forbid%d\") forbid (principal, action, resource in Server::\"files\")\n"+
 			"when { context.input has path && context.input.path like \"/secret%d/*\" };\n", i, i)
 	}
@@ -30,7 +32,8 @@ func measureDecisions(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	request := policies.Request{Principal: "user7", Tool: catalog.Tool{ServerID: "files", Name: "tool7"}, Input: input.(map[string]any)}
+	request := policies.Request{Principal: "user7", Tool: catalog.Tool{ServerID: "files", Name: "tool7"},
+		Input: input.(map[string]any)}
 	taken, err := inTurn(ctx, b.rounds*10, 0, way{name: "decide", take: func(context.Context) (sample, error) {
 		return timed(func() error {
 			if decision := engine.Decide(request); !decision.Allow {

@@ -20,7 +20,14 @@ type face struct {
 }
 
 // openFace starts an Airlock with the given configuration and additional variables.
-func (b *bench) openFace(ctx context.Context, config map[string]any, undo *cleanup.Stack, env ...string) (*face, error) {
+func (b *bench) openFace(ctx context.Context, config map[string]any, undo *cleanup.Stack, env ...string) (*face,
+	error) {
+	return b.openVerb(ctx, []string{"mcp"}, config, undo, env...)
+}
+
+// openVerb starts a verb of Airlock that is an MCP server.
+func (b *bench) openVerb(ctx context.Context, verb []string, config map[string]any, undo *cleanup.Stack,
+	env ...string) (*face, error) {
 	text, err := json.Marshal(config)
 	if err != nil {
 		return nil, err
@@ -36,7 +43,7 @@ func (b *bench) openFace(ctx context.Context, config map[string]any, undo *clean
 	if err := file.Close(); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(b.bin("airlock"), "mcp", "--config", file.Name())
+	cmd := exec.Command(b.bin("airlock"), append(verb, "--config", file.Name())...)
 	cmd.Env = append(append(os.Environ(), "AIRLOCK_HOME="+b.home), env...)
 	cmd.Stderr = os.Stderr
 	session, err := connect(ctx, cmd)

@@ -63,7 +63,8 @@ type importForm struct {
 func importForms(module string) []importForm {
 	var forms []importForm
 	for _, lang := range languages() {
-		began, ended := "import time\nbegan = time.perf_counter()\n", "\nresult = (time.perf_counter() - began) * 1000\n"
+		began, ended := "import time\nbegan = time.perf_counter()\n",
+			"\nresult = (time.perf_counter() - began) * 1000\n"
 		statements := [...]string{"import servers." + module, "from servers." + module + " import *"}
 		if lang.id == "node" {
 			began, ended = "const began = performance.now();\n", "\nglobalThis.result = performance.now() - began;\n"

@@ -60,7 +60,8 @@ func measureInitialize(ctx context.Context, b *bench) error {
 	plain := taken["go-sdk"]
 	b.table.add(newRow("from the start of a server by go-sdk to its list of tools", "ms", plain),
 		newRow("the same of `airlock mcp`, no server configured", "ms", taken["none"]).times(plain, "go-sdk"),
-		newRow("the same, with servers that are hung, missing and broken", "ms", taken["bad"]).aims("≤ 200").times(plain, "go-sdk"))
+		newRow("the same, with servers that are hung, missing and broken", "ms", taken["bad"]).aims("≤ 200").times(
+			plain, "go-sdk"))
 	return nil
 }
 

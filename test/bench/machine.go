@@ -17,8 +17,10 @@ func describeMachine(b *bench) string {
 		cgroups = "cgroup v2"
 	}
 	return fmt.Sprintf("%d cores (%s), %s of memory, Linux %s, %s; %s, gVisor %s on systrap, %s; load before: %s.",
-		runtime.NumCPU(), found("/proc/cpuinfo", `model name\s*: (.*)`), memory(), found("/proc/sys/kernel/osrelease", `(\S+)`), cgroups,
-		runtime.Version(), said(`runsc version (\S+)`, b.bin("runsc"), "--version"), said(`(.+)`, b.workerdProgram(), "--version"), load())
+		runtime.NumCPU(), found("/proc/cpuinfo", `model name\s*: (.*)`), memory(),
+		found("/proc/sys/kernel/osrelease", `(\S+)`), cgroups,
+		runtime.Version(), said(`runsc version (\S+)`, b.bin("runsc"), "--version"),
+		said(`(.+)`, b.workerdProgram(), "--version"), load())
 }
 
 func load() string { return found("/proc/loadavg", `(\S+ \S+ \S+)`) }

@@ -80,6 +80,8 @@ func parts() []part {
 		{"decide", measureDecisions},
 		{"redact", measureRedaction},
 		{"verdict", measureVerdicts},
+		{"script", measureScripts},
+		{"burst", measureBursts},
 	}
 }
 

@@ -61,7 +61,8 @@ func newProbes(all []probe) (p *probes, err error) {
 		if err != nil {
 			return p, fmt.Errorf("%q: %w", one.program, err)
 		}
-		if err := p.tell("uprobe_events", fmt.Sprintf("p:%s/%s %s:0x%x", p.group, one.name, one.program, offset)); err != nil {
+		if err := p.tell("uprobe_events", fmt.Sprintf(
+			"p:%s/%s %s:0x%x", p.group, one.name, one.program, offset)); err != nil {
 			return p, err
 		}
 		p.names = append(p.names, one.name)
@@ -179,7 +180,8 @@ func readFunctions(program string) (*functions, error) {
 func (f *functions) offset(function string) (uint64, error) {
 	begin, ok := f.begin[function]
 	if !ok {
-		return 0, fmt.Errorf("there is no function %s: it was renamed, or the compiler has put it into its callers", function)
+		return 0, fmt.Errorf("there is no function %s: it was renamed, or the compiler has put it into its callers",
+			function)
 	}
 	return begin - f.text.Vaddr + f.text.Off, nil
 }

@@ -50,7 +50,8 @@ func measureRate(ctx context.Context, b *bench) (err error) {
 		}
 	}
 	b.table.add(newRates(ofRunsc(python)+" in four loops", "/s", besides),
-		newRates("fresh Python sandboxes through MCP, four asked for at a time", "/s", rates).aims("≥ 40").times(besides, "`runsc run`"),
+		newRates("fresh Python sandboxes through MCP, four asked for at a time", "/s", rates).aims("≥ 40").times(
+			besides, "`runsc run`"),
 		newRow("how long each of them took", "ms", waits))
 	return nil
 }

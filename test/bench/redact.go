@@ -10,7 +10,9 @@ import (
 // measureRedaction looks for secrets and personal data in text that looks as if
 // it held some.
 func measureRedaction(ctx context.Context, b *bench) error {
-	text := []byte(strings.Repeat("The quick brown fox, 2026-01-02T03:04:05Z, id 123e4567-e89b-12d3-a456-426614174000, https://x.io/a?b=c\n", 10_000))
+	text := []byte(strings.Repeat(
+		"The quick brown fox, 2026-01-02T03:04:05Z, id 123e4567-e89b-12d3-a456-426614174000, https://x.io/a?b=c\n",
+		10_000))
 	redactor := redact.New()
 	redactor.Hold("a-credential-of-ours")
 	taken, err := inTurn(ctx, b.rounds, 0, way{name: "redact", take: func(context.Context) (sample, error) {

@@ -97,7 +97,8 @@ func tellRuns(t *table, taken map[string]sample, atOnce sample) {
 		runsc, what := taken["runsc "+lang.id], "trivial "+lang.name+" run through MCP, "
 		t.add(newRow(ofRunsc(lang)+", the same image", "ms", runsc),
 			newRow(what+"the first of an Airlock", "ms", taken["first "+lang.id]).times(runsc, "`runsc run`"),
-			newRow(what+"none kept ready, a saved one", "ms", taken["cold "+lang.id]).aims("≤ 110").times(runsc, "`runsc run`"),
+			newRow(what+"none kept ready, a saved one", "ms", taken["cold "+lang.id]).aims("≤ 110").times(
+				runsc, "`runsc run`"),
 			newRow(what+"on containerd", "ms", taken["containerd "+lang.id]).times(runsc, "`runsc run`"),
 			newRow(what+"from the pool", "ms", taken["ready "+lang.id]).aims(lang.fromPool).
 				times(workerd, "workerd").times(atOnce, "workerd one after another").times(runsc, "`runsc run`"))

@@ -38,10 +38,12 @@ func (b *bench) openBundle(lang language, undo *cleanup.Stack) (*bundle, error) 
 	undo.Add(made.remove)
 	config, err := json.Marshal(map[string]any{
 		"ociVersion": "1.0.0",
-		"process":    map[string]any{"user": map[string]int{"uid": 0, "gid": 0}, "args": lang.nothing, "env": image.Env, "cwd": "/"},
-		"root":       map[string]any{"path": image.RootFS, "readonly": true},
-		"mounts":     []map[string]string{{"destination": "/proc", "type": "proc", "source": "proc"}},
-		"linux":      map[string]any{"namespaces": []map[string]string{{"type": "pid"}, {"type": "mount"}, {"type": "network"}, {"type": "ipc"}, {"type": "uts"}}},
+		"process": map[string]any{"user": map[string]int{"uid": 0, "gid": 0}, "args": lang.nothing, "env": image.Env,
+			"cwd": "/"},
+		"root":   map[string]any{"path": image.RootFS, "readonly": true},
+		"mounts": []map[string]string{{"destination": "/proc", "type": "proc", "source": "proc"}},
+		"linux": map[string]any{"namespaces": []map[string]string{{"type": "pid"}, {"type": "mount"},
+			{"type": "network"}, {"type": "ipc"}, {"type": "uts"}}},
 	})
 	if err != nil {
 		return nil, err
@@ -51,7 +53,8 @@ func (b *bench) openBundle(lang language, undo *cleanup.Stack) (*bundle, error) 
 
 // run is how long `runsc run` takes.
 func (b *bundle) run(ctx context.Context) (sample, error) {
-	cmd := exec.CommandContext(ctx, b.runsc, "--root="+filepath.Join(b.dir, "root"), "--network=none", "--ignore-cgroups",
+	cmd := exec.CommandContext(ctx, b.runsc, "--root="+filepath.Join(b.dir, "root"), "--network=none",
+		"--ignore-cgroups",
 		"run", "--bundle="+b.dir, fmt.Sprintf("bench-%d", b.started.Add(1)))
 	return timed(func() error {
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -9,7 +9,8 @@ import (
 
 // questions are what a model may search for.
 func questions() []string {
-	return []string{"read a file", "create an issue", "query the metrics of a cluster", "take a screenshot", "list storage accounts"}
+	return []string{"read a file", "create an issue", "query the metrics of a cluster", "take a screenshot",
+		"list storage accounts"}
 }
 
 // measureSearch searches many tools.

@@ -60,8 +60,10 @@ func measureStart(ctx context.Context, b *bench) (err error) {
 	for _, lang := range languages() {
 		runsc := taken["runsc "+lang.id]
 		b.table.add(newRow(ofRunsc(lang)+", the same image", "ms", runsc),
-			newRow("`airlock run` of a trivial "+lang.name+" program, alone", "ms", taken["alone "+lang.id]).aims("≤ 150").times(runsc, "`runsc run`"),
-			newRow("the same with a daemon", "ms", taken["served "+lang.id]).aims("≤ 15").times(runsc, "`runsc run`").times(taken["version"], "`airlock version`"))
+			newRow("`airlock run` of a trivial "+lang.name+" program, alone", "ms", taken["alone "+lang.id]).aims(
+				"≤ 150").times(runsc, "`runsc run`"),
+			newRow("the same with a daemon", "ms", taken["served "+lang.id]).aims("≤ 15").times(
+				runsc, "`runsc run`").times(taken["version"], "`airlock version`"))
 	}
 	return nil
 }
@@ -84,7 +86,8 @@ func (b *bench) newHome(name string, undo *cleanup.Stack) (*home, error) {
 		os.WriteFile(filepath.Join(directory, "airlock.yaml"), []byte("{}\n"), 0o600),
 	}
 	for _, lang := range languages() {
-		h.programs[lang.id] = filepath.Join(directory, "trivial."+map[string]string{"python": "py", "node": "js"}[lang.id])
+		h.programs[lang.id] = filepath.Join(directory,
+			"trivial."+map[string]string{"python": "py", "node": "js"}[lang.id])
 		errs = append(errs, os.WriteFile(h.programs[lang.id], []byte(lang.trivial), 0o600))
 	}
 	return h, errors.Join(errs...)

@@ -55,9 +55,13 @@ func (r row) times(other sample, name string) row {
 // adds adds the difference of the row's median to another one.
 func (r row) adds(other sample, name string) row {
 	difference := r.P50 - other.quantile(.5)
-	r.Beside = append(r.Beside, comparison{fmt.Sprintf("%s %s more than %s", figure(difference), r.Unit, name), difference})
+	r.Beside = append(r.Beside, comparison{fmt.Sprintf("%s %s more than %s", figure(difference), r.Unit, name),
+		difference})
 	return r
 }
+
+// fewestForPercentiles is the number of measurements from which the table has p95 and p99.
+const fewestForPercentiles = 50
 
 // table is printed as Markdown, row by row.
 type table struct {
@@ -82,13 +86,19 @@ func (t *table) add(rows ...row) {
 		for i, c := range r.Beside {
 			beside[i] = c.Text
 		}
-		t.line(r.What, fmt.Sprint(r.Count), figure(r.P50), figure(r.P95), figure(r.P99), r.Unit, r.Target, strings.Join(beside, ", "))
+		p95, p99 := "", "" // of fewer measurements they would be its extremes
+		if r.Count >= fewestForPercentiles {
+			p95, p99 = figure(r.P95), figure(r.P99)
+		}
+		t.line(r.What, fmt.Sprint(r.Count), figure(r.P50), p95, p99, r.Unit, r.Target,
+			strings.Join(beside, ", "))
 	}
 	t.Rows = append(t.Rows, rows...)
 }
 
 func (t *table) line(what, n, p50, p95, p99, unit, target, beside string) {
-	fmt.Fprintf(t.out, "| %-64s | %5s | %6s | %6s | %6s | %-4s | %-6s | %s |\n", what, n, p50, p95, p99, unit, target, beside)
+	fmt.Fprintf(t.out, "| %-64s | %5s | %6s | %6s | %6s | %-4s | %-6s | %s |\n", what, n, p50, p95, p99, unit, target,
+		beside)
 }
 
 func (t *table) end(load string, now time.Time) {

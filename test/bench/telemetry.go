@@ -43,7 +43,8 @@ func measureTelemetry(ctx context.Context, b *bench) (err error) {
 	python := languages()[0]
 	for _, program := range []struct{ name, code string }{
 		{"trivial Python run from the pool", python.trivial},
-		{fmt.Sprintf("Python run from the pool with %d tool calls", batchHeads+batch), callingProgram(python, serverID(0))},
+		{fmt.Sprintf("Python run from the pool with %d tool calls", batchHeads+batch),
+			callingProgram(python, serverID(0))},
 	} {
 		sides := []*observed{{name: "off"}, {name: "on"}}
 		for _, side := range sides {

@@ -205,7 +205,8 @@ func realtimeAhead() (int64, error) {
 	var ahead int64
 	for least, n := int64(0), 0; n < 100; n++ {
 		var before, real, after unix.Timespec
-		if err := errors.Join(unix.ClockGettime(unix.CLOCK_MONOTONIC, &before), unix.ClockGettime(unix.CLOCK_REALTIME, &real),
+		if err := errors.Join(unix.ClockGettime(unix.CLOCK_MONOTONIC, &before),
+			unix.ClockGettime(unix.CLOCK_REALTIME, &real),
 			unix.ClockGettime(unix.CLOCK_MONOTONIC, &after)); err != nil {
 			return 0, err
 		}

@@ -128,9 +128,11 @@ func measureInstead(ctx context.Context, b *bench) (err error) {
 	calls := fmt.Sprintf("%d tool calls, one after another", chained)
 	b.table.add(newRow(calls+", by go-sdk", "ms", taken["go-sdk"]),
 		newRow("a program with as many in UTCP's code mode", "ms", taken["utcp"]).times(taken["go-sdk"], "go-sdk"),
-		newRow("the same through Airlock, Node from the pool", "ms", taken["airlock"]).times(taken["go-sdk"], "go-sdk").times(taken["utcp"], "UTCP"),
+		newRow("the same through Airlock, Node from the pool", "ms", taken["airlock"]).times(
+			taken["go-sdk"], "go-sdk").times(taken["utcp"], "UTCP"),
 		newRow("a program that does nothing in UTCP's code mode", "ms", taken["utcp trivial"]),
-		newRow("the same through Airlock, Node from the pool", "ms", taken["airlock trivial"]).times(taken["utcp trivial"], "UTCP"))
+		newRow("the same through Airlock, Node from the pool", "ms", taken["airlock trivial"]).times(
+			taken["utcp trivial"], "UTCP"))
 	return nil
 }
 

@@ -24,8 +24,10 @@ var proofs = []struct {
 	name    string
 	request verify.Request
 }{
-	{"Z3", verify.Request{Engine: "logic", Arguments: json.RawMessage(`{"query":"(AND (GT x 5) (LT y 10) (EQ (PLUS x y) 12))"}`)}},
-	{"SymPy", verify.Request{Engine: "math", Arguments: json.RawMessage(`{"expression":"(a + b)**3 = a**3 + 3*a**2*b + 3*a*b**2 + b**3"}`)}},
+	{"Z3", verify.Request{Engine: "logic", Arguments: json.RawMessage(
+		`{"query":"(AND (GT x 5) (LT y 10) (EQ (PLUS x y) 12))"}`)}},
+	{"SymPy", verify.Request{Engine: "math", Arguments: json.RawMessage(
+		`{"expression":"(a + b)**3 = a**3 + 3*a**2*b + 3*a*b**2 + b**3"}`)}},
 }
 
 // measureVerdicts takes verdicts from fresh sandboxes, in turn with the same engine of
@@ -48,7 +50,8 @@ func measureVerdicts(ctx context.Context, b *bench) (err error) {
 	}
 	var ways []way
 	for _, p := range proofs {
-		ways = append(ways, way{name: p.name, take: fromSandbox(service, p.request)}, way{p.name + " process", plain.take(p.request), seldom})
+		ways = append(ways, way{name: p.name, take: fromSandbox(service, p.request)},
+			way{p.name + " process", plain.take(p.request), seldom})
 	}
 	taken, err := inTurn(ctx, b.rounds, roundPause, ways...)
 	if err != nil {
@@ -56,14 +59,15 @@ func measureVerdicts(ctx context.Context, b *bench) (err error) {
 	}
 	for _, p := range proofs {
 		process := taken[p.name+" process"]
-		b.table.add(newRow("a "+p.name+" verdict in a plain Python process of its own", "ms", process),
+		b.table.add(newRow("a "+p.name+" verdict in a separate plain Python process", "ms", process),
 			newRow("the same from a fresh sandbox", "ms", taken[p.name]).aims("≤ 25").times(process, "the process"))
 	}
 	got, err := loops(ctx, fromSandbox(service, proofs[0].request))
 	if err != nil {
 		return err
 	}
-	b.table.add(newRates("Z3 verdicts from fresh sandboxes, four asked for at a time", "/s", sample{float64(len(got)) / counted.Seconds()}))
+	b.table.add(newRates("Z3 verdicts from fresh sandboxes, four asked for at a time", "/s",
+		sample{float64(len(got)) / counted.Seconds()}))
 	return nil
 }
 
@@ -75,14 +79,15 @@ func (b *bench) openVerifications(image images.Image, undo *cleanup.Stack) (*ver
 	}
 	undo.Add(func() error { driver.Close(); return nil })
 	sandboxes, err := runner.New(driver, &runner.Options{
-		Logger: logger, StateDir: store.Run(b.home), MaxSandboxes: asking, Pool: 1, PoolMemory: 1 << 30,
+		Logger: logger, StateDir: store.Run(b.home), MaxSandboxes: asking, Pool: 1,
 	})
 	if err != nil {
 		return nil, err
 	}
 	undo.Add(func() error { return sandboxes.Close(context.Background()) })
 	service, err := verify.New(sandboxes, runner.Image{
-		Name: image.Name, Digest: image.Digest, RootFS: image.RootFS, Layout: image.Layout, Args: image.Args, Env: image.Env,
+		Name: image.Name, Digest: image.Digest, RootFS: image.RootFS, Layout: image.Layout, Args: image.Args,
+		Env: image.Env,
 	}, &verify.Options{Logger: logger})
 	if err != nil {
 		return nil, err
@@ -122,8 +127,10 @@ func (p plainEngine) take(request verify.Request) func(context.Context) (sample,
 			if err != nil {
 				return err
 			}
-			cmd := exec.CommandContext(ctx, p.loader, "--library-path", filepath.Dir(p.loader), filepath.Join(p.rootFS, "usr/bin/python3"), "-s", "-B", "-m", "qwed_sdk.engine")
-			cmd.Env = []string{"PYTHONHOME=" + filepath.Join(p.rootFS, "usr"), "PYTHONPATH=" + filepath.Join(p.rootFS, "usr/lib/python3/dist-packages"), "LC_ALL=C.UTF-8"}
+			cmd := exec.CommandContext(ctx, p.loader, "--library-path", filepath.Dir(p.loader),
+				filepath.Join(p.rootFS, "usr/bin/python3"), "-s", "-B", "-m", "qwed_sdk.engine")
+			cmd.Env = []string{"PYTHONHOME=" + filepath.Join(p.rootFS, "usr"),
+				"PYTHONPATH=" + filepath.Join(p.rootFS, "usr/lib/python3/dist-packages"), "LC_ALL=C.UTF-8"}
 			cmd.Stdin = bytes.NewReader(input)
 			out, err := cmd.Output()
 			if err == nil && !bytes.Contains(out, []byte(`"status": "VERIFIED"`)) {

@@ -26,7 +26,8 @@ type isolates struct {
 // workerdProgram is the program itself: what npm calls workerd only starts it.
 func (b *bench) workerdProgram() string {
 	arch := map[string]string{"amd64": "64", "arm64": "arm64"}[runtime.GOARCH]
-	return filepath.Join(b.root, "test", "bench", "node_modules", "@cloudflare", "workerd-linux-"+arch, "bin", "workerd")
+	return filepath.Join(b.root, "test", "bench", "node_modules", "@cloudflare", "workerd-linux-"+arch, "bin",
+		"workerd")
 }
 
 // openIsolates starts workerd, which reports its port on a dedicated descriptor.
@@ -54,7 +55,8 @@ func (b *bench) openIsolates(undo *cleanup.Stack) (*isolates, error) {
 	if err := json.NewDecoder(events).Decode(&listening); err != nil {
 		return nil, fmt.Errorf("waiting until workerd listens: %w", err)
 	}
-	i := &isolates{client: &http.Client{Transport: &http.Transport{}}, url: fmt.Sprintf("http://127.0.0.1:%d/", listening.Port)}
+	i := &isolates{client: &http.Client{Transport: &http.Transport{}},
+		url: fmt.Sprintf("http://127.0.0.1:%d/", listening.Port)}
 	undo.Add(func() error { i.client.CloseIdleConnections(); return nil })
 	return i, nil
 }

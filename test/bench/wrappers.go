@@ -20,16 +20,17 @@ func measureWrappers(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	taken, err := inTurn(ctx, max(1, b.rounds/seldom), 0, way{name: "generate", take: func(context.Context) (sample, error) {
-		return timed(func() error {
-			for _, language := range []codegen.Language{codegen.Python, codegen.Node} {
-				if _, err := codegen.Generate(servers, language); err != nil {
-					return err
+	taken, err := inTurn(ctx, max(1, b.rounds/seldom), 0,
+		way{name: "generate", take: func(context.Context) (sample, error) {
+			return timed(func() error {
+				for _, language := range []codegen.Language{codegen.Python, codegen.Node} {
+					if _, err := codegen.Generate(servers, language); err != nil {
+						return err
+					}
 				}
-			}
-			return nil
-		})
-	}})
+				return nil
+			})
+		}})
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,8 @@ import (
 // TestDriverEndsWithItsTest starts a browser as a test does that fails at once.
 func TestDriverEndsWithItsTest(t *testing.T) {
 	command := driver(t)
-	command.Stdin, command.Stderr = strings.NewReader(`{"step":"profile"}`+"\n"+`{"step":"open","address":"about:blank"}`+"\n"), os.Stderr
+	command.Stdin, command.Stderr = strings.NewReader(
+		`{"step":"profile"}`+"\n"+`{"step":"open","address":"about:blank"}`+"\n"), os.Stderr
 	out, err := command.Output()
 	if err != nil {
 		t.Fatal(err)

@@ -16,10 +16,10 @@ const browser = await chromium.launch({
   args: ["--host-resolver-rules=" + [...rules, "MAP * ~NOTFOUND", "EXCLUDE 127.0.0.1", "EXCLUDE localhost"].join(", ")],
 });
 
-// One page at a time, in a profile of its own.
+// One page at a time, in a separate profile.
 let page;
 
-// What a page must not do: errors and warnings of its console (which are told of each
+// Faults of a page: errors and warnings of its console (which are reported for each
 // violation of its policy), exceptions, dialogs, and calls of canary(), which only
 // injected code makes.
 let problems = [];

@@ -296,12 +296,14 @@ func overHTTP(t *testing.T, configuration string) string {
 	env := testenv.Sandbox(t)
 	t.Setenv("AIRLOCK_HOME", env.Home)
 	t.Setenv("AIRLOCK_RUNSC", env.Runsc)
-	opened, err := system.Open(t.Context(), c, system.Options{Serving: true, Tools: system.CachedThenServers, Logger: slog.New(slog.DiscardHandler), Version: "test"})
+	opened, err := system.Open(t.Context(), c, system.Options{Serving: true, Tools: system.CachedThenServers,
+		Logger: slog.New(slog.DiscardHandler), Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	face, err := code.New(opened, opened.Runs(), code.Options{
-		Version: "test", Principal: "user:test", ServerIDs: opened.ServerIDs(), Approvals: opened.Approvals(), Gate: opened.Gate(),
+		Version: "test", Principal: "user:test", ServerIDs: opened.ServerIDs, Approvals: opened.Approvals(),
+		Gate: opened.Gate(),
 	})
 	if err != nil {
 		t.Fatal(errors.Join(err, opened.Close()))

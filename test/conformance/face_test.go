@@ -30,7 +30,8 @@ type noRuns struct{}
 func (noRuns) Check(orchestrator.Request) error { return nil }
 
 func (noRuns) Run(_ context.Context, req orchestrator.Request) (*orchestrator.Outcome, error) {
-	return &orchestrator.Outcome{Envelope: orchestrator.Envelope{RunID: req.ID, Result: orchestrator.Result{OK: true, Data: json.RawMessage("1")}}}, nil
+	return &orchestrator.Outcome{Envelope: orchestrator.Envelope{RunID: req.ID,
+		Result: orchestrator.Result{OK: true, Data: json.RawMessage("1")}}}, nil
 }
 
 func (noRuns) EndSession(string) {}
@@ -42,7 +43,8 @@ func face(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := code.New(noTools{snapshot}, runs.New(noRuns{}, nil), code.Options{Version: "test", Principal: "user:test"})
+	s, err := code.New(noTools{snapshot}, runs.New(noRuns{}, nil),
+		code.Options{Version: "test", Principal: "user:test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,16 +43,19 @@ func newInspector(t *testing.T, era string) inspector {
 	}
 	return inspector{
 		era: era, node: node, target: []string{filepath.Join(root, "bin", "airlock"), "mcp"},
-		script: filepath.Join(dir, "node_modules", "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js"),
+		script: filepath.Join(dir, "node_modules", "@modelcontextprotocol", "inspector", "clients", "launcher", "build",
+			"index.js"),
 		// A host hands only a few variables on, so what Airlock needs is named.
-		env: []string{"-e", "AIRLOCK_CONFIG=" + config, "-e", "AIRLOCK_HOME=" + env.Home, "-e", "AIRLOCK_RUNSC=" + env.Runsc, "-e", "PATH=" + os.Getenv("PATH")},
+		env: []string{"-e", "AIRLOCK_CONFIG=" + config, "-e", "AIRLOCK_HOME=" + env.Home, "-e",
+			"AIRLOCK_RUNSC=" + env.Runsc, "-e", "PATH=" + os.Getenv("PATH")},
 	}
 }
 
 // start runs one method and returns what it prints.
 func (i inspector) start(t *testing.T, args ...string) (stdout, stderr []byte, err error) {
 	t.Helper()
-	args = append(append([]string{i.script, "--cli", "--protocol-era", i.era, "--format", "json", "--quiet"}, i.env...), args...)
+	args = append(append([]string{i.script, "--cli", "--protocol-era", i.era, "--format", "json", "--quiet"}, i.env...),
+		args...)
 	command := exec.CommandContext(t.Context(), i.node, append(args, i.target...)...)
 	var said bytes.Buffer
 	command.Stderr = &said
@@ -138,7 +141,8 @@ func (i inspector) lists(t *testing.T, want []string) {
 
 func (i inspector) testError(t *testing.T) {
 	out, said, err := i.start(t, "--method", "tools/call", "--tool-name", "get_run", "--tool-args-json", "{}")
-	if shown := string(out) + string(said); !strings.Contains(shown, "run_id") || err == nil && !strings.Contains(shown, `"isError":true`) {
+	if shown := string(out) + string(said); !strings.Contains(shown, "run_id") || err == nil &&
+		!strings.Contains(shown, `"isError":true`) {
 		t.Errorf("got %v and %s, want an error that names the missing argument", err, shown)
 	}
 }
@@ -165,7 +169,8 @@ func (i inspector) testDefinition(t *testing.T) {
 func (i inspector) testRun(t *testing.T) {
 	for language, code := range map[string]string{
 		"python": "from servers.good import echo\nresult = (await echo({'text': 'hi'})).structured_content['got']",
-		"node":   "import { echo } from './servers/good/index.js';\nglobalThis.result = (await echo({ text: 'hi' })).structuredContent.got;",
+		"node": "import { echo } from './servers/good/index.js';\nglobalThis.result = (await echo({ text: 'hi' " +
+			"})).structuredContent.got;",
 	} {
 		got := i.call(t, "run_code", map[string]any{"language": language, "code": code})
 		if diff := cmp.Diff(map[string]any{"text": "hi"}, got["data"]); got["ok"] != true || diff != "" {

@@ -53,7 +53,8 @@ func TestFace(t *testing.T) {
 // some must be run against airlock serve.
 func TestTheSuiteHasNoSignInForServers(t *testing.T) {
 	dir, node := suites(t)
-	out, err := exec.CommandContext(t.Context(), node, filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"), "list").Output()
+	out, err := exec.CommandContext(t.Context(), node,
+		filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"), "list").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,8 @@ func TestPassthrough(t *testing.T) {
 			}
 			t.Run("http", func(t *testing.T) {
 				t.Parallel()
-				through(t, "passthrough-http", upstream.Config{ID: "everything", URL: everythingOverHTTP(t, everything, stateless)})
+				through(t, "passthrough-http", upstream.Config{ID: "everything",
+					URL: everythingOverHTTP(t, everything, stateless)})
 			})
 			t.Run("stdio", func(t *testing.T) {
 				t.Parallel()
@@ -133,7 +135,8 @@ func TestUpstreamClient(t *testing.T) {
 	for _, revision := range revisions {
 		t.Run(revision, func(t *testing.T) {
 			t.Parallel()
-			leg{name: "upstream-client", role: "client", against: []string{"--command", client}, revision: revision}.run(t)
+			leg{name: "upstream-client", role: "client", against: []string{"--command", client},
+				revision: revision}.run(t)
 		})
 	}
 }

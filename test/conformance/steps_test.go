@@ -32,10 +32,12 @@ func TestClients(t *testing.T) {
 		{"typescript2", legacy, typescript},
 		{"typescript2", modern, typescript},
 		{"python2", legacy, func(t *testing.T, to how) client {
-			return startScripted(t, to, []string{"PYTHONPATH=" + python}, "python3", filepath.Join(scripts, "python.py"))
+			return startScripted(t, to, []string{"PYTHONPATH=" + python}, "python3",
+				filepath.Join(scripts, "python.py"))
 		}},
 		{"python2", modern, func(t *testing.T, to how) client {
-			return startScripted(t, to, []string{"PYTHONPATH=" + python}, "python3", filepath.Join(scripts, "python.py"))
+			return startScripted(t, to, []string{"PYTHONPATH=" + python}, "python3",
+				filepath.Join(scripts, "python.py"))
 		}},
 		{"go", legacy, startGo},
 		{"go", modern, startGo},
@@ -67,7 +69,9 @@ func TestClients(t *testing.T) {
 func configuration(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "airlock.yaml")
-	text := fmt.Sprintf("mcpServers: {good: {command: %q}}\nservers: {good: {allow: [echo]}}\naudit: {path: audit.jsonl}\n", upstreamtest.Program(t))
+	text := fmt.Sprintf(
+		"mcpServers: {good: {command: %q}}\nservers: {good: {allow: [echo]}}\naudit: {path: audit.jsonl}\n",
+		upstreamtest.Program(t))
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +160,8 @@ func merged(a, b map[string]any) map[string]any {
 func (w *walk) connects(t *testing.T) {
 	got := w.client.hello()
 	want := map[string]string{legacy: "2025-11-25", modern: "2026-07-28"}[w.era]
-	if got.Version != want || got.Server != "airlock" || !strings.Contains(got.Instructions, "search_tools") || !strings.Contains(got.Instructions, "good") {
+	if got.Version != want || got.Server != "airlock" || !strings.Contains(got.Instructions, "search_tools") ||
+		!strings.Contains(got.Instructions, "good") {
 		t.Errorf("got %+v, want revision %s of airlock, with instructions that name the server", got, want)
 	}
 }
@@ -183,8 +188,10 @@ func (w *walk) searches(t *testing.T) {
 			ServerID, ToolName, Import, Signature string
 		} `json:"tools"`
 	}
-	w.calls(t, toolCall{Tool: "search_tools", Arguments: map[string]any{"query": "returns its arguments", "language": "node"}}, &got)
-	if len(got.Tools) == 0 || got.Tools[0].ToolName != "echo" || got.Tools[0].ServerID != "good" || !strings.Contains(got.Tools[0].Import, "./servers/good/") || got.Total < 1 {
+	w.calls(t, toolCall{Tool: "search_tools", Arguments: map[string]any{"query": "returns its arguments",
+		"language": "node"}}, &got)
+	if len(got.Tools) == 0 || got.Tools[0].ToolName != "echo" || got.Tools[0].ServerID != "good" ||
+		!strings.Contains(got.Tools[0].Import, "./servers/good/") || got.Total < 1 {
 		t.Errorf("got %+v, want echo first, with its import", got)
 	}
 }
@@ -197,7 +204,8 @@ func (w *walk) defines(t *testing.T) {
 			ReadOnlyHint bool `json:"readOnlyHint"`
 		} `json:"annotations"`
 	}
-	w.calls(t, toolCall{Tool: "get_tool_definition", Arguments: map[string]any{"serverId": "good", "name": "echo"}}, &got)
+	w.calls(t, toolCall{Tool: "get_tool_definition", Arguments: map[string]any{"serverId": "good", "name": "echo"}},
+		&got)
 	if got.Name != "echo" || string(got.InputSchema) == "" || !got.Annotations.ReadOnlyHint {
 		t.Errorf("got %+v, want the whole definition of echo", got)
 	}
@@ -206,7 +214,8 @@ func (w *walk) defines(t *testing.T) {
 func (w *walk) runs(t *testing.T) {
 	for language, code := range map[string]string{
 		"python": "from servers.good import echo\nresult = (await echo({'text': 'hi'})).structured_content['got']",
-		"node":   "import { echo } from './servers/good/index.js';\nglobalThis.result = (await echo({ text: 'hi' })).structuredContent.got;",
+		"node": "import { echo } from './servers/good/index.js';\nglobalThis.result = (await echo({ text: 'hi' " +
+			"})).structuredContent.got;",
 	} {
 		var got struct {
 			OK   bool
@@ -245,7 +254,8 @@ func (w *walk) runsInBackground(t *testing.T) {
 }
 
 func (w *walk) cancelsRun(t *testing.T) {
-	started, _ := w.run(t, "python", "import time\ntime.sleep(600)", toolCall{Arguments: map[string]any{"background": true}})
+	started, _ := w.run(t, "python", "import time\ntime.sleep(600)",
+		toolCall{Arguments: map[string]any{"background": true}})
 	var cancelled struct{ Cancelled bool }
 	w.calls(t, toolCall{Tool: "cancel_run", Arguments: map[string]any{"run_id": started.RunID}}, &cancelled)
 	// A run that was cancelled before it had begun has no result at all.
@@ -255,7 +265,8 @@ func (w *walk) cancelsRun(t *testing.T) {
 			t.Fatalf("get_run: got %+v", o.Error)
 		}
 		var got ran
-		if len(o.Result.StructuredContent) > 0 && json.Unmarshal(o.Result.StructuredContent, &got) == nil && (got.State == "queued" || got.State == "running") {
+		if len(o.Result.StructuredContent) > 0 && json.Unmarshal(o.Result.StructuredContent, &got) == nil &&
+			(got.State == "queued" || got.State == "running") {
 			continue
 		}
 		if !cancelled.Cancelled || !strings.Contains(o.text(), "cancelled") {
@@ -276,7 +287,8 @@ func (w *walk) hearsProgress(t *testing.T) {
 }
 
 func (w *walk) cancelsRequest(t *testing.T) {
-	o := w.client.call(t, toolCall{Tool: "run_code", Arguments: map[string]any{"language": "python", "code": "import time\ntime.sleep(600)"}, Cancel: true})
+	o := w.client.call(t, toolCall{Tool: "run_code",
+		Arguments: map[string]any{"language": "python", "code": "import time\ntime.sleep(600)"}, Cancel: true})
 	if o.Error == nil {
 		t.Fatalf("got %s, want the call to be cancelled", o.text())
 	}
@@ -289,7 +301,8 @@ func (w *walk) cancelsRequest(t *testing.T) {
 const counts = "from servers.good import count\nresult = (await count({})).data"
 
 func (w *walk) accepts(t *testing.T) {
-	got, o := w.run(t, "python", counts, toolCall{Answer: &reply{Action: "accept", Content: map[string]any{"decision": "approve this call"}}})
+	got, o := w.run(t, "python", counts,
+		toolCall{Answer: &reply{Action: "accept", Content: map[string]any{"decision": "approve this call"}}})
 	if !got.OK || len(o.Asked) != 1 || !strings.Contains(o.Asked[0], "count") || !strings.Contains(o.Asked[0], "good") {
 		t.Errorf("got %+v after the questions %q, want one that names server and tool", got, o.Asked)
 	}
@@ -314,15 +327,19 @@ func (w *walk) isTold(t *testing.T) {
 	if o := w.client.call(t, toolCall{Tool: "no_such_tool"}); o.Error == nil && !o.Result.IsError {
 		t.Errorf("an unknown tool: got %s, want an error", o.text())
 	}
-	if o := w.client.call(t, toolCall{Tool: "get_run", Arguments: map[string]any{}}); o.Result == nil || !o.Result.IsError || !strings.Contains(o.text(), "run_id") {
+	if o := w.client.call(t, toolCall{Tool: "get_run", Arguments: map[string]any{}}); o.Result == nil ||
+		!o.Result.IsError || !strings.Contains(o.text(), "run_id") {
 		t.Errorf("a missing argument: got %+v %s, want a result that names it", o.Error, o.text())
 	}
-	if o := w.client.call(t, toolCall{Tool: "get_tool_definition", Arguments: map[string]any{"serverId": "good", "name": "ecco"}}); o.Result == nil || !o.Result.IsError || !strings.Contains(o.text(), "echo") {
+	if o := w.client.call(t, toolCall{Tool: "get_tool_definition",
+		Arguments: map[string]any{"serverId": "good", "name": "ecco"}}); o.Result == nil || !o.Result.IsError ||
+		!strings.Contains(o.text(), "echo") {
 		t.Errorf("a misspelt tool: got %+v %s, want a result that names the right one", o.Error, o.text())
 	}
 	o := w.client.call(t, toolCall{Tool: "run_code", Arguments: map[string]any{"language": "python", "code": "1 / 0"}})
 	var got ran
-	if o.Result == nil || json.Unmarshal(o.Result.StructuredContent, &got) != nil || got.OK || !strings.Contains(got.Error.Message, "division") {
+	if o.Result == nil || json.Unmarshal(o.Result.StructuredContent, &got) != nil || got.OK ||
+		!strings.Contains(got.Error.Message, "division") {
 		t.Errorf("a program that fails: got %+v %s, want its error", o.Error, o.text())
 	}
 }

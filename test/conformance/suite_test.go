@@ -46,7 +46,8 @@ func TestKnownFailuresAreExact(t *testing.T) {
 	}{
 		{"all listed", []string{"one:bad", "one:meant", "two"}, nil},
 		{"one not listed", []string{"one:bad", "two"}, []string{"one:meant fails (WARNING)"}},
-		{"one too many", []string{"one:bad", "one:meant", "one:good", "two", "three"}, []string{"one:good is known to fail", "three is known to fail"}},
+		{"one too many", []string{"one:bad", "one:meant", "one:good", "two", "three"},
+			[]string{"one:good is known to fail", "three is known to fail"}},
 		{"none listed", nil, []string{"one:bad fails", "one:meant fails", "two:any fails"}},
 	}
 	for _, test := range tests {
@@ -116,7 +117,8 @@ func (l leg) run(t *testing.T) {
 	for _, problem := range c.problems {
 		t.Error(problem)
 	}
-	t.Logf("%s against %s: %d scenarios, %d checks passed, %d known failures", l.name, l.revision, len(got), c.passed, c.known)
+	t.Logf("%s against %s: %d scenarios, %d checks passed, %d known failures", l.name, l.revision, len(got), c.passed,
+		c.known)
 }
 
 // results runs the suite, with options of Node's, and returns what it found, by scenario,
@@ -125,7 +127,8 @@ func (l leg) results(t *testing.T, options []string, which ...string) (map[strin
 	t.Helper()
 	dir, node := suites(t)
 	directory := t.TempDir()
-	args := []string{filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"), l.role, "--output-dir", directory}
+	args := []string{filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"),
+		l.role, "--output-dir", directory}
 	suite := exec.CommandContext(t.Context(), node, slices.Concat(options, args, which, l.against)...)
 	suite.Dir = t.TempDir()
 	out, err := suite.CombinedOutput()
@@ -169,7 +172,8 @@ func compare(got map[string][]check, expected map[string]bool) comparison {
 	found.surprises = slices.Compact(found.surprises)
 	for _, name := range slices.Sorted(maps.Keys(expected)) {
 		if !seen[name] {
-			found.problems = append(found.problems, name+" is known to fail, and does not: remove it from known-failures.yaml")
+			found.problems = append(found.problems,
+				name+" is known to fail, and does not: remove it from known-failures.yaml")
 		}
 	}
 	return found
@@ -280,8 +284,10 @@ func (l leg) knownFailures(t *testing.T, ran []string) map[string]bool {
 	}
 	known := map[string]bool{}
 	for _, g := range groups {
-		if g.Reason == "" || len(g.Checks) == 0 || len(without(g.Legs, legs)) > 0 || g.Revision != "" && !slices.Contains(revisions, g.Revision) {
-			t.Errorf("%s: the group %q has no reason or no checks, or is of a leg or revision that is not there", path, g.Reason)
+		if g.Reason == "" || len(g.Checks) == 0 || len(without(g.Legs, legs)) > 0 || g.Revision != "" &&
+			!slices.Contains(revisions, g.Revision) {
+			t.Errorf("%s: the group %q has no reason or no checks, or is of a leg or revision that is not there", path,
+				g.Reason)
 		}
 		if !slices.Contains(g.Legs, l.name) || g.Revision != "" && g.Revision != l.revision {
 			continue

@@ -30,7 +30,8 @@ func startAirlock(t *testing.T, configuration string) *airlock {
 	t.Helper()
 	testenv.OwnHome(t)
 	a := &airlock{
-		program: filepath.Join(testenv.RepoRoot(t), "bin", "airlock"), configuration: filepath.Join(t.TempDir(), "airlock.yaml"), said: &testenv.Output{},
+		program:       filepath.Join(testenv.RepoRoot(t), "bin", "airlock"),
+		configuration: filepath.Join(t.TempDir(), "airlock.yaml"), said: &testenv.Output{},
 	}
 	if err := os.WriteFile(a.configuration, []byte(configuration), 0o600); err != nil {
 		t.Fatal(err)
@@ -100,7 +101,8 @@ func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
 func (a *airlock) host(t *testing.T, token string) *mcp.ClientSession {
 	t.Helper()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(t.Context(),
-		&mcp.StreamableClientTransport{Endpoint: a.address + "/mcp", HTTPClient: &http.Client{Transport: bearing(token)}}, nil)
+		&mcp.StreamableClientTransport{Endpoint: a.address + "/mcp",
+			HTTPClient: &http.Client{Transport: bearing(token)}}, nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, a.said)
 	}
@@ -123,7 +125,8 @@ func (a *airlock) run(t *testing.T, token, code string) ran {
 
 func runs(t *testing.T, host *mcp.ClientSession, code string) ran {
 	t.Helper()
-	result, err := host.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": "python", "code": code}})
+	result, err := host.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code",
+		Arguments: map[string]any{"language": "python", "code": code}})
 	if err != nil {
 		t.Fatal(err)
 	}

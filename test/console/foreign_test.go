@@ -26,18 +26,24 @@ func TestForeignPages(t *testing.T) {
 	a := startAirlock(t, "mcpServers: {}\n")
 	token := a.token(t, "ann", "admin")
 	port := a.address[strings.LastIndex(a.address, ":"):]
-	foreign := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<title>foreign</title>") }))
+	foreign := httptest.NewServer(http.HandlerFunc(
+		func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<title>foreign</title>") }))
 	defer foreign.Close()
 	b := browser.Open(t, "rebound.example=127.0.0.1")
 
 	call := `JSON.stringify({jsonrpc: "2.0", id: 1, method: "tools/list"})`
-	bearing := fmt.Sprintf(`{"Authorization": "Bearer %s", "Content-Type": "application/json", "Accept": "application/json, text/event-stream"}`, token)
+	bearing := fmt.Sprintf(
+		`{"Authorization": "Bearer %s", "Content-Type": "application/json", "Accept": "application/json, text/event-stream"}`, token)
 	tests := []struct{ name, page, address, method, mode, headers, body, want string }{
 		{"another origin calls a tool", foreign.URL, a.address + "/mcp", "POST", "cors", bearing, call, "TypeError"},
-		{"another origin reads the API", foreign.URL, a.address + "/v1/agents", "GET", "cors", bearing, "undefined", "TypeError"},
-		{"a name that resolves here calls a tool", "http://rebound.example" + port + "/healthz", "/mcp", "POST", "same-origin", bearing, call, "basic 403"},
-		{"a name that resolves here reads the API", "http://rebound.example" + port + "/healthz", "/v1/agents", "GET", "same-origin", bearing, "undefined", "basic 403"},
-		{"the same page from the right address reads the API", a.address + "/healthz", "/v1/agents", "GET", "same-origin", bearing, "undefined", "basic 200"},
+		{"another origin reads the API", foreign.URL, a.address + "/v1/agents", "GET", "cors", bearing, "undefined",
+			"TypeError"},
+		{"a name that resolves here calls a tool", "http://rebound.example" + port + "/healthz", "/mcp", "POST",
+			"same-origin", bearing, call, "basic 403"},
+		{"a name that resolves here reads the API", "http://rebound.example" + port + "/healthz", "/v1/agents", "GET",
+			"same-origin", bearing, "undefined", "basic 403"},
+		{"the same page from the right address reads the API", a.address + "/healthz", "/v1/agents", "GET",
+			"same-origin", bearing, "undefined", "basic 200"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -42,14 +42,15 @@ const injected = `[...document.querySelectorAll("*")].flatMap((e) => {
 })`
 
 // links are the addresses that a page leads to, and of what is saved none.
-const links = `[...document.querySelectorAll("a[href]")].map((a) => a.href).filter((h) => h.startsWith(location.origin + "/") && !/\/(text|files|export|assets)\b/.test(h)).map((h) => h.slice(location.origin.length).replace(/#.*/, ""))`
+const links = `[...document.querySelectorAll("a[href]")].map((a) => a.href).filter((h) => h.startsWith(location.origin + "/") && !/\/(text|files|export|assets|log)\b|\bformat=/.test(h)).map((h) => h.slice(location.origin.length).replace(/#.*/, ""))`
 
 // No page treats names and texts of servers, code and agents as more than text. The test
 // opens every page that can be reached.
 func TestNothingForeignRuns(t *testing.T) {
 	server := mcp.NewServer(&mcp.Implementation{Name: payloads[0], Version: payloads[1]}, nil)
 	for i, payload := range payloads {
-		schema, err := json.Marshal(map[string]any{"type": "object", "title": payload, "properties": map[string]any{payload: map[string]any{"description": payload}}})
+		schema, err := json.Marshal(map[string]any{"type": "object", "title": payload,
+			"properties": map[string]any{payload: map[string]any{"description": payload}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,12 +58,15 @@ func TestNothingForeignRuns(t *testing.T) {
 		if i%2 == 0 {
 			name += payload
 		}
-		server.AddTool(&mcp.Tool{Name: name, Title: payload, Description: payload, InputSchema: json.RawMessage(schema), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, Title: payload}},
+		server.AddTool(&mcp.Tool{Name: name, Title: payload, Description: payload, InputSchema: json.RawMessage(schema),
+			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, Title: payload}},
 			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: payload}}, IsError: i%4 == 1}, nil
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: payload}}, IsError: i%4 == 1},
+					nil
 			})
 	}
-	server.AddTool(&mcp.Tool{Name: "write", Description: payloads[1], InputSchema: json.RawMessage(`{"type":"object"}`)},
+	server.AddTool(&mcp.Tool{Name: "write", Description: payloads[1],
+		InputSchema: json.RawMessage(`{"type":"object"}`)},
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return &mcp.CallToolResult{}, nil
 		})
@@ -94,7 +98,8 @@ for i, p in enumerate(payloads):
 	asked := make(chan error, 1)
 	go func() {
 		_, err := host.CallTool(waiting, &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{
-			"language": "python", "code": fmt.Sprintf("import json\nfrom servers.notes import write\nawait write({'path': '/tmp/x', 'payloads': json.loads(%q)})", corpus)}})
+			"language": "python", "code": fmt.Sprintf(
+				"import json\nfrom servers.notes import write\nawait write({'path': '/tmp/x', 'payloads': json.loads(%q)})", corpus)}})
 		asked <- err
 	}()
 	defer func() { stop(); <-asked }()
@@ -102,7 +107,8 @@ for i, p in enumerate(payloads):
 
 	b := browser.Open(t)
 	signIn(t, b, a, a.token(t, "bob", "admin"))
-	seen, queue := map[string]bool{}, []string{"/questions", "/runs", "/servers", "/tools", "/tools/changes", "/policies", "/audit", "/agents", "/health"}
+	seen, queue := map[string]bool{}, []string{"/questions", "/runs", "/servers", "/tools", "/tools/changes",
+		"/policies", "/audit", "/report", "/agents", "/health"}
 	const most = 80
 	for len(queue) > 0 && len(seen) < most {
 		path := queue[0]

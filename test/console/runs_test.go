@@ -18,7 +18,8 @@ func startNotes(t *testing.T) (url string, goOn chan<- struct{}) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1"}, nil)
 	answer := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}
 	schema := json.RawMessage(`{"type":"object"}`)
-	server.AddTool(&mcp.Tool{Name: "read_note", InputSchema: schema, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+	server.AddTool(&mcp.Tool{Name: "read_note", InputSchema: schema,
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 		func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			select {
 			case <-waits:
@@ -36,7 +37,8 @@ func begin(t *testing.T, host *mcp.ClientSession, code string) (wait func() ran)
 	t.Helper()
 	ended := make(chan *mcp.CallToolResult, 1)
 	go func() {
-		result, err := host.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": "python", "code": code}})
+		result, err := host.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code",
+			Arguments: map[string]any{"language": "python", "code": code}})
 		if err != nil {
 			result = &mcp.CallToolResult{StructuredContent: map[string]any{"error": map[string]any{"message": err.Error()}}}
 		}
@@ -55,7 +57,8 @@ func begin(t *testing.T, host *mcp.ClientSession, code string) (wait func() ran)
 	}
 }
 
-const writes = "from servers.notes import write_note\nawait write_note({'title': 'Milk', 'text': 'two litres'})\nresult = 'written'"
+const writes = "from servers.notes import write_note\nawait write_note({'title': 'Milk', 'text': 'two " +
+	"litres'})\nresult = 'written'"
 
 // A person watches a run until it ends, and sees its code, calls and output. Another
 // person does not see it.
@@ -67,7 +70,8 @@ func TestWatchARun(t *testing.T) {
 	signIn(t, b, a, a.token(t, "ann", "run"))
 	b.Goto(t, a.address+"/runs")
 	b.Sees(t, "No run goes on now.")
-	ended := begin(t, host, "from servers.notes import read_note\nprint('reading')\nawait read_note({})\nresult = 'read'")
+	ended := begin(t, host,
+		"from servers.notes import read_note\nprint('reading')\nawait read_note({})\nresult = 'read'")
 	b.Sees(t, "1 going on now.")
 	b.Do(t, "taps", map[string]any{"selector": "main table a"})
 	b.Sees(t, "running")

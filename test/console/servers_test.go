@@ -24,12 +24,14 @@ func startServer(t *testing.T, server *mcp.Server, issuer string) string {
 		t.Fatal(err)
 	}
 	origin := "http://" + listener.Addr().String()
-	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
 	mux := http.NewServeMux()
 	const metadata = "/.well-known/oauth-protected-resource/mcp"
 	mux.HandleFunc("GET "+metadata, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(map[string]any{"resource": origin + "/mcp", "authorization_servers": []string{issuer}, "scopes_supported": []string{"openid"}})
+		json.NewEncoder(w).Encode(map[string]any{"resource": origin + "/mcp", "authorization_servers": []string{issuer},
+			"scopes_supported": []string{"openid"}})
 	})
 	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
 		if issuer != "" && !isVouchedFor(r, issuer) {
@@ -65,10 +67,12 @@ func isVouchedFor(r *http.Request, issuer string) bool {
 func TestSignInToAServer(t *testing.T) {
 	issuer := testenv.StartOpenIDProvider(t).Issuer
 	server := mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "whoami", Description: "Says who calls."}, func(_ context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "you"}}}, nil, nil
-	})
-	a := startAirlock(t, "mcpServers: {notes: {url: "+startServer(t, server, issuer)+"}}\nservers: {notes: {oauth: {clientId: airlock}}}\n")
+	mcp.AddTool(server, &mcp.Tool{Name: "whoami", Description: "Says who calls."},
+		func(_ context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "you"}}}, nil, nil
+		})
+	a := startAirlock(t, "mcpServers: {notes: {url: "+startServer(t, server, issuer)+
+		"}}\nservers: {notes: {oauth: {clientId: airlock}}}\n")
 	b := browser.Open(t)
 	signIn(t, b, a, a.token(t, "ann", "run"))
 	b.Goto(t, a.address+"/servers")
@@ -111,7 +115,9 @@ func TestSignInToAServer(t *testing.T) {
 // A sign-in whose browser is on another machine ends with an address that is pasted.
 func TestPasteTheAddress(t *testing.T) {
 	issuer := testenv.StartOpenIDProvider(t).Issuer
-	a := startAirlock(t, "mcpServers: {notes: {url: "+startServer(t, mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1"}, nil), issuer)+"}}\nservers: {notes: {oauth: {clientId: airlock}}}\n")
+	a := startAirlock(t, "mcpServers: {notes: {url: "+
+		startServer(t, mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1"}, nil), issuer)+
+		"}}\nservers: {notes: {oauth: {clientId: airlock}}}\n")
 	b := browser.Open(t)
 	signIn(t, b, a, a.token(t, "ann", "run"))
 	b.Goto(t, a.address+"/servers")

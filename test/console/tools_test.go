@@ -14,7 +14,8 @@ import (
 
 // addTool adds a tool that only reads and answers with a text.
 func addTool(server *mcp.Server, name, description, text string) {
-	server.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+	server.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(`{"type":"object"}`),
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
 		})
@@ -64,11 +65,13 @@ func TestToolsAndPolicies(t *testing.T) {
 	b.Sees(t, `+  "description": "Reads one note. `, "A caller with the scope admin can accept it.")
 	admin.Goto(t, a.address+"/tools/changes")
 	admin.Click(t, "button", "Accept this definition")
-	admin.Sees(t, "read_note of notes is used again, with its changed definition.", "No tool has changed since it was first seen.")
+	admin.Sees(t, "read_note of notes is used again, with its changed definition.",
+		"No tool has changed since it was first seen.")
 	b.Goto(t, a.address+"/tools?q=read_note")
 	b.Click(t, "link", "read_note")
 	b.Sees(t, "onerror")
-	if log := a.prints(t, "audit", "tail", "-n", "50", "--json"); !strings.Contains(log, "a changed definition is accepted") || !strings.Contains(log, `"principal":"bob"`) {
+	if log := a.prints(t, "audit", "tail", "-n", "50", "--json"); !strings.Contains(
+		log, "a changed definition is accepted") || !strings.Contains(log, `"principal":"bob"`) {
 		t.Errorf("the log does not say who accepted:\n%s", log)
 	}
 }
@@ -101,7 +104,8 @@ func TestAuditLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := a.prints(t, "audit", "export", "--format", format, "--run", ran.RunID); string(got) != want || want == "" {
+		if want := a.prints(t, "audit", "export", "--format", format, "--run", ran.RunID); string(got) != want ||
+			want == "" {
 			t.Errorf("%s: got\n%s\nwant\n%s", format, got, want)
 		}
 	}

@@ -95,7 +95,8 @@ func programsIn(t *testing.T, files map[string][]byte, architecture string) map[
 		for _, s := range info.Settings {
 			settings = append(settings, s.Key+"="+s.Value)
 		}
-		for _, want := range []string{"GOOS=linux", "GOARCH=" + architecture, baseline, "CGO_ENABLED=0", "-trimpath=true"} {
+		for _, want := range []string{"GOOS=linux", "GOARCH=" + architecture, baseline, "CGO_ENABLED=0",
+			"-trimpath=true"} {
 			if !slices.Contains(settings, want) {
 				t.Errorf("%s is built with %q, want %s", name, settings, want)
 			}
@@ -140,7 +141,8 @@ func TestProgramsAreForTheirArchitecture(t *testing.T) {
 		t.Run(architecture, func(t *testing.T) {
 			file := released(t, "airlock_*_"+architecture+".deb")
 			fields, err := exec.Command("dpkg-deb", "--field", file, "Architecture", "Depends").Output()
-			if want := "Architecture: " + architecture + "\nDepends: "; err != nil || !strings.HasPrefix(string(fields), want) {
+			if want := "Architecture: " + architecture + "\nDepends: "; err != nil ||
+				!strings.HasPrefix(string(fields), want) {
 				t.Errorf("%s says %q, %v, want %q", filepath.Base(file), fields, err, want)
 			}
 			if contains := strings.Contains(filepath.Base(file), "_"+architecture+"."); !contains {

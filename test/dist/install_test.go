@@ -54,7 +54,8 @@ func newSystem(t *testing.T) (*system, testenv.Env) {
 		t.Fatalf("bin/dist has %q (%v), want one Debian package: run `make dist`", packages, err)
 	}
 	s := &system{t: t, root: t.TempDir()}
-	if out, err := exec.Command("tar", "--extract", "--numeric-owner", "--file", filepath.Join(bin, "clean-root.tar"), "--directory", s.root).CombinedOutput(); err != nil {
+	if out, err := exec.Command("tar", "--extract", "--numeric-owner", "--file", filepath.Join(bin, "clean-root.tar"),
+		"--directory", s.root).CombinedOutput(); err != nil {
 		t.Fatalf("unpacking bin/clean-root.tar (make setup): %v\n%s", err, out)
 	}
 	if err := os.Link(packages[0], filepath.Join(s.root, "root", "airlock.deb")); err != nil {
@@ -73,8 +74,10 @@ func newSystem(t *testing.T) (*system, testenv.Env) {
 func (s *system) run(script string) string {
 	s.t.Helper()
 	// The script is the first process of a PID namespace, so all its processes end with it.
-	cmd := exec.Command("unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-c", inside, "inside", s.root, "/bin/sh", "-ec", script)
-	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8"}
+	cmd := exec.Command("unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-c", inside, "inside",
+		s.root, "/bin/sh", "-ec", script)
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "DEBIAN_FRONTEND=noninteractive",
+		"LC_ALL=C.UTF-8"}
 	out, err := cmd.Output()
 	if err != nil {
 		var exit *exec.ExitError
@@ -102,18 +105,21 @@ func TestAPackageInstallsRunsAndLeaves(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(bases), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("cp", "-a", filepath.Join(env.Home, "images/bases"), bases).CombinedOutput(); err != nil {
+	if out, err := exec.Command("cp", "-a", filepath.Join(env.Home, "images/bases"),
+		bases).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	s.run("airlock images build")
-	const program = "cd /root && printf 'import sys\nresult = {\"answer\": 6 * 7, \"python\": sys.version_info[:2]}\n' >first.py && airlock run first.py"
+	const program = "cd /root && printf 'import sys\nresult = {\"answer\": 6 * 7, \"python\": " +
+		"sys.version_info[:2]}\n' >first.py && airlock run first.py"
 	var envelope struct {
 		Result struct {
 			OK   bool
 			Data map[string]any
 		}
 	}
-	if out := s.run(program); json.Unmarshal([]byte(out), &envelope) != nil || !envelope.Result.OK || envelope.Result.Data["answer"] != 42.0 {
+	if out := s.run(program); json.Unmarshal([]byte(out), &envelope) != nil || !envelope.Result.OK ||
+		envelope.Result.Data["answer"] != 42.0 {
 		t.Errorf("the first program printed %s", out)
 	}
 

@@ -49,7 +49,8 @@ func TestProgramsAreTheSameWhereverTheyAreBuilt(t *testing.T) {
 		return digests
 	}
 	first := build(t.TempDir())
-	second := build(filepath.Join(t.TempDir(), "a longer", "path"), "GOFLAGS=-trimpath=false", "CGO_ENABLED=1", "TZ=Asia/Tokyo")
+	second := build(filepath.Join(t.TempDir(), "a longer", "path"), "GOFLAGS=-trimpath=false", "CGO_ENABLED=1",
+		"TZ=Asia/Tokyo")
 	if diff := cmp.Diff(first, second); diff != "" || len(first) == 0 {
 		t.Errorf("%d programs differ: %s", len(first), diff)
 	}

@@ -120,9 +120,11 @@ func newGroup(t *testing.T) string {
 func TestTheServiceUnderSystemd(t *testing.T) {
 	s, env := newSystem(t)
 	group := newGroup(t)
-	s.run("apt-get --yes --no-install-recommends install systemd-sysv dbus /root/airlock.deb && systemctl enable airlock.socket && mkdir -p /var/lib/airlock/images")
+	s.run("apt-get --yes --no-install-recommends install systemd-sysv dbus /root/airlock.deb && systemctl enable " +
+		"airlock.socket && mkdir -p /var/lib/airlock/images")
 	for name, text := range map[string]string{
-		"etc/airlock/airlock.yaml": "serve: {drainTime: 5s}\n", "root/walk": walk, "etc/systemd/system/walk.service": unit,
+		"etc/airlock/airlock.yaml": "serve: {drainTime: 5s}\n", "root/walk": walk,
+		"etc/systemd/system/walk.service": unit,
 	} {
 		at := filepath.Join(s.root, name)
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
@@ -133,7 +135,8 @@ func TestTheServiceUnderSystemd(t *testing.T) {
 		}
 	}
 	s.run("systemctl enable walk.service")
-	cmd := exec.Command("sh", "-ec", `echo $$ >"$0/cgroup.procs"; exec unshare --mount --net --pid --ipc --uts --cgroup --fork --kill-child sh -c "$@"`,
+	cmd := exec.Command(
+		"sh", "-ec", `echo $$ >"$0/cgroup.procs"; exec unshare --mount --net --pid --ipc --uts --cgroup --fork --kill-child sh -c "$@"`,
 		group, booting, "boot", s.root, filepath.Join(env.Home, "images"))
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
 	ended, err := cmd.CombinedOutput()
@@ -142,7 +145,8 @@ func TestTheServiceUnderSystemd(t *testing.T) {
 		return string(text)
 	}
 	want := strings.Join([]string{
-		"before a request: active inactive", "the first request: HTTP/1.0 200 OK\r", "after it: active", "status: ready", "a run: 42",
+		"before a request: active inactive", "the first request: HTTP/1.0 200 OK\r", "after it: active",
+		"status: ready", "a run: 42",
 		"reload: active", "after it was killed: HTTP/1.0 200 OK\r", "stopped: inactive inactive success", "",
 	}, "\n")
 	if got := said("walk.out"); got != want {

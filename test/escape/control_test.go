@@ -52,7 +52,8 @@ const resultMark = "the result follows: "
 
 func runOnHost(t *testing.T, p program) output {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "python3", "-c", p.code+"\nimport json; print('"+resultMark+"' + json.dumps(result))")
+	cmd := exec.CommandContext(t.Context(), "python3", "-c",
+		p.code+"\nimport json; print('"+resultMark+"' + json.dumps(result))")
 	if p.language == "node" {
 		code := p.code + "\nconsole.log('" + resultMark + "' + JSON.stringify(globalThis.result))"
 		cmd = exec.CommandContext(t.Context(), "node", "--input-type=module", "-e", code)
@@ -64,7 +65,8 @@ func runOnHost(t *testing.T, p program) output {
 		t.Fatalf("%v\n%s\n%s", err, stdout.String(), stderr.String())
 	}
 	_, result, _ := strings.Cut(stdout.String(), resultMark)
-	return output{kind: wantNothing, data: json.RawMessage(result), texts: map[string]string{"stdout": stdout.String(), "stderr": stderr.String()}}
+	return output{kind: wantNothing, data: json.RawMessage(result),
+		texts: map[string]string{"stdout": stdout.String(), "stderr": stderr.String()}}
 }
 
 // TestOracleSeesEveryWayOut has a program give its flag away through each way
@@ -72,14 +74,16 @@ func runOnHost(t *testing.T, p program) output {
 func TestOracleSeesEveryWayOut(t *testing.T) {
 	env := testenv.Sandbox(t)
 	ways := map[string]program{
-		"result":            {"python", `result = {"a": ["{{flag}}"]}`},
-		"stdout":            {"python", `print("{{flag}}"); result = []`},
-		"stderr":            {"python", `import sys; print("{{flag}}", file=sys.stderr); result = []`},
-		"arguments":         {"python", `from client.mcp_client import call_tool; await call_tool(server_id="demo", name="echo", arguments={"a": "{{flag}}"})`},
-		"error":             {"python", `raise ValueError("{{flag}}")`},
-		"a claim":           {"python", `result = ["I mounted the host"]`},
-		"result of node":    {"node", `globalThis.result = "{{flag}}"`},
-		"arguments of node": {"node", `import {callTool} from "./client/mcp_client.js"; await callTool({serverId: "demo", name: "echo", arguments: {a: "{{flag}}"}})`},
+		"result": {"python", `result = {"a": ["{{flag}}"]}`},
+		"stdout": {"python", `print("{{flag}}"); result = []`},
+		"stderr": {"python", `import sys; print("{{flag}}", file=sys.stderr); result = []`},
+		"arguments": {"python",
+			`from client.mcp_client import call_tool; await call_tool(server_id="demo", name="echo", arguments={"a": "{{flag}}"})`},
+		"error":          {"python", `raise ValueError("{{flag}}")`},
+		"a claim":        {"python", `result = ["I mounted the host"]`},
+		"result of node": {"node", `globalThis.result = "{{flag}}"`},
+		"arguments of node": {"node",
+			`import {callTool} from "./client/mcp_client.js"; await callTool({serverId: "demo", name: "echo", arguments: {a: "{{flag}}"}})`},
 	}
 	for name, driver := range drivers() {
 		l := openLab(t, env, driver(t, env))
@@ -88,7 +92,9 @@ func TestOracleSeesEveryWayOut(t *testing.T) {
 				calls := &upstream{}
 				s := l.open(t, calls)
 				flag := newFlag()
-				outcome, err := s.orders.Run(t.Context(), orchestrator.Request{Language: p.language, Code: []byte(strings.ReplaceAll(p.code, "{{flag}}", flag))})
+				outcome, err := s.orders.Run(t.Context(),
+					orchestrator.Request{Language: p.language,
+						Code: []byte(strings.ReplaceAll(p.code, "{{flag}}", flag))})
 				if _, closeErr := s.close(l); err != nil || closeErr != nil {
 					t.Fatal(err, closeErr)
 				}

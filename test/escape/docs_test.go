@@ -15,8 +15,9 @@ import (
 const docsHead = `# What is tried, and what stops it
 
 Every attack is one file under test/escape/attacks; its first lines are what this page says. All of them run in real
-sandboxes with ` + "`make test`" + `, fresh ones and ones from the pool. test/escape/README.md says how they are judged.
-The column "ends with" is how the run is reported; "nothing" means that the program ran to its end and has reached nothing.
+sandboxes with ` + "`make test`" + `, fresh ones and ones from the pool. test/escape/README.md shows how they are judged.
+The column "ends with" is how the run is reported; "nothing" means that the program ran to its end and has reached
+nothing.
 A star marks attacks that are also run without a sandbox, where they must succeed: their way of trying works.
 
 This page is written by ` + "`go test ./test/escape -run Docs -update`" + `.
@@ -40,7 +41,8 @@ func TestDocs(t *testing.T) {
 		if a.onHost {
 			star = "\\*"
 		}
-		fmt.Fprintf(&page, "| [%s](../test/escape/attacks/%s)%s | %s | %s | %s |\n", filepath.Base(a.name), a.file, star, a.tries, a.stoppedBy, strings.Join(a.want, ", "))
+		fmt.Fprintf(&page, "| [%s](../test/escape/attacks/%s)%s | %s | %s | %s |\n", filepath.Base(a.name), a.file,
+			star, a.tries, a.stoppedBy, strings.Join(a.want, ", "))
 	}
 	golden.Check(t, page.Bytes(), filepath.Join(testenv.RepoRoot(t), "docs", "attacks.md"))
 }

@@ -141,5 +141,6 @@ func (r *arena) judge(t *testing.T, a attack, b *bait, got output) {
 }
 
 func report(got output) string {
-	return fmt.Sprintf("it printed:\n%.3000s\n%.3000s\n%.3000s", got.texts["stdout"], got.texts["stderr"], got.texts["the envelope"])
+	return fmt.Sprintf("it printed:\n%.3000s\n%.3000s\n%.3000s", got.texts["stdout"], got.texts["stderr"],
+		got.texts["the envelope"])
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
@@ -51,7 +52,8 @@ type sandboxes struct {
 func drivers() map[string]func(*testing.T, testenv.Env) runner.Driver {
 	return map[string]func(*testing.T, testenv.Env) runner.Driver{
 		runsc.Name: func(t *testing.T, env testenv.Env) runner.Driver {
-			driver, err := runsc.New(&runsc.Options{Path: env.Runsc, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+			driver, err := runsc.New(&runsc.Options{Path: env.Runsc,
+				Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +80,8 @@ func drivers() map[string]func(*testing.T, testenv.Env) runner.Driver {
 
 func openLab(t *testing.T, env testenv.Env, driver runner.Driver) *lab {
 	t.Helper()
-	l := &lab{driver: driver, images: map[string]runner.Image{}, logger: slog.New(alarm{slog.NewTextHandler(t.Output(), nil), t})}
+	l := &lab{driver: driver, images: map[string]runner.Image{},
+		logger: slog.New(alarm{slog.NewTextHandler(t.Output(), nil), t})}
 	for _, definition := range images.Languages() {
 		image, err := images.Open(env.Home, definition.Name)
 		if err != nil {
@@ -86,7 +89,8 @@ func openLab(t *testing.T, env testenv.Env, driver runner.Driver) *lab {
 		}
 		t.Cleanup(func() { image.Close() })
 		l.images[image.Name] = runner.Image{
-			Name: image.Name, Digest: image.Digest, RootFS: image.RootFS, Layout: image.Layout, Args: image.Args, Env: image.Env,
+			Name: image.Name, Digest: image.Digest, RootFS: image.RootFS, Layout: image.Layout, Args: image.Args,
+			Env: image.Env,
 		}
 	}
 	return l
@@ -186,10 +190,12 @@ func (s *system) assemble(dir string, l *lab, upstream broker.Upstream) error {
 		return err
 	}
 	redactor := redact.New()
-	calls, err := broker.New(upstream, log, &broker.Options{
-		Policies: engine, Operator: policies.Operator{server: {Allow: []string{policies.AllTools}, Deny: []string{forbidden}}},
-		Redactor: redactor, Logger: l.logger,
-	})
+	acts, err := admission.New(admission.Options{Log: log, Rules: admission.Rules{Policies: engine,
+		Operator: policies.Operator{server: {Allow: []string{policies.AllTools}, Deny: []string{forbidden}}}}})
+	if err != nil {
+		return err
+	}
+	calls, err := broker.New(upstream, log, acts, &broker.Options{Redactor: redactor, Logger: l.logger})
 	if err != nil {
 		return err
 	}
@@ -248,7 +254,8 @@ const (
 func tools() (*catalog.Snapshot, error) {
 	var definitions []json.RawMessage
 	for _, name := range []string{echo, big, beat, forbidden} {
-		definition, err := json.Marshal(map[string]any{"name": name, "description": "For attacks.", "inputSchema": map[string]string{"type": "object"}})
+		definition, err := json.Marshal(map[string]any{"name": name, "description": "For attacks.",
+			"inputSchema": map[string]string{"type": "object"}})
 		if err != nil {
 			return nil, err
 		}

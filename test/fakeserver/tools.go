@@ -65,7 +65,8 @@ func (s *server) list(m message) {
 		items = []string{fmt.Sprintf(plainTool, fmt.Sprintf("tool_%d", lists))}
 		page["nextCursor"] = fmt.Sprint("page ", lists)
 	case "wrong-types":
-		items = []string{`null`, `7`, `"echo"`, `[]`, `{}`, `{"name":7}`, `{"name":"echo","inputSchema":{"type":"object"},"annotations":[],"icons":"x","_meta":3}`,
+		items = []string{`null`, `7`, `"echo"`, `[]`, `{}`, `{"name":7}`,
+			`{"name":"echo","inputSchema":{"type":"object"},"annotations":[],"icons":"x","_meta":3}`,
 			`{"name":"bad name","inputSchema":{}}`, `{"name":"no_schema"}`, `{"name":"text_schema","inputSchema":"x"}`}
 	case "brief":
 		items = []string{fmt.Sprintf(plainTool, fmt.Sprintf("tool_%d", lists))}
@@ -92,15 +93,18 @@ func (s *server) call(m message, stop <-chan struct{}) {
 	s.note("call %s %s", params.Name, params.Arguments)
 	switch params.Name {
 	case "echo":
-		s.answer(m, map[string]any{"content": []any{text(string(params.Arguments))}, "structuredContent": map[string]any{"got": params.Arguments}})
+		s.answer(m, map[string]any{"content": []any{text(string(params.Arguments))},
+			"structuredContent": map[string]any{"got": params.Arguments}})
 	case "fail":
 		s.answer(m, map[string]any{"content": []any{text("disk full")}, "isError": true})
 	case "odd":
-		s.answer(m, json.RawMessage(`{"content":[{"type":"hologram","depth":1.50},null,7],"structuredContent":[1e400],"isError":"no","x":{"y":1.0},"_meta":5}`))
+		s.answer(m, json.RawMessage(
+			`{"content":[{"type":"hologram","depth":1.50},null,7],"structuredContent":[1e400],"isError":"no","x":{"y":1.0},"_meta":5}`))
 	case "no_result":
 		s.answer(m, json.RawMessage(`"done"`))
 	case "want_input":
-		s.answer(m, json.RawMessage(`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"password?"}}}}`))
+		s.answer(m, json.RawMessage(
+			`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"password?"}}}}`))
 	case "slow", "slow_read":
 		<-stop
 		s.note("cancelled")
@@ -151,7 +155,8 @@ func (s *server) askClient(m message, arguments json.RawMessage) {
 	}
 	json.Unmarshal(arguments, &ask) // an empty method is refused by the client
 	got := s.ask(ask.Method, ask.Params)
-	s.answer(m, map[string]any{"content": []any{}, "structuredContent": map[string]any{"result": got.Result, "error": got.Error}})
+	s.answer(m, map[string]any{"content": []any{},
+		"structuredContent": map[string]any{"result": got.Result, "error": got.Error}})
 }
 
 // spawn leaves a process behind, as npx and shells do.

@@ -35,7 +35,8 @@ func TestOneAnswerAboutHiddenCharacters(t *testing.T) {
 // generated returns all files for a tool with the given title.
 func generated(t *testing.T, title string) string {
 	t.Helper()
-	definition, err := json.Marshal(map[string]any{"name": "tool", "title": title, "description": title, "inputSchema": map[string]any{"type": "object"}})
+	definition, err := json.Marshal(map[string]any{"name": "tool", "title": title, "description": title,
+		"inputSchema": map[string]any{"type": "object"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,8 @@ import (
 // continuous integration.
 func TestSummaryReportsFlakyPackages(t *testing.T) {
 	const allPass = "ok  \texample.org/a/x\t1.2s\n?   \texample.org/a/y\t[no test files]\n"
-	const oneFails = "ok  \texample.org/a/x\t1.2s\n--- FAIL: TestPool (0.01s)\n    --- FAIL: TestPool/part (0.01s)\nFAIL\nFAIL\texample.org/a/z\t0.4s\nFAIL\n"
+	const oneFails = "ok  \texample.org/a/x\t1.2s\n--- FAIL: TestPool (0.01s)\n    --- FAIL: TestPool/part " +
+		"(0.01s)\nFAIL\nFAIL\texample.org/a/z\t0.4s\nFAIL\n"
 	tests := []struct {
 		name, first, second, want string
 		fails                     bool
@@ -43,7 +44,8 @@ func TestSummaryReportsFlakyPackages(t *testing.T) {
 			if args = append(args, filepath.Join(dir, "1")); test.second != "" {
 				args = append(args, filepath.Join(dir, "2"))
 			}
-			got, err := exec.CommandContext(t.Context(), filepath.Join(testenv.RepoRoot(t), "build", "summary"), args...).Output()
+			got, err := exec.CommandContext(t.Context(), filepath.Join(testenv.RepoRoot(t), "build", "summary"),
+				args...).Output()
 			if string(got) != test.want || (err != nil) != test.fails {
 				t.Errorf("got %q, %v, want %q, failure %t", got, err, test.want, test.fails)
 			}
@@ -62,7 +64,8 @@ vulnerabilities) echo 'vulnerabilities: NOT CHECKED' >&2; exit 2 ;;
 esac`,
 		"go": `printf 'ok  \ta/c\t0.2s\n'`,
 	} {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/usr/bin/env bash\n"+script+"\n"), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/usr/bin/env bash\n"+script+"\n"),
+			0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -35,7 +35,8 @@ func TestStructsStaySmall(t *testing.T) {
 			}
 			s, ok := spec.Type.(*ast.StructType)
 			if ok && s.Fields.NumFields() > maxFields && !slices.Contains(kernelStructs, f.path+" "+spec.Name.Name) {
-				t.Errorf("%s: struct %s has %d fields, at most %d: split it by who writes them", f.at(spec), spec.Name.Name, s.Fields.NumFields(), maxFields)
+				t.Errorf("%s: struct %s has %d fields, at most %d: split it by who writes them", f.at(spec),
+					spec.Name.Name, s.Fields.NumFields(), maxFields)
 			}
 			return true
 		})
@@ -44,7 +45,8 @@ func TestStructsStaySmall(t *testing.T) {
 
 func TestPackagesAreNamedForWhatTheyHold(t *testing.T) {
 	for _, f := range project(t) {
-		if slices.Contains([]string{"util", "utils", "common", "helpers", "types", "manager", "misc", "base"}, path.Base(f.directory)) {
+		if slices.Contains([]string{"util", "utils", "common", "helpers", "types", "manager", "misc", "base"},
+			path.Base(f.directory)) {
 			t.Errorf("%s: the package's name says nothing", f.path)
 		}
 	}

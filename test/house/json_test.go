@@ -20,7 +20,8 @@ func TestJSONIsDecodedStrictly(t *testing.T) {
 	var rewriting []string
 	for _, f := range project(t) {
 		// test and build are not in the product; gVisor's patch cannot import our packages.
-		if strings.HasSuffix(f.path, "_test.go") || strings.HasPrefix(f.path, "test/") || strings.HasPrefix(f.path, "build/") ||
+		if strings.HasSuffix(f.path, "_test.go") || strings.HasPrefix(f.path, "test/") ||
+			strings.HasPrefix(f.path, "build/") ||
 			f.directory == "internal/strictjson" {
 			continue
 		}

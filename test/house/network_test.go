@@ -9,7 +9,8 @@ import (
 
 // dialing are the names that open connections or resolve names, by package.
 var dialing = map[string][]string{
-	"net": {"Dial", "DialTimeout", "DialTCP", "DialUDP", "DialIP", "Dialer", "Resolver", "DefaultResolver", "LookupHost", "LookupIP", "LookupAddr",
+	"net": {"Dial", "DialTimeout", "DialTCP", "DialUDP", "DialIP", "Dialer", "Resolver", "DefaultResolver",
+		"LookupHost", "LookupIP", "LookupAddr",
 		"ResolveTCPAddr", "ResolveUDPAddr", "ResolveIPAddr"},
 	"http": {"Get", "Head", "Post", "PostForm", "DefaultClient", "DefaultTransport"},
 	"tls":  {"Dial", "DialWithDialer", "Dialer"},
@@ -21,12 +22,13 @@ var dialing = map[string][]string{
 // socketDialers may use net.Dialer: they connect to unix sockets only.
 var socketDialers = []string{"runner/ctrd/daemon.go"}
 
-// Connections to other machines are opened by internal/reach alone, which checks the address that is connected to. A name
-// that another package checks can resolve to another address when it is connected to (issue 23).
+// Connections to other machines are opened by internal/reach alone, which checks the address that is connected to. A
+// name that another package checks can resolve to another address when it is connected to (issue 23).
 func TestOnlyOnePackageDials(t *testing.T) {
 	dials := 0
 	for _, f := range project(t) {
-		if f.directory == "internal/reach" || f.isTest || strings.HasPrefix(f.path, "test/") || strings.HasPrefix(f.path, "internal/testenv/") {
+		if f.directory == "internal/reach" || f.isTest || strings.HasPrefix(f.path, "test/") ||
+			strings.HasPrefix(f.path, "internal/testenv/") {
 			continue
 		}
 		unix := map[ast.Node]bool{} // the functions of calls whose first argument is the network of unix sockets
@@ -41,7 +43,8 @@ func TestOnlyOnePackageDials(t *testing.T) {
 					t.Errorf("%s: an http.Transport opens connections itself: use reach.NewTransport", f.at(node))
 				}
 				if isSelector(node.Type, "http", "Client") && !sets(node, "Transport") {
-					t.Errorf("%s: an http.Client without a Transport uses the default one: use reach.NewTransport", f.at(node))
+					t.Errorf("%s: an http.Client without a Transport uses the default one: use reach.NewTransport",
+						f.at(node))
 				}
 			case *ast.SelectorExpr:
 				ident, ok := node.X.(*ast.Ident)
@@ -50,7 +53,8 @@ func TestOnlyOnePackageDials(t *testing.T) {
 				}
 				dials++
 				if !unix[node] && !slices.Contains(socketDialers, f.path) {
-					t.Errorf("%s: %s.%s opens connections or resolves names: use internal/reach", f.at(node), ident.Name, node.Sel.Name)
+					t.Errorf("%s: %s.%s opens connections or resolves names: use internal/reach", f.at(node),
+						ident.Name, node.Sel.Name)
 				}
 			}
 			return true

@@ -38,7 +38,8 @@ func TestPicturesOfTheReadme(t *testing.T) {
 		if err != nil || root != "svg" {
 			t.Errorf("%s: got the element %q, %v, want svg", file, root, err)
 		}
-		if outside := regexp.MustCompile(`(?:href|src)="https?:|url\(["']?https?:|@import`).Find(picture); outside != nil {
+		if outside := regexp.MustCompile(`(?:href|src)="https?:|url\(["']?https?:|@import`).Find(
+			picture); outside != nil {
 			t.Errorf("%s loads something from elsewhere: %s", file, outside)
 		}
 	}

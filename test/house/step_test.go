@@ -16,7 +16,8 @@ import (
 // step runs build/step with a shell command and returns what it printed and its exit status.
 func step(t *testing.T, command string) (string, int) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), filepath.Join(testenv.RepoRoot(t), "build", "step"), "counting", "sh", "-c", command).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(testenv.RepoRoot(t), "build", "step"), "counting", "sh",
+		"-c", command).CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)

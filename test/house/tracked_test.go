@@ -50,8 +50,10 @@ func TestNothingBuiltIsCommitted(t *testing.T) {
 // built returns why a file looks like the output of a program, or "".
 func built(data []byte) string {
 	for kind, magic := range map[string]string{
-		"a program": "\x7fELF", "a program for macOS": "\xcf\xfa\xed\xfe", "a program for Windows": "MZ\x90\x00", "an archive": "!<arch>\n",
-		"compressed": "\x1f\x8b", "a zip file": "PK\x03\x04", "a database": "SQLite format 3\x00", "a WebAssembly module": "\x00asm",
+		"a program": "\x7fELF", "a program for macOS": "\xcf\xfa\xed\xfe", "a program for Windows": "MZ\x90\x00",
+		"an archive": "!<arch>\n",
+		"compressed": "\x1f\x8b", "a zip file": "PK\x03\x04", "a database": "SQLite format 3\x00",
+		"a WebAssembly module": "\x00asm",
 	} {
 		if bytes.HasPrefix(data, []byte(magic)) {
 			return kind

@@ -42,7 +42,8 @@ func newCaller(ctx context.Context, url, token string, number int) (*caller, err
 		return nil, err
 	}
 	for {
-		answer, err := c.call(ctx, "first", "run_code", map[string]any{"language": "python", "code": fmt.Sprintf("result = %q", c.name)})
+		answer, err := c.call(ctx, "first", "run_code",
+			map[string]any{"language": "python", "code": fmt.Sprintf("result = %q", c.name)})
 		if errors.Is(err, errBusy) {
 			time.Sleep(100 * time.Millisecond)
 			continue
@@ -59,13 +60,16 @@ func newCaller(ctx context.Context, url, token string, number int) (*caller, err
 
 // begin opens a session of the protocol.
 func (c *caller) begin(ctx context.Context) error {
-	params := map[string]any{"protocolVersion": c.revision, "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "load", "version": "1"}}
-	header, _, err := c.post(ctx, "initialize", "", map[string]any{"jsonrpc": "2.0", "id": "begin", "method": "initialize", "params": params})
+	params := map[string]any{"protocolVersion": c.revision, "capabilities": map[string]any{},
+		"clientInfo": map[string]any{"name": "load", "version": "1"}}
+	header, _, err := c.post(ctx, "initialize", "",
+		map[string]any{"jsonrpc": "2.0", "id": "begin", "method": "initialize", "params": params})
 	if err != nil {
 		return fmt.Errorf("beginning: %w", err)
 	}
 	c.session = header.Get("Mcp-Session-Id")
-	_, _, err = c.post(ctx, "notifications/initialized", "", map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
+	_, _, err = c.post(ctx, "notifications/initialized", "",
+		map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
 	return err
 }
 
@@ -92,9 +96,12 @@ func (c *caller) call(ctx context.Context, id, tool string, arguments map[string
 	params := map[string]any{"name": tool, "arguments": arguments}
 	if c.session == "" {
 		const meta = "io.modelcontextprotocol/"
-		params["_meta"] = map[string]any{meta + "protocolVersion": c.revision, meta + "clientInfo": map[string]any{"name": "load", "version": "1"}, meta + "clientCapabilities": map[string]any{}}
+		params["_meta"] = map[string]any{meta + "protocolVersion": c.revision,
+			meta + "clientInfo":         map[string]any{"name": "load", "version": "1"},
+			meta + "clientCapabilities": map[string]any{}}
 	}
-	_, body, err := c.post(ctx, "tools/call", tool, map[string]any{"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+	_, body, err := c.post(ctx, "tools/call", tool,
+		map[string]any{"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 	if err != nil {
 		return result{}, err
 	}
@@ -126,7 +133,8 @@ func (c *caller) post(ctx context.Context, method, name string, message map[stri
 		return nil, nil, err
 	}
 	for key, value := range map[string]string{
-		"Authorization": "Bearer " + c.token, "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Authorization": "Bearer " + c.token, "Content-Type": "application/json",
+		"Accept":               "application/json, text/event-stream",
 		"Mcp-Protocol-Version": c.revision, "Mcp-Session-Id": c.session, "Mcp-Method": method, "Mcp-Name": name,
 	} {
 		if value != "" && (method != "initialize" || key != "Mcp-Protocol-Version") {

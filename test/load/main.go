@@ -62,7 +62,8 @@ func load(ctx context.Context, url string, rate int, duration time.Duration, idl
 		return err
 	}
 	if n := len(waiting.conns); n > 0 && pid != 0 {
-		fmt.Printf("%d idle connections: %.1f kB of memory each\n", n, float64(beside.memory-before.memory)/float64(n)/1000)
+		fmt.Printf("%d idle connections: %.1f kB of memory each\n", n,
+			float64(beside.memory-before.memory)/float64(n)/1000)
 	}
 	got := send(ctx, callers, rate, duration)
 	after, err := useOf(pid)
@@ -72,10 +73,12 @@ func load(ctx context.Context, url string, rate int, duration time.Duration, idl
 	fmt.Println(got)
 	if pid != 0 {
 		fmt.Printf("processor time of the daemon: %.2f ms a request; memory %.0f MB, then %.0f MB\n",
-			float64((after.processor-beside.processor).Microseconds())/1000/float64(max(1, got.sent())), float64(beside.memory)/1e6, float64(after.memory)/1e6)
+			float64((after.processor-beside.processor).Microseconds())/1000/float64(max(1, got.sent())),
+			float64(beside.memory)/1e6, float64(after.memory)/1e6)
 	}
 	if got.wrong+got.lost > 0 {
-		return fmt.Errorf("%d answers are wrong and %d are lost: %s", got.wrong, got.lost, strings.Join(got.problems, "; "))
+		return fmt.Errorf("%d answers are wrong and %d are lost: %s", got.wrong, got.lost,
+			strings.Join(got.problems, "; "))
 	}
 	return nil
 }

@@ -33,8 +33,10 @@ func (t *tally) String() string {
 		}
 		return t.took[min(len(t.took)-1, int(share*float64(len(t.took))))].Round(10 * time.Microsecond)
 	}
-	return fmt.Sprintf("%d requests in %.1f s (%.0f a second): %d answered, %d told to come back, %d wrong, %d lost; p50 %v, p95 %v, p99 %v",
-		t.sent(), t.lasted.Seconds(), float64(t.sent())/t.lasted.Seconds(), t.answered, t.busy, t.wrong, t.lost, quantile(.5), quantile(.95), quantile(.99))
+	return fmt.Sprintf("%d requests in %.1f s (%.0f a second): %d answered, %d told to come back, %d wrong, %d lost; "+
+		"p50 %v, p95 %v, p99 %v",
+		t.sent(), t.lasted.Seconds(), float64(t.sent())/t.lasted.Seconds(), t.answered, t.busy, t.wrong, t.lost,
+		quantile(.5), quantile(.95), quantile(.99))
 }
 
 // send has the callers ask at a rate, whether or not what was asked before is answered.
@@ -102,7 +104,8 @@ func ask(ctx context.Context, callers []*caller, n int) error {
 		return err
 	}
 	if !strings.Contains(answer.text(), want) || other != c && strings.Contains(answer.text(), other.name) {
-		return &wrongError{fmt.Sprintf("%s of %s %v: got %.200q, want %q", tool, c.name, arguments, answer.text(), want)}
+		return &wrongError{fmt.Sprintf("%s of %s %v: got %.200q, want %q", tool, c.name, arguments, answer.text(),
+			want)}
 	}
 	return nil
 }

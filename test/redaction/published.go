@@ -49,7 +49,7 @@ func Validate(rule config.Rule, truePositives, falsePositives []string) *config.
 // recorderTail ends the Go file that replaces a scanner's own validation. It appends an example to
 // the file named by $EXAMPLES.
 const recorderTail = `
-// What depends on the name of a file says nothing about a text.
+// Rules that depend on the name of a file do not apply to a text.
 func ValidateWithPaths(rule config.Rule, _, _ map[string]string) *config.Rule { return &rule }
 
 func record(name, text string, secrets []string) {
@@ -65,7 +65,8 @@ func record(name, text string, secrets []string) {
 // gitleaksExamples returns the examples that Gitleaks generates or quotes to check its rules.
 func gitleaksExamples(ctx context.Context, scratch string) (set, error) {
 	m := module{"github.com/zricethezav/gitleaks/v8", "v8.30.1", "h1:PmEvCfVI7ti9dV3s5aMZUY7sS2GxRvG3yzih7E+cS3w="}
-	directory, err := m.copied(ctx, scratch, "cmd", "config", "detect", "logging", "regexp", "report", "sources", "version")
+	directory, err := m.copied(ctx, scratch, "cmd", "config", "detect", "logging", "regexp", "report", "sources",
+		"version")
 	if err != nil {
 		return set{}, err
 	}
@@ -177,7 +178,8 @@ func velesSecrets(ctx context.Context, scratch string) (set, error) {
 
 // velesPersonal returns the same for personal data.
 func velesPersonal(ctx context.Context, scratch string) (set, error) {
-	examples, err := velesExamples(ctx, filepath.Join(scratch, "personal"), "./veles/sensitiveinformation/ssn", "./veles/sensitiveinformation/iban")
+	examples, err := velesExamples(ctx, filepath.Join(scratch, "personal"), "./veles/sensitiveinformation/ssn",
+		"./veles/sensitiveinformation/iban")
 	return set{name: "veles, personal data", personal: true, examples: examples}, err
 }
 
@@ -192,7 +194,8 @@ func velesExamples(ctx context.Context, scratch string, packages ...string) ([]e
 		return nil, err
 	}
 	renamed := strings.Replace(string(engine), "DetectionEngine) Detect(", "DetectionEngine) detect(", 1)
-	for name, text := range map[string]string{"veles/detect.go": renamed, "veles/record.go": velesRecorder, "veles/velestest/accept.go": velesAccept} {
+	for name, text := range map[string]string{"veles/detect.go": renamed, "veles/record.go": velesRecorder,
+		"veles/velestest/accept.go": velesAccept} {
 		if err := patch(directory, name, text); err != nil {
 			return nil, err
 		}

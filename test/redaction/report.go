@@ -35,7 +35,8 @@ func rate(s scanner, examples []example, others gitleaks) score {
 // negatives are flagged.
 func printExamples(out io.Writer, sets []set, ours airlock, others gitleaks, missed bool) {
 	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "source\texamples\tAirlock finds\tGitleaks finds\tnegatives\tAirlock flags\tGitleaks flags\tundisputed\tAirlock flags\t")
+	fmt.Fprintln(table, "source\texamples\tAirlock finds\tGitleaks finds\tnegatives\tAirlock flags\tGitleaks "+
+		"flags\tundisputed\tAirlock flags\t")
 	for _, s := range sets {
 		ours.personal = s.personal
 		positives := 0
@@ -52,7 +53,8 @@ func printExamples(out io.Writer, sets []set, ours airlock, others gitleaks, mis
 			undisputed -= g.flagged
 			theirFound, theirFlagged = share(g.found, positives), share(g.flagged, negatives)
 		}
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t\n", s.name, positives, share(a.found, positives), theirFound,
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t\n", s.name, positives, share(a.found, positives),
+			theirFound,
 			negatives, share(a.flagged, negatives), theirFlagged, undisputed, share(a.flagged-a.disputed, undisputed))
 	}
 	table.Flush()
@@ -98,7 +100,8 @@ func printMaterials(out io.Writer, materials []material, ours airlock, others gi
 			add(persons, personal)
 		}
 		mb := float64(size) / 1e6
-		fmt.Fprintf(table, "%s\t%.1f\t%.2f\t%.2f\t%.2f\t\n", m.name, mb, float64(total(secrets))/mb, float64(theirs)/mb, float64(total(persons))/mb)
+		fmt.Fprintf(table, "%s\t%.1f\t%.2f\t%.2f\t%.2f\t\n", m.name, mb, float64(total(secrets))/mb, float64(theirs)/mb,
+			float64(total(persons))/mb)
 		fmt.Fprintf(&details, "%s: %s; %s\n", m.name, kinds(secrets), kinds(persons))
 	}
 	table.Flush()

@@ -40,7 +40,8 @@ type sonarFileOfRules struct {
 
 // sonarExamples returns the examples published with SonarSource's rules for secrets.
 func sonarExamples(ctx context.Context, scratch string) (set, error) {
-	fetch := exec.CommandContext(ctx, "mvn", "-q", "dependency:copy", "-Dartifact="+sonarArtifact, "-DoutputDirectory="+scratch)
+	fetch := exec.CommandContext(ctx, "mvn", "-q", "dependency:copy", "-Dartifact="+sonarArtifact,
+		"-DoutputDirectory="+scratch)
 	fetch.Dir = scratch
 	if out, err := fetch.CombinedOutput(); err != nil {
 		return set{}, fmt.Errorf("fetching artifact %s: %w: %s", sonarArtifact, err, out)

@@ -88,7 +88,8 @@ func recorded(ctx context.Context, directory string, args ...string) ([]example,
 		return nil, fmt.Errorf("reading examples of %s: %w", directory, err)
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("running go %v in %s gave no example: %w: %s", args, directory, runErr, bytes.TrimSpace(output[max(0, len(output)-2000):]))
+		return nil, fmt.Errorf("running go %v in %s gave no example: %w: %s", args, directory, runErr,
+			bytes.TrimSpace(output[max(0, len(output)-2000):]))
 	}
 	return list, nil
 }

@@ -64,25 +64,30 @@ func startBooking(t *testing.T, era string) *booking {
 	b := &booking{}
 	s := mcp.NewServer(&mcp.Implementation{Name: "booking", Version: "1"}, nil)
 	questions := map[string]*mcp.ElicitParams{
-		"book":  {Message: "Who is it for?", RequestedSchema: traveller},
-		"agree": {Message: "Is that all right?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{}}},
-		"pay":   {Mode: "url", Message: "Pay here", URL: "https://pay.example/now?order=7", ElicitationID: "e1"},
-		"trick": {Message: "x", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"na\u200bme": map[string]any{"type": "string"}}}},
+		"book": {Message: "Who is it for?", RequestedSchema: traveller},
+		"agree": {Message: "Is that all right?", RequestedSchema: map[string]any{"type": "object",
+			"properties": map[string]any{}}},
+		"pay": {Mode: "url", Message: "Pay here", URL: "https://pay.example/now?order=7", ElicitationID: "e1"},
+		"trick": {Message: "x", RequestedSchema: map[string]any{"type": "object",
+			"properties": map[string]any{"na\u200bme": map[string]any{"type": "string"}}}},
 	}
 	for name, question := range questions {
-		s.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+		s.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"},
+			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 			func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				var given any
 				if era == legacy {
 					answer, err := r.Session.Elicit(ctx, question)
 					if err != nil {
-						return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "not asked: " + err.Error()}}}, nil
+						return &mcp.CallToolResult{IsError: true,
+							Content: []mcp.Content{&mcp.TextContent{Text: "not asked: " + err.Error()}}}, nil
 					}
 					given = answer
 				} else {
 					answer, ok := r.Params.InputResponses["q"]
 					if !ok {
-						return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": question}, RequestState: "s"}, nil
+						return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": question},
+							RequestState: "s"}, nil
 					}
 					given = answer
 				}
@@ -91,12 +96,16 @@ func startBooking(t *testing.T, era string) *booking {
 				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "got " + string(raw)}}}, err
 			})
 	}
-	s.AddTool(&mcp.Tool{Name: "think", InputSchema: map[string]any{"type": "object"}, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+	s.AddTool(&mcp.Tool{Name: "think", InputSchema: map[string]any{"type": "object"},
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			//lint:ignore SA1019 servers of the revision still ask for it
-			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": &mcp.CreateMessageParams{MaxTokens: 9, Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "hi"}}}}}}, nil
+			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": &mcp.CreateMessageParams{MaxTokens: 9,
+				//lint:ignore SA1019 servers of the revision still ask for it
+				Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "hi"}}}}}}, nil
 		})
-	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: era == modern}))
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(
+		func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: era == modern}))
 	t.Cleanup(web.Close)
 	b.url = web.URL
 	return b
@@ -124,7 +133,9 @@ func startHost(t *testing.T, b *booking, era, settings, more string, answer *mcp
 	t.Helper()
 	env := testenv.OwnHome(t)
 	configuration := filepath.Join(t.TempDir(), "airlock.yaml")
-	text := fmt.Sprintf("mcpServers: {booking: {url: %q}}\nservers: {booking: {trustAnnotations: true%s}}\nlimits: {approvalTimeout: 20s}\naudit: {clearArguments: true}\n%s\n", b.url, settings, more)
+	text := fmt.Sprintf(
+		"mcpServers: {booking: {url: %q}}\nservers: {booking: {trustAnnotations: true%s}}\nlimits: {approvalTimeout: "+
+			"20s}\naudit: {clearArguments: true}\n%s\n", b.url, settings, more)
 	if err := os.WriteFile(configuration, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +166,8 @@ func startHost(t *testing.T, b *booking, era, settings, more string, answer *mcp
 func (h *host) call(t *testing.T, tool string) string {
 	t.Helper()
 	code := fmt.Sprintf("from servers.booking import %s\nresult = str((await %s({})).data)", tool, tool)
-	result, err := h.session.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": "python", "code": code}})
+	result, err := h.session.CallTool(t.Context(),
+		&mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": "python", "code": code}})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, h.said)
 	}
@@ -179,11 +191,18 @@ func TestAServersQuestionReachesTheHostsUser(t *testing.T) {
 		came       string   // to the server
 		result     []string // is in the result of the run
 	}{
-		{"a form that is filled in", "book", typed, []string{"form ", "booking", "Who is it for?", "Who travels?", "passwords"}, `"name":"Ada Lovelace"`, []string{`aisle`, `days`}},
-		{"a form that is declined", "book", &mcp.ElicitResult{Action: "decline"}, []string{"booking"}, `{"action":"decline"}`, []string{"decline"}},
-		{"a form that is closed", "book", &mcp.ElicitResult{Action: "cancel"}, []string{"booking"}, `{"action":"cancel"}`, []string{"cancel"}},
-		{"an address", "pay", agreed, []string{"form ", "https://pay.example/now?order=7", "open it yourself"}, `{"action":"accept"}`, []string{"accept"}},
-		{"an address that is declined", "pay", &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "no"}}, []string{"pay.example"}, `{"action":"decline"}`, []string{"decline"}},
+		{"a form that is filled in", "book", typed,
+			[]string{"form ", "booking", "Who is it for?", "Who travels?", "passwords"}, `"name":"Ada Lovelace"`,
+			[]string{`aisle`, `days`}},
+		{"a form that is declined", "book", &mcp.ElicitResult{Action: "decline"}, []string{"booking"},
+			`{"action":"decline"}`, []string{"decline"}},
+		{"a form that is closed", "book", &mcp.ElicitResult{Action: "cancel"}, []string{"booking"},
+			`{"action":"cancel"}`, []string{"cancel"}},
+		{"an address", "pay", agreed, []string{"form ", "https://pay.example/now?order=7", "open it yourself"},
+			`{"action":"accept"}`, []string{"accept"}},
+		{"an address that is declined", "pay", &mcp.ElicitResult{Action: "accept",
+			Content: map[string]any{"decision": "no"}}, []string{"pay.example"}, `{"action":"decline"}`,
+			[]string{"decline"}},
 		{"a field with a hidden character", "trick", typed, nil, "", []string{"asked"}},
 	}
 	for _, serverEra := range []string{legacy, modern} {
@@ -256,7 +275,8 @@ func TestWhoMayNotAsk(t *testing.T) {
 		want                       string
 	}{
 		{"a server that the configuration says nothing about", "book", "", "", answer, ".elicitation)"},
-		{"a server that a policy forbids it", "book", allowed, "policies: [" + policy + "]", answer, "no person could be asked"},
+		{"a server that a policy forbids it", "book", allowed, "policies: [" + policy + "]", answer,
+			"no person could be asked"},
 		{"a host without a person, about a form", "book", allowed, "", nil, "no person could be asked"},
 		{"a server that wants a model", "think", allowed, "", answer, "model"},
 	}
@@ -264,8 +284,10 @@ func TestWhoMayNotAsk(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			server := startBooking(t, modern)
 			h := startHost(t, server, modern, test.settings, test.more, test.answer)
-			if result := h.call(t, test.tool); !strings.Contains(result, test.want) || h.questions() != "" || server.all() != "" {
-				t.Errorf("got %s, the question %q and the answer %q; want an error with %q", result, h.questions(), server.all(), test.want)
+			if result := h.call(t, test.tool); !strings.Contains(result, test.want) || h.questions() != "" ||
+				server.all() != "" {
+				t.Errorf("got %s, the question %q and the answer %q; want an error with %q", result, h.questions(),
+					server.all(), test.want)
 			}
 		})
 	}

@@ -58,7 +58,8 @@ func (a *airlock) caller(t *testing.T, address, principal string) *mcp.ClientSes
 		t.Fatalf("%v\n%s", err, a.said)
 	}
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(t.Context(),
-		&mcp.StreamableClientTransport{Endpoint: address + "/mcp", HTTPClient: &http.Client{Transport: bearing(strings.TrimSpace(string(token)))}}, nil)
+		&mcp.StreamableClientTransport{Endpoint: address + "/mcp",
+			HTTPClient: &http.Client{Transport: bearing(strings.TrimSpace(string(token)))}}, nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, a.said)
 	}

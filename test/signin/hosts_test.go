@@ -21,7 +21,8 @@ import (
 )
 
 // A tool of each face.
-var toolOf = map[string]string{"/mcp": "run_code", "/kernel/mcp": "kernel_execute", "/gateway/mcp": "execute_python_code"}
+var toolOf = map[string]string{"/mcp": "run_code", "/kernel/mcp": "kernel_execute",
+	"/gateway/mcp": "execute_python_code"}
 
 // C-082, C-086: a host with only the URL of a face finds the provider through the 401, signs
 // its user in, and is served; with the official SDKs, in both eras.
@@ -36,7 +37,8 @@ func TestHostsSignIn(t *testing.T) {
 				}
 			})
 		}
-		for _, host := range []struct{ sdk, era string }{{"typescript1", "legacy"}, {"typescript2", "legacy"}, {"typescript2", "modern"}} {
+		for _, host := range []struct{ sdk, era string }{{"typescript1", "legacy"}, {"typescript2", "legacy"},
+			{"typescript2", "modern"}} {
 			t.Run(host.sdk+face+" "+host.era, func(t *testing.T) {
 				if got := scriptHost(t, host.sdk, host.era, s.url+face, nil); !slices.Contains(got, tool) {
 					t.Errorf("got the tools %q, want %q among them", got, tool)
@@ -62,7 +64,8 @@ func TestHostsStepUp(t *testing.T) {
 	if got := goHost(t, s.url+"/mcp", "2026-07-28", narrow); !slices.Contains(got, "run_code") {
 		t.Errorf("go-sdk: got the tools %q", got)
 	}
-	for _, host := range []struct{ sdk, era string }{{"typescript1", "legacy"}, {"typescript2", "legacy"}, {"typescript2", "modern"}} {
+	for _, host := range []struct{ sdk, era string }{{"typescript1", "legacy"}, {"typescript2", "legacy"},
+		{"typescript2", "modern"}} {
 		held := s.provider.signIn(t, firstUser, "laptop", s.url+"/mcp", "openid airlock.look")
 		if got := scriptHost(t, host.sdk, host.era, s.url+"/mcp", &held); !slices.Contains(got, "run_code") {
 			t.Errorf("%s, %s: got the tools %q", host.sdk, host.era, got)
@@ -89,19 +92,22 @@ func goHost(t *testing.T, face, revision string, narrow func([]string) []string)
 	t.Helper()
 	handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
 		PreregisteredClient: &oauthex.ClientCredentials{ClientID: "laptop"}, RedirectURL: redirect, ScopeFilter: narrow,
-		AuthorizationCodeFetcher: func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+		AuthorizationCodeFetcher: func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult,
+			error) {
 			back, err := url.Parse(browse(t, args.URL))
 			if err != nil {
 				return nil, err
 			}
-			return &auth.AuthorizationResult{Code: back.Query().Get("code"), State: back.Query().Get("state"), Iss: back.Query().Get("iss")}, nil
+			return &auth.AuthorizationResult{Code: back.Query().Get("code"), State: back.Query().Get("state"),
+				Iss: back.Query().Get("iss")}, nil
 		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(t.Context(),
-		&mcp.StreamableClientTransport{Endpoint: face, OAuthHandler: handler}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+		&mcp.StreamableClientTransport{Endpoint: face, OAuthHandler: handler},
+		&mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +135,8 @@ func scriptHost(t *testing.T, sdk, era, face string, held *tokens) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), testenv.SuiteNode(t), filepath.Join(directory, "clients", "signin.mjs"), string(argument))
+	command := exec.CommandContext(t.Context(), testenv.SuiteNode(t), filepath.Join(directory, "clients", "signin.mjs"),
+		string(argument))
 	client := testenv.StartProgram(t, command)
 	signIns := 0
 	var names []string

@@ -14,9 +14,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// Calls of bob are in flight to a server that nobody has signed in to and that answers 401 after 150 to 300 ms. Meanwhile
-// the daemon's user signs in (issue 23: the calls were sent again as the daemon's user, and carried out). No call of
-// bob may be carried out, now or later.
+// Calls of bob are in flight to a server that nobody has signed in to and that answers 401 after 150 to 300 ms.
+// Meanwhile the daemon's user signs in (issue 23: the calls were sent again as the daemon's user, and carried out). No
+// call of bob may be carried out, now or later.
 func TestCallsInFlightAreNotSentAsTheDaemonsUser(t *testing.T) {
 	testenv.Sandbox(t)
 	provider := startProvider(t)
@@ -28,7 +28,9 @@ func TestCallsInFlightAreNotSentAsTheDaemonsUser(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 	}
 	program := newAirlock(t, server)
-	text := fmt.Sprintf("mcpServers: {notes: {url: %q}}\nservers: {notes: {trustAnnotations: true, oauth: {clientId: airlock}}}\nface: {callTool: true}\n", server.url)
+	text := fmt.Sprintf(
+		"mcpServers: {notes: {url: %q}}\nservers: {notes: {trustAnnotations: true, oauth: {clientId: "+
+			"airlock}}}\nface: {callTool: true}\n", server.url)
 	if err := os.WriteFile(program.configuration, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -43,12 +45,15 @@ func TestCallsInFlightAreNotSentAsTheDaemonsUser(t *testing.T) {
 					over = true // after one more call, which begins after the sign-in
 				default:
 				}
-				result, err := bob.CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{"server": "notes", "tool": "whoami"}})
+				result, err := bob.CallTool(t.Context(),
+					&mcp.CallToolParams{Name: "call_tool",
+						Arguments: map[string]any{"server": "notes", "tool": "whoami"}})
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if raw, err := json.Marshal(result); err != nil || !strings.Contains(string(raw), "airlock login notes --for bob") {
+				if raw, err := json.Marshal(result); err != nil ||
+					!strings.Contains(string(raw), "airlock login notes --for bob") {
 					t.Errorf("got %s, %v, want that bob has to sign in", raw, err)
 				}
 			}

@@ -45,17 +45,21 @@ var faceRows = map[string]map[string]row{
 			list, err := h.mcp.ListResources(h.t.Context(), nil)
 			return said(list, err)
 		}},
-		"prompt code_mode": shared("it says how to use the tools"),
+		"prompt code_mode": shared("it shows how to use the tools"),
 	},
 	"/kernel/mcp": {
-		"tool verify_code_safety":                 shared("it judges what it is given"),
-		"tool cmvk_verify":                        shared("it judges what it is given"),
-		"tool cmvk_review":                        shared("it judges what it is given"),
-		"tool iatp_verify":                        shared("keys of agents are public: /.well-known/agent-keys"),
-		"tool iatp_reputation":                    shared("trust in agents is public; slashing needs a scope of its own"),
-		"tool kernel_execute":                     {thing: "agent", try: calls("kernel_execute", `{"action": "file_list", "params": {}, "agent_id": %q}`)},
-		"tool iatp_sign":                          {thing: "agent", try: calls("iatp_sign", `{"content": "x", "agent_id": %q}`)},
-		"tool get_audit_log":                      {thing: "agent", try: calls("get_audit_log", `{"filter": {"agent_id": %q}}`)},
+		"tool verify_code_safety": shared("it judges what it is given"),
+		"tool cmvk_verify":        shared("it judges what it is given"),
+		"tool cmvk_review":        shared("it judges what it is given"),
+		"tool iatp_verify":        shared("keys of agents are public: /.well-known/agent-keys"),
+		"tool iatp_reputation": shared(
+			"trust in agents is public; slashing needs a scope of its own"),
+		"tool kernel_execute": {thing: "agent",
+			try: calls("kernel_execute", `{"action": "file_list", "params": {}, "agent_id": %q}`)},
+		"tool iatp_sign": {thing: "agent",
+			try: calls("iatp_sign", `{"content": "x", "agent_id": %q}`)},
+		"tool get_audit_log": {thing: "agent",
+			try: calls("get_audit_log", `{"filter": {"agent_id": %q}}`)},
 		"resource vfs://":                         {thing: "agent", lists: true, try: reads("vfs://")},
 		"resource audit://":                       shared("all of the log: it needs the scope audit"),
 		"template vfs://{agent_id}/mem/{path}":    {thing: "agent", try: reads("vfs://%s/mem/")},
@@ -72,7 +76,9 @@ var faceRows = map[string]map[string]row{
 // The bodies with which the operations of /v1 are tried that are about an agent. Each
 // other operation has a row.
 var agentBodies = map[string]string{
-	"GET /v1/agents/{agent}": "", "GET /v1/agents/{agent}/budget": "", "GET /v1/agents/{agent}/activity": "", "POST /v1/agents/{agent}/token": "",
+	"GET /v1/agents/{agent}": "", "GET /v1/agents/{agent}/budget": "", "GET /v1/agents/{agent}/activity": "",
+	"PATCH /v1/agents/{agent}":             `{"name": "mine"}`,
+	"POST /v1/agents/{agent}/token":        "",
 	"POST /v1/agents/{agent}/actions":      `{"action": {"type": "execute_sql", "query": "SELECT 1"}, "context": {"conversation_id": "c", "step_number": 1}}`,
 	"POST /v1/agents/{agent}/tools/{tool}": `{"parameters": {}}`,
 	"POST /v1/agents/{agent}/status":       `{"status": "active"}`,
@@ -82,7 +88,8 @@ var agentBodies = map[string]string{
 var apiRows = map[string]row{
 	"GET /v1/openapi.json": shared("it is for everyone"),
 	"POST /v1/agents":      shared("it registers an agent of the caller's own"),
-	"GET /v1/agents":       {thing: "agent", lists: true, try: func(h host, _ string) string { return h.http("GET", "/v1/agents?limit=1000", "") }},
+	"GET /v1/agents": {thing: "agent", lists: true,
+		try: func(h host, _ string) string { return h.http("GET", "/v1/agents?limit=1000", "") }},
 }
 
 // host is a caller at one face, in one revision; mcp is nil for /v1.
@@ -124,7 +131,8 @@ func said(answer any, err error) string {
 
 func calls(tool, arguments string) func(h host, id string) string {
 	return func(h host, id string) string {
-		result, err := h.mcp.CallTool(h.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(fmt.Sprintf(arguments, id))})
+		result, err := h.mcp.CallTool(h.t.Context(),
+			&mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(fmt.Sprintf(arguments, id))})
 		return said(result, err)
 	}
 }
@@ -142,7 +150,8 @@ func reads(uri string) func(h host, id string) string {
 func (s *service) face(t *testing.T, token, face, revision string) host {
 	t.Helper()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(t.Context(),
-		&mcp.StreamableClientTransport{Endpoint: s.url + face, HTTPClient: &http.Client{Transport: bearing(token)}}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+		&mcp.StreamableClientTransport{Endpoint: s.url + face, HTTPClient: &http.Client{Transport: bearing(token)}},
+		&mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,10 +276,16 @@ func TestCallersReachNothingOfEachOther(t *testing.T) {
 				ids := map[string]string{"agent": agent}
 				switch face {
 				case "/mcp":
-					ids["run"] = made(t, hosts[0], "run_code", map[string]any{"language": "python", "code": "import time\ntime.sleep(600)", "background": true}, `"run_id":"([^"]+)"`)
-					ids["file"] = made(t, hosts[0], "run_code", map[string]any{"language": "python", "code": "client.attach(b'a,b', 'text/csv', 'table.csv')\nresult = 1"}, `"run_id":"([^"]+)"`)
+					ids["run"] = made(t, hosts[0], "run_code",
+						map[string]any{"language": "python", "code": "import time\ntime.sleep(600)",
+							"background": true}, `"run_id":"([^"]+)"`)
+					ids["file"] = made(t, hosts[0], "run_code",
+						map[string]any{"language": "python",
+							"code": "client.attach(b'a,b', 'text/csv', 'table.csv')\nresult = 1"}, `"run_id":"([^"]+)"`)
 				case "/gateway/mcp":
-					ids["job"] = made(t, hosts[0], "execute_python_code", map[string]any{"code": "import time\ntime.sleep(100)", "background": true}, `request ([0-9a-f-]{36})`)
+					ids["job"] = made(t, hosts[0], "execute_python_code",
+						map[string]any{"code": "import time\ntime.sleep(100)", "background": true},
+						`request ([0-9a-f-]{36})`)
 				}
 				offered := announced(t, hosts[0])
 				for _, name := range offered {
@@ -295,7 +310,8 @@ func TestCallersReachNothingOfEachOther(t *testing.T) {
 					s.keepsRequests(t, face, other, hosts[1].mcp.ID())
 				}
 				if job := ids["job"]; job != "" {
-					if got := calls("verification_status", `{"job_id": %q}`)(hosts[0], job); !strings.Contains(got, "Status: running") && !strings.Contains(got, "Status: queued") {
+					if got := calls("verification_status", `{"job_id": %q}`)(hosts[0], job); !strings.Contains(
+						got, "Status: running") && !strings.Contains(got, "Status: queued") {
 						t.Errorf("the owner's job: got %s, want that it goes on", got)
 					}
 				}
@@ -311,12 +327,14 @@ func (s *service) keepsSession(t *testing.T, face, other, session string) {
 	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
 		var got [2]string
 		for i, id := range []string{session, absent(session)} {
-			r, err := http.NewRequestWithContext(t.Context(), method, s.url+face, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+			r, err := http.NewRequestWithContext(t.Context(), method, s.url+face,
+				strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 			if err != nil {
 				t.Fatal(err)
 			}
 			for name, value := range map[string]string{
-				"Authorization": "Bearer " + other, "Mcp-Session-Id": id, "Mcp-Protocol-Version": "2025-11-25", "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+				"Authorization": "Bearer " + other, "Mcp-Session-Id": id, "Mcp-Protocol-Version": "2025-11-25",
+				"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
 			} {
 				r.Header.Set(name, value)
 			}
@@ -343,12 +361,14 @@ func (s *service) keepsRequests(t *testing.T, face, token, session string) {
 	t.Helper()
 	for id := range 20 {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+face,
-			strings.NewReader(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id)))
+			strings.NewReader(fmt.Sprintf(
+				`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for name, value := range map[string]string{
-			"Authorization": "Bearer " + token, "Mcp-Session-Id": session, "Mcp-Protocol-Version": "2025-11-25", "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+			"Authorization": "Bearer " + token, "Mcp-Session-Id": session, "Mcp-Protocol-Version": "2025-11-25",
+			"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
 		} {
 			r.Header.Set(name, value)
 		}

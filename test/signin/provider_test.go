@@ -27,7 +27,8 @@ type provider struct{ *testenv.OpenIDProvider }
 
 func startProvider(t *testing.T, flags ...string) *provider {
 	t.Helper()
-	return &provider{testenv.StartOpenIDProvider(t, append([]string{"-listen", testenv.ReservedAddress(t)}, flags...)...)}
+	return &provider{testenv.StartOpenIDProvider(t,
+		append([]string{"-listen", testenv.ReservedAddress(t)}, flags...)...)}
 }
 
 // again starts the provider at the same address, without anything that it knew.
@@ -100,11 +101,13 @@ func startNotes(t *testing.T, p *provider) *notes {
 			n.mu.Unlock()
 			return nil, answer{n.provider.subject(ctx, bearer(header)), header}, nil
 		})
-	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(map[string]any{"resource": n.url, "authorization_servers": []string{p.Issuer}, "scopes_supported": []string{"openid", "profile"}})
+		json.NewEncoder(w).Encode(map[string]any{"resource": n.url, "authorization_servers": []string{p.Issuer},
+			"scopes_supported": []string{"openid", "profile"}})
 	})
 	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
 		token := bearer(r.Header.Get("Authorization"))
@@ -122,7 +125,8 @@ func startNotes(t *testing.T, p *provider) *notes {
 			n.slow()
 		}
 		if p.subject(r.Context(), token) == "" {
-			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", resource_metadata="`+strings.TrimSuffix(n.url, "/mcp")+`/.well-known/oauth-protected-resource/mcp"`)
+			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", resource_metadata="`+
+				strings.TrimSuffix(n.url, "/mcp")+`/.well-known/oauth-protected-resource/mcp"`)
 			http.Error(w, "no", http.StatusUnauthorized)
 			return
 		}
@@ -214,9 +218,10 @@ func browseAs(t *testing.T, address, user string) string {
 	if err != nil || found == nil {
 		t.Fatalf("%s shows no form (%v):\n%s", address, err, page)
 	}
-	response, err = browser.PostForm(response.Request.URL.Scheme+"://"+response.Request.URL.Host+"/login/username", url.Values{
-		"id": {string(found[1])}, "username": {user}, "password": {"verysecure"},
-	})
+	response, err = browser.PostForm(response.Request.URL.Scheme+"://"+response.Request.URL.Host+"/login/username",
+		url.Values{
+			"id": {string(found[1])}, "username": {user}, "password": {"verysecure"},
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

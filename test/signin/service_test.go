@@ -49,7 +49,9 @@ func startService(t *testing.T) *service {
 	defer passed.Close()
 	s := &service{url: "http://" + listener.Addr().String(), provider: p, said: &testenv.Output{}}
 	configuration := filepath.Join(t.TempDir(), "airlock.yaml")
-	text := fmt.Sprintf("auth: {issuer: %q, audience: %q, types: [JWT], scopes: {airlock.use: {rights: [run]}, airlock.look: {rights: [audit]}, airlock.manage: {rights: [agents]}}}\nface: {callTool: true}\n",
+	text := fmt.Sprintf(
+		"auth: {issuer: %q, audience: %q, types: [JWT], scopes: {airlock.use: {rights: [run]}, airlock.look: "+
+			"{rights: [audit]}, airlock.manage: {rights: [agents]}}}\nface: {callTool: true}\n",
 		p.Issuer, s.url+"/mcp")
 	if err := os.WriteFile(configuration, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -93,7 +95,8 @@ func (p *provider) signIn(t *testing.T, user, client, resource, scopes string) t
 	verifier, state := rand.Text(), rand.Text()
 	challenge := sha256.Sum256([]byte(verifier))
 	query := url.Values{
-		"response_type": {"code"}, "client_id": {client}, "redirect_uri": {redirect}, "scope": {scopes}, "state": {state},
+		"response_type": {"code"}, "client_id": {client}, "redirect_uri": {redirect}, "scope": {scopes},
+		"state":                 {state},
 		"code_challenge_method": {"S256"}, "code_challenge": {base64.RawURLEncoding.EncodeToString(challenge[:])},
 	}
 	if resource != "" {
@@ -104,7 +107,8 @@ func (p *provider) signIn(t *testing.T, user, client, resource, scopes string) t
 		t.Fatalf("the browser was sent to %v, %v", back, err)
 	}
 	return p.token(t, url.Values{
-		"grant_type": {"authorization_code"}, "client_id": {client}, "redirect_uri": {redirect}, "code": {back.Query().Get("code")}, "code_verifier": {verifier},
+		"grant_type": {"authorization_code"}, "client_id": {client}, "redirect_uri": {redirect},
+		"code": {back.Query().Get("code")}, "code_verifier": {verifier},
 	})
 }
 
@@ -140,7 +144,8 @@ func (s *service) ask(t *testing.T, path, token string) answer {
 	t.Helper()
 	method, body := http.MethodGet, ""
 	if strings.HasSuffix(path, "/mcp") {
-		method, body = http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+		method, body = http.MethodPost,
+			`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
 	}
 	request, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
 	if err != nil {

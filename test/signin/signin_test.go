@@ -31,10 +31,13 @@ func newAirlock(t *testing.T, n *notes) *airlock {
 	t.Helper()
 	env := testenv.OwnHome(t)
 	a := &airlock{
-		program: filepath.Join(testenv.RepoRoot(t), "bin", "airlock"), configuration: filepath.Join(t.TempDir(), "airlock.yaml"),
-		home: env.Home, said: &testenv.Output{},
+		program:       filepath.Join(testenv.RepoRoot(t), "bin", "airlock"),
+		configuration: filepath.Join(t.TempDir(), "airlock.yaml"),
+		home:          env.Home, said: &testenv.Output{},
 	}
-	text := fmt.Sprintf("mcpServers: {notes: {url: %q}}\nservers: {notes: {trustAnnotations: true, oauth: {clientId: airlock}}}\nreplay: {keep: 1h}\naudit: {clearArguments: true}\n", n.url)
+	text := fmt.Sprintf(
+		"mcpServers: {notes: {url: %q}}\nservers: {notes: {trustAnnotations: true, oauth: {clientId: "+
+			"airlock}}}\nreplay: {keep: 1h}\naudit: {clearArguments: true}\n", n.url)
 	if err := os.WriteFile(a.configuration, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +110,8 @@ func pastes(address string, stdin io.Writer) error {
 func (a *airlock) host(t *testing.T) *mcp.ClientSession {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil)
-	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: a.command(context.Background(), "mcp")}, nil)
+	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: a.command(context.Background(), "mcp")},
+		nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, a.said)
 	}
@@ -115,7 +119,8 @@ func (a *airlock) host(t *testing.T) *mcp.ClientSession {
 	return session
 }
 
-const whoami = "from servers.notes import whoami\nr = (await whoami({})).structured_content\nresult = [r['who'], r['echo']]"
+const whoami = "from servers.notes import whoami\nr = (await whoami({})).structured_content\nresult = [r['who'], " +
+	"r['echo']]"
 
 // ran is how a program ended.
 type ran struct {
@@ -129,7 +134,8 @@ type ran struct {
 
 func run(t *testing.T, host *mcp.ClientSession) (ran, string) {
 	t.Helper()
-	result, err := host.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": "python", "code": whoami}})
+	result, err := host.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code",
+		Arguments: map[string]any{"language": "python", "code": whoami}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +152,8 @@ func run(t *testing.T, host *mcp.ClientSession) (ran, string) {
 
 func search(t *testing.T, host *mcp.ClientSession) string {
 	t.Helper()
-	result, err := host.CallTool(t.Context(), &mcp.CallToolParams{Name: "search_tools", Arguments: map[string]any{"query": "who calls"}})
+	result, err := host.CallTool(t.Context(), &mcp.CallToolParams{Name: "search_tools",
+		Arguments: map[string]any{"query": "who calls"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +181,8 @@ func works(t *testing.T, host *mcp.ClientSession) {
 	for {
 		got, raw := run(t, host)
 		if got.OK && len(got.Data) == 2 && got.Data[0] == "id1" {
-			if strings.Contains(got.Data[1], "Bearer") && !strings.Contains(got.Data[1], "REDACTED") && !strings.Contains(strings.ToLower(got.Data[1]), "redacted") {
+			if strings.Contains(got.Data[1], "Bearer") && !strings.Contains(got.Data[1], "REDACTED") &&
+				!strings.Contains(strings.ToLower(got.Data[1]), "redacted") {
 				t.Errorf("the code saw what the server was sent: %s", raw)
 			}
 			return
@@ -223,7 +231,8 @@ func TestSigningInAtAnOpenIDProvider(t *testing.T) {
 	works(t, host)
 
 	last := server.newest()
-	if out, err := program.command(t.Context(), "logout", "notes").Output(); err != nil || !strings.Contains(string(out), "signed out of notes") {
+	if out, err := program.command(t.Context(), "logout", "notes").Output(); err != nil ||
+		!strings.Contains(string(out), "signed out of notes") {
 		t.Errorf("logout: got %s, %v\n%s", out, err, program.said)
 	}
 	if who := provider.subject(t.Context(), last); who != "" {

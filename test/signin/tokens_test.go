@@ -25,7 +25,8 @@ import (
 
 // forged returns a token with the given header, the changed claims of a real token, and the
 // signature that sign returns.
-func forged(t *testing.T, real string, header map[string]any, change map[string]any, sign func(signed string) []byte) string {
+func forged(t *testing.T, real string, header map[string]any, change map[string]any,
+	sign func(signed string) []byte) string {
 	t.Helper()
 	raw, err := base64.RawURLEncoding.DecodeString(strings.Split(real, ".")[1])
 	claims := map[string]any{}
@@ -67,11 +68,13 @@ func (p *provider) publicKey(t *testing.T) (id string, encodings map[string][]by
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}
-	der, err := x509.MarshalPKIXPublicKey(&rsa.PublicKey{N: new(big.Int).SetBytes(n), E: int(new(big.Int).SetBytes(e).Int64())})
+	der, err := x509.MarshalPKIXPublicKey(&rsa.PublicKey{N: new(big.Int).SetBytes(n),
+		E: int(new(big.Int).SetBytes(e).Int64())})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return set.Keys[0].KID, map[string][]byte{"PEM": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), "DER": der, "modulus": n}
+	return set.Keys[0].KID, map[string][]byte{"PEM": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}),
+		"DER": der, "modulus": n}
 }
 
 // C-083, C-086: at every path a token is accepted only if the provider issued it, for this
@@ -112,35 +115,48 @@ func TestTokensThatDoNotCount(t *testing.T) {
 	rs := map[string]any{"alg": "RS256", "typ": "JWT", "kid": id}
 	parts := strings.Split(good.Access, ".")
 	bad := map[string]string{
-		"for another service":                    p.signIn(t, firstUser, "laptop", "https://other.example/mcp", scopes).Access,
-		"for no service":                         p.signIn(t, firstUser, "laptop", "", scopes).Access,
-		"for a name that begins like this":       p.signIn(t, firstUser, "laptop", resource+".evil.example", scopes).Access,
-		"of another provider":                    other.signIn(t, firstUser, "laptop", resource, scopes).Access,
-		"expired":                                at("0s", "-2m"),
-		"from the future":                        at("5m", "5m"),
-		"valid for too long":                     at("0s", "48h"),
-		"a refresh token":                        good.Refresh,
-		"without a signature":                    parts[0] + "." + parts[1] + ".",
-		"with the signature of another":          parts[0] + "." + parts[1] + "." + strings.Split(other.signIn(t, firstUser, "laptop", resource, scopes).Access, ".")[2],
-		"alg none":                               forged(t, good.Access, map[string]any{"alg": "none", "typ": "JWT", "kid": id}, nil, none),
-		"alg NonE":                               forged(t, good.Access, map[string]any{"alg": "NonE", "typ": "JWT"}, nil, none),
-		"a key of one's own under its ID":        forged(t, good.Access, rs, map[string]any{"sub": secondSubject}, withOwn),
-		"the other's issuer, the key of neither": forged(t, good.Access, rs, map[string]any{"iss": other.Issuer}, withOwn),
-		"a key that is in the token": forged(t, good.Access, map[string]any{"alg": "RS256", "typ": "JWT", "jwk": map[string]any{
-			"kty": "RSA", "n": base64.RawURLEncoding.EncodeToString(own.N.Bytes()), "e": "AQAB"}}, nil, withOwn),
-		"a key that the token points to": forged(t, good.Access, map[string]any{"alg": "RS256", "typ": "JWT", "kid": id, "jku": other.Issuer + "/keys"}, nil, withOwn),
+		"for another service": p.signIn(
+			t, firstUser, "laptop", "https://other.example/mcp", scopes).Access,
+		"for no service": p.signIn(t, firstUser, "laptop", "", scopes).Access,
+		"for a name that begins like this": p.signIn(
+			t, firstUser, "laptop", resource+".evil.example", scopes).Access,
+		"of another provider": other.signIn(t, firstUser, "laptop", resource, scopes).Access,
+		"expired":             at("0s", "-2m"),
+		"from the future":     at("5m", "5m"),
+		"valid for too long":  at("0s", "48h"),
+		"a refresh token":     good.Refresh,
+		"without a signature": parts[0] + "." + parts[1] + ".",
+		"with the signature of another": parts[0] + "." + parts[1] + "." +
+			strings.Split(other.signIn(t, firstUser, "laptop", resource, scopes).Access, ".")[2],
+		"alg none": forged(
+			t, good.Access, map[string]any{"alg": "none", "typ": "JWT", "kid": id}, nil, none),
+		"alg NonE": forged(
+			t, good.Access, map[string]any{"alg": "NonE", "typ": "JWT"}, nil, none),
+		"a key of one's own under its ID": forged(
+			t, good.Access, rs, map[string]any{"sub": secondSubject}, withOwn),
+		"the other's issuer, the key of neither": forged(
+			t, good.Access, rs, map[string]any{"iss": other.Issuer}, withOwn),
+		"a key that is in the token": forged(t, good.Access,
+			map[string]any{"alg": "RS256", "typ": "JWT", "jwk": map[string]any{
+				"kty": "RSA", "n": base64.RawURLEncoding.EncodeToString(own.N.Bytes()), "e": "AQAB"}}, nil, withOwn),
+		"a key that the token points to": forged(t, good.Access,
+			map[string]any{"alg": "RS256", "typ": "JWT", "kid": id, "jku": other.Issuer + "/keys"}, nil, withOwn),
 	}
 	for encoding, secret := range encodings {
-		bad["HMAC with the public key as "+encoding] = forged(t, good.Access, map[string]any{"alg": "HS256", "typ": "JWT", "kid": id}, map[string]any{"sub": secondSubject}, func(signed string) []byte {
-			mac := hmac.New(sha256.New, secret)
-			mac.Write([]byte(signed))
-			return mac.Sum(nil)
-		})
+		bad["HMAC with the public key as "+encoding] = forged(
+			t, good.Access, map[string]any{"alg": "HS256", "typ": "JWT", "kid": id},
+			map[string]any{"sub": secondSubject}, func(signed string) []byte {
+				mac := hmac.New(sha256.New, secret)
+				mac.Write([]byte(signed))
+				return mac.Sum(nil)
+			})
 	}
 	for name, token := range bad {
 		for _, path := range paths {
 			got := s.ask(t, path, token)
-			if got.status != http.StatusUnauthorized || got.code != "unauthorized" || !strings.Contains(got.challenge, `error="invalid_token"`) || !strings.Contains(got.challenge, "resource_metadata=") {
+			if got.status != http.StatusUnauthorized || got.code != "unauthorized" ||
+				!strings.Contains(got.challenge, `error="invalid_token"`) ||
+				!strings.Contains(got.challenge, "resource_metadata=") {
 				t.Errorf("%s, %s: got %+v, want 401 with invalid_token", path, name, got)
 			}
 			if token != "" && strings.Contains(got.body+got.challenge, token) {
@@ -153,14 +169,16 @@ func TestTokensThatDoNotCount(t *testing.T) {
 			t.Errorf("%s, an ID token: got %+v, want a refusal", path, got)
 		}
 	}
-	for name, token := range map[string]string{"half a minute ahead": at("30s", "5m"), "half a minute behind": at("-30s", "5m"), "expired half a minute ago": at("0s", "-10s")} {
+	for name, token := range map[string]string{"half a minute ahead": at("30s", "5m"),
+		"half a minute behind": at("-30s", "5m"), "expired half a minute ago": at("0s", "-10s")} {
 		if got := s.ask(t, "/mcp", token); got.status != http.StatusOK {
 			t.Errorf("a clock that is %s: got %+v", name, got)
 		}
 	}
 	// A token for the kernel's face alone is one for no other.
 	narrow := p.signIn(t, firstUser, "laptop", s.url+"/kernel/mcp", scopes).Access
-	for path, want := range map[string]int{"/kernel/mcp": http.StatusOK, "/mcp": http.StatusUnauthorized, "/gateway/mcp": http.StatusUnauthorized, "/v1/agents": http.StatusUnauthorized} {
+	for path, want := range map[string]int{"/kernel/mcp": http.StatusOK, "/mcp": http.StatusUnauthorized,
+		"/gateway/mcp": http.StatusUnauthorized, "/v1/agents": http.StatusUnauthorized} {
 		if got := s.ask(t, path, narrow); got.status != want {
 			t.Errorf("%s with a token for /kernel/mcp: got %+v, want %d", path, got, want)
 		}
@@ -219,7 +237,9 @@ func TestRenewedTokensGoOn(t *testing.T) {
 	}
 	host := func(token string) *mcp.ClientSession {
 		session, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(t.Context(),
-			&mcp.StreamableClientTransport{Endpoint: s.url + "/mcp", HTTPClient: &http.Client{Transport: bearing(token)}}, &mcp.ClientSessionOptions{ProtocolVersion: "2026-07-28"})
+			&mcp.StreamableClientTransport{Endpoint: s.url + "/mcp",
+				HTTPClient: &http.Client{Transport: bearing(token)}},
+			&mcp.ClientSessionOptions{ProtocolVersion: "2026-07-28"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,24 +263,29 @@ func TestRenewedTokensGoOn(t *testing.T) {
 		return whole.StructuredContent.Run, string(raw)
 	}
 	held := sign(firstUser, "laptop")
-	run, raw := say(host(held.Access), "run_code", map[string]any{"language": "python", "code": "import time\ntime.sleep(600)", "background": true})
+	run, raw := say(host(held.Access), "run_code",
+		map[string]any{"language": "python", "code": "import time\ntime.sleep(600)", "background": true})
 	if run == "" {
 		t.Fatalf("got %s", raw)
 	}
-	renewed := s.provider.token(t, url.Values{"grant_type": {"refresh_token"}, "client_id": {"laptop"}, "refresh_token": {held.Refresh}})
+	renewed := s.provider.token(t, url.Values{"grant_type": {"refresh_token"}, "client_id": {"laptop"},
+		"refresh_token": {held.Refresh}})
 	if renewed.Access == held.Access {
 		t.Fatal("the provider renews nothing")
 	}
 	const absent = "There is no such run"
-	for name, token := range map[string]string{"another person": sign(secondUser, "laptop").Access, "another client of the same person": sign(firstUser, "phone").Access} {
+	for name, token := range map[string]string{"another person": sign(secondUser, "laptop").Access,
+		"another client of the same person": sign(firstUser, "phone").Access} {
 		if _, raw := say(host(token), "get_run", map[string]any{"run_id": run}); !strings.Contains(raw, absent) {
 			t.Errorf("%s: got %s", name, raw)
 		}
 	}
-	if _, raw := say(host(renewed.Access), "get_run", map[string]any{"run_id": run}); strings.Contains(raw, absent) || !strings.Contains(raw, run) {
+	if _, raw := say(host(renewed.Access), "get_run", map[string]any{"run_id": run}); strings.Contains(raw, absent) ||
+		!strings.Contains(raw, run) {
 		t.Errorf("with the renewed token: got %s", raw)
 	}
-	if _, raw := say(host(renewed.Access), "cancel_run", map[string]any{"run_id": run}); strings.Contains(raw, `"isError":true`) {
+	if _, raw := say(host(renewed.Access), "cancel_run", map[string]any{"run_id": run}); strings.Contains(
+		raw, `"isError":true`) {
 		t.Errorf("cancelling with the renewed token: got %s", raw)
 	}
 }

@@ -56,7 +56,8 @@ func (h *host) open(ctx context.Context) error {
 		return err
 	}
 	h.web = &http.Transport{}
-	client := mcp.NewClient(&mcp.Implementation{Name: "soak", Version: "1"}, &mcp.ClientOptions{ElicitationHandler: h.decide})
+	client := mcp.NewClient(&mcp.Implementation{Name: "soak", Version: "1"},
+		&mcp.ClientOptions{ElicitationHandler: h.decide})
 	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{
 		Endpoint: h.d.url + "/mcp", HTTPClient: &http.Client{Transport: bearer{h.d.token, h.web}},
 	}, nil)
@@ -91,7 +92,8 @@ func (h *host) give(ctx context.Context, j job) error {
 	h.mu.Lock()
 	h.approve = j.approve
 	h.mu.Unlock()
-	result, err := h.session.CallTool(ctx, &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": j.language, "code": j.code}})
+	result, err := h.session.CallTool(ctx, &mcp.CallToolParams{Name: "run_code",
+		Arguments: map[string]any{"language": j.language, "code": j.code}})
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,8 @@ func soak(ctx context.Context, length time.Duration, share float64) (err error) 
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s\n\nHighest rate %.1f a second, of which %.0f %% are asked for.\n\n", describeMachine(), highest, share*100)
+	fmt.Printf("%s\n\nHighest rate %.1f a second, of which %.0f %% are asked for.\n\n", describeMachine(), highest,
+		share*100)
 	before, err := atRest(ctx, d)
 	if err != nil {
 		return err

@@ -70,7 +70,8 @@ func (r *report) printLocked() {
 	r.closed++
 	minutes := r.length.Minutes() * float64(r.closed) / float64(len(r.parts))
 	cells := []string{fmt.Sprintf("%.1f", minutes), fmt.Sprint(len(p.took)), fmt.Sprint(p.refused),
-		fmt.Sprintf("%.0f", quantile(p.took, .5)), fmt.Sprintf("%.0f", quantile(p.took, .99)), fmt.Sprintf("%.1f", quantile(p.beside, .99))}
+		fmt.Sprintf("%.0f", quantile(p.took, .5)), fmt.Sprintf("%.0f", quantile(p.took, .99)),
+		fmt.Sprintf("%.1f", quantile(p.beside, .99))}
 	for i, q := range quantities {
 		value := "–"
 		if p.least != nil {
@@ -134,11 +135,14 @@ func (r *report) end(before, after usage) {
 	r.line([]string{"---", "--:", "--:", "--:"})
 	for i, q := range quantities {
 		growth, _ := q.grows(r.seriesLocked(i))
-		r.line([]string{q.title(), fmt.Sprintf("%.*f", decimals(q), before[i]), fmt.Sprintf("%.*f", decimals(q), after[i]), fmt.Sprintf("%+.*f", decimals(q)+1, growth)})
+		r.line([]string{q.title(), fmt.Sprintf("%.*f", decimals(q), before[i]),
+			fmt.Sprintf("%.*f", decimals(q), after[i]), fmt.Sprintf("%+.*f", decimals(q)+1, growth)})
 	}
 	first, last := r.endsLocked()
-	fmt.Fprintf(r.out, "\np99 in the first %v after the lead %.0f ms, in the last %.0f ms; of a program that does nothing %.1f and %.1f ms.\n",
-		first.length.Round(time.Second), quantile(first.took, .99), quantile(last.took, .99), quantile(first.beside, .99), quantile(last.beside, .99))
+	fmt.Fprintf(r.out, "\np99 in the first %v after the lead %.0f ms, in the last %.0f ms; of a program that does "+
+		"nothing %.1f and %.1f ms.\n",
+		first.length.Round(time.Second), quantile(first.took, .99), quantile(last.took, .99),
+		quantile(first.beside, .99), quantile(last.beside, .99))
 }
 
 // seriesLocked is one quantity over time, without the lead.
@@ -189,13 +193,17 @@ func (r *report) judge(before, after usage) []error {
 			errs = append(errs, fmt.Errorf("%s grows: by %.1f over the work", q.title(), growth))
 		}
 		if more := after[i] - before[i]; q.level && more > max(q.slack, q.share*before[i]) {
-			errs = append(errs, fmt.Errorf("%s at rest: %.0f before the work, %.0f after it", q.title(), before[i], after[i]))
+			errs = append(errs, fmt.Errorf("%s at rest: %.0f before the work, %.0f after it", q.title(), before[i],
+				after[i]))
 		}
 	}
 	first, last := r.endsLocked()
 	drift := max(1, quantile(last.beside, .99)/quantile(first.beside, .99))
-	if was, is := quantile(first.took, .99), quantile(last.took, .99); !(is <= slower*drift*was) { // NaN: nothing was done
-		errs = append(errs, fmt.Errorf("p99 was %.0f ms and is %.0f ms, while a program that does nothing takes %.2f times what it took", was, is, drift))
+	// NaN: nothing was done
+	if was, is := quantile(first.took, .99), quantile(last.took, .99); !(is <= slower*drift*was) {
+		errs = append(errs, fmt.Errorf(
+			"p99 was %.0f ms and is %.0f ms, while a program that does nothing takes %.2f times what it took", was, is,
+			drift))
 	}
 	return errs
 }

@@ -139,7 +139,8 @@ CREATE OPERATOR === (LEFTARG = int, RIGHTARG = int, FUNCTION = purge_pair);
 CREATE DOMAIN evil AS text CHECK (purge_check(VALUE));
 CREATE SCHEMA cron; CREATE FUNCTION cron.schedule() RETURNS int LANGUAGE plpgsql AS 'BEGIN DELETE FROM public.users; RETURN 1; END'`
 
-const reset = "DELETE FROM users; DELETE FROM t; INSERT INTO users VALUES (1, 'a'), (2, 'b'); INSERT INTO t VALUES (1, 'a')"
+const reset = "DELETE FROM users; DELETE FROM t; INSERT INTO users VALUES (1, 'a'), (2, 'b'); INSERT INTO t VALUES " +
+	"(1, 'a')"
 
 // postgres starts a server and connects to it once for each setting that changes
 // how it reads SQL.
@@ -149,10 +150,13 @@ func postgres(t *testing.T) []database {
 	initdb, server := find(t, "postgresql", "initdb", versions), find(t, "postgresql", "postgres", versions)
 	dir, attr := scratch(t)
 	data := filepath.Join(dir, "data")
-	run(t, attr, dir, initdb, "--pgdata", data, "--username", "test", "--auth", "trust", "--no-sync", "--encoding", "UTF8", "--locale", "C")
-	serve(t, attr, dir, server, "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "statement_timeout=3s", "-c", "autovacuum=off")
+	run(t, attr, dir, initdb, "--pgdata", data, "--username", "test", "--auth", "trust", "--no-sync", "--encoding",
+		"UTF8", "--locale", "C")
+	serve(t, attr, dir, server, "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c",
+		"statement_timeout=3s", "-c", "autovacuum=off")
 	var all []database
-	for i, setting := range []string{"", "SET standard_conforming_strings = off", "SET client_encoding = 'GBK'", "SET client_encoding = 'SJIS'"} {
+	for i, setting := range []string{"", "SET standard_conforming_strings = off", "SET client_encoding = 'GBK'",
+		"SET client_encoding = 'SJIS'"} {
 		var conn *pgconn.PgConn
 		retry(t, "connecting to PostgreSQL", func() (err error) {
 			conn, err = pgconn.Connect(t.Context(), "host="+dir+" user=test dbname=postgres")
@@ -210,9 +214,12 @@ func mariadb(t *testing.T) []database {
 	install := find(t, "mariadb", "mariadb-install-db")
 	dir, attr := scratch(t)
 	data, socket := filepath.Join(dir, "data"), filepath.Join(dir, "socket")
-	run(t, attr, dir, install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db")
-	serve(t, attr, dir, server, "--no-defaults", "--datadir="+data, "--socket="+socket, "--skip-networking", "--skip-grant-tables",
-		"--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M", "--max-statement-time=3", "--character-set-server=utf8mb4")
+	run(t, attr, dir, install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal",
+		"--skip-test-db")
+	serve(t, attr, dir, server, "--no-defaults", "--datadir="+data, "--socket="+socket, "--skip-networking",
+		"--skip-grant-tables",
+		"--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M", "--max-statement-time=3",
+		"--character-set-server=utf8mb4")
 	config := mysql.NewConfig()
 	config.Net, config.Addr, config.User, config.MultiStatements = "unix", socket, "root", true
 	connector, err := mysql.NewConnector(config)
@@ -225,7 +232,8 @@ func mariadb(t *testing.T) []database {
 	const setup = `CREATE DATABASE IF NOT EXISTS test; USE test; CREATE TABLE users (id int, name text); CREATE TABLE t (a int, b text);
 		CREATE FUNCTION purge_old_rows() RETURNS int BEGIN DELETE FROM users; RETURN 1; END; ` + reset
 	var all []database
-	for i, setting := range []string{"DO 1", "SET sql_mode = 'ANSI_QUOTES'", "SET sql_mode = 'NO_BACKSLASH_ESCAPES'", "SET sql_mode = 'ORACLE'", "SET sql_mode = 'IGNORE_SPACE,PIPES_AS_CONCAT'", "SET NAMES gbk"} {
+	for i, setting := range []string{"DO 1", "SET sql_mode = 'ANSI_QUOTES'", "SET sql_mode = 'NO_BACKSLASH_ESCAPES'",
+		"SET sql_mode = 'ORACLE'", "SET sql_mode = 'IGNORE_SPACE,PIPES_AS_CONCAT'", "SET NAMES gbk"} {
 		conn, err := pool.Conn(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -250,7 +258,8 @@ func mariadb(t *testing.T) []database {
 			before := state(ctx)
 			_, err := conn.ExecContext(ctx, text)
 			if after := state(ctx); after != before {
-				must("ROLLBACK; DO release_lock('a'); SET @a = NULL, sql_mode = ''; DROP DATABASE IF EXISTS test; " + setup + "; " + setting)
+				must("ROLLBACK; DO release_lock('a'); SET @a = NULL, sql_mode = ''; DROP DATABASE IF EXISTS test; " +
+					setup + "; " + setting)
 				return true, err
 			}
 			return false, err

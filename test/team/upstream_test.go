@@ -60,7 +60,8 @@ func startCalendar(t *testing.T, issuer string) *calendar {
 	}))
 	options := &auth.RequireBearerTokenOptions{ResourceMetadataURL: web.URL + metadata, AllowMissingExpiration: true}
 	mux.Handle("/mcp", auth.RequireBearerToken(c.verify, options)(
-		mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})))
+		mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+			&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})))
 	return c
 }
 
@@ -79,7 +80,8 @@ func (c *calendar) verify(ctx context.Context, token string, _ *http.Request) (*
 	var info struct {
 		Subject string `json:"sub"`
 	}
-	if err := json.NewDecoder(res.Body).Decode(&info); err != nil || res.StatusCode != http.StatusOK || info.Subject == "" {
+	if err := json.NewDecoder(res.Body).Decode(&info); err != nil || res.StatusCode != http.StatusOK ||
+		info.Subject == "" {
 		return nil, fmt.Errorf("%w: %s", auth.ErrInvalidToken, res.Status)
 	}
 	return &auth.TokenInfo{UserID: info.Subject}, nil

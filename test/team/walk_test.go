@@ -34,7 +34,8 @@ const (
 // program is the real one, after testenv.OwnHome.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	return exec.Command(filepath.Join(testenv.RepoRoot(t), "bin", "airlock"), append(args, "--config", os.Getenv("AIRLOCK_TEST_CONFIGURATION"))...)
+	return exec.Command(filepath.Join(testenv.RepoRoot(t), "bin", "airlock"),
+		append(args, "--config", os.Getenv("AIRLOCK_TEST_CONFIGURATION"))...)
 }
 
 // airlock runs a verb and returns what it printed.
@@ -103,7 +104,8 @@ func connect(t *testing.T, transport mcp.Transport, asks bool) host {
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, options)
 	var err error
-	if h.ClientSession, err = client.Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}); err != nil {
+	if h.ClientSession, err = client.Connect(t.Context(), transport,
+		&mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { h.Close() }) // the second time it is closed already
@@ -147,14 +149,16 @@ const adding = "from servers.calendar import add_event\nresult = (await add_even
 // question in the browser, and find the trace in a collector.
 func TestServingATeam(t *testing.T) {
 	testenv.OwnHome(t)
-	collector, err := telemetry.StartCollector(t.Context(), filepath.Join(testenv.RepoRoot(t), "bin", "otelcol"), t.TempDir())
+	collector, err := telemetry.StartCollector(t.Context(), filepath.Join(testenv.RepoRoot(t), "bin", "otelcol"),
+		t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(collector.Kill)
 	server := startCalendar(t, testenv.StartOpenIDProvider(t).Issuer)
 	configuration := filepath.Join(t.TempDir(), "airlock.yaml")
-	text := fmt.Sprintf("mcpServers: {calendar: {url: %q}}\nservers: {calendar: {oauth: {clientId: airlock}}}\n", server.url)
+	text := fmt.Sprintf("mcpServers: {calendar: {url: %q}}\nservers: {calendar: {oauth: {clientId: airlock}}}\n",
+		server.url)
 	if err := os.WriteFile(configuration, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -166,19 +170,22 @@ func TestServingATeam(t *testing.T) {
 	token := airlock(t, "tokens", "create", "laptop", "--for", system.Principal())
 	// Before a host is connected, from whose processes no such token can be made.
 	admin := airlock(t, "tokens", "create", "--scope", "admin", "--for", system.Principal(), "browser")
-	overHTTP := connect(t, &mcp.StreamableClientTransport{Endpoint: address + "/mcp", HTTPClient: &http.Client{Transport: bearer(token)}}, false)
+	overHTTP := connect(t, &mcp.StreamableClientTransport{Endpoint: address + "/mcp",
+		HTTPClient: &http.Client{Transport: bearer(token)}}, false)
 	onStdio := connect(t, &mcp.CommandTransport{Command: program(t, "mcp")}, true)
 	var status struct{ Hosts int }
 	if err := json.Unmarshal([]byte(airlock(t, "status", "--json")), &status); err != nil || status.Hosts != 1 {
 		t.Errorf("%d hosts have joined through the socket, %v, want one beside the one over HTTP", status.Hosts, err)
 	}
 
-	if got, raw := onStdio.run(t, fmt.Sprintf(adding, "too early")); got.OK || !strings.Contains(raw, "airlock login calendar") {
+	if got, raw := onStdio.run(t, fmt.Sprintf(adding, "too early")); got.OK ||
+		!strings.Contains(raw, "airlock login calendar") {
 		t.Errorf("before the sign-in: got %s, want what the user has to do", raw)
 	}
 	login(t, "calendar")
 	got, raw := onStdio.run(t, fmt.Sprintf(adding, "event 0"))
-	for !got.OK && strings.Contains(raw, "airlock login calendar") && t.Context().Err() == nil { // until the daemon has taken notice
+	// until the daemon has taken notice
+	for !got.OK && strings.Contains(raw, "airlock login calendar") && t.Context().Err() == nil {
 		got, raw = onStdio.run(t, fmt.Sprintf(adding, "event 0"))
 	}
 	if !got.OK {
@@ -224,11 +231,13 @@ func TestServingATeam(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent, err := exported.Chain(hostTrace, hostSpan, "tools/call run_code", "airlock.run", "airlock.sandbox.execute", "airlock.call", "tools/call add_event")
+	parent, err := exported.Chain(hostTrace, hostSpan, "tools/call run_code", "airlock.run", "airlock.sandbox.execute",
+		"airlock.call", "tools/call add_event")
 	if err != nil {
 		t.Error(err)
 	}
-	if asked := exported.Spans["airlock.approval"]; asked.TraceID != hostTrace || asked.Of("airlock.approval.answer") == "" {
+	if asked := exported.Spans["airlock.approval"]; asked.TraceID != hostTrace ||
+		asked.Of("airlock.approval.answer") == "" {
 		t.Errorf("the question is %+v in the collector", asked)
 	}
 	changes := server.all()

@@ -118,7 +118,8 @@ func TestOneTraceFromTheHostToTheServer(t *testing.T) {
 	testenv.OwnHome(t)
 	collector := startCollector(t)
 	url, traceparent := upstream(t)
-	cmd := airlock(t, url, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.Endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_METRIC_EXPORT_INTERVAL=50"}, "mcp")
+	cmd := airlock(t, url, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.Endpoint,
+		"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_METRIC_EXPORT_INTERVAL=50"}, "mcp")
 	envelope := runCode(t, cmd, fmt.Sprintf(`
 from servers import up
 print(%q)
@@ -137,7 +138,8 @@ raise %s(%q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent, err := all.Chain(hostTrace, hostSpan, "tools/call run_code", "airlock.run", "airlock.sandbox.execute", "airlock.call", "tools/call lookup")
+	parent, err := all.Chain(hostTrace, hostSpan, "tools/call run_code", "airlock.run", "airlock.sandbox.execute",
+		"airlock.call", "tools/call lookup")
 	if err != nil {
 		t.Error(err)
 	}
@@ -148,10 +150,12 @@ raise %s(%q)
 		t.Errorf("acquire is below %q", acquire.ParentSpanID)
 	}
 	for name, want := range map[string]map[string]string{
-		"tools/call run_code": {"mcp.method.name": "tools/call", "gen_ai.tool.name": "run_code", "gen_ai.operation.name": "execute_tool", "network.transport": "pipe", "error.type": "tool_error"},
-		"airlock.run":         {"airlock.language": "python", "error.type": "exception"},
-		"airlock.call":        {"airlock.server.id": "up", "gen_ai.tool.name": "lookup", "airlock.decision": "allow", "error.type": ""},
-		"tools/call lookup":   {"airlock.server.id": "up", "network.transport": "tcp", "error.type": ""},
+		"tools/call run_code": {"mcp.method.name": "tools/call", "gen_ai.tool.name": "run_code",
+			"gen_ai.operation.name": "execute_tool", "network.transport": "pipe", "error.type": "tool_error"},
+		"airlock.run": {"airlock.language": "python", "error.type": "exception"},
+		"airlock.call": {"airlock.server.id": "up", "gen_ai.tool.name": "lookup", "airlock.decision": "allow",
+			"error.type": ""},
+		"tools/call lookup": {"airlock.server.id": "up", "network.transport": "tcp", "error.type": ""},
 	} {
 		for key, value := range want {
 			if got := all.Spans[name].Of(key); got != value {
@@ -159,7 +163,9 @@ raise %s(%q)
 			}
 		}
 	}
-	for _, name := range []string{"mcp.server.operation.duration", "mcp.client.operation.duration", "airlock.run.duration", "airlock.sandbox.acquire.duration", "airlock.call.duration", "airlock.audit.append.duration", "airlock.sandbox.ready", "airlock.queue.waiting", "airlock.approval.open"} {
+	for _, name := range []string{"mcp.server.operation.duration", "mcp.client.operation.duration",
+		"airlock.run.duration", "airlock.sandbox.acquire.duration", "airlock.call.duration",
+		"airlock.audit.append.duration", "airlock.sandbox.ready", "airlock.queue.waiting", "airlock.approval.open"} {
 		if !all.Metrics[name] {
 			t.Errorf("there is no metric %s", name)
 		}
@@ -180,7 +186,8 @@ raise %s(%q)
 func TestWhatCannotBeExportedIsLostAndNothingElse(t *testing.T) {
 	testenv.OwnHome(t)
 	url, _ := upstream(t)
-	cmd := airlock(t, url, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + testenv.ReservedAddress(t), "OTEL_BSP_SCHEDULE_DELAY=50", "OTEL_EXPORTER_OTLP_TIMEOUT=500"}, "mcp")
+	cmd := airlock(t, url, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + testenv.ReservedAddress(t),
+		"OTEL_BSP_SCHEDULE_DELAY=50", "OTEL_EXPORTER_OTLP_TIMEOUT=500"}, "mcp")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	envelope := runCode(t, cmd, "result = 6 * 7")

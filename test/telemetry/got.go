@@ -17,7 +17,8 @@ func (g *Got) Chain(trace, parent string, names ...string) (last string, err err
 	for _, name := range names {
 		s, ok := g.Spans[name]
 		if !ok || s.TraceID != trace || s.ParentSpanID != parent {
-			return "", fmt.Errorf("%s: got trace %q below %q, want %s below %s", name, s.TraceID, s.ParentSpanID, trace, parent)
+			return "", fmt.Errorf("%s: got trace %q below %q, want %s below %s", name, s.TraceID, s.ParentSpanID, trace,
+				parent)
 		}
 		parent = s.SpanID
 	}

@@ -2,9 +2,11 @@ package telemetry
 
 import (
 	"bufio"
+	"encoding/json"
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,7 +35,16 @@ func TestPrometheusReadsTheMetricsOfWhoMayReadTheLog(t *testing.T) {
 	for _, scope := range []string{"audit", "run"} {
 		token[scope] = output(t, airlock(t, url, nil, "tokens", "create", "--scope", scope, scope))
 	}
+	var agent struct {
+		ID    string `json:"agent_id"`
+		Token string `json:"agent_token"`
+	}
+	made := output(t, airlock(t, url, nil, "agents", "create", "a", "--daily-requests", "4", "--json"))
+	if err := json.Unmarshal([]byte(made), &agent); err != nil {
+		t.Fatal(err)
+	}
 	daemon := airlock(t, url, nil, "serve", "--listen", "127.0.0.1:0")
+	daemon.Stderr = os.Stderr
 	stdout, err := daemon.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -68,17 +79,53 @@ func TestPrometheusReadsTheMetricsOfWhoMayReadTheLog(t *testing.T) {
 		t.Cleanup(func() { res.Body.Close() })
 		return res
 	}
-	for name, want := range map[string]int{"": http.StatusUnauthorized, token["run"]: http.StatusForbidden, token["audit"]: http.StatusOK} {
+	for name, want := range map[string]int{"": http.StatusUnauthorized, token["run"]: http.StatusForbidden,
+		token["audit"]: http.StatusOK} {
 		if got := scrape(name).StatusCode; got != want {
 			t.Errorf("with a token of %d characters: got %d, want %d", len(name), got, want)
 		}
+	}
+	act, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+		strings.TrimSpace(address)+"/v1/agents/"+agent.ID+
+			"/actions", strings.NewReader(
+			`{"action": {"type": "calculate"}, "context": {"conversation_id": "c", "step_number": 1}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	act.Header.Set("X-Agent-Token", agent.Token)
+	if res, err := http.DefaultClient.Do(act); err != nil || res.Body.Close() != nil ||
+		res.StatusCode != http.StatusOK {
+		t.Fatalf("got %v, %v", res, err)
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(scrape(token["audit"]).Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"airlock_sandbox_ready", "airlock_sandbox_in_use", "airlock_queue_waiting", "airlock_approval_open"} {
+	rules, err := os.ReadFile("../../packaging/prometheus/airlock.rules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Issue 24: metrics per agent and budget exist under the names that the alert rules use.
+	for _, metric := range regexp.MustCompile(`airlock_(?:agent_actions|budget|approval|queue|audit)[a-z_]+`).
+		FindAllString(string(rules), -1) {
+		if name := strings.TrimSuffix(metric, "_bucket"); families[name] == nil {
+			t.Errorf("the alert rules use %s, and it is not among %d families", name, len(families))
+		}
+	}
+	used := map[string]float64{}
+	for _, m := range families["airlock_budget_used_ratio"].GetMetric() {
+		of := map[string]string{}
+		for _, label := range m.GetLabel() {
+			of[label.GetName()] = label.GetValue()
+		}
+		used[of["airlock_account"]+" "+of["airlock_limit"]] = m.GetGauge().GetValue()
+	}
+	if got := used["agent:"+agent.ID+" max_requests_per_day"]; got != 0.25 {
+		t.Errorf("got %v of the daily requests used, want a quarter; all: %v", got, used)
+	}
+	for _, name := range []string{"airlock_sandbox_ready", "airlock_sandbox_in_use", "airlock_queue_waiting",
+		"airlock_approval_open"} {
 		if families[name] == nil {
 			t.Errorf("there is no %s among %d families", name, len(families))
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
-// The tools that have a handler. admission/actions.json has their risks; a tool that it does not name is blocked.
+// The tools that have a handler. admission/risk/actions.json has their risks; a tool that it does not name is blocked.
 const (
 	ExecuteCode = "execute_python_code"
 	JobStatus   = "verification_status"

@@ -11,10 +11,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/airlock-mcp/airlock/admission"
+	"github.com/airlock-mcp/airlock/admission/risk"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
@@ -22,11 +24,10 @@ import (
 	"github.com/airlock-mcp/airlock/verify"
 )
 
-// Verifier judges programs for callers: a verify service. It may be called concurrently.
-// An error means that there is no verdict, which blocks the call. A caller that may not
-// ask now gets a verdict BLOCKED with the reason.
+// Verifier judges programs: a verify service. It may be called concurrently. An error means that
+// there is no verdict, which blocks the call.
 type Verifier interface {
-	Verify(ctx context.Context, who caller.Caller, r verify.Request) (verify.Verdict, error)
+	Verify(ctx context.Context, r verify.Request) (verify.Verdict, error)
 }
 
 // Recorder keeps decisions: the audit log. It may be called concurrently. On an
@@ -42,19 +43,21 @@ type Record struct {
 	Tool      string
 	Arguments []byte // the normalised ones, in RFC 8785's form
 	Decision  Decision
-	// Analysed says that the engine `code` was asked.
+	// Analysed reports whether the engine `code` was asked.
 	Analysed bool
 }
 
-// Options of a gateway. Verifier and Recorder are needed.
+// Options of a gateway. Admission, Verifier and Recorder are required.
 type Options struct {
-	Verifier Verifier
-	Recorder Recorder
+	Admission *admission.Service // decides whether a caller may have a program analysed
+	Verifier  Verifier
+	Recorder  Recorder
 	// Trusted is the administrator's switch: that programs which pass may run.
 	Trusted bool
 	// AnalysisTime is how long the analyser of a program may take; 0 means 15 s.
 	AnalysisTime time.Duration
 	Now          func() time.Time // nil means time.Now
+	Logger       *slog.Logger     // nil discards
 }
 
 const (
@@ -66,14 +69,14 @@ const (
 // Gateway decides about calls. Its methods may be called concurrently.
 type Gateway struct {
 	opts     Options
-	risk     func(tool string) (policies.Risk, bool) // of the tools of the table: admission.GatewayRisk
+	risk     func(tool string) (policies.Risk, bool) // of the tools of the table: risk.OfGateway
 	instance string                                  // of this process: no two gateways make one verification ID
 }
 
 // New returns a gateway.
 func New(opts Options) (*Gateway, error) {
-	if opts.Verifier == nil || opts.Recorder == nil {
-		return nil, errors.New("a gateway needs a verifier and a recorder")
+	if opts.Admission == nil || opts.Verifier == nil || opts.Recorder == nil {
+		return nil, errors.New("a gateway needs admission, a verifier and a recorder")
 	}
 	if opts.AnalysisTime == 0 {
 		opts.AnalysisTime = defaultAnalysisTime
@@ -81,7 +84,10 @@ func New(opts Options) (*Gateway, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Gateway{opts, admission.GatewayRisk, random(instanceBytes)}, nil
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Gateway{opts, risk.OfGateway, random(instanceBytes)}, nil
 }
 
 // Call asks about one call of a tool.
@@ -89,7 +95,7 @@ type Call struct {
 	Caller    caller.Caller
 	RunID     string // of the run that it is to become; empty for none
 	Tool      string
-	Arguments []byte // JSON; what is no object, or can be read in two ways, has no arguments
+	Arguments []byte // JSON; a value that is not an object, or is ambiguous, has no arguments
 }
 
 // Decide decides about a call and records that. An error means that the decision
@@ -97,7 +103,8 @@ type Call struct {
 func (g *Gateway) Decide(ctx context.Context, c Call) (Decision, error) {
 	given := objectOf(c.Arguments)
 	risk, known := g.risk(c.Tool)
-	ruling := ruling{arguments: given, message: fmt.Sprintf("Unknown MCP tool '%s' is blocked by default.", shown(c.Tool)), code: UnknownTool}
+	ruling := ruling{arguments: given, message: fmt.Sprintf(
+		"Unknown MCP tool '%s' is blocked by default.", shown(c.Tool)), code: UnknownTool}
 	if known {
 		ruling = g.rule(ctx, c, given)
 	}
@@ -108,7 +115,8 @@ func (g *Gateway) Decide(ctx context.Context, c Call) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	record := Record{Caller: c.Caller, RunID: c.RunID, Tool: shown(c.Tool), Arguments: arguments, Decision: decision, Analysed: ruling.analysed}
+	record := Record{Caller: c.Caller, RunID: c.RunID, Tool: shown(c.Tool), Arguments: arguments, Decision: decision,
+		Analysed: ruling.analysed}
 	if err := g.opts.Recorder.Record(ctx, record); err != nil {
 		return Decision{}, fmt.Errorf("recording the decision %s: %w", decision.VerificationID, err)
 	}
@@ -123,10 +131,11 @@ func (g *Gateway) rule(ctx context.Context, c Call, arguments map[string]any) ru
 	case JobStatus:
 		return status(arguments)
 	}
-	return ruling{arguments: arguments, message: fmt.Sprintf("MCP tool '%s' has no governance handler.", c.Tool), code: NoHandler}
+	return ruling{arguments: arguments, message: fmt.Sprintf("MCP tool '%s' has no governance handler.", c.Tool),
+		code: NoHandler}
 }
 
-// objectOf reads arguments as every reader would: what is no object, or has a name
+// objectOf reads arguments without ambiguity: a value that is not an object, or has a name
 // twice, is none.
 func objectOf(raw []byte) map[string]any {
 	value, err := strictjson.Value(raw)
@@ -152,7 +161,8 @@ func (g *Gateway) decision(tool string, risk policies.Risk, r ruling) (Decision,
 	}
 	sum := sha256.Sum256(hashed)
 	d := Decision{
-		Verified: r.code == "", Status: Allowed, RiskLevel: strings.ToLower(risk.Level()), VerificationID: hex.EncodeToString(sum[:]),
+		Verified: r.code == "", Status: Allowed, RiskLevel: strings.ToLower(risk.Level()),
+		VerificationID:      hex.EncodeToString(sum[:]),
 		NormalizedArguments: r.arguments, Message: r.message, ErrorCode: r.code,
 	}
 	switch r.code {

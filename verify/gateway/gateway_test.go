@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/admission"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/policies"
 	"github.com/airlock-mcp/airlock/verify"
@@ -32,17 +34,32 @@ func (k *kept) Record(_ context.Context, r Record) error {
 	return nil
 }
 
-// answers is an analyser that says one thing.
+// answers is an analyser that always returns one answer.
 type answers func(ctx context.Context, r verify.Request) (verify.Verdict, error)
 
-func (a answers) Verify(ctx context.Context, _ caller.Caller, r verify.Request) (verify.Verdict, error) {
+func (a answers) Verify(ctx context.Context, r verify.Request) (verify.Verdict, error) {
 	return a(ctx, r)
+}
+
+// admit returns admission with an audit log in a temporary directory.
+func admit(t testing.TB) *admission.Service {
+	t.Helper()
+	log, err := audit.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	a, err := admission.New(admission.Options{Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
 }
 
 func newGateway(t *testing.T, v Verifier, trusted bool) (*Gateway, *kept) {
 	t.Helper()
 	log := &kept{}
-	g, err := New(Options{Verifier: v, Recorder: log, Trusted: trusted})
+	g, err := New(Options{Admission: admit(t), Verifier: v, Recorder: log, Trusted: trusted})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,34 +83,50 @@ var table = []struct {
 	name, tool, arguments, code, message string
 }{
 	{"a removed tool", "verify_math", `{}`, UnknownTool, "Unknown MCP tool 'verify_math' is blocked by default."},
-	{"a removed tool with arguments", "verify_sql", `{"query": "SELECT 1", "allowed_tables": ["a"]}`, UnknownTool, "Unknown MCP tool 'verify_sql' is blocked by default."},
+	{"a removed tool with arguments", "verify_sql", `{"query": "SELECT 1", "allowed_tables": ["a"]}`, UnknownTool,
+		"Unknown MCP tool 'verify_sql' is blocked by default."},
 	{"no name", "", `{}`, UnknownTool, "Unknown MCP tool '' is blocked by default."},
-	{"another spelling", "Execute_Python_Code", `{"code": "1"}`, UnknownTool, "Unknown MCP tool 'Execute_Python_Code' is blocked by default."},
+	{"another spelling", "Execute_Python_Code", `{"code": "1"}`, UnknownTool,
+		"Unknown MCP tool 'Execute_Python_Code' is blocked by default."},
 	{"no code", ExecuteCode, `{}`, NoCode, "Missing required non-empty 'code' argument."},
 	{"empty code", ExecuteCode, `{"code": ""}`, NoCode, "Missing required non-empty 'code' argument."},
 	{"white space", ExecuteCode, `{"code": " \n\t"}`, NoCode, "Missing required non-empty 'code' argument."},
 	{"a number for code", ExecuteCode, `{"code": 7}`, NoCode, "Missing required non-empty 'code' argument."},
-	{"no code comes before background", ExecuteCode, `{"background": "yes"}`, NoCode, "Missing required non-empty 'code' argument."},
-	{"background is a text", ExecuteCode, `{"code": "1", "background": "true"}`, BadBackground, "'background' must be a boolean when provided."},
-	{"background is a number", ExecuteCode, `{"code": "1", "background": 1}`, BadBackground, "'background' must be a boolean when provided."},
-	{"background is null", ExecuteCode, `{"code": "1", "background": null}`, BadBackground, "'background' must be a boolean when provided."},
-	{"background comes before safety", ExecuteCode, `{"code": "eval('1')", "background": 0}`, BadBackground, "'background' must be a boolean when provided."},
-	{"eval", ExecuteCode, `{"code": "eval(input())"}`, UnsafeCode, "QWED blocked python execution: Dangerous pattern: eval"},
+	{"no code comes before background", ExecuteCode, `{"background": "yes"}`, NoCode,
+		"Missing required non-empty 'code' argument."},
+	{"background is a text", ExecuteCode, `{"code": "1", "background": "true"}`, BadBackground,
+		"'background' must be a boolean when provided."},
+	{"background is a number", ExecuteCode, `{"code": "1", "background": 1}`, BadBackground,
+		"'background' must be a boolean when provided."},
+	{"background is null", ExecuteCode, `{"code": "1", "background": null}`, BadBackground,
+		"'background' must be a boolean when provided."},
+	{"background comes before safety", ExecuteCode, `{"code": "eval('1')", "background": 0}`, BadBackground,
+		"'background' must be a boolean when provided."},
+	{"eval", ExecuteCode, `{"code": "eval(input())"}`, UnsafeCode,
+		"QWED blocked python execution: Dangerous pattern: eval"},
 	{"several findings", ExecuteCode, `{"code": "import os as x\nx.system('ls')\nexec('1')"}`, UnsafeCode, ""},
 	{"what does not parse", ExecuteCode, `{"code": "eval("}`, UnsafeCode, ""},
 	{"what does not parse and is harmless", ExecuteCode, `{"code": "print(1"}`, "", "Python execution was verified."},
 	{"safe code", ExecuteCode, `{"code": "print(1)"}`, "", "Python execution was verified."},
-	{"safe code in the background", ExecuteCode, `{"code": "print(1)", "background": true, "other": 1}`, "", "Python execution was verified."},
-	{"danger in a text is none", ExecuteCode, `{"code": "print('os.system(1)')  # eval(x)"}`, "", "Python execution was verified."},
+	{"safe code in the background", ExecuteCode, `{"code": "print(1)", "background": true, "other": 1}`, "",
+		"Python execution was verified."},
+	{"danger in a text is none", ExecuteCode, `{"code": "print('os.system(1)')  # eval(x)"}`, "",
+		"Python execution was verified."},
 	{"no job", JobStatus, `{}`, NoJobID, "Missing required non-empty 'job_id' argument."},
 	{"an empty job", JobStatus, `{"job_id": " "}`, NoJobID, "Missing required non-empty 'job_id' argument."},
 	{"a number for a job", JobStatus, `{"job_id": 7}`, NoJobID, "Missing required non-empty 'job_id' argument."},
-	{"no UUID", JobStatus, `{"job_id": "not-a-uuid"}`, BadJobID, "Invalid job_id format: a canonical UUID is required."},
-	{"braces", JobStatus, `{"job_id": "{3f8a1b2c-4d5e-6f7a-8b9c-0d1e2f3a4b5c}"}`, BadJobID, "Invalid job_id format: a canonical UUID is required."},
-	{"a URN", JobStatus, `{"job_id": "urn:uuid:3f8a1b2c-4d5e-6f7a-8b9c-0d1e2f3a4b5c"}`, BadJobID, "Invalid job_id format: a canonical UUID is required."},
-	{"no hyphens", JobStatus, `{"job_id": "3f8a1b2c4d5e6f7a8b9c0d1e2f3a4b5c"}`, BadJobID, "Invalid job_id format: a canonical UUID is required."},
-	{"two lines", JobStatus, `{"job_id": "3f8a1b2c-4d5e-6f7a-8b9c-0d1e2f3a4b5c\nx"}`, BadJobID, "Invalid job_id format: a canonical UUID is required."},
-	{"upper case and white space", JobStatus, `{"job_id": " 3F8A1B2C-4D5E-6F7A-8B9C-0D1E2F3A4B5C\n"}`, "", "Status lookup was verified."},
+	{"no UUID", JobStatus, `{"job_id": "not-a-uuid"}`, BadJobID,
+		"Invalid job_id format: a canonical UUID is required."},
+	{"braces", JobStatus, `{"job_id": "{3f8a1b2c-4d5e-6f7a-8b9c-0d1e2f3a4b5c}"}`, BadJobID,
+		"Invalid job_id format: a canonical UUID is required."},
+	{"a URN", JobStatus, `{"job_id": "urn:uuid:3f8a1b2c-4d5e-6f7a-8b9c-0d1e2f3a4b5c"}`, BadJobID,
+		"Invalid job_id format: a canonical UUID is required."},
+	{"no hyphens", JobStatus, `{"job_id": "3f8a1b2c4d5e6f7a8b9c0d1e2f3a4b5c"}`, BadJobID,
+		"Invalid job_id format: a canonical UUID is required."},
+	{"two lines", JobStatus, `{"job_id": "3f8a1b2c-4d5e-6f7a-8b9c-0d1e2f3a4b5c\nx"}`, BadJobID,
+		"Invalid job_id format: a canonical UUID is required."},
+	{"upper case and white space", JobStatus, `{"job_id": " 3F8A1B2C-4D5E-6F7A-8B9C-0D1E2F3A4B5C\n"}`, "",
+		"Status lookup was verified."},
 }
 
 // Q-003, Q-031, Q-032, Q-033, Q-039, Q-052, Q-053, Q-112, Q-114, Q-115, Q-120, Q-122, Q-123, Q-125, Q-126, Q-127,
@@ -110,11 +143,13 @@ func TestDecisions(t *testing.T) {
 		if test.tool == JobStatus {
 			risk = "low"
 		}
-		if d.ErrorCode != test.code || d.Status != status || d.RiskLevel != risk || d.Verified != (test.code == "") || test.message != "" && d.Message != test.message {
+		if d.ErrorCode != test.code || d.Status != status || d.RiskLevel != risk || d.Verified != (test.code == "") ||
+			test.message != "" && d.Message != test.message {
 			t.Errorf("%s: got %+v, want the code %q and %q", test.name, d, test.code, test.message)
 		}
 		ids[d.VerificationID] = true
-		if last := log.records[len(log.records)-1]; last.Decision.VerificationID != d.VerificationID || last.Caller.Session != ann.Session || last.Tool != test.tool {
+		if last := log.records[len(log.records)-1]; last.Decision.VerificationID != d.VerificationID ||
+			last.Caller.Session != ann.Session || last.Tool != test.tool {
 			t.Errorf("%s: got the record %+v, want that of the decision", test.name, last)
 		}
 	}
@@ -154,7 +189,8 @@ print(json.dumps([[d, gateway.format_blocked(d)] for d in decisions]))`)
 		ours := decide(t, g, test.tool, test.arguments)
 		var decision Decision
 		var text string
-		if err := errors.Join(json.Unmarshal(theirs[i][0], &decision), json.Unmarshal(theirs[i][1], &text)); err != nil {
+		if err := errors.Join(json.Unmarshal(theirs[i][0], &decision),
+			json.Unmarshal(theirs[i][1], &text)); err != nil {
 			t.Fatal(err)
 		}
 		ours.VerificationID = decision.VerificationID
@@ -184,7 +220,8 @@ func TestTheAdministratorDecidesLast(t *testing.T) {
 	if d := decide(t, g, ExecuteCode, `{"code": "eval('1')"}`); d.ErrorCode != UnsafeCode {
 		t.Errorf("got %s for unsafe code, want %s", d.ErrorCode, UnsafeCode)
 	}
-	for value, trusted := range map[string]bool{"": false, "false": false, "1": false, "yes": false, " true": false, "true": true, "TRUE": true, "True": true} {
+	for value, trusted := range map[string]bool{"": false, "false": false, "1": false, "yes": false, " true": false,
+		"true": true, "TRUE": true, "True": true} {
 		if IsTrusted(value) != trusted { // Q-012
 			t.Errorf("got that %q switches on: %v, want %v", value, !trusted, trusted)
 		}
@@ -198,16 +235,22 @@ func TestAnAnalyserThatFailsApprovesNothing(t *testing.T) {
 		err     error
 		want    string
 	}{
-		"away":           {verify.Verdict{}, errors.New("no sandbox"), "code safety verification failed: the analyser could not be asked"},
-		"slow":           {verify.Verdict{}, context.DeadlineExceeded, "code safety verification failed: the analyser did not answer in time"},
-		"undecided":      {verify.Verdict{Status: verify.Inconclusive, Engine: "code", Reason: "not analysed within 10 seconds"}, nil, "not analysed within 10 seconds"},
+		"away": {verify.Verdict{}, errors.New("no sandbox"),
+			"code safety verification failed: the analyser could not be asked"},
+		"slow": {verify.Verdict{}, context.DeadlineExceeded,
+			"code safety verification failed: the analyser did not answer in time"},
+		"undecided": {verify.Verdict{Status: verify.Inconclusive, Engine: "code",
+			Reason: "not analysed within 10 seconds"}, nil, "not analysed within 10 seconds"},
 		"nothing":        {verify.Verdict{}, nil, "the program was not found safe"},
 		"another engine": {verify.Verdict{Status: verify.Verified, Engine: "math", Reason: "2 = 2"}, nil, "2 = 2"},
-		"no JSON":        {verify.Verdict{Status: verify.Blocked, Engine: "code", Reason: "bad", Body: []byte("{")}, nil, "bad"},
+		"no JSON": {verify.Verdict{Status: verify.Blocked, Engine: "code", Reason: "bad", Body: []byte("{")},
+			nil, "bad"},
 		"an approval that fails": {verify.Verdict{Status: verify.Verified, Engine: "code"}, errors.New("closed"),
 			"code safety verification failed: the analyser could not be asked"},
 	} {
-		g, _ := newGateway(t, answers(func(context.Context, verify.Request) (verify.Verdict, error) { return test.verdict, test.err }), true)
+		g, _ := newGateway(t,
+			answers(func(context.Context, verify.Request) (verify.Verdict, error) { return test.verdict, test.err }),
+			true)
 		d := decide(t, g, ExecuteCode, `{"code": "print(1)"}`)
 		if d.ErrorCode != UnsafeCode || d.Message != "QWED blocked python execution: "+test.want {
 			t.Errorf("%s: got %+v, want %q", name, d, test.want)
@@ -220,7 +263,7 @@ func TestAnAnalyserIsNotWaitedForLongerThanItsTime(t *testing.T) {
 		<-ctx.Done()
 		return verify.Verdict{}, ctx.Err()
 	})
-	g, err := New(Options{Verifier: hangs, Recorder: &kept{}, Trusted: true, AnalysisTime: 1})
+	g, err := New(Options{Admission: admit(t), Verifier: hangs, Recorder: &kept{}, Trusted: true, AnalysisTime: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +281,8 @@ func TestAnAnalyserIsNotWaitedForLongerThanItsTime(t *testing.T) {
 func TestAToolWithoutHandlerIsBlocked(t *testing.T) {
 	g, _ := newGateway(t, answers(nil), true)
 	g.risk = func(string) (policies.Risk, bool) { return policies.RiskLow, true }
-	if d := decide(t, g, "later", `{"a": 1}`); d.ErrorCode != NoHandler || d.RiskLevel != "low" || d.Message != "MCP tool 'later' has no governance handler." {
+	if d := decide(t, g, "later", `{"a": 1}`); d.ErrorCode != NoHandler || d.RiskLevel != "low" ||
+		d.Message != "MCP tool 'later' has no governance handler." {
 		t.Errorf("got %+v, want %s", d, NoHandler)
 	}
 }
@@ -264,21 +308,24 @@ func TestWhatCannotBeRecordedIsNotAllowed(t *testing.T) {
 		return verify.Verdict{Status: verify.Verified, Engine: "code"}, nil
 	}), true)
 	log.broken = true
-	if d, err := g.Decide(t.Context(), Call{Caller: ann, Tool: ExecuteCode, Arguments: []byte(`{"code": "1"}`)}); err == nil || d.Verified {
+	if d, err := g.Decide(t.Context(), Call{Caller: ann, Tool: ExecuteCode,
+		Arguments: []byte(`{"code": "1"}`)}); err == nil || d.Verified {
 		t.Errorf("got %+v and %v, want an error", d, err)
 	}
 }
 
 func TestArgumentsThatCanBeReadInTwoWaysAreNone(t *testing.T) {
 	g, _ := newGateway(t, answers(nil), true)
-	for _, arguments := range []string{``, `null`, `[]`, `{`, `"x"`, `{"code": "1", "code": "eval()"}`, `{"code": "\ud800"}`, strings.Repeat("[", 1000)} {
+	for _, arguments := range []string{``, `null`, `[]`, `{`, `"x"`, `{"code": "1", "code": "eval()"}`,
+		`{"code": "\ud800"}`, strings.Repeat("[", 1000)} {
 		if d := decide(t, g, ExecuteCode, arguments); d.ErrorCode != NoCode {
 			t.Errorf("%.40q: got %+v, want %s", arguments, d, NoCode)
 		}
 	}
 	huge := decide(t, g, "x"+strings.Repeat("é", 5000), `{"a": 1e400, "b": "`+strings.Repeat("x", 9<<20)+`"}`)
 	if len(huge.Message) > 1000 || len(huge.NormalizedArguments) != 0 {
-		t.Errorf("got a message of %d bytes and %d arguments, want both bounded", len(huge.Message), len(huge.NormalizedArguments))
+		t.Errorf("got a message of %d bytes and %d arguments, want both bounded", len(huge.Message),
+			len(huge.NormalizedArguments))
 	}
 }
 
@@ -286,9 +333,10 @@ func FuzzDecide(f *testing.F) {
 	for _, test := range table {
 		f.Add(test.tool, []byte(test.arguments))
 	}
-	g, err := New(Options{Recorder: &kept{}, Verifier: answers(func(context.Context, verify.Request) (verify.Verdict, error) {
-		return verify.Verdict{Status: verify.Verified, Engine: "code"}, nil
-	}), Trusted: true})
+	g, err := New(Options{Admission: admit(f), Recorder: &kept{}, Verifier: answers(
+		func(context.Context, verify.Request) (verify.Verdict, error) {
+			return verify.Verdict{Status: verify.Verified, Engine: "code"}, nil
+		}), Trusted: true})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/verify"
 )
 
@@ -21,15 +24,18 @@ func (g *Gateway) execute(ctx context.Context, who caller.Caller, arguments map[
 	background, given := false, false
 	if value, present := arguments["background"]; present {
 		if background, given = value.(bool); !given {
-			return ruling{arguments: map[string]any{"code": code}, message: "'background' must be a boolean when provided.", code: BadBackground}
+			return ruling{arguments: map[string]any{"code": code},
+				message: "'background' must be a boolean when provided.", code: BadBackground}
 		}
 	}
 	clean := map[string]any{"code": code, "background": background}
 	if issues := g.analyse(ctx, who, code); issues != "" {
-		return ruling{arguments: clean, message: "QWED blocked python execution: " + issues, code: UnsafeCode, analysed: true}
+		return ruling{arguments: clean, message: "QWED blocked python execution: " + issues, code: UnsafeCode,
+			analysed: true}
 	}
 	if !g.opts.Trusted {
-		message := "Python execution was verified, but server policy keeps code execution disabled until " + Switch + "=true."
+		message := "Python execution was verified, but server policy keeps code execution disabled until " + Switch +
+			"=true."
 		return ruling{arguments: clean, message: message, code: SwitchedOff, analysed: true}
 	}
 	return ruling{arguments: clean, message: "Python execution was verified.", analysed: true}
@@ -45,14 +51,28 @@ const (
 // safe. An analyser that fails approves nothing.
 func (g *Gateway) analyse(ctx context.Context, who caller.Caller, code string) string {
 	const failed = "code safety verification failed: "
-	// What does not parse, and has no dangerous pattern, may run into its SyntaxError.
+	// Code that does not parse, and has no dangerous pattern, may run into its SyntaxError.
 	arguments, err := json.Marshal(map[string]any{"code": code, "language": "python", "accept_unparsed": true})
 	if err != nil {
 		return failed + "the program cannot be handed over"
 	}
+	ruling, grant, err := g.opts.Admission.Decide(ctx, admission.Act{Kind: admission.Verification,
+		Agent: admission.AgentOf(who), Name: "verify_code", Engine: "code", Conversation: who.Session})
+	switch {
+	case err != nil:
+		return failed + "the analyser could not be asked"
+	case ruling.Error != nil:
+		return ruling.Refusal()
+	}
 	limited, cancel := context.WithTimeout(ctx, g.opts.AnalysisTime)
 	defer cancel()
-	verdict, err := g.opts.Verifier.Verify(limited, who, verify.Request{Engine: "code", Arguments: arguments, Timeout: g.opts.AnalysisTime, Caller: who.Share()})
+	verdict, err := g.opts.Verifier.Verify(limited,
+		verify.Request{Engine: "code", Arguments: arguments, Timeout: g.opts.AnalysisTime, Caller: who.Account()})
+	asked := err == nil || errors.Is(err, verify.ErrInterrupted)
+	if debit := grant.End(context.WithoutCancel(ctx), asked, 0); debit != nil {
+		g.opts.Logger.ErrorContext(ctx, "what an agent's verification was debited could not be returned",
+			slog.Any(telemetry.KeyError, debit))
+	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return failed + "the analyser did not answer in time"
@@ -94,11 +114,13 @@ var uuid = lazyregexp.New(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9
 func status(arguments map[string]any) ruling {
 	id, ok := arguments["job_id"].(string)
 	if !ok || strings.TrimSpace(id) == "" {
-		return ruling{arguments: map[string]any{}, message: "Missing required non-empty 'job_id' argument.", code: NoJobID}
+		return ruling{arguments: map[string]any{}, message: "Missing required non-empty 'job_id' argument.",
+			code: NoJobID}
 	}
 	clean := strings.ToLower(strings.TrimSpace(id))
 	if !uuid.MatchString(clean) {
-		return ruling{arguments: map[string]any{"job_id": id}, message: "Invalid job_id format: a canonical UUID is required.", code: BadJobID}
+		return ruling{arguments: map[string]any{"job_id": id},
+			message: "Invalid job_id format: a canonical UUID is required.", code: BadJobID}
 	}
 	return ruling{arguments: map[string]any{"job_id": clean}, message: "Status lookup was verified."}
 }

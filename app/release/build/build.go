@@ -1,4 +1,4 @@
-// Package build says what this program was built from.
+// Package build describes the sources that this program was built from.
 package build
 
 import (
@@ -15,7 +15,8 @@ func Line() string {
 	if revision != "" {
 		revision = "+" + revision
 	}
-	return fmt.Sprintf("airlock %s%s (%s, %s/%s)", release.Version, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("airlock %s%s (%s, %s/%s)", release.Version, revision, runtime.Version(), runtime.GOOS,
+		runtime.GOARCH)
 }
 
 // Revision returns the commit that the program was built from, in twelve digits, when

@@ -17,17 +17,25 @@ import (
 // aliases maps other names that models give arguments, in lower case and without separators,
 // to the names that they may mean. The first one that the tool has is used.
 var aliases = map[string][]string{
-	"q": {"query"}, "queries": {"query"}, "search": {"query"}, "searchquery": {"query"}, "keyword": {"query"}, "keywords": {"query"},
-	"text": {"query", "code"}, "prompt": {"query"}, "task": {"query"}, "description": {"query"}, "pattern": {"query"},
-	"toolname": {"name", "query", "tool"}, "tool": {"name", "query"}, "name": {"query", "tool"}, "tools": {"name", "query"}, "toolnames": {"name"},
+	"q": {"query"}, "queries": {"query"}, "search": {"query"}, "searchquery": {"query"}, "keyword": {"query"},
+	"keywords": {"query"},
+	"text":     {"query", "code"}, "prompt": {"query"}, "task": {"query"}, "description": {"query"},
+	"pattern":  {"query"},
+	"toolname": {"name", "query", "tool"}, "tool": {"name", "query"}, "name": {"query", "tool"},
+	"tools": {"name", "query"}, "toolnames": {"name"},
 	"names": {"name"}, "function": {"name", "tool"}, "functionname": {"name"}, "toolid": {"name"}, "method": {"name"},
-	"server": {"serverId"}, "serverid": {"server"}, "servername": {"serverId", "server"}, "servers": {"serverId"}, "mcpserver": {"serverId"},
-	"topk": {"limit"}, "k": {"limit"}, "n": {"limit"}, "max": {"limit"}, "maxresults": {"limit"}, "count": {"limit"}, "top": {"limit"},
-	"size": {"limit"}, "pagesize": {"limit"}, "skip": {"offset"}, "start": {"offset"}, "detaillevel": {"detail"}, "verbosity": {"detail"},
-	"lang": {"language"}, "runtime": {"language"}, "kernel": {"language"}, "interpreter": {"language"},
-	"program": {"code"}, "script": {"code"}, "source": {"code"}, "sourcecode": {"code"}, "snippet": {"code"}, "codesnippet": {"code"},
-	"command": {"code"}, "cmd": {"code"}, "content": {"code"}, "input": {"code", "arguments"}, "body": {"code"},
-	"args": {"arguments"}, "params": {"arguments"}, "parameters": {"arguments"}, "toolinput": {"arguments"}, "toolargs": {"arguments"}, "toolarguments": {"arguments"},
+	"server": {"serverId"}, "serverid": {"server"}, "servername": {"serverId", "server"}, "servers": {"serverId"},
+	"mcpserver": {"serverId"},
+	"topk":      {"limit"}, "k": {"limit"}, "n": {"limit"}, "max": {"limit"}, "maxresults": {"limit"},
+	"count": {"limit"}, "top": {"limit"},
+	"size": {"limit"}, "pagesize": {"limit"}, "skip": {"offset"}, "start": {"offset"}, "detaillevel": {"detail"},
+	"verbosity": {"detail"},
+	"lang":      {"language"}, "runtime": {"language"}, "kernel": {"language"}, "interpreter": {"language"},
+	"program": {"code"}, "script": {"code"}, "source": {"code"}, "sourcecode": {"code"}, "snippet": {"code"},
+	"codesnippet": {"code"},
+	"command":     {"code"}, "cmd": {"code"}, "content": {"code"}, "input": {"code", "arguments"}, "body": {"code"},
+	"args": {"arguments"}, "params": {"arguments"}, "parameters": {"arguments"}, "toolinput": {"arguments"},
+	"toolargs": {"arguments"}, "toolarguments": {"arguments"},
 	"async": {"background"}, "runinbackground": {"background"}, "isbackground": {"background"},
 	"id": {"run_id", "name"}, "run": {"run_id"},
 }
@@ -53,7 +61,8 @@ func unwrapped(values map[string]json.RawMessage, known []string) map[string]jso
 	}
 	for name, raw := range values {
 		var inner map[string]json.RawMessage
-		if !slices.Contains(known, name) && slices.Contains(wrappers, plain(name)) && strictjson.UnmarshalOpen(raw, &inner) == nil && inner != nil {
+		if !slices.Contains(known, name) && slices.Contains(wrappers, plain(name)) &&
+			strictjson.UnmarshalOpen(raw, &inner) == nil && inner != nil {
 			return inner
 		}
 	}

@@ -212,14 +212,16 @@ type waitsFor struct {
 const stateUnknown runs.State = "unknown"
 
 // show answers with the state of a run.
-func (s *Server) show(ctx context.Context, status runs.Status, p orchestrator.Printed, now time.Time, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+func (s *Server) show(ctx context.Context, status runs.Status, p orchestrator.Printed, now time.Time,
+	req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	hostAsks, version := s.hostAsks(status.Owner.Kind, req), req.ProtocolVersion()
 	answer := shown{
 		RunID: status.ID, State: status.State, StdoutCut: p.StdoutCut, StderrCut: p.StderrCut,
 		Stdout: tail(p.Stdout, maxLog), Stderr: tail(p.Stderr, maxLog),
 	}
 	for _, q := range status.Questions {
-		answer.Waiting = append(answer.Waiting, waitsFor{q.ID, q.ServerID, q.ToolName, q.Expires, howToAnswer(q, hostAsks)})
+		answer.Waiting = append(answer.Waiting, waitsFor{q.ID, q.ServerID, q.ToolName, q.Expires,
+			howToAnswer(q, hostAsks)})
 	}
 	if status.Outcome != nil {
 		r := resultOf(status.Outcome.Envelope)

@@ -35,30 +35,50 @@ func TestTheTextOfAnAnswer(t *testing.T) {
 	const line = "run_id: run_0123456789abcdef0123456789abcdef"
 	failure := orchestrator.Failure{Type: "KeyError", Message: "'id'"}
 	retry := orchestrator.Failure{Type: "RateLimit", Message: "too fast", Retryable: true, Source: "broker"}
-	traced := orchestrator.Failure{Type: "KeyError", Message: "'id'", Traceback: "Traceback:\n  line 1\nKeyError: 'id'\n"}
-	hinted := orchestrator.Failure{Type: "KeyError", Message: "'id'; did you mean 'ids'?", Traceback: "Traceback:\n  line 1\nKeyError: 'id'\n"}
+	traced := orchestrator.Failure{Type: "KeyError", Message: "'id'",
+		Traceback: "Traceback:\n  line 1\nKeyError: 'id'\n"}
+	hinted := orchestrator.Failure{Type: "KeyError", Message: "'id'; did you mean 'ids'?",
+		Traceback: "Traceback:\n  line 1\nKeyError: 'id'\n"}
 	for name, c := range map[string]struct {
 		outcome *orchestrator.Outcome
 		want    []string
 	}{
-		"data":                     {outcomeWith(ok(`{"n": 1}`), orchestrator.Printed{}), []string{`{"n": 1}`, line}},
-		"a text":                   {outcomeWith(ok(`"two\nlines"`), orchestrator.Printed{}), []string{"two\nlines", line}},
-		"an empty text":            {outcomeWith(ok(`""`), orchestrator.Printed{}), []string{`""`, line}},
-		"null":                     {outcomeWith(ok(`null`), orchestrator.Printed{}), []string{"null", line}},
-		"logs":                     {outcomeWith(ok(`1`), orchestrator.Printed{Stdout: "a\nb\n", Stderr: "c\n"}), []string{"1", "stdout:\na\nb", "stderr:\nc", line}},
-		"the printed line":         {outcomeWith(ok(`{"n":1}`), orchestrator.Printed{Stdout: "a\n{\"n\":1}\n"}), []string{`{"n":1}`, "stdout:\na", line}},
-		"only the printed line":    {outcomeWith(ok(`{"n":1}`), orchestrator.Printed{Stdout: "{\"n\":1}\n"}), []string{`{"n":1}`, line}},
-		"long logs":                {outcomeWith(ok(`1`), orchestrator.Printed{Stdout: strings.Repeat("x", maxLogTail+7)}), []string{"1", "stdout:\n[7 bytes before]\n" + strings.Repeat("x", maxLogTail), line}},
-		"cut logs":                 {outcomeWith(ok(`1`), orchestrator.Printed{Stdout: "a\n<TRUNCATED 9 bytes>\n", StdoutCut: 9}), []string{"1", "stdout:\na\n<TRUNCATED 9 bytes>", line}},
-		"logs that are all cut":    {outcomeWith(ok(`1`), orchestrator.Printed{StderrCut: 9}), []string{"1", "stderr: <TRUNCATED 9 bytes>", line}},
-		"a failure":                {outcomeWith(orchestrator.Result{Error: &failure}, orchestrator.Printed{}), []string{"KeyError: 'id'", line}},
-		"a failure with a trace":   {outcomeWith(orchestrator.Result{Error: &traced}, orchestrator.Printed{}), []string{"Traceback:\n  line 1\nKeyError: 'id'", line}},
-		"a trace that was printed": {outcomeWith(orchestrator.Result{Error: &traced}, orchestrator.Printed{Stderr: "a\n" + traced.Traceback}), []string{"Traceback:\n  line 1\nKeyError: 'id'", "stderr:\na", line}},
-		"a failure with a hint":    {outcomeWith(orchestrator.Result{Error: &hinted}, orchestrator.Printed{}), []string{"KeyError: 'id'; did you mean 'ids'?\nTraceback:\n  line 1\nKeyError: 'id'", line}},
-		"a failure to try again":   {outcomeWith(orchestrator.Result{Error: &retry}, orchestrator.Printed{}), []string{"RateLimit: too fast", line + "; retryable"}},
-		"a failure after calls":    {outcomeWith(orchestrator.Result{Error: &failure, Metrics: orchestrator.Metrics{Calls: 3}}, orchestrator.Printed{}), []string{"KeyError: 'id'", line + "; calls made: 3"}},
-		"a result with no calls":   {outcomeWith(orchestrator.Result{OK: true, Data: json.RawMessage("1"), Metrics: orchestrator.Metrics{Calls: 3}}, orchestrator.Printed{}), []string{"1", line}},
-		"marks of HTML":            {outcomeWith(ok(`"<&>"`), orchestrator.Printed{}), []string{"<&>", line}},
+		"data": {outcomeWith(ok(`{"n": 1}`), orchestrator.Printed{}), []string{`{"n": 1}`, line}},
+		"a text": {outcomeWith(ok(`"two\nlines"`), orchestrator.Printed{}),
+			[]string{"two\nlines", line}},
+		"an empty text": {outcomeWith(ok(`""`), orchestrator.Printed{}), []string{`""`, line}},
+		"null":          {outcomeWith(ok(`null`), orchestrator.Printed{}), []string{"null", line}},
+		"logs": {outcomeWith(ok(`1`), orchestrator.Printed{Stdout: "a\nb\n", Stderr: "c\n"}),
+			[]string{"1", "stdout:\na\nb", "stderr:\nc", line}},
+		"the printed line": {outcomeWith(ok(`{"n":1}`), orchestrator.Printed{Stdout: "a\n{\"n\":1}\n"}),
+			[]string{`{"n":1}`, "stdout:\na", line}},
+		"only the printed line": {outcomeWith(ok(`{"n":1}`), orchestrator.Printed{Stdout: "{\"n\":1}\n"}),
+			[]string{`{"n":1}`, line}},
+		"long logs": {outcomeWith(ok(`1`),
+			orchestrator.Printed{Stdout: strings.Repeat("x", maxLogTail+7)}),
+			[]string{"1", "stdout:\n[7 bytes before]\n" + strings.Repeat("x", maxLogTail), line}},
+		"cut logs": {outcomeWith(ok(`1`),
+			orchestrator.Printed{Stdout: "a\n<TRUNCATED 9 bytes>\n", StdoutCut: 9}),
+			[]string{"1", "stdout:\na\n<TRUNCATED 9 bytes>", line}},
+		"logs that are all cut": {outcomeWith(ok(`1`), orchestrator.Printed{StderrCut: 9}),
+			[]string{"1", "stderr: <TRUNCATED 9 bytes>", line}},
+		"a failure": {outcomeWith(orchestrator.Result{Error: &failure}, orchestrator.Printed{}),
+			[]string{"KeyError: 'id'", line}},
+		"a failure with a trace": {outcomeWith(orchestrator.Result{Error: &traced}, orchestrator.Printed{}),
+			[]string{"Traceback:\n  line 1\nKeyError: 'id'", line}},
+		"a trace that was printed": {outcomeWith(orchestrator.Result{Error: &traced},
+			orchestrator.Printed{Stderr: "a\n" + traced.Traceback}),
+			[]string{"Traceback:\n  line 1\nKeyError: 'id'", "stderr:\na", line}},
+		"a failure with a hint": {outcomeWith(orchestrator.Result{Error: &hinted}, orchestrator.Printed{}),
+			[]string{"KeyError: 'id'; did you mean 'ids'?\nTraceback:\n  line 1\nKeyError: 'id'", line}},
+		"a failure to try again": {outcomeWith(orchestrator.Result{Error: &retry}, orchestrator.Printed{}),
+			[]string{"RateLimit: too fast", line + "; retryable"}},
+		"a failure after calls": {outcomeWith(orchestrator.Result{Error: &failure,
+			Metrics: orchestrator.Metrics{Calls: 3}}, orchestrator.Printed{}),
+			[]string{"KeyError: 'id'", line + "; calls made: 3"}},
+		"a result with no calls": {outcomeWith(orchestrator.Result{OK: true, Data: json.RawMessage("1"),
+			Metrics: orchestrator.Metrics{Calls: 3}}, orchestrator.Printed{}), []string{"1", line}},
+		"marks of HTML": {outcomeWith(ok(`"<&>"`), orchestrator.Printed{}), []string{"<&>", line}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res, err := bare.finished(t.Context(), c.outcome, server.Stateless)
@@ -91,11 +111,13 @@ func TestAnAnswerWithoutAResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := textOf(res)
-	if !strings.Contains(text, "null\nthe code has not set `result`\nstdout:\nrow") || strings.Count(text, "row") < 900 {
+	if !strings.Contains(text, "null\nthe code has not set `result`\nstdout:\nrow") ||
+		strings.Count(text, "row") < 900 {
 		t.Errorf("got %d bytes starting with %.80q, want the note and the end of what was printed", len(text), text)
 	}
 	if got, want := string(res.StructuredContent.(json.RawMessage)),
-		`{"ok":true,"data":null,"note":"the code has not set `+"`result`"+`","printed":"row\n","run_id":"run_0123456789abcdef0123456789abcdef"}`; got != want {
+		`{"ok":true,"data":null,"note":"the code has not set `+"`result`"+
+			`","printed":"row\n","run_id":"run_0123456789abcdef0123456789abcdef"}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -106,8 +128,10 @@ func TestStandingSaysWhereToAnswer(t *testing.T) {
 	q := approval.Question{ID: "apr_7", Subject: approval.Subject{ServerID: "crm", ToolName: "delete_contact"}}
 	waiting := runs.Status{ID: "run_1", State: runs.Running, Questions: []approval.Question{q}}
 	for hostAsks, want := range map[bool]string{
-		true:  "waiting for a person to allow crm.delete_contact: in the host's form, or in a terminal with `airlock approvals show apr_7` and `airlock approvals watch`",
-		false: "waiting for a person to allow crm.delete_contact: in a terminal with `airlock approvals show apr_7` and `airlock approvals watch`",
+		true: "waiting for a person to allow crm.delete_contact: in the host's form, or in a terminal with `airlock " +
+			"approvals show apr_7` and `airlock approvals watch`",
+		false: "waiting for a person to allow crm.delete_contact: in a terminal with `airlock approvals show apr_7` " +
+			"and `airlock approvals watch`",
 	} {
 		if got := standing(waiting, time.Now(), hostAsks); got != want {
 			t.Errorf("host asks %t: got %q, want %q", hostAsks, got, want)

@@ -36,7 +36,8 @@ func parseArguments(raw json.RawMessage, known []string) (*arguments, error) {
 	values := map[string]json.RawMessage{}
 	if raw = bytes.TrimSpace(raw); len(raw) > 0 && !bytes.Equal(raw, []byte("null")) {
 		if err := strictjson.UnmarshalOpen(raw, &values); err != nil {
-			return nil, &refusal{"the arguments are not a JSON object", "pass an object with " + strings.Join(known, ", ")}
+			return nil, &refusal{"the arguments are not a JSON object",
+				"pass an object with " + strings.Join(known, ", ")}
 		}
 	}
 	values = unwrapped(values, known)
@@ -82,6 +83,17 @@ func (a *arguments) text(name string, needed bool) string {
 	if a.read(name, "a string", &out) && needed && out == "" {
 		a.fail("the argument %q is missing or empty", name)
 	}
+	return out
+}
+
+// texts returns a list of strings; absent means none. A single string counts as a list of one.
+func (a *arguments) texts(name string) []string {
+	var one string
+	if strictjson.UnmarshalOpen(a.values[name], &one) == nil && one != "" {
+		return []string{one}
+	}
+	var out []string
+	a.read(name, "a list of strings", &out)
 	return out
 }
 

@@ -40,7 +40,8 @@ const choices = `{"type": "object", "required": ["decision"], "properties": {"de
 // Mode). A form of a server is forwarded, with a message that names the server. A URL of a server
 // is part of the message, so that hosts do not open it.
 func question(q approval.Question) *mcp.ElicitParams {
-	asked := &mcp.ElicitParams{Mode: "form", Message: approval.Excerpt(q, maxQuestion), RequestedSchema: json.RawMessage(choices)}
+	asked := &mcp.ElicitParams{Mode: "form", Message: approval.Excerpt(q, maxQuestion),
+		RequestedSchema: json.RawMessage(choices)}
 	switch e := q.Elicitation; {
 	case e == nil:
 	case e.Schema != nil:
@@ -152,7 +153,8 @@ func (e elicitor) TooLate(ctx context.Context, q approval.Question, won approval
 	// An error is ignored: the host still gets the outcome of the call.
 	//lint:ignore SA1019 in these revisions logging is how a host hears of what it did not ask for
 	_ = e.session.Log(ctx, &mcp.LoggingMessageParams{ //lint:ignore SA1019 as above
-		Level: "warning", Logger: "airlock", Data: fmt.Sprintf("the answer to %s came too late: the question was answered already: %v", q.ID, won),
+		Level: "warning", Logger: "airlock", Data: fmt.Sprintf(
+			"the answer to %s came too late: the question was answered already: %v", q.ID, won),
 	})
 }
 

@@ -38,7 +38,8 @@ func newAskingServer(t testing.TB) (*Server, *fakeRuns) {
 
 // person answers every question with the content of a form, and counts the questions.
 func person(asked *atomic.Int32, action, decision string) *mcp.ClientOptions {
-	return &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	return &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult,
+		error) {
 		asked.Add(1)
 		if !strings.Contains(req.Params.Message, "delete_contact") || !strings.Contains(req.Params.Message, `"id": 7`) {
 			return nil, fmt.Errorf("the question does not show what it is about: %s", req.Params.Message)
@@ -53,11 +54,15 @@ func person(asked *atomic.Int32, action, decision string) *mcp.ClientOptions {
 func TestAPersonIsAskedThroughTheHost(t *testing.T) {
 	for _, version := range askingVersions {
 		for name, c := range map[string]struct{ action, decision, want string }{
-			"yes, once":         {"accept", choiceOnce, "approved, for run false, by user:ann, through test, error <nil>"},
-			"yes, for the run":  {"accept", choiceRun, "approved, for run true, by user:ann, through test, error <nil>"},
-			"no":                {"accept", choiceDeny, "denied, for run false, by user:ann, through test, error <nil>"},
+			"yes, once": {"accept", choiceOnce,
+				"approved, for run false, by user:ann, through test, error <nil>"},
+			"yes, for the run": {"accept", choiceRun,
+				"approved, for run true, by user:ann, through test, error <nil>"},
+			"no": {"accept", choiceDeny,
+				"denied, for run false, by user:ann, through test, error <nil>"},
 			"refused to answer": {"decline", "", "denied, for run false, by user:ann, through test, error <nil>"},
-			"closed the form":   {"cancel", "", "closed without an answer, for run false, by user:ann, through test, error <nil>"},
+			"closed the form": {"cancel", "",
+				"closed without an answer, for run false, by user:ann, through test, error <nil>"},
 		} {
 			t.Run(version+"/"+name, func(t *testing.T) {
 				var asked atomic.Int32
@@ -84,7 +89,9 @@ func TestARunInTheBackgroundCanAsk(t *testing.T) {
 	var asked atomic.Int32
 	s, runs := newAskingServer(t)
 	session := connect(t, s, "2025-11-25", person(&asked, "accept", choiceOnce))
-	outcome := runs.outcome(t, runIDOf(callTool(t, session, "run_code", map[string]any{"language": "python", "code": "ask 1", "background": true})))
+	outcome := runs.outcome(
+		t, runIDOf(callTool(t, session, "run_code",
+			map[string]any{"language": "python", "code": "ask 1", "background": true})))
 	if asked.Load() != 1 || !strings.Contains(string(outcome.Envelope.Result.Data), "approved") {
 		t.Errorf("got %v, asked %d times, want one approval", outcome, asked.Load())
 	}
@@ -111,8 +118,10 @@ func TestAPersonIsAskedOverHTTP(t *testing.T) {
 				s.Close()
 			})
 			var asked atomic.Int32
-			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, person(&asked, "accept", choiceOnce))
-			session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: h.URL}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"},
+				person(&asked, "accept", choiceOnce))
+			session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: h.URL},
+				&mcp.ClientSessionOptions{ProtocolVersion: version})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +140,9 @@ func TestAPersonIsAskedOverHTTP(t *testing.T) {
 func roundTrips(t *testing.T, s *Server) *mcp.ClientSession {
 	t.Helper()
 	return connect(t, s, "2026-07-28", &mcp.ClientOptions{
-		Capabilities:   &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}},
+		Capabilities: &mcp.ClientCapabilities{
+			Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}},
+		},
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 	})
 }
@@ -144,7 +155,8 @@ func askTwo(t *testing.T, session *mcp.ClientSession, code, state string, answer
 		answers[id] = &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": choiceOnce}}
 	}
 	res, err := session.CallTool(t.Context(), &mcp.CallToolParams{
-		Name: "run_code", Arguments: map[string]any{"language": "python", "code": code}, RequestState: state, InputResponses: answers,
+		Name: "run_code", Arguments: map[string]any{"language": "python", "code": code}, RequestState: state,
+		InputResponses: answers,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +209,8 @@ func TestALateAnswerIsToldSo(t *testing.T) {
 		state = res.RequestState
 	}
 	res := askTwo(t, session, "ask 2", state, "apr_0", "apr_1")
-	if text := textOf(res); !strings.Contains(text, "The answer to question apr_0 came too late") || strings.Contains(text, "question apr_1 came") {
+	if text := textOf(res); !strings.Contains(text, "The answer to question apr_0 came too late") ||
+		strings.Contains(text, "question apr_1 came") {
 		t.Errorf("got %q, want to be told that the first answer does not count", text)
 	}
 }
@@ -229,7 +242,8 @@ func TestAnAbandonedRunEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, runs := newAskingServer(t)
 		ann := caller.Caller{Principal: "ann", Kind: caller.Local, Session: "ses_ann"}
-		parked, err := s.parking.start(t.Context(), orchestrator.Request{Language: "python", Code: []byte("ask 2"), Caller: ann}, "ann")
+		parked, err := s.parking.start(t.Context(),
+			orchestrator.Request{Language: "python", Code: []byte("ask 2"), Caller: ann}, "ann")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +256,8 @@ func TestAnAbandonedRunEnds(t *testing.T) {
 			t.Errorf("the run ended after %v, want an hour and some grace", waited)
 		}
 		synctest.Wait()
-		if len(s.parking.runs)+len(s.parking.waiting)+len(s.parking.asking) != 0 || runs.approvals.asker(ann.Session) != nil {
+		if len(s.parking.runs)+len(s.parking.waiting)+len(s.parking.asking) != 0 ||
+			runs.approvals.asker(ann.Session) != nil {
 			t.Error("want nothing left of the run")
 		}
 	})
@@ -275,7 +290,8 @@ func TestCancellingAParkableCallEndsItsRun(t *testing.T) {
 		<-runs.waiting
 		cancel()
 	}()
-	if _, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": "python", "code": "wait"}}); err == nil {
+	if _, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "run_code",
+		Arguments: map[string]any{"language": "python", "code": "wait"}}); err == nil {
 		t.Error("got a result, want the call cancelled")
 	}
 	<-runs.ended
@@ -283,9 +299,11 @@ func TestCancellingAParkableCallEndsItsRun(t *testing.T) {
 
 // A question that is too long for a host is shortened, with a note about the omitted part.
 func TestAQuestionThatIsTooLongIsShortened(t *testing.T) {
-	q := approval.Question{ID: "apr_1", Subject: approval.Subject{Arguments: json.RawMessage(`"` + strings.Repeat("x", maxQuestion) + `"`)}}
+	q := approval.Question{ID: "apr_1",
+		Subject: approval.Subject{Arguments: json.RawMessage(`"` + strings.Repeat("x", maxQuestion) + `"`)}}
 	text := question(q).Message
-	if len(text) > maxQuestion || !strings.Contains(text, "SHORTENED: 16,386 bytes, sha256:") || !strings.Contains(text, "airlock approvals show apr_1") {
+	if len(text) > maxQuestion || !strings.Contains(text, "SHORTENED: 16,386 bytes, sha256:") ||
+		!strings.Contains(text, "airlock approvals show apr_1") {
 		t.Errorf("got %d bytes:\n%.600s", len(text), text)
 	}
 }

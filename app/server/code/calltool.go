@@ -28,7 +28,8 @@ func (s *Server) callTool(ctx context.Context, c call) (*mcp.CallToolResult, err
 	if ref.ServerID == "" {
 		return nil, &refusal{"there is no tool " + quote(tool), "search_tools finds the names of servers and tools"}
 	}
-	req, err := orchestrator.CallRequest(orchestrator.ToolCall{ServerID: ref.ServerID, Name: ref.ToolName, Arguments: args})
+	req, err := orchestrator.CallRequest(orchestrator.ToolCall{ServerID: ref.ServerID, Name: ref.ToolName,
+		Arguments: args})
 	if err != nil {
 		return nil, err
 	}

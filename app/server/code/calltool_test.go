@@ -22,7 +22,8 @@ func newCallServer(t *testing.T) (*Server, *fakeRuns) {
 }
 
 func TestCallToolIsOfferedWhereItIsWanted(t *testing.T) {
-	for want, make := range map[int]func() *Server{5: func() *Server { s, _ := newServer(t); return s }, 6: func() *Server { s, _ := newCallServer(t); return s }} {
+	for want, make := range map[int]func() *Server{5: func() *Server { s, _ := newServer(t); return s },
+		6: func() *Server { s, _ := newCallServer(t); return s }} {
 		session := connect(t, make(), "2025-11-25", nil)
 		list, err := session.ListTools(t.Context(), nil)
 		if err != nil || len(list.Tools) != want {
@@ -51,13 +52,16 @@ func TestCallToolMakesARun(t *testing.T) {
 		if got := string(runs.lastRequest().Code); res.IsError || got != want {
 			t.Errorf("%s: got %s, want %s", given, got, want)
 		}
-		if req := runs.lastRequest(); req.Language != orchestrator.LanguageCall || req.Call == nil || !req.PreviewLarge {
+		if req := runs.lastRequest(); req.Language != orchestrator.LanguageCall || req.Call == nil ||
+			!req.PreviewLarge {
 			t.Errorf("%s: got %+v", given, req)
 		}
 	}
 	for given, hint := range map[string]string{
-		`{"server":"crm"}`: "tool", `{"tool":"nothing_like_it"}`: "search_tools", `{"tool":"list_contacts","arguments":[1]}`: "must be an object",
-		`{"tool":"list_contacts","arguments":"no"}`: "must be an object", `{"tool":"list_contacts","limit":5}`: "the arguments are",
+		`{"server":"crm"}`: "tool", `{"tool":"nothing_like_it"}`: "search_tools",
+		`{"tool":"list_contacts","arguments":[1]}`:  "must be an object",
+		`{"tool":"list_contacts","arguments":"no"}`: "must be an object",
+		`{"tool":"list_contacts","limit":5}`:        "the arguments are",
 	} {
 		res := callTool(t, session, nameCallTool, json.RawMessage(given))
 		if text := res.Content[0].(*mcp.TextContent).Text; !res.IsError || !strings.Contains(text, hint) {

@@ -48,20 +48,22 @@ type Runs interface {
 
 // Options are the options of New.
 type Options struct {
-	Version   string       // Airlock's own
-	Principal string       // the owner of a host on stdio; required
-	Profile   string       // limits the servers and tools of a host on stdio; empty for all
-	Local     server.Local // returns the caller on stdio; nil means the principal
-	ServerIDs []string     // the upstream servers, named in the instructions
-	Packages  Packages     // named to the model as installed
-	Approvals Approvals    // nil: people are not asked through the host
-	Logger    *slog.Logger // nil logs nothing
-	Gate      server.Gate  // nil changes nothing
+	Version   string          // Airlock's own
+	Principal string          // the owner of a host on stdio; required
+	Profile   string          // limits the servers and tools of a host on stdio; empty for all
+	Local     server.Local    // returns the caller on stdio; nil means the principal
+	ServerIDs func() []string // the upstream servers, named in the instructions; nil names none
+	Packages  Packages        // named to the model as installed
+	Approvals Approvals       // nil: people are not asked through the host
+	Logger    *slog.Logger    // nil logs nothing
+	Gate      server.Gate     // nil changes nothing
 	// WhileKnown is server.Options.WhileKnown.
 	WhileKnown func(ctx context.Context, who caller.Caller, ended func(error)) (stop func())
-	Files      Files   // nil: no run attaches anything
-	CallTool   bool    // offer call_tool, for one call without code
-	Similar    Similar // nil searches by words alone
+	Files      Files // nil: no run attaches anything
+	CallTool   bool  // offer call_tool, for one call without code
+	// Network lists the hosts that code may ask for, as NAME:PORT. If it is empty, run_code has no argument for them.
+	Network []string
+	Similar Similar // nil searches by words alone
 }
 
 // Similar returns the tools of a snapshot that are similar to a question in meaning. If the
@@ -80,8 +82,8 @@ type Server struct {
 	files    Files
 	similar  Similar // nil searches by words alone
 	mcp      *mcp.Server
-	order    []string // the tools' names as they are listed
-	upstream []string // the IDs of the servers behind the tools
+	order    []string        // the tools' names as they are listed
+	upstream func() []string // the IDs of the servers behind the tools
 	packages Packages
 	parking  *parking // nil without approvals
 
@@ -102,6 +104,9 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 	if opts.Files == nil {
 		opts.Files = noFiles{}
 	}
+	if opts.ServerIDs == nil {
+		opts.ServerIDs = func() []string { return nil }
+	}
 	s := &Server{
 		files: opts.Files,
 		tools: tools, runs: runs, version: opts.Version, logger: opts.Logger, similar: opts.Similar,
@@ -109,24 +114,26 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 	s.mcp = mcp.NewServer(
 		&mcp.Implementation{Name: "airlock", Title: "Airlock", Version: opts.Version},
 		&mcp.ServerOptions{
-			Instructions: instructions(opts.ServerIDs),
+			Instructions: instructions(nil), // see nameServers
 			Logger:       server.SDKLogger(opts.Logger),
 			SetCacheable: ownCache,
 			// The tools and the prompt never change, and an answer names the files that
 			// its run has attached, so no list_changed is promised.
 			Capabilities: &mcp.ServerCapabilities{
-				Tools: &mcp.ToolCapabilities{}, Prompts: &mcp.PromptCapabilities{}, Resources: &mcp.ResourceCapabilities{},
+				Tools: &mcp.ToolCapabilities{}, Prompts: &mcp.PromptCapabilities{},
+				Resources: &mcp.ResourceCapabilities{},
 			},
 		})
-	if err := s.addTools(opts.CallTool); err != nil {
+	if err := s.addTools(opts.CallTool, opts.Network); err != nil {
 		return nil, err
 	}
 	s.addPrompt()
 	s.addResources()
-	s.mcp.AddReceivingMiddleware(s.listInOrder, s.listOwnFiles, s.answerUnknown)
+	s.mcp.AddReceivingMiddleware(s.listInOrder, s.nameServers, s.listOwnFiles, s.answerUnknown)
 	var err error
 	s.Transport, err = server.New(s.mcp, server.Options{
-		Principal: opts.Principal, Profile: opts.Profile, Local: opts.Local, Logger: opts.Logger, Gate: opts.Gate, WhileKnown: opts.WhileKnown, EndSession: s.endSession, Tools: s.order,
+		Principal: opts.Principal, Profile: opts.Profile, Local: opts.Local, Logger: opts.Logger, Gate: opts.Gate,
+		WhileKnown: opts.WhileKnown, EndSession: s.endSession, Tools: s.order,
 	})
 	if err != nil {
 		return nil, err
@@ -158,7 +165,7 @@ type call struct {
 }
 
 // addTools registers the tools of tools.json. call_tool is optional.
-func (s *Server) addTools(withCallTool bool) error {
+func (s *Server) addTools(withCallTool bool, network []string) error {
 	var tools []*mcp.Tool
 	if err := strictjson.UnmarshalOpen(toolsJSON, &tools); err != nil {
 		return fmt.Errorf("reading tools.json: %w", err)
@@ -179,16 +186,40 @@ func (s *Server) addTools(withCallTool bool) error {
 		if !ok {
 			return fmt.Errorf("tools.json defines %q, which nothing handles", tool.Name)
 		}
-		if tool.Name == nameSearchTools {
-			tool.Description += serversLine(s.upstream)
-		}
 		if tool.Name == "run_code" {
 			tool.Description += s.packages.line()
+			offerNetwork(tool, network)
 		}
 		s.order = append(s.order, tool.Name)
 		s.mcp.AddTool(tool, s.adapt(handle, parameters(tool)))
 	}
 	return nil
+}
+
+// nameServers adds the names of the current servers to the instructions and to the description of
+// search_tools.
+func (s *Server) nameServers(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		if err != nil {
+			return res, err
+		}
+		switch res := res.(type) {
+		case *mcp.InitializeResult:
+			res.Instructions = instructions(s.upstream())
+		case *mcp.DiscoverResult:
+			res.Instructions = instructions(s.upstream())
+		case *mcp.ListToolsResult:
+			for i, tool := range res.Tools {
+				if tool.Name == nameSearchTools {
+					named := *tool
+					named.Description += serversLine(s.upstream())
+					res.Tools[i] = &named
+				}
+			}
+		}
+		return res, nil
+	}
 }
 
 // maxServersLine is the maximum length of the server names in a tool's description, in characters.
@@ -210,6 +241,20 @@ func serversLine(ids []string) string {
 		}
 	}
 	return line + "."
+}
+
+// offerNetwork adds the argument network to run_code if code may ask for hosts.
+func offerNetwork(tool *mcp.Tool, hosts []string) {
+	schema, _ := tool.InputSchema.(map[string]any)
+	properties, _ := schema["properties"].(map[string]any)
+	if len(hosts) == 0 || properties == nil {
+		return
+	}
+	tool.Description = strings.Replace(tool.Description, "sandbox without network", "sandbox", 1)
+	properties["network"] = map[string]any{
+		"type": "array", "items": map[string]any{"enum": hosts},
+		"description": "Hosts that the program connects to itself; others are unreachable. Policy decides about each.",
+	}
 }
 
 // parameters returns the names of a tool's arguments, for hints.

@@ -64,7 +64,7 @@ func (e *machineError) Error() string {
 
 // Hint returns an instruction for the caller.
 func (e *machineError) Hint() string {
-	return "send it again once; if it fails again, tell the user: Airlock's own log says more"
+	return "send it again once; if it fails again, tell the user: Airlock's own log has details"
 }
 
 // cut shortens a text to maxText and adds a note at its end.
@@ -72,7 +72,9 @@ func cut(text string) string {
 	if len(text) <= maxText {
 		return text
 	}
-	note := fmt.Sprintf("\n[cut here: the answer has %d bytes; structuredContent holds all of it. Return less: filter and summarise inside the program.]", len(text))
+	note := fmt.Sprintf(
+		"\n[cut here: the answer has %d bytes; structuredContent holds all of it. Return less: filter and summarise "+
+			"inside the program.]", len(text))
 	return truncate.Head(text, maxText-len(note)) + note
 }
 

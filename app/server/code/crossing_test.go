@@ -46,7 +46,8 @@ func request(t *testing.T, method, url, token, session, version, message string)
 func dial(t *testing.T, url, token, version string, opts *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "host-" + token, Version: "1"}, opts)
-	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer(token)}},
+	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url,
+		HTTPClient: &http.Client{Transport: bearer(token)}},
 		&mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatalf("connecting with %s in %s: %v", token, version, err)
@@ -66,17 +67,20 @@ func TestACancellationReachesItsOwnCaller(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			var calls sync.WaitGroup
 			calls.Go(func() {
-				if _, err := ann.CallTool(ctx, &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": "python", "code": "wait"}}); err == nil {
+				if _, err := ann.CallTool(ctx, &mcp.CallToolParams{Name: "run_code",
+					Arguments: map[string]any{"language": "python", "code": "wait"}}); err == nil {
 					t.Error("got a result, want ann's own cancellation")
 				}
 			})
 			<-runs.waiting
 			for id := range 20 {
 				for _, form := range []string{"%d", `"%d"`} {
-					message := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+form+`}}`, id)
+					message := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+
+						form+`}}`, id)
 					post(t, web.URL, "t-agent", bob.ID(), version, message)
 					if ann.ID() != "" {
-						if status := post(t, web.URL, "t-agent", ann.ID(), version, message); status != http.StatusNotFound {
+						if status := post(t, web.URL, "t-agent", ann.ID(), version,
+							message); status != http.StatusNotFound {
 							t.Fatalf("in ann's session: got status %d, want %d", status, http.StatusNotFound)
 						}
 					}
@@ -102,15 +106,22 @@ func TestProgressReachesItsOwnCaller(t *testing.T) {
 			var strayed atomic.Int32
 			heard := make(chan struct{}, 64)
 			ann := dial(t, web.URL, "t-ann", version, &mcp.ClientOptions{
-				ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) { heard <- struct{}{} },
+				ProgressNotificationHandler: func(context.Context,
+					*mcp.ProgressNotificationClientRequest) {
+					heard <- struct{}{}
+				},
 			})
 			bob := dial(t, web.URL, "t-agent", version, &mcp.ClientOptions{
-				ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) { strayed.Add(1) },
+				ProgressNotificationHandler: func(context.Context,
+					*mcp.ProgressNotificationClientRequest) {
+					strayed.Add(1)
+				},
 			})
 			ctx, cancel := context.WithCancel(t.Context())
 			var calls sync.WaitGroup
 			wait := func(session *mcp.ClientSession, token any) {
-				params := &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": "python", "code": "wait"}}
+				params := &mcp.CallToolParams{Name: "run_code",
+					Arguments: map[string]any{"language": "python", "code": "wait"}}
 				if token != nil {
 					params.SetProgressToken(token)
 				}
@@ -151,7 +162,9 @@ func TestAnAnswerFromAnotherSessionDoesNotCount(t *testing.T) {
 			bob := dial(t, web.URL, "t-agent", version, nil)
 			done := make(chan string, 1)
 			go func() {
-				res, err := ann.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": "python", "code": "ask 1"}})
+				res, err := ann.CallTool(t.Context(),
+					&mcp.CallToolParams{Name: "run_code",
+						Arguments: map[string]any{"language": "python", "code": "ask 1"}})
 				if err != nil {
 					done <- err.Error()
 					return
@@ -161,9 +174,11 @@ func TestAnAnswerFromAnotherSessionDoesNotCount(t *testing.T) {
 			<-asked
 			for id := range 20 {
 				for _, form := range []string{"%d", `"%d"`} {
-					message := fmt.Sprintf(`{"jsonrpc":"2.0","id":`+form+`,"result":{"action":"accept","content":{"decision":%q}}}`, id, choiceRun)
+					message := fmt.Sprintf(`{"jsonrpc":"2.0","id":`+form+
+						`,"result":{"action":"accept","content":{"decision":%q}}}`, id, choiceRun)
 					post(t, web.URL, "t-agent", bob.ID(), version, message)
-					if status := post(t, web.URL, "t-agent", ann.ID(), version, message); status != http.StatusNotFound {
+					if status := post(t, web.URL, "t-agent", ann.ID(), version,
+						message); status != http.StatusNotFound {
 						t.Fatalf("in ann's session: got status %d, want %d", status, http.StatusNotFound)
 					}
 				}
@@ -184,7 +199,8 @@ func TestCallersWithoutACredentialGetNothing(t *testing.T) {
 	for _, version := range versions {
 		for _, token := range []string{"", "t-nobody", "t-unknown", "verified", "-"} {
 			for _, message := range []string{
-				`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
+				`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + version +
+					`","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
 				`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":{"language":"python","code":"x"},"_meta":{"io.modelcontextprotocol/protocolVersion":"` + version + `"}}}`,
 			} {
 				if status := post(t, web.URL, token, "", version, message); status != http.StatusUnauthorized {
@@ -210,7 +226,8 @@ func TestTheEndOfASessionEndsItsRuns(t *testing.T) {
 			wait := func(session *mcp.ClientSession, code string, background bool) {
 				args := map[string]any{"language": "python", "code": code, "background": background}
 				calls.Go(func() {
-					_, _ = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: args}) // it is cut off
+					// it is cut off
+					_, _ = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: args})
 				})
 				<-runs.waiting
 			}
@@ -218,7 +235,8 @@ func TestTheEndOfASessionEndsItsRuns(t *testing.T) {
 			wait(ann, "wait", true)
 			wait(ann, "wait", false)
 			wait(ann, "queue", false)
-			for token, want := range map[string]int{"t-agent": http.StatusNotFound, "t-unknown": http.StatusUnauthorized} {
+			for token, want := range map[string]int{"t-agent": http.StatusNotFound,
+				"t-unknown": http.StatusUnauthorized} {
 				if status := request(t, http.MethodDelete, web.URL, token, ann.ID(), version, ""); status != want {
 					t.Errorf("ended by %s: got status %d, want %d", token, status, want)
 				}
@@ -226,7 +244,8 @@ func TestTheEndOfASessionEndsItsRuns(t *testing.T) {
 			if len(runs.ended) != 0 {
 				t.Error("got runs ended by another")
 			}
-			if status := request(t, http.MethodDelete, web.URL, "t-ann", ann.ID(), version, ""); status != http.StatusNoContent {
+			if status := request(t, http.MethodDelete, web.URL, "t-ann", ann.ID(), version,
+				""); status != http.StatusNoContent {
 				t.Errorf("ended by its owner: got status %d, want %d", status, http.StatusNoContent)
 			}
 			for range 3 {

@@ -116,7 +116,8 @@ func (f executor) Run(ctx context.Context, req orchestrator.Request) (*orchestra
 	case code == "break":
 		return nil, errors.New("the sandbox did not start")
 	case code == "starve":
-		return nil, fmt.Errorf("starting sandbox %q: %w", "sb-1", errors.Join(&os.PathError{Op: "open", Path: "/run/x", Err: syscall.EMFILE}, errors.New("and more")))
+		return nil, fmt.Errorf("starting sandbox %q: %w", "sb-1",
+			errors.Join(&os.PathError{Op: "open", Path: "/run/x", Err: syscall.EMFILE}, errors.New("and more")))
 	case code == "busy":
 		return nil, runner.ErrBusy
 	case code == "wait", code == "queue":
@@ -125,7 +126,8 @@ func (f executor) Run(ctx context.Context, req orchestrator.Request) (*orchestra
 		f.ended <- code
 		return nil, ctx.Err()
 	case code == "fail":
-		return outcomeOf(req.ID, orchestrator.Result{Error: &orchestrator.Failure{Type: "ValueError", Message: "no", Source: "code"}}), nil
+		return outcomeOf(req.ID,
+			orchestrator.Result{Error: &orchestrator.Failure{Type: "ValueError", Message: "no", Source: "code"}}), nil
 	case strings.HasPrefix(code, "ask"):
 		return f.ask(ctx, req)
 	case code == "files":
@@ -153,9 +155,11 @@ func (f *fakeRuns) ask(ctx context.Context, req orchestrator.Request) (*orchestr
 				return
 			}
 			q := approval.Question{
-				ID: fmt.Sprintf("apr_%d", i), Expires: time.Now().Add(time.Hour), Asking: approval.Asking{RunID: req.ID, SessionID: req.Caller.Session},
+				ID: fmt.Sprintf("apr_%d", i), Expires: time.Now().Add(time.Hour),
+				Asking: approval.Asking{RunID: req.ID, SessionID: req.Caller.Session},
 				Subject: approval.Subject{
-					CodeHash: canon.Digest(req.Code), ServerID: "crm", ToolName: "delete_contact", Arguments: json.RawMessage(`{"id": 7}`),
+					CodeHash: canon.Digest(req.Code), ServerID: "crm", ToolName: "delete_contact",
+					Arguments: json.RawMessage(`{"id": 7}`),
 				},
 			}
 			open, decided := context.WithCancel(ctx)
@@ -176,7 +180,8 @@ func (f *fakeRuns) ask(ctx context.Context, req orchestrator.Request) (*orchestr
 }
 
 // everyone is a caller who sees all runs.
-var everyone = caller.Caller{Principal: "test", Kind: caller.Local, Session: "test", Scopes: []string{caller.ScopeRun, caller.ScopeAllRuns}}
+var everyone = caller.Caller{Principal: "test", Kind: caller.Local, Session: "test",
+	Scopes: []string{caller.ScopeRun, caller.ScopeAllRuns}}
 
 // outcome waits for a run of any owner and returns its outcome.
 func (f *fakeRuns) outcome(t testing.TB, id string) *orchestrator.Outcome {

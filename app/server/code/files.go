@@ -28,7 +28,8 @@ const (
 )
 
 // addFiles adds the attachments of a run: images and sounds as content, other files as links.
-func (s *Server) addFiles(ctx context.Context, res *mcp.CallToolResult, envelope orchestrator.Envelope, version string) {
+func (s *Server) addFiles(ctx context.Context, res *mcp.CallToolResult, envelope orchestrator.Envelope,
+	version string) {
 	shown, bytes := 0, int64(0)
 	for _, f := range envelope.Attachments {
 		fits := shown < maxShownFiles && f.Bytes <= maxShownFile && bytes+f.Bytes <= maxShownBytes
@@ -59,13 +60,15 @@ func partOf(envelope orchestrator.Envelope) string {
 
 // shownFile returns an image or a sound as content, or nil if the file cannot be shown.
 func (s *Server) shownFile(ctx context.Context, runID string, f orchestrator.Attached, version string) mcp.Content {
-	if f.Kind != string(attachment.Image) && (f.Kind != string(attachment.Audio) || version < withAudio) || f.Bytes > maxShownFile {
+	if f.Kind != string(attachment.Image) && (f.Kind != string(attachment.Audio) || version < withAudio) ||
+		f.Bytes > maxShownFile {
 		return nil
 	}
 	_, content, err := s.files.Read(runID, f.Name)
 	if err != nil {
 		if !errors.Is(err, attachment.ErrNotFound) {
-			s.logger.ErrorContext(ctx, "a file of a run could not be shown", slog.String(telemetry.KeyRun, runID), slog.Any(telemetry.KeyError, err))
+			s.logger.ErrorContext(ctx, "a file of a run could not be shown", slog.String(telemetry.KeyRun, runID),
+				slog.Any(telemetry.KeyError, err))
 		}
 		return nil
 	}
@@ -81,5 +84,6 @@ func addLink(res *mcp.CallToolResult, name, uri, mime string, size int64, note, 
 		addText(res, fmt.Sprintf("file %s (%s, %d bytes): %s", name, mime, size, uri))
 		return
 	}
-	res.Content = append(res.Content, &mcp.ResourceLink{URI: uri, Name: name, MIMEType: mime, Size: &size, Description: note})
+	res.Content = append(res.Content, &mcp.ResourceLink{URI: uri, Name: name, MIMEType: mime, Size: &size,
+		Description: note})
 }

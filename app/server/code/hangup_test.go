@@ -20,13 +20,15 @@ func TestWhatWasAskedBeforeTheEndOfTheInputIsAnswered(t *testing.T) {
 		{"lists and a ping", opened + `{"jsonrpc":"2.0","id":2,"method":"tools/list"}
 {"jsonrpc":"2.0","id":"p","method":"ping"}
 {"jsonrpc":"2.0","id":3,"method":"prompts/list"}`, []string{`"serverInfo"`, `"run_code"`, `"id":"p"`, `"prompts"`}},
-		{"the revision without initialize", `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"sh","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`, []string{`"2026-07-28"`}},
+		{"the revision without initialize",
+			`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"sh","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`, []string{`"2026-07-28"`}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			s, _ := newServer(t)
 			var out strings.Builder
-			if err := s.Serve(context.WithoutCancel(t.Context()), strings.NewReader(test.conversation), &out); err != nil {
+			if err := s.Serve(context.WithoutCancel(t.Context()), strings.NewReader(test.conversation),
+				&out); err != nil {
 				t.Fatal(err)
 			}
 			for _, want := range test.want {

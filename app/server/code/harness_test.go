@@ -15,7 +15,8 @@ import (
 func newServer(t testing.TB) (*Server, *fakeRuns) {
 	t.Helper()
 	runs := newFakeRuns()
-	s, err := New(newFakeTools(t), runs, Options{Version: "test", Principal: "user:ann", ServerIDs: []string{"crm", "files"}})
+	s, err := New(newFakeTools(t), runs, Options{Version: "test", Principal: "user:ann",
+		ServerIDs: func() []string { return []string{"crm", "files"} }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,8 @@ func connect(t testing.TB, s *Server, version string, opts *mcp.ClientOptions) *
 	t.Helper()
 	r, w := serve(t, s)
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, opts)
-	session, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: r, Writer: w}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	session, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: r, Writer: w},
+		&mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatalf("connecting in %s: %v", version, err)
 	}

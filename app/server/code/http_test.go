@@ -27,7 +27,8 @@ func overHTTP(t *testing.T) (string, *fakeRuns) {
 func connectHTTP(t *testing.T, url, version string) *mcp.ClientSession {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url},
+		&mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatalf("connecting in %s: %v", version, err)
 	}
@@ -61,10 +62,12 @@ func TestHTTPServesEveryVersion(t *testing.T) {
 func TestHTTPSessionsDoNotSeeEachOthersRuns(t *testing.T) {
 	url, _ := overHTTP(t)
 	one, other := connectHTTP(t, url, "2025-11-25"), connectHTTP(t, url, "2025-11-25")
-	going := runIDOf(callTool(t, one, "run_code", map[string]any{"language": "node", "code": "wait", "background": true}))
+	going := runIDOf(callTool(t, one, "run_code", map[string]any{"language": "node", "code": "wait",
+		"background": true}))
 	done := runIDOf(callTool(t, one, "run_code", map[string]any{"language": "node", "code": "x"}))
 	for _, run := range []string{going, done} {
-		mine, theirs := callTool(t, one, "get_run", map[string]any{"run_id": run}), callTool(t, other, "get_run", map[string]any{"run_id": run})
+		mine, theirs := callTool(t, one, "get_run", map[string]any{"run_id": run}),
+			callTool(t, other, "get_run", map[string]any{"run_id": run})
 		if got := mine.StructuredContent.(map[string]any)["state"]; got == "unknown" {
 			t.Errorf("%s: got state %v in its own session", run, got)
 		}
@@ -118,7 +121,8 @@ func TestCancellingAnHTTPRequestEndsItsRun(t *testing.T) {
 				<-runs.waiting
 				cancel()
 			}()
-			if _, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": "python", "code": "wait"}}); err == nil {
+			if _, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "run_code",
+				Arguments: map[string]any{"language": "python", "code": "wait"}}); err == nil {
 				t.Error("got a result, want the call cancelled")
 			}
 			<-runs.ended // blocks for ever when the run goes on
@@ -134,20 +138,25 @@ func TestHTTPRefusesWhatAWebPageCouldSend(t *testing.T) {
 		headers      map[string]string
 		want         int
 	}{
-		"a program on this machine":   {"POST", "127.0.0.1:8080", nil, 200},
-		"by name":                     {"POST", "localhost:8080", nil, 200},
-		"over IPv6":                   {"POST", "[::1]:8080", nil, 200},
-		"a page of our own origin":    {"POST", "localhost:8080", map[string]string{"Origin": "http://localhost:8080", "Sec-Fetch-Site": "same-origin"}, 200},
-		"a name that was rebound":     {"POST", "evil.example:8080", nil, 403},
-		"a name that looks like us":   {"POST", "localhost.evil.example", nil, 403},
-		"another machine's address":   {"POST", "192.0.2.1:8080", nil, 403},
-		"no host":                     {"POST", "", nil, 403},
-		"a foreign page":              {"POST", "localhost:8080", map[string]string{"Origin": "https://evil.example"}, 403},
-		"a page on another port":      {"POST", "localhost:8080", map[string]string{"Origin": "http://localhost:9090"}, 403},
-		"a sandboxed page":            {"POST", "localhost:8080", map[string]string{"Origin": "null"}, 403},
-		"a foreign page, by its mark": {"POST", "localhost:8080", map[string]string{"Sec-Fetch-Site": "cross-site"}, 403},
-		"a foreign page reading":      {"GET", "localhost:8080", map[string]string{"Origin": "https://evil.example"}, 403},
-		"a foreign page ending":       {"DELETE", "localhost:8080", map[string]string{"Origin": "https://evil.example"}, 403},
+		"a program on this machine": {"POST", "127.0.0.1:8080", nil, 200},
+		"by name":                   {"POST", "localhost:8080", nil, 200},
+		"over IPv6":                 {"POST", "[::1]:8080", nil, 200},
+		"a page of our own origin": {"POST", "localhost:8080",
+			map[string]string{"Origin": "http://localhost:8080", "Sec-Fetch-Site": "same-origin"}, 200},
+		"a name that was rebound":   {"POST", "evil.example:8080", nil, 403},
+		"a name that looks like us": {"POST", "localhost.evil.example", nil, 403},
+		"another machine's address": {"POST", "192.0.2.1:8080", nil, 403},
+		"no host":                   {"POST", "", nil, 403},
+		"a foreign page": {"POST", "localhost:8080", map[string]string{"Origin": "https://evil.example"},
+			403},
+		"a page on another port": {"POST", "localhost:8080", map[string]string{"Origin": "http://localhost:9090"},
+			403},
+		"a sandboxed page": {"POST", "localhost:8080", map[string]string{"Origin": "null"}, 403},
+		"a foreign page, by its mark": {"POST", "localhost:8080", map[string]string{"Sec-Fetch-Site": "cross-site"},
+			403},
+		"a foreign page reading": {"GET", "localhost:8080", map[string]string{"Origin": "https://evil.example"}, 403},
+		"a foreign page ending": {"DELETE", "localhost:8080", map[string]string{"Origin": "https://evil.example"},
+			403},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequestWithContext(t.Context(), c.method, "/mcp", strings.NewReader(ping))
@@ -169,7 +178,8 @@ func TestHTTPRefusesWhatAWebPageCouldSend(t *testing.T) {
 func TestHTTPRefusesHugeBodies(t *testing.T) {
 	url, _ := overHTTP(t)
 	for _, version := range []string{"", "2025-11-25", "2026-07-28"} {
-		r, err := http.NewRequestWithContext(t.Context(), "POST", url, strings.NewReader(strings.Repeat(" ", server.MaxMessage+1)))
+		r, err := http.NewRequestWithContext(t.Context(), "POST", url,
+			strings.NewReader(strings.Repeat(" ", server.MaxMessage+1)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,13 +222,19 @@ func TestHTTPRefusalsHaveOneForm(t *testing.T) {
 		status int
 		code   string
 	}{
-		"a stream without a session":     {"GET", map[string]string{"Accept": "text/event-stream"}, "", http.StatusBadRequest, "bad_request"},
-		"a stream that cannot be read":   {"GET", nil, "", http.StatusBadRequest, "bad_request"},
-		"the end of no session":          {"DELETE", nil, "", http.StatusBadRequest, "bad_request"},
-		"the end of an unknown session":  {"DELETE", map[string]string{"Mcp-Session-Id": "x"}, "", http.StatusNotFound, "not_found"},
-		"a method that there is not":     {"PUT", nil, "{}", http.StatusMethodNotAllowed, "method_not_allowed"},
-		"a body of another kind":         {"POST", map[string]string{"Content-Type": "text/plain", "Accept": "application/json, text/event-stream"}, "{}", http.StatusUnsupportedMediaType, "unsupported_media_type"},
-		"an answer that is not accepted": {"POST", map[string]string{"Content-Type": "application/json", "Accept": "text/html"}, "{}", http.StatusBadRequest, "bad_request"},
+		"a stream without a session": {"GET", map[string]string{"Accept": "text/event-stream"}, "",
+			http.StatusBadRequest, "bad_request"},
+		"a stream that cannot be read": {"GET", nil, "", http.StatusBadRequest, "bad_request"},
+		"the end of no session":        {"DELETE", nil, "", http.StatusBadRequest, "bad_request"},
+		"the end of an unknown session": {"DELETE", map[string]string{"Mcp-Session-Id": "x"}, "", http.StatusNotFound,
+			"not_found"},
+		"a method that there is not": {"PUT", nil, "{}", http.StatusMethodNotAllowed, "method_not_allowed"},
+		"a body of another kind": {"POST",
+			map[string]string{"Content-Type": "text/plain", "Accept": "application/json, text/event-stream"}, "{}",
+			http.StatusUnsupportedMediaType, "unsupported_media_type"},
+		"an answer that is not accepted": {"POST",
+			map[string]string{"Content-Type": "application/json", "Accept": "text/html"}, "{}", http.StatusBadRequest,
+			"bad_request"},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), test.method, url, strings.NewReader(test.body))
 		if err != nil {
@@ -234,9 +250,11 @@ func TestHTTPRefusalsHaveOneForm(t *testing.T) {
 		raw, err := io.ReadAll(res.Body)
 		res.Body.Close()
 		var told problem.Body
-		if failed := json.Unmarshal(raw, &told); err != nil || failed != nil || res.StatusCode != test.status || told.Error.Code != test.code ||
+		if failed := json.Unmarshal(raw, &told); err != nil || failed != nil || res.StatusCode != test.status ||
+			told.Error.Code != test.code ||
 			told.Error.Message == "" || res.Header.Get("Content-Type") != "application/json" {
-			t.Errorf("%s: got %d %q %s, want %d and the code %s", name, res.StatusCode, res.Header.Get("Content-Type"), raw, test.status, test.code)
+			t.Errorf("%s: got %d %q %s, want %d and the code %s", name, res.StatusCode, res.Header.Get("Content-Type"),
+				raw, test.status, test.code)
 		}
 	}
 }

@@ -30,9 +30,11 @@ func TestAnIDThatIsInUse(t *testing.T) {
 	run := `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"run_code","arguments":{"language":"python","code":"wait"}}}`
 	send(t, w, run)
 	<-runs.waiting
-	for _, again := range []string{`{"jsonrpc":"2.0","id":7,"method":"ping"}`, `{"jsonrpc":"2.0","id":7.0,"method":"ping"}`, run} {
+	for _, again := range []string{`{"jsonrpc":"2.0","id":7,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":7.0,"method":"ping"}`, run} {
 		send(t, w, again)
-		if got := next(); got.ID != nil || got.Error.Message != "the ID is that of another request that has no answer yet" {
+		if got := next(); got.ID != nil ||
+			got.Error.Message != "the ID is that of another request that has no answer yet" {
 			t.Errorf("%s: got %+v, want an error without an ID", again, got)
 		}
 	}
@@ -54,8 +56,10 @@ func TestAnIDThatIsInUse(t *testing.T) {
 // keep are not.
 func TestIDsOverHTTP(t *testing.T) {
 	url, _ := overHTTP(t)
-	for id, refused := range map[string]bool{"1.5": true, "9007199254740993": true, "1e30": true, "-9007199254740991": false, "1e3": false, `"x"`: false} {
-		body := `{"jsonrpc":"2.0","id":` + id + `,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"h","version":"1"}}}`
+	for id, refused := range map[string]bool{"1.5": true, "9007199254740993": true, "1e30": true,
+		"-9007199254740991": false, "1e3": false, `"x"`: false} {
+		body := `{"jsonrpc":"2.0","id":` + id +
+			`,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"h","version":"1"}}}`
 		r, err := http.NewRequestWithContext(t.Context(), "POST", url, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
@@ -71,7 +75,8 @@ func TestIDsOverHTTP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := bytes.Contains(answer, []byte("53 bits")); got != refused || refused && !bytes.Contains(answer, []byte(`"id":`+id)) {
+		if got := bytes.Contains(answer, []byte("53 bits")); got != refused || refused &&
+			!bytes.Contains(answer, []byte(`"id":`+id)) {
 			t.Errorf("%s: got %s", id, answer)
 		}
 	}

@@ -87,7 +87,8 @@ func resolveTool(snapshot *catalog.Snapshot, serverID, name string) (catalog.Too
 		servers = append(servers, ref.ServerID)
 	}
 	return catalog.ToolRef{}, &refusal{
-		fmt.Sprintf("several servers have a tool %s", quote(name)), "say which with serverId: " + strings.Join(slices.Compact(servers), ", ")}
+		fmt.Sprintf("several servers have a tool %s", quote(name)),
+		"say which with serverId: " + strings.Join(slices.Compact(servers), ", ")}
 }
 
 // answerUnknown answers calls of tools that Airlock does not have. Most of them are tools of a
@@ -110,12 +111,16 @@ func (s *Server) answerUnknown(next mcp.MethodHandler) mcp.MethodHandler {
 
 // others are names that models give Airlock's own tools, in plain spelling.
 var others = map[string]string{
-	"executecode": "run_code", "execute": "run_code", "exec": "run_code", "python": "run_code", "runpython": "run_code", "codeinterpreter": "run_code",
-	"javascript": "run_code", "node": "run_code", "eval": "run_code", "bash": "run_code", "shell": "run_code", "runprogram": "run_code", "codemode": "run_code",
+	"executecode": "run_code", "execute": "run_code", "exec": "run_code", "python": "run_code", "runpython": "run_code",
+	"codeinterpreter": "run_code",
+	"javascript":      "run_code", "node": "run_code", "eval": "run_code", "bash": "run_code", "shell": "run_code",
+	"runprogram": "run_code", "codemode": "run_code",
 	"calltool": "run_code", "usemcptool": "run_code", "invoketool": "run_code", "executetool": "run_code",
-	"listtools": "search_tools", "findtools": "search_tools", "search": "search_tools", "toolsearch": "search_tools", "discovertools": "search_tools",
-	"tooldefinition": "get_tool_definition", "gettool": "get_tool_definition", "gettoolschema": "get_tool_definition", "describetool": "get_tool_definition",
-	"getresult": "get_run", "getoutput": "get_run", "stoprun": "cancel_run", "killrun": "cancel_run",
+	"listtools": "search_tools", "findtools": "search_tools", "search": "search_tools", "toolsearch": "search_tools",
+	"discovertools":  "search_tools",
+	"tooldefinition": "get_tool_definition", "gettool": "get_tool_definition", "gettoolschema": "get_tool_definition",
+	"describetool": "get_tool_definition",
+	"getresult":    "get_run", "getoutput": "get_run", "stoprun": "cancel_run", "killrun": "cancel_run",
 }
 
 // unknownTool returns a sentence with the call to use instead of a tool that Airlock does not
@@ -130,18 +135,21 @@ func (s *Server) unknownTool(snapshot *catalog.Snapshot, call *mcp.CallToolParam
 		}
 	}
 	if found := toolsNamed(snapshot, "", name); len(found) > 0 {
-		return unknown + ": the tools of servers are called by programs. " + howToCall(snapshot, found[0], call.Arguments)
+		return unknown + ": the tools of servers are called by programs. " +
+			howToCall(snapshot, found[0], call.Arguments)
 	}
 	if own := others[plain(name)]; own != "" {
 		return fmt.Sprintf("%s; call %q", unknown, own)
 	}
 	if server := serverNamed(snapshot, name); isServer(snapshot, server) {
-		return fmt.Sprintf("%s: %q is a server, whose tools programs call. Find them with search_tools, and call them in run_code", unknown, server)
+		return fmt.Sprintf("%s: %q is a server, whose tools programs call. Find them with search_tools, and call "+
+			"them in run_code", unknown, server)
 	}
 	if near := nearest.Word(name, s.order); near != "" {
 		return fmt.Sprintf("%s; did you mean %q?", unknown, near)
 	}
-	return fmt.Sprintf("%s; the tools are %s. Those of servers are found with search_tools, and called by programs in run_code", unknown, strings.Join(s.order, ", "))
+	return fmt.Sprintf("%s; the tools are %s. Those of servers are found with search_tools, and called by programs "+
+		"in run_code", unknown, strings.Join(s.order, ", "))
 }
 
 // maxShownArguments is the maximum size of the arguments in an example, in bytes.
@@ -152,13 +160,16 @@ const maxShownArguments = 2 << 10
 func howToCall(snapshot *catalog.Snapshot, tool catalog.ToolRef, given json.RawMessage) string {
 	usage := snapshot.Usage(tool, "python")
 	if usage.Import == "" {
-		return fmt.Sprintf("Read get_tool_definition of %q on %q, and write the call in run_code", tool.ToolName, tool.ServerID)
+		return fmt.Sprintf("Read get_tool_definition of %q on %q, and write the call in run_code", tool.ToolName,
+			tool.ServerID)
 	}
 	call := usage.Signature
-	if function, _, ok := strings.Cut(call, "("); ok && len(given) > len("{}") && len(given) <= maxShownArguments && json.Valid(given) && given[0] == '{' {
+	if function, _, ok := strings.Cut(call, "("); ok && len(given) > len("{}") && len(given) <= maxShownArguments &&
+		json.Valid(given) && given[0] == '{' {
 		call = function + "(" + inPython(given) + ")"
 	}
-	return fmt.Sprintf("Call run_code with the language \"python\" and code such as:\n%s\nresult = %s", usage.Import, call)
+	return fmt.Sprintf("Call run_code with the language \"python\" and code such as:\n%s\nresult = %s", usage.Import,
+		call)
 }
 
 var jsonPart = lazyregexp.New(`"(?:[^"\\]|\\.)*"|\b(?:true|false|null)\b`)

@@ -72,10 +72,12 @@ func TestLargeMessagesOfOneCaller(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if got := post(t, web.URL, "t-agent", "", version, large); got == http.StatusTooManyRequests || got == http.StatusServiceUnavailable {
+	if got := post(t, web.URL, "t-agent", "", version, large); got == http.StatusTooManyRequests ||
+		got == http.StatusServiceUnavailable {
 		t.Errorf("another caller: got status %d", got)
 	}
-	if got := post(t, web.URL, "t-ann", "", version, `{"jsonrpc":"2.0","id":1,"method":"ping"}`); got == http.StatusTooManyRequests {
+	if got := post(t, web.URL, "t-ann", "", version,
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`); got == http.StatusTooManyRequests {
 		t.Errorf("a small message: got status %d", got)
 	}
 }
@@ -83,7 +85,8 @@ func TestLargeMessagesOfOneCaller(t *testing.T) {
 // begin opens a session and returns its ID.
 func begin(t *testing.T, url, token, version string) string {
 	t.Helper()
-	message := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":{},"clientInfo":{"name":"h","version":"1"}}}`
+	message := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"` + version +
+		`","capabilities":{},"clientInfo":{"name":"h","version":"1"}}}`
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(message))
 	if err != nil {
 		t.Fatal(err)

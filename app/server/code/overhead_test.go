@@ -33,7 +33,8 @@ func countTokens(text string) int {
 		for i < len(runes) && kindOf(runes[i]) == kind {
 			i++
 		}
-		size, mixed := i-start, start > 0 && unicode.IsDigit(runes[start-1]) || i < len(runes) && unicode.IsDigit(runes[i])
+		size, mixed := i-start, start > 0 && unicode.IsDigit(runes[start-1]) || i < len(runes) &&
+			unicode.IsDigit(runes[i])
 		switch {
 		case kind == ' ':
 			behindMark := start > 0 && kindOf(runes[start-1]) == '.'
@@ -69,13 +70,17 @@ func TestAnAnswerAddsLittle(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	failure := func(retryable bool, calls int) orchestrator.Result {
 		return orchestrator.Result{
-			Error: &orchestrator.Failure{Type: "KeyError", Message: "'id'", Retryable: retryable}, Metrics: orchestrator.Metrics{Calls: calls},
+			Error:   &orchestrator.Failure{Type: "KeyError", Message: "'id'", Retryable: retryable},
+			Metrics: orchestrator.Metrics{Calls: calls},
 		}
 	}
 	kinds := map[string]orchestrator.Result{
-		"a number": ok(`1`), "a text": ok(`"two\nlines"`), "an empty text": ok(`""`), "null": ok(`null`), "rows": ok(`{"rows":[1,2,3]}`), "a list": ok(`[]`),
-		"calls": {OK: true, Data: json.RawMessage(`true`), Metrics: orchestrator.Metrics{Calls: 99}}, "a failure": failure(false, 0),
-		"a failure after calls": failure(false, 99), "a failure to try again": failure(true, 0), "both": failure(true, 9),
+		"a number": ok(`1`), "a text": ok(`"two\nlines"`), "an empty text": ok(`""`), "null": ok(`null`),
+		"rows": ok(`{"rows":[1,2,3]}`), "a list": ok(`[]`),
+		"calls":                 {OK: true, Data: json.RawMessage(`true`), Metrics: orchestrator.Metrics{Calls: 99}},
+		"a failure":             failure(false, 0),
+		"a failure after calls": failure(false, 99), "a failure to try again": failure(true, 0),
+		"both": failure(true, 9),
 	}
 	logs := map[string]orchestrator.Printed{"": {}, ", stdout": {Stdout: "a log\n"}, ", stderr": {Stderr: "a log\n"}}
 	sum, count := 0, 0
@@ -92,7 +97,8 @@ func TestAnAnswerAddsLittle(t *testing.T) {
 				beside := overhead(res, resultText(result), printed)
 				sum, count = sum+countTokens(beside), count+1
 				if got := countTokens(beside); got > maxOverhead {
-					t.Errorf("%s%s: got %d tokens beside the result, want at most %d: %q", kind, with, got, maxOverhead, beside)
+					t.Errorf("%s%s: got %d tokens beside the result, want at most %d: %q", kind, with, got, maxOverhead,
+						beside)
 				}
 			}
 		}

@@ -20,10 +20,14 @@ import (
 // tokens are the credentials of callers on one address. Two are of one person,
 // and two people have one name with different issuers.
 var tokens = map[string]caller.Caller{
-	"t-ann":    {Principal: "ann", Kind: caller.User, Issuer: "https://a.example", Session: "token-1", Scopes: []string{caller.ScopeRun}},
-	"t-ann-2":  {Principal: "ann", Kind: caller.User, Issuer: "https://a.example", Session: "token-2", Scopes: []string{caller.ScopeRun}},
-	"t-ann-b":  {Principal: "ann", Kind: caller.User, Issuer: "https://b.example", Session: "token-1", Scopes: []string{caller.ScopeRun}},
-	"t-agent":  {Principal: "ann", Kind: caller.Agent, Issuer: "https://a.example", Session: "token-1", Scopes: []string{caller.ScopeRun}},
+	"t-ann": {Principal: "ann", Kind: caller.User, Issuer: "https://a.example", Session: "token-1",
+		Scopes: []string{caller.ScopeRun}},
+	"t-ann-2": {Principal: "ann", Kind: caller.User, Issuer: "https://a.example", Session: "token-2",
+		Scopes: []string{caller.ScopeRun}},
+	"t-ann-b": {Principal: "ann", Kind: caller.User, Issuer: "https://b.example", Session: "token-1",
+		Scopes: []string{caller.ScopeRun}},
+	"t-agent": {Principal: "ann", Kind: caller.Agent, Issuer: "https://a.example", Session: "token-1",
+		Scopes: []string{caller.ScopeRun}},
 	"t-nobody": {Principal: "", Kind: caller.User, Session: "token-9", Scopes: []string{caller.ScopeRun}},
 }
 
@@ -60,7 +64,8 @@ func parties(t *testing.T, s *Server, version string, opts *mcp.ClientOptions) [
 	all := []party{{"stdio 1", connect(t, s, version, opts)}, {"stdio 2", connect(t, s, version, opts)}}
 	for _, token := range []string{"t-ann", "t-ann-2", "t-ann-b", "t-agent"} {
 		client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, opts)
-		session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: web.URL, HTTPClient: &http.Client{Transport: bearer(token)}},
+		session, err := client.Connect(t.Context(),
+			&mcp.StreamableClientTransport{Endpoint: web.URL, HTTPClient: &http.Client{Transport: bearer(token)}},
 			&mcp.ClientSessionOptions{ProtocolVersion: version})
 		if err != nil {
 			t.Fatalf("connecting with %s in %s: %v", token, version, err)
@@ -112,7 +117,8 @@ func TestCallersReachTheirOwnRunsOnly(t *testing.T) {
 							if owner == p.name {
 								continue
 							}
-							if got := shape(t, callTool(t, p.session, tool, map[string]any{"run_id": id}), id); got != want {
+							if got := shape(t, callTool(t, p.session, tool, map[string]any{"run_id": id}),
+								id); got != want {
 								t.Errorf("%s by %s of run %d of %s: got %s, want %s", tool, p.name, i, owner, got, want)
 							}
 						}
@@ -125,7 +131,8 @@ func TestCallersReachTheirOwnRunsOnly(t *testing.T) {
 					if want := []string{"running", "queued"}; i < len(want) && state != want[i] {
 						t.Errorf("run %d of %s: got state %v, want %s", i, p.name, state, want[i])
 					}
-					if got := structuredOf(callTool(t, p.session, "cancel_run", map[string]any{"run_id": id}))["cancelled"]; i < 2 && got != true {
+					if got := structuredOf(callTool(
+						t, p.session, "cancel_run", map[string]any{"run_id": id}))["cancelled"]; i < 2 && got != true {
 						t.Errorf("run %d of %s: got cancelled %v by its owner, want true", i, p.name, got)
 					}
 				}
@@ -151,7 +158,9 @@ func TestQuestionsReachTheirOwnCaller(t *testing.T) {
 						return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": decision}}, nil
 					},
 				})
-				session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: web.URL, HTTPClient: &http.Client{Transport: bearer(token)}},
+				session, err := client.Connect(t.Context(),
+					&mcp.StreamableClientTransport{Endpoint: web.URL,
+						HTTPClient: &http.Client{Transport: bearer(token)}},
 					&mcp.ClientSessionOptions{ProtocolVersion: version})
 				if err != nil {
 					t.Fatal(err)
@@ -159,13 +168,16 @@ func TestQuestionsReachTheirOwnCaller(t *testing.T) {
 				defer session.Close()
 				for range rounds {
 					go func() { // the code is equal everywhere
-						res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": "python", "code": "ask 2"}})
+						res, err := session.CallTool(
+							t.Context(), &mcp.CallToolParams{Name: "run_code",
+								Arguments: map[string]any{"language": "python", "code": "ask 2"}})
 						if err != nil {
 							answers <- err.Error()
 							return
 						}
 						c := tokens[token]
-						want := map[string]string{choiceOnce: "approved, for run false", choiceRun: "approved, for run true", choiceDeny: "denied, for run false"}[decision] +
+						want := map[string]string{choiceOnce: "approved, for run false",
+							choiceRun: "approved, for run true", choiceDeny: "denied, for run false"}[decision] +
 							", by " + c.Name() + ", through host-" + token + ", error <nil>"
 						if c.Kind == caller.Agent { // no agent approves what it does itself
 							want = "nobody"
@@ -187,10 +199,13 @@ func TestQuestionsReachTheirOwnCaller(t *testing.T) {
 func manual(t *testing.T, url, token string) *mcp.ClientSession {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
-		Capabilities:   &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}},
+		Capabilities: &mcp.ClientCapabilities{
+			Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}},
+		},
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 	})
-	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer(token)}},
+	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url,
+		HTTPClient: &http.Client{Transport: bearer(token)}},
 		&mcp.ClientSessionOptions{ProtocolVersion: "2026-07-28"})
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +223,8 @@ func TestARequestStateIsOfOneCaller(t *testing.T) {
 	ann := manual(t, web.URL, "t-ann")
 	state := bothAsked(t, ann)
 	const want = "the requestState belongs to no call that waits for an answer\nhint: send the call again without it"
-	if res := askTwo(t, manual(t, web.URL, "t-agent"), "ask 2", state, "apr_0", "apr_1"); !strings.Contains(fmt.Sprint(dataOf(res)), "nobody nobody") {
+	if res := askTwo(t, manual(t, web.URL, "t-agent"), "ask 2", state, "apr_0", "apr_1"); !strings.Contains(
+		fmt.Sprint(dataOf(res)), "nobody nobody") {
 		t.Errorf("A-048, an agent: got %s, want no answer of its own to count", textOf(res))
 	}
 	for _, token := range []string{"t-ann-2", "t-ann-b"} {
@@ -217,7 +233,8 @@ func TestARequestStateIsOfOneCaller(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", token, textOf(res), want)
 		}
 	}
-	if res := askTwo(t, ann, "ask 2", state, "apr_0", "apr_1"); res.IsError || !strings.Contains(fmt.Sprint(dataOf(res)), "approved") {
+	if res := askTwo(t, ann, "ask 2", state, "apr_0", "apr_1"); res.IsError ||
+		!strings.Contains(fmt.Sprint(dataOf(res)), "approved") {
 		t.Errorf("got %s, want the owner's answer to count", textOf(res))
 	}
 }
@@ -256,7 +273,8 @@ func TestASessionCannotBeTakenOver(t *testing.T) {
 	web := httptest.NewServer(s.Handler(byToken, nil))
 	t.Cleanup(web.Close)
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: web.URL, HTTPClient: &http.Client{Transport: bearer("t-ann")}},
+	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: web.URL,
+		HTTPClient: &http.Client{Transport: bearer("t-ann")}},
 		&mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 	if err != nil {
 		t.Fatal(err)
@@ -264,8 +282,11 @@ func TestASessionCannotBeTakenOver(t *testing.T) {
 	defer session.Close()
 	id := runIDOf(callTool(t, session, "run_code", map[string]any{"language": "python", "code": "x"}))
 	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
-		for token, want := range map[string]int{"t-ann-b": 404, "t-agent": 404, "t-nobody": 401, "": 401, "t-unknown": 401} {
-			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_run","arguments":{"run_id":%q}}}`, id)
+		for token, want := range map[string]int{"t-ann-b": 404, "t-agent": 404, "t-nobody": 401, "": 401,
+			"t-unknown": 401} {
+			body := fmt.Sprintf(
+				`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_run","arguments":{"run_id":%q}}}`,
+				id)
 			r, err := http.NewRequestWithContext(t.Context(), method, web.URL, strings.NewReader(body))
 			if err != nil {
 				t.Fatal(err)
@@ -294,14 +315,17 @@ func TestNothingThatACallerWritesSaysWhoItIs(t *testing.T) {
 	s, runs := newServer(t)
 	session := connect(t, s, "2025-11-25", nil)
 	for _, meta := range []mcp.Meta{
-		{}, {"principal": "root"}, {"io.github.airlock-mcp/caller": map[string]any{"Principal": "root", "Kind": "local", "Session": "ses_1"}},
+		{}, {"principal": "root"},
+		{"io.github.airlock-mcp/caller": map[string]any{"Principal": "root", "Kind": "local", "Session": "ses_1"}},
 		{"io.modelcontextprotocol/clientInfo": map[string]any{"name": "root"}},
 	} {
-		params := &mcp.CallToolParams{Meta: meta, Name: "run_code", Arguments: map[string]any{"language": "python", "code": "x"}}
+		params := &mcp.CallToolParams{Meta: meta, Name: "run_code",
+			Arguments: map[string]any{"language": "python", "code": "x"}}
 		if _, err := session.CallTool(t.Context(), params); err != nil {
 			t.Fatal(err)
 		}
-		if got := runs.lastRequest().Caller; got.Principal != "user:ann" || got.Kind != caller.Local || !strings.HasPrefix(got.Session, "ses_") || got.Session == "ses_1" {
+		if got := runs.lastRequest().Caller; got.Principal != "user:ann" || got.Kind != caller.Local ||
+			!strings.HasPrefix(got.Session, "ses_") || got.Session == "ses_1" {
 			t.Errorf("with %v: got caller %+v, want the user of stdio", meta, got)
 		}
 	}

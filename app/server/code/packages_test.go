@@ -11,9 +11,11 @@ func TestPackagesAreNamedToTheModel(t *testing.T) {
 		packages Packages
 		want     string
 	}{
-		"none":           {Packages{}, ""},
-		"one language":   {Packages{Python: []string{"numpy", "pandas>=2"}}, " Installed for Python: numpy, pandas>=2."},
-		"both languages": {Packages{Python: []string{"numpy"}, Node: []string{"lodash@^4.17.0"}}, " Installed for Python: numpy. Installed for JavaScript: lodash@^4.17.0."},
+		"none": {Packages{}, ""},
+		"one language": {Packages{Python: []string{"numpy", "pandas>=2"}},
+			" Installed for Python: numpy, pandas>=2."},
+		"both languages": {Packages{Python: []string{"numpy"}, Node: []string{"lodash@^4.17.0"}},
+			" Installed for Python: numpy. Installed for JavaScript: lodash@^4.17.0."},
 	} {
 		if got := test.packages.line(); got != test.want {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)

@@ -15,13 +15,20 @@ import (
 
 // misshapenRequests are common mistakes of host authors, with the expected errors.
 var misshapenRequests = []struct{ name, method, params, want string }{
-	{"a text in the place of the params", "tools/call", `"x"`, `the params of tools/call do not have their form: the JSON value is a string, not an object`},
-	{"a list in the place of the params", "ping", `[]`, `the params of ping do not have their form: the JSON value is a list, not an object`},
-	{"a number in the place of a tool's name", "tools/call", `{"name":7}`, `the params of tools/call do not have their form: "name" is a number, not a string`},
-	{"a number in the place of _meta", "tools/call", `{"_meta":7,"name":"x"}`, `the params of tools/call do not have their form: "_meta" is a number, not an object`},
-	{"a number in the place of a cursor", "tools/list", `{"cursor":7}`, `the params of tools/list do not have their form: "cursor" is a number, not a string`},
-	{"a number in the place of a prompt's argument", "prompts/get", `{"name":"code_mode","arguments":{"task":7}}`, `the params of prompts/get do not have their form: "arguments.task" is a number, not a string`},
-	{"a number in the place of the revision", "initialize", `{"protocolVersion":7}`, `the params of initialize do not have their form: "protocolVersion" is a number, not a string`},
+	{"a text in the place of the params", "tools/call", `"x"`,
+		`the params of tools/call do not have their form: the JSON value is a string, not an object`},
+	{"a list in the place of the params", "ping", `[]`,
+		`the params of ping do not have their form: the JSON value is a list, not an object`},
+	{"a number in the place of a tool's name", "tools/call", `{"name":7}`,
+		`the params of tools/call do not have their form: "name" is a number, not a string`},
+	{"a number in the place of _meta", "tools/call", `{"_meta":7,"name":"x"}`,
+		`the params of tools/call do not have their form: "_meta" is a number, not an object`},
+	{"a number in the place of a cursor", "tools/list", `{"cursor":7}`,
+		`the params of tools/list do not have their form: "cursor" is a number, not a string`},
+	{"a number in the place of a prompt's argument", "prompts/get", `{"name":"code_mode","arguments":{"task":7}}`,
+		`the params of prompts/get do not have their form: "arguments.task" is a number, not a string`},
+	{"a number in the place of the revision", "initialize", `{"protocolVersion":7}`,
+		`the params of initialize do not have their form: "protocolVersion" is a number, not a string`},
 }
 
 // checkForm checks that an answer has the code -32602 and the wanted sentence without Go types.
@@ -34,7 +41,8 @@ func checkForm(t *testing.T, line, want string) {
 			Message string
 		}
 	}
-	if err := json.Unmarshal([]byte(line), &answer); err != nil || answer.ID != 5 || answer.Error.Code != -32602 || answer.Error.Message != want {
+	if err := json.Unmarshal([]byte(line), &answer); err != nil || answer.ID != 5 || answer.Error.Code != -32602 ||
+		answer.Error.Message != want {
 		t.Errorf("got %s (%v), want -32602 with %q for request 5", line, err, want)
 	}
 }

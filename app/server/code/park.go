@@ -62,7 +62,8 @@ type openQuestion struct {
 	answer  chan approval.Verdict // buffered for one answer
 }
 
-func newParking(approvals Approvals, begin func(context.Context, orchestrator.Request) (*runs.Run, error), gate server.Gate) *parking {
+func newParking(approvals Approvals, begin func(context.Context, orchestrator.Request) (*runs.Run, error),
+	gate server.Gate) *parking {
 	return &parking{
 		approvals: approvals, begin: begin, gate: gate,
 		runs: map[string]*parkedRun{}, waiting: map[string]*parkedRun{}, asking: map[string]*channel{},
@@ -162,7 +163,8 @@ func (p *parking) resume(state string, req orchestrator.Request, answers mcp.Inp
 	defer p.mu.Unlock()
 	r := p.waiting[state]
 	if r == nil || r.owner != req.Caller.Owner() || !sameCall(r.request, req) {
-		return nil, &refusal{"the requestState belongs to no call that waits for an answer", "send the call again without it"}
+		return nil, &refusal{"the requestState belongs to no call that waits for an answer",
+			"send the call again without it"}
 	}
 	delete(p.waiting, state)
 	r.expiry.Stop()
@@ -190,7 +192,8 @@ func (p *parking) tooLate(r *parkedRun) []string {
 
 // sameCall reports whether two requests have the same arguments.
 func sameCall(a, b orchestrator.Request) bool {
-	return a.Language == b.Language && (a.Call == nil) == (b.Call == nil) && a.Timeout == b.Timeout && bytes.Equal(a.Code, b.Code)
+	return a.Language == b.Language && (a.Call == nil) == (b.Call == nil) && a.Timeout == b.Timeout &&
+		bytes.Equal(a.Code, b.Code)
 }
 
 // abandon ends a run whose host has not returned.

@@ -46,7 +46,8 @@ func (s *Server) reportProgress(ctx context.Context, req *mcp.CallToolRequest, r
 			}
 			asked = len(status.Questions)
 			err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
-				ProgressToken: token, Progress: float64(told), Message: standing(status, time.Now(), s.hostAsks(status.Owner.Kind, req)),
+				ProgressToken: token, Progress: float64(told),
+				Message: standing(status, time.Now(), s.hostAsks(status.Owner.Kind, req)),
 			})
 			if err != nil {
 				s.logger.DebugContext(ctx, "progress could not be sent", slog.Any(telemetry.KeyError, err))

@@ -47,7 +47,8 @@ func (s *Server) addResources() {
 		URITemplate: attachment.Template,
 		Name:        "run_file",
 		Title:       "File of a run",
-		Description: "A file that a program of this session attached with client.attach, or a result that was too large to be shown whole (result.json).",
+		Description: "A file that a program of this session attached with client.attach, or a result that was too " +
+			"large to be shown whole (result.json).",
 	}, s.readResource)
 }
 
@@ -71,7 +72,8 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	}
 	if err != nil {
 		if !errors.Is(err, attachment.ErrNotFound) {
-			s.logger.ErrorContext(ctx, "a file of a run could not be read", slog.String(telemetry.KeyRun, runID), slog.Any(telemetry.KeyError, err))
+			s.logger.ErrorContext(ctx, "a file of a run could not be read", slog.String(telemetry.KeyRun, runID),
+				slog.Any(telemetry.KeyError, err))
 		}
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
@@ -103,7 +105,8 @@ func (s *Server) listOwnFiles(next mcp.MethodHandler) mcp.MethodHandler {
 					return res, nil
 				}
 				list.Resources = append(list.Resources, &mcp.Resource{
-					URI: attachment.URI(set.RunID, f.Name), Name: f.Name, Title: f.Name, MIMEType: f.MIME, Size: f.Bytes, Description: f.Note,
+					URI: attachment.URI(set.RunID, f.Name), Name: f.Name, Title: f.Name, MIMEType: f.MIME,
+					Size: f.Bytes, Description: f.Note,
 				})
 			}
 		}

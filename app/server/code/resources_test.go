@@ -31,17 +31,20 @@ func (f *fakeRuns) attach(req orchestrator.Request) (*orchestrator.Outcome, erro
 	for _, file := range []struct {
 		name, mime string
 		content    []byte
-	}{{"chart a+b.png", "", chart.Bytes()}, {"rows.csv", "text/csv", []byte("a,b\n1,2\n")}, {"raw.bin", "", []byte("\x00\x01")}} {
+	}{{"chart a+b.png", "", chart.Bytes()}, {"rows.csv", "text/csv", []byte("a,b\n1,2\n")},
+		{"raw.bin", "", []byte("\x00\x01")}} {
 		kept, err := draft.Add(attachment.Inspect(file.content, file.mime, file.name), file.name)
 		if err != nil {
 			return nil, err
 		}
 		outcome.Envelope.Attachments = append(outcome.Envelope.Attachments, orchestrator.Attached{
-			Name: kept.Name, MIME: kept.MIME, Kind: string(kept.Kind), Bytes: kept.Bytes, URI: attachment.URI(req.ID, kept.Name),
+			Name: kept.Name, MIME: kept.MIME, Kind: string(kept.Kind), Bytes: kept.Bytes,
+			URI: attachment.URI(req.ID, kept.Name),
 		})
 	}
 	result, err := draft.AddResult([]byte(`"the whole result"`))
-	outcome.Envelope.ResultFile = &orchestrator.ResultFile{URI: attachment.URI(req.ID, result.Name), Bytes: result.Bytes}
+	outcome.Envelope.ResultFile = &orchestrator.ResultFile{URI: attachment.URI(req.ID, result.Name),
+		Bytes: result.Bytes}
 	return outcome, err
 }
 
@@ -77,7 +80,8 @@ func TestAnswersShowWhatRunsAttach(t *testing.T) {
 				switch content := content.(type) {
 				case *mcp.ImageContent:
 					kinds = append(kinds, "image")
-					if _, err := png.Decode(bytes.NewReader(content.Data)); err != nil || content.MIMEType != "image/png" {
+					if _, err := png.Decode(bytes.NewReader(content.Data)); err != nil ||
+						content.MIMEType != "image/png" {
 						t.Errorf("the image: %s, %v", content.MIMEType, err)
 					}
 				case *mcp.ResourceLink:
@@ -100,7 +104,9 @@ func TestAnswersShowWhatRunsAttach(t *testing.T) {
 					text.WriteString(block.Text + "\n")
 				}
 			}
-			if said := text.String(); !strings.Contains(said, "[preview of a result of 18 bytes; the whole: airlock://runs/") || strings.Count(said, "run_id") != 1 {
+			if said := text.String(); !strings.Contains(
+				said, "[preview of a result of 18 bytes; the whole: airlock://runs/") ||
+				strings.Count(said, "run_id") != 1 {
 				t.Errorf("got %q", said)
 			}
 			answer := res.StructuredContent.(map[string]any)
@@ -114,7 +120,9 @@ func TestAnswersShowWhatRunsAttach(t *testing.T) {
 					t.Errorf("%s: got %+v and %v", name, read, err)
 				}
 			}
-			if read, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uris["chart a+b.png"]}); err != nil || read.Contents[0].MIMEType != "image/png" || len(read.Contents[0].Blob) == 0 {
+			if read, err := session.ReadResource(t.Context(),
+				&mcp.ReadResourceParams{URI: uris["chart a+b.png"]}); err != nil ||
+				read.Contents[0].MIMEType != "image/png" || len(read.Contents[0].Blob) == 0 {
 				t.Errorf("the image: got %+v and %v", read, err)
 			}
 			list, err := session.ListResources(t.Context(), nil)
@@ -165,15 +173,18 @@ func TestResourcesThatDoNotExist(t *testing.T) {
 	session := connect(t, s, "2025-11-25", nil)
 	id := runIDOf(callTool(t, session, "run_code", map[string]any{"language": "python", "code": "files"}))
 	for _, uri := range []string{
-		"airlock://runs/" + id + "/nope.csv", "airlock://runs/" + id + "/", "airlock://runs/" + id + "/..%2Findex.age", "airlock://runs/" + id + "/index.age",
-		"airlock://runs/run_0/rows.csv", "airlock://runs/..%2F..%2Fkeys/attachments.key", "file:///etc/passwd", "airlock://runs/" + id + "/%00", "",
+		"airlock://runs/" + id + "/nope.csv", "airlock://runs/" + id + "/", "airlock://runs/" + id + "/..%2Findex.age",
+		"airlock://runs/" + id + "/index.age",
+		"airlock://runs/run_0/rows.csv", "airlock://runs/..%2F..%2Fkeys/attachments.key", "file:///etc/passwd",
+		"airlock://runs/" + id + "/%00", "",
 	} {
 		if _, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err == nil {
 			t.Errorf("%q: got a file, want an error", uri)
 		}
 	}
 	templates, err := session.ListResourceTemplates(t.Context(), nil)
-	if err != nil || len(templates.ResourceTemplates) != 1 || templates.ResourceTemplates[0].URITemplate != attachment.Template {
+	if err != nil || len(templates.ResourceTemplates) != 1 ||
+		templates.ResourceTemplates[0].URITemplate != attachment.Template {
 		t.Errorf("got %+v and %v, want the one template", templates, err)
 	}
 }
@@ -182,7 +193,8 @@ func TestResourcesThatDoNotExist(t *testing.T) {
 func TestResourcesNeedACaller(t *testing.T) {
 	web := httptest.NewServer(newFileServer(t).Handler(byToken, nil))
 	defer web.Close()
-	res, err := http.Post(web.URL, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"resources/list"}`))
+	res, err := http.Post(web.URL, "application/json",
+		strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"resources/list"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,6 +88,7 @@ func runRequest(c call) (orchestrator.Request, error) {
 		Timeout:    seconds(c.args.positive("timeout_seconds")),
 		Background: c.args.flag("background"),
 		Caller:     c.caller,
+		Network:    c.args.texts("network"),
 
 		PreviewLarge: true,
 	}
@@ -104,7 +105,8 @@ func runRequest(c call) (orchestrator.Request, error) {
 
 // runBetweenRequests makes a run that may ask its host for input. The call then ends with the
 // questions, and the host repeats it with the answers.
-func (s *Server) runBetweenRequests(ctx context.Context, c call, req orchestrator.Request) (*mcp.CallToolResult, error) {
+func (s *Server) runBetweenRequests(ctx context.Context, c call, req orchestrator.Request) (*mcp.CallToolResult,
+	error) {
 	var parked *parkedRun
 	var err error
 	if state := c.request.Params.RequestState; state != "" {
@@ -124,7 +126,8 @@ func (s *Server) runBetweenRequests(ctx context.Context, c call, req orchestrato
 		return nil, err
 	}
 	for _, id := range s.parking.tooLate(parked) {
-		addText(res, "The answer to question "+id+" came too late and does not count: it was answered elsewhere, or had expired, before.")
+		addText(res, "The answer to question "+id+
+			" came too late and does not count: it was answered elsewhere, or had expired, before.")
 	}
 	return res, nil
 }
@@ -132,12 +135,14 @@ func (s *Server) runBetweenRequests(ctx context.Context, c call, req orchestrato
 // finish waits for the outcome of a run and answers with it. If a limit of sandboxes or sessions
 // is reached, the answer is also an outcome, with a note that the same request may succeed
 // later.
-func (s *Server) finish(ctx context.Context, c call, req orchestrator.Request, run *runs.Run) (*mcp.CallToolResult, error) {
+func (s *Server) finish(ctx context.Context, c call, req orchestrator.Request, run *runs.Run) (*mcp.CallToolResult,
+	error) {
 	outcome, err := run.Wait(ctx)
 	req.ID = run.ID()
 	switch {
 	case errors.Is(err, runner.ErrBusy):
-		return s.busy(ctx, c, req, "all sandboxes are in use and the queue is full: run it again when another run has ended")
+		return s.busy(ctx, c, req,
+			"all sandboxes are in use and the queue is full: run it again when another run has ended")
 	case errors.Is(err, broker.ErrSessions):
 		return s.busy(ctx, c, req, "too many sessions are open: run it again when another has ended")
 	case err != nil:
@@ -146,7 +151,8 @@ func (s *Server) finish(ctx context.Context, c call, req orchestrator.Request, r
 	return s.finished(ctx, outcome, c.request.ProtocolVersion())
 }
 
-func (s *Server) busy(ctx context.Context, c call, req orchestrator.Request, sentence string) (*mcp.CallToolResult, error) {
+func (s *Server) busy(ctx context.Context, c call, req orchestrator.Request, sentence string) (*mcp.CallToolResult,
+	error) {
 	refused := &orchestrator.Outcome{Envelope: orchestrator.Refused(req, s.version, errortype.RateLimit, sentence)}
 	return s.finished(ctx, refused, c.request.ProtocolVersion())
 }
@@ -170,7 +176,8 @@ func (s *Server) getRun(ctx context.Context, c call) (*mcp.CallToolResult, error
 	}
 	run, ok := s.runs.Get(c.caller, id)
 	if !ok {
-		return structured(shown{RunID: truncate.Head(id, maxID), State: stateUnknown}, "There is no such run in this session, or it is no longer kept.")
+		return structured(shown{RunID: truncate.Head(id, maxID), State: stateUnknown},
+			"There is no such run in this session, or it is no longer kept.")
 	}
 	status := run.Status()
 	if status.Err != nil {

@@ -35,7 +35,8 @@ func TestAMachineThatLacksSomethingIsOneSentence(t *testing.T) {
 	s, _ := newServer(t)
 	session := connect(t, s, "2025-11-25", nil)
 	res := callTool(t, session, "run_code", map[string]any{"language": "python", "code": "starve"})
-	if want := "Airlock could not do this on its machine: too many open files\nhint: send it again once; if it fails again, tell the user: Airlock's own log says more"; !res.IsError || textOf(res) != want {
+	if want := "Airlock could not do this on its machine: too many open files\nhint: send it again once; if it fails " +
+		"again, tell the user: Airlock's own log has details"; !res.IsError || textOf(res) != want {
 		t.Errorf("got %q, want %q", textOf(res), want)
 	}
 }
@@ -47,7 +48,8 @@ func TestLongTextIsCutAndSaysSo(t *testing.T) {
 	text := res.Content[0].(*mcp.TextContent).Text
 	if len(text) > maxText || !strings.ContainsRune(text, 'ä') || strings.ContainsRune(text, '\uFFFD') ||
 		!strings.Contains(text, "[cut here: the answer has 50") || !strings.HasSuffix(text, "inside the program.]") {
-		t.Errorf("got %d bytes ending in %q, want at most %d and a note about the cut", len(text), text[max(0, len(text)-200):], maxText)
+		t.Errorf("got %d bytes ending in %q, want at most %d and a note about the cut", len(text),
+			text[max(0, len(text)-200):], maxText)
 	}
 	data := dataOf(res).(string)
 	if len(data) != 50_000 {
@@ -67,7 +69,8 @@ func TestBackgroundRun(t *testing.T) {
 		}
 		res := callTool(t, session, "run_code", map[string]any{"language": "node", "code": "wait", "background": true})
 		id = runIDOf(res)
-		if got := structuredOf(res); len(got) != 2 || !strings.HasPrefix(id, "run_") || got["state"] != "queued" && got["state"] != "running" {
+		if got := structuredOf(res); len(got) != 2 || !strings.HasPrefix(id, "run_") || got["state"] != "queued" &&
+			got["state"] != "running" {
 			t.Fatalf("got %v, want the ID and the state of the run", got)
 		}
 		<-runs.waiting
@@ -81,7 +84,8 @@ func TestBackgroundRun(t *testing.T) {
 			}
 			waitFor(t, runs, id)
 		}
-		if res := callTool(t, session, "get_run", map[string]any{"run_id": id}); !res.IsError || !strings.Contains(textOf(res), "could not be started: the run was cancelled") {
+		if res := callTool(t, session, "get_run", map[string]any{"run_id": id}); !res.IsError ||
+			!strings.Contains(textOf(res), "could not be started: the run was cancelled") {
 			t.Errorf("got %q, want it to say what became of the run", textOf(res))
 		}
 	})
@@ -94,14 +98,16 @@ func TestARunThatGoesOnShowsItsOutput(t *testing.T) {
 			"queue": {"state": "queued", "stdout": nil},
 			"wait":  {"state": "running", "stdout": "printed <>&\n"},
 		} {
-			id := runIDOf(callTool(t, session, "run_code", map[string]any{"language": "node", "code": code, "background": true}))
+			id := runIDOf(callTool(t, session, "run_code",
+				map[string]any{"language": "node", "code": code, "background": true}))
 			<-runs.waiting
 			res := callTool(t, session, "get_run", map[string]any{"run_id": id})
 			got := structuredOf(res)
 			if got["state"] != want["state"] || got["stdout"] != want["stdout"] {
 				t.Errorf("%s: got %v, want %v", code, got, want)
 			}
-			if text := textOf(res); !strings.Contains(text, "run_id: "+id) || !strings.Contains(text, want["state"].(string)) {
+			if text := textOf(res); !strings.Contains(text, "run_id: "+id) ||
+				!strings.Contains(text, want["state"].(string)) {
 				t.Errorf("%s: got %q, want the ID and the state", code, text)
 			}
 		}
@@ -120,7 +126,8 @@ func TestPrintedOutputOfAFinishedRun(t *testing.T) {
 	if want := "[100 bytes before]\nxxx"; !strings.HasPrefix(got["stderr"].(string), want) {
 		t.Errorf("got stderr %.60q, want it to start with %q", got["stderr"], want)
 	}
-	if res := callTool(t, session, "get_run", map[string]any{"run_id": "run_none"}); !strings.Contains(textOf(res), "no such run") {
+	if res := callTool(t, session, "get_run", map[string]any{"run_id": "run_none"}); !strings.Contains(
+		textOf(res), "no such run") {
 		t.Errorf("got %q, want it to say that there is no such run", textOf(res))
 	}
 }
@@ -147,7 +154,8 @@ func TestCancellingACallEndsItsRun(t *testing.T) {
 			<-runs.waiting
 			cancel()
 		}()
-		_, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": "python", "code": "wait"}})
+		_, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "run_code",
+			Arguments: map[string]any{"language": "python", "code": "wait"}})
 		if err == nil {
 			t.Error("got a result, want the call cancelled")
 		}
@@ -190,7 +198,8 @@ func TestOurOwnEndEndsRuns(t *testing.T) {
 
 func TestSeconds(t *testing.T) {
 	for n, want := range map[float64]time.Duration{
-		0: 0, 1.5: 1500 * time.Millisecond, 1e-30: 1, math.MaxFloat64: math.MaxInt64, 9223372036.9: math.MaxInt64, 3600: time.Hour,
+		0: 0, 1.5: 1500 * time.Millisecond, 1e-30: 1, math.MaxFloat64: math.MaxInt64, 9223372036.9: math.MaxInt64,
+		3600: time.Hour,
 	} {
 		if got := seconds(n); got != want {
 			t.Errorf("seconds(%g): got %v, want %v", n, got, want)
@@ -203,12 +212,15 @@ func TestABusyServerSaysTryAgain(t *testing.T) {
 	inEveryVersion(t, func(t *testing.T, session *mcp.ClientSession, runs *fakeRuns) {
 		res := callTool(t, session, "run_code", map[string]any{"language": "python", "code": "busy"})
 		failure, _ := structuredOf(res)["error"].(map[string]any)
-		if !res.IsError || failure["type"] != "RateLimit" || failure["retryable"] != true || !strings.HasSuffix(textOf(res), "run_id: "+runIDOf(res)+"; retryable") {
+		if !res.IsError || failure["type"] != "RateLimit" || failure["retryable"] != true ||
+			!strings.HasSuffix(textOf(res), "run_id: "+runIDOf(res)+"; retryable") {
 			t.Errorf("got %s, want RateLimit, to be tried again", textOf(res))
 		}
-		id := runIDOf(callTool(t, session, "run_code", map[string]any{"language": "python", "code": "busy", "background": true}))
+		id := runIDOf(callTool(t, session, "run_code",
+			map[string]any{"language": "python", "code": "busy", "background": true}))
 		waitFor(t, runs, id)
-		if res := callTool(t, session, "get_run", map[string]any{"run_id": id}); !res.IsError || !strings.HasSuffix(textOf(res), "hint: run it again when another run has ended") {
+		if res := callTool(t, session, "get_run", map[string]any{"run_id": id}); !res.IsError ||
+			!strings.HasSuffix(textOf(res), "hint: run it again when another run has ended") {
 			t.Errorf("in the background: got %s, want the hint", textOf(res))
 		}
 	})

@@ -57,9 +57,11 @@ func (s *Server) searchTools(ctx context.Context, c call) (*mcp.CallToolResult, 
 	answer.Missing = snapshot.Missing("")
 	switch {
 	case answer.Total == 0:
-		notes = append(notes, "Nothing fits. Try one capability in other words, as a verb and a thing, or search without a query to see all tools.")
+		notes = append(notes,
+			"Nothing fits. Try one capability in other words, as a verb and a thing, or search without a query to see all tools.")
 	case len(answer.Tools) == 0:
-		notes = append(notes, fmt.Sprintf("The offset is behind the last of %d tools. Use a smaller one.", answer.Total))
+		notes = append(notes, fmt.Sprintf("The offset is behind the last of %d tools. Use a smaller one.",
+			answer.Total))
 	}
 	return structured(answer, notes...)
 }
@@ -95,7 +97,8 @@ func (s *Server) startedAll(ctx context.Context, who caller.Caller) *catalog.Sna
 	return s.awaited(ctx, who, snapshot, snapshot.Missing(""), allPatience)
 }
 
-func (s *Server) awaited(ctx context.Context, who caller.Caller, snapshot *catalog.Snapshot, missing []catalog.MissingServer, patience time.Duration) *catalog.Snapshot {
+func (s *Server) awaited(ctx context.Context, who caller.Caller, snapshot *catalog.Snapshot,
+	missing []catalog.MissingServer, patience time.Duration) *catalog.Snapshot {
 	var starting []string
 	for _, server := range missing {
 		if server.Starting {
@@ -119,7 +122,8 @@ func checkServer(snapshot *catalog.Snapshot, id string) error {
 	case !ok:
 		return &refusal{fmt.Sprintf("there is no server %s", quote(id)), namesOf(snapshot)}
 	case server.Problem != "":
-		return &refusal{fmt.Sprintf("the server %s is missing: %s", quote(id), catalog.Clean(server.Problem)), missingHint(server)}
+		return &refusal{fmt.Sprintf("the server %s is missing: %s", quote(id), catalog.Clean(server.Problem)),
+			missingHint(server)}
 	}
 	return nil
 }
@@ -127,7 +131,8 @@ func checkServer(snapshot *catalog.Snapshot, id string) error {
 // missingHint returns a hint for a server that is missing.
 func missingHint(server catalog.Server) string {
 	if server.Retrying {
-		return "retryable: it is tried again in the background, so ask again in a moment; else use the other servers, or tell the user"
+		return "retryable: it is tried again in the background, so ask again in a moment; else use the other " +
+			"servers, or tell the user"
 	}
 	return "use the other servers, or tell the user"
 }
@@ -150,7 +155,8 @@ func (s *Server) getToolDefinition(ctx context.Context, c call) (*mcp.CallToolRe
 	case c.args.err != nil:
 		return nil, c.args.err
 	case name == "":
-		return nil, &refusal{`the argument "name" is missing or empty`, "search_tools lists the tools of all servers, or with serverId those of one"}
+		return nil, &refusal{`the argument "name" is missing or empty`,
+			"search_tools lists the tools of all servers, or with serverId those of one"}
 	}
 	if names := strings.Split(name, "\n"); len(names) > 1 {
 		return nil, &refusal{"one call returns one definition", "call it for each: " + strings.Join(names, ", ")}

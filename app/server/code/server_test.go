@@ -39,12 +39,14 @@ func TestSearchReadRun(t *testing.T) {
 		if got := read.StructuredContent.(map[string]any)["x-extra"]; !cmp.Equal(got, map[string]any{"kept": true}) {
 			t.Errorf("get_tool_definition: got x-extra %v, want every field kept", got)
 		}
-		ran := callTool(t, session, "run_code", map[string]any{"language": "python", "code": "1 < 2", "timeout_seconds": 1.5})
+		ran := callTool(t, session, "run_code", map[string]any{"language": "python", "code": "1 < 2",
+			"timeout_seconds": 1.5})
 		if ran.IsError || !strings.Contains(textOf(ran), "1 < 2\nstdout:\nprinted <>&\nstderr:") {
 			t.Errorf("run_code: got %s", textOf(ran))
 		}
 		req := runs.lastRequest()
-		if req.Language != "python" || req.Timeout != 1500*time.Millisecond || req.Caller.Principal != "user:ann" || !strings.HasPrefix(req.Caller.Session, "ses_") {
+		if req.Language != "python" || req.Timeout != 1500*time.Millisecond || req.Caller.Principal != "user:ann" ||
+			!strings.HasPrefix(req.Caller.Session, "ses_") {
 			t.Errorf("got request %+v, want it to say who asks for what", req)
 		}
 	})
@@ -55,12 +57,14 @@ func TestInstructionsTeachAndFit(t *testing.T) {
 	for i := range 300 {
 		many = append(many, fmt.Sprintf("server-%d", i))
 	}
-	for name, ids := range map[string][]string{"no server": nil, "two": {"crm", "files"}, "very many": many, "a long name": {strings.Repeat("x", 3000)}} {
+	for name, ids := range map[string][]string{"no server": nil, "two": {"crm", "files"}, "very many": many,
+		"a long name": {strings.Repeat("x", 3000)}} {
 		text := instructions(ids)
 		if len(text) > maxInstructions {
 			t.Errorf("%s: got %d bytes of instructions, want at most %d", name, len(text), maxInstructions)
 		}
-		search, read, run := strings.Index(text, "search_tools"), strings.Index(text, "get_tool_definition"), strings.Index(text, "run_code")
+		search, read, run := strings.Index(text, "search_tools"), strings.Index(text, "get_tool_definition"),
+			strings.Index(text, "run_code")
 		if search < 0 || read < search || run < read {
 			t.Errorf("%s: got %q, want search, then read, then run", name, text)
 		}
@@ -82,7 +86,8 @@ func TestSearchNamesTheServers(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := list.Tools[0].Description
-		if list.Tools[0].Name != nameSearchTools || !strings.Contains(got, "one capability per search") || !strings.HasSuffix(got, " Servers: crm, files.") {
+		if list.Tools[0].Name != nameSearchTools || !strings.Contains(got, "one capability per search") ||
+			!strings.HasSuffix(got, " Servers: crm, files.") {
 			t.Errorf("%s says %q, want one capability per search, and the servers", list.Tools[0].Name, got)
 		}
 		definitions, _, err := ShownTools([]string{"crm", "files"})
@@ -104,7 +109,8 @@ func TestSearchNamesTheServers(t *testing.T) {
 
 func TestPromptHasTheSameRules(t *testing.T) {
 	inEveryVersion(t, func(t *testing.T, session *mcp.ClientSession, _ *fakeRuns) {
-		got, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "code_mode", Arguments: map[string]string{"task": "count contacts"}})
+		got, err := session.GetPrompt(t.Context(),
+			&mcp.GetPromptParams{Name: "code_mode", Arguments: map[string]string{"task": "count contacts"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -115,31 +115,59 @@ func TestBadArgumentsAreResults(t *testing.T) {
 		args any
 		want string
 	}{
-		"no language":           {"run_code", map[string]any{"code": "x"}, "the argument \"language\" is missing or empty\nhint: say \"python\" or \"node\""},
-		"no code":               {"run_code", map[string]any{"language": "python"}, `the argument "code" is missing or empty`},
-		"empty code":            {"run_code", map[string]any{"language": "python", "code": ""}, `the argument "code" is missing or empty`},
-		"code of another type":  {"run_code", map[string]any{"language": "python", "code": 1}, `the argument "code" must be a string`},
-		"null":                  {"run_code", map[string]any{"language": "python", "code": nil}, `the argument "code" is missing or empty`},
-		"a text for a flag":     {"run_code", map[string]any{"language": "python", "code": "x", "background": "yes"}, `the argument "background" must be true or false`},
-		"a negative timeout":    {"run_code", map[string]any{"language": "python", "code": "x", "timeout_seconds": -1}, `the argument "timeout_seconds" must be a number above 0`},
-		"a zero timeout":        {"run_code", map[string]any{"language": "python", "code": "x", "timeout_seconds": 0}, `the argument "timeout_seconds" must be a number above 0`},
-		"an unknown argument":   {"run_code", map[string]any{"shell": "python"}, "there is no argument \"shell\"\nhint: the arguments are background, code, language, timeout_seconds"},
-		"an environment":        {"run_code", map[string]any{"env": map[string]any{"A": "b"}}, "there is no argument \"env\"\nhint: code gets no environment and no credentials: put values into the code; tools hold their own credentials"},
-		"a shell":               {"run_code", map[string]any{"language": "bash", "code": "ls"}, "the language \"bash\" does not run here\nhint: write Python: import subprocess and result = subprocess.run(\"…\", shell=True, capture_output=True, text=True).stdout"},
-		"several tools":         {"get_tool_definition", map[string]any{"tools": []string{"crm.a", "crm.b"}}, "one call returns one definition\nhint: call it for each: crm.a, crm.b"},
-		"a list of arguments":   {"get_run", []any{"run_1"}, "the arguments are not a JSON object\nhint: pass an object with run_id"},
-		"no arguments":          {"get_run", nil, `the argument "run_id" is missing or empty`},
-		"a limit too large":     {"search_tools", map[string]any{"limit": 1000}, `the argument "limit" must be a whole number from 1 to 200`},
-		"a limit in parts":      {"search_tools", map[string]any{"limit": 1.5}, `the argument "limit" must be a whole number from 1 to 200`},
-		"an unknown detail":     {"search_tools", map[string]any{"detail": "all"}, `unknown detail "all": use "name" or "name+description"`},
-		"an unknown server":     {"search_tools", map[string]any{"serverId": "crn"}, "there is no server \"crn\"\nhint: the servers are crm, files"},
-		"a missing server":      {"search_tools", map[string]any{"serverId": "files"}, "the server \"files\" is missing: the program npx was not found\nhint: use the other servers, or tell the user"},
-		"an empty server name":  {"get_tool_definition", map[string]any{"serverId": "", "name": "x"}, "the argument \"serverId\" is missing or empty\nhint: the servers are crm, files"},
-		"two names for a tool":  {"get_tool_definition", map[string]any{"serverId": "crm", "name": "x", "toolName": "y"}, "there is no argument \"toolName\"\nhint: the arguments are name, serverId"},
-		"an unknown tool":       {"get_tool_definition", map[string]any{"serverId": "crm", "name": "list_contact"}, "server \"crm\" has no tool \"list_contact\"; did you mean \"list_contacts\"?\nhint: search_tools finds the names of servers and tools"},
-		"a refused run":         {"run_code", map[string]any{"language": "python", "code": "refuse"}, "the language is unknown\nhint: use python"},
-		"a refused start":       {"run_code", map[string]any{"language": "python", "code": "refuse", "background": true}, "the language is unknown\nhint: use python"},
-		"a run that went wrong": {"run_code", map[string]any{"language": "python", "code": "break"}, "the sandbox did not start"},
+		"no language": {"run_code", map[string]any{"code": "x"},
+			"the argument \"language\" is missing or empty\nhint: say \"python\" or \"node\""},
+		"no code": {"run_code", map[string]any{"language": "python"},
+			`the argument "code" is missing or empty`},
+		"empty code": {"run_code", map[string]any{"language": "python", "code": ""},
+			`the argument "code" is missing or empty`},
+		"code of another type": {"run_code", map[string]any{"language": "python", "code": 1},
+			`the argument "code" must be a string`},
+		"null": {"run_code", map[string]any{"language": "python", "code": nil},
+			`the argument "code" is missing or empty`},
+		"a text for a flag": {"run_code", map[string]any{"language": "python", "code": "x", "background": "yes"},
+			`the argument "background" must be true or false`},
+		"a negative timeout": {"run_code", map[string]any{"language": "python", "code": "x", "timeout_seconds": -1},
+			`the argument "timeout_seconds" must be a number above 0`},
+		"a zero timeout": {"run_code", map[string]any{"language": "python", "code": "x", "timeout_seconds": 0},
+			`the argument "timeout_seconds" must be a number above 0`},
+		"an unknown argument": {"run_code", map[string]any{"shell": "python"},
+			"there is no argument \"shell\"\nhint: the arguments are background, code, language, timeout_seconds"},
+		"an environment": {"run_code", map[string]any{"env": map[string]any{"A": "b"}},
+			"there is no argument \"env\"\nhint: code gets no environment and no credentials: put values into the " +
+				"code; tools hold their own credentials"},
+		"a shell": {"run_code", map[string]any{"language": "bash", "code": "ls"},
+			"the language \"bash\" does not run here\nhint: write Python: import subprocess and result = " +
+				"subprocess.run(\"…\", shell=True, capture_output=True, text=True).stdout"},
+		"several tools": {"get_tool_definition", map[string]any{"tools": []string{"crm.a", "crm.b"}},
+			"one call returns one definition\nhint: call it for each: crm.a, crm.b"},
+		"a list of arguments": {"get_run", []any{"run_1"},
+			"the arguments are not a JSON object\nhint: pass an object with run_id"},
+		"no arguments": {"get_run", nil, `the argument "run_id" is missing or empty`},
+		"a limit too large": {"search_tools", map[string]any{"limit": 1000},
+			`the argument "limit" must be a whole number from 1 to 200`},
+		"a limit in parts": {"search_tools", map[string]any{"limit": 1.5},
+			`the argument "limit" must be a whole number from 1 to 200`},
+		"an unknown detail": {"search_tools", map[string]any{"detail": "all"},
+			`unknown detail "all": use "name" or "name+description"`},
+		"an unknown server": {"search_tools", map[string]any{"serverId": "crn"},
+			"there is no server \"crn\"\nhint: the servers are crm, files"},
+		"a missing server": {"search_tools", map[string]any{"serverId": "files"},
+			"the server \"files\" is missing: the program npx was not found\nhint: use the other servers, or tell the user"},
+		"an empty server name": {"get_tool_definition", map[string]any{"serverId": "", "name": "x"},
+			"the argument \"serverId\" is missing or empty\nhint: the servers are crm, files"},
+		"two names for a tool": {"get_tool_definition",
+			map[string]any{"serverId": "crm", "name": "x", "toolName": "y"},
+			"there is no argument \"toolName\"\nhint: the arguments are name, serverId"},
+		"an unknown tool": {"get_tool_definition", map[string]any{"serverId": "crm", "name": "list_contact"},
+			"server \"crm\" has no tool \"list_contact\"; did you mean \"list_contacts\"?\nhint: search_tools finds " +
+				"the names of servers and tools"},
+		"a refused run": {"run_code", map[string]any{"language": "python", "code": "refuse"},
+			"the language is unknown\nhint: use python"},
+		"a refused start": {"run_code", map[string]any{"language": "python", "code": "refuse",
+			"background": true}, "the language is unknown\nhint: use python"},
+		"a run that went wrong": {"run_code", map[string]any{"language": "python", "code": "break"},
+			"the sandbox did not start"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res := callTool(t, session, c.tool, c.args)
@@ -155,7 +183,8 @@ func TestArgumentsByOtherNames(t *testing.T) {
 	s, runs := newServer(t)
 	session := connect(t, s, "2025-11-25", nil)
 	for word, want := range map[string]string{
-		"python": "python", "py": "python", "Python": "python", "python3": "python", "node": "node", "javascript": "node", "JavaScript": "node",
+		"python": "python", "py": "python", "Python": "python", "python3": "python", "node": "node",
+		"javascript": "node", "JavaScript": "node",
 		"js": "node", "typescript": "node", "ts": "node", "nodejs": "node", " js ": "node", "ruby": "ruby",
 	} {
 		for _, name := range []string{"language", "lang"} {
@@ -174,7 +203,8 @@ func TestArgumentsByOtherNames(t *testing.T) {
 		{"get_tool_definition", map[string]any{"serverId": "crm", "toolName": "list_contacts"}, "x-extra"},
 		{"get_tool_definition", map[string]any{"server_id": "crm", "tool_name": "list_contacts"}, "x-extra"},
 		{"get_tool_definition", map[string]any{"server": "crm", "tool": "list_contacts"}, "x-extra"},
-		{"get_tool_definition", map[string]any{"serverId": "crm", "name": "list_contacts", "toolName": "list_contacts"}, "x-extra"},
+		{"get_tool_definition", map[string]any{"serverId": "crm", "name": "list_contacts", "toolName": "list_contacts"},
+			"x-extra"},
 		{"search_tools", map[string]any{"serverId": "crm", "name": "list_contacts", "limit": 1}, "list_contacts"},
 		{"search_tools", map[string]any{"serverId": "crm", "toolName": "list_contacts", "limit": 1}, "list_contacts"},
 		{"get_run", map[string]any{"runId": id}, "done"},
@@ -185,7 +215,8 @@ func TestArgumentsByOtherNames(t *testing.T) {
 		{"get_tool_definition", map[string]any{"tools": []string{"crm.list_contacts"}}, "x-extra"},
 		{"get_tool_definition", map[string]any{"name": "ListContacts"}, "x-extra"},
 		{"get_tool_definition", map[string]any{"serverId": "CRM", "name": "list-contacts"}, "x-extra"},
-		{"get_tool_definition", map[string]any{"arguments": map[string]any{"server": "crm", "tool": "list_contacts"}}, "x-extra"},
+		{"get_tool_definition", map[string]any{"arguments": map[string]any{"server": "crm", "tool": "list_contacts"}},
+			"x-extra"},
 		{"search_tools", map[string]any{"q": "list contacts", "top_k": "1"}, "list_contacts"},
 		{"search_tools", map[string]any{"keywords": []string{"list", "contacts"}, "serverId": "Crm"}, "list_contacts"},
 		{"search_tools", map[string]any{"Query": "list contacts", "limit": nil}, "list_contacts"},
@@ -210,9 +241,12 @@ func TestTimeoutsThatModelsWrite(t *testing.T) {
 		value any
 		want  time.Duration
 	}{
-		{"timeout_seconds", "5", 5 * time.Second}, {"timeoutSeconds", 5, 5 * time.Second}, {"timeout", 5, 5 * time.Second},
-		{"timeout", 5000, 5 * time.Second}, {"timeout", "5s", 5 * time.Second}, {"timeout", "500 ms", 500 * time.Millisecond},
-		{"timeout_ms", 5000, 5 * time.Second}, {"timeoutMs", "2500", 2500 * time.Millisecond}, {"time_limit", 7, 7 * time.Second},
+		{"timeout_seconds", "5", 5 * time.Second}, {"timeoutSeconds", 5, 5 * time.Second},
+		{"timeout", 5, 5 * time.Second},
+		{"timeout", 5000, 5 * time.Second}, {"timeout", "5s", 5 * time.Second},
+		{"timeout", "500 ms", 500 * time.Millisecond},
+		{"timeout_ms", 5000, 5 * time.Second}, {"timeoutMs", "2500", 2500 * time.Millisecond},
+		{"time_limit", 7, 7 * time.Second},
 	} {
 		callTool(t, session, "run_code", map[string]any{"language": "python", "code": "x", c.name: c.value})
 		if got := runs.lastRequest().Timeout; got != c.want {
@@ -269,7 +303,8 @@ func TestUnknownToolsSayWhatToDo(t *testing.T) {
 	} {
 		_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: map[string]any{"all": true}})
 		var refused *jsonrpc.Error
-		if !errors.As(err, &refused) || refused.Code != jsonrpc.CodeInvalidParams || !strings.Contains(refused.Message, want) {
+		if !errors.As(err, &refused) || refused.Code != jsonrpc.CodeInvalidParams ||
+			!strings.Contains(refused.Message, want) {
 			t.Errorf("%s: got %v, want an error about params with %q", name, err, want)
 		}
 	}
@@ -277,7 +312,8 @@ func TestUnknownToolsSayWhatToDo(t *testing.T) {
 
 func TestInPython(t *testing.T) {
 	given := `{"a":true,"b":[null,false,"true \"null\""],"c":1.5}`
-	if got, want := inPython(json.RawMessage(given)), `{"a":True,"b":[None,False,"true \"null\""],"c":1.5}`; got != want {
+	if got, want := inPython(json.RawMessage(given)),
+		`{"a":True,"b":[None,False,"true \"null\""],"c":1.5}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

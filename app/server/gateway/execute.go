@@ -49,7 +49,8 @@ func (s *Server) execute(ctx context.Context, who caller.Caller, req orchestrato
 }
 
 // dispatch queues a program as a job and answers at once.
-func (s *Server) dispatch(ctx context.Context, who caller.Caller, req orchestrator.Request, requestID string) *mcp.CallToolResult {
+func (s *Server) dispatch(ctx context.Context, who caller.Caller, req orchestrator.Request,
+	requestID string) *mcp.CallToolResult {
 	id, err := s.parts.Jobs.Start(ctx, req)
 	if err != nil {
 		return s.noRun(ctx, req.ID, err)
@@ -58,13 +59,15 @@ func (s *Server) dispatch(ctx context.Context, who caller.Caller, req orchestrat
 		s.parts.Jobs.Cancel(who, id)
 	}
 	s.remember(who, requestID, id)
-	res := result("Verification order is being placed for the request " + id + ". Check back using the 'verification_status' tool.")
+	res := result("Verification order is being placed for the request " + id +
+		". Check back using the 'verification_status' tool.")
 	res.Meta = mcp.Meta{runKey: req.ID, "io.github.airlock-mcp/job_id": id}
 	return res
 }
 
 // request returns the request for the run of a program.
-func (s *Server) request(call *mcp.CallToolRequest, who caller.Caller, runID, code string, background bool) orchestrator.Request {
+func (s *Server) request(call *mcp.CallToolRequest, who caller.Caller, runID, code string,
+	background bool) orchestrator.Request {
 	timeout := Timeout
 	if background {
 		timeout = s.background
@@ -79,7 +82,8 @@ func (s *Server) request(call *mcp.CallToolRequest, who caller.Caller, runID, co
 func (s *Server) noRun(ctx context.Context, runID string, err error) *mcp.CallToolResult {
 	problem, hint := whyNoRun(err)
 	if hint == "" {
-		s.logger.ErrorContext(ctx, "a program could not be run", slog.String(telemetry.KeyRun, runID), slog.Any(telemetry.KeyError, err))
+		s.logger.ErrorContext(ctx, "a program could not be run", slog.String(telemetry.KeyRun, runID),
+			slog.Any(telemetry.KeyError, err))
 	}
 	return failed(problem, hint)
 }

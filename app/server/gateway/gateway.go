@@ -126,7 +126,8 @@ func New(parts Parts, opts Options) (*Server, error) {
 	face.AddReceivingMiddleware(s.everyCall)
 	var err error
 	s.Transport, err = server.New(face, server.Options{
-		Principal: opts.Principal, Profile: opts.Profile, Local: opts.Local, Logger: opts.Logger, Gate: opts.Gate, WhileKnown: opts.WhileKnown, EndSession: s.endSession, NameRequests: true, Tools: names,
+		Principal: opts.Principal, Profile: opts.Profile, Local: opts.Local, Logger: opts.Logger, Gate: opts.Gate,
+		WhileKnown: opts.WhileKnown, EndSession: s.endSession, NameRequests: true, Tools: names,
 	})
 	return s, err
 }
@@ -169,8 +170,10 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallT
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		s.logger.ErrorContext(ctx, "a call could not be decided", slog.String(telemetry.KeyTool, asked.Tool), slog.Any(telemetry.KeyError, err))
-		return failed("the decision about the call could not be recorded, so nothing was done", "airlock doctor says what is wrong with the audit log"), nil
+		s.logger.ErrorContext(ctx, "a call could not be decided", slog.String(telemetry.KeyTool, asked.Tool),
+			slog.Any(telemetry.KeyError, err))
+		return failed("the decision about the call could not be recorded, so nothing was done",
+			"airlock doctor shows what is wrong with the audit log"), nil
 	case !decision.Verified:
 		return blocked(asked, decision), nil
 	}

@@ -24,7 +24,8 @@ import (
 func TestTheToolsAreTwo(t *testing.T) {
 	for _, version := range versions {
 		list, err := newLab(t).connect(t, version).ListTools(t.Context(), nil)
-		if err != nil || len(list.Tools) != 2 || list.Tools[0].Name != gateway.ExecuteCode || list.Tools[1].Name != gateway.JobStatus {
+		if err != nil || len(list.Tools) != 2 || list.Tools[0].Name != gateway.ExecuteCode ||
+			list.Tools[1].Name != gateway.JobStatus {
 			t.Fatalf("%s: got %+v and %v, want the two tools", version, list, err)
 		}
 		for i, want := range []string{
@@ -50,12 +51,18 @@ func TestBlockedCallsAreResults(t *testing.T) {
 	tests := map[string]struct {
 		tool, arguments, code, text string
 	}{
-		"danger":      {gateway.ExecuteCode, `{"code": "danger"}`, gateway.UnsafeCode, "BLOCKED: QWED blocked python execution: Dangerous pattern: danger (verification_id="},
-		"no code":     {gateway.ExecuteCode, `{}`, gateway.NoCode, "BLOCKED: Missing required non-empty 'code' argument. (verification_id="},
-		"background":  {gateway.ExecuteCode, `{"code": "1", "background": 1}`, gateway.BadBackground, "BLOCKED: 'background' must be a boolean when provided. (verification_id="},
-		"no job":      {gateway.JobStatus, `{}`, gateway.NoJobID, "BLOCKED: Missing required non-empty 'job_id' argument. (verification_id="},
-		"no UUID":     {gateway.JobStatus, `{"job_id": "not-a-uuid"}`, gateway.BadJobID, "BLOCKED: Invalid job_id format"},
-		"another one": {"run_code", `{"code": "1"}`, gateway.UnknownTool, "BLOCKED: Unknown MCP tool 'run_code' is blocked by default. (verification_id="},
+		"danger": {gateway.ExecuteCode, `{"code": "danger"}`, gateway.UnsafeCode,
+			"BLOCKED: QWED blocked python execution: Dangerous pattern: danger (verification_id="},
+		"no code": {gateway.ExecuteCode, `{}`, gateway.NoCode,
+			"BLOCKED: Missing required non-empty 'code' argument. (verification_id="},
+		"background": {gateway.ExecuteCode, `{"code": "1", "background": 1}`, gateway.BadBackground,
+			"BLOCKED: 'background' must be a boolean when provided. (verification_id="},
+		"no job": {gateway.JobStatus, `{}`, gateway.NoJobID,
+			"BLOCKED: Missing required non-empty 'job_id' argument. (verification_id="},
+		"no UUID": {gateway.JobStatus, `{"job_id": "not-a-uuid"}`, gateway.BadJobID,
+			"BLOCKED: Invalid job_id format"},
+		"another one": {"run_code", `{"code": "1"}`, gateway.UnknownTool,
+			"BLOCKED: Unknown MCP tool 'run_code' is blocked by default. (verification_id="},
 	}
 	for name := range removedTools {
 		tests[name] = struct{ tool, arguments, code, text string }{name, `{"expression": "x"}`, gateway.UnknownTool,
@@ -72,19 +79,23 @@ func TestBlockedCallsAreResults(t *testing.T) {
 			text := textOf(res)
 			found := verificationID.FindStringSubmatch(text)
 			if !res.IsError || !strings.HasPrefix(text, test.text) || found == nil {
-				t.Errorf("%s in %s: got %v %q, want an error that begins with %q", name, version, res.IsError, text, test.text)
+				t.Errorf("%s in %s: got %v %q, want an error that begins with %q", name, version, res.IsError, text,
+					test.text)
 				continue
 			}
 			decision := res.StructuredContent.(map[string]any)
-			if decision["error_code"] != test.code || decision["verification_id"] != found[1] || decision["verified"] != false {
+			if decision["error_code"] != test.code || decision["verification_id"] != found[1] ||
+				decision["verified"] != false {
 				t.Errorf("%s in %s: got %v, want the decision with %s", name, version, decision, test.code)
 			}
 			if _, removed := removedTools[test.tool]; removed != (len(res.Content) == 2) {
-				t.Errorf("%s: got %d contents, want what to write instead for removed tools alone", name, len(res.Content))
+				t.Errorf("%s: got %d contents, want what to write instead for removed tools alone", name,
+					len(res.Content))
 			}
 		}
 		if len(l.log.records) != len(tests) || len(l.scripts.begun) != 0 {
-			t.Errorf("%s: got %d records and %d programs run, want %d and none", version, len(l.log.records), len(l.scripts.begun), len(tests))
+			t.Errorf("%s: got %d records and %d programs run, want %d and none", version, len(l.log.records),
+				len(l.scripts.begun), len(tests))
 		}
 	}
 }
@@ -94,7 +105,8 @@ func TestArgumentsThatAreNotRead(t *testing.T) {
 	l := newLab(t)
 	session := l.connect(t, "2025-11-25")
 	res := call(t, session, gateway.ExecuteCode, json.RawMessage(`{"code": "print('\ud800')"}`))
-	if len(res.Content) != 2 || !strings.HasPrefix(res.Content[1].(*mcp.TextContent).Text, "The arguments were not read: ") {
+	if len(res.Content) != 2 || !strings.HasPrefix(
+		res.Content[1].(*mcp.TextContent).Text, "The arguments were not read: ") {
 		t.Errorf("got %+v", res.Content)
 	}
 }
@@ -106,18 +118,21 @@ func TestWhatAProgramComesTo(t *testing.T) {
 	for does, want := range map[string]string{
 		"":      "Execution completed successfully.",
 		"print": "STDOUT:\nout\n\nSTDERR:\nerr\n\nExecution completed successfully.",
-		"raise": "STDOUT:\nbefore\n\nSTDERR:\nTraceback (most recent call last):\nZeroDivisionError: division by zero\n\nExecution failed with return code 1",
+		"raise": "STDOUT:\nbefore\n\nSTDERR:\nTraceback (most recent call last):\nZeroDivisionError: division by " +
+			"zero\n\nExecution failed with return code 1",
 		"exit":  "Execution failed with return code 3",
 		"sleep": "Execution timed out after 30.0 seconds.",
-		"flood": "STDOUT:\n" + strings.Repeat("x", 1<<20) + "\n\n[WARNING: OUTPUT TRUNCATED DUE TO 1MB SIZE CAP. PROCESS TERMINATED.]\n\nExecution failed with return code -9",
-		"eat":   "the code needed more than its 536870912 bytes of memory\n\nExecution failed with return code -9",
+		"flood": "STDOUT:\n" + strings.Repeat("x", 1<<20) +
+			"\n\n[WARNING: OUTPUT TRUNCATED DUE TO 1MB SIZE CAP. PROCESS TERMINATED.]\n\nExecution failed with return code -9",
+		"eat": "the code needed more than its 536870912 bytes of memory\n\nExecution failed with return code -9",
 	} {
 		res := call(t, session, gateway.ExecuteCode, map[string]any{"code": "x = 1\n# " + does})
 		if got := textOf(res); got != want || res.IsError != (does != "" && does != "print") {
 			t.Errorf("%q: got %v %.300q, want %.300q", does, res.IsError, got, want)
 		}
 		last := l.log.records[len(l.log.records)-1]
-		if res.Meta[verificationKey] != last.Decision.VerificationID || res.Meta[runKey] != last.RunID || last.RunID == "" {
+		if res.Meta[verificationKey] != last.Decision.VerificationID || res.Meta[runKey] != last.RunID ||
+			last.RunID == "" {
 			t.Errorf("%q: got %v, want the IDs of the decision %+v", does, res.Meta, last)
 		}
 		if does == "sleep" && res.Content[1].(*mcp.TextContent).Text != "STDOUT:\nso far" {
@@ -130,7 +145,8 @@ func TestWhatAProgramComesTo(t *testing.T) {
 	}
 }
 
-var dispatched = regexp.MustCompile(`^Verification order is being placed for the request ([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\. Check back using the 'verification_status' tool\.$`)
+var dispatched = regexp.MustCompile(
+	`^Verification order is being placed for the request ([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\. Check back using the 'verification_status' tool\.$`)
 
 func dispatchOf(t *testing.T, session *mcp.ClientSession, code string) string {
 	t.Helper()
@@ -159,9 +175,12 @@ func TestWhatAJobComesTo(t *testing.T) {
 	session := l.connect(t, "2025-11-25")
 	for does, want := range map[string]string{
 		"print": "Status: success\n\nResult:\nSTDOUT:\nout\n\nSTDERR:\nerr\n\nExecution completed successfully.",
-		"raise": "Status: failed\n\nResult:\nSTDOUT:\nbefore\n\nSTDERR:\nTraceback (most recent call last):\nZeroDivisionError: division by zero\n\nExecution failed with return code 1",
-		"sleep": "Status: timed_out\n\nResult:\nBackground verification timed out after 120 seconds. Process terminated to prevent resource exhaustion.",
-		"flood": "Status: failed\n\nResult:\nSTDOUT:\n" + strings.Repeat("x", 1<<20) + "\n\n[WARNING: OUTPUT TRUNCATED DUE TO 1MB SIZE CAP. PROCESS TERMINATED.]\n\nExecution failed with return code -9",
+		"raise": "Status: failed\n\nResult:\nSTDOUT:\nbefore\n\nSTDERR:\nTraceback (most recent call " +
+			"last):\nZeroDivisionError: division by zero\n\nExecution failed with return code 1",
+		"sleep": "Status: timed_out\n\nResult:\nBackground verification timed out after 120 seconds. Process " +
+			"terminated to prevent resource exhaustion.",
+		"flood": "Status: failed\n\nResult:\nSTDOUT:\n" + strings.Repeat("x", 1<<20) +
+			"\n\n[WARNING: OUTPUT TRUNCATED DUE TO 1MB SIZE CAP. PROCESS TERMINATED.]\n\nExecution failed with return code -9",
 	} {
 		id := dispatchOf(t, session, "x = 1\n# "+does)
 		for range 2 {
@@ -226,7 +245,8 @@ func TestSynchronousProgramsTakeTurns(t *testing.T) {
 		unlock()
 		synctest.Wait()
 		if entered != 1 || cancelled == nil {
-			t.Errorf("got %d that entered and %v, want the second one, and an error for the one that was cancelled", entered, cancelled)
+			t.Errorf("got %d that entered and %v, want the second one, and an error for the one that was cancelled",
+				entered, cancelled)
 		}
 	})
 	l := newLab(t)
@@ -276,9 +296,11 @@ func TestWhatCancelsAJob(t *testing.T) {
 		<-l.scripts.begun
 	}
 	state := func(i int) string {
-		return ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"verification_status","arguments":{"job_id":%q}}}`, 100+i, ids[i]))
+		return ask(fmt.Sprintf(
+			`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"verification_status","arguments":{"job_id":%q}}}`, 100+i, ids[i]))
 	}
-	if _, err := io.WriteString(w, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`+"\n"); err != nil {
+	if _, err := io.WriteString(w, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`+
+		"\n"); err != nil {
 		t.Fatal(err)
 	}
 	got := state(0)
@@ -309,15 +331,18 @@ func TestALostJobIsNotFoundWithItsReason(t *testing.T) {
 // Q-014, Q-015, Q-016: the administrator's limit.
 func TestTheAdministratorsLimitForJobs(t *testing.T) {
 	for value, want := range map[string]time.Duration{
-		"": DefaultBackground, "abc": DefaultBackground, "0": DefaultBackground, "-5": DefaultBackground, "nan": DefaultBackground, "inf": DefaultBackground,
+		"": DefaultBackground, "abc": DefaultBackground, "0": DefaultBackground, "-5": DefaultBackground,
+		"nan": DefaultBackground, "inf": DefaultBackground,
 		"1e999": DefaultBackground, "2": 2 * time.Second, " 300 ": 300 * time.Second, "2.5": 2500 * time.Millisecond,
-		"600": MaxBackground, "601": MaxBackground, "9999": MaxBackground, "1e300": MaxBackground, "1e-30": time.Millisecond,
+		"600": MaxBackground, "601": MaxBackground, "9999": MaxBackground, "1e300": MaxBackground,
+		"1e-30": time.Millisecond,
 	} {
 		if got := ParseBackground(value); got != want {
 			t.Errorf("%q: got %v, want %v", value, got, want)
 		}
 	}
-	for limit, want := range map[time.Duration]string{DefaultBackground: "120", 2 * time.Second: "2", 2500 * time.Millisecond: "3", MaxBackground: "600", math.MaxInt64: "9223372037"} {
+	for limit, want := range map[time.Duration]string{DefaultBackground: "120", 2 * time.Second: "2",
+		2500 * time.Millisecond: "3", MaxBackground: "600", math.MaxInt64: "9223372037"} {
 		if got := wholeSeconds(limit); got != want {
 			t.Errorf("%v: got %s, want %s", limit, got, want)
 		}
@@ -338,9 +363,10 @@ func TestRequestsAreRememberedWithinBounds(t *testing.T) {
 
 func TestWhyAProgramIsNoRun(t *testing.T) {
 	for want, err := range map[string]error{
-		"Error: too many background jobs are queued, or too much output of earlier ones is kept.\nhint: wait until queued jobs are over; what a job has printed is kept for an hour": runs.ErrJobs,
-		"Error: there is no image for scripts.\nhint: airlock images build verify":                                                                                                   &orchestrator.InputError{Problem: "there is no image for scripts", Advice: "airlock images build verify"},
-		"Error: the program could not be run; its run's ID leads to the cause in the server's log.":                                                                                  io.ErrUnexpectedEOF,
+		"Error: too many background jobs are queued, or too much output of earlier ones is kept.\nhint: wait until " +
+			"queued jobs are over; what a job has printed is kept for an hour": runs.ErrJobs,
+		"Error: there is no image for scripts.\nhint: airlock images build verify":                  &orchestrator.InputError{Problem: "there is no image for scripts", Advice: "airlock images build verify"},
+		"Error: the program could not be run; its run's ID leads to the cause in the server's log.": io.ErrUnexpectedEOF,
 	} {
 		if got := withHint(whyNoRun(err)); got != want {
 			t.Errorf("got %q, want %q", got, want)

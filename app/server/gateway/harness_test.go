@@ -9,8 +9,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/verify"
 	"github.com/airlock-mcp/airlock/verify/gateway"
@@ -46,7 +48,8 @@ func (s *scripts) Run(ctx context.Context, req orchestrator.Request) (*orchestra
 	case s.begun <- first:
 	case <-ctx.Done():
 	}
-	outcome := &orchestrator.Outcome{Envelope: orchestrator.Envelope{RunID: req.ID, Result: orchestrator.Result{OK: true}}}
+	outcome := &orchestrator.Outcome{Envelope: orchestrator.Envelope{RunID: req.ID,
+		Result: orchestrator.Result{OK: true}}}
 	fail := func(code int, stopped orchestrator.Stop, message string) {
 		outcome.End = orchestrator.End{ExitCode: code, Stopped: stopped}
 		outcome.Envelope.Result = orchestrator.Result{Error: &orchestrator.Failure{Message: message}}
@@ -55,7 +58,8 @@ func (s *scripts) Run(ctx context.Context, req orchestrator.Request) (*orchestra
 	case "print":
 		outcome.Stdout, outcome.Stderr = "out\n", "err\n"
 	case "raise":
-		outcome.Stdout, outcome.Stderr = "before\n", "Traceback (most recent call last):\nZeroDivisionError: division by zero\n"
+		outcome.Stdout, outcome.Stderr = "before\n",
+			"Traceback (most recent call last):\nZeroDivisionError: division by zero\n"
 		fail(1, "", "division by zero")
 	case "exit":
 		fail(3, "", "")
@@ -90,7 +94,7 @@ func (l *log) Record(_ context.Context, r gateway.Record) error {
 // cautious accepts every program that does not contain "danger".
 type cautious struct{}
 
-func (cautious) Verify(_ context.Context, _ caller.Caller, r verify.Request) (verify.Verdict, error) {
+func (cautious) Verify(_ context.Context, r verify.Request) (verify.Verdict, error) {
 	if strings.Contains(string(r.Arguments), "danger") {
 		return verify.Verdict{Status: verify.Blocked, Engine: "code", Reason: "Dangerous pattern: danger"}, nil
 	}
@@ -108,13 +112,23 @@ type lab struct {
 func newLab(t testing.TB) *lab {
 	t.Helper()
 	l := &lab{scripts: &scripts{begun: make(chan string, 100)}, log: &log{}}
-	decider, err := gateway.New(gateway.Options{Verifier: cautious{}, Recorder: l.log, Trusted: true})
+	records, err := audit.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = records.Close() })
+	acts, err := admission.New(admission.Options{Log: records})
+	if err != nil {
+		t.Fatal(err)
+	}
+	decider, err := gateway.New(gateway.Options{Admission: acts, Verifier: cautious{}, Recorder: l.log, Trusted: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	registry := runs.New(l.scripts, nil)
 	l.jobs = runs.NewJobs(registry, nil)
-	l.Server, err = New(Parts{Decider: decider, Runs: registry, Jobs: l.jobs}, Options{Version: "test", Principal: "ann"})
+	l.Server, err = New(Parts{Decider: decider, Runs: registry, Jobs: l.jobs},
+		Options{Version: "test", Principal: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +168,8 @@ func (l *lab) connect(t testing.TB, version string) *mcp.ClientSession {
 	t.Helper()
 	r, w := l.serve(t)
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	session, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: r, Writer: w}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	session, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: r, Writer: w},
+		&mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatalf("connecting in %s: %v", version, err)
 	}

@@ -18,8 +18,9 @@ func (s *Server) status(ctx context.Context, who caller.Caller, id string) *mcp.
 		res := result("Error: Job ID '" + id + "' not found or expired.")
 		res.IsError = true
 		if ok {
-			res.Content = append(res.Content, text("The server that ran it has ended while the job was "+string(job.Last)+
-				" (run "+job.RunID+"), and its output is not kept. Start it again."))
+			res.Content = append(res.Content, text(
+				"The server that ran it has ended while the job was "+string(job.Last)+
+					" (run "+job.RunID+"), and its output is not kept. Start it again."))
 		}
 		return res
 	}

@@ -58,7 +58,8 @@ func blocked(call gateway.Call, d gateway.Decision) *mcp.CallToolResult {
 
 // removedTools are the tools of former versions, with the imports that replace them.
 var removedTools = map[string]string{
-	"verify_math":                 "from sympy import ..., or from qwed_new.engines.math_engine import verify_math_expression",
+	"verify_math": "from sympy import ..., or from qwed_new.engines.math_engine import " +
+		"verify_math_expression",
 	"verify_logic":                "from qwed_new.engines.logic_engine import verify_logic_statement",
 	"verify_code":                 "from qwed_new.guards.code_guard import CodeGuard",
 	"verify_sql":                  "from qwed_new.guards.sql_guard import SQLGuard",
@@ -137,7 +138,8 @@ func jobResult(job runs.JobStatus, limit time.Duration) string {
 	case job.State == runs.JobCancelled:
 		return "Job was cancelled."
 	case job.State == runs.JobTimedOut:
-		return fmt.Sprintf("Background verification timed out after %s seconds. Process terminated to prevent resource exhaustion.", wholeSeconds(limit))
+		return fmt.Sprintf("Background verification timed out after %s seconds. Process terminated to prevent "+
+			"resource exhaustion.", wholeSeconds(limit))
 	case job.Outcome == nil:
 		problem, hint := whyNoRun(job.Err)
 		return withHint(problem, hint)

@@ -73,7 +73,8 @@ func New(k *kernel.Service, opts Options) (*Server, error) {
 			Logger:       server.SDKLogger(opts.Logger),
 			SetCacheable: ownCache,
 			Capabilities: &mcp.ServerCapabilities{
-				Tools: &mcp.ToolCapabilities{}, Prompts: &mcp.PromptCapabilities{}, Resources: &mcp.ResourceCapabilities{},
+				Tools: &mcp.ToolCapabilities{}, Prompts: &mcp.PromptCapabilities{},
+				Resources: &mcp.ResourceCapabilities{},
 			},
 		})
 	if err := s.addTools(face); err != nil {
@@ -84,7 +85,8 @@ func New(k *kernel.Service, opts Options) (*Server, error) {
 	face.AddReceivingMiddleware(s.listInOrder, s.readResources)
 	var err error
 	s.Transport, err = server.New(face, server.Options{
-		Principal: opts.Principal, Profile: opts.Profile, Local: opts.Local, Logger: opts.Logger, Gate: opts.Gate, WhileKnown: opts.WhileKnown, EndSession: opts.EndSession, Tools: s.order,
+		Principal: opts.Principal, Profile: opts.Profile, Local: opts.Local, Logger: opts.Logger, Gate: opts.Gate,
+		WhileKnown: opts.WhileKnown, EndSession: opts.EndSession, Tools: s.order,
 	})
 	return s, err
 }
@@ -98,8 +100,10 @@ func (s *Server) addTools(face *mcp.Server) error {
 		return fmt.Errorf("reading tools.json: %w", err)
 	}
 	handlers := map[string]handler{
-		"verify_code_safety": s.verifyCodeSafety, "cmvk_verify": s.verifyClaim, "cmvk_review": s.reviewCode, "kernel_execute": s.execute,
-		"iatp_sign": s.sign, "iatp_verify": s.verifyAgent, "iatp_reputation": s.reputation, "get_audit_log": s.auditLog,
+		"verify_code_safety": s.verifyCodeSafety, "cmvk_verify": s.verifyClaim, "cmvk_review": s.reviewCode,
+		"kernel_execute": s.execute,
+		"iatp_sign":      s.sign, "iatp_verify": s.verifyAgent, "iatp_reputation": s.reputation,
+		"get_audit_log": s.auditLog,
 	}
 	for _, tool := range tools {
 		raw, err := json.Marshal(tool.InputSchema)
@@ -167,12 +171,16 @@ func (s *Server) refused(ctx context.Context, req *mcp.CallToolRequest, err erro
 	case errors.Is(err, verify.ErrBusy):
 		return failed(map[string]string{"error": "No verdict: the engines are busy; try it again later"})
 	case errors.As(err, &advised):
-		return failed(map[string]string{"error": fmt.Sprintf("The kernel could not do this: %s (hint: %s)", s.Gate().Sentence(err.Error()), advised.Hint())})
+		return failed(map[string]string{"error": fmt.Sprintf(
+			"The kernel could not do this: %s (hint: %s)", s.Gate().Sentence(err.Error()), advised.Hint())})
 	case errors.Is(err, kernel.ErrNoVerifier):
-		return failed(map[string]string{"error": "No verdict: the verification service is not available here, so no code is called safe"})
+		return failed(map[string]string{"error": "No verdict: the verification service is not available here, so no " +
+			"code is called safe"})
 	}
-	s.logger.ErrorContext(ctx, "a tool of the kernel failed", slog.String(telemetry.KeyTool, req.Params.Name), slog.Any(telemetry.KeyError, err))
-	return failed(map[string]string{"error": "The kernel could not do this, and did nothing; the log of the server says why"})
+	s.logger.ErrorContext(ctx, "a tool of the kernel failed", slog.String(telemetry.KeyTool, req.Params.Name),
+		slog.Any(telemetry.KeyError, err))
+	return failed(map[string]string{"error": "The kernel could not do this, and did nothing; the log of the server " +
+		"shows why"})
 }
 
 // result returns an answer as text and as structured content.
@@ -181,7 +189,8 @@ func result(answer any) (*mcp.CallToolResult, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding an answer: %w", err)
 	}
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(raw)}}, StructuredContent: json.RawMessage(raw)}, nil
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(raw)}},
+		StructuredContent: json.RawMessage(raw)}, nil
 }
 
 func failed(answer any) (*mcp.CallToolResult, error) {
@@ -201,9 +210,11 @@ func (s *Server) listInOrder(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		switch list := res.(type) {
 		case *mcp.ListToolsResult:
-			slices.SortFunc(list.Tools, func(a, b *mcp.Tool) int { return slices.Index(s.order, a.Name) - slices.Index(s.order, b.Name) })
+			slices.SortFunc(list.Tools,
+				func(a, b *mcp.Tool) int { return slices.Index(s.order, a.Name) - slices.Index(s.order, b.Name) })
 		case *mcp.ListPromptsResult:
-			slices.SortFunc(list.Prompts, func(a, b *mcp.Prompt) int { return promptIndex(a.Name) - promptIndex(b.Name) })
+			slices.SortFunc(list.Prompts,
+				func(a, b *mcp.Prompt) int { return promptIndex(a.Name) - promptIndex(b.Name) })
 		case *mcp.ListResourcesResult:
 			slices.SortFunc(list.Resources, func(a, b *mcp.Resource) int { return -strings.Compare(a.URI, b.URI) })
 		case *mcp.ListResourceTemplatesResult:

@@ -34,7 +34,8 @@ func (s *Server) addPrompts(face *mcp.Server) {
 			if err != nil {
 				return nil, invalidParams(err.Error())
 			}
-			return &mcp.GetPromptResult{Description: p.Description, Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: written}}}}, nil
+			return &mcp.GetPromptResult{Description: p.Description,
+				Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: written}}}}, nil
 		})
 	}
 	add(&mcp.Prompt{
@@ -109,7 +110,7 @@ func (s *Server) governedAgent(arguments map[string]string) (string, error) {
 3. A result with isError and "SIGKILL" means that the action is forbidden. Do not try it in other words; tell the user. "SIGSTOP" means that you are stopped: end your work and say so.
 4. Check claims that matter with cmvk_verify. No verdict is not a yes.
 5. Verify another agent with iatp_verify before you hand data to it, and sign what you hand over with iatp_sign.
-6. Keep notes in your files (file_write, file_read, file_list). Everything you do is in the audit log.`, quoted(arguments["agent_id"]), list), nil
+6. Keep notes in your files (file_write, file_read, file_list, file_delete). Everything you do is in the audit log.`, quoted(arguments["agent_id"]), list), nil
 }
 
 func verifyClaimText(arguments map[string]string) (string, error) {

@@ -27,11 +27,14 @@ func (s *Server) addResources(face *mcp.Server) {
 	unused := func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		return nil, mcp.ResourceNotFoundError(req.Params.URI)
 	}
-	face.AddResource(&mcp.Resource{URI: "vfs://", Name: "Agent VFS Root", Description: "Virtual File System for agent memory", MIMEType: jsonType}, unused)
-	face.AddResource(&mcp.Resource{URI: "audit://", Name: "Audit Log", Description: "Immutable audit trail of agent actions", MIMEType: jsonType}, unused)
+	face.AddResource(&mcp.Resource{URI: "vfs://", Name: "Agent VFS Root",
+		Description: "Virtual File System for agent memory", MIMEType: jsonType}, unused)
+	face.AddResource(&mcp.Resource{URI: "audit://", Name: "Audit Log",
+		Description: "Immutable audit trail of agent actions", MIMEType: jsonType}, unused)
 	for i, template := range []*mcp.ResourceTemplate{
 		{Name: "Agent working memory", Description: "Agent working memory"},
-		{Name: "Agent policy files", Description: "Agent policy files: the rules in force, and the agent's registration; read-only"},
+		{Name: "Agent policy files",
+			Description: "Agent policy files: the rules in force, and the agent's registration; read-only"},
 		{Name: "Agent audit trail", Description: "Read-only audit trail for a specific agent", MIMEType: jsonType},
 	} {
 		template.URITemplate = templateOrder[i]
@@ -54,7 +57,8 @@ func (s *Server) readResources(next mcp.MethodHandler) mcp.MethodHandler {
 		content, err := s.resource(ctx, kernel.Actor{Caller: who}, uri)
 		if err != nil {
 			if !errors.Is(err, kernel.ErrNoFile) {
-				s.logger.ErrorContext(ctx, "a resource of the kernel could not be read", slog.Any(telemetry.KeyError, err))
+				s.logger.ErrorContext(ctx, "a resource of the kernel could not be read",
+					slog.Any(telemetry.KeyError, err))
 			}
 			return nil, mcp.ResourceNotFoundError(uri)
 		}

@@ -41,7 +41,8 @@ func (s *Server) verifyClaim(ctx context.Context, a kernel.Actor, arguments json
 	if err := read(arguments, &in); err != nil {
 		return nil, err
 	}
-	return s.kernel.VerifyClaim(ctx, a, kernel.Claim{Text: in.Claim, Context: in.Context, Models: in.Models, Threshold: in.Threshold})
+	return s.kernel.VerifyClaim(ctx, a, kernel.Claim{Text: in.Claim, Context: in.Context, Models: in.Models,
+		Threshold: in.Threshold})
 }
 
 func (s *Server) reviewCode(ctx context.Context, a kernel.Actor, arguments json.RawMessage) (any, error) {
@@ -54,7 +55,8 @@ func (s *Server) reviewCode(ctx context.Context, a kernel.Actor, arguments json.
 	if err := read(arguments, &in); err != nil {
 		return nil, err
 	}
-	return s.kernel.ReviewCode(ctx, a, kernel.Code{Text: in.Code, Language: in.Language, Models: in.Models, Focus: in.Focus})
+	return s.kernel.ReviewCode(ctx, a, kernel.Code{Text: in.Code, Language: in.Language, Models: in.Models,
+		Focus: in.Focus})
 }
 
 func (s *Server) execute(ctx context.Context, a kernel.Actor, arguments json.RawMessage) (any, error) {
@@ -67,7 +69,8 @@ func (s *Server) execute(ctx context.Context, a kernel.Actor, arguments json.Raw
 	if err := read(arguments, &in); err != nil {
 		return nil, err
 	}
-	done, err := s.kernel.Execute(ctx, a, kernel.Request{Action: in.Action, Agent: in.Agent, Params: in.Params, Policies: in.Policies})
+	done, err := s.kernel.Execute(ctx, a, kernel.Request{Action: in.Action, Agent: in.Agent, Params: in.Params,
+		Policies: in.Policies})
 	if err == nil && done.Error != nil {
 		return nil, &failure{done}
 	}
@@ -90,7 +93,8 @@ func (s *Server) sign(ctx context.Context, a kernel.Actor, arguments json.RawMes
 	if err := read(arguments, &in); err != nil {
 		return nil, err
 	}
-	return s.kernel.Sign(ctx, a, in.Agent, iatp.Content{Text: in.Content, Capabilities: in.Capabilities, Metadata: in.Metadata})
+	return s.kernel.Sign(ctx, a, in.Agent, iatp.Content{Text: in.Content, Capabilities: in.Capabilities,
+		Metadata: in.Metadata})
 }
 
 func (s *Server) verifyAgent(ctx context.Context, a kernel.Actor, arguments json.RawMessage) (any, error) {
@@ -128,7 +132,8 @@ func (s *Server) reputation(ctx context.Context, a kernel.Actor, arguments json.
 	if in.Action == "query" {
 		return s.kernel.Reputation(ctx, a, in.Agent)
 	}
-	return s.kernel.Slash(ctx, a, iatp.Slash{Agent: in.Agent, Reason: in.Reason, Severity: in.Severity, Evidence: in.Evidence})
+	return s.kernel.Slash(ctx, a, iatp.Slash{Agent: in.Agent, Reason: in.Reason, Severity: in.Severity,
+		Evidence: in.Evidence})
 }
 
 func (s *Server) auditLog(ctx context.Context, a kernel.Actor, arguments json.RawMessage) (any, error) {
@@ -144,7 +149,8 @@ func (s *Server) auditLog(ctx context.Context, a kernel.Actor, arguments json.Ra
 	if err := read(arguments, &in); err != nil {
 		return nil, err
 	}
-	q := kernel.LogQuery{Limit: kernel.DefaultEntries, Agent: in.Filter.Agent, Type: in.Filter.Type, Before: in.Filter.Before}
+	q := kernel.LogQuery{Limit: kernel.DefaultEntries, Agent: in.Filter.Agent, Type: in.Filter.Type,
+		Before: in.Filter.Before}
 	if in.Limit != nil {
 		q.Limit = int(*in.Limit) // fractions are truncated
 	}
@@ -160,12 +166,14 @@ func (s *Server) auditLog(ctx context.Context, a kernel.Actor, arguments json.Ra
 // parseTime parses an ISO 8601 timestamp: a date, or a date with a time. The default time zone is
 // UTC.
 func parseTime(text string) (time.Time, error) {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02", "20060102T150405Z"} {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04Z07:00",
+		"2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02", "20060102T150405Z"} {
 		if at, err := time.Parse(layout, text); err == nil {
 			return at, nil
 		}
 	}
-	return time.Time{}, &kernel.Refusal{Text: fmt.Sprintf("filter.since %.40q is no ISO 8601 timestamp, such as 2026-01-31T12:00:00Z", text)}
+	return time.Time{}, &kernel.Refusal{Text: fmt.Sprintf(
+		"filter.since %.40q is no ISO 8601 timestamp, such as 2026-01-31T12:00:00Z", text)}
 }
 
 // asFailure returns the action of a failure, and reports whether err is one.

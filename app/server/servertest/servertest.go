@@ -38,9 +38,12 @@ var requests = []string{
 
 // texts are strings that parsers, formatters and logs often mishandle.
 var texts = []string{
-	"", "\x00", "a\x00b", "\x07", "\x1b[31m", "\x7f", "\u0085", "\n", "\r\n", "\u2028", "\u202e", "\ufeff", "\ufffd", "\U0010ffff", "\\", `"`,
-	"vfs://\x00", "vfs://a/mem/\x01", "audit://\x7f", "airlock://runs/\x00/a", "airlock://runs/\u202e", "://", "%", "%zz", "%00", "http://[::1", "file:///etc/passwd",
-	"{}", "{{", "{+a}", "../../x", "$(x)", "'; DROP TABLE users; --", strings.Repeat("x", 100_000), strings.Repeat("\x00", 10_000), strings.Repeat("{", 5_000),
+	"", "\x00", "a\x00b", "\x07", "\x1b[31m", "\x7f", "\u0085", "\n", "\r\n", "\u2028", "\u202e", "\ufeff", "\ufffd",
+	"\U0010ffff", "\\", `"`,
+	"vfs://\x00", "vfs://a/mem/\x01", "audit://\x7f", "airlock://runs/\x00/a", "airlock://runs/\u202e", "://", "%",
+	"%zz", "%00", "http://[::1", "file:///etc/passwd",
+	"{}", "{{", "{+a}", "../../x", "$(x)", "'; DROP TABLE users; --", strings.Repeat("x", 100_000),
+	strings.Repeat("\x00", 10_000), strings.Repeat("{", 5_000),
 }
 
 // Host is a host on stdio.
@@ -54,7 +57,8 @@ type Host struct {
 func NewHost(t testing.TB, out io.Reader, in io.Writer, version string) *Host {
 	t.Helper()
 	h := &Host{in: in, lines: bufio.NewReader(out)}
-	h.Ask(t, fmt.Sprintf(`"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"hostile","version":"1"}}`, version))
+	h.Ask(t, fmt.Sprintf(
+		`"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"hostile","version":"1"}}`, version))
 	h.write(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	return h
 }
@@ -115,7 +119,8 @@ func (h *Host) Send(t testing.TB, request int, text string) {
 		t.Fatal(err)
 	}
 	members := fmt.Sprintf(requests[request%len(requests)], quoted)
-	if text == "method" || text == "id" || text == "jsonrpc" || text == "params" || strings.Contains(members, `"initialize"`) {
+	if text == "method" || text == "id" || text == "jsonrpc" || text == "params" ||
+		strings.Contains(members, `"initialize"`) {
 		return // it is another message then
 	}
 	h.Ask(t, members)

@@ -50,7 +50,8 @@ var build = sync.OnceValues(func() (string, error) {
 	}
 	defer os.RemoveAll(fresh)
 	program := filepath.Join(fresh, "fakeserver")
-	if out, err := exec.Command("go", "build", "-o", program, "github.com/airlock-mcp/airlock/test/fakeserver").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", program,
+		"github.com/airlock-mcp/airlock/test/fakeserver").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the fake server: %w\n%s", err, out)
 	}
 	code, err := os.ReadFile(program)

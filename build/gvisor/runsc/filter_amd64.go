@@ -7,7 +7,9 @@ import "gvisor.dev/gvisor/pkg/seccomp/precompiledseccomp"
 // kernelFilter is the filter of a kernel process on systrap without any network
 // or file system of the host.
 var kernelFilter = precompiledseccomp.Program{
-	Name: "GOARCH=\"amd64\" Platform=\"systrap\" HostNetwork=false HostNetworkRawSockets=false HostFilesystem=false ProfileEnable=false Instrumentation=false NVProxy=false NVProxyCaps= TPUProxy=false RDMAProxy=false CgoEnabled=false PluginNetwork=false",
+	Name: "GOARCH=\"amd64\" Platform=\"systrap\" HostNetwork=false HostNetworkRawSockets=false HostFilesystem=false " +
+		"ProfileEnable=false Instrumentation=false NVProxy=false NVProxyCaps= TPUProxy=false RDMAProxy=false " +
+		"CgoEnabled=false PluginNetwork=false",
 	Bytecode32: []uint32{
 		0x00000020,
 		0x00000004,

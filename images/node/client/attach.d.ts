@@ -11,7 +11,7 @@ export interface Attachment {
   readonly note?: string;
 }
 
-/** What can be attached: bytes, a path, a data URI, a tool's result or content block, text, or JSON. */
+/** A value that can be attached: bytes, a path, a data URI, a tool's result or content block, text, or JSON. */
 export type Attachable = Uint8Array | ArrayBuffer | DataView | Blob | URL | string | ToolResult | object;
 
 /** Hands a file to the caller: an image is shown to the model, any other file is linked to. */

@@ -45,11 +45,11 @@ const FORMATS = {
 const MAGIC = ["\x89PNG", "\xff\xd8\xff", "GIF8", "RIFF", "%PDF", "PK\x03\x04", "ID3", "OggS", "fLaC"];
 
 /**
- * Hands a file to the caller. The arguments are told apart by what they are, so
+ * Hands a file to the caller. The arguments are identified by their types, so
  * their order does not matter; one object with `data` (or `path`), `mime` and `name`
  * works too. Of content blocks, or a tool's result that has several, each is attached,
  * and the promise is of an array. Rejects with a ToolError (type "OutputLimit") for
- * what is too large or too much.
+ * files over the limits of size and number.
  */
 export async function attach(...given) {
   const { data, mime, name } = arranged(given);
@@ -140,7 +140,7 @@ function sendBlock(block, mime, name) {
   return send(content, mime ?? holder.mimeType, name ?? (typeof holder.uri === "string" ? holder.uri.split("/").pop() : undefined));
 }
 
-/** Returns the bytes that `data` stands for, with a type and a name where it has them. */
+/** Returns the bytes of `data`, and its type and name if it has them. */
 function read(data, mime) {
   if (data instanceof ToolResult) data = data.data;
   if (typeof data === "string") return readText(data, mime);
@@ -158,7 +158,7 @@ function read(data, mime) {
 function readFile(path) {
   const status = statSync(path);
   const { size } = status;
-  if (!status.isFile()) throw Object.assign(new Error(`${path} is no regular file, so it cannot be attached`), { code: "EINVAL" });
+  if (!status.isFile()) throw Object.assign(new Error(`${path} is not a regular file, so it cannot be attached`), { code: "EINVAL" });
   if (size > MOST) throw tooLarge(size);
   return { content: readFileSync(path), name: path };
 }

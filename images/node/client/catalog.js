@@ -34,7 +34,7 @@ export async function searchTools(search = {}) {
 export async function getToolDefinition(...tool) {
   const [first] = tool;
   if (typeof first === "object" && first !== null) {
-    const { title, description, ...wanted } = first; // what searchTools has found says more than is needed
+    const { title, description, ...wanted } = first; // the results of searchTools have more members than needed
     tool[0] = wanted;
   }
   const { serverId, name } = callOf("getToolDefinition", tool);

@@ -13,7 +13,7 @@ const { propertyIsEnumerable: isEnumerable } = plain;
 
 const DEEPEST = 900; // levels
 
-/** A value has no JSON form; the message says where in it, and what to write instead. */
+/** A value has no JSON form; the message has the path to it and what to write instead. */
 export class NotSerializable extends TypeError {}
 
 /**
@@ -104,8 +104,8 @@ function writeMembers(value, path, open) {
 }
 
 /**
- * Returns a key of a plain object that is a symbol, of which JSON would say nothing. What an object
- * of a class keeps under symbols, as fs.Dirent does, is the business of its methods.
+ * Returns a key of a plain object that is a symbol, which JSON would omit. Values that an object
+ * of a class keeps under symbols, as fs.Dirent does, are for its methods.
  */
 function symbolOf(value) {
   const above = getPrototypeOf(value);

@@ -1,4 +1,4 @@
-/** What a tool returned, byte for byte as the server sent it (MCP 2025-11-25, CallToolResult). */
+/** The result of a tool, byte for byte as the server sent it (MCP 2025-11-25, CallToolResult). */
 export interface RawResult {
   content?: unknown[];
   structuredContent?: Record<string, unknown>;
@@ -23,7 +23,7 @@ export declare class ToolError extends Error {
   readonly type: string;
   /** Whether the same call may work later. */
   readonly retryable: boolean;
-  /** What the tool itself returned, when it was the tool that failed. */
+  /** The result of the tool, if the tool itself failed. */
   readonly result?: RawResult;
   readonly callId?: string;
   readonly source: "tool" | "broker" | "sandbox" | "code";

@@ -82,7 +82,7 @@ async function send(serverId, name, args, wrapper, claim) {
   return resultOf(await request("tools/call", params));
 }
 
-/** The promise of a call, which says so when it is taken for the result. */
+/** The promise of a call, with a helpful error if it is used as the result. */
 class Call extends Promise {
   static get [Symbol.species]() {
     return Promise;

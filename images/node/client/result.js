@@ -1,4 +1,4 @@
-// What a tool call returns: ToolResult when it worked, ToolError when not.
+// The results of tool calls: ToolResult on success, ToolError on failure.
 
 const { parse, stringify } = JSON;
 const { isArray } = Array;
@@ -6,7 +6,7 @@ const { defineProperty, keys } = Object;
 
 const MOST_MEMBERS = 100;
 
-/** Lets code write `page.items` for `page.data.items`, where the result has no `items` itself. */
+/** Lets code write `page.items` for `page.data.items`, if the result has no `items` itself. */
 function offerMembers(result, data) {
   for (const key of keys(data).slice(0, MOST_MEMBERS)) {
     if (!(key in result)) defineProperty(result, key, { configurable: true, get: () => data[key], set: (value) => (data[key] = value) });
@@ -21,9 +21,9 @@ function offerMembers(result, data) {
  *   of content blocks.
  * - `raw`: the whole CallToolResult (MCP 2025-11-25, tools/call) as it came.
  * - `structuredContent`, `content`, `isError`: the members of `raw`;
- * - the members of `data`, where it is an object, under names that are not taken.
+ * - the members of `data`, if it is an object, under names that are not in use.
  *
- * As a result of the code and in text, it stands for its `data`.
+ * As a result of the code and in text, it is replaced by its `data`.
  */
 export class ToolResult {
   constructor(data, raw) {
@@ -58,7 +58,7 @@ export class ToolResult {
  * A tool call that failed.
  *
  * - `type`: one of Airlock's error types, such as "ToolError" (the tool itself
- *   said so), "ValidationError", "UnknownTool", "PolicyDenied", "Timeout";
+ *   reported it), "ValidationError", "UnknownTool", "PolicyDenied", "Timeout";
  * - `message`: what to do about it, in a sentence;
  * - `retryable`: whether the same call may work later;
  * - `result`: the raw CallToolResult when the tool itself failed;

@@ -53,7 +53,7 @@ class Connection {
   #socket;
   #pending = new Map(); // id → request, for what was sent and not answered
   #waiting = []; // requests not sent yet
-  #gathers = false; // what is sent in this turn goes out in one write
+  #gathers = false; // all requests of one turn are sent by one write
   #parts = []; // the beginning of a frame whose end has not come
   #size = 0; // bytes in #parts
 
@@ -110,7 +110,7 @@ class Connection {
     try {
       answer = parse(frame);
     } catch (cause) {
-      // Fail the one request that the frame answers, if it says that much.
+      // Fail the one request that the frame answers, if it has an ID.
       answer = { id: frame.startsWith(ID_PREFIX) ? Number.parseInt(frame.slice(ID_PREFIX.length), 10) : null };
       answer.unreadable = `the broker's answer of ${frame.length} characters cannot be read: ${cause.message}`;
     }

@@ -12,7 +12,7 @@ const LOGGING = { log: 0, info: 0, debug: 0, error: 1, warn: 1 }; // to which st
  * That makes a kilobyte of garbage a line: in a sandbox, where memory that is
  * touched for the first time is dear, it would cost more than all the rest.
  *
- * `printers` print a text, or a line of values where they can, to stdout and to stderr. A stream whose `write` the code
+ * `printers` print a text, or a line of simple values, to stdout and to stderr. A stream whose `write` the code
  * has replaced gets what is printed.
  */
 export function replaceConsole(...printers) {
@@ -41,7 +41,7 @@ export function replaceConsole(...printers) {
   }
 }
 
-/** Returns what writes to a stream, by the stream itself only where the code has a part in it. */
+/** Returns a writer for a stream; it uses the stream itself only if the code has changed it. */
 function sink(stream, printer) {
   const { write } = stream;
   const ignore = () => {};
@@ -71,7 +71,7 @@ function sink(stream, printer) {
   };
 }
 
-/** Returns the line that Node prints for values that are texts and numbers, or "" where it takes more to know. */
+/** Returns the line that Node prints for values that are texts and numbers, or "" for other values. */
 function plainLine(values) {
   let line = "";
   for (let i = 0; i < values.length; i++) {

@@ -23,15 +23,15 @@ const set = (value) => Object.assign(result, { set: true, value });
 Object.defineProperty(globalThis, "result", { configurable: true, enumerable: true, get: offered, set });
 
 /**
- * Runs `code`; when it has ended, tells the host over `link` and exits. The
+ * Runs `code`; when it has ended, reports to the host over `link` and exits. The
  * ending that outcome.mjs judges becomes known bit by bit:
  *
  * - `settled`: the module has run to its end, top-level awaits included;
  * - `drained`: nothing was left to do, so the code ended by itself;
  * - `failure`: `{thrown}`, what reached the top, or null;
  * - `result`: `{set, value}`, the global `result`, read by the getter `offered`;
- * - `namespace`: what the module exports, once it is evaluated;
- * - `exported`: `{value}`, what its default export gave, or null;
+ * - `namespace`: the exports of the module, once it is evaluated;
+ * - `exported`: `{value}`, the result of its default export, or null;
  * - `session`: the files that are kept for the session's next run, if any are.
  */
 export function run(code, link, session) {
@@ -69,8 +69,8 @@ function begin(code) {
 }
 
 /**
- * Evaluates the program of an ending: as it is, without its types where it does not
- * parse with them, or as the body of a function where it returns. A text that does
+ * Evaluates the program of an ending: unchanged, without its types if it does not
+ * parse with them, or as the body of a function if it returns. A text that does
  * not parse has done nothing.
  */
 async function evaluate(ending) {
@@ -81,7 +81,7 @@ async function evaluate(ending) {
   } catch (thrown) {
     if (!isParseError(thrown)) throw thrown;
     const plain = stripped(code);
-    if (plain === code && /'export'/.test(thrown.message)) await load(`${href}?alone`, code); // what follows the code is not to blame
+    if (plain === code && /'export'/.test(thrown.message)) await load(`${href}?alone`, code); // text after the code is not at fault
     if (plain !== code) ending.namespace = await load(`${href}?types`, withResult(plain));
     else if (!code.includes("return")) throw thrown;
     else {
@@ -103,12 +103,12 @@ function stripped(code) {
   }
 }
 
-/** Reports whether a module was not even begun. What fails later has frames of the code. */
+/** Reports whether a module did not start. Later failures have frames of the code. */
 function isParseError(thrown) {
   return thrown instanceof SyntaxError && !/^\s+at .*agent_code\.mjs/m.test(thrown.stack);
 }
 
-/** Takes the default export for the result, where nothing else is; calls it where it is a function of nothing. */
+/** Uses the default export as the result if there is no other; calls it if it is a function without parameters. */
 async function takeExport(ending) {
   const { namespace } = ending;
   if (result.set || resultVariable(namespace) !== undefined || !("default" in namespace)) return;
@@ -120,7 +120,7 @@ async function takeExport(ending) {
   if (value !== undefined) ending.exported = { value };
 }
 
-/** Returns the name of the only member of an object, where that is a function to be run: `export default { async run() {} }`. */
+/** Returns the name of the only member of an object if that is a function to be run: `export default { async run() {} }`. */
 function methodOf(value) {
   if (typeof value !== "object" || value === null) return "";
   const [name, ...more] = Object.keys(value);
@@ -133,7 +133,7 @@ function isClass(value) {
 
 /** Loads `source` as the ES module `href`; the promise settles with its evaluation. */
 function load(href, source) {
-  // Node need not look for, and read, what is known already. Before version 22 it does.
+  // Saves Node from reading files that are already loaded. Before version 22 it does.
   const hooks = module.registerHooks?.({
     resolve: (url, context, next) => (url === href ? { url, format: "module", shortCircuit: true } : next(url, context)),
     load(url, context, next) {

@@ -16,7 +16,7 @@ const MOST_CAUSES = 5;
 
 const OURS =
   /^\s+at .*(?:file:\/\/\/opt\/airlock\/guest\/|file:\/\/\/workspace\/(?:client|servers)\/|node:(?:internal\/|diagnostics_channel))/;
-// What failed inside a tool, the language's own functions say nothing about.
+// The language's own functions report nothing about a failure inside a tool.
 const OURS_OR_NATIVE = new RegExp(`${OURS.source}|^\\s+at [^/]*\\(<anonymous>\\)$`);
 const FILE_URL = /(?:file:\/\/)?\/workspace\/agent_code\.mjs(?:\?(?:types|function|alone))?/g;
 const BUILTIN = /^(?:Aggregate|Eval|Range|Reference|Syntax|Type|URI)?Error$/;
@@ -55,7 +55,7 @@ export function describe(thrown, code) {
   return error;
 }
 
-/** Returns the class of an error: its own name where it has one, else its constructor's. */
+/** Returns the class of an error: its name if it has one, otherwise that of its constructor. */
 function typeOf(thrown) {
   return (
     attempt(() => {

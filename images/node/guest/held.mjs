@@ -13,7 +13,7 @@ const STREAMS = [1, 2];
 
 const [SPACE, PERCENT, MINUS, ZERO, NEWLINE] = Buffer.from(" %-0\n");
 
-/** What is held of both streams. */
+/** The held output of both streams. */
 export class Held {
   #sizes = [0, 0, 0]; // by descriptor
   #bytes = [null, Buffer.alloc(ROOM), Buffer.alloc(ROOM)];
@@ -69,7 +69,7 @@ export class Held {
   }
 }
 
-/** Puts a line for values at a place in `bytes`; returns where it ends, or 0 where it takes more to print them. */
+/** Puts a line for values at a place in `bytes`; returns the end offset, or 0 for values that need more work. */
 function lineAt(bytes, start, values) {
   const most = start + LINE - DIGITS - 1;
   let at = start;
@@ -86,7 +86,7 @@ function lineAt(bytes, start, values) {
   return at + 1;
 }
 
-/** Puts a text of ASCII characters at a place; returns where it ends, or 0. A format has a percent sign that Node may replace. */
+/** Writes ASCII text at an offset; returns the end offset, or 0. A format has a percent sign that Node may replace. */
 function textAt(bytes, at, text, isFormat) {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
@@ -96,7 +96,7 @@ function textAt(bytes, at, text, isFormat) {
   return at;
 }
 
-/** Puts a whole number of 32 bits at a place, in decimal digits; returns where it ends, or 0. */
+/** Puts a whole number of 32 bits at a place, in decimal digits; returns the end offset, or 0. */
 function numberAt(bytes, at, value) {
   if ((value | 0) !== value || Object.is(value, -0) || inspect.defaultOptions.numericSeparator) return 0;
   let rest = value;

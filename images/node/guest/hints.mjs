@@ -1,7 +1,7 @@
 // Says how to repair code that failed for a reason that is common in here.
 //
 // - hints_names.mjs: names that do not exist, wrappers and modules under other names;
-// - hints_values.mjs: what calls return;
+// - hints_values.mjs: results of calls;
 // - hints_sandbox.mjs: files, packages, the network and whatever else is not in here;
 // - hints_syntax.mjs: code that does not parse.
 

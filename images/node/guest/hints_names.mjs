@@ -67,7 +67,7 @@ function undefinedName(thrown, message, code) {
   return elsewhere(name, code);
 }
 
-/** Says where a name that the code does not define may come from. */
+/** Suggests the origin of a name that the code does not define. */
 function elsewhere(name, code) {
   const server = serverNamed(name);
   if (server) return `write \`import * as ${name} from "./servers/${server}/index.js"\``;
@@ -128,7 +128,7 @@ function importOf([[server, name], ...more]) {
   return `write \`import { ${name} } from "./servers/${server}/index.js"\`${others} and \`await ${name}({ … })\``;
 }
 
-/** Returns how tools are called, for a tool that the code names where there is one. */
+/** Returns an example call of a tool, of one that the code names if possible. */
 export function example(code) {
   for (const [name] of code.matchAll(/[A-Za-z_][\w]*/g)) {
     const found = name.length > 3 && !CALLERS.test(name) && !PRODUCTS.test(name) ? toolsNamed(name) : [];
@@ -221,7 +221,7 @@ function exportsOf(file) {
   return names;
 }
 
-/** Suggests what a wrapper's module exports, or says why its server is missing. */
+/** Suggests the exports of a wrapper's module, or explains why its server is missing. */
 function nearestExport(name, specifier) {
   if (!specifier.startsWith("./servers/") && !specifier.startsWith("./client/")) return "";
   const file = new URL(specifier, "file:///workspace/");

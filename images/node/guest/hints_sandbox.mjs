@@ -7,6 +7,7 @@ import { example, missingServer, PRODUCTS, serverNamed } from "./hints_names.mjs
 
 const ONLY = `only Node's own modules${installed()} and the wrappers in ./servers are installed`;
 const NO_NETWORK = "the sandbox has no network: call tools through the wrappers in ./servers";
+const OTHER_HOST = "the run reaches only the hosts in its network list that policy permits";
 const NETWORK = /^(?:axios|node-fetch|got|superagent|undici|ky|request|ws|openai|@anthropic-ai\/.*|puppeteer|playwright|cheerio|pg|mysql2?|redis)$/;
 const INSTEAD = {
   lodash: "use the methods of arrays and objects",
@@ -46,8 +47,12 @@ function noNetwork(thrown) {
   const code = thrown?.code ?? thrown?.cause?.code;
   return /^(?:ENETUNREACH|EHOSTUNREACH|EAI_AGAIN|ENOTFOUND|ECONNREFUSED|EADDRNOTAVAIL|EAFNOSUPPORT|UND_ERR_CONNECT_TIMEOUT)$/.test(code) ||
     /^fetch failed$/.test(thrown?.message ?? "")
-    ? NO_NETWORK
+    ? unreached()
     : "";
+}
+
+function unreached() {
+  return /^\s*eth0:/m.test(readFileSync("/proc/net/dev", "latin1")) ? OTHER_HOST : NO_NETWORK;
 }
 
 /** `new WebSocket(…)`, whose error is an event */
@@ -101,7 +106,7 @@ function file(thrown, message, text) {
 
 export const ADVISERS = [disk, missingModule, program, environment, file, noNetwork, webSocket];
 
-/** What the image has beside Node's own modules, as its operator asked for it: ", NAME, …". */
+/** The modules that the operator added to the image: ", NAME, …". */
 function installed() {
   try {
     const names = readFileSync("/opt/airlock/packages.txt", "utf8").trim().split("\n");

@@ -18,7 +18,7 @@ const PROSE = /^\s*(?:Here(?:'s| is| you| are)|This |Sure|I |The |Below|Let me|C
 
 /**
  * Returns the line that a syntax error of the code is in, as Node shows it, or "".
- * The error itself does not say; `node --check` does.
+ * The error itself has no position; `node --check` prints it.
  */
 export function syntaxLocation(thrown) {
   if (!(thrown instanceof SyntaxError) || /^\s+at .*agent_code\.mjs/m.test(thrown.stack)) return "";
@@ -84,7 +84,7 @@ function isJSON(code) {
   }
 }
 
-/** Code that bears the marks of where it was copied from: a diff, a listing, a database's prompt. */
+/** Code with marks of its origin: a diff, a listing, a database's prompt. */
 function copied(code) {
   const lines = code.split("\n").filter((line) => line.trim());
   if (lines.every((line) => /^\s*\d+(?:[ \t]*[|:)]|[ \t]+|$)/.test(line))) return "send the statements alone, without the numbers of the lines";

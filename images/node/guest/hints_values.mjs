@@ -15,7 +15,7 @@ function wrongMethod(thrown, message, code) {
   if (name === "json" || name === "text") return "a wrapper returns no HTTP response: its plain value is in `.data`, parsed already";
   if (/^\w+\.content$/.test(path)) return `${path} is the list of what the tool sent: its text is in ${path}[0].text, and as a value in \`.data\``;
   if (/^\w+\.data\b/.test(path) && (OF_ARRAYS.test(name) || OF_TEXTS.test(name))) {
-    return `${path} is no ${OF_TEXTS.test(name) ? "text" : "array"}: it is the value that the tool returned; look at it first, as in console.log(${path})`;
+    return `${path} is not ${OF_TEXTS.test(name) ? "a text" : "an array"}: it is the value that the tool returned; look at it first, as in console.log(${path})`;
   }
   const meant = [...Object.getOwnPropertyNames(Array.prototype), ...Object.getOwnPropertyNames(String.prototype)].find(
     (known) => known !== name && known.toLowerCase() === name.toLowerCase().replace(/_/g, ""),
@@ -39,7 +39,7 @@ function noData(thrown, message, code) {
       : "a wrapper returns a ToolResult: its plain value is in `.data`, as in `r.data.items`; console.log(JSON.stringify(r.data)) shows it";
   }
   const [, data] = /^(\w+\.data[\w.]*) is not iterable/.exec(message) ?? [];
-  if (data) return `${data} is no array: it is the value that the tool returned; an object is looped over with Object.entries(${data})`;
+  if (data) return `${data} is not an array: it is the value that the tool returned; an object is looped over with Object.entries(${data})`;
   if (/is not iterable|not a function or its return value is not iterable/.test(message)) {
     return "if it came from a wrapper, its plain value is in `.data`; an object is looped over with Object.entries(x)";
   }

@@ -13,7 +13,7 @@ const { _debugEnd: closeInspector, listenerCount } = process;
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
 let link = null; // to the host, once it is there
-let listener = null; // what is called at an interruption
+let listener = null; // the function that is called at an interruption
 let asked = false; // the host will interrupt, and has not yet
 let used = false; // it was ever asked
 let taken = false; // the signal is the code's own
@@ -40,7 +40,7 @@ export function ask() {
   return true;
 }
 
-/** Is told of an event of the process before its listeners; reports whether it was an interruption, of which they hear nothing. */
+/** Handles an event of the process before its listeners; reports whether it was an interruption, which they do not receive. */
 export function notice(event, detail) {
   if (event === "newListener" && detail === SIGNAL) yieldSignal();
   if (event !== "internalMessage" || !used || detail?.cmd !== "NODE_DEBUG_ENABLED") return false;

@@ -18,7 +18,7 @@ const USUAL = ["child_process", "console", "fs", "module", "net", "url", "util",
 const chunk = Buffer.alloc(4096);
 
 /**
- * Returns what the host has written by now, without waiting, or undefined where that
+ * Returns what the host has already written, without waiting, or undefined if that
  * cannot be known. A host that starts a sandbox for a run that waits writes at
  * once; one that fills its pool writes when a run comes.
  */

@@ -1,7 +1,7 @@
 // The guest's own connection to the host. Tool calls never travel on it.
 //
 // Blocking calls on the socket's descriptor: before the code there is nothing else
-// to do, and the outcome is delivered from the exit handler, where no event loop
+// to do, and the outcome is delivered from the exit handler, when no event loop
 // runs.
 
 import { writeFully } from "./output.mjs";
@@ -50,7 +50,7 @@ export class Link {
   }
 
   /**
-   * Sends one request, whose answer says nothing, and does not wait for it. The host
+   * Sends one request and does not wait for its answer, which is empty. The host
    * handles it before what is requested next.
    */
   tell(method, params) {

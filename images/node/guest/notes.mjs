@@ -1,10 +1,10 @@
-// Says why a program that ended well has probably left no result. What is said here
+// Explains why a successful program has probably left no result. The explanation
 // is a guess from the text: it changes nothing.
 
-/** What to say where the result is undefined. */
+/** The explanation for an undefined result. */
 export const NOTHING = "the result is undefined, as a member is that does not exist: look at what it is taken from, or write null where nothing is meant";
 
-/** Returns one sentence on code that set no result; `settled` says whether its module ran to its end. */
+/** Returns one sentence on code that set no result; `settled` reports whether its module ran to its end. */
 export function note(code, settled) {
   try {
     if (!settled && /\bprocess\.exit\b/.test(code)) {
@@ -16,7 +16,7 @@ export function note(code, settled) {
       if (sentence) return sentence;
     }
   } catch {
-    // Whatever the code has broken: the plain sentence is left.
+    // If the code has broken the globals, the plain sentence is used.
   }
   const where = /\bconsole\.|\bstdout\b/.test(code) ? "where you print it" : "at the end";
   return `the code has not set its result: write \`globalThis.result = …\` or \`export default …\` ${where}`;

@@ -7,11 +7,11 @@ import { note, NOTHING } from "./notes.mjs";
 import { flush } from "./output.mjs";
 import { resultVariable } from "./source.mjs";
 
-const MAX_PARAMS = (16 << 20) - 1024; // bytes; what is left of a frame for its other members
+const MAX_PARAMS = (16 << 20) - 1024; // bytes; the rest of a frame is for its other members
 const TRIES = 2;
 
 // Exit status when the code has left an interpreter that can report nothing.
-// The host then says that the program ended without delivering a result.
+// The host then reports that the program ended without delivering a result.
 const BROKEN = 71;
 
 // What Node itself exits with when a top-level await never settles.
@@ -35,7 +35,7 @@ export function deliver(link, ending) {
       link.finish(text);
       reallyExit(0);
     } catch {
-      // Whatever the code has broken: try again, then say less.
+      // If the code has broken the globals: try again with less detail.
     }
   }
   try {
@@ -85,7 +85,7 @@ function succeeded(ending) {
 
 /**
  * Returns the result of the code as `{set, value}`: the global `result`, also where
- * the code has defined a property of its own for it; else the module's variable of
+ * the code has defined a property for it; otherwise the module's variable of
  * that name; else its default export.
  */
 export function resultOf(ending) {

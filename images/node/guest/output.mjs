@@ -5,7 +5,7 @@
 // then is written at once, with one system call. Code that prints a lot has used up
 // its share of those soon (BURST): from then on its output is held in memory
 // (held.mjs) for some milliseconds. It is written when the event loop turns, before
-// what ends the process, lets another one print or may block for long (before.mjs), and
+// calls that end the process, let another one print or may block for long (before.mjs), and
 // at an interruption by the host (interrupt.mjs), which no endless loop of the code delays.
 
 import { callBefore, callBeforeNew } from "./before.mjs";
@@ -28,12 +28,12 @@ const MOST_GARBAGE = 1e7; // elements
 const ROUNDS = 400;
 const ROUND = 40;
 
-const targets = [0, 1, 2]; // where the streams are written to
+const targets = [0, 1, 2]; // the destination of the streams
 const left = [0, BURST, BURST]; // writes that may be made at once now, by descriptor
 const waits = [false, false, false]; // something was held, and is not known to be written, by descriptor
-const holding = [false, false, false]; // what is printed is held, without asking the host again, by descriptor
-let held = null; // what holds output, once it was needed
-let willTurn = false; // what is held is written when the event loop turns
+const holding = [false, false, false]; // whether output is held, without asking the host again, by descriptor
+let held = null; // the holder of output, once it is needed
+let willTurn = false; // held output is written when the event loop turns
 let busy = false; // something is being held or written: an interruption must not write now
 let late = false; // one came meanwhile
 
@@ -157,7 +157,7 @@ export function writeFully(descriptor, data) {
   while (data.length) data = data.subarray(whenReady(() => writeSync(descriptor, data)));
 }
 
-/** Writes to the real stderr, whatever the code has put in the place of process.stderr. */
+/** Writes to the real stderr, even if the code has replaced process.stderr. */
 export function printError(text) {
   try {
     flush();
@@ -196,7 +196,7 @@ export function practise() {
 }
 
 /**
- * Makes garbage until the young part of the heap is collected: where it is nearly
+ * Makes garbage until the young part of the heap is collected: if it is nearly
  * full, the collection comes while a program prints, and takes several milliseconds of it.
  */
 function collectYoung() {

@@ -1,6 +1,6 @@
 // Copies /workspace/session in before the code runs, and what changed there out
-// after it. The host keeps paths and bytes. What is no regular file stays behind,
-// and so does everything where there is more than the session may hold.
+// after it. The host keeps paths and bytes. Only regular files are kept,
+// and nothing if there is more than the session may hold.
 
 const { closeSync, constants, lstatSync, mkdirSync, openSync, readdirSync, readSync, rmSync, writeSync } = process.getBuiltinModule("node:fs");
 
@@ -15,7 +15,7 @@ const { alloc, from: toBytes } = Buffer;
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 const BIG = { bigint: true };
 
-/** There is more than the session may hold; the message says how much. */
+/** There is more than the session may hold; the message has the size. */
 class TooMuch extends Error {}
 
 /** Makes the directory. Part of getting ready, while no run waits. */
@@ -27,7 +27,7 @@ export function prepareSession() {
 export class SessionFiles {
   #link;
   #granted;
-  #known = new Map(); // path → what told the file's state when the code began
+  #known = new Map(); // path → state of the file when the code began
   #untouched;
 
   constructor(link, granted) {
@@ -37,7 +37,7 @@ export class SessionFiles {
     this.#untouched = stamp();
   }
 
-  /** Sends the host what the code has changed; says on stderr what is not kept. */
+  /** Sends the host the changed files; lists on stderr those that are not kept. */
   save() {
     try {
       if (this.#known.size === 0 && stamp() === this.#untouched) return;
@@ -55,7 +55,7 @@ export class SessionFiles {
         try {
           this.#write(piece);
         } catch (problem) {
-          // What was not loaded is not known, so it is not taken for removed.
+          // Files that were not loaded are unknown, so they do not count as removed.
           this.#known.delete(piece.path);
           rmSync(`${DIRECTORY}/${piece.path}`, { force: true });
           tell(`not all files of /workspace/session could be loaded: ${problem.code}`);
@@ -87,7 +87,7 @@ export class SessionFiles {
     if (skipped.length) tell(`not kept in /workspace/session, because only regular files are: ${skipped.slice(0, 5).join(", ")}`);
   }
 
-  /** Returns the regular files as path → status, and the names of what is none. */
+  /** Returns the regular files as path → status, and the names of all other files. */
   #found() {
     const { max_files: mostFiles, max_bytes: mostBytes } = this.#granted;
     const found = new Map();

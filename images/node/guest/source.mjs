@@ -3,7 +3,7 @@
 
 const module = process.getBuiltinModule("node:module");
 
-// Lets the guest read the module's variable `result`, where it has one. `export`
+// Lets the guest read the module's variable `result`, if it has one. `export`
 // can continue no statement, so the text parses exactly if the program alone does.
 const RESULT_READER = "$airlockResult";
 const SUFFIX = `\nexport const ${RESULT_READER} = () => result;\n`;
@@ -14,7 +14,7 @@ const CLOSING_FENCE = /\r?\n[ \t]*(?:```|~~~)\s*$/;
 // `name<Type>(…)`: JavaScript reads two comparisons where TypeScript reads a call.
 const TYPED_CALL = /[\w$]<[\w$\s,.[\]{}|:;'"?]*>\(/;
 
-// What may stand before the first statement that is no import.
+// Matches the text before the first statement that is not an import.
 const IMPORTS =
   /(?:\s|\/\/[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/|import\s+(?:[\w$*{}\s,]+?\s+from\s*|\{[\w$\s,]*\}\s*from\s*)?(?:"[^"\n]*"|'[^'\n]*')[ \t]*(?:;|(?=[\r\n]|$)))*/y;
 
@@ -43,7 +43,7 @@ export function isTyped(code) {
 /**
  * Returns the program without its TypeScript types, every line and column in its
  * place. Throws what Node throws for what is no TypeScript, and for what types
- * cannot be stripped from (enums); returns `code` itself where there are none.
+ * cannot be stripped from (enums); returns `code` itself if it has none.
  */
 export function withoutTypes(code) {
   if (!module.stripTypeScriptTypes) return code; // before Node 22.13

@@ -13,7 +13,7 @@ The modules load on first use: a run that calls no tool pays nothing for them.
 
 __all__ = ["attachments", "catalog", "mcp_client"]
 
-# What may also be imported from the package itself.
+# Names that can also be imported from the package itself.
 _OFFERED = {
     "client.mcp_client": ("call_tool", "callTool", "ToolError", "ToolResult"),
     "client.attachments": ("attach", "Attachment"),

@@ -28,7 +28,8 @@ def merge(arguments, named, inputs, wrapper):
         if key not in known and len(alike) == 1:
             key = alike[0]
         if key in merged:
-            raise ToolError("ValidationError", f"{wrapper} got {key!r} twice: in its dict and as a keyword", source="code")
+            raise ToolError(
+                "ValidationError", f"{wrapper} got {key!r} twice: in its dict and as a keyword", source="code")
         merged[key] = value
     return merged
 
@@ -49,7 +50,7 @@ def plain_dict(arguments, inputs, wrapper):
 
 
 def parameters(inputs):
-    """Return the names of a tool's arguments, in order; empty where they are not known."""
+    """Return the names of a tool's arguments, in order; empty if they are not known."""
     return getattr(inputs, "__annotations__", {})
 
 

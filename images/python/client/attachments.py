@@ -4,7 +4,7 @@
     client.attach("/tmp/report.csv")
 
 It takes bytes, a path, an open file, a data URI, a content block of a tool, or text
-and JSON to write into a file. It works at once: `await` may stand before it or not.
+and JSON to write into a file. It works at once: `await` before it is optional.
 """
 
 from _socket import AF_UNIX, SOCK_STREAM, socket
@@ -25,13 +25,16 @@ _MOST = (MAX_FRAME - (64 << 10)) // 4 * 3  # bytes that fit one frame, encoded
 _LONGEST_PATH = 4096
 
 # What each argument may be called, without capitals and separators.
-_DATA = ("data", "bytes", "content", "contents", "body", "buffer", "blob", "file", "path", "filepath", "source", "image", "audio", "text")
+_DATA = (
+    "data", "bytes", "content", "contents", "body", "buffer", "blob", "file", "path", "filepath", "source", "image",
+    "audio", "text")
 _MIME = ("mime", "mimetype", "contenttype", "mediatype", "type", "format")
 _NAME = ("name", "filename", "title", "label")
 
 _MAJOR = ("application", "audio", "font", "image", "message", "model", "multipart", "text", "video")
 _FORMATS = {
-    "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp", "svg": "image/svg+xml",
+    "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp",
+    "svg": "image/svg+xml",
     "wav": "audio/wav", "mp3": "audio/mpeg", "csv": "text/csv", "json": "application/json", "pdf": "application/pdf",
     "txt": "text/plain", "text": "text/plain", "html": "text/html", "md": "text/markdown", "markdown": "text/markdown",
 }  # fmt: skip
@@ -40,7 +43,7 @@ _MAGIC = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"%PDF", b"PK\x03\x04",
 
 class Attachment(dict):
     """A file that was attached: `name`, `uri`, `mime_type`, `kind` ("image", "audio" or
-    "file"), `bytes`, and `note` where it is not what it was announced as.
+    "file"), `bytes`, and `note` if its content has another type than stated.
 
     The members are attributes too. It may be awaited, and is JSON.
     """
@@ -55,16 +58,16 @@ class Attachment(dict):
 
     def __await__(self):
         return self
-        yield  # what makes this a generator
+        yield  # this makes the function a generator
 
 
 def attach(data: object = None, mime: "str | None" = None, name: "str | None" = None, **named: object) -> "Attachment":
     """Hand a file to the caller and return an Attachment.
 
-    The arguments are told apart by what they are, so their order, and what keywords
+    The arguments are identified by their types, so their order, and what keywords
     they have, do not matter. Of content blocks, or a tool's result that has several,
     each is attached, and a list is returned. Raises ToolError (type "OutputLimit")
-    for what is too large or too much.
+    for files over the limits of size and number.
     """
     data, mime, name = _arranged(data, mime, name, named)
     blocks = _blocks(data)
@@ -86,7 +89,8 @@ def _arranged(data, mime, name, named):
                 given[meant] = value if given[meant] is None else given[meant]
                 break
         else:
-            raise TypeError(f"attach has no argument {key!r}, or has it twice: it takes data (bytes or a path), mime, name")
+            raise TypeError(
+                f"attach has no argument {key!r}, or has it twice: it takes data (bytes or a path), mime, name")
     data, mime, name = given.values()
     if _is_content(mime) or (data is None and mime is not None and not _mime_of(mime)):
         data, mime = mime, data
@@ -144,7 +148,8 @@ def _attach_block(block, mime, name):
     encoded = holder.get("blob", holder.get("data"))
     content = holder["text"].encode() if encoded is None else _from_base64(encoded)
     uri = holder.get("uri")
-    return _send(content, mime or holder.get("mimeType"), name or (uri.rpartition("/")[2] if isinstance(uri, str) else None))
+    return _send(
+        content, mime or holder.get("mimeType"), name or (uri.rpartition("/")[2] if isinstance(uri, str) else None))
 
 
 def _from_base64(text):
@@ -155,7 +160,7 @@ def _from_base64(text):
 
 
 def _read(data, mime, name):
-    """Return the bytes that `data` stands for, with a type and a name where it has them."""
+    """Return the bytes of `data`, and its type and name if it has them."""
     if isinstance(data, ToolResult):
         data = data.data
     if isinstance(data, str):
@@ -195,7 +200,7 @@ def _read_stream(data):
 def _read_file(path):
     status = stat(path)
     if not S_ISREG(status.st_mode):
-        raise OSError(EINVAL, "no regular file, so it cannot be attached", path)
+        raise OSError(EINVAL, "not a regular file, so it cannot be attached", path)
     if status.st_size > _MOST:
         raise _too_large(status.st_size)
     with open(path, "rb") as file:
@@ -247,7 +252,8 @@ def _send(content, mime, name):
     if len(content) > _MOST:
         raise _too_large(len(content))
     params = f'{{"name":{encode(name or "", "name")},"mime":{encode(mime or "", "mime")},"data":"'.encode()
-    frame = b'{"jsonrpc":"2.0","id":1,"method":"run/attach","params":' + params + b2a_base64(content, newline=False) + b'"}}\n'
+    frame = b'{"jsonrpc":"2.0","id":1,"method":"run/attach","params":' + params + b2a_base64(
+        content, newline=False) + b'"}}\n'
     answer = _request(frame)
     if "error" in answer:
         raise error_of(answer["error"])
@@ -255,7 +261,7 @@ def _send(content, mime, name):
 
 
 def _request(frame):
-    """Send one request on a connection of its own, which works in any thread, loop or process."""
+    """Send one request on a separate connection, which works in any thread, loop or process."""
     connection = socket(AF_UNIX, SOCK_STREAM)
     parts = []
     try:

@@ -32,8 +32,11 @@ async def search_tools(query="", server_id=None, detail="name+description", limi
     `detail` is "name" or "name+description"; `limit` bounds the number of tools.
     Raises ToolError (type "RateLimit") when the code searches too often.
     """
-    given = {"server_id": server_id, "detail": detail, "limit": limit} | (query if isinstance(query, dict) else {"query": query})
-    params = {"server_id" if key in ("serverId", "server") else key: value for key, value in (given | named).items() if value is not None}
+    given = {"server_id": server_id, "detail": detail, "limit": limit} | (
+        query if isinstance(query, dict) else {"query": query})
+    params = {
+        "server_id" if key in ("serverId", "server") else key: value for key,
+        value in (given | named).items() if value is not None}
     for key in params:
         if key not in ("query", "server_id", "detail", "limit"):
             raise TypeError(f"search_tools has no argument {key!r}; it takes query, server_id, detail, limit")
@@ -50,7 +53,7 @@ async def get_tool_definition(server_id=None, name=None, **named):
 
     Raises ToolError (type "UnknownTool") when there is no such tool.
     """
-    if isinstance(server_id, dict):  # what search_tools has found says more than is needed
+    if isinstance(server_id, dict):  # the results of search_tools have more members than needed
         server_id = {key: value for key, value in server_id.items() if key not in ("title", "description")}
     server_id, name, _ = call_of("get_tool_definition", server_id, name, None, named)
     answer = await request("catalog/get", encode({"server_id": server_id, "name": name}, "arguments"))

@@ -10,7 +10,7 @@ from _json import encode_basestring, make_encoder, make_scanner
 
 
 class NotSerializable(TypeError):
-    """A value has no JSON form; the message says where in it, and what to write instead."""
+    """A value has no JSON form; the message has the path to it and what to write instead."""
 
 
 class _Strict:
@@ -71,7 +71,7 @@ def _encoder():
 
 
 def _plain(value):
-    """Stand in for objects that say how they look as JSON, as ToolResult does."""
+    """Replace objects that define their JSON form, such as ToolResult."""
     convert = getattr(type(value), "__json__", None)
     if convert is None:
         raise TypeError(type(value).__name__)

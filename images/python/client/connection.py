@@ -1,8 +1,8 @@
 """One connection to the broker's socket, driven by one asyncio event loop at a time.
 
 Frames are newline-delimited JSON-RPC 2.0; docs/socket.md has the rules. All
-work happens in the loop's own thread: a request is sent where it is made and
-its answer is parsed where the loop sees it arrive.
+work happens in the loop's own thread: a request is sent when it is made and
+its answer is parsed when the loop receives it.
 """
 
 from _socket import AF_UNIX, SOCK_STREAM, socket
@@ -16,7 +16,7 @@ SOCKET = "/run/airlock/broker.sock"
 MAX_FRAME = 16 << 20  # bytes, the newline included
 
 # Bytes that one read may take. The buffer is kept: one of this size made for each
-# read is mapped and unmapped by the C library where it is larger than 128 KiB, which
+# read is mapped and unmapped by the C library if it is larger than 128 KiB, which
 # costs more in gVisor than the read.
 _CHUNK = 1 << 16
 _SENT_AT_ONCE = 64  # frames
@@ -67,7 +67,7 @@ class Connection:
     def bind(self, loop):
         """Let `loop` drive the connection from now on.
 
-        What an earlier loop still waited for is dropped: that loop is closed.
+        Requests of an earlier loop are dropped: that loop is closed.
         """
         self._stop_watching()
         self._waiting.clear()
@@ -124,7 +124,7 @@ class Connection:
             self.loop.remove_writer(self._socket.fileno())
 
     def _flush(self):
-        """Send what the socket has room for; report whether that was all."""
+        """Send as much as the socket accepts; report whether that was all."""
         unsent = self._unsent
         try:
             while unsent:
@@ -191,7 +191,7 @@ class Connection:
             self._on_idle(self)
 
     def _on_unreadable(self, frame, cause):
-        """Fail the one request that `frame` answers, if it says that much, else all."""
+        """Fail the one request that `frame` answers, if it has an ID, otherwise all."""
         reason = f"the broker's answer of {len(frame)} bytes cannot be read: {type(cause).__name__}"
         digits = frame.removeprefix(_ID_PREFIX).partition(b",")[0]
         if not digits.isdigit() or len(digits) > 18 or int(digits) not in self._pending:

@@ -26,7 +26,8 @@ async def call_tool(server_id=None, name=None, arguments=None, **named):
     try:
         result = await invoke(server_id, name, arguments)
     except ToolError as failure:
-        error = {"type": failure.type, "message": failure.message, "retryable": failure.retryable, "source": failure.source}
+        error = {
+            "type": failure.type, "message": failure.message, "retryable": failure.retryable, "source": failure.source}
         if failure.call_id is not None:
             error["call_id"] = failure.call_id
         answer = {"ok": False, "error": error}

@@ -1,4 +1,4 @@
-"""Finds what in a value has no JSON form, and says what to write instead.
+"""Finds the part of a value that has no JSON form, and suggests what to write instead.
 
 Loaded only after encoding has failed, so it may take its time. It walks
 without recursion, because the value may be nested without end.

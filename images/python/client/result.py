@@ -1,4 +1,4 @@
-"""What a tool call returns: ToolResult when it worked, ToolError when not."""
+"""The results of tool calls: ToolResult on success, ToolError on failure."""
 
 from types import GenericAlias
 
@@ -18,11 +18,11 @@ class ToolResult:
 
     It also behaves like its `data`: it can be indexed, iterated, measured with
     `len`, compared, and asked for `data`'s own methods (`get`, `items`,
-    `splitlines`). As a result of the code, it stands for its `data`.
+    `splitlines`). As a result of the code, it is replaced by its `data`.
     """
 
     __slots__ = ("data", "raw")
-    __class_getitem__ = classmethod(GenericAlias)  # wrappers say ToolResult[what data is]
+    __class_getitem__ = classmethod(GenericAlias)  # wrappers use ToolResult[type of data]
 
     ok = True
 
@@ -117,7 +117,7 @@ class ToolError(Exception):
     """A tool call that failed.
 
     - `type`: one of Airlock's error types, such as "ToolError" (the tool itself
-      said so), "ValidationError", "UnknownTool", "PolicyDenied", "Timeout";
+      reported it), "ValidationError", "UnknownTool", "PolicyDenied", "Timeout";
     - `message`: what to do about it, in a sentence;
     - `retryable`: whether the same call may work later;
     - `result`: the raw CallToolResult when the tool itself failed, else None;

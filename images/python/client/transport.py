@@ -5,7 +5,7 @@ while a run may have 16 connections and 64 requests in flight. So:
 
 - the guest's own process keeps one connection for good, the *home*, for the
   loop that asked first; when that loop ends, the next one takes it over;
-- a loop beside it, or in another process, opens a connection of its own, which
+- another loop or process opens a separate connection, which
   closes as soon as nothing is in flight on it;
 - where as many are open as may be, a loop waits for one to close.
 """

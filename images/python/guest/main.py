@@ -11,7 +11,7 @@ the bytecode of the file it is started with.
 import sys
 
 # The code's directory comes first, as for a script: the client and the wrappers are
-# in it. The guest is no module that code can import by accident.
+# in it. Code cannot import the guest by accident.
 sys.path[:0] = ["/opt/airlock/guest", "/workspace"]
 # Where an image with packages has them; they come after the standard library.
 sys.path.append("/usr/lib/python3/dist-packages")

@@ -2,7 +2,7 @@
 
     /usr/bin/python3 -I -S -B -X utf8 /opt/airlock/engines/main.py
 
-docs/verify.md says what it is asked and what it answers.
+docs/verify.md describes its requests and answers.
 """
 
 import sys

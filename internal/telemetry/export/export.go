@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/contrib/bridges/otelslog"
 	"go.opentelemetry.io/otel"
@@ -82,10 +83,12 @@ func Open(ctx context.Context, opts Options) (_ *Exporter, err error) {
 		otel.SetErrorHandler(otel.ErrorHandlerFunc(opts.Failed))
 	}
 	about, err := resource.New(ctx, resource.WithTelemetrySDK(),
-		resource.WithAttributes(attribute.String("service.name", "airlock"), attribute.String("service.version", opts.Version)),
+		resource.WithAttributes(attribute.String("service.name", "airlock"),
+			attribute.String("service.version", opts.Version)),
 		resource.WithFromEnv()) // the later one wins
 	if err != nil {
-		return nil, &ConfigError{"OTEL_RESOURCE_ATTRIBUTES", "cannot be read: " + err.Error(), "write key=value pairs with commas between them"}
+		return nil, &ConfigError{"OTEL_RESOURCE_ATTRIBUTES", "cannot be read: " + err.Error(),
+			"write key=value pairs with commas between them"}
 	}
 	if wanted["TRACES"] {
 		err = errors.Join(err, e.traces(ctx, about))
@@ -110,7 +113,8 @@ func wantedSignals(getenv func(string) string) (map[string]bool, error) {
 		variable := "OTEL_" + signal + "_EXPORTER"
 		named := getenv(variable)
 		if strings.Contains(named, "console") {
-			return nil, &ConfigError{variable, "asks for the console, but stdout is what Airlock answers on", "write otlp, and OTEL_EXPORTER_OTLP_ENDPOINT"}
+			return nil, &ConfigError{variable, "asks for the console, but stdout is what Airlock answers on",
+				"write otlp, and OTEL_EXPORTER_OTLP_ENDPOINT"}
 		}
 		endpoint := getenv("OTEL_EXPORTER_OTLP_ENDPOINT") + getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT")
 		if named != "none" && (named != "" || endpoint != "") {
@@ -152,6 +156,9 @@ func (e *Exporter) metrics(ctx context.Context, about *resource.Resource, pushed
 	}
 	if scraped {
 		registry := prometheus.NewRegistry()
+		if err := registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})); err != nil {
+			return fmt.Errorf("setting up the metrics of the process: %w", err)
+		}
 		reader, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
 		if err != nil {
 			return fmt.Errorf("setting up the metrics for Prometheus: %w", err)
@@ -179,7 +186,8 @@ func (e *Exporter) Logger(local *slog.Logger) *slog.Logger {
 	if e.logs == nil {
 		return local
 	}
-	return slog.New(slog.NewMultiHandler(local.Handler(), atLeastInfo{otelslog.NewHandler("airlock", otelslog.WithLoggerProvider(e.logs))}))
+	return slog.New(slog.NewMultiHandler(local.Handler(),
+		atLeastInfo{otelslog.NewHandler("airlock", otelslog.WithLoggerProvider(e.logs))}))
 }
 
 // atLeastInfo discards debug records.

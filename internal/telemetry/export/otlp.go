@@ -27,8 +27,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/reach"
 )
 
-// The exporters of OpenTelemetry open connections themselves unless they are given a client. autoexport cannot give them
-// one, so it is used for the other exporters only.
+// The exporters of OpenTelemetry open connections themselves unless they are given a client. autoexport cannot give
+// them one, so it is used for the other exporters only.
 
 // signal is TRACES, METRICS or LOGS, as in the names of variables.
 type signal string
@@ -91,13 +91,15 @@ func (s signal) tls() (*tls.Config, error) {
 		raw, err := os.ReadFile(roots)
 		config.RootCAs = x509.NewCertPool()
 		if err != nil || !config.RootCAs.AppendCertsFromPEM(raw) {
-			return nil, &ConfigError{"OTEL_EXPORTER_OTLP_CERTIFICATE", "names a file without a certificate that can be read", "name a file with certificates in PEM"}
+			return nil, &ConfigError{"OTEL_EXPORTER_OTLP_CERTIFICATE",
+				"names a file without a certificate that can be read", "name a file with certificates in PEM"}
 		}
 	}
 	if certificate != "" || key != "" {
 		own, err := tls.LoadX509KeyPair(certificate, key)
 		if err != nil {
-			return nil, &ConfigError{"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "and OTEL_EXPORTER_OTLP_CLIENT_KEY are not a certificate and its key", "name two files in PEM"}
+			return nil, &ConfigError{"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE",
+				"and OTEL_EXPORTER_OTLP_CLIENT_KEY are not a certificate and its key", "name two files in PEM"}
 		}
 		config.Certificates = []tls.Certificate{own}
 	}
@@ -123,7 +125,8 @@ type unresolved struct{}
 func (unresolved) Scheme() string { return "dns" }
 
 // Build implements resolver.Builder.
-func (unresolved) Build(target resolver.Target, conn resolver.ClientConn, _ resolver.BuildOptions) (resolver.Resolver, error) {
+func (unresolved) Build(target resolver.Target, conn resolver.ClientConn, _ resolver.BuildOptions) (resolver.Resolver,
+	error) {
 	address := target.Endpoint()
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		address = net.JoinHostPort(address, "443")

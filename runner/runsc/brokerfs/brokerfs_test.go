@@ -203,7 +203,8 @@ func TestListing(t *testing.T) {
 
 func TestConnectOverTheSocket(t *testing.T) {
 	_, k := start(t)
-	m := k.ask(kindConnectWithCreds, encode(uint64(socketFD), uint32(unix.SOCK_STREAM), uint32(0), uint32(65532), uint32(65532)))
+	m := k.ask(kindConnectWithCreds, encode(uint64(socketFD), uint32(unix.SOCK_STREAM), uint32(0), uint32(65532),
+		uint32(65532)))
 	if m.kind != kindConnectWithCreds || len(m.fds) != 1 {
 		t.Fatalf("got %+v, want one descriptor", m)
 	}

@@ -69,7 +69,8 @@ func mapWindow(memory int) ([]byte, error) {
 	if err := unix.Ftruncate(memory, windowSize); err != nil {
 		return nil, err
 	}
-	if _, err := unix.FcntlInt(uintptr(memory), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
+	if _, err := unix.FcntlInt(uintptr(memory), unix.F_ADD_SEALS,
+		unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
 		return nil, err
 	}
 	return unix.Mmap(memory, 0, windowSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
@@ -85,7 +86,8 @@ func (c *channel) length() *atomic.Uint32 {
 
 func (c *channel) futex(operation, value int) {
 	// Errors mean that the value has changed or a signal came: the caller looks again.
-	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&c.window[0])), uintptr(operation), uintptr(value), 0, 0, 0)
+	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&c.window[0])), uintptr(operation), uintptr(value),
+		0, 0, 0)
 }
 
 // await sleeps until it is our turn, and reports whether it ever will be.
@@ -156,7 +158,8 @@ func (c *channel) serve(handle func(message) message) {
 func (c *channel) send(fds []int) uint8 {
 	for i, fd := range fds {
 		// Without waiting: a peer that does not take what it asked for gets none.
-		if err := unix.Sendmsg(c.rights, nil, unix.UnixRights(fd), nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL); err != nil {
+		if err := unix.Sendmsg(c.rights, nil, unix.UnixRights(fd), nil,
+			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL); err != nil {
 			return uint8(i)
 		}
 	}

@@ -87,7 +87,7 @@ func (s *Server) answer(req message) (message, error) {
 		return fstatfs(), nil
 	case kindGetdents64:
 		return getdents(req.payload)
-	case kindConnect, kindConnectWithCreds: // who asks makes no difference
+	case kindConnect, kindConnectWithCreds: // the result is the same for every caller
 		return s.connect(req.payload)
 	}
 	return message{}, unix.EOPNOTSUPP
@@ -185,7 +185,7 @@ func openAt(payload []byte) (message, error) {
 }
 
 // getdents returns the whole directory. A negative count means "from the beginning", any
-// other "the remaining entries", of which there are none.
+// other "the remaining entries", and none remain.
 func getdents(payload []byte) (message, error) {
 	var req struct {
 		FD       uint64
@@ -200,7 +200,8 @@ func getdents(payload []byte) (message, error) {
 	if req.Count >= 0 {
 		return message{payload: encode(uint16(0))}, nil
 	}
-	entry := encode(uint16(1), uint64(socketFD), uint32(1), uint32(0), uint64(1), uint8(unix.DT_SOCK), uint16(len(SocketName)), []byte(SocketName))
+	entry := encode(uint16(1), uint64(socketFD), uint32(1), uint32(0), uint64(1), uint8(unix.DT_SOCK),
+		uint16(len(SocketName)), []byte(SocketName))
 	return message{payload: entry}, nil
 }
 

@@ -63,7 +63,8 @@ def _given(function: ast.FunctionDef | ast.AsyncFunctionDef, outer: frozenset[st
     names = {p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg) if p} | outer
     for _ in range(3):
         for node in ast.walk(function):
-            if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr | ast.For | ast.comprehension):
+            if isinstance(
+                node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr | ast.For | ast.comprehension):
                 source = node.iter if isinstance(node, ast.For | ast.comprehension) else node.value
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 if source is not None and any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(source)):
@@ -73,7 +74,8 @@ def _given(function: ast.FunctionDef | ast.AsyncFunctionDef, outer: frozenset[st
 
 def _sink(call: ast.Call) -> str:
     function = call.func
-    name = function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    name = function.id if isinstance(function, ast.Name) else function.attr if isinstance(
+        function, ast.Attribute) else ""
     module = function.value.id if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) else ""
     if module in _MODULES:
         return f"{module}.{name}" if name in _MODULES[module] else ""

@@ -23,7 +23,9 @@ class Service:
     def airlock(self, *arguments: str) -> str:
         """What a verb prints."""
         command = [str(PROGRAM), *arguments]
-        return subprocess.run(command, env=environment(self.home), cwd=self.home, capture_output=True, text=True, timeout=60, check=True).stdout
+        return subprocess.run(
+            command, env=environment(self.home), cwd=self.home, capture_output=True, text=True, timeout=60,
+            check=True).stdout
 
     def token(self, name: str, *scopes: str) -> str:
         """A new token of the local user."""
@@ -48,7 +50,8 @@ def serving(home: Path, configuration: str = "servers: {}\n") -> Iterator[Servic
     (home / "airlock").mkdir(mode=0o700, exist_ok=True)
     (home / "airlock" / "images").symlink_to(IMAGES)
     command = [str(PROGRAM), "serve", "--listen", "127.0.0.1:0"]
-    with subprocess.Popen(command, env=environment(home), cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, env=environment(home), cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None and process.stderr is not None
             url = process.stdout.readline().strip()

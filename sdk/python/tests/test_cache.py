@@ -15,7 +15,8 @@ import pytest
 
 from qwed_sdk.cache import CacheContext, VerificationCache, exact_fingerprint
 
-CONTEXT = CacheContext(provider="openai", model="gpt-4o", policy_version="v1", tenant_id="tenant-alpha", env_fingerprint="e")
+CONTEXT = CacheContext(
+    provider="openai", model="gpt-4o", policy_version="v1", tenant_id="tenant-alpha", env_fingerprint="e")
 
 
 @pytest.fixture
@@ -37,7 +38,8 @@ def test_a_result_is_found_again_by_another_process(cache: VerificationCache) ->
     program = (
         "import sys; from qwed_sdk.cache import *; c = CacheContext('openai', 'gpt-4o', 'v1', 'tenant-alpha', 'e'); print(VerificationCache(sys.argv[1]).get('is 2+2=4?', c))"
     )
-    run = subprocess.run([sys.executable, "-c", program, str(cache.path.parent)], env={"PYTHONPATH": ":".join(sys.path)}, capture_output=True, text=True, check=True)
+    run = subprocess.run([sys.executable, "-c", program, str(cache.path.parent)],
+        env={"PYTHONPATH": ":".join(sys.path)}, capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "{'value': 4, 'verified': True}"
 
 
@@ -107,7 +109,8 @@ def test_the_least_recently_accessed_go(cache: VerificationCache) -> None:
         cache.set(f"q{i}", {"i": i}, CONTEXT)
     assert cache.get("q0", CONTEXT) == {"i": 0}
     cache.set("q5", {"i": 5}, CONTEXT)
-    assert cache.get("q1", CONTEXT) is None and cache.get("q0", CONTEXT) == {"i": 0} and cache.get_stats().total_entries == 5
+    assert cache.get("q1", CONTEXT) is None and cache.get("q0", CONTEXT) == {
+        "i": 0} and cache.get_stats().total_entries == 5
 
 
 @pytest.mark.row("P-029")
@@ -125,14 +128,16 @@ def test_statistics_and_clearing(cache: VerificationCache) -> None:
     cache.set("q", {}, CONTEXT)
     cache.get("q", CONTEXT)
     stats = cache.get_stats()
-    assert (stats.hits, stats.misses, stats.total_entries, stats.hit_rate) == (1, 1, 1, 0.5) and stats.cache_size_bytes > 0
+    assert (stats.hits, stats.misses, stats.total_entries, stats.hit_rate) == (
+        1, 1, 1, 0.5) and stats.cache_size_bytes > 0
     cache.clear()
     stats = cache.get_stats()
     assert (stats.hits, stats.misses, stats.total_entries) == (0, 0, 0)
 
 
 @pytest.mark.row("P-033")
-def test_the_summary_has_colours_where_colorama_is(cache: VerificationCache, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_summary_has_colours_where_colorama_is(
+    cache: VerificationCache, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     cache.print_stats()
     coloured = capsys.readouterr().out
     monkeypatch.setitem(sys.modules, "colorama", None)
@@ -150,10 +155,12 @@ def test_damaged_locked_and_unwritable_files_are_misses(tmp_path: Path, cache: V
     blocker = sqlite3.connect(cache.path, isolation_level=None)
     blocker.execute("BEGIN EXCLUSIVE")
     assert cache.get("q", CONTEXT) is None and "locked" in (cache.last_error or "")
-    cache.set("q", {"a": 3}, CONTEXT)
+    waiting = threading.Thread(target=cache.set, args=("q", {"a": 3}, CONTEXT))
+    waiting.start()
     blocker.execute("ROLLBACK")
     blocker.close()
-    assert cache.get("q", CONTEXT) == {"a": 2} and cache.last_error is None
+    waiting.join()
+    assert cache.get("q", CONTEXT) == {"a": 3} and cache.last_error is None
     (tmp_path / "file").write_text("")
     nowhere = VerificationCache(str(tmp_path / "file" / "below"))
     nowhere.set("q", {}, CONTEXT)
@@ -180,3 +187,38 @@ def test_case_sensitive_inputs_have_a_fingerprint(cache: VerificationCache) -> N
     a, b = (replace(CONTEXT, env_fingerprint=exact_fingerprint(q)) for q in ("SELECT 'A'", "SELECT 'a'"))
     cache.set("SELECT 'A'", {"x": 1}, a)
     assert cache.get("SELECT 'a'", b) is None and cache.get("SELECT 'A'", a) == {"x": 1}
+
+
+_WRITER = """
+import sys
+from qwed_sdk import CacheContext, VerificationCache
+cache = VerificationCache(cache_dir=sys.argv[1])
+context = CacheContext(provider="p", model="m", policy_version="1")
+print("ready", flush=True)
+sys.stdin.readline()
+for i in range(25):
+    cache.set(f"{sys.argv[2]}-{i}", {"writer": sys.argv[2]}, context)
+    assert cache.last_error is None, cache.last_error
+"""
+
+
+@pytest.mark.parametrize("content", [b"", b"this is not a database" * 100], ids=["no file", "a damaged file"])
+def test_processes_do_not_lose_what_another_stores(cache: VerificationCache, content: bytes) -> None:
+    """Issue 26: processes that begin at the same time, with a file to create or to set aside, keep all entries."""
+    if content:
+        cache.path.parent.mkdir(parents=True, exist_ok=True)
+        cache.path.write_bytes(content)
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", _WRITER, str(cache.path.parent), str(n)], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True, env={"PYTHONPATH": ":".join(sys.path)}) for n in range(6)]
+    for writer in writers:
+        assert writer.stdout and writer.stdout.readline() == "ready\n"
+    for writer in writers:
+        assert writer.stdin
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+    assert [writer.wait() for writer in writers] == [0] * len(writers)
+    context = CacheContext(provider="p", model="m", policy_version="1")
+    missing = [(n, i) for n in range(6) for i in range(25) if cache.get(f"{n}-{i}", context) is None]
+    assert missing == []

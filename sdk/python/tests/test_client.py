@@ -52,8 +52,11 @@ def test_the_documents_calls_without_a_service(local: QWEDClient) -> None:
     assert local.verify_logic("(AND (GT x 5) (LT y 10))").model["x"] > 5
     vulnerabilities = local.verify_code("eval(input())", language="python").vulnerabilities
     assert [(v.severity, v.message) for v in vulnerabilities] == [("critical", "Dangerous pattern: eval")]
-    assert local.verify_sql(query="SELECT * FROM users WHERE id = 1", schema_ddl="CREATE TABLE users (id INT, name TEXT)", dialect="postgresql").verified
-    assert local.verify_fact(claim="The company was founded in 2020", context="Acme Corp was established in 2020 in San Francisco.").verified
+    assert local.verify_sql(
+        query="SELECT * FROM users WHERE id = 1", schema_ddl="CREATE TABLE users (id INT, name TEXT)",
+        dialect="postgresql").verified
+    assert local.verify_fact(
+        claim="The company was founded in 2020", context="Acme Corp was established in 2020 in San Francisco.").verified
 
 
 @pytest.mark.row("P-014..018")
@@ -64,9 +67,11 @@ def test_files_consensus_and_batches_without_a_service(local: QWEDClient, tmp_pa
     result = local.verify_consensus(query="The square root of 144 is 12", mode="high", min_confidence=0.8)
     assert result.verified and result.confidence >= 0.8
     assert local.verify_image(image_path=str(tmp_path / "photo.png"), claim="The image is 4x3").verified
-    assert local.verify_image(image_path=str(tmp_path / "photo.png"), claim="This image contains a cat").status == "INCONCLUSIVE"
+    assert local.verify_image(
+        image_path=str(tmp_path / "photo.png"), claim="This image contains a cat").status == "INCONCLUSIVE"
     results = local.verify_batch([{"query": "2+2=4", "type": "math"}, {"query": "x + x", "type": "math"}])
-    assert results.summary.success_rate == 0.5 and results.results[1].status == "SIMPLIFIED" and results.results[1].is_valid is False
+    assert results.summary.success_rate == 0.5 and results.results[1].status == "SIMPLIFIED" and results.results[
+        1].is_valid is False
 
 
 @pytest.mark.row("P-005")
@@ -93,7 +98,8 @@ def test_key_and_url_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) 
 
     client = QWEDClient(transport=httpx.MockTransport(handle))
     assert client.base_url == URL and client.verify("2+2=4").verified
-    assert seen[0].headers["Authorization"] == "Bearer from-environment" and seen[0].url.path == "/v1/verify/natural_language"
+    assert seen[0].headers["Authorization"] == "Bearer from-environment" and seen[
+        0].url.path == "/v1/verify/natural_language"
     assert QWEDClient(api_key="argument").api_key == "argument" and QWEDClient(base_url="").base_url == ""
     for bad in ("ftp://x", "http://example.com", "nonsense", "http://"):
         with pytest.raises(ValueError):
@@ -108,7 +114,8 @@ def test_what_the_service_is_sent(tmp_path: Path) -> None:
     client.verify_image(str(tmp_path / "data.csv"), "x")
     client.verify_sql("SELECT 1")
     bodies = [json.loads(r.content) for r in seen]
-    assert bodies == [{"query": "The average x is 1", "csv_text": "x\n1\n"}, {"claim": "x", "image_base64": "77u/eAoxCg=="}, {"query": "SELECT 1", "dialect": "postgresql"}]
+    assert bodies == [{"query": "The average x is 1", "csv_text": "x\n1\n"},
+        {"claim": "x", "image_base64": "77u/eAoxCg=="}, {"query": "SELECT 1", "dialect": "postgresql"}]
     assert client.verify_stats("x", str(tmp_path / "none.csv")).status == "INCONCLUSIVE" and len(seen) == 3
 
 
@@ -125,15 +132,107 @@ def test_personal_data_never_leaves() -> None:
 @pytest.mark.parametrize(
     ("answer", "code", "error"),
     [
-        ({"error": "no"}, 401, "QWEDAuthenticationError"), ({}, 403, "QWEDAuthenticationError"), ({}, 429, "QWEDRateLimitError"), ({"error": {"message": "broken"}}, 500, "QWEDResponseError"),
-        ({"verified": True}, 200, "QWEDResponseError"), ([], 200, "QWEDResponseError"), ({"status": "GREAT"}, 200, "QWEDResponseError"), ("VERIFIED", 200, "QWEDResponseError"),
-        (lambda r: httpx.Response(200, text="<html>"), 200, "QWEDResponseError"), (lambda r: httpx.Response(200), 200, "QWEDResponseError"), (lambda r: httpx.Response(302), 200, "QWEDResponseError"),
+        ({"error": "no"}, 401, "QWEDAuthenticationError"), ({}, 403, "QWEDAuthenticationError"),
+        ({"error": {"message": "broken"}}, 500, "QWEDResponseError"),
+        ({"verified": True}, 200, "QWEDResponseError"), ([], 200, "QWEDResponseError"),
+        ({"status": "GREAT"}, 200, "QWEDResponseError"), ("VERIFIED", 200, "QWEDResponseError"),
+        (lambda r: httpx.Response(200, text="<html>"), 200, "QWEDResponseError"),
+        (lambda r: httpx.Response(200), 200, "QWEDResponseError"),
+        (lambda r: httpx.Response(302), 200, "QWEDResponseError"),
     ],
 )  # fmt: skip
 def test_errors_of_the_service_are_clear(answer: Any, code: int, error: str) -> None:
     with pytest.raises(getattr(qwed_sdk, error)) as raised:
         served(answer, code).verify("2+2=4")
     assert raised.value.status == "INCONCLUSIVE" and raised.value.message
+
+
+def refusing(times: int, after: str | None, seen: list[float]) -> Callable[[httpx.Request], httpx.Response]:
+    def handle(_: httpx.Request) -> httpx.Response:
+        seen.append(1.0)
+        if len(seen) > times:
+            return httpx.Response(200, json=VERIFIED)
+        return httpx.Response(429, json={"error": {"message": "slow down"}}, headers={"Retry-After": after} if after else {})
+
+    return handle
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses of both clients, which do not take time here."""
+    taken: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        taken.append(seconds)
+
+    monkeypatch.setattr("qwed_sdk.client.time.sleep", taken.append)
+    monkeypatch.setattr("qwed_sdk.async_client.asyncio.sleep", pause)
+    return taken
+
+
+def ask(handler: Callable[[httpx.Request], httpx.Response], awaited: bool) -> qwed_sdk.Verdict:
+    if not awaited:
+        return QWEDClient("key", URL, transport=httpx.MockTransport(handler)).verify("2+2=4")
+
+    async def verify() -> qwed_sdk.Verdict:
+        async with QWEDAsyncClient("key", URL, transport=httpx.MockTransport(handler)) as client:
+            return await client.verify("2+2=4")
+
+    return asyncio.run(verify())
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_a_refused_request_is_repeated_with_growing_pauses(pauses: list[float], awaited: bool) -> None:
+    """Issue 26: 429 is repeated after Retry-After at least, and the pauses double."""
+    seen: list[float] = []
+    assert ask(refusing(3, None, seen), awaited).verified and len(seen) == 4
+    assert len(pauses) == 3 and all(0.25 * 2**n <= p <= 0.32 * 2**n for n, p in enumerate(pauses))
+    pauses.clear()
+    assert ask(refusing(1, "7", []), awaited).verified and 7 <= pauses[0] <= 9
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+@pytest.mark.parametrize(
+    ("after", "requests", "least", "most"),
+    [
+        ("1", 5, 1, 1), ("3600", 1, 3600, 3600), ("Wed, 21 Oct 2099 07:28:00 GMT", 1, 1e9, 4e9),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 5, 0, 0), ("soon", 5, None, None), ("-1", 5, None, None),
+        ("9" * 400, 5, None, None), ("1.5", 5, None, None), ("\u0663", 5, None, None), (None, 5, None, None),
+    ],
+)  # fmt: skip
+def test_what_stays_refused_has_retry_after(
+    pauses: list[float], awaited: bool, after: str | None, requests: int, least: float | None, most: float | None
+) -> None:
+    """Issue 26: the exception has the seconds of Retry-After, and a request is not repeated after its timeout."""
+    seen: list[float] = []
+    raw = after.encode() if after else after
+    handler = refusing(99, raw, seen)  # type: ignore[arg-type]
+    with pytest.raises(qwed_sdk.QWEDRateLimitError) as raised:
+        ask(handler, awaited)
+    got = raised.value.retry_after
+    assert len(seen) == requests and raised.value.code == 429 and "slow down" in raised.value.message
+    assert got is None if least is None else got is not None and least <= got <= most
+
+
+def test_the_fields_of_results_are_typed(local: QWEDClient) -> None:
+    """Issue 26: what Verdict and the objects in it declare is there, with the declared names."""
+    kinds = {
+        "vulnerabilities": local.verify_code("eval(input())").vulnerabilities[0],
+        "summary": local.verify_batch([{"query": "1+1=2", "type": "math"}]).summary,
+        "results": local.verify_batch([{"query": "1+1=2", "type": "math"}]).results[0],
+    }
+    for name, value in kinds.items():
+        assert name in qwed_sdk.Verdict.__annotations__
+        for field in type(value).__annotations__:
+            assert getattr(value, field) == value[field], (name, field)
+    verdict = local.verify_logic("(GT x 5)")
+    assert isinstance(verdict.model, dict) and verdict.status == "VERIFIED" and verdict.is_valid is True
+
+
+def test_the_command_has_a_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--version"])
+    assert ended.value.code == 0 and capsys.readouterr().out == f"qwed {qwed_sdk.__version__} (airlock-verify)\n"
 
 
 def test_a_verdict_is_verified_by_its_status_alone() -> None:
@@ -170,7 +269,8 @@ def test_an_engine_that_hangs_or_ends_is_inconclusive_and_the_next_call_works() 
     worker._seconds = 0.0
     assert worker.ask("math", {"expression": "1=1"}).status == "INCONCLUSIVE"
     worker._seconds = 20
-    assert worker.ask("math", {"expression": "1=1"}).verified and worker.ask("math", {"expression": {1}}).status == "UNKNOWN"
+    assert worker.ask("math", {"expression": "1=1"}).verified and worker.ask(
+        "math", {"expression": {1}}).status == "UNKNOWN"
     worker.close()
 
 
@@ -178,13 +278,17 @@ def test_agents_need_a_service() -> None:
     seen: list[httpx.Request] = []
 
     def handle(request: httpx.Request) -> httpx.Response:
-        answers = {"activity": {"activity": [{"action_type": "x"}]}, "budget": {"cost": {}}, "actions": {"decision": "APPROVED"}, "read": {"approved": True}}
+        answers = {
+            "activity": {"activity": [{"action_type": "x"}]}, "budget": {"cost": {}},
+            "actions": {"decision": "APPROVED"}, "read": {"approved": True}}
         return httpx.Response(200, json=answers.get(request.url.path.rsplit("/", 1)[-1], {"agent_id": "agent_1"}))
 
     client = served(handle, seen=seen)
     assert client.register_agent(name="A", type="supervised", principal_id="u")["agent_id"] == "agent_1"
-    assert client.verify_action("agent_1", {"type": "x"}, {"conversation_id": "c", "step_number": 1})["decision"] == "APPROVED"
-    assert client.get_agent_activity("agent_1", limit=10) == [{"action_type": "x"}] and client.get_agent_budget("agent_1") == {"cost": {}}
+    assert client.verify_action("agent_1", {"type": "x"}, {"conversation_id": "c", "step_number": 1})[
+        "decision"] == "APPROVED"
+    assert client.get_agent_activity("agent_1", limit=10) == [{"action_type": "x"}] and client.get_agent_budget(
+        "agent_1") == {"cost": {}}
     assert client.verify_tool_call("a/../b", "read")["approved"]
     with pytest.raises(qwed_sdk.QWEDServiceRequired):
         QWEDClient().get_agent_budget("agent_1")
@@ -198,9 +302,12 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     (tmp_path / "good.json").write_text('{"items": [{"query": "2+2=4", "type": "math"}]}')
     (tmp_path / "bad.json").write_text("{")
     for arguments, code, text in (
-        (["verify", "2+2=4"], 0, "VERIFIED: "), (["verify", "2+2=5"], 1, "ERROR: "), (["verify-logic", "(AND (GT x 5) (LT y 10))"], 0, "model: x = 6"),
-        (["verify-code", "-f", str(tmp_path / "script.py")], 1, "line 2: critical: Dangerous pattern: os.system"), (["verify-code", "-f", str(tmp_path / "good.py")], 0, "VERIFIED: "),
-        (["batch", "-f", str(tmp_path / "queries.json")], 1, "1 of 2 items"), (["batch", "-f", str(tmp_path / "good.json")], 0, "1 of 1 items"),
+        (["verify", "2+2=4"], 0, "VERIFIED: "), (["verify", "2+2=5"], 1, "ERROR: "),
+        (["verify-logic", "(AND (GT x 5) (LT y 10))"], 0, "model: x = 6"),
+        (["verify-code", "-f", str(tmp_path / "script.py")], 1, "line 2: critical: Dangerous pattern: os.system"),
+        (["verify-code", "-f", str(tmp_path / "good.py")], 0, "VERIFIED: "),
+        (["batch", "-f", str(tmp_path / "queries.json")], 1, "1 of 2 items"),
+        (["batch", "-f", str(tmp_path / "good.json")], 0, "1 of 1 items"),
         (["batch", "-f", str(tmp_path / "bad.json")], 2, ""), (["verify-code", "-f", str(tmp_path / "none.py")], 2, ""),
     ):  # fmt: skip
         assert cli.main(arguments) == code, arguments
@@ -237,7 +344,8 @@ def test_langchain_asks_before_a_tool_runs() -> None:
 
     tool = tools.StructuredTool.from_function(read, name="read")
     for approved in (False, True):
-        callback = QWEDVerificationCallback(agent_id="agent_abc123", client=served({"approved": approved, "blocked_reason": "not allowlisted"}))
+        callback = QWEDVerificationCallback(
+            agent_id="agent_abc123", client=served({"approved": approved, "blocked_reason": "not allowlisted"}))
         if approved:
             assert tool.invoke({"path": "x"}, config={"callbacks": [callback]}) == "x"
         else:

@@ -9,30 +9,49 @@ from qwed_new.guards.code_guard import CodeGuard
 
 BAD = {
     "javascript": [
-        "eval('1')", "const e = eval; e('1')", "new Function('return 1')()", "require('child_process').exec('id')", "import fs from 'fs'", "import('fs')",
-        "process.exit()", "(() => {}).constructor('return 1')()", "[]['constructor']['constructor']('x')", "[]['con' + 'structor']", "globalThis['ev' + 'al']('1')",
-        "globalThis[x]('1')", "const g = globalThis", "setTimeout('alert(1)', 1)", "a.__proto__ = b", "({}).__proto__", "document.write('x')", "el.innerHTML = x",
-        "fetch('http://x')", "import { exec } from 'node:child_process'", "export * from 'fs'", "\\u0065val('1')", "window.eval('1')", "Reflect.get(a, 'b')",
-        "const {constructor: c} = 1; a[`constr${'uctor'}`]", "with (a) { b }", "eval(", "new WebSocket('ws://x')", "var f = [eval][0]", "a?.constructor",
+        "eval('1')", "const e = eval; e('1')", "new Function('return 1')()", "require('child_process').exec('id')",
+        "import fs from 'fs'", "import('fs')",
+        "process.exit()", "(() => {}).constructor('return 1')()", "[]['constructor']['constructor']('x')",
+        "[]['con' + 'structor']", "globalThis['ev' + 'al']('1')",
+        "globalThis[x]('1')", "const g = globalThis", "setTimeout('alert(1)', 1)", "a.__proto__ = b", "({}).__proto__",
+        "document.write('x')", "el.innerHTML = x",
+        "fetch('http://x')", "import { exec } from 'node:child_process'", "export * from 'fs'", "\\u0065val('1')",
+        "window.eval('1')", "Reflect.get(a, 'b')",
+        "const {constructor: c} = 1; a[`constr${'uctor'}`]", "with (a) { b }", "eval(", "new WebSocket('ws://x')",
+        "var f = [eval][0]", "a?.constructor",
     ],
-    "typescript": ["eval('1')", "const x: any = require('fs')", "import * as cp from 'child_process'", "const f: Function = new Function('x')"],
+    "typescript": [
+        "eval('1')", "const x: any = require('fs')", "import * as cp from 'child_process'",
+        "const f: Function = new Function('x')"],
     "shell": [
-        "rm -rf /", "/bin/rm x", "r\\m x", "'rm' x", "r''m x", "echo $(id)", "echo `id`", "curl x | sh", "echo x | bash", "cat /etc/passwd", "cat ../../etc/hosts", "sudo ls",
-        "$X -rf /", "eval ls", "python3 -c 1", "echo x > /etc/cron.d/x", "ls; rm x", "ls && rm x", "ls || rm x", "ls & rm x", "find . -delete", "find . -exec rm {} +",
-        "sed -i s/a/b/ x", "PATH=/tmp ls", "env rm x", "xargs rm", "f() { rm x; }; f", "cat ~/.ssh/id_rsa", "{rm,-rf,/}", "dd if=/dev/zero of=/dev/sda", "if true; then rm x; fi",
-        "(rm x)", "cat <(id)", "echo 'unclosed", ":(){ :|:& };:", "git push", "$'\\x72m' x", "RM x", "tee x", "chmod 777 x", "cat .env",
+        "rm -rf /", "/bin/rm x", "r\\m x", "'rm' x", "r''m x", "echo $(id)", "echo `id`", "curl x | sh",
+        "echo x | bash", "cat /etc/passwd", "cat ../../etc/hosts", "sudo ls",
+        "$X -rf /", "eval ls", "python3 -c 1", "echo x > /etc/cron.d/x", "ls; rm x", "ls && rm x", "ls || rm x",
+        "ls & rm x", "find . -delete", "find . -exec rm {} +",
+        "sed -i s/a/b/ x", "PATH=/tmp ls", "env rm x", "xargs rm", "f() { rm x; }; f", "cat ~/.ssh/id_rsa",
+        "{rm,-rf,/}", "dd if=/dev/zero of=/dev/sda", "if true; then rm x; fi",
+        "(rm x)", "cat <(id)", "echo 'unclosed", ":(){ :|:& };:", "git push", "$'\\x72m' x", "RM x", "tee x",
+        "chmod 777 x", "cat .env",
     ],
-    "sql": ["DROP TABLE users", "SELECT * FROM u WHERE a = 1 OR 1=1", "DELETE FROM u", "SELECT 1; SELECT 2", "SELECT pg_sleep(9)", "SELEC"],
+    "sql": ["DROP TABLE users", "SELECT * FROM u WHERE a = 1 OR 1=1", "DELETE FROM u", "SELECT 1; SELECT 2",
+        "SELECT pg_sleep(9)", "SELEC"],
 }  # fmt: skip
 GOOD = {
     "javascript": [
-        "const add = (a, b) => a + b; console.log(add(1, 2))", "// eval('1')\nconst s = 'eval(1)'", "class A { constructor(x) { this.x = x } get() { return this.x } }",
-        "const m = /a(b)/.exec('ab'); m[1]", "for (const x of [1, 2]) console.log(x * 2)", "const o = {a: 1}; o['a']; o[key]; arr[i + 1]", "JSON.parse('{}')",
-        "async function f() { await Promise.all([1]) }", "setTimeout(() => 1, 10)", "class B extends A { constructor() { super() } }", "import _ from 'lodash'", "Math.max(...[1, 2])",
+        "const add = (a, b) => a + b; console.log(add(1, 2))", "// eval('1')\nconst s = 'eval(1)'",
+        "class A { constructor(x) { this.x = x } get() { return this.x } }",
+        "const m = /a(b)/.exec('ab'); m[1]", "for (const x of [1, 2]) console.log(x * 2)",
+        "const o = {a: 1}; o['a']; o[key]; arr[i + 1]", "JSON.parse('{}')",
+        "async function f() { await Promise.all([1]) }", "setTimeout(() => 1, 10)",
+        "class B extends A { constructor() { super() } }", "import _ from 'lodash'", "Math.max(...[1, 2])",
         "Array.prototype.slice.call([1])", "const system = 'linux'; `x ${system}`",
     ],
-    "typescript": ["interface A { x: number }\nconst f = (a: A): number => a.x", "enum E { A, B }\nexport const e: E = E.A", "type T<U> = U | null; function id<U>(x: U): U { return x }"],
-    "shell": ["ls", "ls -la /tmp", "echo hello", "cat notes.txt | grep x | sort | uniq -c", "wc -l a.txt 2>/dev/null", "pwd", "find . -name '*.py'", "echo 'rm -rf /'", "grep -r rm .", "head -n 5 x", "git status", "date", ""],
+    "typescript": [
+        "interface A { x: number }\nconst f = (a: A): number => a.x", "enum E { A, B }\nexport const e: E = E.A",
+        "type T<U> = U | null; function id<U>(x: U): U { return x }"],
+    "shell": [
+        "ls", "ls -la /tmp", "echo hello", "cat notes.txt | grep x | sort | uniq -c", "wc -l a.txt 2>/dev/null", "pwd",
+        "find . -name '*.py'", "echo 'rm -rf /'", "grep -r rm .", "head -n 5 x", "git status", "date", ""],
     "sql": ["SELECT id FROM users WHERE name = 'DROP TABLE x'", "SELECT count(*) FROM t GROUP BY a"],
 }  # fmt: skip
 
@@ -68,7 +87,8 @@ def test_the_documents_answer() -> None:
         "rule": "drop_table", "severity": "critical", "message": "Destructive SQL: DROP operation detected",
         "alternative": "Consider using soft delete or archiving instead of DROP",
     }  # fmt: skip
-    assert safety["violations"] == [violation] and safety["blocked_reason"] == violation["message"] and safety["alternative"] == violation["alternative"]
+    assert safety["violations"] == [violation] and safety["blocked_reason"] == violation["message"] and safety[
+        "alternative"] == violation["alternative"]
     assert (safety["language"], safety["code_length"]) == ("sql", 17) and safety["rules_checked"] >= 20
     assert verify_code_safety("größe = 1", "python")["code_length"] == 9
 

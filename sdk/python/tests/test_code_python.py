@@ -36,6 +36,8 @@ def test_harmless_programs_pass(program: str) -> None:
 
 
 def test_the_analysis_of_huge_programs_ends() -> None:
-    for program in ("(" * 5000 + ")" * 5000, "x=1\n" * 100_000, "-" * 100_000 + "1", "x" * 2_000_000, "a=" * 5000 + "1", "[" * 300 + "]" * 300):
+    for program in (
+        "(" * 5000 + ")" * 5000, "x=1\n" * 100_000, "-" * 100_000 + "1", "x" * 2_000_000, "a=" * 5000 + "1",
+        "[" * 300 + "]" * 300):
         assert verify_code(program, "python").status in ("VERIFIED", "BLOCKED", "INCONCLUSIVE")
     assert verify_code("print(1)", "python").verified

@@ -15,7 +15,8 @@ from qwed_sdk import QWEDClient
 
 LIBRARY = ROOT / "bin" / "python-crewai"
 pytestmark = pytest.mark.skipif(
-    not (PROGRAM.exists() and (IMAGES / "python.lock").exists() and (LIBRARY / "crewai").exists()), reason="needs bin/airlock, its images and bin/python-crewai"
+    not (PROGRAM.exists() and (IMAGES / "python.lock").exists() and (LIBRARY / "crewai").exists()),
+    reason="needs bin/airlock, its images and bin/python-crewai"
 )
 
 
@@ -35,7 +36,9 @@ def test_tool_calls_of_a_crew_are_judged_before_they_run(tmp_path: Path) -> None
             "OTEL_SDK_DISABLED": "true",
             "CREWAI_STORAGE_DIR": str(tmp_path),
         }
-        program = [sys.executable, str(ROOT / "sdk/python/tests/programs/crew.py"), service.url, agent["agent_id"], agent["agent_token"]]
+        program = [
+            sys.executable, str(ROOT / "sdk/python/tests/programs/crew.py"), service.url, agent["agent_id"],
+            agent["agent_token"]]
         run = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=300)
     lines = [line for line in run.stdout.splitlines() if line.startswith("RESULT ")]
     assert lines, run.stderr[-2000:]

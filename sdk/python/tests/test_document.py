@@ -1,4 +1,4 @@
-"""The programs of the SDK's document, as they stand; what they leave open (`code`, `chunks`, `url`, files) is given."""
+"""The programs of the SDK's document, unchanged; their free names (`code`, `chunks`, `url`, files) are defined here."""
 
 from __future__ import annotations
 
@@ -90,7 +90,8 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     Image.new("RGB", (4, 3)).save(tmp_path / "photo.jpg")
     chunks = [{"id": i, "metadata": {"document_id": "contract_v2"}} for i in range(10)]
     return {
-        "code": "eval(input())", "chunks": chunks, "url": "https://api.openai.com/v1/x", "data": "hello", "tool_schema": {"name": "t", "description": "Adds numbers."},
+        "code": "eval(input())", "chunks": chunks, "url": "https://api.openai.com/v1/x", "data": "hello",
+        "tool_schema": {"name": "t", "description": "Adds numbers."},
         "config_data": {"password": "hunter2!"},
     }  # fmt: skip
 
@@ -98,11 +99,17 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("program", "printed"),
     [
-        pytest.param(CLIENT + 'result = client.verify("Is 2+2=4?")\nprint(result.verified)  # True\nprint(result.status)    # "VERIFIED"', "True\nVERIFIED\n", marks=pytest.mark.row("P-001", "P-002")),
+        pytest.param(
+            CLIENT + 'result = client.verify("Is 2+2=4?")\nprint(result.verified)  # True\nprint(result.status)    # "VERIFIED"', "True\nVERIFIED\n", marks=pytest.mark.row("P-001", "P-002")),
         pytest.param(ASYNC, "True\n", marks=pytest.mark.row("P-005")),
-        pytest.param(CLIENT + 'result = client.verify("What is 15% of 200?")\nprint(result.value)', "30\n", marks=pytest.mark.row("P-007")),
-        pytest.param(CLIENT + 'result = client.verify_math("x**2 + 2*x + 1 = (x+1)**2")\nprint(result.verified)', "True\n", marks=pytest.mark.row("P-008")),
-        pytest.param(CLIENT + 'result = client.verify_logic("(AND (GT x 5) (LT y 10))")\nprint(result.model["x"] > 5, result.model["y"] < 10)', "True True\n", marks=pytest.mark.row("P-009")),
+        pytest.param(
+            CLIENT + 'result = client.verify("What is 15% of 200?")\nprint(result.value)', "30\n",
+            marks=pytest.mark.row("P-007")),
+        pytest.param(
+            CLIENT + 'result = client.verify_math("x**2 + 2*x + 1 = (x+1)**2")\nprint(result.verified)', "True\n",
+            marks=pytest.mark.row("P-008")),
+        pytest.param(
+            CLIENT + 'result = client.verify_logic("(AND (GT x 5) (LT y 10))")\nprint(result.model["x"] > 5, result.model["y"] < 10)', "True True\n", marks=pytest.mark.row("P-009")),
         pytest.param(
             CLIENT + 'result = client.verify_code(code, language="python")\nfor vuln in result.vulnerabilities:\n    print(f"{vuln.severity}: {vuln.message}")',
             "critical: Dangerous pattern: eval\n",
@@ -118,13 +125,15 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             "True\n",
             marks=pytest.mark.row("P-012"),
         ),
-        pytest.param(CLIENT + 'result = client.verify_stats(\n    query="The average salary is above 50000",\n    file_path="data.csv"\n)\nprint(result.verified)', "True\n", marks=pytest.mark.row("P-014")),
+        pytest.param(
+            CLIENT + 'result = client.verify_stats(\n    query="The average salary is above 50000",\n    file_path="data.csv"\n)\nprint(result.verified)', "True\n", marks=pytest.mark.row("P-014")),
         pytest.param(
             CLIENT + 'result = client.verify_consensus(\n    query="The square root of 144 is 12",\n    mode="high",\n    min_confidence=0.8\n)\nprint(result.verified)     # True\nprint(result.confidence >= 0.95)',
             "True\nTrue\n",
             marks=pytest.mark.row("P-015"),
         ),
-        pytest.param(CLIENT + 'result = client.verify_image(\n    image_path="photo.jpg",\n    claim="This image contains a cat"\n)\nprint(result.status)', "INCONCLUSIVE\n", marks=pytest.mark.row("P-016")),
+        pytest.param(
+            CLIENT + 'result = client.verify_image(\n    image_path="photo.jpg",\n    claim="This image contains a cat"\n)\nprint(result.status)', "INCONCLUSIVE\n", marks=pytest.mark.row("P-016")),
         pytest.param(
             CLIENT + 'results = client.verify_batch([\n    {"query": "2+2=4", "type": "math"},\n    {"query": "3*3=9", "type": "math"},\n])\nprint(results.summary.success_rate)', "1.0\n", marks=pytest.mark.row("P-017")
         ),
@@ -132,7 +141,8 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         pytest.param(GUARDS, "True\nTrue\nTrue\nFalse\nFalse\n", marks=pytest.mark.row("P-038..044")),
     ],
 )  # fmt: skip
-def test_the_programs_of_the_document_run(program: str, printed: str, given: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_programs_of_the_document_run(
+    program: str, printed: str, given: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(program, "document", "exec"), given)
     if "client" in given and hasattr(given["client"], "close"):
         given["client"].close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +25,8 @@ def test_every_engine_can_be_imported_ahead() -> None:
         ('{"engine": "math", "arguments": {"expression": "2+2=4"}}', "VERIFIED"),
         ('{"engine": "math", "arguments": {"expression": "2+2=5"}}', "ERROR"),
         ('{"engine": "nothing"}', "UNKNOWN"), ("not json", "UNKNOWN"), ("[" * 100_000, "UNKNOWN"), ("[]", "UNKNOWN"),
-        ('{"engine": "math", "arguments": {"text": "2+2=4"}}', "UNKNOWN"), ('{"engine": "math", "arguments": {"expression": 7}}', "INCONCLUSIVE"),
+        ('{"engine": "math", "arguments": {"text": "2+2=4"}}', "UNKNOWN"),
+        ('{"engine": "math", "arguments": {"expression": 7}}', "INCONCLUSIVE"),
         ('{"engine": "math", "arguments": []}', "UNKNOWN"), (" " * (17 * 1024 * 1024), "BLOCKED"),
     ],
     ids=lambda v: v[:40],
@@ -66,7 +68,41 @@ for _ in range(2):
 
 
 def test_what_is_copied_from_one_template_works_and_draws_its_own_randomness() -> None:
-    run = subprocess.run([sys.executable, "-c", _TEMPLATE], env={"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin"}, capture_output=True, text=True, timeout=120)
+    run = subprocess.run([sys.executable, "-c", _TEMPLATE], env={"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin"},
+        capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr
     first, second = (line.split() for line in run.stdout.splitlines())
     assert first[0] == second[0] == "VERIFIED" and first[1] != second[1] and first[2] != second[2]
+
+_SCRIPTS = (
+    "from sympy import *\nx = symbols('x')\nprint(solve(x**2 - 2, x), integrate(x * sin(x), x), simplify(sin(x)**2))",
+    "from z3 import *\nx = Int('x')\ns = Solver()\ns.add(x > 5)\nprint(s.check(), s.model())",
+    "from qwed_new.engines.math_engine import verify_math\nprint(verify_math('2+2=4'))",
+    "from qwed_new.engines.logic_engine import verify_logic_statement\n"
+    "print(verify_logic_statement(['p -> q', 'p'], 'q'))",
+    "from qwed_new.guards.code_guard import CodeGuard\nprint(CodeGuard().verify_safety('print(1)'))",
+    "from qwed_new.guards.sql_guard import SQLGuard\nprint(SQLGuard().verify_query('SELECT 1'))",
+    "from qwed_sdk.guards.system_guard import SystemGuard\nprint(SystemGuard().verify_shell_command('ls'))",
+    "from qwed_sdk.guards.config_guard import ConfigGuard\nprint(ConfigGuard().verify_config_safety({'a': 'b'}))",
+    "from qwed_finance import FinanceVerifier, ISOGuard",
+    "from qwed_legal import CitationGuard, DeadlineGuard\nprint(CitationGuard().verify('347 U.S. 483 (1954)'))\n"
+    "print(DeadlineGuard().verify('2024-01-15', '30 business days', '2024-02-28'))",
+    "from qwed_ucp import UCPVerifier",
+)
+
+
+def test_scripts_find_their_imports_loaded() -> None:
+    """Issue 26: a script of the gateway does not wait for the imports of the packages that scripts use."""
+    program = (
+        "import contextlib, io, json, sys\nfrom qwed_sdk import engine\nengine.preload_scripts()\nlate = {}\n"
+        "for script in json.loads(sys.argv[1]):\n"
+        "    before = set(sys.modules)\n"
+        "    with contextlib.redirect_stdout(io.StringIO()):\n        exec(script, {})\n"
+        "    late[script] = sorted(m for m in set(sys.modules) - before if not m.startswith('holidays.'))\n"
+        "print(json.dumps(late))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, json.dumps(_SCRIPTS)], capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)})
+    late = json.loads(done.stdout)
+    assert {script: modules for script, modules in late.items() if modules} == {}

@@ -1,4 +1,5 @@
-"""JavaScript and shell programs that reach an evaluator or another program by a detour (issue 26.6), and harmless ones."""
+"""JavaScript and shell programs that reach an evaluator or another program by a detour (issue 26.6), and harmless
+ones."""
 
 from __future__ import annotations
 
@@ -14,11 +15,13 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 def programs(name: str) -> list[str]:
     """The programs of a file, one a line; ⏎ is the end of a line of the program."""
-    return [line.replace("⏎", "\n") for line in (PROGRAMS / name).read_text().splitlines() if line and not line.startswith("//")]
+    return [line.replace("⏎", "\n") for line in (PROGRAMS / name).read_text().splitlines() if line
+        and not line.startswith("//")]
 
 
 def test_there_are_enough_and_none_twice() -> None:
-    for name, least in (("evasions_js.txt", 120), ("harmless_js.txt", 50), ("evasions_shell.txt", 200), ("harmless_shell.txt", 60)):
+    for name, least in (("evasions_js.txt", 120), ("harmless_js.txt", 50), ("evasions_shell.txt", 200),
+        ("harmless_shell.txt", 60)):
         found = programs(name)
         assert len(found) == len(set(found)) >= least, name
 

@@ -1,4 +1,5 @@
-"""Everyday English arguments (issue 26.8): valid ones are proven, invalid ones are refuted, and nothing else is decided."""
+"""Everyday English arguments (issue 26.8): valid ones are proven, invalid ones are refuted, and nothing else is
+decided."""
 
 from __future__ import annotations
 

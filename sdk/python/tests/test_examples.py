@@ -15,7 +15,8 @@ def run(code: str, monkeypatch: pytest.MonkeyPatch) -> subprocess.CompletedProce
     monkeypatch.setenv("QWED_MCP_TRUSTED_CODE_EXECUTION", "true")
     decision = RiskBasedExecutionGateway().evaluate_and_route("execute_python_code", {"code": code})
     assert decision["verified"], decision["message"]
-    return subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}, capture_output=True,
+        text=True, timeout=120, check=False)
 
 
 @pytest.mark.row("Q-005")
@@ -66,7 +67,9 @@ def test_legal_programs(monkeypatch: pytest.MonkeyPatch) -> None:
         "    'generation_timestamp': '2026-03-24T12:00:00+00:00',\n})\nprint(f'Verified: {result[\"verified\"]}')\nprint(f'Checks passed: {result[\"checks_passed\"]}')"
     )
     assert run(code, monkeypatch).stdout.startswith("Verified: True\nChecks passed: ['metadata_completeness', ")
-    assert run("from qwed_legal import LegalGuard\n\nguard = LegalGuard()\nprint('All checks passed')", monkeypatch).stdout == "All checks passed\n"
+    assert run(
+        "from qwed_legal import LegalGuard\n\nguard = LegalGuard()\nprint('All checks passed')",
+        monkeypatch).stdout == "All checks passed\n"
 
 
 @pytest.mark.row("Q-144")

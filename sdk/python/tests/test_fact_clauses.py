@@ -1,4 +1,5 @@
-"""Clauses, appositions, relative clauses and letter case of facts (issue 26.11), and what must not be taken from a sentence."""
+"""Clauses, appositions, relative clauses and letter case of facts (issue 26.11), and what must not be taken from a
+sentence."""
 
 from __future__ import annotations
 
@@ -7,24 +8,55 @@ import pytest
 from qwed_new.engines.facts import verify_fact
 
 SUPPORTED = [
-    ("Acme was founded in 2020", "Acme was founded in 2020 and sells cars."), ("Acme sells cars", "Acme was founded in 2020 and sells cars."), ("The sky is blue", "Bob is tall, but the sky is blue."),
-    ("Bob is tall", "Bob is tall, but the sky is blue."), ("Bob is tall", "Bob is tall; the sky is blue."), ("The sky is blue", "Bob is tall; the sky is blue."), ("The sky is blue", "Because Bob is tall, the sky is blue."),
-    ("Bob is tall", "Although Bob is tall, Ann is taller."), ("the company is in paris", "The company is in Paris."), ("acme was founded in 2020", "Acme was founded in 2020."), ("ACME WAS FOUNDED IN 2020", "Acme was founded in 2020."),
-    ("Acme Was Founded In Paris", "Acme was founded in Paris."), ("acme was founded in paris", "In 2020, Acme was founded in Paris."), ("Bob is the CEO of Acme", "Bob, the CEO of Acme, lives in Paris."),
-    ("Bob lives in Paris", "Bob, the CEO of Acme, lives in Paris."), ("Bob lives in Paris", "Bob, who is the CEO of Acme, lives in Paris."), ("Bob is the CEO of Acme", "Bob, who is the CEO of Acme, lives in Paris."),
-    ("Acme makes cars", "Acme, which makes cars, was founded in 2020."), ("Acme was founded in 2020", "Acme, which makes cars, was founded in 2020."), ("The Eiffel Tower is in Paris", "The Eiffel Tower, a landmark, is in Paris."),
-    ("The Eiffel Tower is a landmark", "The Eiffel Tower, a landmark, is in Paris."), ("Water boils at 100 degrees", "Water boils at 100 degrees, and ice melts at 0 degrees."), ("Ice melts at 0 degrees", "Water boils at 100 degrees, and ice melts at 0 degrees."),
-    ("Tim Cook is CEO of Apple", "Tim Cook, CEO of Apple, is in Paris."), ("Bob is rich", "Bob is rich and is happy."), ("Bob is happy", "Bob is rich and is happy."), ("Paris is large", "Paris is large while Lyon is small."),
+    ("Acme was founded in 2020", "Acme was founded in 2020 and sells cars."),
+    ("Acme sells cars", "Acme was founded in 2020 and sells cars."),
+    ("The sky is blue", "Bob is tall, but the sky is blue."),
+    ("Bob is tall", "Bob is tall, but the sky is blue."), ("Bob is tall", "Bob is tall; the sky is blue."),
+    ("The sky is blue", "Bob is tall; the sky is blue."), ("The sky is blue", "Because Bob is tall, the sky is blue."),
+    ("Bob is tall", "Although Bob is tall, Ann is taller."), ("the company is in paris", "The company is in Paris."),
+    ("acme was founded in 2020", "Acme was founded in 2020."),
+    ("ACME WAS FOUNDED IN 2020", "Acme was founded in 2020."),
+    ("Acme Was Founded In Paris", "Acme was founded in Paris."),
+    ("acme was founded in paris", "In 2020, Acme was founded in Paris."),
+    ("Bob is the CEO of Acme", "Bob, the CEO of Acme, lives in Paris."),
+    ("Bob lives in Paris", "Bob, the CEO of Acme, lives in Paris."),
+    ("Bob lives in Paris", "Bob, who is the CEO of Acme, lives in Paris."),
+    ("Bob is the CEO of Acme", "Bob, who is the CEO of Acme, lives in Paris."),
+    ("Acme makes cars", "Acme, which makes cars, was founded in 2020."),
+    ("Acme was founded in 2020", "Acme, which makes cars, was founded in 2020."),
+    ("The Eiffel Tower is in Paris", "The Eiffel Tower, a landmark, is in Paris."),
+    ("The Eiffel Tower is a landmark", "The Eiffel Tower, a landmark, is in Paris."),
+    ("Water boils at 100 degrees", "Water boils at 100 degrees, and ice melts at 0 degrees."),
+    ("Ice melts at 0 degrees", "Water boils at 100 degrees, and ice melts at 0 degrees."),
+    ("Tim Cook is CEO of Apple", "Tim Cook, CEO of Apple, is in Paris."), ("Bob is rich", "Bob is rich and is happy."),
+    ("Bob is happy", "Bob is rich and is happy."), ("Paris is large", "Paris is large while Lyon is small."),
 ]  # fmt: skip
 UNSUPPORTED = [
-    ("Acme was founded in 2020", "Not! Acme was founded in 2020."), ("Acme was founded in 2020", "Acme was founded in 2020. Not!"), ("Acme was founded in 2020", "Acme was founded in 2020... not."), ("Acme was founded in 2020", "Acme was founded in 2020. Just kidding!"),
-    ("US is large", "us is large"), ("us is large now", "US is large now."), ("Costs were 5", "Bob lied that revenue was 20 and costs were 5."), ("The sky is blue", "If Bob is tall and Ann is short, the sky is blue."),
-    ("Bob is happy", "No student is rich and Bob is happy or sad."), ("Ann is short", "It is false that Bob is tall and Ann is short."), ("Acme is rich", "Bob, the CEO of Acme, is rich."), ("Acme lives in Paris", "Bob, the CEO of Acme, lives in Paris."),
-    ("Bob is the CEO of Acme", "Bob, the CEO of Acme, died in 1950."), ("Bob is the CEO of Acme", "Bob, the former CEO of Acme, lives in Paris."), ("Bob makes cars", "Bob met Acme, which makes cars, in 2020."),
-    ("The CEO makes cars", "The CEO of Acme, which makes cars, is rich."), ("Smith is rich", "John met Smith, who is poor."), ("Bob is between cats", "Bob is between cats and dogs."), ("Every student is rich", "Only Bob is rich and every student is poor."),
-    ("Bob is tall", "Unless Bob is tall, Ann is short."), ("Ann is short", "Bob is tall or Ann is short."), ("Bob is tall", "Neither is Bob tall and nor is Ann."), ("Bob is a doctor", "Bob, not a doctor, is rich."), ("Ann lives in Paris", "Bob, the friend of Ann, lives in Paris."),
-    ("Ann live in Paris", "Bob, the CEO, and Ann live in Paris."), ("Beta was founded in 2019", "Acme was founded in 2019 and Beta was founded in 2020."), ("Bob sells cars", "Acme was founded by Bob and sells cars."),
-    ("Paris is in Germany", "Bob is in Germany and Paris is large."), ("Bob is rich", "Ann thinks Bob is rich and is happy."), ("Bob is happy", "Bob would be rich and is happy."),
+    ("Acme was founded in 2020", "Not! Acme was founded in 2020."),
+    ("Acme was founded in 2020", "Acme was founded in 2020. Not!"),
+    ("Acme was founded in 2020", "Acme was founded in 2020... not."),
+    ("Acme was founded in 2020", "Acme was founded in 2020. Just kidding!"),
+    ("US is large", "us is large"), ("us is large now", "US is large now."),
+    ("Costs were 5", "Bob lied that revenue was 20 and costs were 5."),
+    ("The sky is blue", "If Bob is tall and Ann is short, the sky is blue."),
+    ("Bob is happy", "No student is rich and Bob is happy or sad."),
+    ("Ann is short", "It is false that Bob is tall and Ann is short."),
+    ("Acme is rich", "Bob, the CEO of Acme, is rich."),
+    ("Acme lives in Paris", "Bob, the CEO of Acme, lives in Paris."),
+    ("Bob is the CEO of Acme", "Bob, the CEO of Acme, died in 1950."),
+    ("Bob is the CEO of Acme", "Bob, the former CEO of Acme, lives in Paris."),
+    ("Bob makes cars", "Bob met Acme, which makes cars, in 2020."),
+    ("The CEO makes cars", "The CEO of Acme, which makes cars, is rich."),
+    ("Smith is rich", "John met Smith, who is poor."), ("Bob is between cats", "Bob is between cats and dogs."),
+    ("Every student is rich", "Only Bob is rich and every student is poor."),
+    ("Bob is tall", "Unless Bob is tall, Ann is short."), ("Ann is short", "Bob is tall or Ann is short."),
+    ("Bob is tall", "Neither is Bob tall and nor is Ann."), ("Bob is a doctor", "Bob, not a doctor, is rich."),
+    ("Ann lives in Paris", "Bob, the friend of Ann, lives in Paris."),
+    ("Ann live in Paris", "Bob, the CEO, and Ann live in Paris."),
+    ("Beta was founded in 2019", "Acme was founded in 2019 and Beta was founded in 2020."),
+    ("Bob sells cars", "Acme was founded by Bob and sells cars."),
+    ("Paris is in Germany", "Bob is in Germany and Paris is large."),
+    ("Bob is rich", "Ann thinks Bob is rich and is happy."), ("Bob is happy", "Bob would be rich and is happy."),
 ]  # fmt: skip
 
 

@@ -13,24 +13,40 @@ from qwed_sdk.guards import ConfigGuard, MCPPoisonGuard, SovereigntyGuard
 
 SECRETS: list[Any] = [
     *({"url": url} for url in (
-        "postgres://user:hunter2@db/x", "postgresql+psycopg://u:p%40ss@h:5432/d", "mysql://root:123456@localhost", "redis://:secret@cache:6379/0",
-        "mongodb+srv://app:p4ss@cluster0.x.net/db", "amqp://guest:guest@mq", "https://user:a:b@example.com", "jdbc:mysql://h/d?user=u&password=abc123",
-        "jdbc:postgresql://u:pw123@h/d", "Server=db;Database=x;User Id=sa;Password=abc123;", "Server=db;Uid=sa;Pwd=1234;", "host=db user=app password=hunter2 dbname=x",
-        "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=abcd1234==;", "Endpoint=sb://x/;SharedAccessKey=abcdefgh", "FTP://Admin:Pass123@files",
-        "data source=x;PASSWORD = 'abc 1';", "sftp://u:p@ss@h", "smtp://mail:12345678@smtp.example.com:587", "ｐostgres://user:hunter2@db/x",
+        "postgres://user:hunter2@db/x", "postgresql+psycopg://u:p%40ss@h:5432/d", "mysql://root:123456@localhost",
+        "redis://:secret@cache:6379/0",
+        "mongodb+srv://app:p4ss@cluster0.x.net/db", "amqp://guest:guest@mq", "https://user:a:b@example.com",
+        "jdbc:mysql://h/d?user=u&password=abc123",
+        "jdbc:postgresql://u:pw123@h/d", "Server=db;Database=x;User Id=sa;Password=abc123;",
+        "Server=db;Uid=sa;Pwd=1234;", "host=db user=app password=hunter2 dbname=x",
+        "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=abcd1234==;",
+        "Endpoint=sb://x/;SharedAccessKey=abcdefgh", "FTP://Admin:Pass123@files",
+        "data source=x;PASSWORD = 'abc 1';", "sftp://u:p@ss@h", "smtp://mail:12345678@smtp.example.com:587",
+        "ｐostgres://user:hunter2@db/x",
     )),
-    *({key: "12345678"} for key in ("password", "db_password", "dbPassword", "PASSWORD", "pwd", "passphrase", "secret", "ｐａｓｓｗｏｒｄ", "pаssword", "pass\u200bword", "api_key", "user.password", "admin-password", "passcode")),
-    *({key: 12345678} for key in ("password", "db_password", "secret", "pin", "passcode")), {"password": 1234}, {"password": -98765}, {"password": 3.14159},
-    {"a": [{"b": {"password": 424242}}]}, {"password": ["123456"]}, {"password": "abc"}, {"password_prod": "hunter22"}, {"password1": "hunter22"},
+    *({key: "12345678"}
+        for key in (
+            "password", "db_password", "dbPassword", "PASSWORD", "pwd", "passphrase", "secret", "ｐａｓｓｗｏｒｄ", "pаssword",
+            "pass\u200bword", "api_key", "user.password", "admin-password", "passcode")),
+    *({key: 12345678} for key in ("password", "db_password", "secret", "pin", "passcode")), {"password": 1234},
+    {"password": -98765}, {"password": 3.14159},
+    {"a": [{"b": {"password": 424242}}]}, {"password": ["123456"]}, {"password": "abc"}, {"password_prod": "hunter22"},
+    {"password1": "hunter22"},
     "DB_URL=postgres://u:hunter2@h/x", "x=1; password=hunter2", "export PASSWORD=hunter2",
 ]  # fmt: skip
 HARMLESS: list[Any] = [
-    {"password_policy": "strong"}, {"passwordPolicy": {"min_length": 12, "rotation_days": 90}}, {"password_min_length": 12}, {"password_max_age_days": "90"}, {"token_limit": 4096},
-    {"max_tokens": 100000}, {"tokens_per_minute": 90000}, {"password_reset_url": "https://example.com/reset"}, {"auth_timeout": 3000}, {"secret_name": "prod-db"}, {"password_field": "pw_hash"},
-    {"token_type": "bearer"}, {"auth_method": "oauth2"}, {"password": "${DB_PASSWORD}"}, {"url": "postgres://user:${PW}@db/x"}, {"url": "postgres://user:<password>@db/x"}, {"password": True},
-    {"url": "https://example.com/a:b@c"}, {"url": "https://example.com?x=1&page=2"}, {"port": 5432}, {"require_password": True}, {"password_hint": "the usual one"}, {"use_token": 1}, {"num_tokens": 123456},
-    {"password_required": "always"}, {"password_strength": "high"}, {"passwordRules": "8 characters"}, {"secret_provider": "vault"}, {"credential_store": "keychain"}, {"api_key_header": "X-Api-Key"},
-    {"url": "postgres://db.internal:5432/app"}, {"email": "mailto:ada@example.com"}, {"token_expiry": "3600"}, {"query": "a=1;b=2"}, {"api_key_env": "OPENAI_KEY_NAME"},
+    {"password_policy": "strong"}, {"passwordPolicy": {"min_length": 12, "rotation_days": 90}},
+    {"password_min_length": 12}, {"password_max_age_days": "90"}, {"token_limit": 4096},
+    {"max_tokens": 100000}, {"tokens_per_minute": 90000}, {"password_reset_url": "https://example.com/reset"},
+    {"auth_timeout": 3000}, {"secret_name": "prod-db"}, {"password_field": "pw_hash"},
+    {"token_type": "bearer"}, {"auth_method": "oauth2"}, {"password": "${DB_PASSWORD}"},
+    {"url": "postgres://user:${PW}@db/x"}, {"url": "postgres://user:<password>@db/x"}, {"password": True},
+    {"url": "https://example.com/a:b@c"}, {"url": "https://example.com?x=1&page=2"}, {"port": 5432},
+    {"require_password": True}, {"password_hint": "the usual one"}, {"use_token": 1}, {"num_tokens": 123456},
+    {"password_required": "always"}, {"password_strength": "high"}, {"passwordRules": "8 characters"},
+    {"secret_provider": "vault"}, {"credential_store": "keychain"}, {"api_key_header": "X-Api-Key"},
+    {"url": "postgres://db.internal:5432/app"}, {"email": "mailto:ada@example.com"}, {"token_expiry": "3600"},
+    {"query": "a=1;b=2"}, {"api_key_env": "OPENAI_KEY_NAME"},
 ]  # fmt: skip
 
 
@@ -47,7 +63,9 @@ def test_settings_about_secrets_are_not_secrets(config: Any) -> None:
     assert answer["verified"], answer
 
 
-MANIFEST = {"name": "a", "version": "1", "source_url": "https://github.com/a/b", "digest": "sha256:" + "a" * 64, "download_count": 247}
+MANIFEST = {
+    "name": "a", "version": "1", "source_url": "https://github.com/a/b", "digest": "sha256:" + "a" * 64,
+    "download_count": 247}
 SPELLINGS = (
     lambda h: h.upper(),
     lambda h: "".join(chr(ord(c) + 0xFEE0) if c.isalnum() else c for c in h),
@@ -82,11 +100,14 @@ def test_registries_are_known_in_every_spelling(host: str) -> None:
 @pytest.mark.row("Q-104")
 @pytest.mark.parametrize("text", ["ｅｖａｌ('x')", "eva\u200bl('x')", "еval('x')", "os．system('x')", "𝐞𝐱𝐞𝐜('x')"])
 def test_patterns_are_found_in_look_alikes(text: str) -> None:
-    assert not SkillProvenanceGuard().verify_skill(manifest={**MANIFEST, "registry": "github.com", "script": text})["verified"]
+    assert not SkillProvenanceGuard().verify_skill(manifest={**MANIFEST, "registry": "github.com", "script": text})[
+        "verified"]
 
 
 def test_other_registries_pass() -> None:
-    for registry in ("github.com", "PyPI", "https://registry.npmjs.org", "registry.example.com:8443", "internal-registry", "My Registry"):
+    for registry in (
+        "github.com", "PyPI", "https://registry.npmjs.org", "registry.example.com:8443", "internal-registry",
+        "My Registry"):
         assert SkillProvenanceGuard().verify_skill(manifest={**MANIFEST, "registry": registry})["verified"], registry
 
 
@@ -156,18 +177,25 @@ def test_disclosures_are_found(content: str) -> None:
 def _provenance(content: str) -> dict[str, Any]:
     guard = ProvenanceGuard(require_disclosure=True)
     record = guard.generate_provenance(content, "m")
-    return guard.verify_provenance(content, {k: getattr(record, k) for k in ("content_hash", "model_id", "generation_timestamp")})
+    return guard.verify_provenance(
+        content, {k: getattr(record, k) for k in ("content_hash", "model_id", "generation_timestamp")})
 
 
 @pytest.mark.row("Q-062", "Q-076")
 @pytest.mark.parametrize(
     ("text", "status"),
     [
-        ("99 U.S.C. § 1", "ERROR"), ("0 U.S.C. § 1", "ERROR"), ("53 U.S.C. § 1", "ERROR"), ("55 U.S.C. § 101", "ERROR"), ("99 U.S.C.", "ERROR"), ("42 U.S.C.", "ERROR"), ("51 C.F.R. § 1", "ERROR"),
-        ("35 C.F.R. § 1", "ERROR"), ("999 C.F.R. § 240", "ERROR"), ("42 U.S.C. § 1983", "VERIFIED"), ("54 U.S.C. § 100101", "VERIFIED"), ("17 C.F.R. § 240.10b-5", "VERIFIED"), ("See 42 U.S.C. § 1983.", "VERIFIED"),
-        ("Brown v. Board of Education, 347 U.S. 483 (1954)", "VERIFIED"), ("See Brown v. Board of Education, 347 U.S. 483 (1954).", "VERIFIED"),
-        ("Miranda v. Arizona, 384 U.S. 436 (1966) held that taxes are void", "INCONCLUSIVE"), ("42 U.S.C. § 1983 abolishes all taxes", "INCONCLUSIVE"),
-        ("As Brown v. Board of Education, 347 U.S. 483 (1954), established, contracts need no consideration", "INCONCLUSIVE"),
+        ("99 U.S.C. § 1", "ERROR"), ("0 U.S.C. § 1", "ERROR"), ("53 U.S.C. § 1", "ERROR"), ("55 U.S.C. § 101", "ERROR"),
+        ("99 U.S.C.", "ERROR"), ("42 U.S.C.", "ERROR"), ("51 C.F.R. § 1", "ERROR"),
+        ("35 C.F.R. § 1", "ERROR"), ("999 C.F.R. § 240", "ERROR"), ("42 U.S.C. § 1983", "VERIFIED"),
+        ("54 U.S.C. § 100101", "VERIFIED"), ("17 C.F.R. § 240.10b-5", "VERIFIED"),
+        ("See 42 U.S.C. § 1983.", "VERIFIED"),
+        ("Brown v. Board of Education, 347 U.S. 483 (1954)", "VERIFIED"),
+        ("See Brown v. Board of Education, 347 U.S. 483 (1954).", "VERIFIED"),
+        ("Miranda v. Arizona, 384 U.S. 436 (1966) held that taxes are void", "INCONCLUSIVE"),
+        ("42 U.S.C. § 1983 abolishes all taxes", "INCONCLUSIVE"),
+        ("As Brown v. Board of Education, 347 U.S. 483 (1954), established, contracts need no consideration",
+            "INCONCLUSIVE"),
         ("Taxes were abolished in 26 U.S.C. § 1", "INCONCLUSIVE"), ("26 U.S.C. § 1 was repealed", "INCONCLUSIVE"),
     ],
 )  # fmt: skip
@@ -178,12 +206,16 @@ def test_citations_are_judged_for_their_form_only(text: str, status: str) -> Non
     assert status != "INCONCLUSIVE" or (verdict.valid and verdict.evidence["not_checked"])
 
 
-@pytest.mark.parametrize("text", ["Family 👨‍👩‍👧‍👦 planner", "Developer 👩🏽‍💻 tools", "Pride 🏳️‍🌈 flag", "Love ❤️‍🔥", "Pirates 🏴‍☠️", "Plain 😀 face", "Keycap ✔️"])
+@pytest.mark.parametrize(
+    "text", [
+        "Family 👨‍👩‍👧‍👦 planner", "Developer 👩🏽‍💻 tools", "Pride 🏳️‍🌈 flag", "Love ❤️‍🔥", "Pirates 🏴‍☠️",
+        "Plain 😀 face", "Keycap ✔️"])
 def test_joined_emoji_are_not_hidden_characters(text: str) -> None:
     assert MCPPoisonGuard().verify_tool_definition({"name": "x", "description": text})["verified"]
 
 
-@pytest.mark.parametrize("text", ["a\u200db", "pay\u200dpal", "😀\u200d", "\u200d😀", "x\u2060y", "a\U000e0041b", "👩‍\u200b👩"])
+@pytest.mark.parametrize(
+    "text", ["a\u200db", "pay\u200dpal", "😀\u200d", "\u200d😀", "x\u2060y", "a\U000e0041b", "👩‍\u200b👩"])
 def test_other_joiners_are_hidden(text: str) -> None:
     assert not MCPPoisonGuard().verify_tool_definition({"name": "x", "description": text})["verified"]
 

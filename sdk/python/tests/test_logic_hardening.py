@@ -1,4 +1,5 @@
-"""What QWED-Logic does not accept (issue 26.7): values that are not numbers, operators as names, comments, wrong sorts."""
+"""What QWED-Logic does not accept (issue 26.7): values that are not numbers, operators as names, comments, wrong
+sorts."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ OPERATORS = "AND OR NOT IMPLIES IFF XOR GT LT GTE LTE EQ NEQ PLUS MINUS MULT DIV
 
 
 @pytest.mark.parametrize("word", [*VALUES, *OPERATORS])
-@pytest.mark.parametrize("query", ["(EQ x {})", "(EQ {} {})", "(GT {} 5)", "(AND p (NEQ {} 1))", "(EXISTS (x) (EQ x {}))", "(ITE p (EQ {} 1) q)"])
+@pytest.mark.parametrize(
+    "query", [
+        "(EQ x {})", "(EQ {} {})", "(GT {} 5)", "(AND p (NEQ {} 1))", "(EXISTS (x) (EQ x {}))", "(ITE p (EQ {} 1) q)"])
 def test_reserved_words_are_not_names(word: str, query: str) -> None:
     verdict = verify_logic(query.replace("{}", word))
     assert verdict.status == "INCONCLUSIVE" and word in verdict.message
@@ -32,16 +35,22 @@ def test_nothing_is_equal_to_what_is_not_a_number(word: str, statement: str) -> 
     "query",
     [
         "(AND p ; q\n r)", "(AND (GT x 5) ; (LT x 3)\n)", "(AND p q) ; r", ";", "; (GT x 5)", "(GT x 5);", "p ; not p",
-        "(EQ x [1 2])", "(EQ x {1})", "(IN x (1 2 3))", "(IN 5 (1 5))", "(EQ (1 2) (1 2))", "(EXISTS (x x) (GT x 1))", "(EXISTS (x Foo) (GT x 1))",
-        "(EXISTS (x Int y Int) (GT x y))", "(EXISTS (Int) (GT Int 1))", "(EXISTS ((x Int)) (EQ x 1.5))", "(FORALL (x Int) (NEQ x 1.5))",
-        "(EXISTS () (GT x 1))", "(EXISTS (5) (GT x 1))", "(EXISTS (AND) (EQ AND 1))", "(FORALL AND (GT AND 1))", "(AND)", "(EQ x)", "(AND p (p q))",
+        "(EQ x [1 2])", "(EQ x {1})", "(IN x (1 2 3))", "(IN 5 (1 5))", "(EQ (1 2) (1 2))", "(EXISTS (x x) (GT x 1))",
+        "(EXISTS (x Foo) (GT x 1))",
+        "(EXISTS (x Int y Int) (GT x y))", "(EXISTS (Int) (GT Int 1))", "(EXISTS ((x Int)) (EQ x 1.5))",
+        "(FORALL (x Int) (NEQ x 1.5))",
+        "(EXISTS () (GT x 1))", "(EXISTS (5) (GT x 1))", "(EXISTS (AND) (EQ AND 1))", "(FORALL AND (GT AND 1))",
+        "(AND)", "(EQ x)", "(AND p (p q))",
     ],
 )  # fmt: skip
 def test_ill_formed_queries_are_not_decided(query: str) -> None:
     assert verify_logic(query).status == "INCONCLUSIVE"
 
 
-@pytest.mark.parametrize("query", ['(IN x 1 "a")', '(DISTINCT 1 "a")', "(EQ true 1)", '(EQ "1" 1)', "(GT x true)", "(AND 1 p)", '(AND (EQ x 1) (EQ x "a"))'])
+@pytest.mark.parametrize(
+    "query", [
+        '(IN x 1 "a")', '(DISTINCT 1 "a")', "(EQ true 1)", '(EQ "1" 1)', "(GT x true)", "(AND 1 p)",
+        '(AND (EQ x 1) (EQ x "a"))'])
 def test_lists_of_different_sorts_are_errors(query: str) -> None:
     assert verify_logic(query).status == "ERROR"
 

@@ -19,7 +19,8 @@ def test_every_package_is_typed() -> None:
 
 
 def test_the_licence_is_the_one_of_the_repository() -> None:
-    assert PROJECT["license-files"] == ["LICENSE"] and (HERE / "LICENSE").read_bytes() == (HERE.parents[1] / "LICENSE").read_bytes()
+    assert PROJECT["license-files"] == ["LICENSE"] and (HERE / "LICENSE").read_bytes() == (
+        HERE.parents[1] / "LICENSE").read_bytes()
 
 
 def test_each_dependency_is_imported_and_locked() -> None:

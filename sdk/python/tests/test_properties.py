@@ -15,11 +15,13 @@ from qwed_new.engines.math.grammar import Apply, Name, Node, Number, parse, pars
 from qwed_new.money import amount, amounts_in
 
 quick = settings(max_examples=120, deadline=None, derandomize=True)
-LEAVES = st.one_of(st.integers(0, 999).map(lambda n: Number(Decimal(n))), st.sampled_from("xyz").map(lambda n: Name("var:" + n)))
+LEAVES = st.one_of(
+    st.integers(0, 999).map(lambda n: Number(Decimal(n))), st.sampled_from("xyz").map(lambda n: Name("var:" + n)))
 TREES = st.recursive(
     LEAVES,
     lambda inner: st.one_of(
-        st.tuples(st.sampled_from(["add", "sub", "mul", "div", "pow"]), inner, inner).map(lambda t: Apply(t[0], (t[1], t[2]))), inner.map(lambda n: Apply("neg", (n,)))
+        st.tuples(st.sampled_from(["add", "sub", "mul", "div", "pow"]), inner, inner).map(
+            lambda t: Apply(t[0], (t[1], t[2]))), inner.map(lambda n: Apply("neg", (n,)))
     ),
     max_leaves=12,
 )
@@ -47,7 +49,8 @@ def test_arithmetic_is_that_of_fractions(a: int, b: int, c: int, wrong: int) -> 
     value = Fraction(a) * b + Fraction(a, c)
     assert verify_math(f"({a})*({b}) + ({a})/{c} = ({value.numerator})/{value.denominator}").verified
     if wrong:
-        assert verify_math(f"({a})*({b}) + ({a})/{c} = ({value.numerator})/{value.denominator} + ({wrong})").status == "ERROR"
+        assert verify_math(
+            f"({a})*({b}) + ({a})/{c} = ({value.numerator})/{value.denominator} + ({wrong})").status == "ERROR"
 
 
 @quick
@@ -56,7 +59,8 @@ def test_amounts_are_read_as_they_are_written(value: Decimal) -> None:
     for text in (f"{value:,.2f}", f"{value:.2f}", f"{value:,.2f} USD"):
         assert amount(text) == value, text
     if value > 0:
-        assert amount(f"${value:,.2f}") == value and amount(f"(${value:,.2f})") == -value and amounts_in(f"It costs ${value:,.2f} now") == [value]
+        assert amount(f"${value:,.2f}") == value and amount(f"(${value:,.2f})") == -value and amounts_in(
+            f"It costs ${value:,.2f} now") == [value]
 
 
 @quick
@@ -71,5 +75,7 @@ def test_what_is_no_amount_is_a_value_error(text: str) -> None:
 @quick
 @given(st.dates(min_value=date(1000, 1, 1)))
 def test_dates_are_read_as_they_are_written(day: date) -> None:
-    for text in (day.isoformat(), f"{day.day} {day:%B} {day.year}", f"{day:%B} {day.day}, {day.year}", f"{day.day} {day:%b} {day.year}"):
+    for text in (
+        day.isoformat(), f"{day.day} {day:%B} {day.year}", f"{day:%B} {day.day}, {day.year}",
+        f"{day.day} {day:%b} {day.year}"):
         assert read_date(text) == day, text

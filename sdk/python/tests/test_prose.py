@@ -45,8 +45,10 @@ e.g. this isn't code; i.e. it's a sentence.
 Es ist 5 Uhr; das ist's.
 L'été n'est pas fini; c'est août.""".split("\n")
 CODE = [
-    "__import__('os').system('id')", "2 + __import__('os').system('id')", "2+2=__import__('os').system('id')", "import os; os.system('id')", "eval('1')", "open('x').read()", "x = 'a'; print(x)",
-    "exec('x'); y", "import os\nos.system('rm -rf /')", "().__class__.__base__.__subclasses__()", "lambda: 0", "os.system('id')", "print('hello world')", "subprocess.run(['ls'])",
+    "__import__('os').system('id')", "2 + __import__('os').system('id')", "2+2=__import__('os').system('id')",
+    "import os; os.system('id')", "eval('1')", "open('x').read()", "x = 'a'; print(x)",
+    "exec('x'); y", "import os\nos.system('rm -rf /')", "().__class__.__base__.__subclasses__()", "lambda: 0",
+    "os.system('id')", "print('hello world')", "subprocess.run(['ls'])",
 ]  # fmt: skip
 
 

@@ -16,7 +16,9 @@ from service import IMAGES, PROGRAM, Service, serving
 from qwed_sdk import QWEDAsyncClient, QWEDAuthenticationError, QWEDClient, QWEDResponseError
 from qwed_sdk.langchain import QWEDVerificationCallback
 
-pytestmark = pytest.mark.skipif(not (PROGRAM.exists() and (IMAGES / "python.lock").exists()), reason="needs bin/airlock and its images: make images")
+pytestmark = pytest.mark.skipif(
+    not (PROGRAM.exists() and (IMAGES / "python.lock").exists()),
+    reason="needs bin/airlock and its images: make images")
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +78,8 @@ def test_an_agent_is_registered_and_asks(connect: Any, key: str) -> None:
         permissions={"allowed_engines": ["math", "logic", "sql"], "blocked_tools": ["execute_code"]},
         budget={"max_daily_cost_usd": 50, "max_requests_per_hour": 100},
     )
-    assert agent["agent_id"].startswith("agent_") and agent["agent_token"].startswith("qwed_agent_") and agent["principal_id"] == agent["owner"]
+    assert agent["agent_id"].startswith("agent_") and agent["agent_token"].startswith("qwed_agent_") and agent[
+        "principal_id"] == agent["owner"]
     mine, client = agent["agent_id"], connect(agent["agent_token"])
     assert client.verify_action(agent_id=mine, action=READ, context=context(1))["decision"] == "APPROVED"
     again = client.verify_action(agent_id=mine, action=READ, context=context(1))
@@ -88,7 +91,8 @@ def test_an_agent_is_registered_and_asks(connect: Any, key: str) -> None:
     budget = client.get_agent_budget(mine)
     assert budget["cost"] == {"max_daily_usd": 50, "current_daily_usd": 0} and budget["requests"]["max_per_hour"] == 100
     activity = client.get_agent_activity(mine, limit=2)
-    assert [(a["action_type"], a["decision"]) for a in activity] == [("execute_code", "DENIED"), ("send_email", "PENDING")] and activity[0]["timestamp"]
+    assert [(a["action_type"], a["decision"]) for a in activity] == [("execute_code", "DENIED"),
+        ("send_email", "PENDING")] and activity[0]["timestamp"]
     assert len(client.get_agent_activity(mine)) == 4
 
 
@@ -107,7 +111,10 @@ def test_tool_calls(connect: Any, key: str) -> None:
     client = connect(agent["agent_token"])
     assert client.verify_tool_call(agent["agent_id"], "fetch_report", {"x": 1})["approved"] is True
     unknown = client.verify_tool_call(agent["agent_id"], "my_custom_tool", {"x": "database"})
-    assert unknown == {"approved": False, "blocked_reason": "Unknown tool 'my_custom_tool' requires explicit allowlisting (risk_score=0.2)", "risk_score": 0.2}
+    assert unknown == {
+        "approved": False,
+        "blocked_reason": "Unknown tool 'my_custom_tool' requires explicit allowlisting (risk_score=0.2)",
+        "risk_score": 0.2}
     assert client.verify_tool_call(agent["agent_id"], "../tokens?x")["approved"] is False
     assert "manual approval" in client.verify_tool_call(agent["agent_id"], "drop_table")["blocked_reason"]
 
@@ -125,7 +132,9 @@ def test_tokens_that_are_wrong_of_others_or_rotated(connect: Any, key: str, serv
     with pytest.raises(QWEDAuthenticationError, match="does not allow") as refused:
         connect(first["agent_token"]).register_agent("Third")
     assert refused.value.code == 403
-    rotated = httpx.post(f"{service.url}/v1/agents/{first['agent_id']}/token", headers={"Authorization": f"Bearer {key}"}).json()["agent_token"]
+    rotated = httpx.post(
+        f"{service.url}/v1/agents/{first['agent_id']}/token", headers={"Authorization": f"Bearer {key}"}).json()[
+            "agent_token"]
     with pytest.raises(QWEDAuthenticationError):
         connect(first["agent_token"]).get_agent_budget(first["agent_id"])
     assert connect(rotated).get_agent_budget(first["agent_id"])["requests"]
@@ -172,7 +181,8 @@ def test_the_langchain_callback_asks_the_service(key: str, service: Service) -> 
 
     for permissions, runs in (({"allowed_tools": ["fetch_report"]}, True), ({}, False)):
         agent = QWEDClient(key, service.url).register_agent("Chain", permissions=permissions)
-        callback = QWEDVerificationCallback(agent_id=agent["agent_id"], client=QWEDClient(agent["agent_token"], service.url))
+        callback = QWEDVerificationCallback(
+            agent_id=agent["agent_id"], client=QWEDClient(agent["agent_token"], service.url))
         if runs:
             assert fetch_report.invoke({"name": "x"}, config={"callbacks": [callback]}) == "report x"
         else:
@@ -182,17 +192,25 @@ def test_the_langchain_callback_asks_the_service(key: str, service: Service) -> 
 
 def test_both_clients_have_the_same_methods() -> None:
     def methods(kind: type) -> dict[str, list[str]]:
-        return {n: list(inspect.signature(f).parameters) for n, f in vars(kind).items() if callable(f) and not n.startswith("_")}
+        return {n: list(inspect.signature(f).parameters) for n,
+            f in vars(kind).items() if callable(f) and not n.startswith("_")}
 
     assert methods(QWEDClient) == methods(QWEDAsyncClient)
 
 
 # Claims whose verdict is the same by HTTP and here.
 CLAIMS = [
-    ("verify", {"query": "Is 2+2=4?"}), ("verify", {"query": "What is 15% of 200?"}), ("verify", {"query": "The sky is blue"}), ("verify_math", {"expression": "x**2 + 2*x + 1 = (x+1)**2"}),
-    ("verify_math", {"expression": "2+2=5"}), ("verify_math", {"expression": "9**9**9**9 = 1"}), ("verify_logic", {"query": "(AND (GT x 5) (LT x 3))"}), ("verify_code", {"code": "eval('1')", "language": "python"}),
-    ("verify_sql", {"query": "SELECT * FROM users WHERE id = 1", "schema_ddl": "CREATE TABLE users (id INT, name TEXT)", "dialect": "postgresql"}), ("verify_sql", {"query": "DROP TABLE users"}),
-    ("verify_fact", {"claim": "The company was founded in 2020", "context": "Acme Corp was established in 2020 in San Francisco."}), ("verify_consensus", {"query": "The square root of 144 is 12", "mode": "high"}),
+    ("verify", {"query": "Is 2+2=4?"}), ("verify", {"query": "What is 15% of 200?"}),
+    ("verify", {"query": "The sky is blue"}), ("verify_math", {"expression": "x**2 + 2*x + 1 = (x+1)**2"}),
+    ("verify_math", {"expression": "2+2=5"}), ("verify_math", {"expression": "9**9**9**9 = 1"}),
+    ("verify_logic", {"query": "(AND (GT x 5) (LT x 3))"}),
+    ("verify_code", {"code": "eval('1')", "language": "python"}),
+    ("verify_sql",
+        {"query": "SELECT * FROM users WHERE id = 1", "schema_ddl": "CREATE TABLE users (id INT, name TEXT)",
+            "dialect": "postgresql"}), ("verify_sql", {"query": "DROP TABLE users"}),
+    ("verify_fact",
+        {"claim": "The company was founded in 2020", "context": "Acme Corp was established in 2020 in San Francisco."}),
+        ("verify_consensus", {"query": "The square root of 144 is 12", "mode": "high"}),
     ("verify_batch", {"items": [{"query": "2+2=4", "type": "math"}, {"query": "x + x", "type": "math"}]}),
 ]  # fmt: skip
 
@@ -208,10 +226,12 @@ def verifying(service: Service, key: str) -> str:
 
 @pytest.mark.row("P-007..011", "P-015", "P-017")
 @pytest.mark.parametrize(("method", "arguments"), CLAIMS, ids=lambda v: v if isinstance(v, str) else json.dumps(v)[:40])
-def test_verdicts_are_the_same_there_and_here(method: str, arguments: dict[str, Any], service: Service, verifying: str) -> None:
+def test_verdicts_are_the_same_there_and_here(
+    method: str, arguments: dict[str, Any], service: Service, verifying: str) -> None:
     with QWEDClient(verifying, service.url) as there, QWEDClient(base_url="") as here:
         remote, local = getattr(there, method)(**arguments), getattr(here, method)(**arguments)
-    assert (remote["status"], remote["verified"], remote["message"]) == (local["status"], local["verified"], local["message"])
+    assert (remote["status"], remote["verified"], remote["message"]) == (
+        local["status"], local["verified"], local["message"])
     assert remote["evidence"] == local["evidence"]
 
 

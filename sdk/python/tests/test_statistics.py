@@ -69,7 +69,8 @@ def test_measures_agree_with_fractions(numbers: list[Decimal]) -> None:
     exact = [Fraction(n) for n in numbers]
     table = "x\n" + "\n".join(f"{n:f}" for n in numbers)
     mean, spread = statistics.mean(exact), statistics.variance(exact)
-    for measure, value in (("average", mean), ("variance", spread), ("sum", sum(exact)), ("median", statistics.median(exact))):
+    for measure, value in (("average", mean), ("variance", spread), ("sum", sum(exact)),
+        ("median", statistics.median(exact))):
         below, above = (int(value * 10**4 // 1) + d for d in (-1, 2))
         for claimed, status in ((below, "VERIFIED"), (above, "ERROR")):
             if abs(claimed) >= 10**41:

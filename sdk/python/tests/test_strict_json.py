@@ -51,8 +51,10 @@ def test_what_has_one_meaning_is_read() -> None:
     assert strict_json.loads("1.10", parse_float=Decimal) == Decimal("1.10")
 
 
-@pytest.mark.parametrize("text", [text for text, _ in AMBIGUOUS.values() if isinstance(text, str)], ids=lambda t: t[:20])
-def test_every_reader_of_the_distribution_refuses_it(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "text", [text for text, _ in AMBIGUOUS.values() if isinstance(text, str)], ids=lambda t: t[:20])
+def test_every_reader_of_the_distribution_refuses_it(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(answer_json(text))["status"] == "UNKNOWN"
     assert UCPVerifier().verify_cart(text)["status"] == "ERROR"
     if text[:1] in ("{", "[") and "Expecting" not in text and text != '{"a"' and "} {" not in text:

@@ -1,6 +1,6 @@
 // UTCP's code mode with one MCP server on stdio behind it: chain.mjs NAME COMMAND
 // [ARGUMENT...]. Each line on stdin is a program as a JSON string, and is answered with a
-// line of JSON: what the program returned, or what went wrong.
+// line of JSON: the result of the program, or its error.
 
 import { createInterface } from "node:readline";
 import "@utcp/mcp";

@@ -1,4 +1,4 @@
-// Runs each program that is posted in an isolate of its own, which is made for
+// Runs each program that is posted in a separate isolate, which is made for
 // it and used once, and answers with what the program left in globalThis.result.
 
 const main = `

@@ -1,6 +1,6 @@
-"""A client made with the Python SDK, which a test tells what to do: its argument
-says how to connect, each line of stdin is one thing to do, and each line of stdout
-what came of it.
+"""A client made with the Python SDK, driven by a test: its argument
+describes the connection, each line of stdin is one command, and each line of stdout
+its result.
 """
 
 import json

@@ -1,4 +1,4 @@
-// A client made with one of the two TypeScript SDKs that signs in where a server says.
+// A client made with one of the two TypeScript SDKs that signs in at a server's request.
 // Its argument says how; while it connects it prints {"authorize": URL} for a person to
 // open, and reads the address that the browser was sent to at the end; then it prints
 // the names of the tools.

@@ -1,14 +1,14 @@
-// A client made with one of the two TypeScript SDKs, which a test tells what to do:
-// its argument says how to connect, each line of stdin is one thing to do, and each
-// line of stdout what came of it.
+// A client made with one of the two TypeScript SDKs, driven by a test:
+// its argument describes the connection, each line of stdin is one command, and each
+// line of stdout its result.
 import { createInterface } from "node:readline";
 
 const { sdk, era, command, args, env, url } = JSON.parse(process.argv[2]);
 
 const say = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
 
-let answer; // what the person of the call under way says
-let asked = []; // what the person was asked
+let answer; // the answer of the person to the current call
+let asked = []; // the questions to the person
 
 const elicit = async (request) => {
 	asked.push(request.params.message);

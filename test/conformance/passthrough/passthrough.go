@@ -37,7 +37,8 @@ func New(config upstream.Config, stateless bool) *Handler {
 	if stateless {
 		get = h.ofRequest
 	}
-	h.era = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: stateless, EventStore: mcp.NewMemoryEventStore(nil)})
+	h.era = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: stateless,
+		EventStore: mcp.NewMemoryEventStore(nil)})
 	return h
 }
 

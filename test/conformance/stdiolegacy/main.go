@@ -80,7 +80,8 @@ func copyLines(from io.Reader, to, refusals *lines) error {
 		}
 		target := to
 		if refusals != nil && json.Unmarshal(line, &message) == nil && message.Method == "server/discover" {
-			line = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`+"\n", message.ID)
+			line = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`+
+				"\n", message.ID)
 			target = refusals
 		}
 		if err := target.write(line); err != nil {

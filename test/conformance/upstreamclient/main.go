@@ -32,7 +32,8 @@ func run(ctx context.Context) (err error) {
 	if strings.HasPrefix(scenario, "auth/") {
 		return signIn(ctx, os.Args[1])
 	}
-	set, err := upstream.New([]upstream.Config{{ID: serverID, URL: os.Args[1], Elicitation: true}}, &upstream.Options{Version: "test"})
+	set, err := upstream.New([]upstream.Config{{ID: serverID, URL: os.Args[1], Elicitation: true}},
+		&upstream.Options{Version: "test"})
 	if err != nil {
 		return err
 	}
@@ -123,7 +124,8 @@ func (c client) oneOfEach(ctx context.Context) error {
 			Name string `json:"name"`
 		} `json:"prompts"`
 	}
-	if err := errors.Join(c.do(ctx, "resources/list", nil, &resources), c.do(ctx, "prompts/list", nil, &prompts)); err != nil {
+	if err := errors.Join(c.do(ctx, "resources/list", nil, &resources),
+		c.do(ctx, "prompts/list", nil, &prompts)); err != nil {
 		return err
 	}
 	for _, r := range resources.Resources {

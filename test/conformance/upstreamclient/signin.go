@@ -67,11 +67,14 @@ func signIn(ctx context.Context, url string) (err error) {
 	if err != nil {
 		return err
 	}
-	source, err := oauth.New(config, &oauth.Options{Store: oauth.NewStore(filepath.Join(directory, "sign-ins"), directory), Principal: "user:test"})
+	source, err := oauth.New(
+		config, &oauth.Options{Store: oauth.NewStore(filepath.Join(directory, "sign-ins"), directory),
+			Principal: "user:test"})
 	if err != nil {
 		return err
 	}
-	set, err := upstream.New([]upstream.Config{{ID: serverID, URL: url, Credentials: source}}, &upstream.Options{Version: "test"})
+	set, err := upstream.New([]upstream.Config{{ID: serverID, URL: url, Credentials: source}},
+		&upstream.Options{Version: "test"})
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
 // What every attack in JavaScript starts with; the test puts it in front.
-globalThis.result = [] // what the attack reached: anything in it is a hole
+globalThis.result = [] // results of the attack: any element is a vulnerability
 
 // attempt runs action. An error of the system means that it was refused; a
 // value means that it was reached, which counts as a success of the attack.

@@ -1,7 +1,7 @@
 # What every attack in Python starts with; the test puts it in front.
 import ctypes, errno, json, os, platform, socket, struct, subprocess, sys, time
 
-result = []  # what the attack reached: anything in it is a hole
+result = []  # results of the attack: any element is a vulnerability
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -22,7 +22,7 @@ def attempt(what, action):
 
 
 def syscall(name, *arguments):
-    """Calls the kernel directly and raises OSError where it says no."""
+    """Calls the kernel directly and raises OSError if the call fails."""
     number = NUMBERS[name][0 if platform.machine() == "x86_64" else 1]
     words = [a if isinstance(a, bytes) or a is None else ctypes.c_long(a) for a in arguments]
     libc.syscall.restype = ctypes.c_long
@@ -34,7 +34,7 @@ def syscall(name, *arguments):
 
 
 def call(function, *arguments):
-    """Calls a function of the C library and raises OSError where it fails."""
+    """Calls a function of the C library and raises OSError if it fails."""
     got = getattr(libc, function)(*arguments)
     if got < 0:
         code = ctypes.get_errno()
@@ -44,7 +44,7 @@ def call(function, *arguments):
 
 def in_child(action):
     """Runs action in a forked process and returns what it returned, as text.
-    What it does to itself does not matter to the attack that goes on here."""
+    Effects on the child process do not matter to the attack, which continues here."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

@@ -2,7 +2,7 @@
 
 gVisor keeps a name and an inode, of some thirty objects together, for each file that was
 opened or looked for, and every sandbox restored from a saved one makes them all anew. The
-files of the modules stay where they are: what is loaded from the bundle has the same
+files of the modules stay in place: a module that is loaded from the bundle has the same
 `__spec__`, `__file__` and `__cached__` as what is loaded from them.
 
 A bundle is 8 bytes that hold the length of an index, least significant first; the index, a
@@ -22,13 +22,14 @@ _LENGTH = 8  # bytes of the index's length
 
 
 def use():
-    """Load modules from the bundle where it has them, until `stop`; without a bundle, do nothing."""
+    """Load the modules in the bundle from it, until `stop`; without a bundle, do nothing."""
     try:
         fd = open(FILE, O_RDONLY | O_CLOEXEC)
     except OSError:
         return
     length = int.from_bytes(pread(fd, _LENGTH, 0), "little")
-    sys.meta_path.insert(sys.meta_path.index(PathFinder), _Finder(fd, _LENGTH + length, loads(pread(fd, length, _LENGTH))))
+    sys.meta_path.insert(
+        sys.meta_path.index(PathFinder), _Finder(fd, _LENGTH + length, loads(pread(fd, length, _LENGTH))))
 
 
 def stop():
@@ -57,6 +58,6 @@ class _Finder:
         return spec_from_file_location(name, file, loader=loader)
 
     def _code(self, loader, offset, length, name):
-        # What asks the loader again, such as a reload, gets what is in the file.
+        # A later request to the loader, such as a reload, gets the contents of the file.
         del loader.get_code
         return loads(pread(self.fd, length, offset))

@@ -11,7 +11,7 @@ from airlock_guest import output
 from airlock_guest.on_import import when_imported
 from airlock_guest.repair import keep, repair
 
-NAME = "<agent_code>"  # what tracebacks call the code
+NAME = "<agent_code>"  # the name of the code in tracebacks
 REHEARSAL = "import json\nresult = {str(n): [n, None] for n in range(3)}\n"
 
 _CO_COROUTINE = 0x80  # inspect.CO_COROUTINE
@@ -69,7 +69,7 @@ def run(code, script=False):
     when_imported("multiprocessing.spawn", lambda _: _write(code))
     when_imported("warnings", lambda warnings: _watch_coroutines(warnings, ending.unawaited))
     # A signal handler of the code may raise wherever Python looks for signals: at each
-    # call, all of which are guarded here, and at the end of a loop, of which there is none.
+    # call, all of which are guarded here, and at the end of a loop, and this code has no loop.
     try:
         _execute(code, ending.namespace)
     except BaseException as failure:

@@ -18,7 +18,7 @@ _MAX_TRACEBACK = 8 << 10  # bytes
 _MAX_PRINTED = 64 << 10  # bytes of the traceback that goes to stderr
 _MOST_FRAMES = 5_000
 _MOST_CAUSES = 20
-_PLACES = ("/workspace", "/tmp", "/dev/shm")  # what can be written
+_PLACES = ("/workspace", "/tmp", "/dev/shm")  # the characters that can be written
 _WORKSPACE = sys.modules["client"].__path__[0].rpartition("/")[0]
 _OURS = (__file__.rpartition("/")[0] + "/", _WORKSPACE + "/client/", _WORKSPACE + "/servers/")
 _STANDARD = traceback.__file__.rpartition("/")[0] + "/"
@@ -54,7 +54,9 @@ def _limit_of(failure, message):
     """Return the error type of a limit that the code has run into, or ""."""
     if is_disk_full(failure):
         return "DiskLimit"
-    if isinstance(failure, BlockingIOError) and "Resource temporarily unavailable" in message and _STANDARD in _innermost(failure):
+    if isinstance(
+        failure, BlockingIOError) and "Resource temporarily unavailable" in message and _STANDARD in _innermost(
+            failure):
         return "ProcessLimit"
     return "ProcessLimit" if isinstance(failure, RuntimeError) and message == "can't start new thread" else ""
 
@@ -96,7 +98,7 @@ def message_of(value):
 
 
 def print_error(text):
-    """Write to the real stderr, whatever the code has put in the place of sys.stderr."""
+    """Write to the real stderr, even if the code has replaced sys.stderr."""
     data = text.encode("utf-8", "backslashreplace")
     try:
         while data:
@@ -106,7 +108,7 @@ def print_error(text):
 
 
 def _tool_failure(failure):
-    """Return what the broker said; a code that tampered with the fields hurts only itself."""
+    """Return the broker's error; code that tampered with the fields affects only itself."""
     fields = {"type": str(failure.type), "retryable": failure.retryable is True, "source": str(failure.source)}
     if failure.call_id is not None:
         fields["call_id"] = str(failure.call_id)
@@ -114,7 +116,7 @@ def _tool_failure(failure):
 
 
 def _guarded(function, *arguments):
-    """Return what a function says of a failure; "" where the failure does not let it."""
+    """Return a function's description of a failure, or "" if the failure prevents it."""
     try:
         return function(*arguments)
     except BaseException:  # nothing is worth losing the failure for
@@ -141,7 +143,8 @@ def _leaves(group):
 def _traceback(failure):
     """Return the traceback without frames of the guest, the client and the wrappers."""
     try:
-        trace = traceback.TracebackException(type(failure), failure, failure.__traceback__, limit=_limit(failure), compact=True)
+        trace = traceback.TracebackException(
+            type(failure), failure, failure.__traceback__, limit=_limit(failure), compact=True)
         _drop_our_frames(trace)
         return "".join(trace.format())
     except BaseException as broken:
@@ -165,7 +168,7 @@ def _drop_our_frames(trace):
         if part is None or id(part) in seen:
             continue
         seen.add(id(part))
-        # What failed inside a tool, asyncio's frames say nothing about.
+        # asyncio's frames report nothing about a failure inside a tool.
         hidden = (*_OURS, _STANDARD) if part.exc_type is ToolError else _OURS
         part.stack[:] = [frame for frame in part.stack if not frame.filename.startswith(hidden)]
         todo += [part.__cause__, part.__context__, *(part.exceptions or ())]

@@ -1,7 +1,7 @@
 """Says how to repair code that failed for a reason that is common in here.
 
 - `hints_names`: names that do not exist, and tools under other names;
-- `hints_values`: what calls return, and how they are awaited;
+- `hints_values`: results of calls, and how they are awaited;
 - `hints_syntax`: code that does not parse;
 - `hints_sandbox`: files, packages, the network and whatever else is not in here.
 """

@@ -23,8 +23,8 @@ _OTHER_WORDS = {
     "globalThis": "write `result = …`",
     "fetch": "the sandbox has no network: call tools through the wrappers in `servers`",
     "axios": "the sandbox has no network: call tools through the wrappers in `servers`",
-    "display": "this is no notebook: assign what you want to return to `result`",
-    "get_ipython": "this is no notebook: nothing can be installed, and only `result` is returned",
+    "display": "this is not a notebook: assign what you want to return to `result`",
+    "get_ipython": "this is not a notebook: nothing can be installed, and only `result` is returned",
     "sleep": "write `import asyncio` and `await asyncio.sleep(…)`",
     "this": "write the name itself",
     "new": "leave `new` out",
@@ -33,14 +33,17 @@ _OTHER_WORDS = {
     "raw_input": "stdin is empty in here: put the values into the code",
 }
 _SHELL = ("ls", "cat", "cd", "pwd", "echo", "grep", "find", "mkdir", "git", "curl", "npm", "pip")
-_USUAL_ALIASES = {"pd": "pandas", "np": "numpy", "plt": "matplotlib", "sns": "seaborn", "requests": "requests", "httpx": "httpx"}
+_USUAL_ALIASES = {
+    "pd": "pandas", "np": "numpy", "plt": "matplotlib", "sns": "seaborn", "requests": "requests", "httpx": "httpx"}
 
 _NOT_REACHED = "the line that sets {} was not reached: an exception or a condition came before it"
 
 # What other products call the object, or the function, that leads to tools.
 PRODUCTS = (
-    "codemode", "tools", "tool", "mcp", "mcp_client", "client", "functions", "function", "default_api", "toolbox", "toolkit",
-    "server", "session", "container", "airlock", "api", "sdk", "agent", "computer", "tool_api", "mcp_tools", "apis", "utcp",
+    "codemode", "tools", "tool", "mcp", "mcp_client", "client", "functions", "function", "default_api", "toolbox",
+    "toolkit",
+    "server", "session", "container", "airlock", "api", "sdk", "agent", "computer", "tool_api", "mcp_tools", "apis",
+    "utcp",
 )  # fmt: skip
 _CALLERS = ("call_tool", "callTool", "call_mcp_tool", "callMCPTool", "run_tool", "invoke_tool", "use_mcp_tool",
             "execute_tool", "invoke", "mcp_call")  # fmt: skip
@@ -84,7 +87,7 @@ def tools_named(name):
 
 
 def tool_named(text):
-    """Return advice where a text speaks of a tool by a name that is nearly one, or ""."""
+    """Return advice if a text has a name that is similar to that of a tool, or ""."""
     for name in re.findall(r"[\w.-]+", text):
         found = tools_named(name) if len(name) > 2 else []
         if found:
@@ -99,7 +102,7 @@ def _import(found):
 
 
 def example(code, skip=()):
-    """Return how tools are called, for a tool that the code names where there is one."""
+    """Return an example call of a tool, of one that the code names if possible."""
     for name in re.findall(r"[A-Za-z_][\w.]*", code):
         last = name.rpartition(".")[2]
         if len(last) > 3 and last not in skip:
@@ -162,7 +165,8 @@ def _name(failure, message, namespace, code):
     if name in _OTHER_WORDS:
         return _OTHER_WORDS[name]
     if name in _SEARCHERS:
-        return f"write `from client.catalog import {name}`" if _SEARCHERS[name] else "write `from client import catalog`"
+        return f"write `from client.catalog import {name}`" if _SEARCHERS[
+            name] else "write `from client import catalog`"
     if name in _CALLERS:
         return "write `from client.mcp_client import call_tool`; better, the wrapper: " + example(code, skip=_CALLERS)
     frame = frames_of(failure)[-1]
@@ -177,7 +181,7 @@ def _name(failure, message, namespace, code):
 
 
 def _elsewhere(name, code):
-    """Say where a name that the code does not define may come from, or return ""."""
+    """Suggest the origin of a name that the code does not define, or return ""."""
     if server := server_named(name):
         return f"write `from servers import {server}`"
     if found := tools_named(name):
@@ -192,7 +196,9 @@ def _elsewhere(name, code):
         return f"{package} is not installed: only the standard library and the wrappers in `servers` are"
     if name in sys.stdlib_module_names:
         return f"write `import {name}`"
-    for module in ("datetime", "collections", "pathlib", "typing", "itertools", "functools", "dataclasses", "decimal", "time", "enum"):
+    for module in (
+        "datetime", "collections", "pathlib", "typing", "itertools", "functools", "dataclasses", "decimal", "time",
+        "enum"):
         if hasattr(__import__(module), name):
             return f"write `from {module} import {name}`"
     return ""

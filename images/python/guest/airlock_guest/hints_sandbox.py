@@ -18,6 +18,7 @@ def _installed():
 
 _ONLY = f"only the standard library{_installed()} and the wrappers in `servers` are installed"
 _NO_NETWORK = "the sandbox has no network: call tools through the wrappers in `servers`"
+_OTHER_HOST = "the run reaches only the hosts in its network list that policy permits"
 _NO_ENVIRONMENT = "there are no environment variables and no credentials in here, and none are needed: the tools hold their own"
 _INSTEAD = {
     "pandas": f"{_ONLY}: use lists of dicts, csv, statistics and collections",
@@ -40,7 +41,7 @@ _INSTEAD = {
     "pip": "nothing can be installed: " + _ONLY,
     "setuptools": "nothing can be installed: " + _ONLY,
     "sqlite3": _ONLY,
-    "IPython": "this is no notebook: assign what you want to return to `result`",
+    "IPython": "this is not a notebook: assign what you want to return to `result`",
 }
 _NETWORK = ("requests", "httpx", "aiohttp", "urllib3", "websockets",
             "openai", "anthropic", "boto3", "paramiko", "playwright", "selenium", "google")
@@ -73,13 +74,14 @@ def _missing_module(failure, message, namespace, code):
 
 def _relative_import(failure, message, namespace, code):
     if isinstance(failure, ImportError) and "attempted relative import" in message:
-        return "the program is no part of a package: leave the dot out, as in `from servers import …`"
+        return "the program is not a part of a package: leave the dot out, as in `from servers import …`"
     return ""
 
 
 def _python_version(failure, message, namespace, code):
     if isinstance(failure, (ImportError, AttributeError)) and not isinstance(failure, ModuleNotFoundError):
-        if re.search(r"'(?:override|batched|TypeAliasType|PythonFinalizationError|ReadOnly|TypeIs|deprecated)'", message):
+        if re.search(
+            r"'(?:override|batched|TypeAliasType|PythonFinalizationError|ReadOnly|TypeIs|deprecated)'", message):
             return "this is Python 3.11, which has not got it"
     return ""
 
@@ -96,8 +98,13 @@ def _no_network(failure, message, namespace, code):
     if type(failure).__name__ in ("gaierror", "URLError") or (
         isinstance(failure, OSError) and failure.errno in (97, 99, 101, 113, 111)
     ):
-        return _NO_NETWORK
+        return _OTHER_HOST if _has_network() else _NO_NETWORK
     return ""
+
+
+def _has_network():
+    with open("/proc/net/dev", encoding="ascii") as devices:
+        return "eth0:" in devices.read()
 
 
 def _program(failure, message, namespace, code):
@@ -145,12 +152,14 @@ def _file(failure, message, namespace, code):
         if path.startswith("/workspace/servers") or path.startswith("servers/"):
             return "the wrappers are Python packages: import them, as in `from servers import …`"
         outside = os.path.isabs(path) and not path.startswith(_OWN_PLACES)
-        if outside and re.search(r"""['"][wax]b?\+?['"]|\b(?:write_|mkdir|makedirs|to_csv|copy)""", line_of(failure, code)):
+        if outside and re.search(
+            r"""['"][wax]b?\+?['"]|\b(?:write_|mkdir|makedirs|to_csv|copy)""", line_of(failure, code)):
             return (
                 "only /workspace and /tmp can be written, and what is written is gone after the run: "
                 "return the data, or write it with a tool"
             )
-        if (os.path.isabs(path) and not path.startswith(_OWN_PLACES)) or path.startswith("~") or re.match(r"^[A-Za-z]:[\\/]", path):
+        if (os.path.isabs(path) and not path.startswith(_OWN_PLACES)) or path.startswith("~") or re.match(
+            r"^[A-Za-z]:[\\/]", path):
             return "files of the host are not in here: read them with a tool, if a server has one, or put the data into the code"
         return (
             "/workspace and /tmp are empty when a run starts, and nothing of an earlier run is left: "
@@ -184,4 +193,6 @@ def _environment(failure, message, namespace, code):
     return ""
 
 
-ADVISERS = (_disk, _time, _missing_module, _relative_import, _python_version, _no_stdin, _no_network, _program, _environment, _file)
+ADVISERS = (
+    _disk, _time, _missing_module, _relative_import, _python_version, _no_stdin, _no_network, _program, _environment,
+    _file)

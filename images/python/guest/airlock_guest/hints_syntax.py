@@ -54,7 +54,7 @@ def _syntax(failure, message, namespace, code):
     if "outside async function" in message or "asynchronous comprehension outside" in message:
         return "make the function `async def`, and await its call"
     if _SHELL.search(line):
-        return "this is no notebook, and nothing can be installed: only Python's standard library and the wrappers in `servers` are there"
+        return "this is not a notebook, and nothing can be installed: only Python's own library and the wrappers in `servers` are there"
     if isinstance(failure, TabError):
         return "indent with spaces only"
     if line.lstrip().startswith((">>> ", "In [")):
@@ -63,7 +63,8 @@ def _syntax(failure, message, namespace, code):
         return "replace what stands in angle brackets or double braces by what it stands for"
     if line.lstrip()[:3] in ("```", "~~~"):
         return "send the code alone, without Markdown around it"
-    if (_PROSE.search(line) and not line.rstrip().endswith((":", ")", "]"))) or (_PROSE.match(code) and failure.lineno == 1):
+    if (_PROSE.search(line) and not line.rstrip().endswith((":", ")", "]"))) or (
+        _PROSE.match(code) and failure.lineno == 1):
         return "send the code alone, without text around it"
     if _TYPES.search(line):
         return "this is Python 3.11: write the type without Python 3.12's syntax"
@@ -86,7 +87,7 @@ def _wrapped(code):
 
 
 def _copied(code):
-    """Code that bears the marks of where it was copied from: a diff, a listing, a database's prompt."""
+    """Code with marks of its origin: a diff, a listing, a database's prompt."""
     lines = [line for line in code.split("\n") if line.strip()]
     if all(_NUMBERED.match(line) for line in lines):
         return "send the statements alone, without the numbers of the lines"

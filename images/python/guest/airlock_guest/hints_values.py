@@ -73,7 +73,7 @@ def _gather(failure, message, namespace, code):
 
 
 def _asynchronous(failure, message, namespace, code):
-    """What is asynchronous where a plain value is needed, and the other way round."""
+    """Asynchronous values in the place of plain ones, and the reverse."""
     line = line_of(failure, code)
     if isinstance(failure, TypeError) and (
         "'async_generator' object is not" in message or ("can only join an iterable" in message and "await " in line)
@@ -81,7 +81,8 @@ def _asynchronous(failure, message, namespace, code):
         return "an `await` in a generator expression makes it asynchronous: write a list, as in sum([… for … in …])"
     if isinstance(failure, TypeError) and "'async for' requires an object with __aiter__" in message:
         return "loop over it with a plain `for`"
-    if isinstance(failure, TypeError) and "asynchronous context manager protocol" in message and "'Server'" not in message:
+    if isinstance(
+        failure, TypeError) and "asynchronous context manager protocol" in message and "'Server'" not in message:
         return "write a plain `with`, or none"
     if type(failure).__name__ in ("PicklingError", "MaybeEncodingError", "AttributeError", "TypeError"):
         if "pickle 'coroutine'" in message:
@@ -112,7 +113,8 @@ def _standard(failure, message, namespace, code):
         return 'say by what to order: key=lambda row: row["…"]'
     if isinstance(failure, TypeError) and re.search(r"expected str instance, \w+ found", message):
         return "join takes texts: write [str(x) for x in rows]"
-    if isinstance(failure, TypeError) and re.search(r"concatenate str \(not \"(?!ToolResult)|for \+: '(?:int|float)' and 'str'", message):
+    if isinstance(failure, TypeError) and re.search(
+        r"concatenate str \(not \"(?!ToolResult)|for \+: '(?:int|float)' and 'str'", message):
         return "a text and a number are not added: write f\"{x}\" or str(x), or int(text)"
     return ""
 
@@ -176,7 +178,7 @@ def _keys(value):
 
 
 def _missing_key(failure, message, namespace, code):
-    """Name the keys of the dict that lacks one, where the failing line says which dict it was."""
+    """Name the keys of the dict that lacks one, if the failing line identifies the dict."""
     if type(failure) is not KeyError or len(failure.args) != 1 or not failure.__traceback__:
         return ""
     frame = frames_of(failure)[-1]
@@ -186,7 +188,8 @@ def _missing_key(failure, message, namespace, code):
     named = [
         (shown, value)
         for name, held in frame.f_locals.items()
-        for shown, value in ((name, held), (name, getattr(held, "data", None)), (f"{name}.data", getattr(held, "data", None)))
+        for shown,
+        value in ((name, held), (name, getattr(held, "data", None)), (f"{name}.data", getattr(held, "data", None)))
         if type(value) is dict and value and f"{shown}[" in line
         and failure.args[0] not in value and all(isinstance(key, str) for key in value)
     ]

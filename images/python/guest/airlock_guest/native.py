@@ -41,7 +41,7 @@ _fflush = _writing.fflush
 _fflush.argtypes = (c_void_p,)
 
 _LARGE = 1 << 31
-_WRITE_POINTER = 5  # the word of a FILE where what is held ends; its layout is part of the C library's binary interface
+_WRITE_POINTER = 5  # the pointer in a FILE to the end of the held output; its layout is part of the C library's binary interface
 
 
 class _Function(Structure):
@@ -77,7 +77,7 @@ def holder(descriptor, room, begun):
     """Return a function that holds bytes for a descriptor and returns how many they are.
 
     It writes what is held when that is more than `room` bytes. It calls `begun` with
-    the bytes where nothing else is held, so that no other thread may be about to write them.
+    the bytes if nothing else is held, so that no other thread may be about to write them.
     """
     if descriptor not in _files:
         buffer = create_string_buffer(room)
@@ -94,7 +94,7 @@ def holder(descriptor, room, begun):
             data = bytes(memoryview(data))
         size = len(data)
         fwrite(data, 1, size if size < _LARGE else c_size_t(size), pointer)
-        # The write comes first: what is flushed in between is flushed with these bytes.
+        # The write comes first: a flush in between includes these bytes.
         if words[_WRITE_POINTER] - start <= size:
             begun(data)
         return size
@@ -103,7 +103,7 @@ def holder(descriptor, room, begun):
 
 
 def timer(seconds):
-    """Return a function that has everything written in that time, whatever the interpreter does."""
+    """Return a function that writes everything in that time, even if the interpreter is busy."""
     setting = byref(_Setting(after_ns=int(seconds * 1e9)))
     return lambda: _settime(_timer, 0, setting, None)
 

@@ -1,6 +1,6 @@
 """Says why a program that ended well has probably left no result.
 
-Loaded only then. What is said here is a guess from the program's syntax tree: it
+Loaded only then. The explanation is a guess from the program's syntax tree: it
 changes nothing.
 """
 
@@ -13,14 +13,16 @@ _FUNCTIONS = (_ast.FunctionDef, _ast.AsyncFunctionDef)
 _MOST_NODES = 100_000
 _FLAGS = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
-# What the description of a call has, in whatever form models write it.
+# Members of the description of a call, in the forms that models write.
 _TOOL = {"name", "tool", "tool_name", "toolName", "function"}
 _ARGUMENTS = {"arguments", "args", "parameters", "params", "input"}
 
 # What prints, or ends the program, and returns nothing to keep.
 _PRINTING = {
-    "print", "pprint", "exit", "quit", "info", "debug", "warning", "error", "critical", "exception", "log", "write", "writelines",
-    "flush", "dump", "close", "sleep", "append", "extend", "update", "sort", "add", "insert", "remove", "join", "start", "seed",
+    "print", "pprint", "exit", "quit", "info", "debug", "warning", "error", "critical", "exception", "log", "write",
+    "writelines",
+    "flush", "dump", "close", "sleep", "append", "extend", "update", "sort", "add", "insert", "remove", "join", "start",
+    "seed",
 }  # fmt: skip
 
 
@@ -32,13 +34,13 @@ def note(code):
             sentence = guess(tree)
             if sentence:
                 return sentence
-    except Exception:  # whatever the code has broken: the plain sentence is left
+    except Exception:  # if the code has broken the builtins, the plain sentence is used
         return _PLAIN
     return _PLAIN
 
 
 def assigning(name, code):
-    """Return where the program assigns a variable, as pairs of line and function; None is the top level."""
+    """Return the assignments of a variable, as pairs of line and function; None is the top level."""
     places, todo = [], [(compile(code, "<agent_code>", "exec", _FLAGS, dont_inherit=True), None)]
     for _ in range(_MOST_NODES):
         if not todo:
@@ -138,7 +140,8 @@ def _local_result(tree):
         if isinstance(function, _FUNCTIONS):
             for node in _walk(function):
                 if isinstance(node, _ast.Name) and node.id == "result" and isinstance(node.ctx, _ast.Store):
-                    call = f"await {function.name}()" if isinstance(function, _ast.AsyncFunctionDef) else f"{function.name}()"
+                    call = f"await {function.name}()" if isinstance(
+                        function, _ast.AsyncFunctionDef) else f"{function.name}()"
                     return (
                         f"`result` is a local variable of {function.name}(): return it and write "
                         f"`result = {call}`, or write `global result` in the function"

@@ -55,5 +55,5 @@ class _Finder:
         return spec
 
     def _exec_module(self, loader, load, module):
-        del loader.exec_module  # what stays is the loader that any module has
+        del loader.exec_module  # the remaining loader is the usual one
         self._load(load, module)

@@ -11,7 +11,7 @@ from airlock_guest import output
 from airlock_guest.repair import free, repair
 from client.codec import NotSerializable, encode
 
-MAX_PARAMS = (16 << 20) - 1024  # bytes; what is left of a frame for its other members
+MAX_PARAMS = (16 << 20) - 1024  # bytes; the rest of a frame is for its other members
 
 _TRIES = 3
 _SIGNALS = valid_signals()  # made ahead: to block them is one call then, which no handler comes before
@@ -31,7 +31,7 @@ def deliver(link, ending):
             _prepare(ending)
             link.finish(_params(ending))
             return True
-        except BaseException:  # whatever the code has set up to go off in here
+        except BaseException:  # the code may have installed hooks that run here
             continue
     try:
         link.finish(_LAST_WORDS)
@@ -135,7 +135,7 @@ def _forgotten_await(ending, has_result):
     """Return a sentence on the first `await` that was forgotten and mattered, or None.
 
     A tool call that was never awaited was never made, so it always matters. The
-    code's own coroutine matters only if there is no result: it would have set it.
+    code's own coroutine matters only if there is no result, because it would have set one.
     """
     unawaited = [*ending.unawaited, *_unstarted(ending.namespace)]
     for name, file in unawaited:

@@ -1,10 +1,10 @@
 """Streams that cost little and lose nothing when the program is killed.
 
-What is printed now and then is written at once, a system call a line. Code that
+Occasional output is written at once, with one system call for each line. Code that
 prints a lot has used up its share of those soon (_BURST, _RATE): from then on its
 output is held for up to _TICK seconds, and then written by a thread of the C
 library, which needs neither Python's lock nor its help: not even a call that keeps
-the lock for minutes, or takes all memory, delays it. What ends the process or lets
+the lock for minutes, or takes all memory, delays it. Calls that end the process or let
 another one print writes what is held first: `flush`.
 """
 
@@ -30,7 +30,7 @@ _FLUSH_BEFORE = {
 _FLUSHING = {("posix", "os"): ("_exit", "abort", "write", "writev"), ("_signal", "signal"): ("raise_signal",)}
 
 _watched = []  # not empty once _watch has been called
-_native = None  # the module airlock_guest.native, once output is held; False where none can be
+_native = None  # the module airlock_guest.native, once output is held; False if it cannot be held
 _write_soon = None  # has what is held written within _TICK
 
 
@@ -48,7 +48,7 @@ class Output(_BufferedIOBase):
         self._left = _BURST
         self._since = None  # when _left was right
         self._hold = None  # holds bytes, once any were
-        self._begun = b""  # a line whose end has not come, where none can be held
+        self._begun = b""  # an unfinished line, if output cannot be held
 
     def write(self, data):
         """Write whole lines at once, or begin to hold."""

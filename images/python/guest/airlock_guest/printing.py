@@ -1,4 +1,4 @@
-"""A print that costs little where it prints texts and numbers.
+"""A print function that is fast for texts and numbers.
 
 Python's own writes each of its arguments, each space and the end of the line by
 itself, through all layers of the stream: four times for `print("line", i)`.
@@ -11,7 +11,7 @@ _PLAIN = frozenset({str, int, float, bool, _type(None)})  # whose text no code o
 
 
 def printing(original, stream):
-    """Return a print that writes a line at once where it goes to `stream`; the rest does `original`."""
+    """Return a print function that writes a line at once if it goes to `stream`, and otherwise calls `original`."""
 
     def print(*values, **options):
         if not options and sys.stdout is stream:
@@ -21,7 +21,7 @@ def printing(original, stream):
             else:
                 try:
                     line = " ".join(_map(_str, values)) + "\n"
-                except ValueError:  # an integer with too many digits: what stands before it is printed
+                except ValueError:  # an integer with too many digits: the values before it are printed
                     return original(*values)
                 stream.write(line)
                 return None

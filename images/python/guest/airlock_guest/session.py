@@ -13,7 +13,7 @@ from airlock_guest.on_import import import_without
 from client.codec import decode, encode
 
 # Exit status when the code has left an interpreter that can report nothing.
-# The host then says that the program ended without delivering a result.
+# The host then reports that the program ended without delivering a result.
 BROKEN = 71
 
 # What most code imports, and what the guest itself will need. Loaded ahead of
@@ -28,7 +28,7 @@ def main():
     """Run one program from the host and exit; it does not return."""
     client.home_process = getpid()
     builtins.client = client  # `client.attach(…)` works without an import
-    # There is no network to talk TLS over, and `ssl` is a fifth of an idle guest's memory.
+    # The sandbox has no network that needs TLS, and `ssl` is a fifth of an idle guest's memory.
     import_without("asyncio", "ssl")
     if not _is_awaited():
         _preload()
@@ -62,7 +62,7 @@ def _proof():
 
 
 def _is_awaited():
-    """Report whether the host has already said go, so that there is no time to load ahead.
+    """Report whether the host has already sent the start signal, so that there is no time to load ahead.
 
     A host that starts a sandbox for a run that waits writes the line at once; one
     that fills its pool writes it when a run comes.
@@ -80,8 +80,12 @@ def load_usual():
 
 def _preload():
     load_usual()
+    for name in sys.argv[1:]:  # functions of the image's packages that load more: MODULE:FUNCTION
+        module, _, function = name.partition(":")
+        __import__(module)
+        getattr(sys.modules[module], function)()
     output.prepare_to_hold()
-    # What is here stays: no collection of the code's garbage need look at it.
+    # These objects stay: the garbage collector can skip them.
     gc.collect()
     gc.freeze()
 
@@ -111,8 +115,9 @@ def _wait():
 
 def _freshen():
     """Forget what a sandbox restored from a checkpoint would share with its siblings."""
-    if "random" in sys.modules:
-        sys.modules["random"].seed()
+    for name in ("random", "sympy.core.random"):
+        if name in sys.modules:
+            sys.modules[name].seed()
     if "ssl" in sys.modules:
         from os import urandom
 

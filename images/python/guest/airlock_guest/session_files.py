@@ -1,7 +1,7 @@
 """Copies /workspace/session in before the code runs, and what changed there out after it.
 
-The host keeps paths and bytes. What is no regular file stays behind, and so does
-everything where there is more than the session may hold.
+The host keeps paths and bytes. Only regular files are kept, and nothing
+if there is more than the session may hold.
 """
 
 from binascii import a2b_base64, b2a_base64
@@ -35,7 +35,7 @@ _MAX_DEPTH = 32
 
 
 class _TooMuch(Exception):
-    """There is more than the session may hold; the message says how much."""
+    """There is more than the session may hold; the message has the size."""
 
 
 def prepare():
@@ -53,20 +53,20 @@ class SessionFiles:
         self._link = link
         self._most_files = granted["max_files"]
         self._most_bytes = granted["max_bytes"]
-        self._known = {}  # path → what told the file's state when the code began
+        self._known = {}  # path → state of the file when the code began
         if granted["files"]:
             self._load()
         self._untouched = self._stamp()
 
     def save(self):
-        """Send the host what the code has changed; say on stderr what is not kept."""
+        """Send the host the changed files; list on stderr those that are not kept."""
         try:
             if not self._known and self._stamp() == self._untouched:
                 return
             self._save()
         except _TooMuch as problem:
             _tell(f"what this run left in /workspace/session was not kept: {problem}")
-        except BaseException as problem:  # whatever the code has broken
+        except BaseException as problem:  # the code may have broken the builtins
             _tell(f"what this run left in /workspace/session was not kept: {type(problem).__name__}")
 
     def _stamp(self):
@@ -85,7 +85,7 @@ class SessionFiles:
                 try:
                     self._write(piece)
                 except OSError as problem:
-                    # What was not loaded is not known, so it is not taken for removed.
+                    # Files that were not loaded are unknown, so they do not count as removed.
                     self._known.pop(piece["path"], None)
                     _remove(piece["path"])
                     _tell(f"not all files of /workspace/session could be loaded: {problem.strerror}")
@@ -123,7 +123,7 @@ class SessionFiles:
             _tell(f"not kept in /workspace/session, because only regular files are: {', '.join(skipped[:5])}")
 
     def _found(self):
-        """Return the regular files as path → status, and the names of what is none."""
+        """Return the regular files as path → status, and the names of all other files."""
         found, skipped, size = {}, [], 0
         try:
             if not S_ISDIR(lstat(DIRECTORY).st_mode):

@@ -30,7 +30,7 @@ def _is_fence(line):
 def with_returns(code, name, flags):
     """Return the syntax tree of a program in which a top-level `return x` sets `result` and ends the run.
 
-    Returns None where there is no such statement. It ends the run as sys.exit()
+    Returns None if there is no such statement. It ends the run as sys.exit()
     does: `finally` is run, and `except Exception` does not see it.
     """
     tree = compile(code, name, "exec", flags | _ast.PyCF_ONLY_AST, dont_inherit=True)

@@ -25,7 +25,7 @@ def main():
     """Answer one request from the host and exit; it does not return."""
     if not _is_awaited():
         engine.preload()
-        # What is here stays: no collection need look at it, or touch its pages.
+        # These objects stay: the garbage collector can skip them and does not touch their pages.
         gc.collect()
         gc.freeze()
     write(1, _proof() + b"ready\n")
@@ -64,20 +64,25 @@ def _with_image(request):
     arguments = asked["arguments"]
     if asked["engine"] != "image" or not isinstance(arguments.get("image_base64"), str):
         return request
+    try:
+        content = base64.b64decode(arguments["image_base64"], validate=True)
+    except ValueError:
+        return request  # the engine's message contains what to write
+    del arguments["image_base64"]
     with open(_IMAGE, "wb") as file:
-        file.write(base64.b64decode(arguments.pop("image_base64"), validate=True))
+        file.write(content)
     return json.dumps({**asked, "arguments": {**arguments, "image_path": _IMAGE}})
 
 
 def _is_awaited():
-    """Report whether the host has already said go: then a request waits, and only its engine is loaded."""
+    """Report whether the host has already sent the start signal: then a request waits, and only its engine is loaded."""
     poller = poll()
     poller.register(0)
     return bool(poller.poll(0))
 
 
 def _wait():
-    """Block until the host has written a line, and return it; this is where the sandbox is saved and restored."""
+    """Block until the host has written a line, and return it; the sandbox is saved and restored at this point."""
     line = b""
     while not line.endswith(b"\n"):
         if not (chunk := read(0, 4096)):

@@ -41,10 +41,12 @@ class FinanceVerifier:
 
     def verify_npv(self, cashflows: Sequence[Any], rate: Any, llm_output: Any) -> Verdict:
         """Net present value: Σ CFₜ / (1+r)ᵗ, t from 0."""
-        return self._check(lambda: _npv([amount(c) for c in _bounded(cashflows)], amount(rate)), llm_output, "NPV = Σ CF_t / (1+r)^t")
+        return self._check(
+            lambda: _npv([amount(c) for c in _bounded(cashflows)], amount(rate)), llm_output, "NPV = Σ CF_t / (1+r)^t")
 
     def verify_irr(self, cashflows: Sequence[Any], llm_output: Any, tolerance: Any = "0.0001") -> Verdict:
-        """Internal rate of return: the only rate above −100 % at which the net present value is zero; `14.49%` or `0.1449`."""
+        """Internal rate of return: the only rate above −100 % at which the net present value is zero; `14.49%` or
+        `0.1449`."""
         try:
             flows, claimed, allowed = [amount(c) for c in _bounded(cashflows)], _rate(llm_output), amount(tolerance)
         except ValueError as error:
@@ -64,23 +66,30 @@ class FinanceVerifier:
             )
         irr = _bisect(flows)
         difference = abs(irr - claimed)
-        fields = {"computed_value": f"{irr * 100:.4f}%", "llm_value": llm_output, "difference": difference, "formula_used": "NPV(r) = 0"}
-        evidence = {"method": "bisection with 60 digits; one change of sign makes the root the only one", "tolerance": allowed}
+        fields = {
+            "computed_value": f"{irr * 100:.4f}%", "llm_value": llm_output, "difference": difference,
+            "formula_used": "NPV(r) = 0"}
+        evidence = {
+            "method": "bisection with 60 digits; one change of sign makes the root the only one", "tolerance": allowed}
         if difference <= allowed:
             return Verdict(Status.VERIFIED, ENGINE, f"the rate of return is {irr * 100:.4f} %", evidence, **fields)
-        return Verdict(Status.ERROR, ENGINE, f"the rate of return is {irr * 100:.4f} %, not {claimed * 100:.4f} %", evidence, **fields)
+        return Verdict(
+            Status.ERROR, ENGINE, f"the rate of return is {irr * 100:.4f} %, not {claimed * 100:.4f} %", evidence,
+            **fields)
 
     def verify_monthly_payment(self, principal: Any, annual_rate: Any, months: int, llm_output: Any) -> Verdict:
         """Annuity: P·r(1+r)ⁿ / ((1+r)ⁿ − 1), r a twelfth of the annual rate."""
         return self._check(
-            lambda: payment(amount(principal), amount(annual_rate), _periods(months)), llm_output, "PMT = P·r(1+r)^n / ((1+r)^n − 1)"
+            lambda: payment(amount(principal), amount(annual_rate), _periods(months)), llm_output,
+            "PMT = P·r(1+r)^n / ((1+r)^n − 1)"
         )
 
     def verify_total_interest(self, principal: Any, annual_rate: Any, months: int, llm_output: Any) -> Verdict:
         """Payments less principal; both with the exact payment and with the payment rounded to cents."""
 
         def exact() -> Decimal:
-            return payment(amount(principal), amount(annual_rate), _periods(months)) * _periods(months) - amount(principal)
+            return payment(amount(principal), amount(annual_rate), _periods(months)) * _periods(months) - amount(
+                principal)
 
         verdict = self._check(exact, llm_output, "total interest = PMT·n − P")
         if verdict.status != "ERROR":
@@ -92,7 +101,8 @@ class FinanceVerifier:
         )
         return rounded if rounded.verified else verdict
 
-    def verify_compound_interest(self, principal: Any, rate: Any, periods: Any, llm_output: Any, compounding: str = "annual") -> Verdict:
+    def verify_compound_interest(
+        self, principal: Any, rate: Any, periods: Any, llm_output: Any, compounding: str = "annual") -> Verdict:
         """Final amount: P(1 + r/n)^(nt), t in years."""
         n = COMPOUNDING.get(compounding.lower()) if isinstance(compounding, str) else None
         if n is None:
@@ -103,7 +113,9 @@ class FinanceVerifier:
                 computed_value=None,
                 llm_value=llm_output,
             )
-        return self._check(lambda: _compound(amount(principal), amount(rate), amount(periods), n), llm_output, f"A = P(1 + r/{n})^({n}t)")
+        return self._check(
+            lambda: _compound(amount(principal), amount(rate), amount(periods), n), llm_output,
+            f"A = P(1 + r/{n})^({n}t)")
 
     def verify_simple_interest(self, principal: Any, rate: Any, years: Any, llm_output: Any) -> Verdict:
         """Interest: P·r·t."""
@@ -140,7 +152,9 @@ class FinanceVerifier:
         rounded = self._round(value)
         return f"{'-' if rounded < 0 else ''}${abs(rounded):,.{self.precision}f}"
 
-    def _check(self, compute_value: Callable[[], Decimal], claimed: Any, formula: str, inputs: dict[str, Any] | None = None) -> Verdict:
+    def _check(
+        self, compute_value: Callable[[], Decimal], claimed: Any, formula: str,
+        inputs: dict[str, Any] | None = None) -> Verdict:
         try:
             with localcontext() as context:
                 context.prec = 60

@@ -26,10 +26,11 @@ _CONTAINERS = ("GrpHdr", "FIToFICstmrCdtTrf", "CstmrCdtTrfInitn", "Document", "F
 
 
 class ISOGuard:
-    """Checks the header of pacs.008, pacs.009 and pain.001 and, at any depth, identifiers and amounts by their own rules.
+    """Checks the header of pacs.008, pacs.009 and pain.001 and, at any depth, identifiers and amounts by their own
+    rules.
 
-    IBAN, BIC and LEI by their check digits (python-stdnum), currencies and their minor digits by ISO 4217, counts and control sums by addition.
-    It does not validate against the full XML schema, which the verdict states.
+    IBAN, BIC and LEI by their check digits (python-stdnum), currencies and their minor digits by ISO 4217, counts and
+    control sums by addition. It does not validate against the full XML schema, which the verdict states.
     """
 
     def verify_payment_message(self, message: Mapping[str, Any], msg_type: str = "pacs.008") -> Verdict:
@@ -41,10 +42,13 @@ class ISOGuard:
             return Verdict(Status.UNKNOWN, ENGINE, text, error=text, path=[], issues=[text], **fields)
         if not isinstance(message, Mapping):
             return Verdict(
-                Status.ERROR, ENGINE, "the message is not an object", error="not an object", path=[], issues=["not an object"], **fields
+                Status.ERROR, ENGINE, "the message is not an object", error="not an object", path=[],
+                issues=["not an object"], **fields
             )
         issues = [*_header(message, kind), *_values(message), *_sums(message)]
-        evidence = {"checked": "header, identifiers, amounts, sums", "not_decided": "the full XML schema and the rules of a scheme"}
+        evidence = {
+            "checked": "header, identifiers, amounts, sums",
+            "not_decided": "the full XML schema and the rules of a scheme"}
         if issues:
             error = f"Schema Violation: {issues[0][1]}"
             all_issues = [f"{path}: {text}" if path else text for path, text in issues]
@@ -115,9 +119,9 @@ def _values(message: Mapping[str, Any]) -> list[tuple[str, str]]:
         elif key == "LEI" and not (isinstance(value, str) and lei.is_valid(value)):
             issues.append((path, "is no LEI"))
         elif key in ("Ccy", "currency", "@Ccy") and value not in CURRENCIES:
-            issues.append((path, "is no currency of ISO 4217"))
+            issues.append((path, "is not a currency of ISO 4217"))
         elif key in ("IntrBkSttlmDt", "ReqdExctnDt") and isinstance(value, str) and not _is_date(value):
-            issues.append((path, "is no date"))
+            issues.append((path, "is not a date"))
         elif key in ("EndToEndId", "InstrId", "TxId") and not (isinstance(value, str) and _TEXT35.fullmatch(value)):
             issues.append((path, "is a text of 1 to 35 characters"))
         elif isinstance(value, Mapping) and (money := _money(value)):
@@ -136,7 +140,8 @@ def _money(value: Mapping[str, Any]) -> tuple[Any, Any] | None:
     keys = {str(k).lstrip("@#").lower(): v for k, v in value.items()}
     currency = keys.get("currency", keys.get("ccy"))
     number = keys.get("amount", keys.get("text", keys.get("value", keys.get("$"))))
-    return (number, currency) if ("currency" in keys or "ccy" in keys) else (number, None) if "amount" in keys and len(keys) == 1 else None
+    return (number, currency) if ("currency" in keys or "ccy" in keys) else (number, None) if "amount" in keys and len(
+        keys) == 1 else None
 
 
 def _amount_issues(number: Any, currency: Any) -> list[str]:
@@ -146,7 +151,8 @@ def _amount_issues(number: Any, currency: Any) -> list[str]:
         return ["has no amount"]
     if currency is None:
         return ["has no currency"]
-    digits = -int(exponent) if isinstance(exponent := value.normalize().as_tuple().exponent, int) and exponent < 0 else 0
+    digits = -int(exponent) if isinstance(
+        exponent := value.normalize().as_tuple().exponent, int) and exponent < 0 else 0
     issues = ["is not positive"] if value <= 0 else []
     if isinstance(currency, str) and currency in CURRENCIES and digits > minor_digits(currency):
         issues.append(f"has {digits} decimals; {currency} has {minor_digits(currency)}")

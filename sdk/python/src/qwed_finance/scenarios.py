@@ -77,7 +77,8 @@ def compute(scenario: str, output: str) -> Scenario:
         raise ValueError("scenario and llm_output are texts of at most 20000 characters")
     text = " ".join(scenario.lower().split())
     _read_whole(text, output)
-    bare = _MONTHS.sub(" ", _YEARS.sub(" ", _PERCENT.sub(" ", re.sub(r"\b(?:age[d]?|aged)\s+\d+|\b\d+[- ]year[- ]old", " ", text))))
+    bare = _MONTHS.sub(
+        " ", _YEARS.sub(" ", _PERCENT.sub(" ", re.sub(r"\b(?:age[d]?|aged)\s+\d+|\b\d+[- ]year[- ]old", " ", text))))
     money = [m for m in amounts_in(bare) if m > 0]
     if len(money) != 1:
         raise ValueError(f"the scenario names {len(money)} amounts where one is read")
@@ -100,7 +101,8 @@ def _read_whole(text: str, output: str) -> None:
     unknown = sorted({w for w in re.findall(r"[^\W\d_][^\W\d_'’-]*", text) if w.strip("-'") not in _KNOWN})
     if unknown:
         raise ValueError(f"the scenario is not read whole: {', '.join(unknown[:5])}")
-    if re.search(r"\b(?:daily|weekly|monthly|quarterly|annual|annually|yearly)\s+(?:deposit|invest|place|sum|amount)", text):
+    if re.search(
+        r"\b(?:daily|weekly|monthly|quarterly|annual|annually|yearly)\s+(?:deposit|invest|place|sum|amount)", text):
         raise ValueError("deposits that are made again and again are not computed")
     if _SCALED.search(text) or _SCALED.search(output):
         raise ValueError("amounts are read as figures: write 1000000 for a million")
@@ -151,7 +153,8 @@ def _value(text: str, principal: Decimal, rate: Decimal, years: Decimal | None) 
             if re.search(r"\binterest (?:earned|only|amount|accrued)\b|\bhow much interest\b", text):
                 return final - principal, f"interest = P(1 + r/{n})^({n}t) − P"
             return final, f"A = P(1 + r/{n})^({n}t)"
-        if "premium" in text or "fee" in text or "commission" in text or "discount" in text or re.search(r"\btax\b", text):
+        if "premium" in text or "fee" in text or "commission" in text or "discount" in text or re.search(
+            r"\btax\b", text):
             if years is not None:
                 raise ValueError("a share of an amount has no duration")
             return principal * rate, "share = amount × rate"

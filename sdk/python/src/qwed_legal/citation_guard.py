@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from eyecite import get_citations
@@ -22,15 +23,17 @@ _TITLES = {
     "U.S.C.": frozenset(str(n) for n in range(1, 55) if n != 53),
     "C.F.R.": frozenset(str(n) for n in range(1, 51) if n != 35),
 }
+_SUPREME = frozenset(("U.S.", "S. Ct.", "L. Ed.", "L. Ed. 2d"))
 # Words around a citation that do not state anything.
-_SIGNALS = frozenset("see also cf eg e g accord compare but with contra id at in re ex parte and v the aff rev d cert denied et seq".split())
+_SIGNALS = frozenset(
+    "see also cf eg e g accord compare but with contra id at in re ex parte and v the aff rev d cert denied et seq".split())
 
 
 class CitationGuard:
     """Reads citations with eyecite; reporters, their editions and years are those of reporters-db (Free Law Project).
 
-    VERIFIED means that form, reporter and year fit together. It does not mean that the case or section exists, or that it
-    holds what a text claims. A text that states more than a citation is INCONCLUSIVE.
+    VERIFIED means that form, reporter and year fit together. It does not mean that the case or section exists, or that
+    it holds what a text claims. A text that states more than a citation is INCONCLUSIVE.
     """
 
     def verify(self, citation: str) -> Verdict:
@@ -40,11 +43,12 @@ class CitationGuard:
         found = [c for c in get_citations(citation) if isinstance(c, FullCaseCitation | FullLawCitation)]
         if not found:
             shape = _SHAPE.search(citation)
-            return _verdict([f"Unknown reporter: {shape[2].strip()}" if shape else "the text is no citation"], {})
-        if len(found) > 1 and not (isinstance(found[0], FullCaseCitation) and len({c.span()[0] for c in found}) == len(found)):
+            return _verdict([f"Unknown reporter: {shape[2].strip()}" if shape else "the text is not a citation"], {})
+        if len(found) > 1 and not (
+            isinstance(found[0], FullCaseCitation) and len({c.span()[0] for c in found}) == len(found)):
             return _verdict(["there is more than one citation"], {})
-        verdict = self._law(found[0]) if isinstance(found[0], FullLawCitation) else self._case(found[0], citation)
-        rest = _beyond(citation, [c.full_span() for c in found])
+        verdict = self._law(found[0], citation) if isinstance(found[0], FullLawCitation) else self._case(found[0], citation)
+        rest = " ".join([_beyond(citation, [c.full_span() for c in found]), *map(_remark, found)]).strip()
         if not rest or not verdict.valid:
             return verdict
         message = f"the citation is well formed; nothing else in the text was checked: {rest[:80]!r}"
@@ -54,7 +58,8 @@ class CitationGuard:
     def check_statute_citation(self, citation: str) -> Verdict:
         """Judge a citation of a statute."""
         verdict = self.verify(citation)
-        return verdict if not verdict.valid or "section" in verdict.parsed_components else _verdict(["the citation is of a case"], {})
+        return verdict if not verdict.valid or "section" in verdict.parsed_components else _verdict([
+            "the citation is of a case"], {})
 
     def verify_batch(self, citations: Sequence[str]) -> Verdict:
         """Judge many; the verdict has total, valid, invalid and results."""
@@ -71,14 +76,18 @@ class CitationGuard:
             results=results,
         )
 
-    def _law(self, found: FullLawCitation) -> Verdict:
+    def _law(self, found: FullLawCitation, text: str) -> Verdict:
         groups = {k: v for k, v in found.groups.items() if v}
-        parts: dict[str, Any] = {**groups, "title": int(groups["title"])} if str(groups.get("title", "")).isdigit() else groups
+        parts: dict[str, Any] = {**groups, "title": int(groups["title"])} if str(
+            groups.get("title", "")).isdigit() else groups
         number = str(groups.get("title") or groups.get("chapter") or "")
         titles = _TITLES.get(groups.get("reporter", ""))
-        issues = [] if titles is None or number in titles else [f"{groups['reporter']} has no title {number or 'there'}"]
-        if titles is not None and not re.search(r"\d", groups.get("section", "")):
+        issues = [] if titles is None or number in titles else [
+            f"{groups['reporter']} has no title {number or 'there'}"]
+        if titles is not None and not re.search(r"[1-9]", groups.get("section", "")):
             issues.append("the section is missing")
+        if re.search(r"[-−.]\s*$", text[: found.span()[0]]):
+            issues.append("the title has a sign")
         return _verdict(issues, {**parts, "section": groups.get("section", "")})
 
     def _case(self, found: FullCaseCitation, text: str) -> Verdict:
@@ -86,15 +95,20 @@ class CitationGuard:
         reporter, year = found.corrected_reporter(), int(data.year) if data.year and data.year.isdigit() else None
         parts: dict[str, Any] = {
             "volume": int(groups["volume"]) if str(groups.get("volume")).isdigit() else groups.get("volume"),
-            "reporter": reporter, "page": int(groups["page"]) if str(groups.get("page")).isdigit() else groups.get("page"),
+            "reporter": reporter,
+            "page": int(groups["page"]) if str(groups.get("page")).isdigit() else groups.get("page"),
             "year": year, "plaintiff": data.plaintiff, "defendant": data.defendant, "court": data.court,
         }  # fmt: skip
         issues = []
         if not (data.plaintiff and data.defendant) and not re.match(r"\s*(?:In re|Ex parte|Matter of)\s", text):
             issues.append("the case name (A v. B) is missing")
-        years = re.findall(r"\(([^()]*)\)\s*\.?\s*$", text)
-        if years and re.search(r"\d{4}", years[0]) and year is None:
-            issues.append(f"the year {years[0]!r} is not understood")
+        years = re.findall(r"\(([^()]*\d{4})\)", text)
+        if unclear := [y for y in years if year is None or not re.search(r"(?<!\d)\d{4}$", y)]:
+            issues.append(f"the year {unclear[0]!r} is not understood")
+        if re.search(r"\d{4}\)\s*\([^()]*\d{4}\)", text):
+            issues.append("two years are given")
+        if reporter in _SUPREME and data.court not in (None, "scotus"):
+            issues.append(f"{reporter} has decisions of the Supreme Court only")
         if year is not None and (span := _years(reporter)) and not span[0] <= year <= span[1]:
             issues.append(f"{reporter} has the years {span[0]} to {span[1]}, not {year}")
         if not parts["page"] or not parts["volume"]:
@@ -106,7 +120,8 @@ def _years(reporter: str) -> tuple[int, int] | None:
     for entry in REPORTERS.get(EDITIONS.get(reporter, ""), ()):
         edition = entry["editions"].get(reporter)
         if edition and edition.get("start"):
-            return edition["start"].year, edition["end"].year if edition.get("end") else 9999
+            end = edition.get("end") or datetime.now(UTC)
+            return edition["start"].year, end.year
     return None
 
 
@@ -125,6 +140,14 @@ def _verdict(issues: list[str], parts: dict[str, Any]) -> Verdict:
 
 def _fields(issues: list[str], parts: dict[str, Any]) -> dict[str, Any]:
     return {"valid": not issues, "issues": issues, "parsed_components": parts}
+
+
+def _remark(found: FullCaseCitation | FullLawCitation) -> str:
+    """Return what the parentheses of a citation state about the case, unless it only describes the decision."""
+    text = getattr(found.metadata, "parenthetical", None) or ""
+    described = re.fullmatch(
+        r"(?:per curiam|en banc|plurality(?: opinion)?|mem\.|table|[\w., ]{1,40} (?:concurring|dissenting))\.?", text, re.I)
+    return "" if described else text
 
 
 def _beyond(text: str, spans: list[tuple[int, int]]) -> str:

@@ -15,10 +15,11 @@ ENGINE = "legal.deadline"
 
 
 class DeadlineGuard:
-    """Compute deadlines in the calendar of a country or one of its states. The package `holidays` provides public holidays.
+    """Compute deadlines in the calendar of a country or one of its states. The package `holidays` provides public
+    holidays.
 
-    The day of signing does not count. Months end on the last day of a shorter month. A deadline that is not on a business
-    day is not moved, because contracts differ in that. The verdict states this.
+    The day of signing does not count. Months end on the last day of a shorter month. A deadline that is not on a
+    business day is not moved, because contracts differ in that. The verdict states this.
     """
 
     def __init__(self, country: str = "US", state: str | None = None) -> None:
@@ -31,20 +32,25 @@ class DeadlineGuard:
             computed, skipped = self._add(start, parts)
         except (ValueError, OverflowError, NotImplementedError) as error:
             return Verdict(
-                Status.INCONCLUSIVE, ENGINE, f"not decided: {error}", computed_deadline=None, difference_days=None, holidays_skipped=[]
+                Status.INCONCLUSIVE, ENGINE, f"not decided: {error}", computed_deadline=None, difference_days=None,
+                holidays_skipped=[]
             )
         evidence = {
-            "signing_date": start.isoformat(), "term": [f"{n} {unit}" for n, unit in parts], "claimed_deadline": claimed.isoformat(),
+            "signing_date": start.isoformat(), "term": [f"{n} {unit}" for n, unit in parts],
+            "claimed_deadline": claimed.isoformat(),
             "computed_deadline": computed.isoformat(), "holidays_skipped": skipped,
             "calendar": f"holidays {holidays.__version__}, {self.country}{'-' + self.state if self.state else ''}",
         }  # fmt: skip
         if computed.weekday() >= 5:
             evidence["note"] = "the deadline is on a weekend; whether it moves is for the contract to say"
-        fields = {"computed_deadline": computed, "difference_days": abs((claimed - computed).days), "holidays_skipped": skipped}
+        fields = {
+            "computed_deadline": computed, "difference_days": abs((claimed - computed).days),
+            "holidays_skipped": skipped}
         if claimed == computed:
             return Verdict(Status.VERIFIED, ENGINE, f"the deadline is {computed}", evidence, **fields)
         return Verdict(
-            Status.ERROR, ENGINE, f"deadline mismatch: {term} from {start} end on {computed}, not on {claimed}", evidence, **fields
+            Status.ERROR, ENGINE, f"deadline mismatch: {term} from {start} end on {computed}, not on {claimed}",
+            evidence, **fields
         )
 
     def _add(self, day: date, parts: list[tuple[int, str]]) -> tuple[date, list[str]]:

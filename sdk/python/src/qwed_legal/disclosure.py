@@ -1,4 +1,5 @@
-"""Decide whether a text discloses that a machine wrote it: a clause states it, without denying or merely supposing it."""
+"""Decide whether a text discloses that a machine wrote it: a clause states it, without denying or merely supposing
+it."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ _DISCLOSURE = re.compile(
 _DENIED = re.compile(
     r"\b(?:not|no|never|none|nothing|nobody|neither|nor|without|zero|false|falsely|untrue|incorrect|wrong|myth|hardly|barely|scarcely|"
     r"den(?:y|ies|ied)|refus\w+|prohibit\w*|forbid\w*|forbidden|banned|exclud\w+|avoid\w*|lacks?|absence|free (?:of|from)|other than|"
-    r"rather than|instead of|unlike|except|anything but|far from|pretend\w*|if|whether|unless|were|would|could|should|imagine|suppose)\b"
+    r"rather than|instead of|unlike|except|anything but|far from|pretend\w*|if|whether|unless|were|would|could|should|imagine|suppose|doubt\w*|"
+    r"(?:claim|sa(?:y|id)|alleg|joke|detect|spot|discuss|cover|mistake)\w*|polic(?:y|ies)|laws?|about|other|another|his|her|their|"
+    r"report(?:s|ing)?\s+(?:ai|machine)[- ]\w+)\b"
     r"|n't\b|\b0\s*%",
     re.I,
 )
@@ -26,7 +29,8 @@ _CONTINUES = re.compile(
     r"(?:that|was|were|is|are|has|have|had|been|being|be|generated|produced|created|written|drafted|prepared|by|which|it)\b", re.I
 )
 _OPEN = re.compile(r"\b(?:not|never|no|in any (?:way|form|sense))$", re.I)  # the clause goes on after an insertion
-_ANSWER_NO = re.compile(r"(?:no|none|false|never|0|n/a|not at all|not applicable|untrue|not true|nope)\b[^.]{0,12}[.!]?$", re.I)
+_ANSWER_NO = re.compile(
+    r"(?:no|none|false|never|0|n/a|not at all|not applicable|untrue|not true|nope)\b[^.]{0,12}[.!]?$", re.I)
 
 
 def is_disclosed(content: str) -> bool:
@@ -56,5 +60,11 @@ def _states(sentence: str) -> bool:
 
 
 def _is_denied_later(clause: str) -> bool:
-    """Report whether a clause without a subject takes back the one before, as in `AI-generated content, was never used`."""
-    return bool(re.match(r"(?:was|were|is|are|has|have|had)\b", clause, re.I) and re.search(r"\b(?:not|never|no)\b|n't\b", clause, re.I))
+    """Report whether a clause without a subject takes back the one before, as in `AI-generated content, was never
+    used`."""
+    return bool(
+        (re.match(r"(?:was|were|is|are|has|have|had)\b", clause, re.I)
+        and re.search(r"\b(?:not|never|no)\b|n't\b", clause, re.I))
+        or re.match(r"(?:(?:that|this|it|which) (?:is|was) )?(?:wrong|false|untrue|incorrect|mistaken|a lie)\b", clause, re.I)
+        or re.match(r"(?:he|she|they|some|critics|someone) (?:jok|claim|sa(?:y|id)|alleg|believ|th(?:ink|ought))", clause, re.I)
+    )

@@ -34,11 +34,13 @@ class LegalGuard:
         """See CitationGuard.verify."""
         return self.citation.verify(citation)
 
-    def verify_jurisdiction(self, parties_countries: Sequence[str], governing_law: str, forum: str | None = None, **more: Any) -> Verdict:
+    def verify_jurisdiction(
+        self, parties_countries: Sequence[str], governing_law: str, forum: str | None = None, **more: Any) -> Verdict:
         """See JurisdictionGuard.verify_choice_of_law."""
         return self.jurisdiction.verify_choice_of_law(parties_countries, governing_law, forum, **more)
 
-    def verify_statute_of_limitations(self, claim_type: str, jurisdiction: str, incident_date: str, filing_date: str) -> Verdict:
+    def verify_statute_of_limitations(
+        self, claim_type: str, jurisdiction: str, incident_date: str, filing_date: str) -> Verdict:
         """See StatuteOfLimitationsGuard.verify."""
         return self.statute.verify(claim_type, jurisdiction, incident_date, filing_date)
 

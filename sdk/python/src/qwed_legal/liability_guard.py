@@ -50,7 +50,8 @@ def _compare(computed: Decimal, claimed: Any, formula: str) -> Verdict:
         return _undecided(error)
     if computed < 0 or given < 0:
         return Verdict(
-            Status.ERROR, ENGINE, "amounts are not negative", {"formula": formula}, computed_cap=computed, difference=abs(computed - given)
+            Status.ERROR, ENGINE, "amounts are not negative", {"formula": formula}, computed_cap=computed,
+            difference=abs(computed - given)
         )
     evidence = {"formula": formula, "computed": computed, "claimed": given}
     fields = {"computed_cap": computed, "difference": abs(computed - given)}

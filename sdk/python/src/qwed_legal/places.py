@@ -8,8 +8,12 @@ import re
 import holidays
 from holidays.registry import COUNTRIES
 
-_ALIASES = {"uk": "GB", "england": "GB-ENG", "wales": "GB-ENG", "england wales": "GB-ENG", "england and wales": "GB-ENG", "scotland": "GB-SCT", "northern ireland": "GB-NIR", "great britain": "GB", "usa": "US", "america": "US", "london": "GB-ENG", "paris": "FR",
-            "new york city": "US-NY", "nyc": "US-NY", "singapore": "SG", "hong kong": "HK", "tokyo": "JP", "delhi": "IN", "mumbai": "IN", "munich": "DE", "berlin": "DE",
+_ALIASES = {
+    "uk": "GB", "england": "GB-ENG", "wales": "GB-ENG", "england wales": "GB-ENG", "england and wales": "GB-ENG",
+    "scotland": "GB-SCT", "northern ireland": "GB-NIR", "great britain": "GB", "usa": "US", "america": "US",
+    "london": "GB-ENG", "paris": "FR",
+            "new york city": "US-NY", "nyc": "US-NY", "singapore": "SG", "hong kong": "HK", "tokyo": "JP",
+            "delhi": "IN", "mumbai": "IN", "munich": "DE", "berlin": "DE",
             "geneva": "CH", "zurich": "CH", "stockholm": "SE", "frankfurt": "DE", "dubai": "AE"}  # fmt: skip
 
 
@@ -32,10 +36,12 @@ def _states() -> dict[str, str]:
 
 
 def place(text: object) -> tuple[str, str | None] | None:
-    """Country, and state of the US or legal system of the United Kingdom, that a text names, None for what is not known. `Delaware` is a state, `DE` alone the country Germany."""
+    """Country, and state of the US or legal system of the United Kingdom, that a text names, None for what is not
+    known. `Delaware` is a state, `DE` alone the country Germany."""
     if not isinstance(text, str) or len(text) > 120:
         return None
-    name = re.sub(r"\b(?:laws?|courts?|of|the|state|commonwealth|republic|federal|district|in|and)\b", " ", text.lower())
+    name = re.sub(
+        r"\b(?:laws?|courts?|of|the|state|commonwealth|republic|federal|district|in|and)\b", " ", text.lower())
     name = " ".join(re.sub(r"[.,]", " ", name).split())
     for candidate in (text.lower().strip(), name, name.removesuffix(" united states").removesuffix(" usa").strip()):
         if candidate in _ALIASES:

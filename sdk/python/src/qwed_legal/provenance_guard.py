@@ -12,8 +12,11 @@ from typing import Any
 from qwed_legal.disclosure import is_disclosed
 
 _REQUIRED = ("content_hash", "model_id", "generation_timestamp")
-_RISKS = {"hash_integrity": "CONTENT_TAMPERED", "metadata_completeness": "INCOMPLETE_PROVENANCE", "disclosure_present": "MISSING_DISCLOSURE",
-          "model_allowed": "UNAUTHORIZED_MODEL", "human_review": "UNREVIEWED_CONTENT", "timestamp_valid": "INVALID_TIMESTAMP"}  # fmt: skip
+_RISKS = {
+    "hash_integrity": "CONTENT_TAMPERED", "metadata_completeness": "INCOMPLETE_PROVENANCE",
+    "disclosure_present": "MISSING_DISCLOSURE",
+          "model_allowed": "UNAUTHORIZED_MODEL", "human_review": "UNREVIEWED_CONTENT",
+          "timestamp_valid": "INVALID_TIMESTAMP"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,8 @@ class ProvenanceGuard:
     """
 
     def __init__(
-        self, require_disclosure: bool = True, require_human_review: bool = False, allowed_models: Sequence[str] | None = None
+        self, require_disclosure: bool = True, require_human_review: bool = False,
+        allowed_models: Sequence[str] | None = None
     ) -> None:
         self.require_disclosure, self.require_human_review = require_disclosure, require_human_review
         self.allowed_models = None if allowed_models is None else set(allowed_models)
@@ -47,7 +51,8 @@ class ProvenanceGuard:
         if not isinstance(provenance, Mapping):
             return _answer({"provenance_valid": False}, "INVALID_PROVENANCE")
         checks = {
-            "metadata_completeness": all(isinstance(provenance.get(f), str) and provenance[f].strip() for f in _REQUIRED),
+            "metadata_completeness": all(
+                isinstance(provenance.get(f), str) and provenance[f].strip() for f in _REQUIRED),
             "hash_integrity": _same_hash(content, provenance.get("content_hash")),
             "timestamp_valid": _past(provenance.get("generation_timestamp")),
         }
@@ -60,11 +65,13 @@ class ProvenanceGuard:
         return _answer(checks)
 
     def generate_provenance(
-        self, content: str, model_id: str, disclosure_text: str = "", human_reviewed: bool = False, reviewer_id: str | None = None
+        self, content: str, model_id: str, disclosure_text: str = "", human_reviewed: bool = False,
+        reviewer_id: str | None = None
     ) -> ProvenanceRecord:
         """Return the record of a text that was just generated."""
         now = datetime.now(UTC).isoformat()
-        return ProvenanceRecord(hashlib.sha256(content.encode()).hexdigest(), model_id, now, disclosure_text, human_reviewed, reviewer_id)
+        return ProvenanceRecord(
+            hashlib.sha256(content.encode()).hexdigest(), model_id, now, disclosure_text, human_reviewed, reviewer_id)
 
 
 def _same_hash(content: str, given: object) -> bool:
@@ -89,7 +96,8 @@ def _answer(checks: dict[str, bool], risk: str = "") -> dict[str, Any]:
     return {
         "verified": not failed,
         "status": "ERROR" if failed else "VERIFIED",
-        "risk": "" if not failed else risk or next((r for name, r in _RISKS.items() if name in failed), "PROVENANCE_VERIFICATION_FAILED"),
+        "risk": "" if not failed else risk
+        or next((r for name, r in _RISKS.items() if name in failed), "PROVENANCE_VERIFICATION_FAILED"),
         "message": f"Provenance checks failed: {', '.join(failed)}." if failed else "All provenance checks passed.",
         "checks_passed": [name for name, passed in checks.items() if passed],
         "checks_failed": failed,

@@ -37,11 +37,13 @@ def _table() -> dict[tuple[str, str], tuple[Decimal, str]]:
 class StatuteOfLimitationsGuard:
     """Check limitation periods with limitation_periods.tsv, which names the statute for each; others are INCONCLUSIVE.
 
-    The period runs from the incident. Discovery rules, tolling and transitional law are not decided, which the verdict states.
+    The period runs from the incident. Discovery rules, tolling and transitional law are not decided, which the verdict
+    states.
     """
 
     def verify(self, claim_type: str, jurisdiction: str, incident_date: str, filing_date: str) -> Verdict:
-        """VERIFIED when filed within the period; the verdict has limitation_period_years, expiration_date and days_remaining."""
+        """VERIFIED when filed within the period; the verdict has limitation_period_years, expiration_date and
+        days_remaining."""
         fields: dict[str, object] = {"limitation_period_years": None, "expiration_date": None, "days_remaining": None}
         try:
             incident, filed = read_date(incident_date), read_date(filing_date)
@@ -49,21 +51,27 @@ class StatuteOfLimitationsGuard:
             return Verdict(Status.INCONCLUSIVE, ENGINE, f"not decided: {error}", **fields)
         found = self._find(claim_type, jurisdiction)
         if found is None:
-            return Verdict(Status.INCONCLUSIVE, ENGINE, f"no sourced period for {claim_type!r} in {jurisdiction!r}", **fields)
+            return Verdict(
+                Status.INCONCLUSIVE, ENGINE, f"no sourced period for {claim_type!r} in {jurisdiction!r}", **fields)
         if filed < incident:
             return Verdict(Status.ERROR, ENGINE, "the claim is filed before the incident", **fields)
         years, source = found
         last = _last_day(incident, years)
-        fields = {"limitation_period_years": float(years), "expiration_date": last, "days_remaining": (last - filed).days}
+        fields = {
+            "limitation_period_years": float(years), "expiration_date": last, "days_remaining": (last - filed).days}
         evidence = {
-            "source": source, "period_years": years, "incident_date": incident.isoformat(), "last_day": last.isoformat(), "filing_date": filed.isoformat(),
+            "source": source, "period_years": years, "incident_date": incident.isoformat(),
+            "last_day": last.isoformat(), "filing_date": filed.isoformat(),
             "not_considered": "discovery rules, tolling, transitional law, shorter periods agreed by contract",
         }  # fmt: skip
         if filed <= last:
-            return Verdict(Status.VERIFIED, ENGINE, f"WITHIN the period: {years} years ({source}) end on {last}", evidence, **fields)
+            return Verdict(
+                Status.VERIFIED, ENGINE, f"WITHIN the period: {years} years ({source}) end on {last}", evidence,
+                **fields)
         if last.weekday() >= 5 and (filed - last).days <= 4:
             return Verdict(
-                Status.INCONCLUSIVE, ENGINE, f"the last day, {last}, is on a weekend; whether it moves is not decided", evidence, **fields
+                Status.INCONCLUSIVE, ENGINE, f"the last day, {last}, is on a weekend; whether it moves is not decided",
+                evidence, **fields
             )
         return Verdict(Status.ERROR, ENGINE, f"EXPIRED: {years} years ({source}) ended on {last}", evidence, **fields)
 

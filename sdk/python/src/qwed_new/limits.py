@@ -20,6 +20,10 @@ class TimeLimit(BaseException):
     """
 
 
+class NotText(ValueError):
+    """The input is not a text that can be read; the message contains what to write."""
+
+
 class TooLarge(ValueError):
     """The input, or a number that it would make, is beyond a stated limit."""
 
@@ -30,20 +34,22 @@ AGAIN = 0.25  # seconds after which TimeLimit is raised again in a computation t
 def limited(seconds: float, compute: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Return the result of compute. If it takes longer than `seconds`, TimeLimit is raised inside it.
 
-    It works in any thread for Python code. A call into C is not interrupted, so numbers are bounded before they are computed,
-    and solvers get a separate time limit. When limited returns, its thread has ended and nothing is raised later. It starts a
-    new thread for each call, so that it works in a process that was restored from a checkpoint.
+    It works in any thread for Python code. A call into C is not interrupted, so numbers are bounded before they are
+    computed, and solvers get a separate time limit. When limited returns, its thread has ended and nothing is raised
+    later. It starts a new thread for each call, so that it works in a process that was restored from a checkpoint.
     """
     return _limited(type("TimeLimit", (TimeLimit,), {}), seconds, lambda: compute(*args, **kwargs))
 
 
 def _limited(limit: type[TimeLimit], seconds: float, compute: Callable[[], T]) -> T:
-    """Return the result of compute, or raise a limit of exactly this type when its time is over, so that limits nest."""
+    """Return the result of compute, or raise a limit of exactly this type when its time is over, so that limits
+    nest."""
     running = threading.Lock()
     watch = threading.Thread(target=_watch, args=(threading.get_ident(), running, seconds, limit), daemon=True)
     try:
         # The lock is released by C code, which no exception from another thread interrupts: the end of the computation
-        # cannot be missed. In a method __exit__ of Python an exception at its first instruction would leave the watch on for ever.
+        # cannot be missed. In a method __exit__ of Python an exception at its first instruction would leave the watch
+        # on for ever.
         with running:
             watch.start()
             return compute()
@@ -52,14 +58,16 @@ def _limited(limit: type[TimeLimit], seconds: float, compute: Callable[[], T]) -
 
 
 def _watch(thread: int, running: threading.Lock, seconds: float, limit: type[TimeLimit]) -> None:
-    """Raise TimeLimit in a thread while a lock is held after `seconds`: again and again, because finalizers swallow it."""
+    """Raise TimeLimit in a thread while a lock is held after `seconds`: again and again, because finalizers swallow
+    it."""
     while not running.acquire(timeout=seconds):
         _raise_in(ctypes.c_ulong(thread), ctypes.py_object(limit))
         seconds = AGAIN
 
 
 def _settle(watch: threading.Thread) -> None:
-    """Wait for the watch, and take back what it raised at the last moment; at most one TimeLimit can still arrive here."""
+    """Wait for the watch, and take back what it raised at the last moment; at most one TimeLimit can still arrive
+    here."""
     for _ in range(2):
         try:
             if watch.is_alive():
@@ -80,11 +88,12 @@ def within(seconds: float, compute: Callable[P, T], *args: P.args, **kwargs: P.k
 
 
 def bounded_text(value: Any, name: str, limit: int) -> str:
-    """Return value if it is a text of at most `limit` characters without NUL. Otherwise raise ValueError or TooLarge."""
+    """Return value if it is a text of at most `limit` characters without NUL. Otherwise raise NotText or
+    TooLarge."""
     if not isinstance(value, str):
-        raise ValueError(f"{name} is not a text")
+        raise NotText(f"{name} is not a text: write it as a string")
     if len(value) > limit:
         raise TooLarge(f"{name} has {len(value)} characters, more than {limit}")
     if "\0" in value:
-        raise ValueError(f"{name} contains a NUL character")
+        raise NotText(f"{name} contains a NUL character: write it without U+0000")
     return value

@@ -34,9 +34,10 @@ def minor_digits(currency: str) -> int:
 
 
 def amount(value: Any) -> Decimal:
-    """Return the exact decimal of a number or a text such as `$1,234.56`. Raise ValueError for anything else, NaN and infinity."""
+    """Return the exact decimal of a number or a text such as `$1,234.56`. Raise ValueError for anything else, NaN and
+    infinity."""
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
-        raise ValueError(f"{value!r} is no amount"[:80])
+        raise ValueError(f"{value!r} is not an amount"[:80])
     text = str(value)
     if len(text) > 100:
         raise ValueError("an amount has more than 100 characters")
@@ -50,15 +51,15 @@ def amount(value: Any) -> Decimal:
                 raise ValueError(f"{value!r} may be a decimal comma: write a decimal point"[:100])
             text = text.replace(",", "")
         if "_" in text:
-            raise ValueError(f"{value!r} is no amount"[:80])
+            raise ValueError(f"{value!r} is not an amount"[:80])
         if text.startswith("(") and text.endswith(")"):
             text = "-" + text[1:-1]
     try:
         number = Decimal(text)
     except InvalidOperation:
-        raise ValueError(f"{value!r} is no amount"[:80]) from None
+        raise ValueError(f"{value!r} is not an amount"[:80]) from None
     if not number.is_finite() or abs(number.adjusted()) > 40:
-        raise ValueError(f"{value!r} is no amount"[:80])
+        raise ValueError(f"{value!r} is not an amount"[:80])
     return number
 
 

@@ -9,7 +9,8 @@ MAX_KEYS = 1_000
 
 
 def texts(items: Mapping[str, Any], leave_out: frozenset[str] = frozenset()) -> Iterator[tuple[str, str]]:
-    """Each text with its path, at any depth, and the keys of each object below the top as one text (the first 1000); keys in leave_out are skipped at the top."""
+    """Each text with its path, at any depth, and the keys of each object below the top as one text (the first 1000);
+    keys in leave_out are skipped at the top."""
     stack: list[tuple[str, Any]] = [(str(k), v) for k, v in reversed(list(items.items())) if k not in leave_out]
     while stack:
         path, value = stack.pop()

@@ -27,6 +27,43 @@ class Status(StrEnum):
     SIMPLIFIED = "SIMPLIFIED"
 
 
+class Fields(dict[str, Any]):
+    """A dict whose keys can be read as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+class Finding(Fields):
+    """Something dangerous in a program."""
+
+    severity: str
+    message: str
+    line: int
+
+
+class Summary(Fields):
+    """The counts of a batch. success_rate is a fraction of total."""
+
+    total: int
+    verified: int
+    failed: int
+    undecided: int
+    success_rate: float
+
+
+class Item(Fields):
+    """The verdict on one item of a batch."""
+
+    query: str
+    verified: bool
+    status: str
+    message: str
+
+
 class Verdict(Mapping[str, Any]):
     """A status with its evidence, readable as attributes and as a mapping.
 
@@ -37,7 +74,26 @@ class Verdict(Mapping[str, Any]):
 
     __slots__ = ("_fields",)
 
-    def __init__(self, status: Status | str, engine: str, message: str, evidence: Mapping[str, Any] | None = None, **fields: Any) -> None:
+    # Every verdict has these.
+    verified: bool
+    is_valid: bool
+    status: str
+    engine: str
+    message: str
+    evidence: dict[str, Any]
+
+    # These are set by the engine in the comment; reading them from another verdict raises AttributeError.
+    model: dict[str, Any]  # logic: values that satisfy the constraints
+    vulnerabilities: list[Finding]  # code
+    confidence: float  # consensus: from 0 to 1
+    summary: Summary  # batch
+    results: list[Item]  # batch, in the order of its items
+    value: Any  # auto: the exact answer to a question
+    pii_detected: list[str]  # verify_fact of a client: kinds of personal data
+
+    def __init__(
+        self, status: Status | str, engine: str, message: str, evidence: Mapping[str, Any] | None = None,
+        **fields: Any) -> None:
         status = Status(status)
         self._fields: dict[str, Any] = {
             "verified": status is Status.VERIFIED,
@@ -89,7 +145,8 @@ class Verdict(Mapping[str, Any]):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Verdict:
         """Read the output of to_dict. `verified` is always derived from the status."""
-        rest = {k: v for k, v in data.items() if k not in ("verified", "is_valid", "status", "engine", "message", "evidence")}
+        rest = {k: v for k,
+            v in data.items() if k not in ("verified", "is_valid", "status", "engine", "message", "evidence")}
         evidence = data.get("evidence")
         return cls(
             str(data["status"]),

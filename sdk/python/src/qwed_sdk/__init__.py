@@ -13,6 +13,7 @@ from qwed_sdk.errors import (
     QWEDResponseError,
     QWEDServiceRequired,
 )
+from qwed_sdk.settings import VERSION as __version__
 
 VerificationResult = Verdict
 
@@ -32,4 +33,5 @@ __all__ = [
     "Verdict",
     "VerificationCache",
     "VerificationResult",
+    "__version__",
 ]

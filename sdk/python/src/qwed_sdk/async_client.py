@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 import httpx
 
-from qwed_new import strict_json
 from qwed_new.verdict import Verdict
 from qwed_sdk import calls
-from qwed_sdk.errors import QWEDConnectionError, QWEDResponseError, QWEDServiceRequired
+from qwed_sdk.errors import QWEDConnectionError, QWEDServiceRequired
 from qwed_sdk.settings import headers, settings
 from qwed_sdk.worker import Worker
 
@@ -28,9 +28,11 @@ class QWEDAsyncClient:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.api_key, self.base_url = settings(api_key, base_url)
+        self._timeout = timeout
         self._worker = Worker(timeout)
         self._http = (
-            httpx.AsyncClient(base_url=self.base_url, timeout=timeout, headers=headers(self.api_key), transport=transport)
+            httpx.AsyncClient(
+                base_url=self.base_url, timeout=timeout, headers=headers(self.api_key), transport=transport)
             if self.base_url
             else None
         )
@@ -38,7 +40,8 @@ class QWEDAsyncClient:
     async def __aenter__(self) -> QWEDAsyncClient:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -100,13 +103,17 @@ class QWEDAsyncClient:
         body = calls.registration(name, type, principal_id, permissions, budget)
         return await self._service("POST", "/v1/agents", body)
 
-    async def verify_action(self, agent_id: str, action: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
+    async def verify_action(self, agent_id: str, action: Mapping[str, Any], context: Mapping[str, Any]) -> dict[
+        str, Any]:
         """Ask the service whether an agent may act; the answer has decision and, when denied, error."""
-        return await self._service("POST", calls.agent_path(agent_id, "actions"), {"action": dict(action), "context": dict(context)})
+        return await self._service(
+            "POST", calls.agent_path(agent_id, "actions"), {"action": dict(action), "context": dict(context)})
 
-    async def verify_tool_call(self, agent_id: str, tool_name: str, parameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    async def verify_tool_call(
+        self, agent_id: str, tool_name: str, parameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Ask the service whether an agent may call a tool; the answer has approved."""
-        return await self._service("POST", calls.agent_path(agent_id, "tools", tool_name), {"parameters": dict(parameters or {})})
+        return await self._service(
+            "POST", calls.agent_path(agent_id, "tools", tool_name), {"parameters": dict(parameters or {})})
 
     async def get_agent_budget(self, agent_id: str) -> dict[str, Any]:
         """Return the remaining budget of an agent."""
@@ -127,11 +134,16 @@ class QWEDAsyncClient:
     async def _service(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         if self._http is None:
             raise QWEDServiceRequired("this method needs a service: give base_url, or set QWED_BASE_URL")
-        try:
-            answer = await self._http.request(method, path, json=body)
-            data = strict_json.loads(answer.content) if answer.content else None
-        except httpx.HTTPError as error:
-            raise QWEDConnectionError(f"the service at {self.base_url} could not be asked: {type(error).__name__}") from error
-        except ValueError as error:
-            raise QWEDResponseError(f"the service's answer is not JSON: {error}") from None
-        return calls.check_answer(answer.status_code, data)
+        deadline = time.monotonic() + self._timeout
+        attempt = 0
+        while True:
+            try:
+                answer = await self._http.request(method, path, json=body)
+            except httpx.HTTPError as error:
+                raise QWEDConnectionError(
+                    f"the service at {self.base_url} could not be asked: {type(error).__name__}") from error
+            pause = calls.delay(answer, attempt, deadline - time.monotonic())
+            if pause is None:
+                return calls.check_answer(answer)
+            await asyncio.sleep(pause)
+            attempt += 1

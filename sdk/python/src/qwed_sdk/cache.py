@@ -16,18 +16,28 @@ from typing import Any, TypeVar
 
 from qwed_new import strict_json
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 T = TypeVar("T")
 
 MAX_ENTRIES = 1000
-_LOCK_SECONDS = 2.0
+_READ_SECONDS = 2.0  # how long to wait for another process that writes
+_WRITE_SECONDS = 60.0
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _SCHEMA = """CREATE TABLE IF NOT EXISTS cache_v2 (
     key TEXT NOT NULL, context_fingerprint TEXT NOT NULL, context TEXT NOT NULL, result TEXT NOT NULL, digest TEXT NOT NULL,
     created_at REAL NOT NULL, accessed INTEGER NOT NULL, PRIMARY KEY (key, context_fingerprint))"""
 
+_PROBE = "SELECT key, context_fingerprint, context, result, digest, created_at, accessed FROM cache_v2 LIMIT 1"
+
 
 @dataclass(frozen=True)
 class CacheContext:
-    """The context of a cached verdict. A different value of any field is a miss. Blank required fields raise ValueError."""
+    """The context of a cached verdict. A different value of any field is a miss. Blank required fields raise
+    ValueError."""
 
     provider: str
     model: str
@@ -77,8 +87,9 @@ def exact_fingerprint(text: str, base: str | None = None) -> str:
 class VerificationCache:
     """Results by query and context in `cache_dir` (default ~/.qwed/cache) for `ttl` seconds (default 24 hours).
 
-    A cache that cannot be read or written is a miss, with the reason in last_error; a damaged file is set aside and a new one is
-    begun. Objects may be used from several threads, and files from several processes.
+    A cache that cannot be read or written is a miss, with the reason in last_error; a damaged file is set aside and a
+    new one is begun. Objects may be used from several threads, and files from several processes: an entry that one of
+    them stores is not lost, because each waits up to a minute for the others.
     """
 
     MAX_ENTRIES = MAX_ENTRIES
@@ -106,12 +117,13 @@ class VerificationCache:
         """Store a result, a dict in JSON's types; the least recently accessed entries beyond MAX_ENTRIES go."""
         key, checked = _key(query), _checked(context)
         text = json.dumps(dict(result), sort_keys=True)
-        row = (key, checked.fingerprint(), checked.canonical(), text, _digest(key, checked.fingerprint(), text), time.time())
-        self._try(lambda db: self._store(db, row))
+        row = (key, checked.fingerprint(), checked.canonical(), text, _digest(key, checked.fingerprint(), text),
+            time.time())
+        self._try(lambda db: self._store(db, row), _WRITE_SECONDS)
 
     def clear(self) -> None:
         """Remove all entries and reset the statistics."""
-        self._try(lambda db: db.execute("DELETE FROM cache_v2").rowcount)
+        self._try(lambda db: db.execute("DELETE FROM cache_v2").rowcount, _WRITE_SECONDS)
         with self._mu:
             self._hits = self._misses = 0
 
@@ -144,7 +156,8 @@ class VerificationCache:
             return None
         context, stored, text, digest, created = row
         age = time.time() - created if isinstance(created, int | float) else self.ttl + 1
-        sound = stored == fingerprint and context == canonical and isinstance(text, str) and digest == _digest(key, fingerprint, text)
+        sound = stored == fingerprint and context == canonical and isinstance(text, str) and digest == _digest(
+            key, fingerprint, text)
         if not sound or not 0 <= age <= self.ttl:
             db.execute("DELETE FROM cache_v2 WHERE key = ? AND context_fingerprint = ?", (key, fingerprint))
             return None
@@ -159,49 +172,77 @@ class VerificationCache:
         return result if isinstance(result, dict) else None
 
     def _store(self, db: sqlite3.Connection, row: tuple[Any, ...]) -> None:
-        db.execute("INSERT OR REPLACE INTO cache_v2 VALUES (?, ?, ?, ?, ?, ?, (SELECT coalesce(max(accessed), 0) + 1 FROM cache_v2))", row)
+        db.execute(
+            "INSERT OR REPLACE INTO cache_v2 VALUES (?, ?, ?, ?, ?, ?, (SELECT coalesce(max(accessed), 0) + 1 FROM cache_v2))", row)
         surplus = db.execute("SELECT count(*) FROM cache_v2").fetchone()[0] - self.MAX_ENTRIES
         if surplus > 0:
             oldest = "SELECT rowid FROM cache_v2 ORDER BY accessed LIMIT ?"
             db.execute(f"DELETE FROM cache_v2 WHERE rowid IN ({oldest})", (surplus,))
 
-    def _try(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
-        """Do work in one transaction; None, with last_error, when the file does not allow it."""
+    def _try(self, work: Callable[[sqlite3.Connection], T], seconds: float = _READ_SECONDS) -> T | None:
+        """Do work in one transaction and return its result. If the file does not allow it within seconds, return None
+        and set last_error."""
         self.last_error = None
-        for attempt in range(2):
+        deadline = time.monotonic() + seconds
+        set_aside = False
+        while True:
             try:
-                with self._open() as db:
-                    return work(db)
-            except sqlite3.OperationalError as error:
-                self.last_error = str(error)
-                if "no column" not in self.last_error and "has no column" not in self.last_error and "columns but" not in self.last_error:
-                    return None
+                with self._open(max(0.0, deadline - time.monotonic())) as db:
+                    result = work(db)
+                self.last_error = None
+                return result
             except sqlite3.DatabaseError as error:
                 self.last_error = str(error)
+                if _busy(error) and time.monotonic() < deadline:
+                    continue
+                if set_aside or not _damaged(error) or not self._set_aside(seconds):
+                    return None
+                set_aside = True
             except OSError as error:
                 self.last_error = f"{type(error).__name__}: {error.strerror}"
                 return None
-            if attempt == 0 and not self._set_aside():
-                return None
-        return None
 
-    def _set_aside(self) -> bool:
+    def _set_aside(self, seconds: float) -> bool:
+        """Rename a damaged file, unless another process has done so since. Report whether another attempt may succeed.
+
+        Only one process at a time examines the file; otherwise one could rename the file that another has just begun.
+        """
         try:
-            os.replace(self.path, self.path.with_suffix(".damaged"))
+            with open(self.path.with_suffix(".lock"), "w") as lock:
+                if fcntl is not None:
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+                try:
+                    with self._open(seconds) as db:
+                        db.execute(_PROBE)
+                except sqlite3.DatabaseError as error:
+                    if not _damaged(error):
+                        return _busy(error)
+                    os.replace(self.path, self.path.with_suffix(".damaged"))
+                return True
         except OSError:
             return False
-        return True
 
     @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
+    def _open(self, seconds: float) -> Iterator[sqlite3.Connection]:
         self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        db = sqlite3.connect(self.path, timeout=_LOCK_SECONDS, isolation_level="IMMEDIATE")
+        db = sqlite3.connect(self.path, timeout=seconds, isolation_level="IMMEDIATE")
         try:
             with db:
                 db.execute(_SCHEMA)
                 yield db
         finally:
             db.close()
+
+
+def _busy(error: sqlite3.DatabaseError) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
+
+
+def _damaged(error: sqlite3.DatabaseError) -> bool:
+    """Report whether an error is because of the content of the file: it is not a database, or has other columns."""
+    if not isinstance(error, sqlite3.OperationalError):
+        return True
+    return any(text in str(error) for text in ("no column", "no such column", "columns but"))
 
 
 def _checked(context: object) -> CacheContext:

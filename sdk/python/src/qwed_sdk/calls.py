@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import base64
+import random
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from qwed_new.verdict import Status, Verdict
+import httpx
+
+from qwed_new import strict_json
+from qwed_new.verdict import Finding, Item, Status, Summary, Verdict
 from qwed_sdk.errors import QWEDAuthenticationError, QWEDRateLimitError, QWEDResponseError
 from qwed_sdk.guards import personal_data
 
 MAX_FILE = 64 * 1024 * 1024
+MAX_DIGITS = 9  # of the seconds in Retry-After
+RETRIES = 4
+FIRST_PAUSE = 0.25  # seconds
 
 
 @dataclass(slots=True)
@@ -96,7 +105,8 @@ def batch(items: Sequence[Mapping[str, Any]]) -> Call:
 
 
 def registration(
-    name: str, kind: str, principal_id: str | None, permissions: Mapping[str, Any] | None, budget: Mapping[str, Any] | None
+    name: str, kind: str, principal_id: str | None, permissions: Mapping[str, Any] | None,
+    budget: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Return the request that registers an agent. Missing values are not sent, so the service's defaults apply."""
     given = {"name": name, "type": kind, "principal_id": principal_id, "permissions": permissions, "budget": budget}
@@ -130,9 +140,15 @@ def _read(path: str) -> bytes | Verdict:
         return Verdict(Status.INCONCLUSIVE, "file", f"the file cannot be read: {error.strerror}")
 
 
-def check_answer(code: int, data: Any) -> Any:
+def check_answer(answer: httpx.Response) -> Any:
     """Return the body of an answer, or raise an error if the answer is an error or invalid."""
-    detail = ""
+    code, detail = answer.status_code, ""
+    try:
+        data = strict_json.loads(answer.content) if answer.content else None
+    except ValueError as error:
+        if code < 300:
+            raise QWEDResponseError(f"the service's answer is not JSON: {error}") from None
+        data = None
     if isinstance(data, Mapping):
         error = data.get("error", data.get("detail", data.get("message", "")))
         detail = str(error.get("message", "") if isinstance(error, Mapping) else error)[:300]
@@ -140,10 +156,36 @@ def check_answer(code: int, data: Any) -> Any:
         what = "refuses the API key" if code == 401 else "does not allow this with the API key"
         raise QWEDAuthenticationError(f"the service {what} ({code}) {detail}".strip(), code)
     if code == 429:
-        raise QWEDRateLimitError(f"the service refuses more requests for now {detail}".strip(), code)
+        message = f"the service refuses more requests for now {detail}".strip()
+        raise QWEDRateLimitError(message, code, retry_after(answer))
     if code >= 300 or data is None:
         raise QWEDResponseError(f"the service answered {code} {detail}".strip(), code)
     return data
+
+
+def retry_after(answer: httpx.Response) -> float | None:
+    """Return the seconds of the Retry-After header, which is a number or a date (RFC 9110, section 10.2.3)."""
+    text = answer.headers.get("Retry-After", "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text) if len(text) <= MAX_DIGITS else None
+    try:
+        date = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return max(0.0, date.timestamp() - time.time())
+
+
+def delay(answer: httpx.Response, attempt: int, left: float) -> float | None:
+    """Return how many seconds to wait before a refused request is sent again, or None if it is not.
+
+    attempt counts from 0. Only a request that was answered with 429 is repeated, because the service has not acted on
+    it. The delay doubles with each attempt, has a random part, and is at least Retry-After. If it is longer than the
+    seconds that are left, the request is not repeated.
+    """
+    if answer.status_code != 429 or attempt >= RETRIES:
+        return None
+    pause = max(retry_after(answer) or 0.0, FIRST_PAUSE * 2**attempt) * random.uniform(1.0, 1.25)
+    return pause if pause < left else None
 
 
 def verdict(data: Any) -> Verdict:
@@ -160,19 +202,9 @@ def verdict(data: Any) -> Verdict:
 def wrap(made: Verdict) -> Verdict:
     """A verdict whose lists and objects read as attributes: vulnerabilities, summary, results."""
     fields: dict[str, Any] = {}
-    for name in ("vulnerabilities", "results"):
+    for name, kind in (("vulnerabilities", Finding), ("results", Item)):
         if isinstance(value := made.get(name), list):
-            fields[name] = [Fields(v) if isinstance(v, dict) else v for v in value]
+            fields[name] = [kind(v) if isinstance(v, dict) else v for v in value]
     if isinstance(summary := made.get("summary"), dict):
-        fields["summary"] = Fields(summary)
+        fields["summary"] = Summary(summary)
     return made.with_fields(**fields) if fields else made
-
-
-class Fields(dict[str, Any]):
-    """A dict whose keys read as attributes too."""
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(name) from None

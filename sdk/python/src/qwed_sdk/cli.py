@@ -11,6 +11,7 @@ from qwed_new import strict_json
 from qwed_new.verdict import Verdict
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.errors import QWEDError
+from qwed_sdk.settings import VERSION
 
 MAX_FILE = 16 * 1024 * 1024
 _LANGUAGES = {
@@ -43,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument("--json", action="store_true", help="print the whole verdict as JSON")
     common.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS", help="how long to wait for a verdict")
     parser = argparse.ArgumentParser(prog="qwed", description="Verify claims, constraints and programs.")
+    parser.add_argument("--version", action="version", version=f"qwed {VERSION} (airlock-verify)")
     verbs = parser.add_subparsers(required=True, metavar="verb")
     verify = verbs.add_parser("verify", parents=[common], help="verify a claim of whatever kind")
     verify.add_argument("query")
@@ -54,7 +56,8 @@ def _parser() -> argparse.ArgumentParser:
     code.add_argument("-f", "--file", required=True)
     code.add_argument("-l", "--language", help="the language, when the file's name does not say it")
     code.set_defaults(
-        ask=lambda client, o: client.verify_code(_read(o.file), o.language or _LANGUAGES.get(Path(o.file).suffix.lower(), "python"))
+        ask=lambda client,
+        o: client.verify_code(_read(o.file), o.language or _LANGUAGES.get(Path(o.file).suffix.lower(), "python"))
     )
     batch = verbs.add_parser("batch", parents=[common], help="verify the items of a JSON file")
     batch.add_argument("-f", "--file", required=True)

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 import httpx
 
-from qwed_new import strict_json
 from qwed_new.verdict import Verdict
 from qwed_sdk import calls
-from qwed_sdk.errors import QWEDConnectionError, QWEDResponseError, QWEDServiceRequired
+from qwed_sdk.errors import QWEDConnectionError, QWEDServiceRequired
 from qwed_sdk.settings import headers, settings
 from qwed_sdk.worker import Worker
 
 
 class QWEDClient:
-    """Ask the engines of a service if base_url or QWED_BASE_URL is set, or else the engines of this package in a separate process.
+    """Ask the engines of a service if base_url or QWED_BASE_URL is set, or else the engines of this package in a
+    separate process.
 
     Without arguments QWED_API_KEY and QWED_BASE_URL are used. Methods raise QWEDError if a service cannot be reached or
-    refuses the request; the answer of an engine is always a verdict. timeout is in seconds.
+    refuses the request; the answer of an engine is always a verdict. timeout is in seconds. A request that the service
+    refuses with 429 is repeated after increasing pauses, within the timeout.
     """
 
     def __init__(
-        self, api_key: str | None = None, base_url: str | None = None, timeout: float = 60.0, transport: httpx.BaseTransport | None = None
+        self, api_key: str | None = None, base_url: str | None = None, timeout: float = 60.0,
+        transport: httpx.BaseTransport | None = None
     ) -> None:
         self.api_key, self.base_url = settings(api_key, base_url)
+        self._timeout = timeout
         self._worker = Worker(timeout)
         self._http = (
             httpx.Client(base_url=self.base_url, timeout=timeout, headers=headers(self.api_key), transport=transport)
@@ -37,7 +41,8 @@ class QWEDClient:
     def __enter__(self) -> QWEDClient:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
     def close(self) -> None:
@@ -101,11 +106,14 @@ class QWEDClient:
 
     def verify_action(self, agent_id: str, action: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
         """Ask the service whether an agent may act; the answer has decision and, when denied, error."""
-        return self._service("POST", calls.agent_path(agent_id, "actions"), {"action": dict(action), "context": dict(context)})
+        return self._service(
+            "POST", calls.agent_path(agent_id, "actions"), {"action": dict(action), "context": dict(context)})
 
-    def verify_tool_call(self, agent_id: str, tool_name: str, parameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def verify_tool_call(self, agent_id: str, tool_name: str, parameters: Mapping[str, Any] | None = None) -> dict[
+        str, Any]:
         """Ask the service whether an agent may call a tool; the answer has approved."""
-        return self._service("POST", calls.agent_path(agent_id, "tools", tool_name), {"parameters": dict(parameters or {})})
+        return self._service(
+            "POST", calls.agent_path(agent_id, "tools", tool_name), {"parameters": dict(parameters or {})})
 
     def get_agent_budget(self, agent_id: str) -> dict[str, Any]:
         """Return the remaining budget of an agent."""
@@ -126,11 +134,16 @@ class QWEDClient:
     def _service(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         if self._http is None:
             raise QWEDServiceRequired("this method needs a service: give base_url, or set QWED_BASE_URL")
-        try:
-            answer = self._http.request(method, path, json=body)
-            data = strict_json.loads(answer.content) if answer.content else None
-        except httpx.HTTPError as error:
-            raise QWEDConnectionError(f"the service at {self.base_url} could not be asked: {type(error).__name__}") from error
-        except ValueError as error:
-            raise QWEDResponseError(f"the service's answer is not JSON: {error}") from None
-        return calls.check_answer(answer.status_code, data)
+        deadline = time.monotonic() + self._timeout
+        attempt = 0
+        while True:
+            try:
+                answer = self._http.request(method, path, json=body)
+            except httpx.HTTPError as error:
+                raise QWEDConnectionError(
+                    f"the service at {self.base_url} could not be asked: {type(error).__name__}") from error
+            pause = calls.delay(answer, attempt, deadline - time.monotonic())
+            if pause is None:
+                return calls.check_answer(answer)
+            time.sleep(pause)
+            attempt += 1

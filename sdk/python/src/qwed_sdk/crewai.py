@@ -14,12 +14,15 @@ from qwed_sdk.errors import QWEDError
 class QWEDVerifiedAgent:
     """Holds what a CrewAI agent is made of; `agent` is the agent itself, made at the first use, which needs crewai.
 
-    With a service, each tool call of the agent, and of copies of it, is put to `verify_tool_call` before it runs; one that is not approved, or could not
-    be asked about, is blocked, and `refusals` keeps why. Without a service tool calls are not judged. Other keyword arguments go to `crewai.Agent`. close
-    takes the agent out of CrewAI's hooks; `with` does.
+    With a service, each tool call of the agent, and of copies of it, is put to `verify_tool_call` before it runs; one
+    that is not approved, or could not be asked about, is blocked, and `refusals` keeps why. Without a service tool
+    calls are not judged. Other keyword arguments go to `crewai.Agent`. close takes the agent out of CrewAI's hooks;
+    `with` does.
     """
 
-    def __init__(self, role: str, goal: str, agent_id: str, backstory: str = "", client: QWEDClient | None = None, **options: Any) -> None:
+    def __init__(
+        self, role: str, goal: str, agent_id: str, backstory: str = "", client: QWEDClient | None = None,
+        **options: Any) -> None:
         self.role, self.goal, self.agent_id, self.backstory = role, goal, agent_id, backstory
         self.client = client or QWEDClient()
         self.verdicts: list[Verdict] = []
@@ -30,7 +33,8 @@ class QWEDVerifiedAgent:
     def __enter__(self) -> QWEDVerifiedAgent:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
     @property
@@ -75,13 +79,15 @@ class QWEDVerifiedAgent:
         return False
 
     def _refusal(self, tool: str, given: Any) -> str:
-        answer = self.client.verify_tool_call(self.agent_id, tool, given if isinstance(given, Mapping) else {"input": str(given)})
+        answer = self.client.verify_tool_call(
+            self.agent_id, tool, given if isinstance(given, Mapping) else {"input": str(given)})
         if answer.get("approved") is True:
             return ""
         return str(answer.get("blocked_reason") or f"the tool {tool!r} was not approved")
 
     def _is_ours(self, agent: Any) -> bool:
-        """Report whether a tool is called by this agent or by a crew's copy of it. A call without a named caller counts as its call."""
+        """Report whether a tool is called by this agent or by a crew's copy of it. A call without a named caller
+        counts as its call."""
         if agent is None or agent is self._agent:
             return True
         return all(getattr(agent, name, None) == getattr(self._agent, name) for name in ("role", "goal", "backstory"))

@@ -48,6 +48,13 @@ _WARM: tuple[tuple[str, dict[str, str]], ...] = (
     ("code", {"code": "import math\nprint(math.pi)"}),
 )
 
+# What scripts import that no engine does, and modules of libraries that load at their first use.
+_SCRIPT_MODULES = (
+    "qwed_new.engines.math_engine", "qwed_new.engines.logic_engine", "qwed_new.guards", "qwed_finance", "qwed_ucp",
+    "qwed_mcp.security", "sympy.assumptions.wrapper", "sympy.integrals.heurisch", "sympy.integrals.manualintegrate",
+    "sympy.integrals.risch", "sympy.solvers",
+)
+
 
 def resolve(name: str) -> Callable[..., Verdict]:
     """The function of an engine; KeyError for a name that is not in ENGINES."""
@@ -63,8 +70,21 @@ def preload() -> list[str]:
     return names
 
 
+def preload_scripts() -> None:
+    """Load what scripts of the gateway usually import, too, and let the guards that load libraries decide once."""
+    from qwed_legal import DeadlineGuard
+    from qwed_sdk.guards import ConfigGuard
+
+    preload()
+    for name in _SCRIPT_MODULES:
+        importlib.import_module(name)
+    DeadlineGuard().verify("2024-01-15", "30 business days", "2024-02-28")
+    ConfigGuard().verify_config_safety({"name": "value"})
+
+
 def _reseed() -> None:
-    """New randomness for Python's and SymPy's generators: every process that is restored from one checkpoint has the state of that one."""
+    """New randomness for Python's and SymPy's generators: every process that is restored from one checkpoint has the
+    state of that one."""
     random.seed()
     if sampler := sys.modules.get("sympy.core.random"):
         sampler.rng.seed()

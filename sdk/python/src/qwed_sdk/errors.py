@@ -22,7 +22,12 @@ class QWEDAuthenticationError(QWEDError):
 
 
 class QWEDRateLimitError(QWEDError):
-    """The service refuses more requests for now."""
+    """The service refuses more requests for now. `retry_after` is the number of seconds after which it can be asked
+    again, or None if the service gave none."""
+
+    def __init__(self, message: str, code: int | None = None, retry_after: float | None = None) -> None:
+        super().__init__(message, code)
+        self.retry_after = retry_after
 
 
 class QWEDResponseError(QWEDError):

@@ -42,7 +42,8 @@ class QWEDVerificationCallback(_Base):
         name = str((serialized or {}).get("name", "")) or "unknown"
         if not self.client.base_url:
             return
-        answer = self.client.verify_tool_call(self.agent_id, name, inputs if isinstance(inputs, dict) else _parameters(input_str))
+        answer = self.client.verify_tool_call(
+            self.agent_id, name, inputs if isinstance(inputs, dict) else _parameters(input_str))
         if answer.get("approved") is not True:
             raise QWEDBlockedError(str(answer.get("blocked_reason") or f"the tool {name!r} was not approved"))
 

@@ -76,11 +76,13 @@ class Worker:
         return answer if isinstance(answer, dict) else None
 
     def _start(self) -> None:
-        environment = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "LC_ALL", "SYSTEMROOT", "TMPDIR")}
+        environment = {
+            k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "LC_ALL", "SYSTEMROOT", "TMPDIR")}
         environment["PYTHONPATH"] = os.pathsep.join(p for p in sys.path if p)
         command = [sys.executable, "-m", "qwed_sdk.engine", "--serve", "--lazy"]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, start_new_session=True
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
+            start_new_session=True
         )
 
     def _kill(self) -> None:

@@ -18,10 +18,21 @@ _ADDED = ("tax", "shipping", "fulfillment", "fee", "fees", "tip", "gift_wrap", "
 _TAKEN = ("discount", "items_discount", "refund", "store_credit", "gift_card", "coupon")
 _PRICES = ("unit_price", "price", "unitPrice")
 _QUANTITIES = ("quantity", "qty")
+# Names of numbers that are not charged.
+_NOT_CHARGED = re.compile(
+    r"(?:^|_)(?:id|ids|sku|gtin|ean|upc|version|count|number|rate|percent|percentage|code|zip|year|month|day|date|time|timestamp|at|in|ttl|"
+    r"weight|height|width|length|size|points|revision|index|position|sequence|phone|age|score|rating|lat|lng|latitude|longitude)$"
+    r"|^(?:original|list|regular|compare_at|msrp)",
+    re.I,
+)
+_PARTS = ("item", "line_items", "items", "cart", "totals", "grand_total")
+_CHARGE = re.compile(r"(?:fee|charge|tax|surcharge|discount|credit|tip|duty|cost)s?$")
+_RESTATED = re.compile(r"total|amount|due|paid|payment|balance|price", re.I)
 
 
 class UCPVerifier:
-    """Exact decimals: line totals, subtotal, tax, shipping, discounts and total must add up to the minor unit of the currency.
+    """Exact decimals: line totals, subtotal, tax, shipping, discounts and total must add up to the minor unit of the
+    currency.
 
     strict_mode False lets a cart pass whose state is not given; sums are always exact.
     """
@@ -47,10 +58,12 @@ class UCPVerifier:
         try:
             cart = _read(given)
         except ValueError as error:
-            return Verdict(Status.ERROR, ENGINE, f"the cart is not readable: {error}", error=str(error), issues=[str(error)], guards=[])
+            return Verdict(
+                Status.ERROR, ENGINE, f"the cart is not readable: {error}", error=str(error), issues=[str(error)],
+                guards=[])
         evidence: dict[str, Any] = {"currency": cart.get("currency")}
         try:
-            structure, (sums, decided) = _structure(cart), _sums(cart, evidence)
+            structure, (sums, undecided) = _structure(cart), _sums(cart, evidence)
         except ValueError as error:
             return Verdict(Status.ERROR, ENGINE, str(error), evidence, error=str(error), issues=[str(error)], guards=[])
         states = _state(cart, required=state and self.strict_mode)
@@ -60,10 +73,10 @@ class UCPVerifier:
         ]
         issues = [*structure, *sums, *states]
         if issues:
-            return Verdict(Status.ERROR, ENGINE, "; ".join(issues[:10]), evidence, error=issues[0], issues=issues, guards=guards)
-        if not decided:
-            message = "the cart names no total that could be checked"
-            return Verdict(Status.INCONCLUSIVE, ENGINE, message, evidence, error=message, issues=[], guards=guards)
+            return Verdict(
+                Status.ERROR, ENGINE, "; ".join(issues[:10]), evidence, error=issues[0], issues=issues, guards=guards)
+        if undecided:
+            return Verdict(Status.INCONCLUSIVE, ENGINE, undecided, evidence, error=undecided, issues=[], guards=guards)
         return Verdict(Status.VERIFIED, ENGINE, "all sums add up", evidence, error=None, issues=[], guards=guards)
 
 
@@ -83,9 +96,9 @@ def _read(given: Any) -> Mapping[str, Any]:
 def _structure(cart: Mapping[str, Any]) -> list[str]:
     issues = []
     currency = cart.get("currency")
-    if currency is not None and currency not in CURRENCIES:
-        issues.append(f"currency {currency!r} is none of ISO 4217")
-    for name in ("line_items", "items", "totals"):
+    if currency is not None and not (isinstance(currency, str) and currency in CURRENCIES):
+        issues.append(f"currency {currency!r} is not one of ISO 4217")
+    for name in ("line_items", "items", "totals", "messages"):
         if name in cart and not isinstance(cart[name], list | Mapping):
             issues.append(f"{name} is not a list")
     if isinstance(cart.get("items"), Mapping) or isinstance(cart.get("line_items"), Mapping):
@@ -94,7 +107,8 @@ def _structure(cart: Mapping[str, Any]) -> list[str]:
     if len(lists) > 1:
         issues.append(f"items are listed twice: {' and '.join(lists)}")
     for names in (("total", "grand_total"), _PRICES, _QUANTITIES):
-        for place, entry in (("the cart", cart), *((f"item {i + 1}", e) for i, e in enumerate(_items(cart)) if isinstance(e, Mapping))):
+        for place, entry in (("the cart", cart),
+            *((f"item {i + 1}", e) for i, e in enumerate(_items(cart)) if isinstance(e, Mapping))):
             given = {str(entry[n]) for n in names if entry.get(n) is not None}
             if len(given) > 1:
                 issues.append(f"{place} has two values for one thing: {', '.join(names)}")
@@ -134,11 +148,12 @@ def _state(cart: Mapping[str, Any], required: bool) -> list[str]:
     if state is None:
         return ["status is missing"] if required else []
     if state not in STATES:
-        return [f"status {state!r} is none of {', '.join(STATES)}"]
+        return [f"status {state!r} is not one of {', '.join(STATES)}"]
     if state == "completed" and isinstance(cart.get("order"), Mapping) and not cart["order"].get("id"):
         return ["a completed checkout has an order id"]
-    if state in ("ready_for_complete", "complete_in_progress", "completed") and any(
-        isinstance(m, Mapping) and m.get("type") == "error" for m in cart.get("messages", ()) or ()
+    messages = cart.get("messages")
+    if state in ("ready_for_complete", "complete_in_progress", "completed") and isinstance(messages, list) and any(
+        isinstance(m, Mapping) and m.get("type") == "error" for m in messages
     ):
         return [f"status is {state}, but there are errors"]
     return []
@@ -172,7 +187,8 @@ def _line(item: Any, place: str, quantum: Decimal) -> tuple[Decimal | None, list
     computed = unit * count
     given = item.get("discount", 0)
     discount = abs(amount(given.get("amount", given.get("value")) if isinstance(given, Mapping) else given))
-    if added := sorted(k for k in _ADDED if isinstance(item.get(k), str | int | float | Decimal) and amount(item[k]) != 0):
+    if added := sorted(
+        k for k in _ADDED if isinstance(item.get(k), str | int | float | Decimal) and amount(item[k]) != 0):
         issues.append(f"{place} has {', '.join(added)} of its own, which is not added up here")
     for name, value in stated.items():
         if value not in ((computed, computed - discount) if name != "subtotal" else (computed,)):
@@ -211,27 +227,71 @@ def _totals(cart: Mapping[str, Any]) -> dict[str, Decimal]:
     return found
 
 
-def _sums(cart: Mapping[str, Any], evidence: dict[str, Any]) -> tuple[list[str], bool]:
-    """Return the amounts that do not add up, and whether there was a sum to check."""
+def _charged(kind: str, value: Any) -> Decimal:
+    """Return the amount that a field charges, or 0 if it is not an amount. An amount is a number, a text with decimals
+    or a sign, an object with an amount, or a list of these."""
+    if isinstance(value, Mapping):
+        value = _first(value, ("applied", "amount", "value", *_PRICES))
+    if isinstance(value, list):
+        return sum((abs(_charged(kind, v)) for v in value if isinstance(v, Mapping)), Decimal(0))
+    if isinstance(value, str) and not _CHARGE.search(kind) and not re.search(r"^-?\s*[$€£¥₹]|\d\.\d\d|[$€£¥₹]$", value.strip()):
+        return Decimal(0)
+    if value is None or isinstance(value, bool | Mapping):
+        return Decimal(0)
+    try:
+        return amount(value)
+    except ValueError:
+        return Decimal(0)
+
+
+def _has_parts(kind: str, value: Any, totals: Mapping[str, Decimal]) -> bool:
+    """Report whether a field lists the parts of an amount of the totals, as `discounts` does."""
+    names = {kind, kind.removesuffix("s"), kind.removesuffix("es")}
+    return isinstance(value, list | Mapping) and bool(names & set(totals))
+
+
+def _left_out(entry: Mapping[str, Any], totals: Mapping[str, Decimal], total: Decimal | None) -> list[str]:
+    """Return the fields of a cart or an item with an amount that no sum contains and that does not restate the
+    total."""
+    found = []
+    for name, value in entry.items():
+        kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name)).lower()
+        if name in totals or name in (*_PRICES, *_QUANTITIES, *_PARTS) or _NOT_CHARGED.search(kind):
+            continue
+        if _has_parts(kind, value, totals):
+            continue
+        charged = _charged(kind, value)
+        if charged and not (_RESTATED.search(kind) and charged == total):
+            found.append(str(name))
+    return sorted(found)
+
+
+def _sums(cart: Mapping[str, Any], evidence: dict[str, Any]) -> tuple[list[str], str]:
+    """Return the amounts that do not add up, and why the sums do not decide, or ""."""
     currency = cart.get("currency")
     quantum = Decimal(1).scaleb(-minor_digits(currency if isinstance(currency, str) else ""))
     issues: list[str] = []
     lines: list[Decimal] = []
+    left_out: list[str] = []
     for i, item in enumerate(_items(cart)):
         value, found = _line(item, f"item {i + 1}", quantum)
         issues += found
         if value is not None:
             lines.append(value)
+        if isinstance(item, Mapping):
+            left_out += [f"{name} of item {i + 1}" for name in _left_out(item, _totals(item), value)]
     totals = _totals(cart)
     evidence["totals"], evidence["lines"] = dict(totals), lines
     if isinstance(currency, str):
-        issues += [f"{k} {v:f} is no amount of {currency}" for k, v in totals.items() if v != v.quantize(quantum)]
+        issues += [f"{k} {v:f} is not an amount of {currency}" for k, v in totals.items() if v != v.quantize(quantum)]
     items_sum = sum(lines, Decimal(0))
     unknown = sorted(set(totals) - {"subtotal", "total", *_ADDED, *_TAKEN})
     unknown += sorted(
         k
-        for k in cart
-        if re.search(r"(?:fee|charge|tax|surcharge|discount|credit|tip|duty|cost)s?$", str(k).lower()) and k not in (*_ADDED, *_TAKEN)
+        for k, v in cart.items()
+        if _CHARGE.search(str(k).lower())
+        and k not in (*_ADDED, *_TAKEN)
+        and not _has_parts(str(k).lower(), v, totals)
     )
     subtotal = totals.get("subtotal")
     listed = any(isinstance(cart.get(n), list) for n in ("line_items", "items", "cart"))
@@ -239,8 +299,11 @@ def _sums(cart: Mapping[str, Any], evidence: dict[str, Any]) -> tuple[list[str],
         issues.append(f"subtotal is {subtotal:f}, but the items add up to {items_sum:f}")
     base = subtotal if subtotal is not None else items_sum if lines else None
     total = totals.get("total")
+    left_out += _left_out(cart, totals, total)
+    undecided = f"amounts that no sum contains: {', '.join(left_out[:10])}" if left_out else ""
     if total is None or base is None:
-        return issues, bool(lines and subtotal is not None)
+        nothing = "" if lines and subtotal is not None else "the cart names no total that could be checked"
+        return issues, nothing or undecided
     added = sum((totals[k] for k in _ADDED if k in totals), Decimal(0))
     taken = sum((abs(totals[k]) for k in _TAKEN if k in totals), Decimal(0))
     computed = base + added - taken
@@ -259,4 +322,4 @@ def _sums(cart: Mapping[str, Any], evidence: dict[str, Any]) -> tuple[list[str],
         gross = (base * amount(rate)).quantize(quantum, "ROUND_HALF_UP")
         if totals["tax"] not in (tax, gross):
             issues.append(f"tax is {totals['tax']:f}, but the rate makes {tax:f}")
-    return issues, True
+    return issues, undecided

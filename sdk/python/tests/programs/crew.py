@@ -1,4 +1,5 @@
-"""A crew of real CrewAI with a model that follows a script: one tool call for each tool, then an answer. Prints what happened as JSON."""
+"""A crew of real CrewAI with a model that follows a script: one tool call for each tool, then an answer. Prints what
+happened as JSON."""
 
 from __future__ import annotations
 
@@ -52,14 +53,20 @@ def work(agent: Agent, callback: Any = None) -> str:
 
 url, agent_id, token = sys.argv[1:]
 tools = [fetch_report, my_custom_tool]
-with QWEDVerifiedAgent(role="Analyst", goal="Analyse", agent_id=agent_id, client=QWEDClient(token, url), llm=Scripted(model="script"), tools=tools) as verified:
+with QWEDVerifiedAgent(
+    role="Analyst", goal="Analyse", agent_id=agent_id, client=QWEDClient(token, url), llm=Scripted(model="script"),
+    tools=tools) as verified:
     output = work(verified.agent, lambda out: verified.verdicts.append(QWEDClient(base_url="").verify(out.raw)))
-    result = {"ran": list(ran), "refusals": verified.refusals, "output": output, "verdicts": [v.status for v in verified.verdicts]}
+    result = {
+        "ran": list(ran), "refusals": verified.refusals, "output": output,
+        "verdicts": [v.status for v in verified.verdicts]}
     ran.clear()
     work(Agent(role="Other", goal="Other", backstory="x", llm=Scripted(model="script"), tools=tools))
     result["others"] = list(ran)
     ran.clear()
-with QWEDVerifiedAgent(role="Lost", goal="Lost", agent_id=agent_id, client=QWEDClient(token, "http://127.0.0.1:9"), llm=Scripted(model="script"), tools=tools) as lost:
+with QWEDVerifiedAgent(
+    role="Lost", goal="Lost", agent_id=agent_id, client=QWEDClient(token, "http://127.0.0.1:9"),
+    llm=Scripted(model="script"), tools=tools) as lost:
     work(lost.agent)
     result["away"] = {"ran": list(ran), "refusals": len(lost.refusals)}
 ran.clear()

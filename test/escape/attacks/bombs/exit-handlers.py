@@ -1,5 +1,5 @@
 # tries: to go on for ever when it is asked to exit
-# stopped by: the run's time is limited, whatever the program does at its end
+# stopped by: the time limit of the run includes its exit handlers
 # want: nothing or Timeout
 # timeout: 3s
 

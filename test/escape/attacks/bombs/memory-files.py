@@ -1,5 +1,5 @@
 # tries: to use all memory of the host by files without a name
-# stopped by: the control group of the sandbox limits its memory, gVisor's own included; what is in such files counts
+# stopped by: the control group of the sandbox limits its memory, including gVisor's own, and such files count
 # want: MemoryLimit
 
 hoard = []

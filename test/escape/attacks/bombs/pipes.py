@@ -1,4 +1,4 @@
-# tries: to keep data in pipes and sockets without end, where no process is charged for it
+# tries: to keep data in pipes and sockets without end, which are charged to no process
 # stopped by: the number of open files is limited per process, and what is in pipes counts as memory of the sandbox
 # want: nothing or MemoryLimit
 

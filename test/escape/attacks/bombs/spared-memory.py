@@ -1,5 +1,5 @@
 # tries: to be spared by the memory killer while it uses all memory
-# stopped by: what it says of itself is gVisor's business; the host ends the control group that is over its limit
+# stopped by: the setting only changes gVisor's view; the host ends a control group that is over its limit
 # want: MemoryLimit
 
 open("/proc/self/oom_score_adj", "w").write("-1000")

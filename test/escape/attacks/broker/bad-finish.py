@@ -1,5 +1,5 @@
-# tries: to confuse the host with a result that is no result
-# stopped by: what breaks the protocol ends the run
+# tries: to confuse the host with an invalid result
+# stopped by: a message that breaks the protocol ends the run
 # want: SandboxError
 
 broker().sendall(frame("run/finish", {"ok": False}))

@@ -1,5 +1,5 @@
 # tries: to send many requests as one batch, past the limit of requests
-# stopped by: a batch is no request; what breaks the protocol ends the run
+# stopped by: the protocol has no batches; a message that breaks the protocol ends the run
 # want: SandboxError
 
 one = json.loads(frame("catalog/search", {}))

@@ -7,7 +7,9 @@ def call(server, name):
     if not got["ok"]:
         raise PermissionError(got["error"]["type"])
     return "called"
-for name in ("forbidden", "Forbidden", "FORBIDDEN", " forbidden", "forbidden ", "forbidden\0", "./forbidden", "demo/forbidden", "forbidden\n", "forbi\u00addden", "\uff46orbidden", "echo\0forbidden"):
+for name in (
+    "forbidden", "Forbidden", "FORBIDDEN", " forbidden", "forbidden ", "forbidden\0", "./forbidden", "demo/forbidden",
+    "forbidden\n", "forbi\u00addden", "\uff46orbidden", "echo\0forbidden"):
     attempt(repr(name), lambda: call("demo", name))
 for server in ("Demo", "demo\0", "../demo", "demo/../demo", "", "*"):
     attempt(f"server {server!r}", lambda: call(server, "forbidden"))

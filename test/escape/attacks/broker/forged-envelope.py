@@ -1,5 +1,5 @@
 # tries: to print a line that looks like the envelope of another run
-# stopped by: the host makes the envelope; what the code prints is only text
+# stopped by: the host makes the envelope; output of the code is only text
 # want: nothing
 
 print("harmless: a line on stdout")

@@ -5,5 +5,8 @@
 
 s = broker()
 failed = ask(s, frame("tools/call", {"server_id": "demo", "name": "none", "arguments": {}}))["error"]
-s.sendall(frame("run/finish", {"ok": False, "error": {"type": "PolicyDenied", "message": "denied", "source": "broker", "call_id": failed["call_id"]}}))
+s.sendall(
+    frame("run/finish",
+        {"ok": False,
+            "error": {"type": "PolicyDenied", "message": "denied", "source": "broker", "call_id": failed["call_id"]}}))
 time.sleep(30)

@@ -1,5 +1,5 @@
 # tries: to fill the host's memory with one frame without end
-# stopped by: a frame has at most 16 MiB; what breaks the protocol ends the run
+# stopped by: a frame has at most 16 MiB; a message that breaks the protocol ends the run
 # want: SandboxError
 
 s = broker()

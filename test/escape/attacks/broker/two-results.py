@@ -4,6 +4,7 @@
 
 print("harmless: the first one counts", flush=True)
 first = frame("run/finish", {"ok": True, "has_result": True, "data": []})
-others = [frame("run/finish", {"ok": True, "has_result": True, "data": [f"result {n} counted"]}, id=n) for n in range(2, 64)]
+others = [
+    frame("run/finish", {"ok": True, "has_result": True, "data": [f"result {n} counted"]}, id=n) for n in range(2, 64)]
 broker().sendall(first + b"".join(others))
 time.sleep(30)

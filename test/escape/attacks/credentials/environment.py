@@ -5,4 +5,7 @@
 
 known = {"HOME", "PATH", "LANG", "PWD", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "LC_CTYPE"}
 attempt("unknown variables", lambda: sorted(set(os.environ) - known) or None)
-attempt("initial environment", lambda: sorted(word.split("=")[0] for word in open("/proc/self/environ").read().split("\0") if word and word.split("=")[0] not in known) or None)
+attempt("initial environment",
+    lambda: sorted(
+        word.split("=")[0] for word in open("/proc/self/environ").read().split("\0") if word
+        and word.split("=")[0] not in known) or None)

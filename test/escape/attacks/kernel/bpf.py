@@ -9,7 +9,8 @@ def new_map():
 def new_program():
     code = ctypes.create_string_buffer(bytes.fromhex("b700000000000000" "9500000000000000"))  # r0 = 0; exit
     license = ctypes.create_string_buffer(b"GPL")
-    attributes = ctypes.create_string_buffer(struct.pack("IIQQ", 1, 2, ctypes.addressof(code), ctypes.addressof(license)) + bytes(104))
+    attributes = ctypes.create_string_buffer(
+        struct.pack("IIQQ", 1, 2, ctypes.addressof(code), ctypes.addressof(license)) + bytes(104))
     return f"program {syscall('bpf', 5, ctypes.addressof(attributes), 128)}"
 attempt("map", new_map)
 attempt("program", new_program)

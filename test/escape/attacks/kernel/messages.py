@@ -1,5 +1,5 @@
 # tries: to read the kernel's messages by syslog
-# stopped by: gVisor answers with messages of its own invention
+# stopped by: gVisor returns invented messages
 # want: nothing
 
 def read():
@@ -7,7 +7,8 @@ def read():
     n = syscall("syslog", 3, ctypes.addressof(buffer), 1 << 16)
     text = buffer.raw[:n].decode("latin-1")
     lines = [line for line in text.splitlines() if "gVisor" not in line]
-    real = [line for line in lines if any(word in line for word in ("BIOS", "Command line", "systemd", "EXT4", "virtio", "eth0", "ACPI"))]
+    real = [line for line in lines
+        if any(word in line for word in ("BIOS", "Command line", "systemd", "EXT4", "virtio", "eth0", "ACPI"))]
     print(text[:500])
     return real or None
 attempt("messages", read)

@@ -1,5 +1,5 @@
 # tries: to connect to an abstract unix socket of the host, which needs no file
-# stopped by: abstract names live in the network namespace, and gVisor has names of its own
+# stopped by: abstract names belong to the network namespace, and gVisor has separate names
 # want: nothing
 # on the host: succeeds
 

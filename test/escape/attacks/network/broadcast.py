@@ -1,5 +1,5 @@
 # tries: to speak to everyone on the local network by broadcast and multicast
-# stopped by: the sandbox has a network stack of its own, with a loopback device of its own and no other
+# stopped by: the sandbox has a separate network stack whose only device is a separate loopback
 # want: nothing
 
 def send(family, address):

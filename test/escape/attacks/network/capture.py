@@ -1,4 +1,4 @@
-# tries: to read other people's packets with a packet socket as root of a namespace of its own
+# tries: to read other people's packets with a packet socket as root of a new namespace
 # stopped by: the packet socket sees gVisor's own loopback device only
 # want: nothing
 

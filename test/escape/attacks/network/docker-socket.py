@@ -3,7 +3,9 @@
 # want: nothing
 # on the host: succeeds
 
-paths = ["{{socket_file}}", "/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock", "/run/crio/crio.sock",
+paths = [
+    "{{socket_file}}", "/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock",
+    "/run/podman/podman.sock", "/run/crio/crio.sock",
          "/run/dbus/system_bus_socket", "/run/systemd/private", "/run/user/0/bus", "/run/snapd.socket"]
 for path in paths:
     for prefix in ("", "/proc/1/root", "/run/airlock/../.."):

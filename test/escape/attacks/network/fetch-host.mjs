@@ -1,5 +1,5 @@
 // tries: to fetch from a server on the host's loopback with fetch and with net
-// stopped by: the sandbox has a network stack of its own, with a loopback device of its own and no other
+// stopped by: the sandbox has a separate network stack whose only device is a separate loopback
 // want: nothing
 // on the host: succeeds
 

@@ -1,5 +1,5 @@
 # tries: to reach any address at all, by TCP and by UDP
-# stopped by: the sandbox has a network stack of its own, with a loopback device of its own and no other
+# stopped by: the sandbox has a separate network stack whose only device is a separate loopback
 # want: nothing
 
 # Addresses for documentation (RFC 5737, RFC 3849): should they be reached, no host answers.

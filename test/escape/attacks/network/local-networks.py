@@ -1,5 +1,5 @@
 # tries: to reach the gateway, the container bridge and the neighbours in the local network
-# stopped by: the sandbox has a network stack of its own, with a loopback device of its own and no other
+# stopped by: the sandbox has a separate network stack whose only device is a separate loopback
 # want: nothing
 
 for address in ("10.0.0.1", "10.0.2.2", "172.17.0.1", "172.16.0.1", "192.168.0.1", "192.168.1.1", "fe80::1"):

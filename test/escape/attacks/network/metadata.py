@@ -1,7 +1,8 @@
 # tries: to fetch credentials from the metadata services of clouds
-# stopped by: the sandbox has a network stack of its own, with a loopback device of its own and no other
+# stopped by: the sandbox has a separate network stack whose only device is a separate loopback
 # want: nothing
 
-for address in ("169.254.169.254", "169.254.170.2", "100.100.100.200", "192.0.0.192", "fd00:ec2::254", "metadata.google.internal"):
+for address in (
+    "169.254.169.254", "169.254.170.2", "100.100.100.200", "192.0.0.192", "fd00:ec2::254", "metadata.google.internal"):
     for port in (80, 8080):
         attempt(f"{address} {port}", lambda: str(socket.create_connection((address, port), timeout=2)))

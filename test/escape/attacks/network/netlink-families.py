@@ -3,6 +3,8 @@
 # want: nothing
 # on the host: succeeds
 
-families = {"xfrm": 6, "selinux": 7, "iscsi": 8, "audit": 9, "fib": 10, "connector": 11, "netfilter": 12, "scsi": 18, "crypto": 21}
+families = {
+    "xfrm": 6, "selinux": 7, "iscsi": 8, "audit": 9, "fib": 10, "connector": 11, "netfilter": 12, "scsi": 18,
+    "crypto": 21}
 for name, number in families.items():
     attempt(name, lambda: str(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, number)))

@@ -1,5 +1,5 @@
-# tries: to get a network by making a network namespace of its own, in which it is root
-# stopped by: the new namespace is gVisor's, with a loopback device only, and no device of the host can be moved into it
+# tries: to get a network by making a network namespace in which it is root
+# stopped by: the new namespace exists only in gVisor and has only a loopback device; no device of the host can be moved into it
 # want: nothing
 
 def look():

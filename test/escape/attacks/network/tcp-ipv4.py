@@ -1,5 +1,5 @@
 # tries: to connect to a TCP port of the host's IPv4 loopback
-# stopped by: the sandbox has a network stack of its own, with a loopback device of its own and no other
+# stopped by: the sandbox has a separate network stack whose only device is a separate loopback
 # want: nothing
 # on the host: succeeds
 

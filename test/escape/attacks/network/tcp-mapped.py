@@ -1,5 +1,5 @@
-# tries: to reach the host's IPv4 loopback through IPv6, with addresses that stand for it
-# stopped by: the sandbox has a network stack of its own, with a loopback device of its own and no other
+# tries: to reach the host's IPv4 loopback through IPv6, with mapped addresses
+# stopped by: the sandbox has a separate network stack whose only device is a separate loopback
 # want: nothing
 # on the host: succeeds
 

@@ -1,4 +1,4 @@
-# tries: to read the host's files as root of a user namespace of its own
+# tries: to read the host's files as root of a new user namespace
 # stopped by: a user namespace gives power over what belongs to it, all of it gVisor's own; the host sees no call of it
 # want: nothing
 
@@ -11,7 +11,9 @@ def root():
         except OSError as error:
             print(f"refused: {file}: {error}", flush=True)
     found = []
-    for path in ("{{world_file}}", "{{root_file}}", "/proc/1/root{{world_file}}", "/etc/shadow", "/dev/mem", "/dev/vda", "/dev/sda"):
+    for path in (
+        "{{world_file}}", "{{root_file}}", "/proc/1/root{{world_file}}", "/etc/shadow", "/dev/mem", "/dev/vda",
+        "/dev/sda"):
         try:
             found.append(open(path, "rb").read(100))
         except OSError as error:

@@ -4,7 +4,9 @@
 # on the host: succeeds
 
 import resource
-kinds = {"processes": resource.RLIMIT_NPROC, "open files": resource.RLIMIT_NOFILE, "file size": resource.RLIMIT_FSIZE, "core": resource.RLIMIT_CORE, "locked memory": resource.RLIMIT_MEMLOCK}
+kinds = {
+    "processes": resource.RLIMIT_NPROC, "open files": resource.RLIMIT_NOFILE, "file size": resource.RLIMIT_FSIZE,
+    "core": resource.RLIMIT_CORE, "locked memory": resource.RLIMIT_MEMLOCK}
 def up(kind, inside):
     if inside:
         syscall("unshare", 0x10000000)

@@ -3,7 +3,9 @@
 # want: nothing
 
 os.makedirs("/tmp/m", exist_ok=True)
-for kind in ("tmpfs", "proc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "overlay", "ext4", "9p", "fuse", "debugfs", "securityfs", "bpf", "mqueue", "binfmt_misc"):
+for kind in (
+    "tmpfs", "proc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "overlay", "ext4", "9p", "fuse", "debugfs",
+    "securityfs", "bpf", "mqueue", "binfmt_misc"):
     attempt(kind, lambda: call("mount", b"none", b"/tmp/m", kind.encode(), 0, None) or "mounted")
 attempt("bind", lambda: call("mount", b"/", b"/tmp/m", None, 4096, None) or "mounted")
 attempt("remount the root", lambda: call("mount", None, b"/", None, 32, None) or "remounted")

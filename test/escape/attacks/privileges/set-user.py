@@ -3,5 +3,7 @@
 # want: nothing
 # on the host: succeeds
 
-for name, arguments in {"setuid": (0,), "seteuid": (0,), "setresuid": (0, 0, 0), "setgid": (0,), "setegid": (0,), "setgroups": ([0],)}.items():
+for name, arguments in {
+    "setuid": (0,), "seteuid": (0,), "setresuid": (0, 0, 0), "setgid": (0,), "setegid": (0,),
+    "setgroups": ([0],)}.items():
     attempt(name, lambda: str(in_child(lambda: getattr(os, name)(*arguments) or "became another")))

@@ -1,4 +1,4 @@
-# tries: to gain privileges by a program of its own that runs as its owner, or by one of the image
+# tries: to gain privileges by writing a set-user-ID program, or by one of the image
 # stopped by: the writable places are mounted nosuid, the image has no such program, and no new privileges can be gained
 # want: nothing
 

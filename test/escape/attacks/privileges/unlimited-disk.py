@@ -1,5 +1,5 @@
-# tries: to write past the limit of its disks on a file system that it mounts in a namespace of its own
-# stopped by: what it mounts is memory of the sandbox, which is limited as a whole
+# tries: to write past the limit of its disks on a file system that it mounts in a new namespace
+# stopped by: the mounted file system is memory of the sandbox, which is limited as a whole
 # want: MemoryLimit or nothing
 
 def fill():

@@ -5,7 +5,8 @@
 def agent():
     syscall("unshare", 0x10000000 | 0x00020000 | 0x02000000)  # user, mount and cgroup namespaces
     os.mkdir("/tmp/cg")
-    for kind, data in ((b"cgroup", b"memory"), (b"cgroup", b"rdma"), (b"cgroup", b"none,name=evil"), (b"cgroup2", None)):
+    for kind, data in ((b"cgroup", b"memory"), (b"cgroup", b"rdma"), (b"cgroup", b"none,name=evil"),
+        (b"cgroup2", None)):
         try:
             call("mount", b"none", b"/tmp/cg", kind, 0, data)
         except OSError as error:

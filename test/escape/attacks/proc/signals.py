@@ -1,5 +1,5 @@
 # tries: to send signals to every process it can name, those of the host among them
-# stopped by: process numbers are the sandbox's own; only its own processes get the signals
+# stopped by: the sandbox has separate process IDs, so only its own processes get the signals
 # want: nothing
 
 import signal

@@ -2,7 +2,9 @@
 # stopped by: /proc/sys is read-only and gVisor's own
 # want: nothing
 
-paths = ["/proc/sysrq-trigger", "/proc/sys/kernel/modprobe", "/proc/sys/kernel/hotplug", "/proc/sys/vm/drop_caches", "/proc/sys/fs/binfmt_misc/register", "/proc/mtrr", "/proc/bus/pci"]
+paths = [
+    "/proc/sysrq-trigger", "/proc/sys/kernel/modprobe", "/proc/sys/kernel/hotplug", "/proc/sys/vm/drop_caches",
+    "/proc/sys/fs/binfmt_misc/register", "/proc/mtrr", "/proc/bus/pci"]
 for directory, _, names in os.walk("/proc/sys"):
     paths += [os.path.join(directory, name) for name in names]
 for path in paths:

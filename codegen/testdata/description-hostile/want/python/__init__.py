@@ -63,7 +63,7 @@ class Function:
     def __reduce__(self):
         return Load, self.__where__
 
-    # What a class has itself, its instances do not ask __getattr__ for.
+    # Instances do not call __getattr__ for attributes of the class.
     __class__ = property(lambda self: type(self.__load__()))  # type: ignore
     __doc__ = property(lambda self: self.__load__().__doc__)  # type: ignore
     __module__ = property(lambda self: self.__where__[0])  # type: ignore
@@ -98,7 +98,7 @@ class Server(ModuleType):
 
     @property
     def __all__(self):
-        # Who asks for this asks for every function next.
+        # A caller that reads this reads every function next.
         content = vars(self)
         for file, names in self.__files__.items():
             name = names.split()[0]

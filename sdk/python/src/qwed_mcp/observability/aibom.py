@@ -15,9 +15,11 @@ class AIBOMGenerator:
     """Makes manifests of the models, engines and tools of a pipeline."""
 
     def generate_manifest(
-        self, llm_model: str, qwed_engines_used: Sequence[str] | None = None, mcp_tools_used: Sequence[str] | None = None
+        self, llm_model: str, qwed_engines_used: Sequence[str] | None = None,
+        mcp_tools_used: Sequence[str] | None = None
     ) -> dict[str, Any]:
-        """Return the manifest. `manifest_hash` is the SHA-256 of all but the timestamp, as JSON with sorted keys and without spaces.
+        """Return the manifest. `manifest_hash` is the SHA-256 of all but the timestamp, as JSON with sorted keys and
+        without spaces.
 
         Raise ValueError if the model is empty or a name is not a string.
         """

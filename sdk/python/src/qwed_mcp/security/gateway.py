@@ -49,12 +49,14 @@ class RiskBasedExecutionGateway:
         self._handlers: dict[str, Handler] = {"execute_python_code": self._execute, "verification_status": self._status}
 
     def evaluate_and_route(self, tool_name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The decision on a call: verified, status, risk_level, verification_id, normalized_arguments, message; error_code when blocked."""
+        """The decision on a call: verified, status, risk_level, verification_id, normalized_arguments, message;
+        error_code when blocked."""
         given = arguments if isinstance(arguments, Mapping) else {}
         policy = self.tool_policies.get(tool_name) if isinstance(tool_name, str) else None
         risk = str(policy["risk_level"]) if policy else "high"
         if policy is None:
-            ruling = _Ruling(_plain(given), f"Unknown MCP tool '{tool_name}' is blocked by default.", "QWED-MCP-RISK-001")
+            ruling = _Ruling(
+                _plain(given), f"Unknown MCP tool '{tool_name}' is blocked by default.", "QWED-MCP-RISK-001")
         elif (handler := self._handlers.get(tool_name)) is None:
             ruling = _Ruling(_plain(given), f"MCP tool '{tool_name}' has no governance handler.", "QWED-MCP-RISK-002")
         else:

@@ -23,11 +23,18 @@ _SUSPICIOUS = {
     "eval()": re.compile(r"\beval\s*\(", re.I),
     "exec()": re.compile(r"\bexec\s*\(", re.I),
     "os.system()": re.compile(r"\bos\s*\.\s*(?:system|popen)\s*\(", re.I),
-    "subprocess": re.compile(r"\bsubprocess\s*\.", re.I),
-    "__import__": re.compile(r"__import__"),
-    "pipe to a shell": re.compile(r"\b(?:curl|wget)\b[^|]*\|\s*(?:ba|z|da)?sh\b", re.I),
+    "subprocess": re.compile(r"\bsubprocess\s*\.|\b(?:import|from)\s+subprocess\b|\bchild_process\b", re.I),
+    "__import__": re.compile(r"__import__|\bimport_module\s*\(|\bfrom\s+os\s+import\b|\bgetattr\s*\(\s*os\b"),
+    "a computed program": re.compile(r"\b(?:globals|locals)\s*\(\s*\)\s*\[|\bnew\s+Function\s*\(|\bpickle\s*\.\s*loads?\b"),
+    "pipe to a shell": re.compile(
+        r"\|\s*(?:sudo\s+(?:-\S+\s+)*)?(?:/\S*/)?(?:(?:ba|z|da|k)?sh|python[\d.]*|perl|ruby|node|php)(?![\w-])"
+        r"|(?:\$|<)\(\s*(?:curl|wget)\b|`\s*(?:curl|wget)\b|\biex\s*[\s(]|\bpowershell\b.*\s-e(?:nc|ncodedcommand)?\b|\bnc\b.*\s-e\b"
+        r"|\b(?:curl|wget)\b[^;&]*[;&]+\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\b",
+        re.I,
+    ),
+    "removal of files": re.compile(r"\brm\s+(?:-\S+\s+)*(?:[/~*]|\$HOME)", re.I),
     "credential access": re.compile(
-        r"\.(?:aws|ssh|netrc|npmrc|pypirc|docker|kube)\b[/\\]?|\b(?:aws_secret|secret_access_key|api[_-]?key|credentials?)\b|os\.environ|\bgetenv\s*\(|process\.env|id_rsa|/etc/(?:passwd|shadow)",
+        r"\.(?:aws|ssh|netrc|npmrc|pypirc|docker|kube)\b[/\\]?|\b(?:aws_secret\w*|secret_access_key|api[_-]?key|credentials?)\b|os\.environ|\bgetenv\s*\(|process\.env|id_rsa|/etc/(?:passwd|shadow)",
         re.I,
     ),
 }
@@ -41,18 +48,21 @@ class SkillProvenanceGuard:
     """
 
     def __init__(
-        self, trusted_registries: set[str] | None = None, trusted_domains: set[str] | None = None, require_digest: bool = True
+        self, trusted_registries: set[str] | None = None, trusted_domains: set[str] | None = None,
+        require_digest: bool = True
     ) -> None:
         self._registries = None if trusted_registries is None else {_host(r) for r in trusted_registries}
         self._domains = TRUSTED_DOMAINS | {_host(d) for d in trusted_domains or ()}
         self._require_digest = require_digest
 
     def verify_skill(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
-        """A dict with verified, status (TRUSTED or BLOCKED), skill_name, risk_level (none, medium, high), findings and message."""
+        """A dict with verified, status (TRUSTED or BLOCKED), skill_name, risk_level (none, medium, high), findings and
+        message."""
         if not isinstance(manifest, Mapping):
             return _response("", ["Manifest is not an object"], "high")
         name = manifest.get("name") if isinstance(manifest.get("name"), str) else ""
-        high = [*_required(manifest), *self._registry(manifest), *self._source(manifest), *self._digest(manifest), *_patterns(manifest)]
+        high = [*_required(manifest), *self._registry(manifest), *self._source(manifest), *self._digest(manifest),
+            *_patterns(manifest)]
         medium = _downloads(manifest)
         return _response(str(name), high + medium, "high" if high else "medium" if medium else "none")
 
@@ -63,7 +73,7 @@ class SkillProvenanceGuard:
         host = _host(registry)
         if self._registries is not None:
             return [] if host in self._registries else [f"Registry is not in the allowlist: {registry}"]
-        if any(host == bad or host.endswith("." + bad) for bad in UNTRUSTED_REGISTRIES):
+        if any(("." + host.replace(" ", "")).endswith("." + bad) for bad in UNTRUSTED_REGISTRIES):
             return [f"Untrusted registry: {registry}"]
         if not re.fullmatch(r"[a-z0-9 ._\[\]:-]+", host) or "xn--" in host:
             return [f"Registry name is not plain ASCII: {registry}"]
@@ -111,7 +121,7 @@ def verify_manifest(manifest: Mapping[str, Any]) -> Verdict:
 
 def _host(text: str) -> str:
     """Return the host of a registry as a browser would read it, or its name if it is not a host."""
-    text = plain(unquote(text.strip())).lower().replace("\\", "/")
+    text = re.sub(r"^https?:/*", "//", plain(unquote(text.strip())).lower().replace("\\", "/"))
     try:
         return (urlsplit(text if "//" in text else "//" + text).hostname or "").rstrip(".")
     except ValueError:
@@ -141,7 +151,9 @@ def _patterns(manifest: Mapping[str, Any]) -> list[str]:
     for count, (path, text) in enumerate(texts(manifest, _METADATA)):
         if count >= _MAX_VALUES:
             return [*findings, "Manifest has too many values to be scanned"]
-        findings += [f"Suspicious pattern in {path}: {what}" for what, pattern in _SUSPICIOUS.items() if pattern.search(plain(text))]
+        findings += [
+            f"Suspicious pattern in {path}: {what}" for what,
+            pattern in _SUSPICIOUS.items() if pattern.search(plain(text))]
     return findings
 
 
@@ -153,5 +165,6 @@ def _response(name: str, findings: list[str], risk: str) -> dict[str, Any]:
         "skill_name": name,
         "risk_level": risk,
         "findings": findings,
-        "message": f"Skill '{name}' passed all provenance checks." if trusted else f"Skill '{name}' was blocked: {'; '.join(findings)}",
+        "message": f"Skill '{name}' passed all provenance checks." if trusted
+        else f"Skill '{name}' was blocked: {'; '.join(findings)}",
     }

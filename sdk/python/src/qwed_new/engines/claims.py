@@ -30,7 +30,8 @@ _JAVASCRIPT = re.compile(r"^\s*(?:const|let|var|function)\s+\w+|=>|\bconsole\.lo
 def verify(query: str) -> Verdict:
     """Decide a claim of an unknown kind: QWED-Logic, SQL, a program, or mathematics in symbols or in plain words.
 
-    A text that is understood completely without a model is decided; any other text is INCONCLUSIVE. `query_type` is the kind.
+    A text that is understood completely without a model is decided; any other text is INCONCLUSIVE. `query_type` is
+    the kind.
     """
     if not isinstance(query, str) or not query.strip():
         return Verdict(Status.UNKNOWN, ENGINE, "the claim is empty or no text", query_type="none")
@@ -51,7 +52,8 @@ def verify(query: str) -> Verdict:
 
 
 def _program(query: str, language: str) -> Verdict:
-    """The verdict on a text that is a program; INCONCLUSIVE for a sentence that begins like one, and for a formula that parses as one."""
+    """The verdict on a text that is a program; INCONCLUSIVE for a sentence that begins like one, and for a formula
+    that parses as one."""
     verdict = verify_code(query, language)
     if verdict["status"] == "VERIFIED" and not is_program(query, language):
         message = f"the text may be a sentence, a formula or {language}: name the engine that is meant"
@@ -83,7 +85,8 @@ def _answer(text: str) -> Verdict:
     except Exception as error:
         reason = verify_math(text)
         message = (
-            reason["message"] if reason["status"] in ("BLOCKED", "ERROR") else f"the question is not understood: {type(error).__name__}"
+            reason["message"] if reason["status"] in ("BLOCKED", "ERROR")
+            else f"the question is not understood: {type(error).__name__}"
         )
         status = reason["status"] if reason["status"] in ("BLOCKED", "ERROR") else Status.INCONCLUSIVE
         return Verdict(status, "math", message, {"translated": text}, query_type="math")

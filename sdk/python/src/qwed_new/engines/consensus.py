@@ -28,7 +28,8 @@ class _NotFor(ValueError):
 
 
 def verify_consensus(query: str, mode: str = "single", min_confidence: float | str | Decimal = 0.8) -> Verdict:
-    """Decide a claim by 1, 2 or 3 engines (`single`, `high`, `maximum`) that share no code: SymPy, Z3, interval and rational arithmetic.
+    """Decide a claim by 1, 2 or 3 engines (`single`, `high`, `maximum`) that share no code: SymPy, Z3, interval and
+    rational arithmetic.
 
     VERIFIED needs all engines that were asked for to decide, to agree, and `confidence` to reach min_confidence;
     one refutation is ERROR. Engines that do not know the kind of claim are named, and do not count.
@@ -67,7 +68,9 @@ def _vote(verdict: Verdict) -> bool | None:
 def _conclude(votes: dict[str, bool | None], left_out: dict[str, str], needed: int, wanted: Fraction) -> Verdict:
     decided = {name: vote for name, vote in votes.items() if vote is not None}
     agree = len(set(decided.values())) == 1
-    confidence = float(1 - _DOUBT ** len(decided) if needed > 1 or len(decided) > 1 else Fraction(19, 20)) if decided and agree else 0.0
+    confidence = float(
+        1 - _DOUBT ** len(decided) if needed > 1 or len(decided) > 1
+        else Fraction(19, 20)) if decided and agree else 0.0
     evidence = {"votes": votes, "left_out": left_out, "engines_wanted": needed}
     fields: dict[str, Any] = {"confidence": confidence, "engines_used": len(decided)}
     if decided and not agree:
@@ -77,7 +80,8 @@ def _conclude(votes: dict[str, bool | None], left_out: dict[str, str], needed: i
     if len(decided) < needed:
         return Verdict(Status.INCONCLUSIVE, ENGINE, f"{len(decided)} of {needed} engines decided", evidence, **fields)
     if Fraction(str(confidence)) < wanted:
-        return Verdict(Status.INCONCLUSIVE, ENGINE, f"the confidence {confidence} is below {float(wanted)}", evidence, **fields)
+        return Verdict(
+            Status.INCONCLUSIVE, ENGINE, f"the confidence {confidence} is below {float(wanted)}", evidence, **fields)
     return Verdict(Status.VERIFIED, ENGINE, f"{len(decided)} engine(s) agree: {', '.join(decided)}", evidence, **fields)
 
 
@@ -133,7 +137,8 @@ def _z3_term(node: Node, symbols: dict[str, Any], extra: list[Any]) -> Any:
         return symbols.setdefault(node.name, z3.Real(node.name[4:]))
     parts = [_z3_term(a, symbols, extra) for a in node.arguments]
     if node.function in ("add", "sub", "mul"):
-        return {"add": lambda: parts[0] + parts[1], "sub": lambda: parts[0] - parts[1], "mul": lambda: parts[0] * parts[1]}[node.function]()
+        return {"add": lambda: parts[0] + parts[1], "sub": lambda: parts[0] - parts[1],
+            "mul": lambda: parts[0] * parts[1]}[node.function]()
     if node.function == "neg":
         return -parts[0]
     if node.function == "div":
@@ -156,7 +161,8 @@ def _by_rationals(claim: Claim) -> bool:
         raise _NotFor("nothing is claimed")
     values = [_fraction(side) for side in claim.sides]
     compare: dict[str, Callable[[Fraction, Fraction], bool]] = {
-        "=": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
+        "=": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b,
+        ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
     }  # fmt: skip
     if any(r not in compare for r in claim.relations):
         raise _NotFor("fractions decide exact relations")
@@ -170,8 +176,9 @@ def _fraction(node: Node) -> Fraction:
         raise _NotFor("fractions are for claims without variables")
     parts = [_fraction(a) for a in node.arguments]
     if node.function == "pow":
-        if parts[1].denominator != 1 or abs(parts[1]) > 500 or max(abs(parts[0].numerator), parts[0].denominator).bit_length() > 2_000:
-            raise _NotFor("the power is no fraction")
+        if parts[1].denominator != 1 or abs(parts[1]) > 500 or max(
+            abs(parts[0].numerator), parts[0].denominator).bit_length() > 2_000:
+            raise _NotFor("the power is not a fraction")
         return parts[0] ** int(parts[1])
     if node.function == "sqrt":
         return Fraction(_root(parts[0].numerator), _root(parts[0].denominator))
@@ -192,7 +199,7 @@ def _root(n: int) -> int:
     import math
 
     if n < 0 or math.isqrt(n) ** 2 != n:
-        raise _NotFor("the root is no fraction")
+        raise _NotFor("the root is not a fraction")
     return math.isqrt(n)
 
 
@@ -224,7 +231,8 @@ def _interval(node: Node) -> Any:
         raise _NotFor("intervals are for claims without variables")
     parts = [_interval(a) for a in node.arguments]
     simple: dict[str, Callable[..., Any]] = {
-        "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b, "neg": lambda a: -a,
+        "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b,
+        "neg": lambda a: -a,
         "sqrt": iv.sqrt, "exp": iv.exp, "ln": iv.log, "sin": iv.sin, "cos": iv.cos, "pow": lambda a, b: a**b,
     }  # fmt: skip
     if node.function not in simple:

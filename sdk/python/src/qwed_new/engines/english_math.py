@@ -32,15 +32,19 @@ _RULES: tuple[tuple[str, str], ...] = (
     (r"([\d.]+|\b[a-z]\b|\)) (?:raised )?to the power (?:of )?([\d.]+)", r"\1^\2"),
     (r"([\d.]+|\b[a-z]\b|\)) squared\b", r"\1^2"),
     (r"([\d.]+|\b[a-z]\b|\)) cubed\b", r"\1^3"),
-    (r"\bplus\b", "+"), (r"\bminus\b", "-"), (r"\b(?:times|multiplied by)\b", "*"), (r"\b(?:divided by|over)\b", "/"), (r"\bmodulo\b", "mod"),
-    (r"\b(?:is|are) (?:greater|more|larger|bigger) than or equal to\b|\bis at least\b", ">="), (r"\bis (?:less|smaller) than or equal to\b|\bis at most\b", "<="),
+    (r"\bplus\b", "+"), (r"\bminus\b", "-"), (r"\b(?:times|multiplied by)\b", "*"), (r"\b(?:divided by|over)\b", "/"),
+    (r"\bmodulo\b", "mod"),
+    (r"\b(?:is|are) (?:greater|more|larger|bigger) than or equal to\b|\bis at least\b", ">="),
+    (r"\bis (?:less|smaller) than or equal to\b|\bis at most\b", "<="),
     (r"\b(?:is|are) (?:greater|more|larger|bigger) than\b", ">"), (r"\b(?:is|are) (?:less|fewer|smaller) than\b", "<"),
-    (r"\b(?:is not equal to|does not equal|is not)\b", "!="), (r"\bis (?:approximately|about|roughly)\b|\bapproximately equals\b", "≈"),
+    (r"\b(?:is not equal to|does not equal|is not)\b", "!="),
+    (r"\bis (?:approximately|about|roughly)\b|\bapproximately equals\b", "≈"),
     (r"\b(?:is equal to|is exactly|equals?|makes?|gives?|is|are)\b", "="),
 )  # fmt: skip
 _ONE = r"(?:\([^()]*\)|-?[\d.]+|[a-z]\b)"
 _MORE = r"\s*(?:[-+*/^!%−]|(?:plus|minus|times|multiplied|divided|over|squared|cubed|raised|to the power|mod|modulo|percent|per cent)\b)"
-# Phrases with two readings: `the square root of 16 plus 9`, `the sum of 1 and 2 times 3`, `-3 squared`, `the difference between 3 and 5`.
+# Phrases with two readings: `the square root of 16 plus 9`, `the sum of 1 and 2 times 3`, `-3 squared`, `the
+# difference between 3 and 5`.
 _TWO_READINGS = re.compile(
     rf"(?:\b(?:square root|cube root|sqrt|cbrt|log|logarithm|ln|sine?|cos(?:ine)?|tan(?:gent)?|factorial|absolute value|half|percent|per cent)|%) of (?:the )?{_ONE}{_MORE}"
     rf"|\b(?:twice|double) {_ONE}{_MORE}"
@@ -48,12 +52,15 @@ _TWO_READINGS = re.compile(
     rf"|(?:-|−|minus |negative ){_ONE} (?:squared|cubed|to the power|raised)"
 )
 _DIFFERENCE = re.compile(r"\bdifference between (-?[\d.]+|[a-z]) and (-?[\d.]+|[a-z])")
-_QUESTION = re.compile(r"^(?:what(?:'s| is| are| does)?|how much is|calculate|compute|evaluate|find)\s+(.+?)(?:\s+equals?)?$")
-_YES_NO = re.compile(r"^(?:is it true that|is it correct that|verify that|check that|prove that|show that|is|does|are)\s+(.+)$")
+_QUESTION = re.compile(
+    r"^(?:what(?:'s| is| are| does)?|how much is|calculate|compute|evaluate|find)\s+(.+?)(?:\s+equals?)?$")
+_YES_NO = re.compile(
+    r"^(?:is it true that|is it correct that|verify that|check that|prove that|show that|is|does|are)\s+(.+)$")
 
 
 def translate(text: str) -> tuple[str, bool] | None:
-    """The claim in the grammar of the math engine, and whether it is a question for a value; None when a word is left over, or there are two readings."""
+    """The claim in the grammar of the math engine, and whether it is a question for a value; None when a word is left
+    over, or there are two readings."""
     value = " ".join(text.strip().rstrip("?.!").split())
     lowered = _numbers(value.lower())
     question = False

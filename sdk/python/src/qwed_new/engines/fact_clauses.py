@@ -1,6 +1,8 @@
-"""The clauses that a sentence asserts in addition to itself: coordinated ones, appositions, relative clauses, and causes.
+"""The clauses that a sentence asserts in addition to itself: coordinated ones, appositions, relative clauses, and
+causes.
 
-A clause is taken from a sentence only if the clause cannot be in the scope of a word such as `that`, `if`, `no` or `claimed`.
+A clause is taken from a sentence only if the clause cannot be in the scope of a word such as `that`, `if`, `no` or
+`claimed`.
 """
 
 from __future__ import annotations

@@ -16,15 +16,19 @@ def _regular(base: str) -> tuple[str, ...]:
     return (base, base + "s", stem + "ed", stem + "ed", stem + "ing")
 
 
-# Verbs with the same meaning: base, third person, past, participle, present participle. The base `found` is left out, because it is also a form of `find`.
+# Verbs with the same meaning: base, third person, past, participle, present participle. The base `found` is left out,
+# because it is also a form of `find`.
 _VERBS: tuple[tuple[tuple[str, ...], ...], ...] = (
-    (("", "founds", "founded", "founded", "founding"), ("establish", "establishes", "established", "established", "establishing"), _regular("incorporate")),
+    (("", "founds", "founded", "founded", "founding"),
+        ("establish", "establishes", "established", "established", "establishing"), _regular("incorporate")),
     (("buy", "buys", "bought", "bought", "buying"), _regular("acquire"), _regular("purchase")),
     (("begin", "begins", "began", "begun", "beginning"), _regular("start"), _regular("commence")),
     (_regular("end"), ("finish", "finishes", "finished", "finished", "finishing"), _regular("conclude")),
     (("rise", "rises", "rose", "risen", "rising"), _regular("increase"), ("grow", "grows", "grew", "grown", "growing")),
-    (("fall", "falls", "fell", "fallen", "falling"), _regular("decrease"), _regular("decline"), ("drop", "drops", "dropped", "dropped", "dropping")),
-    (("", "", "", "located", ""), ("", "", "", "headquartered", ""), ("", "", "", "situated", ""), ("", "", "", "based", "")),
+    (("fall", "falls", "fell", "fallen", "falling"), _regular("decrease"), _regular("decline"),
+        ("drop", "drops", "dropped", "dropped", "dropping")),
+    (("", "", "", "located", ""), ("", "", "", "headquartered", ""), ("", "", "", "situated", ""),
+        ("", "", "", "based", "")),
     (("big", "", "", "", ""), ("large", "", "", "", "")), (("bigger", "", "", "", ""), ("larger", "", "", "", "")),
 )  # fmt: skip
 _FORMS: dict[str, frozenset[tuple[int, int]]] = {}
@@ -88,7 +92,8 @@ _HEDGES = frozenset(
 def tokens(text: str) -> list[Token]:
     """The tokens of a clause."""
     text = unicodedata.normalize("NFKC", text).replace("’", "'")
-    text = re.sub(r"\bcannot\b", "can not", re.sub(r"n't\b", " not", re.sub(r"\bchief executive officer\b", "CEO", text)))
+    text = re.sub(
+        r"\bcannot\b", "can not", re.sub(r"n't\b", " not", re.sub(r"\bchief executive officer\b", "CEO", text)))
     found = []
     for match in _TOKEN.finditer(text.rstrip(" .!;")):
         kind, part = match.lastgroup or "word", match[0]
@@ -159,7 +164,8 @@ def _adjunct(given: list[Token], at: int) -> int:
         return 2
     end = at + 1
     while end < len(given) and (
-        given[end].capital or (given[end].kind == "comma" and end + 1 < len(given) and given[end + 1].capital and end > at + 1)
+        given[end].capital
+        or (given[end].kind == "comma" and end + 1 < len(given) and given[end + 1].capital and end > at + 1)
     ):
         end += 1
     if end > at + 1 and end < len(given) and is_year(given[end]):
@@ -173,7 +179,8 @@ def is_year(token: Token) -> bool:
 
 
 def same(claimed: Token, given: Token, first: bool) -> bool:
-    """Report whether a token of a claim has the same meaning as one of a sentence. If both are first, capitals are ignored."""
+    """Report whether a token of a claim has the same meaning as one of a sentence. If both are first, capitals are
+    ignored."""
     if claimed.kind != given.kind:
         return False
     if claimed.kind == "date":
@@ -190,7 +197,8 @@ def same(claimed: Token, given: Token, first: bool) -> bool:
 
 def without_suffixes(core: list[Token]) -> list[Token]:
     """Return a core without suffixes of names such as `Corp`."""
-    return [t for i, t in enumerate(core) if not (i and core[i - 1].capital and t.text.lower().rstrip(".") in _SUFFIXES)]
+    return [t for i,
+        t in enumerate(core) if not (i and core[i - 1].capital and t.text.lower().rstrip(".") in _SUFFIXES)]
 
 
 _END = re.compile(r"[.!?;。！？]+(?=\s|$)|\n+|[。！？]+")

@@ -1,4 +1,5 @@
-"""Facts: decide whether a sentence of a context has the meaning of a claim. The words must be equal, with few exceptions."""
+"""Facts: decide whether a sentence of a context has the meaning of a claim. The words must be equal, with few
+exceptions."""
 
 from __future__ import annotations
 
@@ -23,20 +24,24 @@ _DOUBT = re.compile(
     re.I,
 )
 # A sentence that retracts an adjacent sentence.
-_RETRACTED = re.compile(r"(?:not|no|nope|never|wrong|as if|yeah,? right|just kidding|kidding|psych|sike|hardly|if only)\b[\w\s]{0,16}[.!…]*$", re.I)
+_RETRACTED = re.compile(
+    r"(?:not|no|nope|never|wrong|as if|yeah,? right|just kidding|kidding|psych|sike|hardly|if only)\b[\w\s]{0,16}[.!…]*$", re.I)
 # Words that have another meaning in capitals, or at the beginning of a name.
-_CASE_MATTERS = frozenset("it us who may march will mark bill can does am ai as in or me is no so ok an a i rose polish turkey china china's".split())
+_CASE_MATTERS = frozenset(
+    "it us who may march will mark bill can does am ai as in or me is no so ok an a i rose polish turkey china china's".split())
 # Events that happen only once, so that another date contradicts the claim.
-_ONCE = frozenset("founded established incorporated born died is are ends begins starts expires ended began started expired signed".split())
+_ONCE = frozenset(
+    "founded established incorporated born died is are ends begins starts expires ended began started expired signed".split())
 
 
 def verify_fact(claim: str, context: str) -> Verdict:
     """Decide whether a sentence of the context supports or contradicts the claim.
 
-    VERIFIED requires a clause with the claim's words in their order, except for a few verbs with the same meaning. The clause may have further
-    adjuncts such as `in 2020` and `in Paris`, but only if it is about the past. `The company` may be the only company that is named. ERROR requires the
-    same words with another number or date, or the denial of the claim. Anything else is INCONCLUSIVE, as is a sentence that is hedged, doubted
-    by an adjacent sentence, or contradicted by another one.
+    VERIFIED requires a clause with the claim's words in their order, except for a few verbs with the same meaning. The
+    clause may have further adjuncts such as `in 2020` and `in Paris`, but only if it is about the past. `The company`
+    may be the only company that is named. ERROR requires the same words with another number or date, or the denial of
+    the claim. Anything else is INCONCLUSIVE, as is a sentence that is hedged, doubted by an adjacent sentence, or
+    contradicted by another one.
     """
     try:
         claim, context = bounded_text(claim, "claim", MAX_CLAIM), bounded_text(context, "context", MAX_CONTEXT)
@@ -73,7 +78,8 @@ def _recased(claim: str, context: str) -> str:
 
 
 def _answers(wanted: Statement, context: str) -> list[tuple[str, str, int]]:
-    """Return the sentences about a claim: the kind (supports, opposite, number, date, hedged or doubted), the sentence, its position."""
+    """Return the sentences about a claim: the kind (supports, opposite, number, date, hedged or doubted), the
+    sentence, its position."""
     found: list[tuple[str, str, int]] = []
     given = [s for _, s in zip(range(MAX_SENTENCES), sentences(context), strict=False)]
     company = _only_company([s for _, s in given]) if _is_generic(wanted) else None
@@ -82,11 +88,14 @@ def _answers(wanted: Statement, context: str) -> list[tuple[str, str, int]]:
             continue
         answers = [a for clause in clauses(sentence) if (a := _compare(wanted, statement(clause), company))]
         if not answers:  # these clauses can support a claim but not refute it
-            answers = [a for c in asserted(sentence) if (a := _compare(wanted, statement(c), company)) in ("supports", "hedged")]
+            answers = [
+                a for c in asserted(sentence)
+                if (a := _compare(wanted, statement(c), company)) in ("supports", "hedged")]
         if not answers:
             continue
         beside = [s for _, s in given[max(0, i - 1) : i + 2] if s != sentence]
-        doubted = any(_RETRACTED.match(s) for s in beside) or _DOUBT.search(sentence) or any(_DOUBT.search(s) for s in beside) or (i and given[i - 1][1].endswith(":"))
+        doubted = any(_RETRACTED.match(s) for s in beside) or _DOUBT.search(sentence) or any(
+            _DOUBT.search(s) for s in beside) or (i and given[i - 1][1].endswith(":"))
         found.append(("doubted" if doubted else answers[0], sentence, start))
     return found
 
@@ -100,7 +109,8 @@ def _conclude(wanted: Statement, answers: list[tuple[str, str, int]]) -> Verdict
         return Verdict(Status.INCONCLUSIVE, ENGINE, "the context contradicts itself", evidence)
     if supporting:
         return Verdict(
-            Status.VERIFIED, ENGINE, "a sentence of the context says every part of the claim", _evidence(wanted, *supporting[0][1:])
+            Status.VERIFIED, ENGINE, "a sentence of the context says every part of the claim",
+            _evidence(wanted, *supporting[0][1:])
         )
     if refuting:
         kind, sentence, start = refuting[0]
@@ -115,7 +125,9 @@ def _conclude(wanted: Statement, answers: list[tuple[str, str, int]]) -> Verdict
         message = "the context only supposes it" if "hedged" in kinds else "what stands beside the sentence puts it in doubt"
         return Verdict(Status.INCONCLUSIVE, ENGINE, message, {"span": answers[0][1]})
     parts = [t.text for t in wanted.core]
-    return Verdict(Status.INCONCLUSIVE, ENGINE, "no sentence of the context says all parts of the claim in their order", {"parts": parts})
+    return Verdict(
+        Status.INCONCLUSIVE, ENGINE, "no sentence of the context says all parts of the claim in their order",
+        {"parts": parts})
 
 
 def _evidence(wanted: Statement, sentence: str, start: int) -> dict[str, Any]:
@@ -171,7 +183,8 @@ def _compare(wanted: Statement, given: Statement, company: str | None) -> str:
         return ""
     if not missing and len(different) == 1 and _numbers_differ(*different[0]) and not (extra and _has_time(given)):
         return f"number {different[0][1].text}"
-    if not different and len(missing) == 1 and (other := _other_date(missing[0], given)) and any(t.text in _ONCE for t in theirs):
+    if not different and len(missing) == 1 and (other := _other_date(missing[0], given)) and any(
+        t.text in _ONCE for t in theirs):
         return f"date {other}"
     return ""
 
@@ -179,12 +192,15 @@ def _compare(wanted: Statement, given: Statement, company: str | None) -> str:
 def _without_support(plain: list[Token], core: list[Token], denied: bool) -> list[Token]:
     """Replace `did grow` of a denial by `grew` if the other side has that verb in another form."""
     for i, token in enumerate(core[:-1]):
-        if denied and token.text in ("did", "does", "do") and i < len(plain) and _same_verb(core[i + 1].text, plain[i].text):
+        if denied and token.text in ("did", "does", "do") and i < len(plain) and _same_verb(
+            core[i + 1].text, plain[i].text):
             return [*core[:i], plain[i], *core[i + 2 :]]
     return core
 
 
-_IRREGULAR = {"grow": "grew", "rise": "rose", "fall": "fell", "buy": "bought", "sell": "sold", "begin": "began", "win": "won", "lose": "lost", "take": "took", "make": "made", "pay": "paid"}  # fmt: skip
+_IRREGULAR = {
+    "grow": "grew", "rise": "rose", "fall": "fell", "buy": "bought", "sell": "sold", "begin": "began", "win": "won",
+    "lose": "lost", "take": "took", "make": "made", "pay": "paid"}  # fmt: skip
 
 
 def _same_verb(base: str, form: str) -> bool:
@@ -203,7 +219,8 @@ def _same_verb(base: str, form: str) -> bool:
 
 def _numbers_differ(a: Token, b: Token) -> bool:
     """Report whether two numbers of one kind have different values; `1.2` and `1.20` do not differ."""
-    if a.kind != "number" or b.kind != "number" or a.value.endswith("%") != b.value.endswith("%") or a.currency not in ("", b.currency):
+    if a.kind != "number" or b.kind != "number" or a.value.endswith("%") != b.value.endswith("%") or a.currency not in (
+        "", b.currency):
         return False
     return float(a.value.rstrip("%")) != float(b.value.rstrip("%"))
 
@@ -214,13 +231,16 @@ def _has_time(given: Statement) -> bool:
 
 def _covers(claimed: tuple[Token, ...], given: tuple[Token, ...]) -> bool:
     """Report whether two adjuncts have the same meaning."""
-    return len(claimed) == len(given) and all(same(a, b, i == 0) for i, (a, b) in enumerate(zip(claimed, given, strict=True)))
+    return len(claimed) == len(given) and all(
+        same(a, b, i == 0) for i, (a, b) in enumerate(zip(claimed, given, strict=True)))
 
 
 def _other_date(claimed: tuple[Token, ...], given: Statement) -> str:
     times = [a for a in given.adjuncts if len(a) == 2 and (a[1].kind == "date" or is_year(a[1]))]
-    if len(claimed) == 2 and len(times) == 1 and times[0][1].kind == claimed[1].kind and (claimed[1].kind == "date" or is_year(claimed[1])):
-        return times[0][1].text if times[0][0].text.lower() == claimed[0].text.lower() and times[0][1].value != claimed[1].value else ""
+    if len(claimed) == 2 and len(times) == 1 and times[0][1].kind == claimed[1].kind and (
+        claimed[1].kind == "date" or is_year(claimed[1])):
+        return times[0][1].text if times[0][0].text.lower() == claimed[0].text.lower() and times[0][1].value != claimed[
+            1].value else ""
     return ""
 
 
@@ -233,7 +253,8 @@ def _verbatim(claim: str, context: str) -> Verdict:
         and context[at + len(text) :].lstrip()[:1] in ("", "。", ".", "!", "！", "\n")
     ):
         return Verdict(
-            Status.VERIFIED, ENGINE, "the context has the claim word for word", {"span": text, "start": at, "end": at + len(text)}
+            Status.VERIFIED, ENGINE, "the context has the claim word for word",
+            {"span": text, "start": at, "end": at + len(text)}
         )
     return Verdict(
         Status.INCONCLUSIVE,

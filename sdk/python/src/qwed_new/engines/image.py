@@ -1,4 +1,5 @@
-"""Images: decide claims about size, format, mode and colours from the file, but not about the content of the picture."""
+"""Images: decide claims about size, format, mode and colours from the file, but not about the content of the
+picture."""
 
 from __future__ import annotations
 
@@ -29,8 +30,11 @@ _NAMES = {
     "tif": "TIFF",
     "ico": "ICO",
 }
-_COLOURS = {"black": (0, 0, 0), "white": (255, 255, 255), "red": (255, 0, 0), "green": (0, 128, 0), "lime": (0, 255, 0), "blue": (0, 0, 255), "yellow": (255, 255, 0),
-            "cyan": (0, 255, 255), "magenta": (255, 0, 255), "gray": (128, 128, 128), "grey": (128, 128, 128), "orange": (255, 165, 0)}  # fmt: skip
+_COLOURS = {
+    "black": (0, 0, 0), "white": (255, 255, 255), "red": (255, 0, 0), "green": (0, 128, 0), "lime": (0, 255, 0),
+    "blue": (0, 0, 255), "yellow": (255, 255, 0),
+            "cyan": (0, 255, 255), "magenta": (255, 0, 255), "gray": (128, 128, 128), "grey": (128, 128, 128),
+            "orange": (255, 165, 0)}  # fmt: skip
 _START = r"^(?:the|this|that)?\s*(?:image|picture|photo|file)?\s*(?:'s)?\s*"
 
 
@@ -39,25 +43,29 @@ class _NotBase64(ValueError):
 
 
 def verify_image(image_path: str | None = None, claim: str = "", image_base64: str | None = None) -> Verdict:
-    """Decide a claim on the size, format, transparency or one colour of an image; INCONCLUSIVE for what would need eyes.
+    """Decide a claim on the size, format, transparency or one colour of an image; INCONCLUSIVE for what would need
+    eyes.
 
     The image is a file, or its content in base64, which a service is sent; one of them.
     """
     try:
         if not isinstance(claim, str) or len(claim) > 2_000:
-            raise ValueError("the claim is no short text")
+            raise ValueError("the claim is not a short text")
         if (image_path is None) == (image_base64 is None):
             raise ValueError("one of image_path and image_base64 is needed")
         facts, image = _open(_file(image_path) if image_base64 is None else _decoded(image_base64))
     except TooLarge as error:
         return Verdict(Status.BLOCKED, ENGINE, str(error))
     except OSError as error:
-        return Verdict(Status.INCONCLUSIVE, ENGINE, f"the file cannot be read: {error.strerror or type(error).__name__}")
+        return Verdict(
+            Status.INCONCLUSIVE, ENGINE, f"the file cannot be read: {error.strerror or type(error).__name__}")
     except _NotBase64 as error:
         return Verdict(Status.INCONCLUSIVE, ENGINE, str(error))
     except (ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         bomb = isinstance(error, Image.DecompressionBombError | Image.DecompressionBombWarning)
-        return Verdict(Status.BLOCKED if bomb else Status.INCONCLUSIVE, ENGINE, f"the image is {'too large' if bomb else 'not readable'}")
+        return Verdict(
+            Status.BLOCKED if bomb else Status.INCONCLUSIVE, ENGINE,
+            f"the image is {'too large' if bomb else 'not readable'}")
     text = " ".join(claim.lower().strip().rstrip(".!?").split())
     results = []
     for part in re.split(r"\s+and\s+(?:it\s+)?(?=is|has)", text):
@@ -74,7 +82,8 @@ def verify_image(image_path: str | None = None, claim: str = "", image_base64: s
     evidence = {"facts": facts, "parts": {p: h for p, h in results}, "method": "read from the file"}
     if wrong:
         return Verdict(
-            Status.ERROR, ENGINE, f"the image is {facts['width']}x{facts['height']} {facts['format']}: not so: {wrong[0]}", evidence
+            Status.ERROR, ENGINE,
+            f"the image is {facts['width']}x{facts['height']} {facts['format']}: not so: {wrong[0]}", evidence
         )
     return Verdict(Status.VERIFIED, ENGINE, "the file is as the claim says", evidence)
 
@@ -87,7 +96,8 @@ def _decoded(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except ValueError:
-        raise _NotBase64("image_base64 is not base64 as in RFC 4648: write the file's bytes without line breaks or a data: prefix") from None
+        raise _NotBase64(
+            "image_base64 is not base64 as in RFC 4648: write the file's bytes without line breaks or a data: prefix") from None
 
 
 def _file(path: str | None) -> bytes:
@@ -135,11 +145,14 @@ def _decide(text: str, facts: dict[str, Any], image: Image.Image) -> bool | None
         + r"(?:is|has|with)?\s*(?:a |the )?(width|height)?\s*(?:is|of|:)?\s*(?:exactly )?(\d{1,6})\s*(?:pixels?|px)?(?:\s*(wide|tall|high))?$",
         text,
     ):
-        side = "width" if "width" in (match[1] or "") or match[3] == "wide" else "height" if match[1] or match[3] else None
+        side = "width" if "width" in (match[1] or "") or match[3] == "wide" else "height" if match[1] or match[
+            3] else None
         return None if side is None else facts[side] == int(match[2])
-    if match := re.match(_START + r"(width|height) is (?:at least|more than|greater than|over) (\d{1,6})(?:\s*(?:pixels?|px))?$", text):
+    if match := re.match(
+        _START + r"(width|height) is (?:at least|more than|greater than|over) (\d{1,6})(?:\s*(?:pixels?|px))?$", text):
         return facts[match[1]] >= int(match[2]) if "at least" in text else facts[match[1]] > int(match[2])
-    if match := re.match(_START + r"(?:is|format is|has)\s*(?:an? |the )?(?:format )?(\w+)(?: (?:image|file|format))?$", text):
+    if match := re.match(
+        _START + r"(?:is|format is|has)\s*(?:an? |the )?(?:format )?(\w+)(?: (?:image|file|format))?$", text):
         word = match[1]
         if word in _NAMES:
             return facts["format"] == _NAMES[word]

@@ -24,10 +24,12 @@ def is_prose(text: str) -> bool:
     if _CODE.search(text):
         return False
     words = [w.strip(".,;:!?()\"'“”‘’…–—") for w in text.split()]
-    if len(words) >= 4 and re.fullmatch(r"[A-Z].*[.!?]", text.strip(), re.S) and all(_WORD.fullmatch(w) for w in words if w):
+    if len(words) >= 4 and re.fullmatch(r"[A-Z].*[.!?]", text.strip(), re.S) and all(
+        _WORD.fullmatch(w) for w in words if w):
         return True
     return any(_is_plain(a) and _is_plain(b) for a, b in pairwise(words))
 
 
 def _is_plain(word: str) -> bool:
-    return bool(_WORD.fullmatch(word)) and word.lower() not in _KEYWORDS and word not in ("in", "is", "not", "and", "or", "if", "else", "for")
+    return bool(_WORD.fullmatch(word)) and word.lower() not in _KEYWORDS and word not in (
+        "in", "is", "not", "and", "or", "if", "else", "for")

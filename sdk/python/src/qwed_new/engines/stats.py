@@ -19,13 +19,17 @@ ENGINE = "stats"
 MAX_BYTES, MAX_ROWS, MAX_COLUMNS = 64 * 1024 * 1024, 1_000_000, 2_000
 
 _MEASURES = {
-    "average": "mean", "mean": "mean", "avg": "mean", "median": "median", "sum": "sum", "total": "sum", "maximum": "max", "max": "max", "highest": "max", "largest": "max",
-    "minimum": "min", "min": "min", "lowest": "min", "smallest": "min", "standard deviation": "stdev", "std": "stdev", "variance": "variance", "count": "count", "number": "count",
+    "average": "mean", "mean": "mean", "avg": "mean", "median": "median", "sum": "sum", "total": "sum",
+    "maximum": "max", "max": "max", "highest": "max", "largest": "max",
+    "minimum": "min", "min": "min", "lowest": "min", "smallest": "min", "standard deviation": "stdev", "std": "stdev",
+    "variance": "variance", "count": "count", "number": "count",
     "range": "range",
 }  # fmt: skip
 _RELATIONS = (
-    (r"(?:is|are|was) (?:above|over|greater than|more than|higher than|larger than)|exceeds?|>(?!=)", ">"), (r"(?:is|are) (?:at least|no less than|greater than or equal to)|>=|≥", ">="),
-    (r"(?:is|are|was) (?:below|under|less than|fewer than|lower than|smaller than)|<(?!=)", "<"), (r"(?:is|are) (?:at most|no more than|less than or equal to)|<=|≤", "<="),
+    (r"(?:is|are|was) (?:above|over|greater than|more than|higher than|larger than)|exceeds?|>(?!=)", ">"),
+    (r"(?:is|are) (?:at least|no less than|greater than or equal to)|>=|≥", ">="),
+    (r"(?:is|are|was) (?:below|under|less than|fewer than|lower than|smaller than)|<(?!=)", "<"),
+    (r"(?:is|are) (?:at most|no more than|less than or equal to)|<=|≤", "<="),
     (r"(?:is|are|was) (?:about|approximately|roughly|around)|equals? approximately|(?:is\s+)?(?:≈|~=?)", "≈"),
     (r"(?:is|are) not(?: equal to)?|does not equal|!=", "!="), (r"(?:is|are|was) between", "between"),
     (r"(?:is|are|was|equals?|is equal to|is exactly)(?: exactly| equal to)?|==?", "="),
@@ -48,9 +52,9 @@ class _NotUnderstood(ValueError):
 def verify_stats(query: str, file_path: str | None = None, csv_text: str | None = None) -> Verdict:
     """Decide a claim such as `The average salary is above 50000` about a table with a header, from a file or a text.
 
-    Every cell of the column must be a number. Empty cells, NaN, formulas and ragged rows make the verdict INCONCLUSIVE, and
-    its message names them. Equality is exact unless the claim states a precision: `≈ 2.14`, `2.14 to 2 decimal places` or `2.1 ± 0.1`.
-    Standard deviation and variance are those of a sample.
+    Every cell of the column must be a number. Empty cells, NaN, formulas and ragged rows make the verdict
+    INCONCLUSIVE, and its message names them. Equality is exact unless the claim states a precision: `≈ 2.14`, `2.14 to
+    2 decimal places` or `2.1 ± 0.1`. Standard deviation and variance are those of a sample.
     """
     try:
         header, rows = _read(file_path, csv_text)
@@ -84,7 +88,8 @@ def _read(path: str | None, text: str | None) -> tuple[list[str], list[list[str]
     csv.field_size_limit(1_000_000)
     rows: list[list[str]] = []
     for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True):
-        if row == [""] or any(c.strip() for c in row):  # an empty cell in quotes is a missing value; an empty line is skipped
+        # an empty cell in quotes is a missing value; an empty line is skipped
+        if row == [""] or any(c.strip() for c in row):
             rows.append(row)
         if len(rows) > MAX_ROWS:
             raise TooLarge(f"the table has more than {MAX_ROWS} rows")
@@ -103,7 +108,7 @@ def _decode(data: bytes) -> str:
 
 def _parse(query: str, header: list[str]) -> tuple[str, str, str, list[Claimed]]:
     if not isinstance(query, str) or len(query) > 2_000:
-        raise _NotUnderstood("the claim is no short text")
+        raise _NotUnderstood("the claim is not a short text")
     text = " ".join(query.strip().rstrip(".!?").split())
     precision = _PRECISION.search(text)
     match = _CLAIM.match(text[: precision.start()] if precision else text)
@@ -149,7 +154,8 @@ def _column(name: str, header: list[str], measure: str) -> str:
     wanted = plain(re.sub(r"^(?:the|all|column)\s+|\s+column$", "", name.strip(), flags=re.I))
     if measure in ("count", "number") and wanted in ("rows", "row", "records", "entries", ""):
         return ""
-    found = [h for h in header if plain(h) == wanted] or [h for h in header if plain(h) in (wanted.removesuffix("s"), wanted + "s")]
+    found = [h for h in header if plain(h) == wanted] or [
+        h for h in header if plain(h) in (wanted.removesuffix("s"), wanted + "s")]
     if len(found) != 1 or not wanted:
         raise _NotUnderstood(
             f"the table has {'no column' if not found else 'several columns'} {name.strip()!r}; it has {', '.join(header[:20])}"
@@ -158,11 +164,13 @@ def _column(name: str, header: list[str], measure: str) -> str:
 
 
 def _decide(
-    measure: str, column: str, relation: str, values: list[Claimed], header: list[str], rows: list[list[str]], currencies: set[str]
+    measure: str, column: str, relation: str, values: list[Claimed], header: list[str], rows: list[list[str]],
+    currencies: set[str]
 ) -> Verdict:
     ragged = [i + 2 for i, r in enumerate(rows) if len(r) != len(header)]
     if ragged:
-        raise _NotUnderstood(f"{len(ragged)} row(s) have another number of cells than the header, the first in line {ragged[0]}")
+        raise _NotUnderstood(
+            f"{len(ragged)} row(s) have another number of cells than the header, the first in line {ragged[0]}")
     if measure == "count":
         at = header.index(column) if column else None
         numbers = [Decimal(1) for r in rows if at is None or r[at].strip()]
@@ -214,5 +222,5 @@ def _numbers(rows: list[list[str]], at: int, column: str, currencies: set[str]) 
                 raise ValueError(cell)
             numbers.append(amount(cell))
         except ValueError:
-            raise _NotUnderstood(f"{cell[:40]!r} in line {i + 2} of column {column!r} is no number") from None
+            raise _NotUnderstood(f"{cell[:40]!r} in line {i + 2} of column {column!r} is not a number") from None
     return numbers

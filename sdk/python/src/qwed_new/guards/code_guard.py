@@ -11,7 +11,8 @@ class CodeGuard:
     """Judges programs by the analyser of their language."""
 
     def verify_safety(self, code: str, language: str = "python") -> dict[str, Any]:
-        """A dict with `verified`, `status`, `violations` (texts such as `Dangerous pattern: os.system`), `message` and `findings`.
+        """A dict with `verified`, `status`, `violations` (texts such as `Dangerous pattern: os.system`), `message` and
+        `findings`.
 
         A text that does not parse, and in which no dangerous pattern was found, passes: it runs into its SyntaxError.
         """

@@ -8,4 +8,6 @@ from qwed_sdk.guards.reasoning_guard import SelfInitiatedCoTGuard
 from qwed_sdk.guards.sovereignty_guard import SovereigntyGuard
 from qwed_sdk.guards.system_guard import SystemGuard
 
-__all__ = ["ConfigGuard", "ExfiltrationGuard", "MCPPoisonGuard", "RAGGuard", "SelfInitiatedCoTGuard", "SovereigntyGuard", "SystemGuard"]
+__all__ = [
+    "ConfigGuard", "ExfiltrationGuard", "MCPPoisonGuard", "RAGGuard", "SelfInitiatedCoTGuard", "SovereigntyGuard",
+    "SystemGuard"]

@@ -44,7 +44,8 @@ _SECRET_KEY = re.compile(
     re.I,
 )
 # Words around the name of a secret that make it the name of something else.
-_MEASURING = frozenset("max min num number count total allow require requires required use enable enabled disable has is show forgot reset".split())
+_MEASURING = frozenset(
+    "max min num number count total allow require requires required use enable enabled disable has is show forgot reset".split())
 _DESCRIBING = frozenset(
     "policy policies length limit limits timeout ttl expiry expires expiration expire required enabled disabled count hint reset url uri endpoint "
     "path file dir type algorithm algo field header label rotation days hours minutes seconds age strength provider regex pattern rules rule "
@@ -52,7 +53,8 @@ _DESCRIBING = frozenset(
     "issuer audience prompt placeholder name names history lifetime budget usage window per encoding class service server".split()
 )
 # Secrets that people choose, so that they may consist of digits.
-_NUMERIC = frozenset("password passwd passphrase pass pwd passcode pin secret api_key apikey access_key private_key token auth_token".split())
+_NUMERIC = frozenset(
+    "password passwd passphrase pass pwd passcode pin secret api_key apikey access_key private_key token auth_token".split())
 _ASSIGNED = re.compile(
     r"(?:^|[\n;,&?\s])[\w.-]*(?:password|passwd|pwd|secret|token|api_?key)(?![\w.-]*(?:policy|length|limit|timeout|url|hint))[\w.-]*"
     r"\s*[=:]\s*['\"]?([^\s'\"]{4,})",
@@ -64,11 +66,15 @@ _REFERENCE = re.compile(
 )
 
 
-# Detectors of detect-secrets for kinds that have no pattern above: its name, and what a violation calls it. None of them opens a connection.
+# Detectors of detect-secrets for kinds that have no pattern above: its name, and what a violation calls it. None of
+# them opens a connection.
 _DETECTORS = {
-    "artifactory.ArtifactoryDetector": "ARTIFACTORY_KEY", "azure_storage_key.AzureStorageKeyDetector": "AZURE_STORAGE_KEY", "cloudant.CloudantDetector": "CLOUDANT_KEY",
-    "ibm_cloud_iam.IbmCloudIamDetector": "IBM_CLOUD_KEY", "ibm_cos_hmac.IbmCosHmacDetector": "IBM_COS_KEY", "mailchimp.MailchimpDetector": "MAILCHIMP_KEY",
-    "pypi_token.PypiTokenDetector": "PYPI_TOKEN", "softlayer.SoftlayerDetector": "SOFTLAYER_KEY", "square_oauth.SquareOAuthDetector": "SQUARE_SECRET",
+    "artifactory.ArtifactoryDetector": "ARTIFACTORY_KEY",
+    "azure_storage_key.AzureStorageKeyDetector": "AZURE_STORAGE_KEY", "cloudant.CloudantDetector": "CLOUDANT_KEY",
+    "ibm_cloud_iam.IbmCloudIamDetector": "IBM_CLOUD_KEY", "ibm_cos_hmac.IbmCosHmacDetector": "IBM_COS_KEY",
+    "mailchimp.MailchimpDetector": "MAILCHIMP_KEY",
+    "pypi_token.PypiTokenDetector": "PYPI_TOKEN", "softlayer.SoftlayerDetector": "SOFTLAYER_KEY",
+    "square_oauth.SquareOAuthDetector": "SQUARE_SECRET",
     "telegram_token.TelegramBotTokenDetector": "TELEGRAM_TOKEN",
 }  # fmt: skip
 MAX_TEXT = 100_000
@@ -84,7 +90,8 @@ def _detectors() -> list[tuple[str, Any]]:
 
 
 class ConfigGuard:
-    """Scans keys and values at any depth. A value under a key that names a secret counts unless it is a reference or a placeholder.
+    """Scans keys and values at any depth. A value under a key that names a secret counts unless it is a reference or a
+    placeholder.
 
     custom_patterns adds regular expressions by name; sensitivity "low" leaves the judgement by key names out.
     """
@@ -96,7 +103,8 @@ class ConfigGuard:
         self.sensitivity = sensitivity
 
     def verify_config_safety(self, config_data: Any, path: str = "") -> dict[str, Any]:
-        """Judge a configuration: an object, a list, or a text (JSON, or anything else as one value). Violations have type, path and message; never the value."""
+        """Judge a configuration: an object, a list, or a text (JSON, or anything else as one value). Violations have
+        type, path and message; never the value."""
         if isinstance(config_data, bytes):
             config_data = config_data.decode("utf-8", "replace")
         if isinstance(config_data, str) and config_data.lstrip()[:1] in ("{", "["):
@@ -106,16 +114,22 @@ class ConfigGuard:
                 pass  # it is scanned as text
             except ValueError as error:
                 message = f"The configuration cannot be read: {error}."
-                return refused("PLAINTEXT_SECRET", message, violations=[{"type": "AMBIGUOUS_JSON", "path": path, "message": message}])
+                return refused(
+                    "PLAINTEXT_SECRET", message,
+                    violations=[{"type": "AMBIGUOUS_JSON", "path": path, "message": message}])
         violations: list[dict[str, str]] = []
         for count, (where, key, text) in enumerate(_values(config_data, path)):
             if count >= MAX_VALUES:
-                violations.append({"type": "TOO_LARGE", "path": where, "message": "The configuration has too many values to be scanned."})
+                violations.append({
+                    "type": "TOO_LARGE", "path": where,
+                    "message": "The configuration has too many values to be scanned."})
                 break
             for kind in self._kinds(key, text):
                 violations.append({"type": kind, "path": where, "message": f"Possible {kind} at '{where}'."})
         if violations:
-            return refused("PLAINTEXT_SECRET", f"Found {len(violations)} possible secret(s) in the configuration.", violations=violations)
+            return refused(
+                "PLAINTEXT_SECRET", f"Found {len(violations)} possible secret(s) in the configuration.",
+                violations=violations)
         return allowed("No secrets were found in the configuration.", violations=[])
 
     def scan_string(self, text: str) -> dict[str, Any]:
@@ -136,12 +150,15 @@ class ConfigGuard:
         key, text = plain(key), plain(text)
         kinds = [name for name, pattern in self._patterns.items() if pattern.search(text)]
         if not _REFERENCE.match(text.strip()):
-            kinds += [kind for kind, d in _detectors() if any(True for line in _lines(key, text) for _ in d.analyze_string(line))]
+            kinds += [
+                kind for kind,
+                d in _detectors() if any(True for line in _lines(key, text) for _ in d.analyze_string(line))]
         if not kinds and self.sensitivity == "high":
             value = text.strip()
             if _names_secret(key, value) and not _REFERENCE.match(value):
                 kinds.append("SECRET_VALUE")
-            elif re.fullmatch(r"[A-Za-z0-9/+=]{40}", value) and _entropy(value) > 4.3 and not re.fullmatch(r"[0-9a-f]{40}", value):
+            elif re.fullmatch(r"[A-Za-z0-9/+=]{40}", value) and _entropy(value) > 4.3 and not re.fullmatch(
+                r"[0-9a-f]{40}", value):
                 kinds.append("AWS_SECRET_KEY")
             else:
                 match = _ASSIGNED.search(text)

@@ -44,24 +44,29 @@ class ExfiltrationGuard:
             return refused("EMPTY_DESTINATION", "The call has no destination.")
         if not any(_matches(destination_url, endpoint) for endpoint in self.allowed_endpoints):
             return refused(
-                "DATA_EXFILTRATION", f"The destination {destination_url!r} is not an allowed endpoint.", destination=destination_url
+                "DATA_EXFILTRATION", f"The destination {destination_url!r} is not an allowed endpoint.",
+                destination=destination_url
             )
         address = urlsplit(destination_url)
         found = self._scan(" ".join([_text(payload), unquote(address.query), unquote(address.path)]))
         if found:
             kinds = ", ".join(f["type"] for f in found)
-            return refused("PII_LEAK", f"The payload contains {kinds}.", destination=destination_url, pii_detected=found)
-        return allowed("The destination is allowed and the payload is clean.", destination=destination_url, method=method)
+            return refused(
+                "PII_LEAK", f"The payload contains {kinds}.", destination=destination_url, pii_detected=found)
+        return allowed(
+            "The destination is allowed and the payload is clean.", destination=destination_url, method=method)
 
     def scan_payload(self, payload: Any) -> dict[str, Any]:
         """Judge a text alone."""
         found = self._scan(_text(payload))
         if found:
-            return refused("PII_DETECTED", f"The payload contains {', '.join(f['type'] for f in found)}.", pii_detected=found)
+            return refused(
+                "PII_DETECTED", f"The payload contains {', '.join(f['type'] for f in found)}.", pii_detected=found)
         return allowed("The payload is clean.")
 
     def _scan(self, text: str) -> list[dict[str, Any]]:
-        return [{k: v for k, v in f.items() if k != "spans"} for f in personal_data.find(text, self._checks, self._extra)]
+        return [{k: v for k, v in f.items() if k != "spans"}
+            for f in personal_data.find(text, self._checks, self._extra)]
 
 
 def _text(payload: Any) -> str:

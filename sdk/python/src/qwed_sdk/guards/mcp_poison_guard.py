@@ -15,7 +15,9 @@ from qwed_new.values import texts
 from qwed_sdk.guards.answers import allowed, refused
 
 MAX_VALUES = 20_000
-_DOMAINS = ("api.github.com", "api.stripe.com", "api.anthropic.com", "api.openai.com", "json-schema.org", "localhost", "127.0.0.1")
+_DOMAINS = (
+    "api.github.com", "api.stripe.com", "api.anthropic.com", "api.openai.com", "json-schema.org", "localhost",
+    "127.0.0.1")
 _PATTERNS = (
     r"<\s*/?\s*(?:important|system|instructions?|secret|hidden|admin|assistant|user)\b[^>]{0,80}>",
     r"\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:previous|prior|above|earlier|all|other|safety|system|your)\b.{0,30}\b(?:instructions?|rules?|prompts?|guidelines?|directions?|guardrails?)\b",
@@ -57,7 +59,9 @@ class MCPPoisonGuard:
     def verify_tool_definition(self, tool_schema: Mapping[str, Any]) -> dict[str, Any]:
         """Judge one tool; the flags of a refusal name each finding and its place."""
         if not isinstance(tool_schema, Mapping):
-            return refused("MCP_TOOL_POISONING", "The definition is not an object.", tool_name="<unnamed>", flags=["NOT_AN_OBJECT"])
+            return refused(
+                "MCP_TOOL_POISONING", "The definition is not an object.", tool_name="<unnamed>",
+                flags=["NOT_AN_OBJECT"])
         name = str(tool_schema.get("name", "<unnamed>"))
         flags: list[str] = []
         for count, (path, text) in enumerate(_texts(tool_schema, self._scan_parameters)):
@@ -103,7 +107,8 @@ class MCPPoisonGuard:
             host = (parts.hostname or "").rstrip(".")
         except ValueError:
             return False
-        return "@" not in parts.netloc and any(host == d or ("." in d and host.endswith("." + d)) for d in self.allowed_domains)
+        return "@" not in parts.netloc and any(
+            host == d or ("." in d and host.endswith("." + d)) for d in self.allowed_domains)
 
 
 def _list(value: Any) -> list[Any]:

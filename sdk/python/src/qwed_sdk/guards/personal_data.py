@@ -38,7 +38,8 @@ PATTERNS: dict[str, tuple[re.Pattern[str], Callable[[str], bool] | None]] = {
     "CREDIT_CARD": (re.compile(r"(?<![\d.])\d(?:[ -]?\d){12,18}(?![\d.]?\d)"), _card),
     "EMAIL": (re.compile(r"[\w.%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,24}\b"), None),
     "PHONE": (
-        re.compile(r"(?<![\w.])(?:\+\d{1,3}[\s.-]?)?(?:\(\d{3}\)\s?|\d{3}[\s.-])\d{3}[\s.-]\d{4}(?!\w)|(?<!\w)\+\d{8,15}(?!\w)"),
+        re.compile(
+            r"(?<![\w.])(?:\+\d{1,3}[\s.-]?)?(?:\(\d{3}\)\s?|\d{3}[\s.-])\d{3}[\s.-]\d{4}(?!\w)|(?<!\w)\+\d{8,15}(?!\w)"),
         _phone,
     ),
     "IBAN": (re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{2,4}){3,8}\b"), lambda t: bool(iban.is_valid(t))),
@@ -56,7 +57,8 @@ PATTERNS: dict[str, tuple[re.Pattern[str], Callable[[str], bool] | None]] = {
 }
 
 
-def find(text: str, names: set[str] | None = None, extra: dict[str, re.Pattern[str]] | None = None) -> list[dict[str, Any]]:
+def find(text: str, names: set[str] | None = None, extra: dict[str, re.Pattern[str]] | None = None) -> list[
+    dict[str, Any]]:
     """What is in a text, as type, count and spans; of PATTERNS those in names, all but PASSPORT without it."""
     text = unicodedata.normalize("NFKC", text[:MAX_TEXT]).translate(_HIDDEN)
     chosen = {n: p for n, p in PATTERNS.items() if (n in names if names is not None else n != "PASSPORT")}
@@ -64,5 +66,7 @@ def find(text: str, names: set[str] | None = None, extra: dict[str, re.Pattern[s
     for name, (pattern, check) in {**chosen, **{n: (p, None) for n, p in (extra or {}).items()}}.items():
         spans = [m.span() for m in pattern.finditer(text) if check is None or check(m[0])]
         if spans:
-            found.append({"type": name, "count": len(spans), "spans": spans, "message": f"Found {len(spans)} instance(s) of {name}."})
+            found.append({
+                "type": name, "count": len(spans), "spans": spans,
+                "message": f"Found {len(spans)} instance(s) of {name}."})
     return found

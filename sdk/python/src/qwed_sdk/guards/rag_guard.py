@@ -22,11 +22,12 @@ class RAGGuard:
 
     def __init__(self, max_drm_rate: Fraction | str | int = Fraction(0), require_metadata: bool = True) -> None:
         if isinstance(max_drm_rate, float | bool):
-            raise RAGGuardConfigError("max_drm_rate is a Fraction, a text such as '1/10', or an int: floats are not exact")
+            raise RAGGuardConfigError(
+                "max_drm_rate is a Fraction, a text such as '1/10', or an int: floats are not exact")
         try:
             self._limit = Fraction(max_drm_rate)
         except (ValueError, TypeError, ZeroDivisionError) as error:
-            raise RAGGuardConfigError(f"max_drm_rate {max_drm_rate!r} is no fraction") from error
+            raise RAGGuardConfigError(f"max_drm_rate {max_drm_rate!r} is not a fraction") from error
         if not 0 <= self._limit <= 1:
             raise RAGGuardConfigError("max_drm_rate is from 0 to 1")
         self._require_metadata = require_metadata
@@ -36,8 +37,10 @@ class RAGGuard:
         """The largest share of mismatches that passes."""
         return self._limit
 
-    def verify_retrieval_context(self, target_document_id: str, retrieved_chunks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Compare every chunk; the answer has drm_rate, chunks_checked, mismatched_count and details. No chunks support nothing and are refused."""
+    def verify_retrieval_context(self, target_document_id: str, retrieved_chunks: Sequence[Mapping[str, Any]]) -> dict[
+        str, Any]:
+        """Compare every chunk; the answer has drm_rate, chunks_checked, mismatched_count and details. No chunks
+        support nothing and are refused."""
         if not isinstance(target_document_id, str) or not target_document_id:
             raise ValueError("target_document_id is a text that is not empty")
         chunks = list(retrieved_chunks or ())
@@ -62,16 +65,19 @@ class RAGGuard:
         if rate > self._limit:
             message = f"{len(details)} of {len(chunks)} chunks are not from {target_document_id!r}; {self._limit} may be."
             return refused("DOCUMENT_RETRIEVAL_MISMATCH", message, **fields)
-        return allowed(f"{len(chunks) - len(details)} of {len(chunks)} chunks are from {target_document_id!r}.", **fields)
+        return allowed(
+            f"{len(chunks) - len(details)} of {len(chunks)} chunks are from {target_document_id!r}.", **fields)
 
     def _mismatch(self, chunk: Any, target: str) -> dict[str, Any] | None:
         found = _document_of(chunk)
         if found == target or (found is None and not self._require_metadata):
             return None
         issue = "MISSING_DOCUMENT_ID" if found is None else "WRONG_DOCUMENT"
-        return {"chunk_id": chunk.get("id", "unknown") if isinstance(chunk, Mapping) else "unknown", "issue": issue, "wrong_source": found}
+        return {"chunk_id": chunk.get("id", "unknown") if isinstance(chunk, Mapping) else "unknown", "issue": issue,
+            "wrong_source": found}
 
-    def filter_valid_chunks(self, target_document_id: str, retrieved_chunks: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    def filter_valid_chunks(self, target_document_id: str, retrieved_chunks: Sequence[Mapping[str, Any]]) -> list[
+        Mapping[str, Any]]:
         """Return the chunks that are not a mismatch."""
         return [c for c in retrieved_chunks if self._mismatch(c, target_document_id) is None]
 

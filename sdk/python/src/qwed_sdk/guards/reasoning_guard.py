@@ -16,7 +16,8 @@ _DENIAL = re.compile(
 
 
 class SelfInitiatedCoTGuard:
-    """Looks for required elements as whole words in a plan; one that is only mentioned to leave it out does not count."""
+    """Looks for required elements as whole words in a plan; one that is only mentioned to leave it out does not
+    count."""
 
     def __init__(self, required_elements: Sequence[str]) -> None:
         if isinstance(required_elements, str) or not required_elements:

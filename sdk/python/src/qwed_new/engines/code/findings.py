@@ -12,8 +12,8 @@ SEVERITIES = ("critical", "high", "medium", "low")
 class Finding:
     """One reason against running a program.
 
-    message begins with `Dangerous pattern:` if the code is known to be dangerous, and with `Unresolved reflection:` if it
-    could not be resolved. line counts from 1; it is 0 if the line is unknown.
+    message begins with `Dangerous pattern:` if the code is known to be dangerous, and with `Unresolved reflection:` if
+    it could not be resolved. line counts from 1; it is 0 if the line is unknown.
     """
 
     rule: str

@@ -21,7 +21,9 @@ _NAMES = frozenset(
     "createRequire ActiveXObject".split()
 )
 # Names of which only some uses are harmless: the right side of instanceof, typeof, and types in TypeScript.
-_TESTED = frozenset({"Function", "Worker", "SharedWorker", "EventSource", "WebSocket", "AsyncFunction", "GeneratorFunction", "process", "module"})
+_TESTED = frozenset({
+    "Function", "Worker", "SharedWorker", "EventSource", "WebSocket", "AsyncFunction", "GeneratorFunction", "process",
+    "module"})
 _GLOBALS = frozenset("globalThis window global self frames top parent".split())
 _PROPERTIES = frozenset(
     "constructor __proto__ prototype eval Function exec execSync spawn spawnSync execFile execFileSync fork mainModule binding dlopen require "
@@ -36,13 +38,16 @@ _MODULES = frozenset(
     "isolated-vm ssh2 nodemailer ws isomorphic-fetch cross-fetch superagent needle follow-redirects trace_events diagnostics_channel "
     "fs-extra graceful-fs rimraf chokidar child-process-promise node-pty bun deno sqlite ejs pug handlebars".split()
 )
-_TIMERS = frozenset({"setTimeout", "setInterval", "setImmediate", "queueMicrotask", "requestAnimationFrame", "requestIdleCallback"})
+_TIMERS = frozenset({
+    "setTimeout", "setInterval", "setImmediate", "queueMicrotask", "requestAnimationFrame", "requestIdleCallback"})
 # Functions that look up a property by a name that is passed to them.
 _REFLECTING = frozenset(
     "getOwnPropertyDescriptor getOwnPropertyDescriptors getOwnPropertyNames ownKeys entries values assign defineProperty fromEntries".split()
 )
-_DECODING = frozenset("fromCharCode fromCodePoint atob decodeURIComponent decodeURI unescape reverse decode from".split())
-_JOINING = frozenset("join concat replace replaceAll slice substring substr repeat split at charAt toLowerCase trim".split())
+_DECODING = frozenset(
+    "fromCharCode fromCodePoint atob decodeURIComponent decodeURI unescape reverse decode from".split())
+_JOINING = frozenset(
+    "join concat replace replaceAll slice substring substr repeat split at charAt toLowerCase trim".split())
 _URL = re.compile(r"^\s*(?:data|javascript|blob|file|https?|vbscript):", re.I)
 
 
@@ -80,7 +85,8 @@ def _decodes(call: Node) -> bool:
     method = text_of(function).split(".")[-1]
     if method in _DECODING:
         return True
-    base = function.child_by_field_name("object") if function is not None and function.type == "member_expression" else None
+    base = function.child_by_field_name(
+        "object") if function is not None and function.type == "member_expression" else None
     if base is not None and base.type == "identifier":
         base = _only_value(base)
     written = base is not None and base.type in ("array", "string", "template_string", "parenthesized_expression")
@@ -148,7 +154,9 @@ def _judge(node: Node) -> list[Finding]:
     if kind in ("shorthand_property_identifier_pattern", "property_identifier") and _is_pattern_key(node):
         name = _unescape(text_of(node))
         return _block(node, name) if name in (_PROPERTIES | _NAMES | _TIMERS) - {"prototype"} else []
-    if kind == "string" and re.match(r"['\"]\s*(?:javascript|vbscript|data:(?:text/(?:javascript|html)|application/\w*javascript)):?", text_of(node), re.I):
+    if kind == "string" and re.match(
+        r"['\"]\s*(?:javascript|vbscript|data:(?:text/(?:javascript|html)|application/\w*javascript)):?", text_of(node),
+        re.I):
         return _block(node, "a program in a URL")
     if kind == "assignment_expression":
         return _assigned(node)
@@ -180,7 +188,8 @@ def _name(node: Node) -> list[Finding]:
     name = _unescape(text_of(node))
     if node.parent and node.parent.type in ("method_definition", "labeled_statement", "statement_identifier"):
         return []
-    if name == "module" and node.parent is not None and text_of(node.parent.child_by_field_name("property")) == "exports":
+    if name == "module" and node.parent is not None and text_of(
+        node.parent.child_by_field_name("property")) == "exports":
         return []
     if name in _NAMES:
         return [] if name in _TESTED and _is_only_tested(node) else _block(node, name)
@@ -210,14 +219,16 @@ def _assigned(node: Node) -> list[Finding]:
     """A handler of an event that is a text."""
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     name = text_of(left).rsplit(".", 1)[-1] if left is not None and left.type == "member_expression" else ""
-    if re.fullmatch(r"on[a-z]+", name) and right is not None and right.type in ("string", "template_string", "binary_expression"):
+    if re.fullmatch(r"on[a-z]+", name) and right is not None and right.type in (
+        "string", "template_string", "binary_expression"):
         return _block(node, f"{name} of a text")
     return []
 
 
 def _is_called(node: Node) -> bool:
     """Report whether an identifier or a member is the function of a call."""
-    return node.parent is not None and node.parent.type == "call_expression" and node.parent.child_by_field_name("function") == node
+    return node.parent is not None and node.parent.type == "call_expression" and node.parent.child_by_field_name(
+        "function") == node
 
 
 def _is_only_tested(node: Node) -> bool:
@@ -317,7 +328,8 @@ def _subscript(node: Node) -> list[Finding]:
         return _block(node, name) if name in _PROPERTIES | _NAMES and name != "exec" else []
     if text_of(base) in _GLOBALS:
         return _unresolved(node, f"a computed property of {text_of(base)}")
-    if index is not None and index.type in ("binary_expression", "template_string", "call_expression", "array", "subscript_expression"):
+    if index is not None and index.type in (
+        "binary_expression", "template_string", "call_expression", "array", "subscript_expression"):
         inner = {n.type for n in walk(index)}
         if inner & {"string", "template_string"}:
             return _unresolved(node, "a property whose name is computed from texts")
@@ -330,7 +342,8 @@ def _call(node: Node) -> list[Finding]:
     first = _first(node.child_by_field_name("arguments"))
     last = name.split(".")[-1]
     if last in _TIMERS and not _is_function(first):
-        return _block(node, f"{last} of a text") if _constant(first) is not None else _unresolved(node, f"{last} of a computed callback")
+        return _block(node, f"{last} of a text") if _constant(first) is not None else _unresolved(
+            node, f"{last} of a computed callback")
     if name in ("document.write", "document.writeln"):
         return _block(node, name, "high")
     if name.startswith("Reflect."):
@@ -339,7 +352,8 @@ def _call(node: Node) -> list[Finding]:
         return _block(node, f"createElement of a {_constant(first) or 'computed element'}")
     if last == "setAttribute" and (re.match(r"on|src|href|srcdoc", _constant(first) or "on", re.I)):
         return _unresolved(node, "setAttribute of an event or an address")
-    if function is not None and function.type == "parenthesized_expression" and function.named_children[0].type == "sequence_expression":
+    if function is not None and function.type == "parenthesized_expression" and function.named_children[
+        0].type == "sequence_expression":
         return _unresolved(node, "a call through a sequence")
     if name.startswith("Object.") and last in _REFLECTING:
         return _reflected(node, name, node.child_by_field_name("arguments"))
@@ -355,7 +369,8 @@ def _reflected(node: Node, name: str, arguments: Node | None) -> list[Finding]:
         return _unresolved(node, f"{name} of a global object")
     if name == "Object.getOwnPropertyDescriptor" and len(given) > 1 and _constant(given[1]) is None:
         return _unresolved(node, f"{name} with a name that is computed")
-    if name == "Object.getOwnPropertyDescriptors" and given and given[0].type in ("function_expression", "arrow_function", "class"):
+    if name == "Object.getOwnPropertyDescriptors" and given and given[0].type in (
+        "function_expression", "arrow_function", "class"):
         return _unresolved(node, f"{name} of a function")
     return []
 
@@ -401,7 +416,8 @@ def _is_executor(parameters: Node | None) -> bool:
     function = parameters.parent if parameters is not None else None
     arguments = function.parent if function is not None else None
     made = arguments.parent if arguments is not None and arguments.type == "arguments" else None
-    return made is not None and made.type == "new_expression" and text_of(made.child_by_field_name("constructor")) == "Promise"
+    return made is not None and made.type == "new_expression" and text_of(
+        made.child_by_field_name("constructor")) == "Promise"
 
 
 def _import(node: Node, source: Node | None) -> list[Finding]:

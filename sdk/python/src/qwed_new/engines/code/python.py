@@ -1,7 +1,8 @@
 """The analyser of Python programs: scopes, aliases, attribute chains and constants, never a substring.
 
-It blocks dangerous names and reflection that cannot be resolved. Reading a dangerous name is enough, so that containers,
-decorators and callbacks cannot pass it on. Modules that give access to other modules may not be used as values.
+It blocks dangerous names and reflection that cannot be resolved. Reading a dangerous name is enough, so that
+containers, decorators and callbacks cannot pass it on. Modules that give access to other modules may not be used as
+values.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ _FILE_SQL = re.compile(r"\b(?:attach|vacuum\s+into|load_extension|readfile|write
 
 # Attributes that make an object anew, and names in packages that methods of harmless objects have too.
 _MAKING = frozenset({"__init__", "__new__", "__dict__", "__setattr__", "__call__", "__getattr__", "__getattribute__"})
-_COMMON = frozenset("test load parse main settings usage source configure constructor loader baseline initialize moves lib".split())
+_COMMON = frozenset(
+    "test load parse main settings usage source configure constructor loader baseline initialize moves lib".split())
 
 
 def analyse(code: str) -> list[Finding]:
@@ -70,7 +72,8 @@ def does_something(code: str) -> bool:
 def _encoding(code: str) -> Finding | None:
     for line in code.encode("utf-8", "replace").splitlines()[:2]:
         match = _CODING.match(line)
-        if match and match[1].lower().replace(b"_", b"-") not in (b"utf-8", b"utf8", b"ascii", b"us-ascii", b"utf-8-sig"):
+        if match and match[1].lower().replace(b"_", b"-") not in (
+            b"utf-8", b"utf8", b"ascii", b"us-ascii", b"utf-8-sig"):
             return Finding("source_encoding", "high", f"Unresolved reflection: source encoding {match[1].decode()}", 1)
     return None
 
@@ -122,11 +125,13 @@ class _Analyser:
     def _block(self, node: ast.AST, pattern: str, severity: str = "critical") -> None:
         alternative = policy.ALTERNATIVES.get(pattern, "")
         self._findings.append(
-            Finding("dangerous_pattern", severity, f"Dangerous pattern: {pattern}", getattr(node, "lineno", 0), alternative)
+            Finding("dangerous_pattern", severity, f"Dangerous pattern: {pattern}", getattr(node, "lineno", 0),
+                alternative)
         )
 
     def _unresolved(self, node: ast.AST, what: str) -> None:
-        self._findings.append(Finding("unresolved_reflection", "high", f"Unresolved reflection: {what}", getattr(node, "lineno", 0)))
+        self._findings.append(
+            Finding("unresolved_reflection", "high", f"Unresolved reflection: {what}", getattr(node, "lineno", 0)))
 
     # Imports
 
@@ -217,7 +222,8 @@ class _Analyser:
 
     def _check_Name(self, node: ast.Name) -> None:
         if not isinstance(node.ctx, ast.Load):
-            if isinstance(node.ctx, ast.Store) and node.id in ("__builtins__", "__import__", "__loader__", "__spec__", "__build_class__"):
+            if isinstance(node.ctx, ast.Store) and node.id in (
+                "__builtins__", "__import__", "__loader__", "__spec__", "__build_class__"):
                 self._block(node, node.id)
             return
         for value in self._resolver.values(node):
@@ -225,7 +231,8 @@ class _Analyser:
                 self._builtin(node, value.name)
             elif isinstance(value, Module):
                 self._handed_on(node, value)
-            elif isinstance(value, Member) and value.known and id(value.thing) in policy.identities() and callable(value.thing):
+            elif isinstance(value, Member) and value.known and id(value.thing) in policy.identities() and callable(
+                value.thing):
                 self._block(node, policy.identities()[id(value.thing)])
             elif isinstance(value, Member) and value.known and not self._defined(node):  # by a star import
                 self._member(node, *value.path.rsplit(".", 1))
@@ -267,7 +274,8 @@ class _Analyser:
             return
         if isinstance(parent, ast.Tuple) and isinstance(outer := self._program.parent_of.get(id(parent)), ast.Assign):
             if all(
-                isinstance(t, ast.Tuple) and len(t.elts) == len(parent.elts) and all(isinstance(e, ast.Name) for e in t.elts)
+                isinstance(t, ast.Tuple) and len(t.elts) == len(parent.elts)
+                and all(isinstance(e, ast.Name) for e in t.elts)
                 for t in outer.targets
             ):
                 if scope.kind != "class":
@@ -280,7 +288,8 @@ class _Analyser:
         ):
             return
         if isinstance(parent, ast.Call) and parent.args and parent.args[0] is child:
-            if self._resolver.values(parent.func) & {Builtin("getattr"), Builtin("hasattr"), Builtin("dir"), Builtin("print")}:
+            if self._resolver.values(parent.func) & {
+                Builtin("getattr"), Builtin("hasattr"), Builtin("dir"), Builtin("print")}:
                 return
         self._unresolved(node, f"module {module.name} used as a value")
 
@@ -310,7 +319,8 @@ class _Analyser:
 
     def _read(self, node: ast.AST, base: ast.expr, name: str) -> None:
         """Judge `base.name`, written so or by getattr."""
-        if name in policy.REFLECTIVE or (name.startswith("__") and name.endswith("__") and name.strip("_") not in policy.DUNDERS):
+        if name in policy.REFLECTIVE or (
+            name.startswith("__") and name.endswith("__") and name.strip("_") not in policy.DUNDERS):
             self._block(node, name)
             return
         if name == "raw" and self._has_sys and name not in self._program.attributes:
@@ -329,7 +339,8 @@ class _Analyser:
                 self._method(node, name, value)
             else:
                 self._method(node, name, value)
-        if name.startswith("_") and not name.startswith("__") and "__" in name[1:] and isinstance(base, ast.Name | ast.Attribute):
+        if name.startswith("_") and not name.startswith("__") and "__" in name[1:] and isinstance(
+            base, ast.Name | ast.Attribute):
             self._block(node, name)
 
     def _is_foreign(self, value: Module | Member | Result) -> bool:
@@ -363,7 +374,8 @@ class _Analyser:
             if not (isinstance(value, Unknown) and name in self._program.attributes):
                 path = f"{value.path}.{name}" if isinstance(value, Member) else name
                 self._block(node, path)
-        elif name in ("open", "fdopen") and name not in self._program.attributes and not self._is_only_read(node, value):
+        elif name in ("open", "fdopen") and name not in self._program.attributes and not self._is_only_read(
+            node, value):
             self._block(node, f"{value.path}.{name}" if isinstance(value, Member) else name)
         elif name in (
             "rename",
@@ -398,7 +410,8 @@ class _Analyser:
                 self._block(node, name)
 
     def _is_only_read(self, node: ast.AST, value: Value) -> bool:
-        """Report whether an attribute such as `bar.open` is used as a value that is compared, computed with or shown."""
+        """Report whether an attribute such as `bar.open` is used as a value that is compared, computed with or
+        shown."""
         if not isinstance(value, Unknown) or self._is_path(node) or not isinstance(node, ast.Attribute):
             return False
         parent = self._program.parent_of.get(id(node))
@@ -406,16 +419,20 @@ class _Analyser:
             names = [t.id for t in parent.targets if isinstance(t, ast.Name)]
             return all(self._is_number(name) for name in names)
         if isinstance(parent, ast.Call) and node in parent.args:
-            shown = {Builtin(n) for n in ("print", "str", "repr", "float", "int", "round", "abs", "len", "sum", "max", "min", "bool")}
+            shown = {
+                Builtin(n)
+                for n in ("print", "str", "repr", "float", "int", "round", "abs", "len", "sum", "max", "min", "bool")}
             return self._resolver.values(parent.func) <= shown
-        return isinstance(parent, ast.Compare | ast.BinOp | ast.UnaryOp | ast.FormattedValue | ast.Subscript | ast.If | ast.Expr)
+        return isinstance(
+            parent, ast.Compare | ast.BinOp | ast.UnaryOp | ast.FormattedValue | ast.Subscript | ast.If | ast.Expr)
 
     def _is_number(self, name: str) -> bool:
         """Report whether every use of a name is a comparison, arithmetic or output, so that it is not called later."""
         for key, parent in self._uses(name):
             if isinstance(parent, ast.Call):
                 called = self._resolver.values(parent.func)
-                if any(parent.func is n for n in (key,)) or not called <= {Builtin("print"), Builtin("round"), Builtin("abs")}:
+                if any(parent.func is n for n in (key,)) or not called <= {
+                    Builtin("print"), Builtin("round"), Builtin("abs")}:
                     return False
             elif not isinstance(parent, ast.Compare | ast.BinOp | ast.UnaryOp | ast.FormattedValue):
                 return False
@@ -430,7 +447,8 @@ class _Analyser:
         base = node.value if isinstance(node, ast.Attribute) else None
         for _ in range(4):
             if isinstance(base, ast.Call):
-                return any(isinstance(v, Member) and v.path.startswith("pathlib.") for v in self._resolver.values(base.func))
+                return any(
+                    isinstance(v, Member) and v.path.startswith("pathlib.") for v in self._resolver.values(base.func))
             if isinstance(base, ast.Name):
                 base = self._resolver.only_value(base)
         return False
@@ -459,12 +477,15 @@ class _Analyser:
                     self._unresolved(node, "a type of a function or type is called")
 
     def _file_of_a_package(self, node: ast.Call, functions: set[Value]) -> None:
-        """A function or method of a package that is given the name of a file, as `read_csv("x")` and `.save("x")` are."""
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(node.func, ast.Name) else ""
+        """A function or method of a package that is given the name of a file, as `read_csv("x")` and `.save("x")`
+        are."""
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(
+            node.func, ast.Name) else ""
         paths = [f.path for f in functions if isinstance(f, Member) and not f.known]
         if paths:
             name = paths[0].rsplit(".", 1)[-1]
-        if name not in policy.FILES or name in self._program.attributes or not (paths or any(isinstance(f, Unknown) for f in functions)):
+        if name not in policy.FILES or name in self._program.attributes or not (
+            paths or any(isinstance(f, Unknown) for f in functions)):
             return
         if isinstance(node.func, ast.Name) and not paths:
             return  # a function of the program's own
@@ -496,7 +517,8 @@ class _Analyser:
 
     def _check_Assign(self, node: ast.Assign) -> None:
         if not any(
-            isinstance(t, ast.Name | ast.Attribute) and (t.id if isinstance(t, ast.Name) else t.attr) == "__match_args__"
+            isinstance(t, ast.Name | ast.Attribute)
+            and (t.id if isinstance(t, ast.Name) else t.attr) == "__match_args__"
             for t in node.targets
         ):
             return
@@ -535,11 +557,13 @@ class _Analyser:
                     self._block(node, attribute)
                 else:
                     self._replaced(node, node.args[0], attribute)
-        elif name == "vars" and (not node.args or any(isinstance(v, Module | Member) for v in self._resolver.values(node.args[0]))):
+        elif name == "vars" and (
+            not node.args or any(isinstance(v, Module | Member) for v in self._resolver.values(node.args[0]))):
             self._unresolved(node, "vars of a namespace")
         elif name == "type" and len(node.args) == 1 and self._makes(node, node.args[0]):
             self._unresolved(node, "the type of a package's object as a value")
-        elif name == "type" and (len(node.args) > 1 or node.keywords or any(isinstance(a, ast.Starred) for a in node.args)):
+        elif name == "type" and (
+            len(node.args) > 1 or node.keywords or any(isinstance(a, ast.Starred) for a in node.args)):
             self._unresolved(node, "type with more than one argument")
 
     def _call_member(self, node: ast.Call, path: str) -> None:
@@ -554,7 +578,8 @@ class _Analyser:
         elif path.startswith("timeit."):
             for argument in [*node.args, *(k.value for k in node.keywords if k.arg in ("stmt", "setup"))]:
                 if any(
-                    isinstance(v, Text | Constant) and isinstance(getattr(v, "value", ""), str) for v in self._resolver.values(argument)
+                    isinstance(v, Text | Constant) and isinstance(getattr(v, "value", ""), str)
+                    for v in self._resolver.values(argument)
                 ):
                     self._block(node, f"{path} of a text")
                 elif not isinstance(argument, ast.Lambda | ast.Name | ast.Constant):
@@ -569,8 +594,10 @@ class _Analyser:
             self._block(node, "logging.basicConfig with a file")
         elif path in ("unittest.main", "unittest.main.TestProgram"):
             for keyword in node.keywords:
-                plain = keyword.arg == "argv" and isinstance(keyword.value, ast.List | ast.Tuple) and len(keyword.value.elts) <= 1
-                if keyword.arg in ("module", "defaultTest", "testLoader", "testRunner", None) or (keyword.arg == "argv" and not plain):
+                plain = keyword.arg == "argv" and isinstance(keyword.value, ast.List | ast.Tuple) and len(
+                    keyword.value.elts) <= 1
+                if keyword.arg in ("module", "defaultTest", "testLoader", "testRunner", None) or (
+                    keyword.arg == "argv" and not plain):
                     self._unresolved(node, f"unittest.main with {keyword.arg or 'arguments that are unpacked'}")
         elif path.endswith((".__setattr__", ".__delattr__")):
             self._call_builtin(node, "setattr")
@@ -590,7 +617,8 @@ class _Analyser:
         bases = self._resolver.values(function.value)
         if function.attr in ("__setattr__", "__delattr__"):
             self._call_builtin(
-                ast.copy_location(ast.Call(node.func, node.args[-2:] if len(node.args) == 2 else node.args, []), node), "setattr"
+                ast.copy_location(ast.Call(node.func, node.args[-2:] if len(node.args) == 2 else node.args, []), node),
+                "setattr"
             ) if len(node.args) > 2 else self._set_by_name(node)
         if function.attr in ("execute", "executescript", "executemany") and node.args:
             self._statement(node)

@@ -139,7 +139,8 @@ FILES = frozenset(
     "to_xml to_stata to_latex read_csv read_json read_excel read_parquet read_html read_xml read_table read_fwf read_feather read_orc read_sas read_spss read_stata "
     "read_sql ExcelFile ExcelWriter HDFStore".split()
 )
-PATH_ARGUMENTS = frozenset("path path_or_buf filepath_or_buffer path_or_buffer fname file io fp filename excel_writer".split())
+PATH_ARGUMENTS = frozenset(
+    "path path_or_buf filepath_or_buffer path_or_buffer fname file io fp filename excel_writer".split())
 
 THIRD_PARTY_DENY = {
     **REFUSED,
@@ -197,7 +198,8 @@ def in_image(path: str) -> bool:
 
 
 def leads_out(root: str, part: str) -> bool:
-    """Whether an attribute of a package is a package that runs code or opens connections, or a module that a package of this distribution imports."""
+    """Whether an attribute of a package is a package that runs code or opens connections, or a module that a package
+    of this distribution imports."""
     if part in PACKAGES:
         return True
     return root.startswith("qwed_") and (
@@ -237,4 +239,5 @@ def refused(module: str, name: str) -> bool:
     allowed, denied = STDLIB[module]
     if name in denied:
         return True
-    return allowed is not ALL and name not in allowed and not (name.startswith("__") and name.strip("_") in DUNDERS - {"dict"})
+    return allowed is not ALL and name not in allowed and not (
+        name.startswith("__") and name.strip("_") in DUNDERS - {"dict"})

@@ -12,8 +12,9 @@ from typing import Any
 class Binding:
     """One way in which a name gets its value.
 
-    kind: module (detail is its name), member (detail is module and name), value (detail is the expression), element (detail is
-    the iterated expression and the path into its elements), parameter (detail is the function, its name and its default), opaque.
+    kind: module (detail is its name), member (detail is module and name), value (detail is the expression), element
+    (detail is the iterated expression and the path into its elements), parameter (detail is the function, its name and
+    its default), opaque.
     """
 
     kind: str
@@ -112,7 +113,8 @@ class _Reader:
                 elif isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts):
                     self._target(scope, element, value.elts[i], top)
                 elif value is not None:
-                    self._target(scope, element, None, top, (i,), ast.copy_location(ast.List([value], ast.Load()), value))
+                    self._target(
+                        scope, element, None, top, (i,), ast.copy_location(ast.List([value], ast.Load()), value))
                 else:
                     self._target(scope, element, None, top)
         elif isinstance(target, ast.Starred):
@@ -207,7 +209,9 @@ class _Reader:
             if alias.name == "*":
                 scope.module().stars.append(node.module or "")
             else:
-                self._bind(scope, alias.asname or alias.name, Binding("member", (node.module or "", alias.name), node.lineno, top))
+                self._bind(
+                    scope, alias.asname or alias.name,
+                    Binding("member", (node.module or "", alias.name), node.lineno, top))
 
     def _FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope, top: bool) -> None:
         self._bind(scope, node.name, Binding("opaque", None, node.lineno, top))
@@ -238,9 +242,11 @@ class _Reader:
         positional = [*arguments.posonlyargs, *arguments.args]
         defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
         for i, (argument, default) in enumerate(zip(positional, [*defaults, *arguments.defaults], strict=True)):
-            inner.bindings.setdefault(argument.arg, []).append(Binding("parameter", (node, i, argument.arg, default), argument.lineno))
+            inner.bindings.setdefault(argument.arg, []).append(
+                Binding("parameter", (node, i, argument.arg, default), argument.lineno))
         for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-            inner.bindings.setdefault(argument.arg, []).append(Binding("parameter", (node, None, argument.arg, default), argument.lineno))
+            inner.bindings.setdefault(argument.arg, []).append(
+                Binding("parameter", (node, None, argument.arg, default), argument.lineno))
         for argument in (arguments.vararg, arguments.kwarg):
             if argument:
                 inner.bindings.setdefault(argument.arg, []).append(Binding("opaque", None, argument.lineno))

@@ -40,7 +40,8 @@ _DIRECT = frozenset(
     "sympify parse_expr S lambdify eval_expr stringify_expr parse_mathematica parse_maxima kernS identify".split()
 )
 _BUILTINS = frozenset("eval exec __import__ compile open breakpoint globals locals getattr vars".split())
-_DECODING = frozenset("decode translate fromhex b64decode b32decode b16decode a85decode b85decode unquote unhexlify".split())
+_DECODING = frozenset(
+    "decode translate fromhex b64decode b32decode b16decode a85decode b85decode unquote unhexlify".split())
 _ALPHABETS = frozenset("string.printable string.punctuation string.ascii_letters string.ascii_lowercase".split())
 # Expressions that are printed when a part of them is.
 _CARRYING = (ast.JoinedStr, ast.FormattedValue, ast.BinOp, ast.IfExp, ast.Starred, ast.List, ast.Tuple)
@@ -157,7 +158,8 @@ class Texts:
             return any(not isinstance(v, Constant) for v in self._resolver.values(node))
         name = function.attr if isinstance(function, ast.Attribute) else ""
         if isinstance(function, ast.Name):
-            name = next((v.path.rsplit(".", 1)[-1] for v in self._resolver.values(function) if isinstance(v, Member)), "")
+            name = next((v.path.rsplit(".", 1)[-1] for v in self._resolver.values(function) if isinstance(v, Member)),
+                "")
         return name in _DECODING
 
     def _fragments(self, tree: ast.AST) -> None:
@@ -253,7 +255,9 @@ def _strings(value: object) -> Iterator[str]:
                 yield from _strings(strict_json.loads(value))
             except (ValueError, RecursionError):
                 # Other readers may accept it, such as one with a name twice: its quoted parts are texts.
-                yield from (codecs.decode(m[1], "unicode_escape", "replace") for m in re.finditer(r'"((?:[^"\\]|\\.)*)"', value))
+                yield from (
+                    codecs.decode(m[1], "unicode_escape", "replace")
+                    for m in re.finditer(r'"((?:[^"\\]|\\.)*)"', value))
     elif isinstance(value, dict):
         for item in (*value, *value.values()):
             yield from _strings(item)

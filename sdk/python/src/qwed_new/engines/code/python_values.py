@@ -176,12 +176,14 @@ class Resolver:
             return self._parameter(*binding.detail, depth)
         return {UNKNOWN}
 
-    def _parameter(self, function: Any, position: int | None, name: str, default: ast.expr | None, depth: int) -> set[Value]:
+    def _parameter(self, function: Any, position: int | None, name: str, default: ast.expr | None, depth: int) -> set[
+        Value]:
         """Return the passed arguments if every use of the function is a call by its name."""
         found = self.values(default, depth) if default is not None else set()
         own = getattr(function, "name", None)
         calls = self._program.calls.get(own or "", [])
-        known = own is not None and self._program.definitions.get(own) == 1 and calls and len(calls) == self._program.loads.get(own, 0)
+        known = own is not None and self._program.definitions.get(own) == 1 and calls and len(
+            calls) == self._program.loads.get(own, 0)
         if not known or function.decorator_list:
             return found | {UNKNOWN}
         for call in calls:
@@ -218,10 +220,12 @@ class Resolver:
         if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and not source.args:
             inner = self._dictionary(source.func.value)
             if inner is not None and source.func.attr == "items" and all(inner.keys):
-                return [ast.Tuple([k, v], ast.Load()) for k, v in zip(inner.keys, inner.values, strict=True) if k is not None]
+                return [ast.Tuple([k, v], ast.Load()) for k,
+                    v in zip(inner.keys, inner.values, strict=True) if k is not None]
             if inner is not None and source.func.attr == "values":
                 return list(inner.values)
-        if isinstance(source, ast.Call) and isinstance(source.func, ast.Name) and source.func.id == "enumerate" and len(source.args) >= 1:
+        if isinstance(source, ast.Call) and isinstance(source.func, ast.Name) and source.func.id == "enumerate" and len(
+            source.args) >= 1:
             inner_elements = self._literal(source.args[0], depth + 1)
             if inner_elements is not None:
                 return [ast.Tuple([ast.Constant(0), e], ast.Load()) for e in inner_elements]
@@ -257,13 +261,15 @@ class Resolver:
 
     def _binary(self, node: ast.BinOp, depth: int) -> set[Value]:
         left, right = self.values(node.left, depth), self.values(node.right, depth)
-        texts = any(isinstance(v, Text) or (isinstance(v, Constant) and isinstance(v.value, str)) for v in (*left, *right))
+        texts = any(
+            isinstance(v, Text) or (isinstance(v, Constant) and isinstance(v.value, str)) for v in (*left, *right))
         found: set[Value] = set()
         for a in left:
             for b in right:
                 folded = _fold(node.op, a, b)
                 found.add(
-                    folded if folded is not None else TEXT if texts and isinstance(node.op, ast.Add | ast.Mod | ast.Mult) else UNKNOWN
+                    folded if folded is not None else TEXT if texts
+                    and isinstance(node.op, ast.Add | ast.Mod | ast.Mult) else UNKNOWN
                 )
         return found
 
@@ -284,9 +290,11 @@ class Resolver:
             bases = self.values(node.func.value, depth)
             if len(bases) == 1 and isinstance(base := next(iter(bases)), Constant) and isinstance(base.value, str):
                 arguments = [next(iter(v)) for a in node.args if len(v := self.values(a, depth)) == 1]
-                if len(arguments) == len(node.args) and not node.keywords and all(isinstance(a, Constant) for a in arguments):
+                if len(arguments) == len(node.args) and not node.keywords and all(
+                    isinstance(a, Constant) for a in arguments):
                     try:
-                        folded = getattr(base.value, node.func.attr)(*(a.value for a in arguments if isinstance(a, Constant)))
+                        folded = getattr(base.value, node.func.attr)(
+                            *(a.value for a in arguments if isinstance(a, Constant)))
                     except Exception:
                         return {TEXT}
                     return {Constant(folded)} if not isinstance(folded, str) or len(folded) <= MAX_TEXT else {TEXT}
@@ -298,7 +306,8 @@ class Resolver:
             if all(isinstance(n, Constant) and isinstance(n.value, str) for n in names):
                 bases = self.values(node.args[0], depth)
                 return {v for b in bases for n in names if isinstance(n, Constant) for v in attribute(b, n.value)}
-        if functions & {Builtin("str"), Builtin("input"), Builtin("repr"), Builtin("chr"), Builtin("format"), Builtin("ascii")}:
+        if functions & {
+            Builtin("str"), Builtin("input"), Builtin("repr"), Builtin("chr"), Builtin("format"), Builtin("ascii")}:
             arguments = [self.values(a, depth) for a in node.args]
             if (
                 Builtin("chr") in functions
@@ -337,7 +346,8 @@ def _fold(operator: ast.operator, a: Value, b: Value) -> Constant | None:
             and len(str(x)) + len(str(y)) < MAX_TEXT
         ):
             return Constant(x + y)
-        if isinstance(operator, ast.Mod) and isinstance(x, str) and len(x) < MAX_TEXT and "*" not in x and not any(c.isdigit() for c in x):
+        if isinstance(operator, ast.Mod) and isinstance(x, str) and len(x) < MAX_TEXT and "*" not in x and not any(
+            c.isdigit() for c in x):
             return Constant(x % y)
         if isinstance(operator, ast.Sub | ast.BitXor) and isinstance(x, int) and isinstance(y, int):
             return Constant(x - y if isinstance(operator, ast.Sub) else x ^ y)

@@ -9,7 +9,7 @@ from tree_sitter import Language, Node, Parser
 
 from qwed_new.engines.code.findings import Finding, unique
 from qwed_new.engines.code.javascript import text_of, walk
-from qwed_new.engines.code.shell_policy import BLOCKED, INTERPRETERS, PATHS, PROGRAM_DIRECTORIES, READING, VARIABLES
+from qwed_new.engines.code.shell_policy import PATHS, PROGRAM_DIRECTORIES, READERS, READING, VARIABLES
 
 MAX_CODE = 200_000
 
@@ -41,13 +41,31 @@ def _judge(node: Node) -> list[Finding]:
         return _find("function_definition", node, f"function {text_of(node.child_by_field_name('name'))}")
     if node.type == "declaration_command":
         return _find("blocked_command", node, text_of(node.children[0]) if node.children else "declare")
-    if node.type == "variable_assignment" and VARIABLES.fullmatch(text_of(node.child_by_field_name("name"))):
-        return _find("variable_assignment", node, f"assignment to {text_of(node.child_by_field_name('name'))}")
+    if (assigned := _assigned(node)) and VARIABLES.fullmatch(assigned):
+        return _find("variable_assignment", node, f"assignment to {assigned}")
+    if node.type in ("raw_string", "string", "ansi_c_string", "word") and _SUBSCRIPT.search(unquote(text_of(node))):
+        return _find("command_substitution", node, "a subscript that runs a command where a number is expected")
     if node.type in ("word", "string", "raw_string", "concatenation") and PATHS.search(unquote(text_of(node))):
-        if node.parent is not None and node.parent.type == "command_name" and PROGRAM_DIRECTORIES.fullmatch(unquote(text_of(node))):
+        if node.parent is not None and node.parent.type == "command_name" and PROGRAM_DIRECTORIES.fullmatch(
+            unquote(text_of(node))):
             return []
         return _find("path_violation", node, f"path {unquote(text_of(node))[:80]}")
     return []
+
+
+# Bash evaluates `a[$(id)]` wherever it expects a number, also if the text is quoted: `[[ 'a[$(id)]' -eq 1 ]]`.
+_SUBSCRIPT = re.compile(r"\[[^\]]*(?:\$\(|`|\$\{)")
+
+
+def _assigned(node: Node) -> str:
+    """The variable that a node assigns to, or ""."""
+    if node.type == "variable_assignment":
+        return re.sub(r"\[.*|\+$", "", text_of(node.child_by_field_name("name")), flags=re.S)
+    if node.type in ("for_statement", "select_statement"):
+        return text_of(node.child_by_field_name("variable"))
+    if node.type == "expansion" and (match := re.match(r"\$\{(\w+):?=", text_of(node))):
+        return match[1]
+    return ""
 
 
 def _command(node: Node) -> list[Finding]:
@@ -55,20 +73,20 @@ def _command(node: Node) -> list[Finding]:
     if name_node is None:
         return []
     raw = text_of(name_node)
-    if any(n.type in ("simple_expansion", "expansion", "command_substitution", "ansi_c_string") for n in walk(name_node)) or re.search(
+    if any(n.type in ("simple_expansion", "expansion", "command_substitution", "ansi_c_string")
+        for n in walk(name_node)) or re.search(
         r"[*?\[{]", raw
     ):
         return _find("computed_command", node, "a command whose name is computed")
     path = unquote(raw)
     if "/" in path and not PROGRAM_DIRECTORIES.fullmatch(path):
         return _find("blocked_command", node, f"a program that is named by its path: {path[:80]}")
-    name = path.rsplit("/", 1)[-1].lower()
+    name = path.rsplit("/", 1)[-1]
     if name in READING:
         words = " ".join([name, *(text_of(c) for c in node.named_children if c != name_node)])
-        return _find("blocked_command", node, name) if READING[name].search(words) or READING[name].search(unquote(words)) else []
-    if name in BLOCKED or INTERPRETERS.fullmatch(name):
-        return _find("blocked_command", node, name)
-    return []
+        return _find("blocked_command", node, name) if READING[name].search(words) or READING[name].search(
+            unquote(words)) else []
+    return [] if name in READERS else _find("blocked_command", node, name)
 
 
 def _redirect(node: Node) -> list[Finding]:

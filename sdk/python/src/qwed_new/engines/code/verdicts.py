@@ -13,7 +13,8 @@ from qwed_new.verdict import Status, Verdict
 ENGINE = "code"
 SECONDS = 10.0
 LANGUAGES = {
-    **{"python": "python", "py": "python", "javascript": "javascript", "js": "javascript", "typescript": "typescript", "ts": "typescript"},
+    **{"python": "python", "py": "python", "javascript": "javascript", "js": "javascript", "typescript": "typescript",
+        "ts": "typescript"},
     **{"sql": "sql", "shell": "shell", "bash": "shell", "sh": "shell"},
 }
 
@@ -33,22 +34,26 @@ def findings(code: str, language: str) -> list[Finding]:
             return patterns.scan(code)
     found = shell.analyse(code) if language == "shell" else javascript.analyse(code, language == "typescript")
     if found is None:
-        return [*patterns.scan(code), Finding("unparsed", "high", f"Does not parse: the text is no {language} that could be analysed", 1)]
+        return [*patterns.scan(code),
+            Finding("unparsed", "high", f"Does not parse: the text is no {language} that could be analysed", 1)]
     return found
 
 
-def verify_code(code: str, language: str = "python", seconds: float = SECONDS, accept_unparsed: bool = False) -> Verdict:
+def verify_code(
+    code: str, language: str = "python", seconds: float = SECONDS, accept_unparsed: bool = False) -> Verdict:
     """Decide whether a program is free of the patterns that the analysers of LANGUAGES know to be dangerous.
 
-    BLOCKED has `vulnerabilities`, each with severity, message and line. VERIFIED means that nothing was found, not that the
-    program does what it should. A text that is not valid Python is searched for patterns and is INCONCLUSIVE if none is found.
-    With accept_unparsed it is VERIFIED, for callers that run it and get the SyntaxError.
+    BLOCKED has `vulnerabilities`, each with severity, message and line. VERIFIED means that nothing was found, not
+    that the program does what it should. A text that is not valid Python is searched for patterns and is INCONCLUSIVE
+    if none is found. With accept_unparsed it is VERIFIED, for callers that run it and get the SyntaxError.
     """
     if not isinstance(code, str) or not isinstance(language, str):
         return Verdict(Status.UNKNOWN, ENGINE, "code and language are texts", vulnerabilities=[])
     if language.strip().lower() not in LANGUAGES:
         known = ", ".join(sorted(set(LANGUAGES.values())))
-        return Verdict(Status.UNKNOWN, ENGINE, f"the language {language!r} is not supported; these are: {known}", vulnerabilities=[])
+        return Verdict(
+            Status.UNKNOWN, ENGINE, f"the language {language!r} is not supported; these are: {known}",
+            vulnerabilities=[])
     try:
         found, parses = limited(seconds, _analysed, code, language)
     except TimeLimit:
@@ -64,7 +69,9 @@ def verify_code(code: str, language: str = "python", seconds: float = SECONDS, a
     problems = [Vulnerability(f.to_dict()) for f in found]
     if problems:
         message = "; ".join(f.message for f in found[:10])
-        return Verdict(Status.BLOCKED, ENGINE, message, {**evidence, "findings": [f.to_dict() for f in found]}, vulnerabilities=problems)
+        return Verdict(
+            Status.BLOCKED, ENGINE, message, {**evidence, "findings": [f.to_dict() for f in found]},
+            vulnerabilities=problems)
     if not parses and not accept_unparsed:
         message = "the text does not parse as Python, so that it was only searched for dangerous patterns; none was found"
         return Verdict(Status.INCONCLUSIVE, ENGINE, message, evidence, vulnerabilities=[])
@@ -77,10 +84,12 @@ def _analysed(code: str, language: str) -> tuple[list[Finding], bool]:
 
 
 def is_program(text: str, language: str) -> bool:
-    """Report whether a text that parses is probably a program: it has several lines, or it imports, defines or calls something."""
+    """Report whether a text that parses is probably a program: it has several lines, or it imports, defines or calls
+    something."""
     if "\n" in text.strip() or ";" in text:
         return True
-    return python.does_something(text) if language == "python" else bool(re.search(r"[\w\])]\s*\(|\bfunction\b|\brequire\b|=>\s*\{", text))
+    return python.does_something(text) if language == "python" else bool(
+        re.search(r"[\w\])]\s*\(|\bfunction\b|\brequire\b|=>\s*\{", text))
 
 
 class Vulnerability(dict[str, Any]):
@@ -96,15 +105,17 @@ class Vulnerability(dict[str, Any]):
 def verify_code_safety(code: str, language: str, context: dict[str, Any] | None = None) -> dict[str, Any]:
     """Return a dict with safe, violations, warnings, language, code_length (characters) and rules_checked.
 
-    Each violation has rule, severity, message and alternative. If the program is not safe, blocked_reason and alternative
-    are set in the dict too. A language that is not supported is not safe. context is ignored.
+    Each violation has rule, severity, message and alternative. If the program is not safe, blocked_reason and
+    alternative are set in the dict too. A language that is not supported is not safe. context is ignored.
     """
     if not isinstance(code, str) or not isinstance(language, str) or language.strip().lower() not in LANGUAGES:
         known = ", ".join(sorted(set(LANGUAGES.values())))
-        unsupported = Finding("unsupported_language", "high", f"The language {language!r} is not supported", 0, f"Use one of {known}")
+        unsupported = Finding(
+            "unsupported_language", "high", f"The language {language!r} is not supported", 0, f"Use one of {known}")
         return safety.report(code if isinstance(code, str) else "", str(language), [unsupported])
     name = LANGUAGES[language.strip().lower()]
     try:
         return safety.report(code, name, limited(SECONDS, findings, code, language))
     except TimeLimit:
-        return safety.report(code, name, [Finding("too_large", "high", f"The program was not analysed within {SECONDS:g} seconds")])
+        return safety.report(
+            code, name, [Finding("too_large", "high", f"The program was not analysed within {SECONDS:g} seconds")])

@@ -13,13 +13,14 @@ from qwed_new.engines.logic.english import Statements
 from qwed_new.engines.logic.first_order import opposites
 from qwed_new.engines.logic.sorts import INT, REAL, SortError
 from qwed_new.engines.logic.terms import core_of, value_of
-from qwed_new.limits import TooLarge
+from qwed_new.limits import NotText, TooLarge
 from qwed_new.verdict import Status, Verdict
 
 MAX_PREMISES = 200
 
 
-def verify_logic_statement(premises: Sequence[str] | str, conclusion: str | None = None, seconds: float = SECONDS) -> Verdict:
+def verify_logic_statement(
+    premises: Sequence[str] | str, conclusion: str | None = None, seconds: float = SECONDS) -> Verdict:
     """Decide whether conclusion follows from premises.
 
     A statement is QWED-Logic, an infix formula (`p -> q`, `x > 5`), or English of the forms
@@ -32,7 +33,7 @@ def verify_logic_statement(premises: Sequence[str] | str, conclusion: str | None
         return verify_logic(premises if isinstance(premises, str) else " ".join(premises), seconds)
     try:
         return _decide([premises] if isinstance(premises, str) else list(premises), conclusion, seconds)
-    except (LogicSyntaxError, TypeError) as error:
+    except (LogicSyntaxError, NotText, TypeError) as error:
         return Verdict(Status.INCONCLUSIVE, ENGINE, f"a statement is not understood: {error}")
     except SortError as error:
         return Verdict(Status.ERROR, ENGINE, f"the statements are ill-typed: {error}")
@@ -57,7 +58,8 @@ def _decide(premises: list[str], conclusion: str, seconds: float) -> Verdict:
     return Verdict(Status.INCONCLUSIVE, ENGINE, message, whole["evidence"])
 
 
-def _decide_for(statements: Statements, trees: list[Tree], premises: list[str], seconds: float, numbers: str) -> tuple[Verdict, bool]:
+def _decide_for(statements: Statements, trees: list[Tree], premises: list[str], seconds: float, numbers: str) -> tuple[
+    Verdict, bool]:
     """The verdict when numbers are of that sort, and whether that was only assumed of a variable."""
     terms, nonzero, assumed = statements.compile(trees, numbers)
     evidence: dict[str, Any] = {
@@ -67,13 +69,15 @@ def _decide_for(statements: Statements, trees: list[Tree], premises: list[str], 
         "method": "Z3: premises and the negated conclusion",
     }
     verdict = _prove(trees, premises, terms, nonzero, evidence, seconds)
-    if verdict["status"] == "ERROR" and "counterexample" in verdict and (doubts := _doubts(statements, trees, terms, nonzero, seconds)):
+    if verdict["status"] == "ERROR" and "counterexample" in verdict and (
+        doubts := _doubts(statements, trees, terms, nonzero, seconds)):
         message = f"the conclusion was not derived, and that it does not follow is not certain: {'; '.join(doubts[:3])}"
         return Verdict(Status.INCONCLUSIVE, ENGINE, message, {**evidence, "not_understood": doubts[:10]}), assumed
     return verdict, assumed
 
 
-def _doubts(statements: Statements, trees: list[Tree], terms: list[Any], conditions: list[Any], seconds: float) -> list[str]:
+def _doubts(statements: Statements, trees: list[Tree], terms: list[Any], conditions: list[Any], seconds: float) -> list[
+    str]:
     """Return the words because of which a counterexample may be none."""
     doubts = statements.doubts(trees)
     if axioms := opposites(trees):
@@ -85,7 +89,8 @@ def _doubts(statements: Statements, trees: list[Tree], terms: list[Any], conditi
 
 
 def _prove(
-    trees: list[Tree], premises: list[str], terms: list[Any], nonzero: list[Any], evidence: dict[str, Any], seconds: float
+    trees: list[Tree], premises: list[str], terms: list[Any], nonzero: list[Any], evidence: dict[str, Any],
+    seconds: float
 ) -> Verdict:
     solver = new_solver(seconds)
     solver.add(*nonzero)
@@ -104,9 +109,12 @@ def _prove(
     answer = solver.check()
     if answer == z3.unsat:
         if consistent != z3.sat:
-            return Verdict(Status.INCONCLUSIVE, ENGINE, "the conclusion follows, but whether the premises agree was not decided", evidence)
+            return Verdict(
+                Status.INCONCLUSIVE, ENGINE, "the conclusion follows, but whether the premises agree was not decided",
+                evidence)
         used = core_of(solver, names)
-        return Verdict(Status.VERIFIED, ENGINE, "the conclusion follows from the premises", {**evidence, "used_premises": used})
+        return Verdict(
+            Status.VERIFIED, ENGINE, "the conclusion follows from the premises", {**evidence, "used_premises": used})
     if answer == z3.sat and (opaque := _opaque(trees[-1]) - {p for t in trees[:-1] for p in _opaque(t)}):
         message = f"the conclusion does not follow by its form, and its text is not understood: {min(opaque)!r}"
         return Verdict(Status.INCONCLUSIVE, ENGINE, message, evidence)

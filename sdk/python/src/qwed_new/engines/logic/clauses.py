@@ -46,7 +46,8 @@ class Clauses:
         """Return the formula of a clause, or raise NotRead."""
         if match := re.match(r"^there (?:is|are) no (\w+)$", text):
             return self._all(self._noun(match[1]), lambda x: form("NOT", form("THING", x)))
-        if match := re.match(r"^there (?:is|exists) (?:an?|some|at least one) (\w+)$|^there are (?:some )?(\w+)$", text):
+        if match := re.match(
+            r"^there (?:is|exists) (?:an?|some|at least one) (\w+)$|^there are (?:some )?(\w+)$", text):
             return self._some(self._noun(match[1] or match[2]), lambda x: form("THING", x))
         if match := re.match(r"^there (?:is|exists) (?:a|an|some|at least one) (.+)$|^there are (?:some )?(.+)$", text):
             noun, _, rest = (match[1] or match[2]).partition(" that ")
@@ -89,7 +90,8 @@ class Clauses:
 
     def _indefinite(self, words: list[str]) -> Tree:
         kind = _BODY.get(words[0]) or _THING[words[0]]
-        restriction: Phrase = (lambda x: form("PRED", "someone", x)) if words[0] in _BODY else (lambda x: form("THING", x))
+        restriction: Phrase = (lambda x: form("PRED", "someone", x)) if words[0] in _BODY else (
+            lambda x: form("THING", x))
         rest = words[1:]
         if rest and rest[0] in ("who", "that"):
             inner, rest = self._relative(rest[1:])
@@ -134,13 +136,15 @@ class Clauses:
         for i in range(1, min(len(words), 4)):
             if plural and lexicon.is_plural(words[i - 1]) and words[i] not in ("and", "or"):
                 return " ".join(words[:i]), words[i:]
-            if words[i].endswith("s") and not words[i].endswith(("ss", "us", "is")) and not lexicon.is_plural(words[i - 1]):
+            if words[i].endswith("s") and not words[i].endswith(("ss", "us", "is")) and not lexicon.is_plural(
+                words[i - 1]):
                 return " ".join(words[:i]), words[i:]
         raise NotRead(f"the verb in {' '.join(words)[:60]!r}")
 
     def _relative(self, words: list[str]) -> tuple[Phrase, list[str]]:
         """Return the phrase of a relative clause, and the words of the main clause after it."""
-        starts = [i for i in range(1, len(words)) if words[i] in _AUXILIARY and not (i == 1 and words[0] in lexicon.MODALS)]
+        starts = [
+            i for i in range(1, len(words)) if words[i] in _AUXILIARY and not (i == 1 and words[0] in lexicon.MODALS)]
         starts += [i for i in range(1, len(words)) if words[i].endswith("s") and words[i] not in _AUXILIARY]
         for i in starts:
             if words[i - 1] in ("not", "a", "an", "the") or words[i - 1] in _AUXILIARY:
@@ -171,7 +175,8 @@ class Clauses:
             if rest[0] not in ("is", "are") or rest[1:2] not in (["a"], ["an"]):
                 raise LogicSyntaxError("'a man is …' may mean one or all: write 'some man is …' or 'all men are …'")
             return self._all(self._noun(" ".join(subject[1:])), self._verb_phrase(rest))
-        generic = lexicon.is_plural(subject[-1]) and subject[0] not in ("the", "these", "those") and rest[0] in ("are", "can", "have", "do")
+        generic = lexicon.is_plural(subject[-1]) and subject[0] not in ("the", "these", "those") and rest[0] in (
+            "are", "can", "have", "do")
         if generic and set(rest) & lexicon.OF_KINDS:
             raise NotRead(f"{rest[-1]!r}, which may be about the kind as a whole")
         if generic and not _POSSESSIVE.match(" ".join(subject)) and subject[0] not in self.names - {subject[0]}:
@@ -248,7 +253,8 @@ class Clauses:
             if tense:
                 raise NotRead(f"a comparison in the past: {text[:60]!r}")
             return compared
-        if match := re.match(r"^(?:either )?(.+?) or (.+)$", text) or re.match(r"^(?:both )?(.+?) (?:and|but) (.+)$", text):
+        if match := re.match(r"^(?:either )?(.+?) or (.+)$", text) or re.match(
+            r"^(?:both )?(.+?) (?:and|but) (.+)$", text):
             head = "OR" if " or " in match[0] else "AND"
             negated = [w for w in (match[1], match[2]) if w.startswith("not ")]
             if (" and " in match[2] + match[1] and head == "OR") or " or " in match[2] or negated:
@@ -262,7 +268,8 @@ class Clauses:
             return lambda x: form(head, *(p(x) for p in parts))
         article = _ARTICLE.match(text)
         adjective = len(words) == 1 and lexicon.NATIONALITY.fullmatch(text)
-        if not article and not adjective and words and words[0] in self.names and not lexicon.is_plural(words[-1]) and not tense and len(words) <= 2:
+        if not article and not adjective and words and words[0] in self.names and not lexicon.is_plural(
+            words[-1]) and not tense and len(words) <= 2:
             other = self._constant(words)
             return lambda x: form("IS", x, other)
         if article and article[0] == "the ":
@@ -275,7 +282,8 @@ class Clauses:
             return lambda x: form("AND", noun(x), relative(x))
         name = self._opaque(_ARTICLE.sub("", text).split())
         head, *others = name.split(" ")
-        name = " ".join([*name.split(" ")[:-1], lexicon.singular(name.split(" ")[-1])]) if not others or article else name
+        name = " ".join([
+            *name.split(" ")[:-1], lexicon.singular(name.split(" ")[-1])]) if not others or article else name
         return lambda x: form("PRED", tense + name, x)
 
     def _comparison(self, text: str) -> Phrase | None:
@@ -323,13 +331,15 @@ class Clauses:
             if len(words) > 1:
                 raise NotRead(f"{words[1]!r} after {first!r}")
             kind = _BODY.get(first) or _THING[first]
-            restriction: Phrase = (lambda y: form("PRED", "someone", y)) if first in _BODY else (lambda y: form("THING", y))
+            restriction: Phrase = (lambda y: form("PRED", "someone", y)) if first in _BODY else (
+                lambda y: form("THING", y))
         elif first in _UNIVERSAL | {"no", "some", "a", "an"}:
             kind = {"no": "NO", "some": "SOME", "a": "SOME", "an": "SOME"}.get(first, "ALL")
             restriction = self._noun(" ".join(words[1:]))
         elif first in ("himself", "herself", "itself"):
             return lambda x: relation(x, x)
-        elif lexicon.is_plural(words[-1]) and first not in self.names and first != "the" and not _POSSESSIVE.match(text):
+        elif lexicon.is_plural(words[-1]) and first not in self.names and first != "the" and not _POSSESSIVE.match(
+            text):
             if not itself:
                 raise NotRead(f"{text!r} in a comparison")
             name = self._opaque(words)
@@ -345,7 +355,8 @@ class Clauses:
             return lambda x: relation(x, other)
         if not itself and kind == "ALL":
             outer = restriction
-            return lambda x: self._all(lambda y: form("AND", outer(y), form("NOT", form("IS", x, y))), lambda y: relation(x, y))
+            return lambda x: self._all(
+                lambda y: form("AND", outer(y), form("NOT", form("IS", x, y))), lambda y: relation(x, y))
         return lambda x: self._quantify(kind, restriction, lambda y: relation(x, y))
 
     def _all(self, restriction: Phrase, phrase: Phrase) -> Tree:
@@ -358,7 +369,8 @@ class Clauses:
 
     def conditional(self, kind: str, noun: str, first: str, second: str) -> Tree:
         """Read `if someone … he …`, which is about everyone."""
-        restriction = self._noun(noun) if noun else (lambda x: form("PRED" if kind else "THING", *(["someone", x] if kind else [x])))
+        restriction = self._noun(noun) if noun else (
+            lambda x: form("PRED" if kind else "THING", *(["someone", x] if kind else [x])))
         condition, result = self._verb_phrase(first.split()), self._verb_phrase(second.split())
         return self._all(lambda x: form("AND", restriction(x), condition(x)), result)
 

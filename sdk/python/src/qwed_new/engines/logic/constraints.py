@@ -9,7 +9,7 @@ import z3
 from qwed_new.engines.logic.dsl import Form, LogicSyntaxError, Tree, parse, show
 from qwed_new.engines.logic.sorts import INT, REAL, SortError, Sorts
 from qwed_new.engines.logic.terms import Compiler, core_of, divides_by_quantified, divisors, value_of
-from qwed_new.limits import TooLarge
+from qwed_new.limits import NotText, TooLarge
 from qwed_new.verdict import Status, Verdict
 
 ENGINE = "logic"
@@ -25,7 +25,7 @@ def verify_logic(query: str, seconds: float = SECONDS) -> Verdict:
     try:
         tree = parse(query)
         return _decide(tree, seconds)
-    except LogicSyntaxError as error:
+    except (LogicSyntaxError, NotText) as error:
         return Verdict(Status.INCONCLUSIVE, ENGINE, f"the query is not understood: {error}", model=None)
     except SortError as error:
         return Verdict(Status.ERROR, ENGINE, f"the query is ill-typed: {error}", model=None)
@@ -54,7 +54,8 @@ def _decide(tree: Tree, seconds: float) -> Verdict:
         "(EQ (MOD x 1) 0) where whole ones are"
     )
     return Verdict(
-        Status.INCONCLUSIVE, ENGINE, message, {**whole["evidence"], "whole": whole["status"], "real": real["status"]}, model=None
+        Status.INCONCLUSIVE, ENGINE, message, {**whole["evidence"], "whole": whole["status"], "real": real["status"]},
+        model=None
     )
 
 
@@ -96,18 +97,27 @@ def _solve(tree: Tree, seconds: float, sorts: Sorts) -> Verdict:
         if answer == z3.unsat:
             message = "the constraints contradict each other"
             core = list(names.values())
-            return Verdict(Status.ERROR, ENGINE, message, {**evidence, "unsat_core": core}, model=None, unsat_core=core, satisfiable=False)
+            return Verdict(
+                Status.ERROR, ENGINE, message, {**evidence, "unsat_core": core}, model=None, unsat_core=core,
+                satisfiable=False)
     if answer == z3.sat:
         model = solver.model()
-        values = {name: value_of(model.eval(term, model_completion=True)) for name, term in sorted(compiler.variables.items())}
+        values = {
+            name: value_of(model.eval(term, model_completion=True)) for name,
+            term in sorted(compiler.variables.items())}
         if not _holds(solver, model):
             return Verdict(Status.INCONCLUSIVE, ENGINE, "the solver's model could not be checked", evidence, model=None)
-        return Verdict(Status.VERIFIED, ENGINE, "the constraints can be met", {**evidence, "model": values}, model=values, satisfiable=True)
+        return Verdict(
+            Status.VERIFIED, ENGINE, "the constraints can be met", {**evidence, "model": values}, model=values,
+            satisfiable=True)
     if answer == z3.unsat:
         core = core_of(solver, names)
         message = "the constraints contradict each other"
-        return Verdict(Status.ERROR, ENGINE, message, {**evidence, "unsat_core": core}, model=None, unsat_core=core, satisfiable=False)
-    return Verdict(Status.INCONCLUSIVE, ENGINE, f"the solver did not decide: {why_unknown(solver)}", evidence, model=None)
+        return Verdict(
+            Status.ERROR, ENGINE, message, {**evidence, "unsat_core": core}, model=None, unsat_core=core,
+            satisfiable=False)
+    return Verdict(
+        Status.INCONCLUSIVE, ENGINE, f"the solver did not decide: {why_unknown(solver)}", evidence, model=None)
 
 
 def _quantified(tree: Tree) -> bool:

@@ -17,11 +17,17 @@ _NAME = re.compile(r"[^\W\d][\w.'-]*\??$")
 
 # Every spelling of an operator, and its canonical name.
 OPERATORS = {
-    **{name: name for name in ("AND OR NOT IMPLIES IFF XOR GT LT GTE LTE EQ NEQ PLUS MINUS MULT DIV MOD POW NEG ABS ITE DISTINCT FORALL EXISTS IN").split()},
-    **{"GE": "GTE", "LE": "LTE", "GEQ": "GTE", "LEQ": "LTE", "NE": "NEQ", "EQUALS": "EQ", "ADD": "PLUS", "SUB": "MINUS", "MUL": "MULT", "TIMES": "MULT"},
-    **{">": "GT", "<": "LT", ">=": "GTE", "<=": "LTE", "=": "EQ", "==": "EQ", "!=": "NEQ", "+": "PLUS", "-": "MINUS", "*": "MULT", "/": "DIV", "%": "MOD"},
-    **{"=>": "IMPLIES", "->": "IMPLIES", "<=>": "IFF", "<->": "IFF", "&&": "AND", "||": "OR", "!": "NOT", "IF": "ITE", "EQUIV": "IFF", "EQUIVALENT": "IFF"},
-    **{"∧": "AND", "∨": "OR", "¬": "NOT", "→": "IMPLIES", "↔": "IFF", "∀": "FORALL", "∃": "EXISTS", "≥": "GTE", "≤": "LTE", "≠": "NEQ", "SUM": "PLUS"},
+    **{name: name
+        for name in (
+            "AND OR NOT IMPLIES IFF XOR GT LT GTE LTE EQ NEQ PLUS MINUS MULT DIV MOD POW NEG ABS ITE DISTINCT FORALL EXISTS IN").split()},
+    **{"GE": "GTE", "LE": "LTE", "GEQ": "GTE", "LEQ": "LTE", "NE": "NEQ", "EQUALS": "EQ", "ADD": "PLUS", "SUB": "MINUS",
+        "MUL": "MULT", "TIMES": "MULT"},
+    **{">": "GT", "<": "LT", ">=": "GTE", "<=": "LTE", "=": "EQ", "==": "EQ", "!=": "NEQ", "+": "PLUS", "-": "MINUS",
+        "*": "MULT", "/": "DIV", "%": "MOD"},
+    **{"=>": "IMPLIES", "->": "IMPLIES", "<=>": "IFF", "<->": "IFF", "&&": "AND", "||": "OR", "!": "NOT", "IF": "ITE",
+        "EQUIV": "IFF", "EQUIVALENT": "IFF"},
+    **{"⇔": "IFF", "⟺": "IFF", "⇒": "IMPLIES", "⟹": "IMPLIES", "∧": "AND", "∨": "OR", "¬": "NOT", "→": "IMPLIES", "↔": "IFF", "∀": "FORALL", "∃": "EXISTS", "≥": "GTE",
+        "≤": "LTE", "≠": "NEQ", "SUM": "PLUS"},
 }  # fmt: skip
 
 

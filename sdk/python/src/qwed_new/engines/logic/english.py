@@ -1,7 +1,7 @@
 """Statements in a small, fixed English: sentences are split at their connectives, and clauses.py reads the rest.
 
-A clause that is not read is one proposition, named by its normalised text. Two texts are the same proposition only if they
-are equal, so that nothing follows by resemblance. Such a proposition can prove something, but it refutes nothing.
+A clause that is not read is one proposition, named by its normalised text. Two texts are the same proposition only if
+they are equal, so that nothing follows by resemblance. Such a proposition can prove something, but it refutes nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ _DENIED = "what is denied, one statement or both, is not clear: write a statemen
 # English with two readings, and what to write instead.
 _TWO_READINGS = (
     (
-        re.compile(r"^(?:all|every|each|any|everyone|everything) .*?\b(?:are|is|can|must|may|will|should|has|have|do|does) not "),
+        re.compile(
+            r"^(?:all|every|each|any|everyone|everything) .*?\b(?:are|is|can|must|may|will|should|has|have|do|does) not "),
         "'all … are not …' may mean none or not all: write 'no … are …' or 'not all … are …'",
     ),
     (re.compile(r"^it is (?:not the case|false|not true) that .+ (?:and|or|if|unless) "), _DENIED),
@@ -85,11 +86,14 @@ class Statements:
         return self._english(_normalise(text), 0)
 
     def _one_spelling(self, formula: str) -> None:
-        """Refuse names of formulas that differ in capitals only: they may be one or two."""
-        for name in re.findall(r"[^\W\d]\w*", formula):
+        """Refuse names of formulas that may be one or two: they differ in capitals or in a qualifier only."""
+        for name in re.findall(r"[^\W\d][\w.]*", formula):
             if self._spelt.setdefault(name.lower(), name) != name:
                 other = self._spelt[name.lower()]
                 raise LogicSyntaxError(f"{other!r} and {name!r} differ in capitals only: write one name one way")
+        for name in self._spelt:
+            if "." in name and (last := name.rpartition(".")[2]) in self._spelt:
+                raise LogicSyntaxError(f"{name!r} and {last!r} may be one name or two: write the qualifier of both")
 
     def _english(self, text: str, depth: int) -> Tree:
         if depth > 40:
@@ -145,7 +149,8 @@ class Statements:
                     texts = [g.strip(" ,") for g in match.groups()]
                     if not _has_verb(texts[0]):
                         if head == "AND" and not text.startswith("both "):
-                            raise LogicSyntaxError("what is said of several together may not hold of each: write a statement for each")
+                            raise LogicSyntaxError(
+                                "what is said of several together may not hold of each: write a statement for each")
                         if shared := self._shared(texts, depth):
                             return Form(head, tuple(shared))
                     if not all(_has_verb(t) or len(t) <= 2 for t in texts):
@@ -158,10 +163,12 @@ class Statements:
         if _has_verb(texts[0]):
             return None
         words = texts[1].split()
-        at = next((i for i in range(1, len(words)) if _has_verb(" ".join(words[i : i + 1])) or words[i].endswith("s")), 0)
+        at = next((i for i in range(1, len(words)) if _has_verb(" ".join(words[i : i + 1])) or words[i].endswith("s")),
+            0)
         if not at:
             raise LogicSyntaxError(f"the verb of {texts[0]!r} and {texts[1]!r}")
-        return [self._english(f"{subject} {' '.join(words[at:])}", depth + 1) for subject in (texts[0], " ".join(words[:at]))]
+        return [self._english(f"{subject} {' '.join(words[at:])}", depth + 1)
+            for subject in (texts[0], " ".join(words[:at]))]
 
     def _proposition(self, text: str, why: NotRead) -> Tree:
         if symbols := re.findall(r"[^\w\s'.,%$€£°:-]", text):
@@ -170,13 +177,15 @@ class Statements:
         return Form("PROP", (Atom(text),))
 
     def compile(self, trees: Sequence[Tree], numbers: str) -> tuple[list[Any], list[Any], bool]:
-        """Return the Z3 terms of statements, conditions that their divisors are not zero, and whether a sort was assumed."""
+        """Return the Z3 terms of statements, conditions that their divisors are not zero, and whether a sort was
+        assumed."""
         compiled = first_order.compile_all(trees, numbers, self._clauses.persons)
         self.propositions = compiled.symbols
         return compiled.terms, compiled.conditions, compiled.assumed
 
     def doubts(self, trees: Sequence[Tree]) -> list[str]:
-        """Return why a counterexample may rest on words that were not understood; premises come first, the conclusion last."""
+        """Return why a counterexample may rest on words that were not understood; premises come first, the conclusion
+        last."""
         found = [f"{why} is not understood" for text, why in self.unread.items() if _is_doubtful(text)]
         if self._clauses.pronouns:
             found.append(f"{min(self._clauses.pronouns)!r} may be anybody or anything")
@@ -185,7 +194,8 @@ class Statements:
 
 def _is_doubtful(text: str) -> bool:
     """Report whether an unread proposition has words of logic, so that its text alone does not show what it means."""
-    return bool(set(re.findall(r"[\w-]+", text)) & (lexicon.STRANGE | lexicon.PRONOUNS | lexicon.MODALS)) or not _has_verb(text)
+    return bool(
+        set(re.findall(r"[\w-]+", text)) & (lexicon.STRANGE | lexicon.PRONOUNS | lexicon.MODALS)) or not _has_verb(text)
 
 
 def _has_verb(text: str) -> bool:

@@ -1,4 +1,5 @@
-"""From the trees of statements to Z3 terms: predicates and relations of things, comparisons as numbers, propositions."""
+"""From the trees of statements to Z3 terms: predicates and relations of things, comparisons as numbers,
+propositions."""
 
 from __future__ import annotations
 
@@ -94,8 +95,10 @@ class _Builder:
 
 
 def _dimensions(trees: Sequence[Tree]) -> dict[str, str]:
-    """Return what `shorter` measures: the height if the statements have `taller`, or the length if they have `longer`."""
-    used = {f.arguments[0].text for t in trees for f in _forms(t) if f.head in ("MORE", "GEQ", "EQUAL")}  # type: ignore[union-attr]
+    """Return what `shorter` measures: the height if the statements have `taller`, or the length if they have
+    `longer`."""
+    used = {f.arguments[0].text for t in trees for f in _forms(t)
+        if f.head in ("MORE", "GEQ", "EQUAL")}  # type: ignore[union-attr]
     if "short" not in used or not used & {"tall", "long"}:
         return {}
     if {"tall", "long"} <= used:
@@ -122,7 +125,8 @@ _KINDS = {"PRED": "predicate", "REL": "verb", "PROP": "clause", "MORE": "measure
 
 
 def _words(tree: Tree) -> set[tuple[str, str]]:
-    """Return the phrases in a statement whose meaning is only their text, each with the part that it has in its clause."""
+    """Return the phrases in a statement whose meaning is only their text, each with the part that it has in its
+    clause."""
     found: set[tuple[str, str]] = set()
     for f in _forms(tree):
         if f.head not in OWN or f.head in ("EVERY", "EXIST"):
@@ -135,7 +139,8 @@ def _words(tree: Tree) -> set[tuple[str, str]]:
 
 
 def unlike(trees: Sequence[Tree]) -> list[str]:
-    """Return pairs of phrases that may be connected by their words, so that a counterexample may ignore the connection."""
+    """Return pairs of phrases that may be connected by their words, so that a counterexample may ignore the
+    connection."""
     phrases = sorted(set().union(*(_words(t) for t in trees)))
     return [
         f"{a!r} and {b!r} may be connected" if a != b else f"{a!r} is used in two ways"
@@ -157,7 +162,8 @@ def _may_be_connected(first: str, a: str, second: str, b: str) -> bool:
 
 
 def opposites(trees: Sequence[Tree]) -> list[Any]:
-    """Return that a predicate with a negative prefix is the denial of the one without it, as `immortal` is of `mortal`."""
+    """Return that a predicate with a negative prefix is the denial of the one without it, as `immortal` is of
+    `mortal`."""
     entity = z3.DeclareSort("Entity")
     words = {text for t in trees for kind, text in _words(t) if kind == "predicate"}
     x = z3.FreshConst(entity, "x")

@@ -8,15 +8,20 @@ from qwed_new.engines.logic.dsl import Atom, Form, LogicSyntaxError, Tree, is_re
 
 MAX_DEPTH = 60
 
-_TOKEN = re.compile(r"\s*(<->|<=>|->|=>|⇒|⇔|<=|>=|==|!=|&&|\|\||\*\*|[-+*/%^()<>=≤≥≠∧∨¬→↔!&|~]|\d+\.?\d*|[^\W\d]\w*|(.))")
+_TOKEN = re.compile(
+    r"\s*(<->|<=+>|->|=+>|⇒|⇔|⟹|⟺|<=|>=|==|!=|&&|\|\||\*\*|[-+*/%^()<>=≤≥≠∧∨¬→↔!&|~]|\d+\.?\d*|[^\W\d]\w*(?:\.[^\W\d]\w*)*|(.))")
 _WORDS = {"and": "∧", "or": "∨", "not": "¬", "implies": "→", "iff": "↔", "xor": "xor"}
 _SAME = {
     "<->": "↔",
     "<=>": "↔",
+    "<==>": "↔",
     "⇔": "↔",
+    "⟺": "↔",
     "->": "→",
     "=>": "→",
+    "==>": "→",
     "⇒": "→",
+    "⟹": "→",
     "&&": "∧",
     "&": "∧",
     "||": "∨",
@@ -27,10 +32,13 @@ _SAME = {
     "**": "^",
 }
 _BINARY = {  # operator → head, strength, right associative
-    "↔": ("IFF", 1, False), "→": ("IMPLIES", 2, True), "∨": ("OR", 3, False), "xor": ("XOR", 3, False), "∧": ("AND", 4, False),
-    "=": ("EQ", 6, False), "!=": ("NEQ", 6, False), "≠": ("NEQ", 6, False), "<": ("LT", 6, False), ">": ("GT", 6, False),
+    "↔": ("IFF", 1, False), "→": ("IMPLIES", 2, True), "∨": ("OR", 3, False), "xor": ("XOR", 3, False),
+    "∧": ("AND", 4, False),
+    "=": ("EQ", 6, False), "!=": ("NEQ", 6, False), "≠": ("NEQ", 6, False), "<": ("LT", 6, False),
+    ">": ("GT", 6, False),
     "<=": ("LTE", 6, False), ">=": ("GTE", 6, False), "≤": ("LTE", 6, False), "≥": ("GTE", 6, False),
-    "+": ("PLUS", 7, False), "-": ("MINUS", 7, False), "*": ("MULT", 8, False), "/": ("DIV", 8, False), "%": ("MOD", 8, False),
+    "+": ("PLUS", 7, False), "-": ("MINUS", 7, False), "*": ("MULT", 8, False), "/": ("DIV", 8, False),
+    "%": ("MOD", 8, False),
     "^": ("POW", 10, True),
 }  # fmt: skip
 
@@ -87,6 +95,6 @@ class _Parser:
                 raise LogicSyntaxError("a parenthesis is not closed")
             self.at += 1
             return inner
-        if re.fullmatch(r"\d+\.?\d*|[^\W\d]\w*", token):
+        if re.fullmatch(r"\d+\.?\d*|[^\W\d][\w.]*", token):
             return Atom(token.lower())
         raise LogicSyntaxError(f"unexpected {token or 'end'!r}")

@@ -1,31 +1,51 @@
-"""The words of the small English that the logic engine reads: plurals, verbs, comparatives, and words it does not read."""
+"""The words of the small English that the logic engine reads: plurals, verbs, comparatives, and words it does not
+read."""
 
 from __future__ import annotations
 
 import re
 
 _PLURALS = {
-    "men": "man", "women": "woman", "people": "person", "children": "child", "mice": "mouse", "geese": "goose", "feet": "foot", "teeth": "tooth",
-    "wolves": "wolf", "knives": "knife", "lives": "life", "wives": "wife", "leaves": "leaf", "fish": "fish", "sheep": "sheep", "deer": "deer",
-    "oxen": "ox", "criteria": "criterion", "firemen": "fireman", "policemen": "policeman", "humans": "human", "thieves": "thief", "shelves": "shelf", "calves": "calf", "halves": "half", "loaves": "loaf", "germans": "german", "romans": "roman",
+    "men": "man", "women": "woman", "people": "person", "children": "child", "mice": "mouse", "geese": "goose",
+    "feet": "foot", "teeth": "tooth",
+    "wolves": "wolf", "knives": "knife", "lives": "life", "wives": "wife", "leaves": "leaf", "fish": "fish",
+    "sheep": "sheep", "deer": "deer",
+    "oxen": "ox", "criteria": "criterion", "firemen": "fireman", "policemen": "policeman", "humans": "human",
+    "thieves": "thief", "shelves": "shelf", "calves": "calf", "halves": "half", "loaves": "loaf", "germans": "german",
+    "romans": "roman",
 }  # fmt: skip
 # Singular words that end in s.
-_SINGULAR = frozenset("bus gas lens news physics mathematics politics economics series species zeus moses james charles paris".split())
+_SINGULAR = frozenset(
+    "bus gas lens news physics mathematics politics economics series species zeus moses james charles paris".split())
 
 # The measure of each comparative, and whether it means more of the measure.
 COMPARATIVES = {
-    **{c: (d, True) for c, d in (("taller", "tall"), ("older", "old"), ("bigger", "big"), ("larger", "big"), ("faster", "fast"), ("quicker", "fast"),
-       ("heavier", "heavy"), ("longer", "long"), ("higher", "high"), ("richer", "rich"), ("wealthier", "rich"), ("stronger", "strong"), ("smarter", "smart"),
-       ("warmer", "warm"), ("hotter", "warm"), ("brighter", "bright"), ("wider", "wide"), ("deeper", "deep"), ("later", "late"), ("greater", "big"),
-       ("harder", "hard"), ("louder", "loud"), ("better", "good"), ("happier", "happy"), ("cleverer", "smart"), ("thicker", "thick"), ("kinder", "kind"))},
-    **{c: (d, False) for c, d in (("shorter", "short"), ("younger", "old"), ("smaller", "big"), ("slower", "fast"), ("lighter", "heavy"), ("lower", "high"),
-       ("poorer", "rich"), ("weaker", "strong"), ("colder", "warm"), ("cooler", "warm"), ("narrower", "wide"), ("shallower", "deep"), ("earlier", "late"),
-       ("worse", "good"), ("cheaper", "expensive"), ("easier", "difficult"), ("thinner", "thick"), ("sadder", "happy"))},
+    **{c: (d, True) for c,
+        d in (("taller", "tall"), ("older", "old"), ("bigger", "big"), ("larger", "big"), ("faster", "fast"),
+            ("quicker", "fast"),
+       ("heavier", "heavy"), ("longer", "long"), ("higher", "high"), ("richer", "rich"), ("wealthier", "rich"),
+       ("stronger", "strong"), ("smarter", "smart"),
+       ("warmer", "warm"), ("hotter", "warm"), ("brighter", "bright"), ("wider", "wide"), ("deeper", "deep"),
+       ("later", "late"), ("greater", "big"),
+       ("harder", "hard"), ("louder", "loud"), ("better", "good"), ("happier", "happy"), ("cleverer", "smart"),
+       ("thicker", "thick"), ("kinder", "kind"))},
+    **{c: (d, False) for c,
+        d in (("shorter", "short"), ("younger", "old"), ("smaller", "big"), ("slower", "fast"), ("lighter", "heavy"),
+            ("lower", "high"),
+       ("poorer", "rich"), ("weaker", "strong"), ("colder", "warm"), ("cooler", "warm"), ("narrower", "wide"),
+       ("shallower", "deep"), ("earlier", "late"),
+       ("worse", "good"), ("cheaper", "expensive"), ("easier", "difficult"), ("thinner", "thick"),
+       ("sadder", "happy"))},
 }  # fmt: skip
-DIMENSIONS = {"tall": "tall", "old": "old", "big": "big", "large": "big", "fast": "fast", "heavy": "heavy", "long": "long", "high": "high",
-              "rich": "rich", "strong": "strong", "smart": "smart", "expensive": "expensive", "difficult": "difficult", "intelligent": "smart",
-              "important": "important", "beautiful": "beautiful", "dangerous": "dangerous", "good": "good", "happy": "happy", "warm": "warm",
-              "hot": "warm", "young": "-old", "small": "-big", "slow": "-fast", "poor": "-rich", "weak": "-strong", "cold": "-warm", "cheap": "-expensive"}  # fmt: skip
+DIMENSIONS = {
+    "tall": "tall", "old": "old", "big": "big", "large": "big", "fast": "fast", "heavy": "heavy", "long": "long",
+    "high": "high",
+              "rich": "rich", "strong": "strong", "smart": "smart", "expensive": "expensive", "difficult": "difficult",
+              "intelligent": "smart",
+              "important": "important", "beautiful": "beautiful", "dangerous": "dangerous", "good": "good",
+              "happy": "happy", "warm": "warm",
+              "hot": "warm", "young": "-old", "small": "-big", "slow": "-fast", "poor": "-rich", "weak": "-strong",
+              "cold": "-warm", "cheap": "-expensive"}  # fmt: skip
 
 # Words whose meaning the grammar does not have: a statement with one of them proves only itself.
 STRANGE = frozenset(
@@ -45,11 +65,14 @@ WEATHER = frozenset(
 )
 MODALS = frozenset("can must may will should could would might shall".split())
 # Adjectives that are written with a capital letter.
-NATIONALITY = re.compile(r"\w+(?:ean|ian|ican|ish|ese|ist)|french|german|greek|roman|dutch|swiss|czech|thai|catholic|muslim|iraqi|israeli")
+NATIONALITY = re.compile(
+    r"\w+(?:ean|ian|ican|ish|ese|ist)|french|german|greek|roman|dutch|swiss|czech|thai|catholic|muslim|iraqi|israeli")
 # Predicates of a kind as a whole, which its members do not have.
-OF_KINDS = frozenset("common numerous extinct rare widespread endangered abundant plentiful popular scarce ubiquitous prevalent diverse various".split())
+OF_KINDS = frozenset(
+    "common numerous extinct rare widespread endangered abundant plentiful popular scarce ubiquitous prevalent diverse various".split())
 COPULAS = frozenset("is are was were am".split())
-PREPOSITIONS = frozenset("in on at to from with for of about near under over behind beside into onto through after against".split())
+PREPOSITIONS = frozenset(
+    "in on at to from with for of about near under over behind beside into onto through after against".split())
 # Words that the grammar does not read anywhere, so that a text with one of them is not taken apart.
 UNREAD = STRANGE - frozenset(
     "some any every each all both no none nobody everyone everything anyone anything someone something nothing one "
@@ -102,7 +125,8 @@ def opposite(word: str) -> str:
 
 
 def related(a: str, b: str) -> bool:
-    """Report whether two different phrases share a word, or words of one stem, so that one may follow from the other."""
+    """Report whether two different phrases share a word, or words of one stem, so that one may follow from the
+    other."""
     for x in words_of(a):
         for y in words_of(b):
             shared = len(x) if x == y else _common(x, y)

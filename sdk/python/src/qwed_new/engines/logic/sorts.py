@@ -9,7 +9,8 @@ BOOL, INT, REAL, TEXT, NUMBER = "Bool", "Int", "Real", "String", "Number"
 _CONNECTIVES = frozenset({"AND", "OR", "NOT", "IMPLIES", "IFF", "XOR"})
 _ORDER = frozenset({"GT", "LT", "GTE", "LTE"})
 _ARITHMETIC = frozenset({"PLUS", "MINUS", "MULT", "DIV", "MOD", "POW", "NEG", "ABS"})
-_NAMED = {"int": INT, "integer": INT, "real": REAL, "float": REAL, "bool": BOOL, "boolean": BOOL, "string": TEXT, "str": TEXT}
+_NAMED = {
+    "int": INT, "integer": INT, "real": REAL, "float": REAL, "bool": BOOL, "boolean": BOOL, "string": TEXT, "str": TEXT}
 
 
 class SortError(ValueError):
@@ -40,7 +41,8 @@ class Sorts:
                 raise LogicSyntaxError(f"{name} is declared Int and is used with real numbers: declare it Real")
 
     def of(self, name: str) -> str:
-        """Return the sort of a variable. Without other information, a compared variable is a number, and any other is Bool."""
+        """Return the sort of a variable. Without other information, a compared variable is a number, and any other is
+        Bool."""
         sort = self._sort.get(self._root(name))
         if sort is None:
             if not any(self._root(c) == self._root(name) for c in self._compared):
@@ -176,7 +178,8 @@ def quantified(tree: Tree) -> list[tuple[str, str | None]]:
             raise LogicSyntaxError("a quantifier's variables are names")
     names = [name for name, _ in out]
     if len(set(names)) < len(names) or any(name.lower() in _NAMED for name in names):
-        raise LogicSyntaxError("a quantifier's variables are different names, each with a sort as in ((x Int) (y Real))")
+        raise LogicSyntaxError(
+            "a quantifier's variables are different names, each with a sort as in ((x Int) (y Real))")
     return out
 
 

@@ -59,7 +59,8 @@ def apply(head: str, a: list[Any]) -> Any:
     """Return the Z3 term of an operator on terms."""
     low, high = _ARITY.get(head, (1, 10_000))
     if not low <= len(a) <= high:
-        raise LogicSyntaxError(f"{head} takes {low} argument(s)" + (f" at least, not {len(a)}" if high > low else f", not {len(a)}"))
+        raise LogicSyntaxError(
+            f"{head} takes {low} argument(s)" + (f" at least, not {len(a)}" if high > low else f", not {len(a)}"))
     if head in _ARITHMETIC and any(z3.is_real(t) for t in a):
         a = [z3.ToReal(t) if z3.is_int(t) else t for t in a]
     return _BUILD[head](a)
@@ -104,9 +105,11 @@ def _xor(a: list[Any]) -> Any:
     return out
 
 
-_ARITHMETIC = frozenset({"GT", "LT", "GTE", "LTE", "EQ", "NEQ", "PLUS", "MINUS", "MULT", "DIV", "DISTINCT", "ITE", "IN"})
+_ARITHMETIC = frozenset({
+    "GT", "LT", "GTE", "LTE", "EQ", "NEQ", "PLUS", "MINUS", "MULT", "DIV", "DISTINCT", "ITE", "IN"})
 _ARITY = {"NOT": (1, 1), "IMPLIES": (2, 2), "ITE": (3, 3), "MOD": (2, 2), "POW": (2, 2), "NEG": (1, 1), "ABS": (1, 1),
-          **dict.fromkeys(("GT", "LT", "GTE", "LTE", "EQ", "NEQ", "DISTINCT", "DIV", "IFF", "XOR", "IN"), (2, 10_000))}  # fmt: skip
+          **dict.fromkeys(("GT", "LT", "GTE", "LTE", "EQ", "NEQ", "DISTINCT", "DIV", "IFF", "XOR", "IN"),
+              (2, 10_000))}  # fmt: skip
 _BUILD: dict[str, Any] = {
     "AND": z3.And, "OR": z3.Or, "NOT": lambda a: z3.Not(a[0]), "IMPLIES": lambda a: z3.Implies(*a),
     "IFF": _chain(lambda x, y: x == y), "XOR": _xor,
@@ -127,7 +130,8 @@ def divisors(tree: Tree) -> list[Tree]:
     found = [d for p in parts for d in divisors(p)]
     if isinstance(tree, Form) and tree.head in ("DIV", "MOD"):
         found.extend(tree.arguments[1:])
-    if isinstance(tree, Form) and tree.head == "POW" and isinstance(exponent := tree.arguments[-1], Atom) and is_zero(exponent.text):
+    if isinstance(tree, Form) and tree.head == "POW" and isinstance(exponent := tree.arguments[-1], Atom) and is_zero(
+        exponent.text):
         found.append(tree.arguments[0])
     return found
 

@@ -84,7 +84,8 @@ def _pow(base: Expr, exponent: Expr) -> Expr:
         if base == 0 and exponent == 0:
             raise Undefined("zero to the power of zero")
         if isinstance(base, Rational) and base < 0 and exponent.q > 1 and exponent.q % 2:
-            raise TwoConventions("a negative number to the power 1/3 has a real and a complex value: write cbrt(a) or root(a, n)")
+            raise TwoConventions(
+                "a negative number to the power 1/3 has a real and a complex value: write cbrt(a) or root(a, n)")
     elif exponent.is_number:
         magnitude = abs(complex(exponent.evalf(15))) if exponent.is_finite else math.inf
         if magnitude > 10_000:
@@ -156,7 +157,8 @@ def _root(a: Expr, n: Expr) -> Expr:
 
 
 _OPERATIONS: dict[str, Callable[..., Expr]] = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": _div, "neg": lambda a: -a, "pow": _pow,
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": _div, "neg": lambda a: -a,
+    "pow": _pow,
     "exp": lambda a: _pow(sympy.E, a), "ln": _log, "log": _log,
     "log2": lambda a: _log(a, Integer(2)), "log10": lambda a: _log(a, Integer(10)),
     "sqrt": lambda a: _pow(a, Rational(1, 2)), "cbrt": lambda a: _root(a, Integer(3)), "root": _root,

@@ -18,7 +18,8 @@ class Disagreement(MathSyntaxError):
 
 
 def check_integral(body: Expr, symbol: Symbol, low: Expr, high: Expr, value: Expr) -> None:
-    """Compare the value of a definite integral with quadrature; Disagreement when they differ by more than a millionth."""
+    """Compare the value of a definite integral with quadrature; Disagreement when they differ by more than a
+    millionth."""
     found = within(SECONDS, _quadrature, body, symbol, low, high)
     if found is None:
         raise Disagreement("the integral could not be checked by quadrature")
@@ -30,14 +31,16 @@ def check_integral(body: Expr, symbol: Symbol, low: Expr, high: Expr, value: Exp
 def _quadrature(body: Expr, symbol: Symbol, low: Expr, high: Expr) -> mpmath.mpc:
     with mpmath.workdps(DIGITS):
         function = sympy.lambdify(symbol, body, "mpmath")
-        ends = [mpmath.mpmathify(e.evalf(DIGITS)) if e.is_finite else mpmath.inf * (1 if e is sympy.oo else -1) for e in (low, high)]
+        ends = [mpmath.mpmathify(e.evalf(DIGITS)) if e.is_finite else mpmath.inf * (1 if e is sympy.oo else -1)
+            for e in (low, high)]
         if all(mpmath.isfinite(e) for e in ends):
             ends = mpmath.linspace(ends[0], ends[1], 9)  # corners and jumps cost less when the parts are short
         return mpmath.quad(function, ends)
 
 
 def is_real_beside(body: Expr, symbol: Symbol, point: Expr, sign: int) -> bool | None:
-    """Report whether an expression is real a little to the right (sign 1) or left (-1) of a point, or None if that is unknown."""
+    """Report whether an expression is real a little to the right (sign 1) or left (-1) of a point, or None if that is
+    unknown."""
     answers = set()
     for k in (3, 5, 7):
         value = within(SECONDS, lambda k=k: body.subs(symbol, point + sympy.Rational(sign, 10**k)).evalf(15))

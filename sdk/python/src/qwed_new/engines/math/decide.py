@@ -15,6 +15,7 @@ from qwed_new.engines.math.build import Builder, Undefined, only_symbol
 from qwed_new.engines.math.checks import Disagreement
 from qwed_new.engines.math.equality import Outcome, equal, is_real, points, sign_of, value_at
 from qwed_new.engines.math.grammar import Claim, HostileText, MathSyntaxError, Node, Number
+from qwed_new.engines.math.inequalities import decide_order, low_points
 from qwed_new.limits import TimeLimit, TooLarge, limited
 from qwed_new.verdict import Status, Verdict
 
@@ -57,7 +58,8 @@ def _guarded(decide: Callable[[], Verdict], seconds: float) -> Verdict:
     try:
         return limited(seconds, decide)
     except TimeLimit:
-        return Verdict(Status.INCONCLUSIVE, ENGINE, f"not decided within {seconds:g} seconds", {"limit_seconds": seconds})
+        return Verdict(
+            Status.INCONCLUSIVE, ENGINE, f"not decided within {seconds:g} seconds", {"limit_seconds": seconds})
     except HostileText as hostile:
         return Verdict(Status.BLOCKED, ENGINE, str(hostile))
     except TooLarge as large:
@@ -80,7 +82,8 @@ def _verdict(outcome: Outcome, parsed: str, **fields: object) -> Verdict:
         return Verdict(Status.INCONCLUSIVE, ENGINE, outcome.reason, evidence, **fields)
     if outcome.holds:
         excluded = outcome.evidence.get("excluded")
-        message = "the claim holds" + (f", except at {', '.join(excluded)} where a side is undefined" if excluded else "")
+        message = "the claim holds" + (
+            f", except at {', '.join(excluded)} where a side is undefined" if excluded else "")
         return Verdict(Status.VERIFIED, ENGINE, message, evidence, **fields)
     return Verdict(Status.ERROR, ENGINE, outcome.reason, evidence, **fields)
 
@@ -92,14 +95,16 @@ def _verify_claim(text: str) -> Verdict:
     if not claim.relations:
         simplified = sympy.simplify(Builder(real=True).build(claim.sides[0]))
         message = "the expression claims nothing; it was simplified"
-        return Verdict(Status.INCONCLUSIVE, ENGINE, message, {"parsed": shown}, simplified=str(simplified), value=str(simplified))
+        return Verdict(
+            Status.INCONCLUSIVE, ENGINE, message, {"parsed": shown}, simplified=str(simplified), value=str(simplified))
     if tolerance is not None:
         shown += f" ± {number_text(tolerance)}"
     worst = _worst(claim, tolerance)
     if worst.holds is not None:
         for other, advice in readings.others(claim, refuted=not worst.holds):
             if _worst(other, tolerance).holds is not worst.holds:
-                return Verdict(Status.INCONCLUSIVE, ENGINE, advice, {"parsed": shown, "other_reading": grammar.show_claim(other)})
+                return Verdict(
+                    Status.INCONCLUSIVE, ENGINE, advice, {"parsed": shown, "other_reading": grammar.show_claim(other)})
     return _verdict(worst, shown)
 
 
@@ -144,11 +149,14 @@ def _relation(claim: Claim, index: int, tolerance: Rational | None) -> Outcome:
 
 
 def _antiderivative(left: Node, right: Node) -> Outcome | None:
-    """Decide `integral(f, x) = F` by differentiating F, so that constants do not matter. Return None for other claims."""
+    """Decide `integral(f, x) = F` by differentiating F, so that constants do not matter. Return None for other
+    claims."""
     for side, other in ((left, right), (right, left)):
-        if isinstance(side, grammar.Apply) and side.function == "integral" and len(side.arguments) <= 2 and not grammar.has_binder(other):
+        if isinstance(side, grammar.Apply) and side.function == "integral" and len(
+            side.arguments) <= 2 and not grammar.has_binder(other):
             body = side.arguments[0]
-            symbol = side.arguments[1] if len(side.arguments) > 1 else grammar.Name(f"var:{only_symbol(Builder(real=True).build(body))}")
+            symbol = side.arguments[1] if len(side.arguments) > 1 else grammar.Name(
+                f"var:{only_symbol(Builder(real=True).build(body))}")
             outcome = equal(grammar.Apply("diff", (other, symbol)), body)
             outcome.method = f"the antiderivative was differentiated; {outcome.method}"
             return outcome
@@ -174,9 +182,11 @@ def _about(left: Node, right: Node, tolerance: Rational) -> Outcome:
     if not (is_real(a) and is_real(b)):
         return Outcome(None, "none", "a claim about precision is decided for real numbers only", evidence)
     if sign is None:
-        return Outcome(None, "certain digits", "the difference is as large as the tolerance, as far as digits tell", evidence)
+        return Outcome(
+            None, "certain digits", "the difference is as large as the tolerance, as far as digits tell", evidence)
     return Outcome(
-        sign >= 0, "certain digits", "" if sign >= 0 else "the two sides differ by more than the precision of the claim", evidence
+        sign >= 0, "certain digits",
+        "" if sign >= 0 else "the two sides differ by more than the precision of the claim", evidence
     )
 
 
@@ -192,8 +202,10 @@ def _unequal_everywhere(left: Node, right: Node, outcome: Outcome) -> Outcome:
         a, b = value_at(left, builder.build(left), point), value_at(right, builder.build(right), point)
         if a is not None and b is not None and a == b:
             shown = {k: str(v) for k, v in point.items()}
-            return Outcome(False, "exact evaluation at a point", "the two sides are equal at a point", {"counterexample": shown})
-    return Outcome(None, "signs of the terms", "no value was found at which the sides are equal, and no proof that there is none")
+            return Outcome(
+                False, "exact evaluation at a point", "the two sides are equal at a point", {"counterexample": shown})
+    return Outcome(
+        None, "signs of the terms", "no value was found at which the sides are equal, and no proof that there is none")
 
 
 def _order(left: Node, right: Node, relation: str) -> Outcome:
@@ -208,12 +220,18 @@ def _order(left: Node, right: Node, relation: str) -> Outcome:
         if sign is None:
             return Outcome(None, "certain digits", "the sides agree in all digits that were computed")
         return Outcome(
-            sign in wanted, "certain digits", "" if sign in wanted else "the order is another", {"left": str(a), "right": str(b)}
+            sign in wanted, "certain digits", "" if sign in wanted else "the order is another",
+            {"left": str(a), "right": str(b)}
         )
-    for _, point in zip(range(40), points(names), strict=False):
+    checked = 0
+    tried = [point for _, point in zip(range(40), points(names), strict=False)]
+    if len(names) == 1 and (a - b).free_symbols and not (grammar.has_binder(left) or grammar.has_binder(right)):
+        tried += [{names[0]: point} for point in low_points(a - b, relation)]
+    for point in tried:
         x, y = value_at(left, a, point), value_at(right, b, point)
         if x is None or y is None or not (is_real(x) and is_real(y)):
             continue
+        checked += 1
         if (sign := sign_of(x - y)) is not None and sign not in wanted:
             shown = {k: str(v) for k, v in point.items()}
             return Outcome(
@@ -225,13 +243,9 @@ def _order(left: Node, right: Node, relation: str) -> Outcome:
     difference = sympy.factor(a - b) if relation[0] == ">" else sympy.factor(b - a)
     if difference.is_positive or ("=" in relation and difference.is_nonnegative):
         return Outcome(True, "signs of the factors", "", {"difference": str(difference), "domain": "real"})
-    return _order_by_solver(a - b, relation)
-
-
-def _order_by_solver(difference: Expr, relation: str) -> Outcome:
-    from qwed_new.engines.math.polynomials import refute_order
-
-    return refute_order(difference, relation)
+    if not checked:
+        return Outcome(None, "none", "no point was found at which both sides are defined")
+    return decide_order(a - b, relation)
 
 
 def _compare(expression: str, claimed: str) -> Verdict:
@@ -282,27 +296,31 @@ def _solve(expression: str, claimed: str) -> Verdict:
     }
     for value in values:
         if not _defined_at(claim.sides, str(symbol), value):
-            message = f"{symbol} = {value} is no solution: the equation is not defined there"
+            message = f"{symbol} = {value} is not a solution: the equation is not defined there"
             return Verdict(Status.ERROR, ENGINE, message, {**evidence, "counterexample": {str(symbol): str(value)}})
         rest = equation.subs(symbol, value)
         if sympy.simplify(rest) != 0:
-            message = f"{symbol} = {value} is no solution"
+            message = f"{symbol} = {value} is not a solution"
             return Verdict(
-                Status.ERROR, ENGINE, message, {**evidence, "counterexample": {str(symbol): str(value), "left_minus_right": str(rest)}}
+                Status.ERROR, ENGINE, message,
+                {**evidence, "counterexample": {str(symbol): str(value), "left_minus_right": str(rest)}}
             )
     domain = sympy.S.Complexes if any(v.has(sympy.I) for v in values) else sympy.S.Reals
     solutions = sympy.solveset(equation, symbol, domain)
     evidence["domain"] = str(domain)
     if not isinstance(solutions, FiniteSet | type(sympy.S.EmptySet)):
-        return Verdict(Status.INCONCLUSIVE, ENGINE, "each value is a solution; whether there are more was not decided", evidence)
+        return Verdict(
+            Status.INCONCLUSIVE, ENGINE, "each value is a solution; whether there are more was not decided", evidence)
     solutions = FiniteSet(*(s for s in solutions if _defined_at(claim.sides, str(symbol), s)))
     computed = [str(s) for s in sorted(solutions, key=str)]
     missing = [s for s in solutions if not any(sympy.simplify(s - v) == 0 for v in values)]
     if missing:
         return Verdict(
-            Status.ERROR, ENGINE, f"a solution is missing: {symbol} = {missing[0]}", {**evidence, "solutions": computed}, computed=computed
+            Status.ERROR, ENGINE, f"a solution is missing: {symbol} = {missing[0]}",
+            {**evidence, "solutions": computed}, computed=computed
         )
-    return Verdict(Status.VERIFIED, ENGINE, "these are all solutions", {**evidence, "solutions": computed}, computed=computed)
+    return Verdict(
+        Status.VERIFIED, ENGINE, "these are all solutions", {**evidence, "solutions": computed}, computed=computed)
 
 
 def _defined_at(sides: tuple[Node, ...], name: str, value: Expr) -> bool:

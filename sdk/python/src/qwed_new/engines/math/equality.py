@@ -93,7 +93,8 @@ def equal(left: Node, right: Node) -> Outcome:
     if outcome:
         return outcome
     domain = "complex" if complex_values else "real"
-    evidence = {"variables": names, "domain": domain, "points_checked": checked, "excluded": _excluded(left, right, builder)}
+    evidence = {
+        "variables": names, "domain": domain, "points_checked": checked, "excluded": _excluded(left, right, builder)}
     proof = _prove_zero(a - b, symbols)
     if proof:
         if not checked:
@@ -105,7 +106,9 @@ def equal(left: Node, right: Node) -> Outcome:
         restricted = _Restricted(least)
         if proof := _prove_zero(restricted.build(left) - restricted.build(right), symbols):
             bounds = [f"{name} {'>' if kind == 'positive' else '>='} 0" for name, kind in sorted(least.items())]
-            return Outcome(True, proof, "", {**evidence, "domain": f"real, {', '.join(bounds)}, as both sides are defined only there"})
+            return Outcome(
+                True, proof, "",
+                {**evidence, "domain": f"real, {', '.join(bounds)}, as both sides are defined only there"})
     if not complex_values:
         positive = Builder(positive=True)
         try:
@@ -122,7 +125,8 @@ def _equal_numbers(a: Expr, b: Expr) -> Outcome:
     exact = isinstance(a, Rational) and isinstance(b, Rational)
     method = "exact rational arithmetic" if exact else "simplification and certain digits"
     if difference is None:
-        return Outcome(None, method, "the sides agree in all digits that were computed, but no proof was found", evidence)
+        return Outcome(
+            None, method, "the sides agree in all digits that were computed, but no proof was found", evidence)
     if difference and (value := within(STEP_SECONDS, lambda: (a - b).evalf(15))) is not None:
         evidence["difference"] = _text(value)
     return Outcome(not difference, method, "the two sides differ" if difference else "", evidence)
@@ -200,7 +204,8 @@ def _is_even_root(exponent: Node) -> bool:
 
 
 def value_at(node: Node, expression: Expr, point: dict[str, Rational], real: bool = True) -> Expr | None:
-    """Return the number that a tree has at a point, or None if it is not defined there, over the real numbers if real is set."""
+    """Return the number that a tree has at a point, or None if it is not defined there, over the real numbers if real
+    is set."""
     try:
         if grammar.has_binder(node):
             by_name = {s: point[str(s)] for s in expression.free_symbols if str(s) in point}
@@ -211,7 +216,8 @@ def value_at(node: Node, expression: Expr, point: dict[str, Rational], real: boo
         return None
 
 
-def _compare_at_points(left: Node, right: Node, a: Expr, b: Expr, names: list[str], complex_values: bool) -> tuple[int, Outcome | None]:
+def _compare_at_points(left: Node, right: Node, a: Expr, b: Expr, names: list[str], complex_values: bool) -> tuple[
+    int, Outcome | None]:
     checked = 0
     for tried, point in enumerate(points(names)):
         if checked >= POINTS or tried >= 4 * POINTS:
@@ -262,7 +268,8 @@ def _prove_zero(difference: Expr, symbols: list[Any]) -> str:
 
 
 def _excluded(left: Node, right: Node, builder: Builder) -> list[str]:
-    """Return the points at which a side is not defined, such as `x = 0`, or `x**5 - x + 1 = 0` if the roots are not found."""
+    """Return the points at which a side is not defined, such as `x = 0`, or `x**5 - x + 1 = 0` if the roots are not
+    found."""
     found: list[str] = []
     for node in (*denominators(left), *denominators(right)):
         while isinstance(node, Apply) and node.function == "abs":

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from qwed_new.engines.math.notation import written_out
 from qwed_new.engines.prose import is_prose
-from qwed_new.limits import TooLarge, bounded_text
+from qwed_new.limits import NotText, TooLarge, bounded_text
 
 MAX_TEXT = 10_000
 MAX_NODES = 2_000
@@ -32,11 +32,14 @@ RELATIONS = {
 }
 
 FUNCTIONS = {
-    **{name: name for name in ("sin cos tan cot sec csc sinh cosh tanh coth asin acos atan acot asec acsc asinh acosh atanh").split()},
+    **{name: name
+        for name in (
+            "sin cos tan cot sec csc sinh cosh tanh coth asin acos atan acot asec acsc asinh acosh atanh").split()},
     **{"arc" + name: "a" + name for name in ("sin", "cos", "tan")},
     **{
         name: name
-        for name in ("exp log ln log2 log10 sqrt cbrt root abs sign floor ceil factorial gcd lcm binomial min max gamma erf").split()
+        for name in (
+            "exp log ln log2 log10 sqrt cbrt root abs sign floor ceil factorial gcd lcm binomial min max gamma erf").split()
     },
     **{
         "Abs": "abs",
@@ -99,8 +102,14 @@ _TOKEN = re.compile(
 _TWO_READINGS = (
     (re.compile(r"[\w)²³]!=(?!=)"), "'a!=b' may be a factorial or an inequality: write 'a! = b' or 'a != b'"),
     (re.compile(r"[\w)]%\s+[\w(√]"), "'a% b' may be a percentage or a remainder: write 'a mod b' or 'a% * b'"),
-    (re.compile(r"(?<![\w.])0[xXbBoO]\w"), "'0x…' is no number here: write it with decimal digits"),
+    (re.compile(r"(?<![\w.])0[xXbBoO]\w"), "'0x…' is not a number here: write it with decimal digits"),
     (re.compile(r"\d[eE]\d+[A-Za-z_]"), "a number with an exponent is followed by a letter: write '*' between them"),
+    (
+        re.compile(r"<?=+>|⇔|⇒|↔|⟺|⟹"),
+        "'<=>' and '=>' join two claims: give them to verify_logic_statement, as premise and conclusion",
+    ),
+    (re.compile("≡"), "'a ≡ b' has several readings: write 'a = b', or 'mod(a, n) = mod(b, n)'"),
+    (re.compile(r"[^\W\d]\w*\.[^\W\d]"), "a name has no point: write T_f for T.f"),
     (re.compile(r"\d\.(?!\d)\s*[\w(√]"), "a number ends with a point: write its decimals"),
 )
 
@@ -157,9 +166,7 @@ def parse(text: str) -> Claim:
     """
     try:
         text, unclear = written_out(bounded_text(text, "expression", MAX_TEXT))
-    except TooLarge:
-        raise
-    except ValueError as error:  # not a text, or a NUL character
+    except NotText as error:
         raise MathSyntaxError(str(error)) from None
     if unclear:
         raise MathSyntaxError(unclear)
@@ -204,7 +211,7 @@ def _check_infinity(claim: Claim) -> None:
     while stack:
         node = stack.pop()
         if node == Name("oo"):
-            raise MathSyntaxError("infinity is no number: it may be a bound, or what a limit, sum or integral is")
+            raise MathSyntaxError("infinity is not a number: it may be a bound, or what a limit, sum or integral is")
         if isinstance(node, Apply):
             bounds = 2 if node.function in BINDERS else len(node.arguments)
             stack.extend(a for i, a in enumerate(node.arguments) if i < bounds or not _is_infinity(a))
@@ -244,7 +251,8 @@ class _Parser:
         self._percentages: list[Node] = []
 
     def _peek(self, *operators: str) -> bool:
-        return self._at < len(self._tokens) and self._tokens[self._at][0] == "op" and self._tokens[self._at][1] in operators
+        return self._at < len(self._tokens) and self._tokens[self._at][0] == "op" and self._tokens[self._at][
+            1] in operators
 
     def _take(self, *operators: str) -> str | None:
         if self._peek(*operators):
@@ -281,7 +289,8 @@ class _Parser:
         while operator := self._take("+", "-", "−"):
             right, percentage = self._term(), self._is_percentage(node)
             if self._is_percentage(right) and not percentage:
-                raise MathSyntaxError("'a + b%' may add a share of a, or a number: write 'a * (1 + b/100)' or 'a + b/100'")
+                raise MathSyntaxError(
+                    "'a + b%' may add a share of a, or a number: write 'a * (1 + b/100)' or 'a + b/100'")
             node = self._apply("add" if operator == "+" else "sub", node, right)
             if percentage:
                 self._percentages.append(node)
@@ -407,8 +416,9 @@ class _Parser:
         if len(text) > 32:
             raise MathSyntaxError(f"the name {text[:12]!r}… is too long")
         if any(not (c.isalpha() or c == "_" or (c.isascii() and c.isdigit())) for c in text):
-            raise MathSyntaxError(f"{text!r} is no name: write numbers with digits")
-        if begun := next((f for f in sorted(_PREFIX, key=len, reverse=True) if text.startswith(f) and len(text) - len(f) == 1), None):
+            raise MathSyntaxError(f"{text!r} is not a name: write numbers with digits")
+        if begun := next((
+            f for f in sorted(_PREFIX, key=len, reverse=True) if text.startswith(f) and len(text) - len(f) == 1), None):
             raise MathSyntaxError(f"{text!r} may be a name or a function: write {begun}({text[len(begun) :]})")
         return Name("var:" + text)
 
@@ -432,14 +442,17 @@ class _Parser:
                 arguments = [self._apply("mul", arguments[0], self._power())]
         low, high = ARITY.get(function, (1, 1))
         if not low <= len(arguments) <= high:
-            raise MathSyntaxError(f"{function} takes {low if low == high else f'{low} to {high}'} argument(s), not {len(arguments)}")
+            raise MathSyntaxError(
+                f"{function} takes {low if low == high else f'{low} to {high}'} argument(s), not {len(arguments)}")
         node: Node = self._apply(function, *arguments)
         return self._apply("pow", node, exponent) if exponent is not None else node
 
 
 ARITY = {
-    "log": (1, 2), "root": (2, 2), "gcd": (2, 20), "lcm": (2, 20), "binomial": (2, 2), "min": (1, 20), "max": (1, 20), "atan2": (2, 2),
-    "diff": (1, 3), "integral": (1, 4), "limit": (3, 3), "sum": (4, 4), "product": (4, 4), "mod": (2, 2), "round": (1, 2), "pow": (2, 2),
+    "log": (1, 2), "root": (2, 2), "gcd": (2, 20), "lcm": (2, 20), "binomial": (2, 2), "min": (1, 20), "max": (1, 20),
+    "atan2": (2, 2),
+    "diff": (1, 3), "integral": (1, 4), "limit": (3, 3), "sum": (4, 4), "product": (4, 4), "mod": (2, 2),
+    "round": (1, 2), "pow": (2, 2),
 }  # fmt: skip
 
 _NOT_NUMBERS = frozenset("inf infinity nan none null nil undefined true false na".split())

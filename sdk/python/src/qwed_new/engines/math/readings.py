@@ -8,9 +8,11 @@ from qwed_new.engines.math.grammar import Apply, Claim, Name, Node
 
 
 def others(claim: Claim, refuted: bool) -> Iterator[tuple[Claim, str]]:
-    """Yield each other reading, with an unambiguous notation to suggest. Names are split only if the claim was refuted."""
+    """Yield each other reading, with an unambiguous notation to suggest. Names are split only if the claim was
+    refuted."""
     decimal = _mapped(
-        claim, lambda n: Apply("log10", n.arguments) if isinstance(n, Apply) and n.function == "log" and len(n.arguments) == 1 else n
+        claim, lambda n: Apply("log10", n.arguments) if isinstance(n, Apply) and n.function == "log"
+        and len(n.arguments) == 1 else n
     )
     if decimal != claim:
         yield decimal, "'log' may be to the base e or 10: write ln or log10"
@@ -28,7 +30,8 @@ def _mapped(claim: Claim, change: Callable[[Node], Node]) -> Claim:
 
 
 def _apart(node: Node) -> Node:
-    if not (isinstance(node, Name) and node.name.startswith("var:") and 2 <= len(node.name) - 4 <= 3 and node.name[4:].isalpha()):
+    if not (isinstance(node, Name) and node.name.startswith("var:") and 2 <= len(node.name) - 4 <= 3
+        and node.name[4:].isalpha()):
         return node
     letters = [Name("e" if c == "e" else "i" if c == "i" else "var:" + c) for c in node.name[4:]]
     product: Node = letters[0]

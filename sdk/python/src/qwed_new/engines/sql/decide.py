@@ -32,15 +32,16 @@ def verify_sql(
 ) -> Verdict:
     """Decide whether a query only reads, names what the schema has, and carries no injection.
 
-    BLOCKED is for several statements, mutations (unless allowed; DROP and other definitions always), conditions that are
-    always true, comments that hide the rest, functions that are not known to compute only, and tables outside allowed_tables.
-    ERROR is for what does not parse or is not in the schema.
+    BLOCKED is for several statements, mutations (unless allowed; DROP and other definitions always), conditions that
+    are always true, comments that hide the rest, functions that are not known to compute only, and tables outside
+    allowed_tables. ERROR is for what does not parse or is not in the schema.
     """
     try:
         name = reading.dialect_of(dialect)
     except (LookupError, AttributeError):
         return Verdict(
-            Status.UNKNOWN, ENGINE, f"the dialect {dialect!r} is not known; these are: {', '.join(d for d in reading.DIALECTS if d)}"
+            Status.UNKNOWN, ENGINE,
+            f"the dialect {dialect!r} is not known; these are: {', '.join(d for d in reading.DIALECTS if d)}"
         )
     try:
         return limited(seconds, _decide, query, schema_ddl, name, allowed_tables, allow_mutations)
@@ -58,7 +59,8 @@ def verify_sql(
         return Verdict(Status.BLOCKED, ENGINE, "the query is nested too deep", issues=["the query is nested too deep"])
 
 
-def _decide(query: str, ddl: str | None, dialect: str | None, allowed: Collection[str] | None, mutations: bool) -> Verdict:
+def _decide(
+    query: str, ddl: str | None, dialect: str | None, allowed: Collection[str] | None, mutations: bool) -> Verdict:
     text = dialects.with_placeholders(query, dialect) if isinstance(query, str) else query
     statements = reading.parse(text, dialect)
     if not statements:
@@ -84,7 +86,8 @@ def _decide(query: str, ddl: str | None, dialect: str | None, allowed: Collectio
         return Verdict(Status.BLOCKED, ENGINE, "; ".join(issues), {**evidence, "issues": issues}, issues=issues)
     if ddl is not None:
         if not known:
-            return Verdict(Status.ERROR, ENGINE, "schema_ddl defines no table", evidence, issues=["schema_ddl defines no table"])
+            return Verdict(
+                Status.ERROR, ENGINE, "schema_ddl defines no table", evidence, issues=["schema_ddl defines no table"])
         evidence["schema"] = {t: list(c) for t, c in known.items()}
         wrong = [p for s in statements for p in schema.problems(s, known, dialect)]
         if wrong:
@@ -92,11 +95,17 @@ def _decide(query: str, ddl: str | None, dialect: str | None, allowed: Collectio
     elif dialects.reads_as_english(query, statements[0]):
         message = "the text reads as English as well as SQL; give schema_ddl to decide whether its names exist"
         return Verdict(Status.INCONCLUSIVE, ENGINE, message, evidence, issues=[message])
-    if reason := dialects.invalid(text, statements[0], dialect, schema.creates(ddl, dialect) if ddl is not None else ()):
+    if dialect in (None, "postgres", "sqlite", "mysql") and (  # the others read x.y as a field of the column x, too
+        wrong := [f"unknown table: {c}" for s in statements for c in schema.unknown_qualifiers(s)]):
+        return Verdict(Status.ERROR, ENGINE, "; ".join(wrong), {**evidence, "issues": wrong}, issues=wrong)
+    if reason := dialects.invalid(
+        text, statements[0], dialect, schema.creates(ddl, dialect) if ddl is not None else ()):
         raise SQLSyntaxError(reason)
-    message = "one statement that reads" + (" what the schema has" if ddl is not None else "; no schema was given to hold it against")
+    message = "one statement that reads" + (
+        " what the schema has" if ddl is not None else "; no schema was given to hold it against")
     return Verdict(
-        Status.VERIFIED, ENGINE, message if not mutations else message.replace("that reads", "of an allowed kind"), evidence, issues=[]
+        Status.VERIFIED, ENGINE, message if not mutations else message.replace("that reads", "of an allowed kind"),
+        evidence, issues=[]
     )
 
 
@@ -108,7 +117,8 @@ def _issues(statement: exp.Expression, mutations: bool, types: dict[str, str]) -
         elif isinstance(statement, exp.Update | exp.Delete) and not statement.args.get("where"):
             issues.append(f"{statement.key.upper()} without WHERE")
     elif not isinstance(statement, exp.Query):
-        issues.append(f"not a query: {statement.key.upper() if not isinstance(statement, exp.Command) else str(statement.this).upper()}")
+        issues.append(
+            f"not a query: {statement.key.upper() if not isinstance(statement, exp.Command) else str(statement.this).upper()}")
     for node in statement.find_all(*_MUTATIONS):
         if node is not statement and not mutations:
             issues.append(f"mutation inside a query: {node.key.upper()}")

@@ -1,4 +1,5 @@
-"""Decide whether a database of a dialect would accept a query: with the database's parser if available, or with rules."""
+"""Decide whether a database of a dialect would accept a query: with the database's parser if available, or with
+rules."""
 
 from __future__ import annotations
 
@@ -26,17 +27,23 @@ _QUALIFY = frozenset({"snowflake", "bigquery", "duckdb", "clickhouse", "redshift
 _EMPTY_SELECT = frozenset({"postgres"})
 _TRAILING_COMMA = frozenset({"bigquery", "duckdb", "snowflake"})
 
-_AFTER_COMMA = frozenset({TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.HAVING, TokenType.LIMIT, TokenType.UNION, TokenType.R_PAREN, TokenType.SEMICOLON})  # fmt: skip
+_AFTER_COMMA = frozenset({
+    TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.HAVING, TokenType.LIMIT,
+    TokenType.UNION, TokenType.R_PAREN, TokenType.SEMICOLON})  # fmt: skip
 
 
 # The order of clauses in one query.
-_CLAUSES = (TokenType.SELECT, TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.LIMIT)
-_RESERVED = frozenset("select from where group order having union join on inner left right and or not by as in is like between case when then else distinct into".split())  # fmt: skip
+_CLAUSES = (
+    TokenType.SELECT, TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY,
+    TokenType.LIMIT)
+_RESERVED = frozenset(
+    "select from where group order having union join on inner left right and or not by as in is like between case when then else distinct into".split())  # fmt: skip
 
 
 def invalid(text: str, statement: exp.Expression, dialect: str | None, tables: Iterable[exp.Create] = ()) -> str:
     """Why a database refuses the query, or "" if no reason is known. Placeholders in text are those of the dialect."""
-    return _own_parser(text, dialect, tables) or _tokens(text, dialect) or _order(text, dialect) or _shape(statement, dialect)
+    return _own_parser(text, dialect, tables) or _tokens(text, dialect) or _order(text, dialect) or _shape(
+        statement, dialect)
 
 
 def _own_parser(text: str, dialect: str | None, tables: Iterable[exp.Create]) -> str:
@@ -58,7 +65,8 @@ _OPTIONAL = re.compile(
     r"|json\w*|soundex|concat|concat_ws|string_agg|format|unixepoch|octet_length|iif|unhex|timediff)$",
     re.I,
 )
-_UNKNOWN_NAMES = re.compile(r"no such (?:table|column)|unknown database|no such collation|no such window|no such module")
+_UNKNOWN_NAMES = re.compile(
+    r"no such (?:table|column)|unknown database|no such collation|no such window|no such module")
 
 
 def _sqlite(text: str, tables: list[exp.Create]) -> str:
@@ -75,7 +83,8 @@ def _sqlite(text: str, tables: list[exp.Create]) -> str:
         return ""  # it was prepared, and its parameters have no values
     except sqlite3.Error as error:
         message = str(error)
-        if _OPTIONAL.match(message) or (not tables and _UNKNOWN_NAMES.match(message)) or message.startswith("unknown database"):
+        if _OPTIONAL.match(message) or (not tables and _UNKNOWN_NAMES.match(message)) or message.startswith(
+            "unknown database"):
             return ""
         return message
     finally:
@@ -96,11 +105,13 @@ def _order(text: str, dialect: str | None) -> str:
         elif kind in (TokenType.SELECT, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.WITH):
             reached[-1] = 0
         elif kind in _CLAUSES and reached[-1] >= 0:
-            is_distinct = kind == TokenType.FROM and previous is not None and previous.token_type == TokenType.DISTINCT  # IS DISTINCT FROM
+            # IS DISTINCT FROM
+            is_distinct = kind == TokenType.FROM and previous is not None and previous.token_type == TokenType.DISTINCT
             if _CLAUSES.index(kind) < reached[-1] and not is_distinct:
                 return f"{token.text.upper()} comes too late"
             reached[-1] = max(reached[-1], _CLAUSES.index(kind))
-        if kind == TokenType.COMMA and previous and previous.token_type in (*_CLAUSES, TokenType.COMMA, TokenType.L_PAREN, TokenType.DISTINCT):
+        if kind == TokenType.COMMA and previous and previous.token_type in (
+            *_CLAUSES, TokenType.COMMA, TokenType.L_PAREN, TokenType.DISTINCT):
             return f"a comma behind {previous.text}"
         previous = token
     return ""
@@ -108,7 +119,8 @@ def _order(text: str, dialect: str | None) -> str:
 
 def _tokens(text: str, dialect: str | None) -> str:
     tokens = sqlglot.tokenize(text, read=dialect)
-    if any(t.token_type == TokenType.FETCH for t in tokens) and not any(t.text.upper() in ("ONLY", "TIES") for t in tokens):
+    if any(t.token_type == TokenType.FETCH for t in tokens) and not any(
+        t.text.upper() in ("ONLY", "TIES") for t in tokens):
         return "FETCH without ONLY"
     for i, token in enumerate(tokens):
         following = tokens[i + 1].token_type if i + 1 < len(tokens) else TokenType.SEMICOLON
@@ -136,17 +148,21 @@ def _shape(statement: exp.Expression, dialect: str | None) -> str:
                 return f"{node.key.upper()} of queries with {left} and {right} columns"
         if isinstance(node, exp.Identifier) and not node.quoted and node.name.lower() in _RESERVED:
             return f"{node.name} is a keyword, not a name"
-        if isinstance(node, exp.In) and not node.expressions and not any(node.args.get(k) for k in ("query", "unnest", "field")) and dialect != "sqlite":
+        if isinstance(node, exp.In) and not node.expressions and not any(
+            node.args.get(k) for k in ("query", "unnest", "field")) and dialect != "sqlite":
             return "IN without values"
         if isinstance(node, exp.Select) and (twice := _twice(node)):
             return f"two tables are called {twice}"
         if isinstance(node, exp.Select) and not node.expressions and dialect not in _EMPTY_SELECT:
             return "SELECT without columns"
-        if isinstance(node, exp.In | exp.EQ | exp.NEQ | exp.GT | exp.LT | exp.GTE | exp.LTE) and (reason := _operand(node)):
+        if isinstance(node, exp.In | exp.EQ | exp.NEQ | exp.GT | exp.LT | exp.GTE | exp.LTE) and (
+            reason := _operand(node)):
             return reason
-        if isinstance(node, exp.Where) and any(a.find_ancestor(exp.Where, exp.Select) is node for a in node.find_all(exp.AggFunc)):
+        if isinstance(node, exp.Where) and any(
+            a.find_ancestor(exp.Where, exp.Select) is node for a in node.find_all(exp.AggFunc)):
             return "an aggregate function in WHERE; write HAVING"
-        if isinstance(node, exp.Values) and len({len(t.expressions) for t in node.expressions if isinstance(t, exp.Tuple)}) > 1:
+        if isinstance(
+            node, exp.Values) and len({len(t.expressions) for t in node.expressions if isinstance(t, exp.Tuple)}) > 1:
             return "VALUES has rows of different widths"
         if isinstance(node, exp.Insert) and (reason := _insert(node)):
             return reason
@@ -183,7 +199,9 @@ def _width(query: exp.Expression | None) -> int:
 def _twice(query: exp.Select) -> str:
     """A name that two tables of a query have."""
     sources = [query.args.get("from_") or query.args.get("from"), *(query.args.get("joins") or ())]
-    names = [s.this.alias_or_name.lower() for s in sources if s is not None and isinstance(s.this, exp.Table) and (s.this.alias or not s.this.db)]
+    names = [
+        s.this.alias_or_name.lower() for s in sources if s is not None and isinstance(s.this, exp.Table)
+        and (s.this.alias or not s.this.db)]
     return next((n for n in names if names.count(n) > 1), "")
 
 
@@ -233,21 +251,27 @@ def _takes_operand(before: str) -> bool:
     before = before.rstrip()
     if word := _BEFORE.search(before):
         known = words()
-        return any(word[1].lower() in known[s] for s in ("introducers", "parentheses", "types")) or word[1].lower() in ("by", "set")
+        return any(word[1].lower() in known[s] for s in ("introducers", "parentheses", "types")) or word[1].lower() in (
+            "by", "set")
     return not before.endswith((")", "]", "'", '"', "`"))
 
 
-_ARTICLES = frozenset("the an my your our their his her its this that these those some every each me us you it them everything anything something best please".split())
+_ARTICLES = frozenset(
+    "the an my your our their his her its this that these those some every each me us you it them everything anything "
+    "something best please many few several most none nothing everyone someone anyone nobody here there scratch".split())
 _SYMBOLS = re.compile(r"[^A-Za-z\s.!?]")
 
 
 def reads_as_english(text: str, statement: exp.Expression) -> bool:
-    """Whether a query without a schema may be a sentence: articles are names, or it has nothing but words and is written like a sentence."""
+    """Whether a query without a schema may be a sentence: articles are names, or it has nothing but words and is
+    written like a sentence."""
     for name in statement.find_all(exp.Identifier):
         if not name.quoted and name.name.lower() in _ARTICLES:
             return True
         aliased = isinstance(name.parent, exp.Column) and isinstance(name.parent.parent, exp.Alias)
-        if aliased and not name.quoted and name.name.lower() in ("a", "one", "any", "no") and not re.search(r"\bas\b", text, re.I):
+        if aliased and not name.quoted and name.name.lower() in ("a", "one", "any", "no") and not re.search(
+            r"\bas\b", text, re.I):
             return True
     stripped = text.strip()
-    return not _SYMBOLS.search(stripped) and bool(re.match(r"[A-Z][a-z]+\b", stripped)) and not re.search(r"\b(?:From|Where|FROM|WHERE)\b", stripped)
+    return not _SYMBOLS.search(stripped) and bool(re.match(r"[A-Z][a-z]+\b", stripped)) and not re.search(
+        r"\b(?:From|Where|FROM|WHERE)\b", stripped)

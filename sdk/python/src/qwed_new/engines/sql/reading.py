@@ -14,8 +14,10 @@ MAX_DEPTH = 60
 MAX_TOKENS = 20_000
 
 DIALECTS = {
-    "": None, "ansi": None, "generic": None, "postgresql": "postgres", "postgres": "postgres", "sqlite": "sqlite", "mysql": "mysql", "mariadb": "mysql",
-    "mssql": "tsql", "sqlserver": "tsql", "tsql": "tsql", "oracle": "oracle", "bigquery": "bigquery", "snowflake": "snowflake", "duckdb": "duckdb",
+    "": None, "ansi": None, "generic": None, "postgresql": "postgres", "postgres": "postgres", "sqlite": "sqlite",
+    "mysql": "mysql", "mariadb": "mysql",
+    "mssql": "tsql", "sqlserver": "tsql", "tsql": "tsql", "oracle": "oracle", "bigquery": "bigquery",
+    "snowflake": "snowflake", "duckdb": "duckdb",
     "redshift": "redshift", "spark": "spark", "clickhouse": "clickhouse", "trino": "trino",
 }  # fmt: skip
 
@@ -42,7 +44,8 @@ def parse(text: str, dialect: str | None, what: str = "query") -> list[exp.Expre
     """The statements of a text."""
     text = bounded_text(text, what, MAX_TEXT)
     if _TEMPLATE.search(text):
-        raise Template(f"{what} is a template: what stands for {_TEMPLATE.search(text)[0]!r} is not known; bind values as parameters")  # type: ignore[index]
+        raise Template(
+            f"{what} is a template: what stands for {_TEMPLATE.search(text)[0]!r} is not known; bind values as parameters")  # type: ignore[index]
     depth = deepest = 0
     for character in text:
         depth += (character == "(") - (character == ")")
@@ -55,13 +58,14 @@ def parse(text: str, dialect: str | None, what: str = "query") -> list[exp.Expre
         if len(re.findall(rf"(?:{re.escape(word)}\s*){{{MAX_DEPTH}}}", text, re.I)):
             raise TooLarge(f"{what} repeats {word!r} more than {MAX_DEPTH} times")
     try:
-        statements = [s for s in sqlglot.parse(text, read=dialect, error_level=sqlglot.ErrorLevel.RAISE) if s is not None]
+        statements = [
+            s for s in sqlglot.parse(text, read=dialect, error_level=sqlglot.ErrorLevel.RAISE) if s is not None]
     except (sqlglot.errors.SqlglotError, RecursionError) as error:
         reason = "nested too deep" if isinstance(error, RecursionError) else str(error).splitlines()[0][:160]
         raise SQLSyntaxError(reason) from None
     for statement in statements:
         if isinstance(statement, exp.Alias | exp.Condition) and not isinstance(statement, exp.Query | exp.Command):
-            raise SQLSyntaxError(f"{statement.sql()[:60]!r} is no statement")
+            raise SQLSyntaxError(f"{statement.sql()[:60]!r} is not a statement")
     return statements
 
 

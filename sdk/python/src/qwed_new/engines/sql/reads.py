@@ -42,7 +42,8 @@ def words() -> dict[str, frozenset[str]]:
 
 
 def why_not(sql: str, changes: bool = False) -> str:
-    """Why a text may do more than read; empty if it only reads. With changes, only why databases may split it differently."""
+    """Why a text may do more than read; empty if it only reads. With changes, only why databases may split it
+    differently."""
     if len(sql.encode("utf-8", "surrogatepass")) > MAX_TEXT:
         return "the text is too long to be judged"
     try:
@@ -200,7 +201,8 @@ class _Lexer:
 
     def _quoted(self, quote: str) -> None:
         text = self.text
-        if quote == "'" and self.word == self.at and self.tokens and self.tokens[-1].text in ("q", "nq", "r", "br", "rb"):
+        if quote == "'" and self.word == self.at and self.tokens and self.tokens[-1].text in (
+            "q", "nq", "r", "br", "rb"):
             raise _Differ("a string with the prefix q or r ends where the dialect wants it to")
         i = start = self.at + 1
         while i < len(text):
@@ -274,7 +276,8 @@ class _Lexer:
                     n = digits(n + 1 + sign)
         c = self._peek(n)
         if c in ("_", "$") or _letter(c) or c >= "\x80":
-            raise _Differ("letters follow a number without a space: some databases read a number and a word, others a name")
+            raise _Differ(
+                "letters follow a number without a space: some databases read a number and a word, others a name")
         self._add("number", "")
         self.at += n
 
@@ -287,7 +290,8 @@ class _Lexer:
                     break
             else:
                 category = unicodedata.category(c)
-                if not (category[0] == "L" or category in ("Nd", "Mn", "Mc")) or any(a <= ord(c) <= b for a, b in _FOLDABLE):
+                if not (category[0] == "L" or category in ("Nd", "Mn", "Mc")) or any(
+                    a <= ord(c) <= b for a, b in _FOLDABLE):
                     raise _Differ("a character outside of strings is a space or a letter to some databases only")
             end += 1
         self._add("word", _lower(text[self.at : end]))
@@ -440,7 +444,8 @@ class _Walk:
             pass
         elif t.text in words["changing"]:
             return f"the statement has {t.text}"
-        elif t.text in words["starting"] and self._may_end_before(i) and not (t.text == "use" and after.text in ("index", "key")):
+        elif t.text in words["starting"] and self._may_end_before(i) and not (
+            t.text == "use" and after.text in ("index", "key")):
             return f"SQL Server begins another statement at {t.text}"
         elif t.text == "go" and t.first and (after is _NONE or after.first):
             return "a line GO begins another batch"
@@ -475,7 +480,8 @@ class _Walk:
         after_as = self._is_word(i - 1, "as") and not self._member(i - 1) and top.role != "call"
         if t.kind == "symbol" and t.text != "]":
             pass
-        elif top.cte == "named" or ((after_as or self._is(i - 1, ")")) and ((plain and not keyword) or t.kind == "name")):
+        elif top.cte == "named" or ((after_as or self._is(i - 1, ")"))
+            and ((plain and not keyword) or t.kind == "name")):
             self.next = "columns"
         elif keyword:
             pass
@@ -489,7 +495,8 @@ class _Walk:
 
     def _before_text(self, i: int) -> str:
         text = self.tokens[i].text
-        if any(text in self.words[s] for s in ("introducers", "types", "prefixes")) or (text == "from" and self.frames[-1].role == "call"):
+        if any(text in self.words[s] for s in ("introducers", "types", "prefixes")) or (
+            text == "from" and self.frames[-1].role == "call"):
             return ""
         return f"a string follows {text}, which may be a conversion that calls a function"
 

@@ -29,11 +29,13 @@ Schema = dict[str, dict[str, str]]
 
 def creates(ddl: str, dialect: str | None) -> list[exp.Create]:
     """The statements of the DDL that define a table with its columns."""
-    return [s for s in parse(ddl, dialect, "schema_ddl") if isinstance(s, exp.Create) and isinstance(s.this, exp.Schema)]
+    return [s for s in parse(ddl, dialect, "schema_ddl") if isinstance(s, exp.Create)
+        and isinstance(s.this, exp.Schema)]
 
 
 def read_schema(ddl: str, dialect: str | None) -> Schema:
-    """Tables with their columns and types, folded as the dialect folds names; a table outside the default schema with its schema."""
+    """Tables with their columns and types, folded as the dialect folds names; a table outside the default schema with
+    its schema."""
     schema: Schema = {}
     for statement in creates(ddl, dialect):
         columns = {
@@ -47,7 +49,8 @@ def read_schema(ddl: str, dialect: str | None) -> Schema:
 
 
 def types(schema: Schema) -> dict[str, str]:
-    """The types of columns by their names in lower case, alone and behind their table; "unknown" if tables disagree about a name."""
+    """The types of columns by their names in lower case, alone and behind their table; "unknown" if tables disagree
+    about a name."""
     known: dict[str, str] = {}
     for table, columns in schema.items():
         for column, sql in columns.items():
@@ -87,6 +90,20 @@ def tables(statement: exp.Expression) -> set[str]:
     return names
 
 
+# Qualifiers of columns that no clause of a statement introduces.
+_IMPLIED = frozenset({"excluded", "new", "old", "inserted", "deleted"})
+
+
+def unknown_qualifiers(statement: exp.Expression) -> list[str]:
+    """Return the qualified columns whose qualifier is neither a table nor an alias of the statement. A table with an
+    alias has no other name."""
+    known = {a.name.lower() for a in statement.find_all(exp.TableAlias) if a.name} | _IMPLIED
+    for table in statement.find_all(exp.Table):
+        known.add(table.alias_or_name.lower())
+        known |= {f.name.lower() for f in table.find_all(exp.Anonymous)}
+    return sorted({c.sql() for c in statement.find_all(exp.Column) if c.table and c.table.lower() not in known})
+
+
 def is_system(table: str) -> bool:
     """Whether a table belongs to the database itself."""
     parts = table.split(".")
@@ -101,12 +118,14 @@ def problems(statement: exp.Expression, schema: Schema, dialect: str | None) -> 
     if isinstance(statement, exp.Query):
         try:
             folded = statement.transform(
-                lambda n: exp.to_identifier(_folded(n, dialect), quoted=n.quoted) if isinstance(n, exp.Identifier) else n
+                lambda n: exp.to_identifier(_folded(n, dialect), quoted=n.quoted) if isinstance(n, exp.Identifier)
+                else n
             )
             known = {t.split(".")[-1]: c for t, c in schema.items()}
             for table in folded.find_all(exp.Table):
                 table.set("db", None)  # the schema was held against the known tables above
-            qualify(folded, schema=known, dialect=dialect, quote_identifiers=False, identify=False, expand_alias_refs=False)
+            qualify(folded, schema=known, dialect=dialect, quote_identifiers=False, identify=False,
+                expand_alias_refs=False)
             list(traverse_scope(statement))
         except SqlglotError as error:
             return [f"unknown column: {str(error).splitlines()[0][:160]}"]

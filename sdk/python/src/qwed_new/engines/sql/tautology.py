@@ -23,7 +23,8 @@ class _Unclear(ValueError):
 
 
 def tautologies(statement: exp.Expression, types: Types | None = None) -> list[str]:
-    """The conditions, or operands of OR, that hold for every row; as SQL. types are those of columns, if they are known."""
+    """The conditions, or operands of OR, that hold for every row; as SQL. types are those of columns, if they are
+    known."""
     found: list[str] = []
     for node in statement.find_all(exp.Where, exp.Having, exp.Join, exp.Qualify):
         condition = node.args.get("on") if isinstance(node, exp.Join) else node.this
@@ -32,7 +33,8 @@ def tautologies(statement: exp.Expression, types: Types | None = None) -> list[s
         for part in _candidates(condition):
             if part.sql() not in found and (always_true(part, types) or (part is not condition and _is_constant(part))):
                 found.append(part.sql())
-        if _is_constant(condition) and not condition.find(exp.Subquery, exp.Exists) and not _never_true(condition, types):
+        if _is_constant(condition) and not condition.find(exp.Subquery, exp.Exists) and not _never_true(
+            condition, types):
             found.append(condition.sql())
     return list(dict.fromkeys(found))
 
@@ -43,15 +45,18 @@ def _is_lateral(node: exp.Expression) -> bool:
 
 
 def _is_constant(condition: exp.Expression) -> bool:
-    """Report whether an operand of OR contains no column and no parameter, so that it has the same value for every row."""
+    """Report whether an operand of OR contains no column and no parameter, so that it has the same value for every
+    row."""
     open_parts = (exp.Column, exp.AggFunc, exp.Placeholder, exp.Parameter)
-    own = [n for n in condition.find_all(*open_parts, exp.Where) if not _in_unfiltered_query(n, condition) and not _is_setting(n)]
+    own = [n for n in condition.find_all(*open_parts, exp.Where) if not _in_unfiltered_query(n, condition)
+        and not _is_setting(n)]
     return not own and not isinstance(condition, exp.Boolean | exp.Or | exp.Xor | exp.And)
 
 
 def _is_setting(node: exp.Expression) -> bool:
     """Whether a node is a variable of the server, such as @@version."""
-    return isinstance(node, exp.Parameter) and (isinstance(node.this, exp.Parameter) or isinstance(node.parent, exp.Parameter))
+    return isinstance(node, exp.Parameter) and (
+        isinstance(node.this, exp.Parameter) or isinstance(node.parent, exp.Parameter))
 
 
 def _in_unfiltered_query(node: exp.Expression, within: exp.Expression) -> bool:
@@ -69,14 +74,16 @@ def _candidates(condition: exp.Expression) -> list[exp.Expression]:
 
 
 def always_true(condition: exp.Expression, types: Types | None = None) -> bool:
-    """Report whether a condition is never false, and true for all rows with NULL only in columns that it tests for NULL."""
+    """Report whether a condition is never false, and true for all rows with NULL only in columns that it tests for
+    NULL."""
     translator = _Translator(condition, types or {})
     try:
         truth = translator.truth(condition)
     except (_Unclear, z3.Z3Exception, RecursionError):
         return False
     without_null = [z3.Not(n) for n in translator.nulls if not any(n.eq(t) for t in translator.tested)]
-    return _unsatisfiable(*translator.bounds, *without_null, z3.Not(truth.true)) and _unsatisfiable(*translator.bounds, truth.false)
+    return _unsatisfiable(*translator.bounds, *without_null, z3.Not(truth.true)) and _unsatisfiable(
+        *translator.bounds, truth.false)
 
 
 def _never_true(condition: exp.Expression, types: Types | None) -> bool:
@@ -111,7 +118,8 @@ class _Value(NamedTuple):
 _YES, _NO = z3.BoolVal(True), z3.BoolVal(False)
 
 _INTEGERS = {
-    "TINYINT": 8, "SMALLINT": 16, "INT2": 16, "MEDIUMINT": 24, "INT": 32, "INTEGER": 32, "INT4": 32, "SERIAL": 32, "BIGINT": 64, "INT8": 64, "BIGSERIAL": 64,
+    "TINYINT": 8, "SMALLINT": 16, "INT2": 16, "MEDIUMINT": 24, "INT": 32, "INTEGER": 32, "INT4": 32, "SERIAL": 32,
+    "BIGINT": 64, "INT8": 64, "BIGSERIAL": 64,
 }  # fmt: skip
 _NUMBERS = frozenset("DECIMAL NUMERIC NUMBER REAL FLOAT DOUBLE MONEY FLOAT4 FLOAT8 DEC".split())
 _TEXTS = frozenset("TEXT VARCHAR CHAR CHARACTER NVARCHAR VARCHAR2 NVARCHAR2 NCHAR CLOB CITEXT STRING BPCHAR".split())
@@ -147,7 +155,8 @@ class _Translator:
             if isinstance(node, exp.And | exp.Or | exp.Not | exp.Xor):
                 for operand in node.iter_expressions():
                     self._learn(operand, "bool")
-            elif isinstance(node, exp.Like | exp.ILike | exp.Glob | exp.RegexpLike | exp.SimilarTo | exp.DPipe | exp.Concat):
+            elif isinstance(
+                node, exp.Like | exp.ILike | exp.Glob | exp.RegexpLike | exp.SimilarTo | exp.DPipe | exp.Concat):
                 for operand in node.iter_expressions():
                     self._learn(operand, "text")
             elif isinstance(node, exp.Length | exp.Upper | exp.Lower):
@@ -183,9 +192,14 @@ class _Translator:
             return "bool"
         if isinstance(node, exp.Cast):
             return _sort_of_type(node.to.sql())
-        if isinstance(node, exp.DPipe | exp.Concat | exp.Upper | exp.Lower | exp.Substring | exp.Trim | exp.Chr | exp.Replace):
+        if isinstance(
+            node, exp.DPipe | exp.Concat | exp.Upper | exp.Lower | exp.Substring | exp.Trim | exp.Chr | exp.Replace | exp.Left
+            | exp.Right | exp.Collate):
             return "text"
-        if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div | exp.Mod | exp.Pow | exp.Abs | exp.Length | exp.Count | exp.Neg | exp.Sum):
+        if isinstance(
+            node, exp.Add | exp.Sub | exp.Mul | exp.Div | exp.Mod | exp.Pow | exp.Abs | exp.Length | exp.Count
+            | exp.Neg | exp.Sum | exp.StrPosition | exp.IntDiv | exp.Sqrt | exp.Sign | exp.Floor | exp.Ceil | exp.Exp
+            | exp.Sin | exp.Cos):
             return "number"
         return ""
 
@@ -204,7 +218,8 @@ class _Translator:
         if isinstance(node, exp.Xor):
             a, b = self.truth(node.left), self.truth(node.right)
             return _Truth(
-                z3.Or(z3.And(a.true, b.false), z3.And(a.false, b.true)), z3.Or(z3.And(a.true, b.true), z3.And(a.false, b.false))
+                z3.Or(z3.And(a.true, b.false), z3.And(a.false, b.true)),
+                z3.Or(z3.And(a.true, b.true), z3.And(a.false, b.false))
             )
         if isinstance(node, exp.Not):
             return _not(self.truth(node.this))
@@ -246,7 +261,8 @@ class _Translator:
             value = self.value(node)
             if value.sort == "bool":
                 return _Truth(z3.And(z3.Not(value.null), value.term), z3.And(z3.Not(value.null), z3.Not(value.term)))
-        if isinstance(node, exp.Literal | exp.Neg | exp.Add | exp.Sub | exp.Mul | exp.Case | exp.Coalesce):
+        if isinstance(
+            node, exp.Literal | exp.Neg | exp.Add | exp.Sub | exp.Mul | exp.Case | exp.If | exp.Coalesce | exp.Nullif):
             value = self.value(node)
             if value.sort == "number":
                 return _known(value.null, value.term != 0)
@@ -299,7 +315,8 @@ class _Translator:
         if a.sort != b.sort:
             a, b = self.value(left, b.sort), self.value(right, a.sort)
         if a.sort != b.sort and {a.sort, b.sort} == {"bool", "number"}:
-            a, b = (v if v.sort == "number" else _Value("number", z3.If(v.term, z3.RealVal(1), z3.RealVal(0)), v.null) for v in (a, b))
+            a, b = (v if v.sort == "number" else _Value("number", z3.If(v.term, z3.RealVal(1), z3.RealVal(0)), v.null)
+                for v in (a, b))
         if a.sort != b.sort:
             raise _Unclear("values of different types")
         return a, b
@@ -327,7 +344,9 @@ class _Translator:
         if value.sort != "text":
             raise _Unclear(node.sql())
         any_character = z3.AllChar(z3.ReSort(z3.StringSort()))
-        parts = [z3.Full(z3.ReSort(z3.StringSort())) if c == many else any_character if c == one else z3.Re(z3.StringVal(c)) for c in text]
+        parts = [
+            z3.Full(z3.ReSort(z3.StringSort())) if c == many else any_character if c == one else z3.Re(z3.StringVal(c))
+            for c in text]
         shape = z3.Concat(*parts) if len(parts) > 1 else parts[0] if parts else z3.Re(z3.StringVal(""))
         return _known(value.null, z3.InRe(value.term, shape))
 
@@ -383,7 +402,8 @@ class _Translator:
             return self._variable(node, wanted or "number")
         if isinstance(node, exp.Cast):
             inner = self.value(node.this, _sort_of_type(node.to.sql()))
-            return inner if inner.sort == _sort_of_type(node.to.sql()) else self._variable(node, _sort_of_type(node.to.sql()))
+            return inner if inner.sort == _sort_of_type(node.to.sql()) else self._variable(
+                node, _sort_of_type(node.to.sql()))
         if isinstance(node, exp.Select) and not _from(node) and len(node.expressions) == 1:
             return self.value(node.expressions[0].unalias(), wanted)
         folded = _text_of(node)
@@ -392,7 +412,8 @@ class _Translator:
         if isinstance(node, exp.Case | exp.If | exp.Coalesce | exp.Nullif):
             return self._chosen(node, wanted)
         if isinstance(node, exp.DPipe | exp.Concat):
-            parts = [self.value(e, "text") for e in (node.flatten() if isinstance(node, exp.DPipe) else node.expressions)]
+            parts = [
+                self.value(e, "text") for e in (node.flatten() if isinstance(node, exp.DPipe) else node.expressions)]
             if len(parts) < 2 or any(p.sort != "text" for p in parts):
                 return self._variable(node, "text")
             return _Value("text", z3.Concat(*[p.term for p in parts]), z3.Or([p.null for p in parts]))
@@ -400,21 +421,82 @@ class _Translator:
             inner = self.value(node.this, "text")
             if inner.sort == "text":
                 return _Value("number", z3.Length(inner.term), inner.null)
-        number = self._arithmetic(node)
-        if number is not None:
-            return number
-        if isinstance(node, exp.Func | exp.Subquery | exp.Anonymous | exp.Binary | exp.Unary | exp.Bracket | exp.Interval):
+        computed = self._text_function(node) or self._number_function(node) or self._arithmetic(node)
+        if computed is not None:
+            return computed
+        if isinstance(node, exp.Collate):
+            return self.value(node.this, wanted)
+        if isinstance(node, exp.Greatest | exp.Least):
+            return self._extreme(node, wanted)
+        if isinstance(
+            node, exp.Func | exp.Subquery | exp.Anonymous | exp.Binary | exp.Unary | exp.Bracket | exp.Interval):
             if _varies(node):
                 raise _Unclear(node.sql())
             return self._variable(node, self._sort(node) or wanted or "number")
         raise _Unclear(node.sql())
+
+    def _extreme(self, node: exp.Expression, wanted: str) -> _Value:
+        """The value of GREATEST and LEAST, which ignore NULL as in PostgreSQL."""
+        values = self._alike([node.this, *node.expressions], wanted)
+        if values[0].sort not in ("number", "order"):
+            return self._variable(node, values[0].sort)
+        result = values[0]
+        for v in values[1:]:
+            first = result.term >= v.term if isinstance(node, exp.Greatest) else result.term <= v.term
+            first = z3.Or(v.null, z3.And(z3.Not(result.null), first))
+            result = _Value(v.sort, z3.If(first, result.term, v.term), z3.And(result.null, v.null))
+        return result
+
+    def _text_function(self, node: exp.Expression) -> _Value | None:
+        """The value of POSITION, LEFT, RIGHT, and of REPLACE that changes nothing."""
+        if isinstance(node, exp.StrPosition) and not any(
+            node.args.get(k) for k in ("position", "occurrence")) and node.args.get("substr"):
+            text, part = self.value(node.this, "text"), self.value(node.args["substr"], "text")
+            if text.sort == part.sort == "text":
+                return _Value("number", z3.IndexOf(text.term, part.term, 0) + 1, z3.Or(text.null, part.null))
+        if isinstance(node, exp.Left | exp.Right):
+            text, count = self.value(node.this, "text"), _whole(node.expression)
+            if text.sort == "text" and count is not None:
+                size = z3.Length(text.term)
+                start: Any = z3.IntVal(0) if isinstance(node, exp.Left) else z3.If(size > count, size - count, 0)
+                return _Value("text", z3.SubString(text.term, start, count), text.null)
+        if isinstance(node, exp.Replace) and node.expression == node.args.get("replacement"):
+            return self.value(node.this, "text")
+        return None
+
+    def _number_function(self, node: exp.Expression) -> _Value | None:
+        """The value of a function of one number, by facts about it."""
+        if isinstance(node, exp.IntDiv) and _whole(node.right) == 1:
+            return self.value(node.left, "number")
+        if not isinstance(node, exp.Sqrt | exp.Sign | exp.Floor | exp.Ceil | exp.Exp | exp.Sin | exp.Cos) or any(
+            node.args.get(k) for k in ("decimals", "to")):
+            return None
+        inner = self.value(node.this, "number")
+        if inner.sort != "number":
+            return None
+        x, result = inner.term, z3.Real("? " + _name(node))
+        if isinstance(node, exp.Sign):
+            result = z3.If(x > 0, z3.RealVal(1), z3.If(x < 0, z3.RealVal(-1), z3.RealVal(0)))
+        elif isinstance(node, exp.Sqrt):
+            self.bounds += [result >= 0, z3.Implies(x >= 0, result * result == x)]
+        elif isinstance(node, exp.Exp):
+            self.bounds += [result > 0, result >= 1 + x]
+        elif isinstance(node, exp.Sin | exp.Cos):
+            self.bounds += [result <= 1, result >= -1]
+        else:  # FLOOR and CEIL
+            result = z3.ToReal(z3.Int("? " + _name(node)))
+            up = isinstance(node, exp.Ceil)
+            self.bounds += [result >= x, result - 1 < x] if up else [result <= x, x < result + 1]
+        return _Value("number", result, inner.null)
 
     def _arithmetic(self, node: exp.Expression) -> _Value | None:
         if isinstance(node, exp.Neg | exp.Abs):
             inner = self.value(node.this, "number")
             if inner.sort != "number":
                 return None
-            return _Value("number", -inner.term if isinstance(node, exp.Neg) else z3.If(inner.term < 0, -inner.term, inner.term), inner.null)
+            return _Value(
+                "number", -inner.term if isinstance(node, exp.Neg) else z3.If(inner.term < 0, -inner.term, inner.term),
+                inner.null)
         if isinstance(node, exp.Div) and node.left == node.right:
             return self._constant(1, node.left)
         if isinstance(node, exp.Mod) and node.right.unnest() in (exp.Literal.number(1), exp.Literal.number(-1)):
@@ -424,7 +506,8 @@ class _Translator:
         if isinstance(node, exp.BitwiseXor) and node.left == node.right:
             return self._constant(0, node.left)
         if isinstance(node, exp.Pow):
-            base, power = self.value(node.this, "number"), _number(node.expression.name) if isinstance(node.expression, exp.Literal) else None
+            base, power = self.value(node.this, "number"), _number(node.expression.name) if isinstance(
+                node.expression, exp.Literal) else None
             if base.sort == "number" and power is not None and power == int(power) and 0 <= power <= _MAX_POWER:
                 term: Any = z3.RealVal(1)
                 for _ in range(int(power)):
@@ -458,7 +541,8 @@ class _Translator:
         values = self._alike([*(b.args["true"] for b in branches), default or exp.Null()], wanted)
         result = values[-1]
         for branch, v in zip(reversed(branches), reversed(values[:-1]), strict=True):
-            held = (self._compare(exp.EQ, subject, branch.this) if subject is not None else self.truth(branch.this)).true
+            held = (self._compare(exp.EQ, subject, branch.this) if subject is not None
+                else self.truth(branch.this)).true
             result = _Value(v.sort, z3.If(held, v.term, result.term), z3.If(held, v.null, result.null))
         return result
 
@@ -512,9 +596,16 @@ def _number(text: str) -> Decimal | None:
     return number if number.is_finite() and abs(number.adjusted()) <= 300 else None
 
 
+def _whole(node: exp.Expression | None) -> int | None:
+    """The whole number from 0 to _MAX_TEXT that a node is, or None."""
+    text = node.name if isinstance(node, exp.Literal) else ""
+    return int(text) if text.isascii() and text.isdigit() and int(text) <= _MAX_TEXT else None
+
+
 def _varies(node: exp.Expression) -> bool:
     """Whether a node may have another value each time."""
-    return bool(node.find(exp.Rand, exp.Uuid)) or any(str(n.this).lower() in ("random", "newid") for n in node.find_all(exp.Anonymous))
+    return bool(node.find(exp.Rand, exp.Uuid)) or any(
+        str(n.this).lower() in ("random", "newid") for n in node.find_all(exp.Anonymous))
 
 
 def _null_value(sort: str) -> _Value:
@@ -586,7 +677,8 @@ def _text_of(node: exp.Expression | None) -> str | None:
         inner = _text_of(node.this)
         return inner if inner is None else inner.upper() if isinstance(node, exp.Upper) else inner.lower()
     if isinstance(node, exp.Chr):
-        codes = [e.this for e in node.expressions if isinstance(e, exp.Literal) and not e.is_string and e.this.isdigit()]
+        codes = [
+            e.this for e in node.expressions if isinstance(e, exp.Literal) and not e.is_string and e.this.isdigit()]
         return "".join(chr(int(c) % 0x110000) for c in codes) if len(codes) == len(node.expressions) else None
     if isinstance(node, exp.HexString):
         return str(node.this)
@@ -597,4 +689,5 @@ _COMPARE: dict[type[exp.Expression], Any] = {
     exp.EQ: lambda a, b: a == b, exp.NEQ: lambda a, b: a != b, exp.GT: lambda a, b: a > b, exp.GTE: lambda a, b: a >= b,
     exp.LT: lambda a, b: a < b, exp.LTE: lambda a, b: a <= b,
 }  # fmt: skip
-_OPERATE: dict[type[exp.Expression], Any] = {exp.Add: lambda a, b: a + b, exp.Sub: lambda a, b: a - b, exp.Mul: lambda a, b: a * b}
+_OPERATE: dict[type[exp.Expression], Any] = {
+    exp.Add: lambda a, b: a + b, exp.Sub: lambda a, b: a - b, exp.Mul: lambda a, b: a * b}

@@ -1,0 +1,280 @@
+package admission
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/policies"
+)
+
+// maxOpenQuestions is the maximum number of open questions of one agent, so that people are not
+// flooded.
+const maxOpenQuestions = 8
+
+// The states of a question.
+const (
+	questionOpen     = "open"
+	questionApproved = "approved"
+	questionRefused  = "refused"
+)
+
+// question is a question to a person about an action or a tool.
+type question struct {
+	questionKey
+	id    string
+	about approval.Question
+}
+
+// questionKey identifies the request that an answer applies to.
+type questionKey struct {
+	agent, conversation string
+	step                int64
+	subject             string // digest of the action, its state, and the active rules
+}
+
+// people decides about an announcement that a person must approve: by the person's answer, or as
+// pending with a question. For a run or a call, the caller asks.
+func (e *evaluation) people(ctx context.Context, tx database.Tx) (Ruling, error) {
+	r := e.ruling(Pending)
+	if !e.isAnnounced() {
+		return r, nil
+	}
+	why, what := "", "this action"
+	if e.act.Kind == AnnouncedTool {
+		r.Reason, what = e.approvalReason(), "this call"
+		why = r.Reason + ", and "
+	}
+	q, err := e.newQuestion()
+	if err != nil {
+		return r, err
+	}
+	answered, err := e.answer(ctx, tx, &q)
+	switch {
+	case err != nil:
+		return r, err
+	case answered.state == questionApproved:
+		r.Decision, r.Approver, r.Reason = Approved, answered.approver, ""
+		return r, nil
+	case answered.state == questionRefused:
+		return e.denied(refuse(CodeRefused, "%sa person refused %s (%s)", why, what, answered.approver)), nil
+	case answered.state == questionOpen:
+		r.ApprovalID = answered.id
+		return r, nil
+	}
+	if refused := e.hold(&q); refused != nil {
+		refused.Message = why + refused.Message
+		return e.denied(refused), nil
+	}
+	r.ApprovalID = q.id
+	return r, q.store(ctx, tx)
+}
+
+func (e *evaluation) questionKey() (questionKey, error) {
+	subject, err := digest([]string{e.at.Fingerprint, e.onState, e.opts.Rules.Version()})
+	return questionKey{e.agent.ID, e.context.Conversation, e.context.Step, subject}, err
+}
+
+func (e *evaluation) newQuestion() (question, error) {
+	key, err := e.questionKey()
+	if err != nil {
+		return question{}, err
+	}
+	arguments, err := json.Marshal(e.action)
+	if err != nil {
+		return question{}, err
+	}
+	s, agent := e.agentGate, e.agent
+	q := question{questionKey: key, id: telemetry.NewID("apr")}
+	rules := make([]string, len(e.rules.Rules))
+	for i, rule := range e.rules.Rules {
+		rules[i] = rule.String()
+	}
+	now := s.now()
+	q.about = approval.Question{
+		ID: q.id, Asked: now, Expires: now.Add(s.opts.QuestionTime),
+		// The run ID is unique, so that an answer to this question extends to no other.
+		Asking: approval.Asking{Principal: agent.ID, CallerKind: "agent", Profile: agent.Profile,
+			SessionID: q.conversation, RunID: q.id, CallID: q.id, Account: agent.Caller().Account()},
+		Subject: approval.Subject{ServerID: "agent " + agent.Name, ToolName: e.action.Type, Arguments: arguments,
+			PolicyVersion: s.opts.Rules.Version()},
+		Grounds: approval.Grounds{Risk: e.why(), Rules: rules, Approve: []string{policies.Owner}},
+	}
+	return q, nil
+}
+
+// answered is the state of a question in the database. A zero state means that no answer applies.
+type answered struct{ state, id, approver string }
+
+func (s *agentGate) answer(ctx context.Context, tx database.Tx, q *question) (answered, error) {
+	var r answered
+	var expires int64
+	err := tx.QueryRowContext(
+		ctx, `SELECT state, id, approver, expires FROM question WHERE agent = ? AND conversation = ? AND step = ? AND subject = ?`,
+		q.agent, q.conversation, q.step, q.subject).Scan(&r.state, &r.id, &r.approver, &expires)
+	if errors.Is(err, sql.ErrNoRows) {
+		return answered{}, nil
+	}
+	if err != nil {
+		return answered{}, err
+	}
+	if !s.now().Before(time.Unix(expires, 0)) || r.state == questionOpen && !s.isLive(r.id) {
+		return answered{}, nil // it expired, or the process that asked has ended
+	}
+	return r, nil
+}
+
+// useAnswer removes the answers to questions about the step, because it is committed, or the answer
+// about the tool.
+func (e *evaluation) useAnswer(ctx context.Context, tx database.Tx) error {
+	key, err := e.questionKey()
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `DELETE FROM question WHERE agent = ? AND conversation = ? AND step = ?
+		AND (? OR subject = ?)`, key.agent, key.conversation, key.step, e.isStep(), key.subject)
+	return err
+}
+
+// store adds the question, and removes questions of the agent that can no longer be answered or
+// used.
+func (q *question) store(ctx context.Context, tx database.Tx) error {
+	_, err := tx.ExecContext(ctx, `DELETE FROM question WHERE agent = ? AND expires < ?`, q.agent, q.about.Asked.Unix())
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `INSERT OR REPLACE INTO question VALUES (?, ?, ?, ?, ?, ?, '', ?)`,
+		q.agent, q.conversation, q.step, q.subject, q.id, questionOpen, q.about.Expires.Unix())
+	return err
+}
+
+// reserve reserves capacity for a question before the transaction.
+func (e *evaluation) reserve() { e.place, e.full = e.opts.Desk.Reserve(e.agent.Caller().Account()) }
+
+// hold counts a question as open. It returns a refusal if the reservation failed or the agent has
+// too many open questions: a question that nobody can answer is not announced.
+func (e *evaluation) hold(q *question) *Error {
+	switch {
+	case errors.Is(e.full, approval.ErrNobody):
+		return refuse(CodeNobody, "no person can be asked here")
+	case e.place == nil:
+		return refuse(CodeManyOpen,
+			"too many questions of this owner's agents wait for a person: try again when one is answered")
+	}
+	s := e.agentGate
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[q.agent] >= maxOpenQuestions {
+		return refuse(CodeManyOpen, "%d questions of this agent wait for a person: try again when one is answered",
+			maxOpenQuestions)
+	}
+	s.open[q.agent]++
+	s.live[q.id] = nil
+	e.ask = q
+	return nil
+}
+
+// release releases the reservation of a question that was not opened.
+func (e *evaluation) release() {
+	if e.ask != nil {
+		e.letGo(*e.ask)
+		e.ask = nil
+	}
+	if e.place != nil {
+		e.place.Release()
+	}
+}
+
+// letGo counts a question as closed.
+func (s *agentGate) letGo(q question) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.live, q.id)
+	if s.open[q.agent]--; s.open[q.agent] <= 0 {
+		delete(s.open, q.agent)
+	}
+}
+
+func (s *agentGate) isLive(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, live := s.live[id]
+	return live
+}
+
+var errServiceClosed = errors.New("the agent service is closed")
+
+// openQuestion opens the announced question, if there is one, and stores its answer in the
+// background. When it returns nil, people can answer the question.
+func (e *evaluation) openQuestion(ctx context.Context) error {
+	if e.ask == nil {
+		return nil
+	}
+	s, q := e.agentGate, *e.ask
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	if err := s.beginAsking(q, end); err != nil {
+		end()
+		return err
+	}
+	wait, err := e.place.Open(q.about)
+	if err != nil {
+		end()
+		s.asking.Done()
+		return err // the question's row in the database is ignored, because the question is not live
+	}
+	e.ask = nil
+	go func() {
+		defer s.asking.Done()
+		defer end()
+		defer s.letGo(q)
+		ctx, stop := s.opts.While(ctx, caller.Caller{
+			Principal: q.agent, Kind: caller.Agent, Session: q.agent, Credentials: []caller.Credential{{ID: q.agent}},
+		})
+		defer stop()
+		verdict, err := wait(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.logger.WarnContext(ctx, "asking a person about an agent's action", "error", err)
+		}
+		// The answer is stored even while the service closes, because a person gave it.
+		if err := s.keep(context.WithoutCancel(ctx), q, verdict, err); err != nil {
+			s.logger.ErrorContext(ctx, "keeping a person's answer", "error", err)
+		}
+	}()
+	return nil
+}
+
+// beginAsking counts a question. Close ends it and waits for it.
+func (s *agentGate) beginAsking(q question, end func()) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errServiceClosed
+	}
+	s.live[q.id] = end
+	s.asking.Add(1)
+	return nil
+}
+
+// keep stores an answer. An unanswered question is removed, so that it is asked again.
+func (s *agentGate) keep(ctx context.Context, q question, verdict approval.Verdict, failed error) error {
+	return s.opts.Database.Update(ctx, func(tx database.Tx) error {
+		state := questionRefused
+		switch {
+		case failed == nil && verdict.Answer == approval.Yes:
+			state = questionApproved
+		case failed == nil && verdict.Answer == approval.No:
+		default:
+			_, err := tx.ExecContext(ctx, `DELETE FROM question WHERE id = ?`, q.id)
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `UPDATE question SET state = ?, approver = ?, expires = ? WHERE id = ?`,
+			state, verdict.By, s.now().Add(s.opts.QuestionTime).Unix(), q.id)
+		return err
+	})
+}

@@ -1,0 +1,150 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/cli/verb"
+	"github.com/airlock-mcp/airlock/app/system"
+)
+
+// Tokens are the verbs of airlock tokens.
+type Tokens struct {
+	Create tokensCreateVerb `cmd:"" help:"Make a token for callers over HTTP and print it, this once."`
+	List   tokensListVerb   `cmd:"" help:"List the tokens; never the secrets."`
+	Revoke tokensRevokeVerb `cmd:"" help:"Make a token invalid at once."`
+}
+
+// withTokens opens the tokens and the agents and calls do.
+func (f agentsFlags) withTokens(ctx context.Context, s *verb.Streams,
+	do func(*auth.Tokens, *system.Agents) error) error {
+	return f.with(ctx, s, func(a *system.Agents) error { return do(a.Tokens(), a) })
+}
+
+type tokensCreateVerb struct {
+	agentsFlags
+	Name    string        `arg:"" help:"What people call it, such as the host that uses it."`
+	For     string        `placeholder:"PRINCIPAL" help:"Whom it identifies, such as you, to share runs, sign-ins and questions; by default a principal of its own."`
+	Scope   []string      `default:"run" sep:"," help:"What it may be used for, separated by commas: run (the MCP faces and the engines), verify (the engines), agents (register agents and announce their actions), agents:TYPE (the same, for agents of at most that type), approve (answer questions), audit (read the audit log), slash (lower the reputation of agents), admin (all of these, also for what belongs to others)."`
+	Profile string        `placeholder:"NAME" help:"What its callers see: a name under profiles in the configuration."`
+	Expires time.Duration `default:"2160h" help:"How long it is valid; 0: for ever."`
+	JSON    bool          `name:"json" help:"Print JSON."`
+}
+
+// Run creates a token.
+func (v *tokensCreateVerb) Run(ctx context.Context, s *verb.Streams) error {
+	grant := auth.Grant{Name: v.Name, Principal: v.For, Profile: v.Profile, Scopes: v.Scope}
+	if v.Expires < 0 {
+		return verb.Usage("--expires takes a time from now, or 0 for ever", "airlock tokens create NAME --expires 24h")
+	}
+	if v.Expires > 0 {
+		grant.Expires = time.Now().Add(v.Expires)
+	}
+	if err := grant.Check(); err != nil {
+		return verb.Usage(err.Error(), "airlock tokens create NAME --scope run,agents")
+	}
+	if v.Profile != "" {
+		c, err := v.LoadPlaces()
+		if err != nil {
+			return err
+		}
+		if _, err := verb.ProfileName(c, v.Profile); err != nil {
+			return err
+		}
+	}
+	for _, scope := range []string{auth.ScopeApprove, auth.ScopeAdmin} {
+		if !slices.Contains(v.Scope, scope) {
+			continue
+		}
+		if err := verb.Guarded("making a token with the scope " + scope); err != nil {
+			return err
+		}
+	}
+	return v.withTokens(ctx, s, func(tokens *auth.Tokens, a *system.Agents) error {
+		whom := cmp.Or(grant.Principal, "a principal of its own")
+		if err := a.Record(ctx, "token made for "+whom+" with "+strings.Join(grant.Scopes, " ")); err != nil {
+			return err
+		}
+		made, value, err := tokens.Create(ctx, grant)
+		if err != nil {
+			return err
+		}
+		if v.JSON {
+			return verb.PrintLine(s.Out, struct {
+				auth.Token
+				Value string `json:"token"`
+			}{made, value.Reveal()})
+		}
+		fmt.Fprintln(s.Err, "airlock: keep the token now, it is not shown again")
+		_, err = fmt.Fprintln(s.Out, value.Reveal())
+		return err
+	})
+}
+
+type tokensListVerb struct {
+	agentsFlags
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run lists tokens, newest first.
+func (v *tokensListVerb) Run(ctx context.Context, s *verb.Streams) error {
+	return v.withTokens(ctx, s, func(tokens *auth.Tokens, _ *system.Agents) error {
+		list, err := tokens.List(ctx)
+		if err != nil {
+			return err
+		}
+		if v.JSON {
+			return verb.PrintLine(s.Out, map[string]any{"tokens": list})
+		}
+		if len(list) == 0 {
+			_, err := fmt.Fprintln(s.Err, "airlock: there is no token\nhint: airlock tokens create NAME")
+			return err
+		}
+		return verb.Paged(s, func(w io.Writer) error {
+			var t verb.Table
+			for _, token := range list {
+				state, look := tokenState(token)
+				t.Add(verb.Text(token.ID, verb.Plain), verb.Text(state, look),
+					verb.Text(strings.Join(token.Scopes, ","), verb.Plain),
+					verb.Text(verb.OneLine(token.Principal, 40), verb.Plain),
+					verb.Text(verb.OneLine(token.Name, 40), verb.Dim))
+			}
+			return t.Write(w)
+		})
+	})
+}
+
+func tokenState(t auth.Token) (string, verb.Style) {
+	switch {
+	case t.Revoked != nil:
+		return "revoked", verb.Red
+	case t.Expires == nil:
+		return "valid for ever", verb.Yellow
+	case !t.Expires.After(time.Now()):
+		return "expired", verb.Red
+	}
+	return "until " + t.Expires.Local().Format("2006-01-02 15:04"), verb.Green
+}
+
+type tokensRevokeVerb struct {
+	agentsFlags
+	Token string `arg:"" help:"The ID of a token, as list shows it."`
+}
+
+// Run revokes a token.
+func (v *tokensRevokeVerb) Run(ctx context.Context, s *verb.Streams) error {
+	return v.with(ctx, s, func(a *system.Agents) error {
+		err := a.RevokeToken(ctx, v.Token)
+		if errors.Is(err, auth.ErrUnknown) {
+			return verb.WithHint(err, "airlock tokens list", verb.ExitUsage)
+		}
+		return err
+	})
+}

@@ -1,0 +1,27 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/catalog"
+)
+
+// embeddings requests one vector from the embeddings endpoint.
+func (e *Examination) embeddings(ctx context.Context) (string, error) {
+	searcher, err := system.OpenEmbeddings(ctx, e.Config, "")
+	if err != nil {
+		return "", err
+	}
+	wanted := e.Config.Embeddings
+	if _, err := searcher.Over(
+		ctx, []catalog.RetrievalTool{{ID: "airlock", Name: "read_file", Description: "Reads a file."}}); err != nil {
+		return "", fmt.Errorf("searches find tools by words alone: %w", err)
+	}
+	if wanted.Table != "" {
+		return fmt.Sprintf("the table %s; nothing leaves this machine", wanted.Table), nil
+	}
+	return fmt.Sprintf("%s by %s; the texts of tools and the questions of searches are sent there", wanted.URL,
+		wanted.Model), nil
+}

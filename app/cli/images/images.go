@@ -1,0 +1,200 @@
+// Package images has the verbs that build and list sandbox images.
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/app/cli/verb"
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/images"
+	"github.com/airlock-mcp/airlock/internal/store"
+)
+
+// Verbs are the verbs of airlock images.
+type Verbs struct {
+	Build Build          `cmd:"" help:"Build the sandbox images, or one of them."`
+	List  imagesListVerb `cmd:"" help:"List the images and whether they are built."`
+}
+
+// Build is airlock images build.
+type Build struct {
+	verb.ConfigFlag
+	Mirror     string   `placeholder:"URL" help:"Where Debian's packages come from; by default Debian's own place."`
+	Index      string   `placeholder:"URL" help:"Where Python packages come from; by default what the settings of pip say."`
+	Registry   string   `placeholder:"URL" help:"Where npm packages come from; by default what the settings of npm say."`
+	Fresh      bool     `help:"Fetch everything again."`
+	Upgrade    bool     `help:"Take the newest versions of the packages that the configuration asks for."`
+	UpdateLock string   `placeholder:"FILE" help:"Build nothing; write what Airlock's own images would be made of now to FILE."`
+	JSON       bool     `name:"json" help:"Print JSON."`
+	Names      []string `arg:"" optional:"" help:"python, node or verify; python, node and what was built before by default."`
+}
+
+// Run builds images. Images that are up to date are not built again.
+func (v *Build) Run(ctx context.Context, s *verb.Streams) error {
+	if v.UpdateLock != "" {
+		return v.updateLock(ctx, s)
+	}
+	home, err := store.Home(os.Getenv)
+	if err != nil {
+		return err
+	}
+	c, err := v.LoadPlaces()
+	if err != nil {
+		return err
+	}
+	names := v.Names
+	if len(names) == 0 {
+		names = usualImages(home)
+	}
+	made := []builtImage{}
+	for _, name := range names {
+		extra, err := v.extra(ctx, c, name, s)
+		if err != nil {
+			return system.Advise(err)
+		}
+		built, err := images.Build(ctx, images.BuildOptions{
+			Home: home, Name: name, Progress: s.Err, Mirror: v.Mirror, Index: v.Index, Registry: v.Registry,
+			Fresh: v.Fresh, Extra: extra,
+		})
+		if err != nil {
+			return system.Advise(err)
+		}
+		for _, warning := range built.Warnings {
+			fmt.Fprintf(s.Err, "airlock: %s\n", warning)
+		}
+		made = append(made, builtImage{built.Name, built.Digest, slices.Concat([]string{}, built.Warnings),
+			extra.Wanted, built.Size})
+		if !v.JSON {
+			fmt.Fprintf(s.Out, "%s@%s\n", built.Name, built.Digest)
+		}
+	}
+	if v.JSON {
+		return verb.PrintLine(s.Out, map[string]any{"images": made})
+	}
+	return nil
+}
+
+// usualImages returns the images that run code, and those that were built before, because a
+// newer Airlock has to update them.
+func usualImages(home string) []string {
+	built := images.Records(home)
+	var names []string
+	for _, definition := range images.List() {
+		wasBuilt := slices.ContainsFunc(built, func(r images.Record) bool { return r.Name == definition.Name })
+		if definition.Language != "" || wasBuilt {
+			names = append(names, definition.Name)
+		}
+	}
+	return names
+}
+
+// extra returns the packages that the configuration adds to an image. If the lock file has other
+// packages, or an update is requested, they are resolved and locked first.
+func (v *Build) extra(ctx context.Context, c *config.Config, name string, s *verb.Streams) (images.Extra, error) {
+	if !v.Upgrade {
+		if extra, err := system.Extra(c, name); !errors.Is(err, images.ErrUnlocked) {
+			return extra, err
+		}
+	}
+	wanted := c.Images.Wanted(name)
+	if len(wanted) == 0 {
+		return images.Extra{}, nil
+	}
+	lock, err := images.ReadPackageLock(c.LockFile())
+	if err != nil {
+		return images.Extra{}, err
+	}
+	lock, err = lock.Resolve(ctx, name, wanted, images.ResolveOptions{Progress: s.Err, Index: v.Index,
+		Registry: v.Registry, Upgrade: v.Upgrade})
+	if err != nil {
+		return images.Extra{}, err
+	}
+	if err := lock.Write(c.LockFile()); err != nil {
+		return images.Extra{}, err
+	}
+	fmt.Fprintf(s.Err, "airlock: the packages are locked in %s\n", c.LockFile())
+	return lock.Extra(name, wanted)
+}
+
+// builtImage is one image in the output of --json.
+type builtImage struct {
+	Name     string   `json:"name"`
+	Digest   string   `json:"digest"`
+	Warnings []string `json:"warnings"`
+	Packages []string `json:"packages,omitempty"` // that the configuration asks for
+	Bytes    int64    `json:"bytes"`              // of all layers
+}
+
+func (v *Build) updateLock(ctx context.Context, s *verb.Streams) error {
+	lock, err := images.UpdateLock(ctx, v.Mirror, v.Index, s.Err)
+	if err != nil {
+		return system.Advise(err)
+	}
+	if err := os.WriteFile(v.UpdateLock, lock, 0o644); err != nil {
+		return fmt.Errorf("writing the lock: %w", err)
+	}
+	return nil
+}
+
+type imagesListVerb struct {
+	verb.ConfigFlag
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// listed is one image in the output of --json.
+type listed struct {
+	Name     string   `json:"name"`
+	Summary  string   `json:"summary"`
+	Packages []string `json:"packages,omitempty"` // that the configuration asks for
+	Digest   string   `json:"digest,omitempty"`
+	Bytes    int64    `json:"bytes,omitempty"` // of all layers
+	Problem  string   `json:"problem,omitempty"`
+}
+
+// Run lists images.
+func (v *imagesListVerb) Run(s *verb.Streams) error {
+	home, err := store.Home(os.Getenv)
+	if err != nil {
+		return err
+	}
+	c, err := v.LoadPlaces()
+	if err != nil {
+		return err
+	}
+	list := []listed{}
+	for _, definition := range images.List() {
+		item := listed{Name: definition.Name, Summary: definition.Summary,
+			Packages: c.Images.Wanted(definition.Language)}
+		if image, err := verb.OpenConfigured(c, home, definition); err != nil {
+			item.Problem = err.Error()
+		} else {
+			item.Digest, item.Bytes = image.Digest, image.Record.Size
+			if err := image.Close(); err != nil {
+				return err
+			}
+		}
+		list = append(list, item)
+	}
+	if v.JSON {
+		return verb.PrintLine(s.Out, map[string]any{"images": list})
+	}
+	var t verb.Table
+	for _, item := range list {
+		state, size := verb.Text(item.Digest, verb.Green), verb.Text(verb.ShowBytes(item.Bytes), verb.Plain)
+		if item.Problem != "" {
+			state, size = verb.Text(item.Problem, verb.Red), verb.Text("", verb.Plain)
+		}
+		summary := item.Summary
+		if len(item.Packages) > 0 {
+			summary += ", with " + strings.Join(item.Packages, ", ")
+		}
+		t.Add(verb.Text(item.Name, verb.Bold), state, size, verb.Text(summary, verb.Plain))
+	}
+	return t.Write(s.Out)
+}

@@ -1,0 +1,215 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"strings"
+
+	"github.com/airlock-mcp/airlock/app/cli/verb"
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/daemon"
+	"github.com/airlock-mcp/airlock/app/join"
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/catalog"
+)
+
+// Servers are the verbs that list and change the configured servers.
+type Servers struct {
+	List    serversListVerb    `cmd:"" help:"List the servers of the configuration, and their states in a running daemon."`
+	Add     serversAddVerb     `cmd:"" help:"Add a server; its tools are withheld until you have accepted them."`
+	Remove  serversRemoveVerb  `cmd:"" help:"Remove a server from the configuration; its sign-ins stay."`
+	Enable  serversEnableVerb  `cmd:"" help:"Use a disabled server again."`
+	Disable serversDisableVerb `cmd:"" help:"Leave a server out, and keep its entry."`
+	Restart serversRestartVerb `cmd:"" help:"Connect the running daemon to a server anew."`
+	Logs    serversLogsVerb    `cmd:"" help:"Print what a server of the running daemon wrote to stderr: its first and last lines."`
+}
+
+type serversListVerb struct {
+	verb.ConfigFlag
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// listedServer is one server in the output of --json.
+type listedServer struct {
+	ID    string `json:"id"`
+	State string `json:"state"` // disabled, connected, starting, missing, unreachable, or - without a daemon
+	Place string `json:"place,omitempty"`
+	Tools int    `json:"tools"`
+	// Withheld is how many tools wait until a person has seen them.
+	Withheld int    `json:"withheld"`
+	Problem  string `json:"problem,omitempty"`
+}
+
+// Run lists the servers, sorted by name, and then the disabled ones.
+func (v *serversListVerb) Run(s *verb.Streams) error {
+	c, err := v.Load(s.Err)
+	if err != nil {
+		return err
+	}
+	states, err := daemon.ServerStates()
+	if err != nil && !errors.Is(err, join.ErrNone) {
+		return err
+	}
+	running := map[string]system.ServerState{}
+	for _, state := range states {
+		running[state.ID] = state
+	}
+	list := []listedServer{}
+	for _, server := range c.Servers {
+		one := listedServer{ID: server.ID, State: "-"}
+		if state, found := running[server.ID]; found {
+			one.State, one.Place, one.Tools, one.Withheld = state.Word(), state.Place, state.Tools, state.Withheld
+			one.Problem = state.Problem + state.Unreachable
+		}
+		list = append(list, one)
+	}
+	for _, id := range c.Disabled() {
+		list = append(list, listedServer{ID: id, State: "disabled"})
+	}
+	if v.JSON {
+		return verb.PrintLine(s.Out, map[string]any{"servers": list})
+	}
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(
+			s.Err, "airlock: no server is configured\nhint: airlock servers add NAME -- COMMAND ARGUMENT...")
+		return err
+	}
+	return verb.Paged(s, func(w io.Writer) error {
+		var t verb.Table
+		for _, one := range list {
+			about := verb.Counted(one.Tools, "tool")
+			if one.Withheld > 0 {
+				about += fmt.Sprintf(", %d withheld", one.Withheld)
+			}
+			if one.State == "-" || one.State == "disabled" {
+				about = ""
+			}
+			t.Add(verb.Text(verb.Clean(one.ID), verb.Plain), verb.Text(one.State, verb.Plain),
+				verb.Text(about, verb.Plain), verb.Text(verb.Clean(one.Place), verb.Dim),
+				verb.Text(verb.OneLine(one.Problem, 80), verb.Red))
+		}
+		return t.Write(w)
+	})
+}
+
+type serversAddVerb struct {
+	verb.ConfigFlag
+	Name    string   `arg:"" help:"The name of the server."`
+	Command []string `arg:"" optional:"" help:"The program and its arguments, behind --."`
+	URL     string   `name:"url" placeholder:"URL" help:"The address of a server over HTTP, in place of a program."`
+	Env     []string `placeholder:"NAME[=VALUE]" help:"A variable of the program. Without a value, Airlock's own variable of this name is passed on."`
+	Header  []string `placeholder:"NAME=VALUE" help:"A header of requests to the address."`
+}
+
+// Run adds a server to the configuration file.
+func (v *serversAddVerb) Run(ctx context.Context, s *verb.Streams) error {
+	const usage = "airlock servers add NAME -- COMMAND ARGUMENT..., or airlock servers add NAME --url URL"
+	entry := &config.ServerEntry{URL: v.URL, Env: map[string]string{}, Headers: map[string]string{}}
+	if (v.URL == "") == (len(v.Command) == 0) {
+		return verb.Usage("a server has either a program or an address", usage)
+	}
+	if len(v.Command) > 0 {
+		entry.Command, entry.Args = v.Command[0], v.Command[1:]
+	}
+	for _, pair := range v.Env {
+		name, value, given := strings.Cut(pair, "=")
+		if !given {
+			value = "${" + name + "}"
+		}
+		entry.Env[name] = value
+	}
+	for _, pair := range v.Header {
+		name, value, given := strings.Cut(pair, "=")
+		if !given {
+			return verb.Usage(fmt.Sprintf("the header %q has no value", name), usage)
+		}
+		entry.Headers[name] = value
+	}
+	return edit(ctx, s, v.ConfigFlag, config.ServerEdit{ID: v.Name, Add: entry})
+}
+
+// namedServer are the arguments of verbs about one configured server.
+type namedServer struct {
+	verb.ConfigFlag
+	Name string `arg:"" help:"The name of the server."`
+}
+
+type serversRemoveVerb struct{ namedServer }
+
+// Run removes a server from the configuration file.
+func (v *serversRemoveVerb) Run(ctx context.Context, s *verb.Streams) error {
+	return edit(ctx, s, v.ConfigFlag, config.ServerEdit{ID: v.Name, Remove: true})
+}
+
+type serversEnableVerb struct{ namedServer }
+
+// Run enables a server in the configuration file.
+func (v *serversEnableVerb) Run(ctx context.Context, s *verb.Streams) error {
+	return edit(ctx, s, v.ConfigFlag, config.ServerEdit{ID: v.Name, Disabled: new(bool)})
+}
+
+type serversDisableVerb struct{ namedServer }
+
+// Run disables a server in the configuration file.
+func (v *serversDisableVerb) Run(ctx context.Context, s *verb.Streams) error {
+	disabled := true
+	return edit(ctx, s, v.ConfigFlag, config.ServerEdit{ID: v.Name, Disabled: &disabled})
+}
+
+// edit changes the configuration file. A running daemon notices the change.
+func edit(ctx context.Context, s *verb.Streams, f verb.ConfigFlag, change config.ServerEdit) error {
+	c, err := f.Load(io.Discard)
+	if err != nil {
+		return err
+	}
+	confirmed, err := system.EditServer(ctx, c, change, func() error { return verb.Guarded("changing the servers") })
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(s.Out, "changed %s\n", verb.Clean(c.File)); err != nil {
+		return err
+	}
+	switch {
+	case !confirmed:
+		fmt.Fprintf(s.Err, "airlock: the file has other changes that nobody has confirmed, so nothing of it is in force yet\n"+
+			"hint: airlock trust %s\n", c.File)
+	case change.Add != nil:
+		fmt.Fprintf(s.Err, "airlock: the tools of %s are withheld until you have seen them\nhint: airlock tools diff, then "+
+			"airlock tools accept %s\n", catalog.Quote(change.ID), verb.Clean(change.ID))
+	}
+	return nil
+}
+
+type serversRestartVerb struct{ namedServer }
+
+// Run restarts the connection of the running daemon to a server.
+func (v *serversRestartVerb) Run(s *verb.Streams) error {
+	if err := daemon.RestartServer(v.Name); err != nil {
+		return verb.NoDaemon(err)
+	}
+	_, err := fmt.Fprintf(s.Err, "airlock: %s is connected anew; calls under way are finished first\n",
+		verb.Clean(v.Name))
+	return err
+}
+
+type serversLogsVerb struct{ namedServer }
+
+// Run prints the log of a server.
+func (v *serversLogsVerb) Run(s *verb.Streams) error {
+	text, err := daemon.ServerLog(v.Name)
+	if err != nil {
+		return verb.NoDaemon(err)
+	}
+	if len(text) == 0 {
+		_, err := fmt.Fprintf(s.Err, "airlock: %s has written nothing to stderr, or runs elsewhere\n",
+			verb.Clean(v.Name))
+		return err
+	}
+	return verb.Paged(s, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, verb.Clean(string(text)))
+		return err
+	})
+}

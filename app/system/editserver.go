@@ -1,0 +1,146 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/trust"
+	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/store"
+)
+
+// EditServer changes one server in the file of a configuration, as the user of this process. widen is
+// called first if the change may permit more; its error refuses the change. The tools of an added
+// server are withheld until a person has accepted them. confirmed reports whether the changed file
+// counts as confirmed; it does not if the file had other unconfirmed changes before.
+func EditServer(ctx context.Context, c *config.Config, edit config.ServerEdit, widen func() error) (confirmed bool,
+	err error) {
+	err = withLog(c, func(log *audit.Log) error {
+		confirmed, err = editServer(ctx, c, log, audit.Identity{Principal: Principal()}, edit, widen)
+		return err
+	})
+	return confirmed, err
+}
+
+// EditServer is the function EditServer for a caller, with the configuration file as it is now.
+func (s *System) EditServer(ctx context.Context, who caller.Caller, edit config.ServerEdit) (confirmed bool,
+	err error) {
+	if s.opts.Reread == nil {
+		return false, errNoFile
+	}
+	c, err := s.opts.Reread()
+	if err != nil {
+		return false, Advise(err)
+	}
+	return editServer(ctx, c, s.log, identityOf(who), edit, func() error { return nil })
+}
+
+var errNoFile = &SetupError{errors.New("no configuration file is in use"),
+	"write airlock.yaml, or name a file with --config"}
+
+func editServer(ctx context.Context, c *config.Config, log *audit.Log, by audit.Identity, edit config.ServerEdit,
+	widen func() error) (confirmed bool, err error) {
+	if c.File == "" {
+		return false, errNoFile
+	}
+	text, err := config.EditServer(c.Text(), edit)
+	if err != nil {
+		return false, &SetupError{fmt.Errorf("the server %q: %w", edit.ID, err), "airlock servers list"}
+	}
+	after, err := config.Read(c.File, text, places)
+	if err != nil {
+		return false, Advise(err)
+	}
+	before, err := NewConfirmation(c)
+	if err != nil {
+		return false, err
+	}
+	next, err := NewConfirmation(after)
+	if err != nil {
+		return false, err
+	}
+	if len(trust.Widens(before.After, next.After, places)) > 0 {
+		if err := widen(); err != nil {
+			return false, err
+		}
+	}
+	if err := log.Append(ctx, audit.Record{Kind: audit.KindOperator, Identity: by, Act: audit.Act{ServerID: edit.ID},
+		Detail: describe(edit) + " in " + c.File}); err != nil {
+		return false, err
+	}
+	if edit.Add != nil {
+		book, err := OpenPins(c)
+		if err == nil {
+			err = book.Quarantine(ctx, edit.ID)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if before.IsDone() {
+		if err := next.keep(ctx, log); err != nil {
+			return false, err
+		}
+	}
+	return before.IsDone() || !before.IsKnown, replaceFile(c.File, text)
+}
+
+// describe describes an edit for the audit log.
+func describe(edit config.ServerEdit) string {
+	switch {
+	case edit.Add != nil:
+		return "server added"
+	case edit.Remove:
+		return "server removed"
+	case *edit.Disabled:
+		return "server disabled"
+	}
+	return "server enabled"
+}
+
+// replaceFile writes a file in place of the one at path, with its permissions.
+func replaceFile(path string, text []byte) error {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return store.WriteFile(path, text, info.Mode().Perm())
+}
+
+// RestartServer ends the connection to a server and opens another one. Calls in flight are finished
+// first.
+func (s *System) RestartServer(ctx context.Context, who caller.Caller, serverID string) error {
+	if _, found := s.configured(serverID); !found || s.catalog.upstreams == nil {
+		return noSuchServer(s.Config(), serverID)
+	}
+	if err := s.log.Append(ctx, audit.Record{Kind: audit.KindOperator, Identity: identityOf(who),
+		Act: audit.Act{ServerID: serverID}, Detail: "server restarted"}); err != nil {
+		return err
+	}
+	if s.callers != nil {
+		s.callers.forget(serverID)
+	}
+	return s.catalog.upstreams.Restart(ctx, serverID)
+}
+
+// ServerLog returns the first and the last lines that the newest process of a server has written to
+// stderr, without credentials.
+func (s *System) ServerLog(serverID string) ([]string, error) {
+	if _, found := s.configured(serverID); !found || s.catalog.upstreams == nil {
+		return nil, noSuchServer(s.Config(), serverID)
+	}
+	lines, err := s.catalog.upstreams.Log(serverID)
+	for i := range lines {
+		lines[i] = s.opts.gate.all.Text(lines[i])
+	}
+	return lines, err
+}

@@ -1,0 +1,61 @@
+package broker
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/errortype"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// refusedFor is a reason for which calls are refused before the policies decide.
+type refusedFor struct {
+	errorType, limit string
+}
+
+// counted reports whether the record of a call that was refused before the policies decided is only
+// counted, because its account has exceeded the rate of quota.Refusals.
+func (a *attempt) counted(r audit.Record) bool {
+	if r.Outcome != audit.OutcomeRefused || r.Decision != "" {
+		return false
+	}
+	allowed, err := a.broker.refused.Take(a.run.identity.Caller.Account(), 1)
+	if err == nil {
+		allowed.Release()
+		return false
+	}
+	if r.ErrorType == errortype.PolicyDenied { // the tool is withheld
+		return false
+	}
+	a.run.mu.Lock()
+	defer a.run.mu.Unlock()
+	a.run.counts.refused[refusedFor{r.ErrorType, r.Limit}]++
+	return true
+}
+
+// recordRefusals records the counted calls of a run that has ended.
+func (s *RunCalls) recordRefusals() {
+	s.mu.Lock()
+	refused := s.counts.refused
+	s.counts.refused = map[refusedFor]int{}
+	s.mu.Unlock()
+	ctx := context.Background()
+	for reason, calls := range refused {
+		a := &attempt{run: s, broker: s.broker, id: telemetry.NewID("call")}
+		r := a.record(audit.KindOutcome)
+		r.Outcome, r.ErrorType, r.Limit, r.Calls = audit.OutcomeRefused, reason.errorType, reason.limit, calls
+		r.Detail = "further calls that were refused for this reason; calls has their number"
+		if err := s.broker.recorder.Note(ctx, r); err != nil {
+			s.broker.opts.Logger.ErrorContext(ctx, "the refused calls of a run could not be recorded",
+				slog.String(telemetry.KeyRun, s.identity.ID), slog.Any(telemetry.KeyError, err))
+		}
+	}
+}
+
+// AwaitTurn delays a call without code if its account has exceeded the rate of quota.Refusals, because
+// each such call is a run with records. It returns an error if ctx ends first.
+func (b *Broker) AwaitTurn(ctx context.Context, who caller.Caller) error {
+	return b.refused.AwaitRate(ctx, who.Account())
+}

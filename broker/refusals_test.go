@@ -1,0 +1,79 @@
+package broker_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/internal/caller"
+)
+
+// One caller filled the audit log with 912 kB in 1.3 s by calls of tools that do not exist
+// (issue 23). Now an account has 500 such records a minute; further calls are counted by run and
+// reason. Real calls, decisions of policies, and the calls of others have all their records.
+func TestRecordsOfRefusedCallsAreBounded(t *testing.T) {
+	f := newFixture(t, nil)
+	run := func(id, principal string) *broker.RunCalls {
+		return open(t, f.Broker, broker.Run{ID: id, Caller: caller.Caller{Principal: principal, Kind: caller.Local,
+			Session: "ses_" + id}}, f.snapshot, nil)
+	}
+	const runs, each = 4, 500
+	for n := range runs {
+		flood := run(fmt.Sprintf("run_%d", n), "ann")
+		for i := range each {
+			unknown := broker.Call{ServerID: "files", Name: fmt.Sprintf("no_such_tool_%d", i)}
+			if i%2 == 1 {
+				unknown = call("read_file", fmt.Sprintf(`{"path":%d}`, i))
+			}
+			flood.Call(t.Context(), unknown)
+		}
+		checkAnswer(t, flood.Call(t.Context(), call("delete_file", `{}`)), "ApprovalDenied", "no person")
+		if answer := flood.Call(t.Context(), call("read_file", `{"path":"/srv"}`)); !answer.OK {
+			t.Errorf("a real call in the flood: %+v", answer.Error)
+		}
+		flood.Close()
+	}
+	other := run("run_bob", "bob")
+	other.Call(t.Context(), call("no_such_tool", `{}`))
+	other.Close()
+	single, counted, real, denied, bobs := 0, 0, 0, 0, 0
+	for _, r := range f.records(t) {
+		switch {
+		case r.Principal == "bob":
+			bobs++
+		case r.Kind == audit.KindOutcome && r.Calls > 0:
+			if r.RunID == "" || r.ErrorType == "" || r.Outcome != audit.OutcomeRefused || r.CallID == "" {
+				t.Errorf("got %+v, want a refusal of a run with its reason", r)
+			}
+			counted += r.Calls
+		case r.Kind == audit.KindOutcome && r.ErrorType == "ApprovalDenied":
+			denied++
+		case r.Kind == audit.KindOutcome && r.Outcome == audit.OutcomeOK:
+			real++
+		case r.Kind == audit.KindOutcome:
+			single++
+		}
+	}
+	if single+counted != runs*each || single < 500 || single > runs*each-500 {
+		t.Errorf("got %d records of single calls and %d counted calls, want %d together", single, counted, runs*each)
+	}
+	if denied != runs || real != runs || bobs != 1 {
+		t.Errorf("got %d denials, %d real calls, %d records of another caller, want %d, %d, 1", denied, real, bobs,
+			runs, runs)
+	}
+	limited, cancel := context.WithCancel(t.Context())
+	cancel()
+	flood := run("run_5", "ann")
+	for n := 0; f.AwaitTurn(limited, caller.Caller{Principal: "ann", Kind: caller.Local}) == nil; n++ {
+		if n == runs*each {
+			t.Fatal("a call without code is not delayed after a flood")
+		}
+		flood.Call(t.Context(), call("no_such_tool", `{}`))
+	}
+	flood.Close()
+	if err := f.AwaitTurn(limited, caller.Caller{Principal: "bob", Kind: caller.Local}); err != nil {
+		t.Errorf("another account is delayed: %v", err)
+	}
+}

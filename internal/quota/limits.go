@@ -1,0 +1,137 @@
+package quota
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Resource is what a limit is about: a plural noun, in messages, in the metric of refused requests
+// and in docs/serving.md.
+type Resource string
+
+// The resources that callers share.
+const (
+	Requests      Resource = "requests"       // over HTTP that are in progress
+	LargeMessages Resource = "large messages" // bytes of bodies that are being read
+	Sessions      Resource = "sessions"       // of the MCP protocol
+	Browsers      Resource = "browser sessions"
+	Links         Resource = "sign-in links"
+	SignIns       Resource = "sign-ins"                        // to servers
+	Failures      Resource = "failed sign-ins"                 // to the console, by network
+	Refusals      Resource = "single records of refused calls" // in the audit log
+	Connections   Resource = "connections of callers"
+	Questions     Resource = "questions" // to people that are open
+	Verifications Resource = "verifications"
+	Sandboxes     Resource = "sandboxes"
+	Redactions    Resource = "redactions"
+	Jobs          Resource = "jobs"        // background runs that are running
+	Assessments   Resource = "assessments" // of large requests of agents
+	Scans         Resource = "log queries"
+	ModelRequests Resource = "model requests"
+	Credentials   Resource = "cached credentials"
+	Rates         Resource = "accounts with a rate"
+)
+
+// Unbounded is the length of a queue without a limit. What bounds the number of requests in
+// progress bounds such a queue.
+const Unbounded = -1
+
+// Limit is a limit of a Limiter or a Table. Zero is no limit, except for the queue: by default,
+// requests do not wait.
+type Limit struct {
+	Resource Resource
+	Total    int64   // units in use by all accounts, or entries of a table
+	Each     int64   // of one account
+	Queue    int     // waiters of all accounts
+	Rate     float64 // requests of one account in a second, in the long run
+	Burst    int     // requests of one account at once
+
+	// Of tables: Shared refuses an entry beyond Total, instead of evicting one of another account,
+	// unless one has been idle. An entry that has been idle for that long cannot be used.
+	Shared bool
+	Idle   time.Duration
+
+	Settings string // the settings that change the limit
+}
+
+// The defaults of limits that settings change, and their bounds.
+const (
+	MaxRequests      = 4_000 // also the maximum of serve.callerRequests
+	DefaultSandboxes = 8
+	DefaultWaiting   = 32
+)
+
+const mib = 1 << 20
+
+// limits has all limits of what callers share. docs/serving.md has them as a table.
+var limits = []Limit{
+	{Resource: Requests, Total: MaxRequests, Each: MaxRequests / 8, Settings: "`serve.callerRequests`"},
+	{Resource: LargeMessages, Total: 256 * mib, Each: 64 * mib},
+	{Resource: Sessions, Total: 10_000, Each: 1_000, Shared: true, Idle: 30 * time.Minute},
+	{Resource: Sandboxes, Total: DefaultSandboxes, Queue: DefaultWaiting,
+		Settings: "`sandbox.maxSandboxes`, `sandbox.queue`"},
+	{Resource: Redactions, Queue: 1 << 16}, // in total one for each processor
+	{Resource: Jobs, Total: 5, Queue: 100},
+	{Resource: Verifications, Total: 64, Each: 8, Rate: 50, Burst: 100},
+	{Resource: Questions, Total: 64, Each: 16, Queue: Unbounded},
+	{Resource: Assessments, Each: 1, Queue: Unbounded},
+	{Resource: ModelRequests, Total: 16, Each: 8, Queue: Unbounded},
+	{Resource: Scans, Total: 2, Queue: Unbounded},
+	{Resource: Connections, Total: 128, Each: 32},
+	{Resource: Browsers, Total: 1_000, Each: 20, Shared: true, Idle: 2 * time.Hour},
+	{Resource: Links, Total: 100, Each: 10},
+	{Resource: SignIns, Total: 100, Each: 10},
+	{Resource: Refusals, Rate: 8, Burst: 500},
+	{Resource: Failures, Rate: 1. / 6, Burst: 10},
+	{Resource: Credentials, Total: 10_000},
+	{Resource: Rates, Total: 10_000},
+}
+
+// For returns the limit of a resource, with the defaults of its settings. It panics if the resource
+// has none.
+func For(r Resource) Limit {
+	for _, l := range limits {
+		if l.Resource == r {
+			return l
+		}
+	}
+	panic(fmt.Sprintf("no limit of %s", r))
+}
+
+// Document returns the limits as a table in Markdown.
+func Document() string {
+	var b strings.Builder
+	b.WriteString("| resource | in total | of one account | waiting | rate of one account | setting |\n")
+	b.WriteString("|---|---|---|---|---|---|\n")
+	for _, l := range limits {
+		total, queue, rate := amount(l.Total), amount(int64(l.Queue)), ""
+		switch {
+		case l.Resource == Redactions:
+			total = "one for each processor"
+		case l.Queue == Unbounded:
+			queue = "any number"
+		}
+		switch {
+		case l.Rate >= 1:
+			rate = fmt.Sprintf("%g in a second, %d at once", l.Rate, l.Burst)
+		case l.Rate > 0:
+			rate = fmt.Sprintf("one in %g seconds, %d at once", 1/l.Rate, l.Burst)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", l.Resource, total, amount(l.Each), queue, rate, l.Settings)
+	}
+	return b.String()
+}
+
+// amount returns a number as text: empty for 0, with a comma between thousands, or in MiB.
+func amount(n int64) string {
+	switch {
+	case n <= 0:
+		return ""
+	case n%mib == 0:
+		return fmt.Sprintf("%d MiB", n/mib)
+	case n >= 1000:
+		return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+	}
+	return fmt.Sprint(n)
+}

@@ -1,0 +1,74 @@
+package house_test
+
+import (
+	"go/ast"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
+)
+
+// maxColumns is the maximum width of a line. A tab counts as four columns.
+const maxColumns = 120
+
+func columns(line string) int { return utf8.RuneCountInString(line) + 3*strings.Count(line, "\t") }
+
+// Lines of Go code fit into maxColumns. A line may be longer if it has a string literal, because a message or an
+// example that is split is hard to find.
+func TestLinesAreShort(t *testing.T) {
+	for _, f := range project(t) {
+		text, err := os.ReadFile(filepath.Join(testenv.RepoRoot(t), f.path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		withString := map[int]bool{} // by line
+		ast.Inspect(f.syntax, func(node ast.Node) bool {
+			if literal, ok := node.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				first, last := f.set.Position(literal.Pos()).Line, f.set.Position(literal.End()).Line
+				for line := first; line <= last; line++ {
+					withString[line] = true
+				}
+			}
+			return true
+		})
+		for i, line := range strings.Split(string(text), "\n") {
+			if columns(line) > maxColumns && !withString[i+1] && !strings.HasPrefix(line, "//go:") {
+				t.Errorf("%s:%d has %d columns, at most %d", f.path, i+1, columns(line), maxColumns)
+			}
+		}
+	}
+}
+
+// unwrapped are lines of documents that cannot be split: rows of tables, addresses, pictures.
+var unwrapped = regexp.MustCompile(`^\s*\||https?://|^\s*<|^\s*!\[`)
+
+// Paragraphs of documents are wrapped, so that a change shows as a small difference.
+func TestDocumentsAreWrapped(t *testing.T) {
+	root := testenv.RepoRoot(t)
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/design/*.md"} {
+		paths, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("%s: no documents (%v)", pattern, err)
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fenced := false
+			for i, line := range strings.Split(string(text), "\n") {
+				if strings.HasPrefix(strings.TrimSpace(line), "```") {
+					fenced = !fenced
+				}
+				if !fenced && !strings.HasPrefix(line, "    ") && columns(line) > maxColumns && !unwrapped.MatchString(line) {
+					t.Errorf("%s:%d has %d columns, at most %d", path, i+1, columns(line), maxColumns)
+				}
+			}
+		}
+	}
+}
