@@ -28,9 +28,10 @@ const maxBody = 4 << 20
 // maxQuestion is the maximum size of a question to an engine in bytes. It may contain a file.
 const maxQuestion = 12 << 20
 
-// Options are the options of New. Agents, Admission and Identify are required.
+// Options are the options of New. Agents, Remotes, Admission and Identify are required.
 type Options struct {
 	Agents    Agents
+	Remotes   Remotes
 	Admission *admission.Service
 	// Verifications ask the engines; nil: questions are refused.
 	Verifications Verifications
@@ -59,6 +60,7 @@ func New(opts Options) http.Handler {
 	h := &handler{opts: opts, mux: http.NewServeMux(), verifications: quota.New(quota.For(quota.Verifications))}
 	h.mux.HandleFunc("GET /v1/openapi.json", h.openapi)
 	h.agentRoutes()
+	h.remoteRoutes()
 	h.verifyRoutes()
 	return h
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"filippo.io/age"
+
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/app/api"
@@ -20,6 +22,7 @@ import (
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/kernel/iatp"
 )
 
 // served is the API on a real database and log, with tokens of several people.
@@ -28,6 +31,8 @@ type served struct {
 	url    string
 	tokens map[string]string // by name
 	spec   map[string]any
+	db     *database.DB
+	log    string // the directory of the audit log
 }
 
 // directory is the service with its activity.
@@ -50,7 +55,7 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 		t.Fatal(err)
 	}
 	db, err := database.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
-		agents.SchemaInherited, agents.SchemaLists)
+		agents.SchemaInherited, agents.SchemaLists, iatp.Schema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +68,15 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &served{T: t, tokens: map[string]string{}}
+	s := &served{T: t, tokens: map[string]string{}, db: db, log: filepath.Join(dir, "audit")}
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust, err := iatp.New(iatp.Options{Database: db, Agents: service, Log: log, Identity: identity})
+	if err != nil {
+		t.Fatal(err)
+	}
 	tokens := auth.NewTokens(db, nil)
 	for name, scopes := range map[string][]string{"ann": {"agents", "run"}, "bob": {"agents", "run"},
 		"admin": {"admin"}, "runner": {"run"}, "asker": {"verify"}, "manager": {"agents"}} {
@@ -74,7 +87,7 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 	t.Cleanup(authority.Close)
 	identify := (&auth.Authenticator{Tokens: tokens, Agents: service, Authority: authority}).Identify
 	server := httptest.NewServer(
-		api.New(api.Options{Agents: directory{service, filepath.Join(dir, "audit")}, Admission: acts,
+		api.New(api.Options{Agents: directory{service, s.log}, Remotes: trust, Admission: acts,
 			Identify: identify, Verifications: engines}))
 	t.Cleanup(func() {
 		server.Close()
@@ -314,7 +327,7 @@ func TestBadRequests(t *testing.T) {
 func TestTheFileDescribesEveryRoute(t *testing.T) {
 	s := serve(t)
 	var source []byte
-	for _, name := range []string{"agents.go", "verify.go"} {
+	for _, name := range []string{"agents.go", "remotes.go", "verify.go"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

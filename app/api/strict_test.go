@@ -59,7 +59,7 @@ func TestEveryEndpointReadsJSONStrictly(t *testing.T) {
 		t.Errorf("engine %s was asked: %s", r.Engine, r.Arguments)
 		return verify.Verdict{}, errors.New("asked")
 	}))
-	id := s.register("ann", "own")
+	id := s.register("admin", "own")
 	tried := 0
 	for path, item := range s.spec["paths"].(map[string]any) {
 		for method, operation := range item.(map[string]any) {
@@ -75,7 +75,7 @@ func TestEveryEndpointReadsJSONStrictly(t *testing.T) {
 			path := strings.NewReplacer("{agent}", id, "{tool}", "send_email").Replace(path)
 			for what, text := range mutations(t, example) {
 				tried++
-				r, raw := s.send("ann", strings.ToUpper(method), path, text)
+				r, raw := s.send("admin", strings.ToUpper(method), path, text)
 				if r.StatusCode == http.StatusUnprocessableEntity {
 					continue
 				}
@@ -89,7 +89,7 @@ func TestEveryEndpointReadsJSONStrictly(t *testing.T) {
 	if tried < 60 {
 		t.Errorf("tried %d bodies", tried)
 	}
-	if _, list := s.do("ann", "GET", "/v1/agents", ""); len(list["agents"].([]any)) != 1 {
+	if _, list := s.do("admin", "GET", "/v1/agents", ""); len(list["agents"].([]any)) != 1 {
 		t.Errorf("a refused body registered an agent: %v", list)
 	}
 }

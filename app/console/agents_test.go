@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/admission/agents"
+	"github.com/airlock-mcp/airlock/internal/database"
 )
 
 var shownField = regexp.MustCompile(`name="shown" value="([^"]*)"`)
@@ -70,5 +71,48 @@ func TestAnAgentIsChangedOnItsPage(t *testing.T) {
 	}
 	if got := s.signIn("bob", "agents").post(page, form()); got.status != http.StatusNotFound {
 		t.Errorf("another principal: got %d, want 404", got.status)
+	}
+}
+
+// Issue 24: the page of remote agents changes their trust level, suspends, resumes and unpins them.
+func TestRemoteAgentsAreChangedOnTheirPage(t *testing.T) {
+	s := serve(t, nil)
+	if err := s.db.Update(t.Context(), func(tx database.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `INSERT INTO manifest VALUES ('far <b>', '{}', 'standard', 1, 0)`)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	const page = "/remote-agents"
+	form := func(do, level string) url.Values {
+		return url.Values{"agent": {"far <b>"}, "do": {do}, "level": {level}}
+	}
+	looks, manages := s.signIn("ann", "agents"), s.signIn("ann", "admin")
+	if got := looks.get(page); got.status != http.StatusOK || !strings.Contains(got.body, "far &lt;b&gt;") ||
+		strings.Contains(got.body, "Unpin") {
+		t.Errorf("with the scope agents: got %d %s", got.status, got.body)
+	}
+	if got := looks.post(page, form("suspend", "")); got.status != http.StatusForbidden {
+		t.Errorf("suspended with the scope agents: got %d, want 403", got.status)
+	}
+	if got := s.signIn("ann", "run").get(page); got.status != http.StatusForbidden {
+		t.Errorf("with the scope run: got %d, want 403", got.status)
+	}
+	for _, test := range []struct{ do, level, shows string }{
+		{"level", "trusted", "<td>trusted</td>"}, {"suspend", "", ">suspended<"}, {"resume", "", ">pinned<"},
+		{"unpin", "", "No agent of another installation is pinned"},
+	} {
+		if got := manages.post(page, form(test.do, test.level)); got.status != http.StatusSeeOther {
+			t.Errorf("%s: got %d %s", test.do, got.status, got.body)
+		}
+		if got := manages.get(page); !strings.Contains(got.body, test.shows) {
+			t.Errorf("%s: got %s, want %q", test.do, got.body, test.shows)
+		}
+	}
+	for do, status := range map[string]int{"suspend": http.StatusNotFound, "level": http.StatusUnprocessableEntity,
+		"pin": http.StatusUnprocessableEntity} {
+		if got := manages.post(page, form(do, "best")); got.status != status {
+			t.Errorf("%s after unpin: got %d, want %d", do, got.status, status)
+		}
 	}
 }

@@ -45,7 +45,8 @@ type Options struct {
 	Runs      *runs.Registry
 	RunLog    *system.RunLog
 	Approvals *approval.Desk
-	Agents    Agents // stays open until the console is closed
+	Agents    Agents  // stays open until the console is closed
+	Remotes   Remotes // likewise
 	// Identify returns the owner of a token, with the errors of auth.Authenticator.
 	Identify func(ctx context.Context, token secret.Value) (caller.Caller, error)
 	// While returns a context that ends when a caller may not act any more; nil: none ends.

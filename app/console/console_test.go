@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
+
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/auth"
@@ -25,6 +27,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/testenv"
+	"github.com/airlock-mcp/airlock/kernel/iatp"
 )
 
 // served is a console over real parts: tokens, agents, desk, audit log.
@@ -34,6 +37,7 @@ type served struct {
 	console *console.Console
 	tokens  *auth.Tokens
 	agents  *agents.Service
+	db      *database.DB
 	desk    *approval.Desk
 	log     *audit.Log
 	runs    *runs.Registry
@@ -59,7 +63,7 @@ func serve(t *testing.T, change func(*console.Options)) *served {
 	dir := t.TempDir()
 	s := &served{T: t, clock: testenv.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
 	db, err := database.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
-		agents.SchemaInherited, agents.SchemaLists)
+		agents.SchemaInherited, agents.SchemaLists, iatp.Schema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +81,15 @@ func serve(t *testing.T, change func(*console.Options)) *served {
 	s.parked = make(chan struct{})
 	s.runs = runs.New(executor{s}, nil)
 	t.Cleanup(s.runs.Close)
-	s.agents = agents.New(agents.Options{Database: db, Log: s.log})
+	s.agents, s.db = agents.New(agents.Options{Database: db, Log: s.log}), db
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust, err := iatp.New(iatp.Options{Database: db, Agents: s.agents, Log: s.log, Identity: identity})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if s.desk, err = approval.OpenDesk(filepath.Join(dir, "approvals"), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -87,8 +99,8 @@ func serve(t *testing.T, change func(*console.Options)) *served {
 	kept.Replay = config.Replay{Keep: time.Hour, Size: 1 << 30}
 	kept.Attachments = config.Default().Attachments
 	opts := console.Options{
-		Agents: directory{s.agents, places.Audit},
-		Runs:   s.runs, RunLog: system.NewRunLog(places, kept), Approvals: s.desk,
+		Agents: directory{s.agents, places.Audit}, Remotes: trust,
+		Runs: s.runs, RunLog: system.NewRunLog(places, kept), Approvals: s.desk,
 		Identify: (&auth.Authenticator{Tokens: s.tokens, Agents: s.agents}).Token, Now: s.clock.Now,
 		Status: func(context.Context) console.Status {
 			return console.Status{State: "ready", Version: "test", Since: s.clock.Now().Add(-time.Hour)}

@@ -26,6 +26,7 @@ func sections() []section {
 		reportSection(),
 		agentsSection(),
 		agentSection(),
+		remotesSection(),
 		healthSection(),
 	}
 }

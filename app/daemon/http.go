@@ -27,7 +27,7 @@ func (d *Daemon) webServer() *http.Server {
 		server.Guard(serve.Hosts, serve.Origins, http.HandlerFunc(d.agentManifest)))
 	mux.HandleFunc("/.well-known/", d.wellKnown)
 	mux.Handle("/v1/", server.Guard(serve.Hosts, serve.Origins,
-		api.New(api.Options{Agents: d.known, Admission: d.opts.System.Admission(),
+		api.New(api.Options{Agents: d.known, Remotes: d.trust, Admission: d.opts.System.Admission(),
 			Verifications: d.opts.System.Verifications(), Identify: d.caller,
 			Refuse: d.identify.Refuse, Logger: d.log})))
 	if d.console != nil {

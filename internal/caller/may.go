@@ -54,6 +54,7 @@ const (
 	Server    ObjectKind = "server"
 	Tool      ObjectKind = "tool"
 	AgentKind ObjectKind = "agent"
+	Remote    ObjectKind = "remote agent" // registered elsewhere and pinned here, for all callers
 )
 
 // Act is what a caller wants to do with an object. Change includes to answer, to cancel and
@@ -85,7 +86,11 @@ var scopes = map[ObjectKind]map[Act]string{
 	Server:    {See: ScopeRun, Change: ScopeAdmin},
 	Tool:      {See: ScopeRun, Change: ScopeAdmin},
 	AgentKind: {See: ScopeAgents, Change: ScopeAgents},
+	Remote:    {See: ScopeAgents, Change: ScopeAdmin},
 }
+
+// ScopeFor returns the scope that an act needs, for messages; empty if it is always denied.
+func ScopeFor(act Act, kind ObjectKind) string { return scopes[kind][act] }
 
 // May reports whether a caller may do something with an object by a door. Every door asks
 // this function: the caller needs the scope, the object must be in the caller's profile, and
@@ -105,7 +110,7 @@ func (c Caller) May(door Door, act Act, o Object) bool {
 		return false
 	}
 	switch o.Kind {
-	case Log, Server, Tool:
+	case Log, Server, Tool, Remote:
 		return true
 	case AgentKind:
 		return o.Owner.Principal == c.Name() || slices.Contains(c.Scopes, ScopeAdmin)

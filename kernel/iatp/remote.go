@@ -2,8 +2,11 @@ package iatp
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/database"
 )
@@ -16,11 +19,34 @@ type Remote struct {
 	Reputation Score  `json:"reputation"`
 }
 
-// Remotes returns all pinned agents in the order of their IDs.
-func (s *Service) Remotes(ctx context.Context) ([]Remote, error) {
+// ErrNotPinned is returned for an agent that is not pinned here.
+var ErrNotPinned = errors.New("is not pinned")
+
+// Remotes returns at most n pinned agents in the order of their IDs, starting after the ID after. If
+// n is negative, it returns all.
+func (s *Service) Remotes(ctx context.Context, after string, n int) ([]Remote, error) {
+	return s.remotes(ctx, `agent > ? ORDER BY agent LIMIT ?`, after, n)
+}
+
+// Remote returns a pinned agent, or ErrNotPinned.
+func (s *Service) Remote(ctx context.Context, agent string) (Remote, error) {
+	found, err := s.remotes(ctx, `agent = ?`, agent)
+	if err == nil && len(found) == 0 {
+		err = notPinned(agent)
+	}
+	if err != nil {
+		return Remote{}, err
+	}
+	return found[0], nil
+}
+
+func notPinned(agent string) error { return fmt.Errorf("agent %q %w", agent, ErrNotPinned) }
+
+func (s *Service) remotes(ctx context.Context, which string, args ...any) ([]Remote, error) {
 	all := []Remote{}
 	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT agent, level, remote FROM manifest WHERE remote > 0 ORDER BY agent`)
+		rows, err := tx.QueryContext(ctx, `SELECT agent, level, remote FROM manifest WHERE remote > 0 AND `+which,
+			args...)
 		if err != nil {
 			return err
 		}
@@ -47,53 +73,72 @@ func (s *Service) Remotes(ctx context.Context) ([]Remote, error) {
 	return all, err
 }
 
-// SetLevel changes the trust level of a pinned agent.
-func (s *Service) SetLevel(ctx context.Context, agent string, level Level, by string) error {
-	if !slices.Contains(Levels, level) {
-		return &Refusal{fmt.Sprintf("there is no trust level %q", level)}
+// RemoteChange is a change of a pinned agent. A field that is nil changes nothing.
+type RemoteChange struct {
+	Level     *Level `json:"trust_level"` // one of Levels
+	Suspended *bool  `json:"suspended"`   // a suspended agent fails every verification
+}
+
+// ChangeRemote changes a pinned agent and returns it as it is then. The error is a *Refusal of the
+// change, or ErrNotPinned.
+func (s *Service) ChangeRemote(ctx context.Context, agent string, c RemoteChange, by string) (Remote, error) {
+	var what []string
+	var level, state any
+	if c.Level != nil {
+		if !slices.Contains(Levels, *c.Level) {
+			return Remote{}, &Refusal{fmt.Sprintf("trust_level: there is no level %q", *c.Level)}
+		}
+		level, what = *c.Level, append(what, "trust level "+string(*c.Level))
 	}
-	return s.change(ctx, agent, by, "trust level "+string(level),
-		`UPDATE manifest SET level = ? WHERE agent = ? AND remote > 0`, level, agent)
-}
-
-// Suspend makes a pinned agent fail every verification until Resume.
-func (s *Service) Suspend(ctx context.Context, agent, by string) error {
-	return s.change(ctx, agent, by, "suspended", `UPDATE manifest SET remote = ? WHERE agent = ? AND remote > 0`,
-		suspended, agent)
-}
-
-// Resume ends a suspension.
-func (s *Service) Resume(ctx context.Context, agent, by string) error {
-	return s.change(ctx, agent, by, "resumed", `UPDATE manifest SET remote = ? WHERE agent = ? AND remote > 0`, pinned,
-		agent)
+	switch {
+	case c.Suspended == nil:
+	case *c.Suspended:
+		state, what = suspended, append(what, "suspended")
+	default:
+		state, what = pinned, append(what, "resumed")
+	}
+	if len(what) == 0 {
+		return Remote{}, &Refusal{"the change is empty: it has trust_level, suspended or both"}
+	}
+	err := s.change(ctx, agent, by, strings.Join(what, ", "), func(tx database.Tx) (sql.Result, error) {
+		return tx.ExecContext(ctx, `UPDATE manifest SET level = coalesce(?, level), remote = coalesce(?, remote)
+			WHERE agent = ? AND remote > 0`, level, state, agent)
+	})
+	if err != nil {
+		return Remote{}, err
+	}
+	return s.Remote(ctx, agent)
 }
 
 // Unpin removes the manifest and the keys of a pinned agent. Its reputation and its used
-// attestations are kept, so that a later pin does not reset them.
+// attestations are kept, so that a later pin does not reset them. The error may be ErrNotPinned.
 func (s *Service) Unpin(ctx context.Context, agent, by string) error {
-	return s.change(ctx, agent, by, "unpinned", `DELETE FROM manifest WHERE agent = ? AND remote > 0`, agent)
+	return s.change(ctx, agent, by, "unpinned", func(tx database.Tx) (sql.Result, error) {
+		done, err := tx.ExecContext(ctx, `DELETE FROM manifest WHERE agent = ? AND remote > 0`, agent)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, `DELETE FROM agent_key WHERE agent = ?`, agent)
+		}
+		return done, err
+	})
 }
 
-// change records a change of a pinned agent and executes the statement.
-func (s *Service) change(ctx context.Context, agent, by, what, statement string, args ...any) error {
-	st, err := s.storedManifest(ctx, agent)
-	if err != nil || st.remote == local {
-		return &Refusal{fmt.Sprintf("Agent %q is not pinned", agent)}
+// change records a change of a pinned agent and makes it.
+func (s *Service) change(ctx context.Context, agent, by, what string,
+	do func(database.Tx) (sql.Result, error)) error {
+	if _, err := s.Remote(ctx, agent); err != nil {
+		return err
 	}
 	if err := s.record(ctx, by, fmt.Sprintf("agent %s %s", agent, what)); err != nil {
 		return err
 	}
 	return s.opts.Database.Update(ctx, func(tx database.Tx) error {
-		done, err := tx.ExecContext(ctx, statement, args...)
+		done, err := do(tx)
 		if err != nil {
 			return err
 		}
 		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return &Refusal{fmt.Sprintf("Agent %q is not pinned", agent)}
+			return errors.Join(err, notPinned(agent))
 		}
-		if what == "unpinned" {
-			_, err = tx.ExecContext(ctx, `DELETE FROM agent_key WHERE agent = ?`, agent)
-		}
-		return err
+		return nil
 	})
 }

@@ -28,7 +28,7 @@ func TestRemoteAgents(t *testing.T) {
 	}
 	list := func() iatp.Remote {
 		t.Helper()
-		all, err := here.Remotes(ctx)
+		all, err := here.Remotes(ctx, "", -1)
 		if err != nil || len(all) != 1 || all[0].Agent != "far" {
 			t.Fatalf("got %+v %v, want the one pinned agent", all, err)
 		}
@@ -37,8 +37,11 @@ func TestRemoteAgents(t *testing.T) {
 	if got := list(); got.Level != iatp.Standard || got.Suspended {
 		t.Errorf("pinned: got %+v", got)
 	}
-	if err := here.SetLevel(ctx, "far", "verified_partner", "ann"); err != nil || list().Level != "verified_partner" {
-		t.Errorf("another level: got %+v %v", list(), err)
+	level := func(level iatp.Level) iatp.RemoteChange { return iatp.RemoteChange{Level: &level} }
+	suspend := func(is bool) iatp.RemoteChange { return iatp.RemoteChange{Suspended: &is} }
+	if got, err := here.ChangeRemote(ctx, "far", level("verified_partner"), "ann"); err != nil || got != list() ||
+		got.Level != "verified_partner" {
+		t.Errorf("another level: got %+v %v", got, err)
 	}
 	before := verify(t, here, iatp.Query{Agent: "far", Level: "any"})
 	if _, err := here.Slash(ctx, iatp.Slash{Agent: "far", Reason: "r", Severity: "medium", By: "ann"}); err != nil {
@@ -47,14 +50,14 @@ func TestRemoteAgents(t *testing.T) {
 	if got := verify(t, here, iatp.Query{Agent: "far", Level: "any"}); got.Score >= before.Score {
 		t.Errorf("after a slash: got the score %v, and %v before", got.Score, before.Score)
 	}
-	if err := here.Suspend(ctx, "far", "ann"); err != nil || !list().Suspended {
+	if _, err := here.ChangeRemote(ctx, "far", suspend(true), "ann"); err != nil || !list().Suspended {
 		t.Errorf("suspended: got %+v %v", list(), err)
 	}
 	if got := verify(t, here, iatp.Query{Agent: "far", Level: "any"}); got.Verified ||
 		!strings.Contains(got.Error, "suspended") {
 		t.Errorf("suspended: got %+v, want that it is not verified", got)
 	}
-	if err := here.Resume(ctx, "far", "ann"); err != nil ||
+	if _, err := here.ChangeRemote(ctx, "far", suspend(false), "ann"); err != nil ||
 		!verify(t, here, iatp.Query{Agent: "far", Level: "any"}).Verified {
 		t.Errorf("resumed: got %+v %v, want that it is verified", list(), err)
 	}
@@ -63,15 +66,23 @@ func TestRemoteAgents(t *testing.T) {
 		verify(t, here, iatp.Query{Agent: "far", Level: "any"}).Verified {
 		t.Errorf("unpinned: got %v, want that it is unknown", err)
 	}
-	var no *iatp.Refusal
 	here.register("near", agents.Trusted)
+	change := func(agent string, c iatp.RemoteChange) error {
+		_, err := here.ChangeRemote(ctx, agent, c, "ann")
+		return err
+	}
 	for name, err := range map[string]error{
-		"unpinned":        here.Suspend(ctx, "far", "ann"),
+		"unpinned":        change("far", suspend(true)),
 		"registered here": here.Unpin(ctx, "near", "ann"),
-		"never pinned":    here.SetLevel(ctx, "none", iatp.Standard, "ann"),
-		"no level":        here.SetLevel(ctx, "far", "best", "ann"),
+		"never pinned":    change("none", level(iatp.Standard)),
 	} {
-		if !errors.As(err, &no) {
+		if !errors.Is(err, iatp.ErrNotPinned) {
+			t.Errorf("%s: got %v, want ErrNotPinned", name, err)
+		}
+	}
+	var no *iatp.Refusal
+	for name, c := range map[string]iatp.RemoteChange{"no level": level("best"), "no change": {}} {
+		if err := change("far", c); !errors.As(err, &no) {
 			t.Errorf("%s: got %v, want a refusal", name, err)
 		}
 	}

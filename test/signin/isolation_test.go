@@ -86,8 +86,12 @@ var agentBodies = map[string]string{
 }
 
 var apiRows = map[string]row{
-	"GET /v1/openapi.json": shared("it is for everyone"),
-	"POST /v1/agents":      shared("it registers an agent of the caller's own"),
+	"GET /v1/openapi.json":             shared("it is for everyone"),
+	"POST /v1/agents":                  shared("it registers an agent of the caller's own"),
+	"GET /v1/remote-agents":            shared("remote agents belong to the installation: it needs the scope agents and no profile"),
+	"GET /v1/remote-agents/{agent}":    shared("likewise"),
+	"PATCH /v1/remote-agents/{agent}":  shared("they belong to the installation: it needs the scope admin and no profile"),
+	"DELETE /v1/remote-agents/{agent}": shared("likewise"),
 	"GET /v1/agents": {thing: "agent", lists: true,
 		try: func(h host, _ string) string { return h.http("GET", "/v1/agents?limit=1000", "") }},
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -66,6 +65,8 @@ func ofTrust(err error) error {
 	switch {
 	case errors.As(err, &no):
 		return verb.Usage(no.Text, "airlock agents list")
+	case errors.Is(err, iatp.ErrNotPinned):
+		return verb.Usage(err.Error(), "airlock agents remote")
 	case errors.Is(err, iatp.ErrForged), errors.Is(err, iatp.ErrExpired), errors.Is(err, iatp.ErrReplayed):
 		return verb.WithHint(fmt.Errorf("the manifest is not accepted: %w", err),
 			"ask the agent's operator for what airlock agents manifest prints now", verb.ExitFailed)
@@ -230,19 +231,15 @@ func (v *agentsRemoteVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if changes && v.Agent == "" {
 		return verb.Usage("which agent is missing", "airlock agents remote AGENT --suspend")
 	}
-	return v.trusting(ctx, s, func(trust *iatp.Service) error {
-		if err := v.change(ctx, trust); err != nil {
+	if v.Level != "" || v.Resume {
+		if err := verb.Guarded("trusting a pinned agent"); err != nil {
 			return err
 		}
-		all, err := trust.Remotes(ctx)
+	}
+	return v.trusting(ctx, s, func(trust *iatp.Service) error {
+		all, err := v.change(ctx, trust)
 		if err != nil {
 			return err
-		}
-		if v.Agent != "" {
-			all = slices.DeleteFunc(all, func(r iatp.Remote) bool { return r.Agent != v.Agent })
-		}
-		if len(all) == 0 && v.Agent != "" && !v.Unpin {
-			return &iatp.Refusal{Text: fmt.Sprintf("Agent %q is not pinned", v.Agent)}
 		}
 		if v.JSON {
 			return verb.PrintLine(s.Out, map[string]any{"agents": all})
@@ -262,19 +259,24 @@ func (v *agentsRemoteVerb) Run(ctx context.Context, s *verb.Streams) error {
 	})
 }
 
-func (v *agentsRemoteVerb) change(ctx context.Context, trust *iatp.Service) error {
-	by := system.Principal()
+// change makes the change of the flags and returns the agents to list.
+func (v *agentsRemoteVerb) change(ctx context.Context, trust *iatp.Service) ([]iatp.Remote, error) {
+	var c iatp.RemoteChange
 	switch {
-	case v.Level != "":
-		return trust.SetLevel(ctx, v.Agent, iatp.Level(v.Level), by)
-	case v.Suspend:
-		return trust.Suspend(ctx, v.Agent, by)
-	case v.Resume:
-		return trust.Resume(ctx, v.Agent, by)
+	case v.Agent == "":
+		return trust.Remotes(ctx, "", -1)
 	case v.Unpin:
-		return trust.Unpin(ctx, v.Agent, by)
+		return nil, trust.Unpin(ctx, v.Agent, system.Principal())
+	case v.Level != "":
+		c.Level = (*iatp.Level)(&v.Level)
+	case v.Suspend, v.Resume:
+		c.Suspended = &v.Suspend
+	default:
+		found, err := trust.Remote(ctx, v.Agent)
+		return []iatp.Remote{found}, err
 	}
-	return nil
+	changed, err := trust.ChangeRemote(ctx, v.Agent, c, system.Principal())
+	return []iatp.Remote{changed}, err
 }
 
 type agentsReputationVerb struct {
