@@ -40,7 +40,7 @@ func withArguments(t *testing.T, dir, keys string, o audit.ArgumentsOptions, cal
 
 func shown(t *testing.T, dir, keys string) (tree *audit.RunTree, kept, misfits int) {
 	t.Helper()
-	tree, err := audit.Show(dir, "run_1")
+	tree, err := audit.ShowFrom(dir, 1, "run_1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestArgumentsKeepEveryCharacter(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	tree, err := audit.Show(dir, "run_1")
+	tree, err := audit.ShowFrom(dir, 1, "run_1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestArgumentsOfEarlierVersions(t *testing.T) {
 	if err := errors.Join(l.Append(t.Context(), r), l.Close()); err != nil {
 		t.Fatal(err)
 	}
-	tree, err := audit.Show(dir, "run_1")
+	tree, err := audit.ShowFrom(dir, 1, "run_1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,11 +32,7 @@ type CallTree struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
-// Show gathers a run's records. runID may be the beginning of an ID, when only
-// one run's begins so.
-func Show(dir, runID string) (*RunTree, error) { return ShowFrom(dir, 1, runID) }
-
-// ShowPeriod is Show for the records of a period.
+// ShowPeriod gathers a run's records of a period. runID may be the beginning of an ID if no other run's ID has it.
 func ShowPeriod(dir, runID string, p Period) (*RunTree, error) {
 	first, err := FirstSince(dir, p)
 	if err != nil {
@@ -45,7 +41,7 @@ func ShowPeriod(dir, runID string, p Period) (*RunTree, error) {
 	return show(dir, first, runID, p)
 }
 
-// ShowFrom is like Show for a run whose first record is known. It does not read older records.
+// ShowFrom gathers a run's records from the record with the number first on.
 func ShowFrom(dir string, first uint64, runID string) (*RunTree, error) {
 	return show(dir, first, runID, Period{})
 }

@@ -76,7 +76,7 @@ func run(t *testing.T, dir string) {
 func TestShowAndTailForPeople(t *testing.T) {
 	dir := t.TempDir()
 	run(t, dir)
-	tree, err := audit.Show(dir, "run_7")
+	tree, err := audit.ShowFrom(dir, 1, "run_7")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestShowSaysWhatItCannotFind(t *testing.T) {
 	dir := t.TempDir()
 	run(t, dir)
 	for _, id := range []string{"run_8", "", `run_7f00"`} {
-		if _, err := audit.Show(dir, id); !errors.Is(err, audit.ErrNoRun) {
+		if _, err := audit.ShowFrom(dir, 1, id); !errors.Is(err, audit.ErrNoRun) {
 			t.Errorf("%q: got %v, want ErrNoRun", id, err)
 		}
 	}
@@ -109,7 +109,7 @@ func TestShowSaysWhatItCannotFind(t *testing.T) {
 		Identity: audit.Identity{RunID: "run_70"}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := audit.Show(dir, "run_7"); err == nil || !strings.Contains(err.Error(), "2 runs") {
+	if _, err := audit.ShowFrom(dir, 1, "run_7"); err == nil || !strings.Contains(err.Error(), "2 runs") {
 		t.Errorf("an ID of two runs: got %v, want it to ask for more", err)
 	}
 }

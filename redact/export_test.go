@@ -7,7 +7,7 @@ func NewRules() { newRuleset(append(append(vendorRules(), contextRules()...), as
 func Work(text []byte) (spent, limit int) {
 	w := newWork(len(text))
 	New().find(text, w)
-	return w.spent(), w.limit
+	return w.limit - w.left, w.limit
 }
 
 // Anchors returns the anchors of all rules.

@@ -45,9 +45,6 @@ func (w *work) spend(units int) bool {
 
 func (w *work) exhausted() bool { return w.left < 0 }
 
-// spent returns how many units were taken.
-func (w *work) spent() int { return w.limit - w.left }
-
 // key identifies a text that is searched to a depth.
 func (w *work) key(text []byte, d depth) uint64 {
 	if w.known == nil {

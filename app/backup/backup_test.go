@@ -209,7 +209,7 @@ func checkSame(t *testing.T, s *state) {
 			t.Errorf("%d is in the database and not in the log", n)
 		}
 	}
-	tree, err := audit.Show(s.Audit, "run_7")
+	tree, err := audit.ShowFrom(s.Audit, 1, "run_7")
 	misfits := 0
 	if err == nil {
 		misfits, err = audit.ShowArguments(s.Audit, s.Keys, tree)

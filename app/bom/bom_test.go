@@ -35,7 +35,7 @@ func recorded(t *testing.T, records ...audit.Record) *audit.RunTree {
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	tree, err := audit.Show(dir, "run_1")
+	tree, err := audit.ShowFrom(dir, 1, "run_1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,8 +111,6 @@ func (v dollars) set(text string) error {
 	return nil
 }
 
-func (v dollars) show() string { return v.to.String() }
-
 // hidden is a value that may hold a credential.
 type hidden struct{ to *secret.Value }
 
@@ -123,5 +121,3 @@ func (v hidden) set(text string) error {
 	*v.to = secret.New(text)
 	return nil
 }
-
-func (v hidden) show() string { return "" }

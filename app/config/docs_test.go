@@ -5,12 +5,38 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
+
+// shower is a value that can be written as in the file. Those below are shown in the docs only.
+type shower interface{ show() string }
+
+func (v dollars) show() string  { return v.to.String() }
+func (v hidden) show() string   { return "" }
+func (v address) show() string  { return *v.to }
+func (v hostPort) show() string { return *v.to }
+func (v word) show() string     { return *v.to }
+func (v flag) show() string     { return strconv.FormatBool(*v.to) }
+func (v free) show() string     { return *v.to }
+
+// show returns the rate as it is written in the file, or "" for the zero value.
+func (v rate) show() string {
+	if *v.to == (Rate{}) {
+		return ""
+	}
+	per := showDuration(v.to.Per)
+	switch v.to.Per {
+	case time.Second, time.Minute, time.Hour:
+		per = per[1:]
+	}
+	return fmt.Sprintf("%d/%s", v.to.Calls, per)
+}
 
 // documented returns every key that a file may have, with the default it has
 // when it is a single value.
@@ -27,7 +53,7 @@ func documented() map[string]string {
 		for _, f := range fields {
 			out[join(prefix, f.key)] = ""
 			if f.val != nil {
-				out[join(prefix, f.key)] = f.val.show()
+				out[join(prefix, f.key)] = f.val.(shower).show()
 			}
 		}
 	}

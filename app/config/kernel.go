@@ -133,5 +133,3 @@ func (v address) set(text string) error {
 	*v.to = text
 	return nil
 }
-
-func (v address) show() string { return *v.to }

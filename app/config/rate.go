@@ -31,19 +31,6 @@ func (v rate) set(text string) error {
 	return nil
 }
 
-// show returns the rate as it is written in the file, or "" for the zero value.
-func (v rate) show() string {
-	if *v.to == (Rate{}) {
-		return ""
-	}
-	per := showDuration(v.to.Per)
-	switch v.to.Per {
-	case time.Second, time.Minute, time.Hour:
-		per = per[1:]
-	}
-	return fmt.Sprintf("%d/%s", v.to.Calls, per)
-}
-
 func parseRate(text string) (Rate, bool) {
 	calls, per, ok := strings.Cut(text, "/")
 	if !ok {

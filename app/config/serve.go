@@ -152,5 +152,3 @@ func (v hostPort) set(text string) error {
 	*v.to = text
 	return nil
 }
-
-func (v hostPort) show() string { return *v.to }

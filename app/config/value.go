@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// value parses and formats one scalar. The error of set completes the sentence
+// value parses one scalar. The error of set completes the sentence
 // "sandbox.memory …, not …" and does not contain the text, which may be the value of a variable.
 type value interface {
 	set(text string) error
-	show() string
 }
 
 // size is a number of bytes from least to most.
@@ -157,8 +156,6 @@ func (v word) set(text string) error {
 	return nil
 }
 
-func (v word) show() string { return *v.to }
-
 // flag is true or false. The other spellings of YAML 1.1, such as yes, are errors.
 type flag struct{ to *bool }
 
@@ -170,8 +167,6 @@ func (v flag) set(text string) error {
 	return nil
 }
 
-func (v flag) show() string { return strconv.FormatBool(*v.to) }
-
 // free is any non-empty text.
 type free struct{ to *string }
 
@@ -182,5 +177,3 @@ func (v free) set(text string) error {
 	*v.to = text
 	return nil
 }
-
-func (v free) show() string { return *v.to }

@@ -23,15 +23,6 @@ import (
 // sessions. It is called once for each request and must be safe for concurrent use.
 type Identify func(r *http.Request) (caller.Caller, error)
 
-// LocalUser returns an Identify that accepts every request as the user whom Airlock runs for.
-// Callers differ only in their protocol sessions: requests of revisions without sessions
-// belong to one caller. It is for a loopback address that only that user's programs can reach.
-func LocalUser(principal string) Identify {
-	return func(*http.Request) (caller.Caller, error) {
-		return caller.Caller{Principal: principal, Kind: caller.Local, Session: "loopback"}, nil
-	}
-}
-
 // callers derives the caller of each request. See docs/design/0008.
 type callers struct {
 	local Local             // of stdio

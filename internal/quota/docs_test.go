@@ -2,6 +2,7 @@ package quota
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -23,13 +24,13 @@ func TestLimitsAreDocumented(t *testing.T) {
 	}
 	begin, end = begin+1, end+2
 	if *update {
-		rest = rest[:begin] + Document() + rest[end:]
+		rest = rest[:begin] + document() + rest[end:]
 		if err := os.WriteFile(path, []byte(before+heading+rest), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if got, want := rest[begin:end], Document(); got != want {
+	if got, want := rest[begin:end], document(); got != want {
 		t.Errorf("%s has the limits\n%swant\n%s(go test ./internal/quota -update writes them)", path, got, want)
 	}
 }
@@ -46,4 +47,41 @@ func TestLimits(t *testing.T) {
 			t.Errorf("one account can use all %s: %d of %d", l.Resource, l.Each, l.Total)
 		}
 	}
+}
+
+// document returns the limits as a table in Markdown.
+func document() string {
+	var b strings.Builder
+	b.WriteString("| resource | in total | of one account | waiting | rate of one account | setting |\n")
+	b.WriteString("|---|---|---|---|---|---|\n")
+	for _, l := range limits {
+		total, queue, rate := amount(l.Total), amount(int64(l.Queue)), ""
+		switch {
+		case l.Resource == Redactions:
+			total = "one for each processor"
+		case l.Queue == Unbounded:
+			queue = "any number"
+		}
+		switch {
+		case l.Rate >= 1:
+			rate = fmt.Sprintf("%g in a second, %d at once", l.Rate, l.Burst)
+		case l.Rate > 0:
+			rate = fmt.Sprintf("one in %g seconds, %d at once", 1/l.Rate, l.Burst)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", l.Resource, total, amount(l.Each), queue, rate, l.Settings)
+	}
+	return b.String()
+}
+
+// amount returns a number as text: empty for 0, with a comma between thousands, or in MiB.
+func amount(n int64) string {
+	switch {
+	case n <= 0:
+		return ""
+	case n%mib == 0:
+		return fmt.Sprintf("%d MiB", n/mib)
+	case n >= 1000:
+		return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+	}
+	return fmt.Sprint(n)
 }

@@ -2,7 +2,6 @@ package quota
 
 import (
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -97,41 +96,4 @@ func For(r Resource) Limit {
 		}
 	}
 	panic(fmt.Sprintf("no limit of %s", r))
-}
-
-// Document returns the limits as a table in Markdown.
-func Document() string {
-	var b strings.Builder
-	b.WriteString("| resource | in total | of one account | waiting | rate of one account | setting |\n")
-	b.WriteString("|---|---|---|---|---|---|\n")
-	for _, l := range limits {
-		total, queue, rate := amount(l.Total), amount(int64(l.Queue)), ""
-		switch {
-		case l.Resource == Redactions:
-			total = "one for each processor"
-		case l.Queue == Unbounded:
-			queue = "any number"
-		}
-		switch {
-		case l.Rate >= 1:
-			rate = fmt.Sprintf("%g in a second, %d at once", l.Rate, l.Burst)
-		case l.Rate > 0:
-			rate = fmt.Sprintf("one in %g seconds, %d at once", 1/l.Rate, l.Burst)
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", l.Resource, total, amount(l.Each), queue, rate, l.Settings)
-	}
-	return b.String()
-}
-
-// amount returns a number as text: empty for 0, with a comma between thousands, or in MiB.
-func amount(n int64) string {
-	switch {
-	case n <= 0:
-		return ""
-	case n%mib == 0:
-		return fmt.Sprintf("%d MiB", n/mib)
-	case n >= 1000:
-		return fmt.Sprintf("%d,%03d", n/1000, n%1000)
-	}
-	return fmt.Sprint(n)
 }

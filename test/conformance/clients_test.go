@@ -18,8 +18,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/app/config"
-	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/app/server/code"
+	"github.com/airlock-mcp/airlock/app/server/servertest"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
@@ -315,7 +315,7 @@ func overHTTP(t *testing.T, configuration string) string {
 		}
 	})
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", face.Handler(server.LocalUser("user:test"), nil))
+	mux.Handle("/mcp", face.Handler(servertest.LocalUser("user:test"), nil))
 	return listen(t, mux)
 }
 

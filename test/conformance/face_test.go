@@ -12,8 +12,8 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/runs"
-	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/app/server/code"
+	"github.com/airlock-mcp/airlock/app/server/servertest"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
@@ -49,6 +49,6 @@ func face(t *testing.T) string {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", s.Handler(server.LocalUser("user:test"), nil))
+	mux.Handle("/mcp", s.Handler(servertest.LocalUser("user:test"), nil))
 	return listen(t, mux)
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
-	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/app/server/servertest"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
@@ -112,7 +112,7 @@ func TestAPersonIsAskedOverHTTP(t *testing.T) {
 	for _, version := range askingVersions {
 		t.Run(version, func(t *testing.T) {
 			s, _ := newAskingServer(t)
-			h := httptest.NewServer(s.Handler(server.LocalUser("user:ann"), nil))
+			h := httptest.NewServer(s.Handler(servertest.LocalUser("user:ann"), nil))
 			t.Cleanup(func() {
 				h.Close()
 				s.Close()

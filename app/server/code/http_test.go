@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/app/server/servertest"
 	"github.com/airlock-mcp/airlock/internal/problem"
 )
 
@@ -19,7 +20,7 @@ import (
 func overHTTP(t *testing.T) (string, *fakeRuns) {
 	t.Helper()
 	s, runs := newServer(t)
-	h := httptest.NewServer(s.Handler(server.LocalUser("user:ann"), nil))
+	h := httptest.NewServer(s.Handler(servertest.LocalUser("user:ann"), nil))
 	t.Cleanup(h.Close)
 	return h.URL, runs
 }
@@ -167,7 +168,7 @@ func TestHTTPRefusesWhatAWebPageCouldSend(t *testing.T) {
 				r.Header.Set(key, value)
 			}
 			w := httptest.NewRecorder()
-			s.Handler(server.LocalUser("user:ann"), nil).ServeHTTP(w, r)
+			s.Handler(servertest.LocalUser("user:ann"), nil).ServeHTTP(w, r)
 			if w.Code != c.want {
 				t.Errorf("got status %d (%s), want %d", w.Code, strings.TrimSpace(w.Body.String()), c.want)
 			}
@@ -200,7 +201,7 @@ func TestHTTPRefusesHugeBodies(t *testing.T) {
 // Close does not wait for hosts that have disconnected without ending their session.
 func TestCloseEndsWhatHostsLeftBehind(t *testing.T) {
 	s, runs := newServer(t)
-	h := httptest.NewServer(s.Handler(server.LocalUser("user:ann"), nil))
+	h := httptest.NewServer(s.Handler(servertest.LocalUser("user:ann"), nil))
 	t.Cleanup(h.Close)
 	session := connectHTTP(t, h.URL, "2025-11-25")
 	callTool(t, session, "run_code", map[string]any{"language": "node", "code": "wait", "background": true})

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/app/server/servertest"
 )
 
 // misshapenRequests are common mistakes of host authors, with the expected errors.
@@ -51,7 +51,7 @@ func TestMisshapenParamsAreExplained(t *testing.T) {
 	s, _ := newServer(t)
 	out, in := serve(t, s)
 	lines := bufio.NewScanner(out)
-	web := httptest.NewServer(s.Handler(server.LocalUser("user:ann"), nil))
+	web := httptest.NewServer(s.Handler(servertest.LocalUser("user:ann"), nil))
 	t.Cleanup(web.Close)
 	for _, test := range misshapenRequests {
 		request := fmt.Sprintf(`{"jsonrpc":"2.0","id":5,"method":%q,"params":%s}`, test.method, test.params)

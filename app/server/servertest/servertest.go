@@ -6,9 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
@@ -139,4 +142,13 @@ func Fuzz(f *testing.F, serve func(t testing.TB) (out io.ReadCloser, in io.Write
 		out, in := serve(t)
 		NewHost(t, out, in, "2025-11-25").Send(t, request, text)
 	})
+}
+
+// LocalUser returns a server.Identify that accepts every request as the user whom Airlock runs for.
+// Callers differ only in their protocol sessions: requests of revisions without sessions
+// belong to one caller. It is for a loopback address that only that user's programs can reach.
+func LocalUser(principal string) server.Identify {
+	return func(*http.Request) (caller.Caller, error) {
+		return caller.Caller{Principal: principal, Kind: caller.Local, Session: "loopback"}, nil
+	}
 }
