@@ -52,10 +52,12 @@ type appender struct {
 	sign signing  // the signatures so far
 	at   position // as it is in its file
 
-	backlog []Record   // outcomes that could not be written yet
-	open    unfinished // acts that this process began and has not ended
-	text    []byte     // reused between writes
-	place   []byte     // likewise, for the position
+	backlog  []Record  // outcomes that could not be written yet
+	retained time.Time // when old files were looked for last
+
+	open  unfinished // acts that this process began and has not ended
+	text  []byte     // reused between writes
+	place []byte     // likewise, for the position
 
 	disk storage // may be used by several goroutines
 }
@@ -124,7 +126,12 @@ func (s *appender) checkpoint() error {
 		if err := s.catchUp(); err != nil {
 			return err
 		}
-		return s.keepCheckpoint()
+		if err := s.keepCheckpoint(); err != nil {
+			return err
+		}
+		// A file that is not as it was signed is kept: verify reports it, and the next start fails.
+		_ = s.retain()
+		return nil
 	})
 }
 

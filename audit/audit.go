@@ -34,6 +34,9 @@ type Options struct {
 	// KeepArguments stores the arguments of calls, encrypted, beside the log. If nil, they are
 	// not stored.
 	KeepArguments *ArgumentsOptions
+	// Keep is how long records are kept at least. Full files with older records are removed after
+	// a signed summary of them was stored; 0 keeps all.
+	Keep time.Duration
 	// Witness configures the witness of the checkpoints; nil means no witness.
 	Witness *WitnessOptions
 	// Now is the clock; nil means time.Now.

@@ -17,6 +17,8 @@ type evidence struct {
 	head     *checkpoint  // nil if it is missing or damaged
 	kept     []checkpoint // in the order of the file
 	rest     int64        // bytes of an unfinished checkpoint at the end of the kept ones
+	removals []*Removal   // in the order of the file
+	cut      int64        // bytes of the file of removals without an unfinished one at its end
 	findings []Finding    // in the evidence itself
 	remarks  []string
 	// blank reports that no evidence exists.
@@ -97,6 +99,7 @@ func readEvidence(dir, positionFile string, key verifyingKey) evidence {
 		find(historyFile, "the kept checkpoints are missing")
 	}
 	e.readKept(history, key)
+	e.readRemovals(dir, key)
 	if positionFile != "" {
 		var err error
 		if e.position, err = readPosition(positionFile); err != nil {

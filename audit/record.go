@@ -11,6 +11,7 @@ const (
 	KindRotate    Kind = "rotate"    // the last record of a full segment
 	KindRecovered Kind = "recovered" // the log was not as a process leaves it that ends: see the detail
 	KindUpgrade   Kind = "upgrade"   // the log was taken over from an earlier version: see the detail
+	KindRemoved   Kind = "removed"   // old records are about to be removed: see the detail
 	KindRunStart  Kind = "run_start" // code is about to run
 	KindRunEnd    Kind = "run_end"   // a run is over
 	KindIntent    Kind = "intent"    // a call is about to happen
@@ -27,8 +28,8 @@ const (
 // Kinds lists all kinds.
 func Kinds() []Kind {
 	return []Kind{
-		KindLogStart, KindRotate, KindRecovered, KindUpgrade, KindRunStart, KindRunEnd, KindIntent, KindOutcome,
-		KindApproval, KindViolation, KindOperator, KindAction, KindKernel, KindDecision, KindVerdict,
+		KindLogStart, KindRotate, KindRecovered, KindUpgrade, KindRemoved, KindRunStart, KindRunEnd, KindIntent,
+		KindOutcome, KindApproval, KindViolation, KindOperator, KindAction, KindKernel, KindDecision, KindVerdict,
 	}
 }
 

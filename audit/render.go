@@ -236,6 +236,9 @@ func WriteReport(w io.Writer, r Report) error {
 	if r.More > 0 {
 		fmt.Fprintf(&b, "and %d more\n", r.More)
 	}
+	for _, removal := range r.Removed {
+		fmt.Fprintf(&b, "removed: %s\n", removal)
+	}
 	for _, text := range r.Remarks {
 		fmt.Fprintf(&b, "note: %s\n", visible.Text(text))
 	}

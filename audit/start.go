@@ -90,6 +90,12 @@ func (s *appender) start() error {
 	if err := s.keepCheckpoint(); err != nil {
 		return err
 	}
+	if err := s.retain(); err != nil {
+		return err
+	}
+	if list, err = segments(s.places.dir); err != nil {
+		return err
+	}
 	if e.legacy() {
 		if err := os.RemoveAll(legacyWriters(s.places.dir)); err != nil {
 			return err
@@ -119,7 +125,7 @@ func (s *appender) judge(e *evidence, found *survey) (remarks []string, err erro
 		return nil, &tamperedError{s.places, findings[0]}
 	}
 	p := e.position
-	if p != nil && found.first > p.first {
+	if from, to := e.unexplained(found.first); p != nil && found.first > p.first && from <= to {
 		remarks = append(remarks, fmt.Sprintf("the files with records %d to %d were moved away or removed", p.first,
 			found.first-1))
 	}

@@ -182,10 +182,14 @@ func (v *surveyor) continueFrom(size uint64) bool {
 	return ok
 }
 
-// begin restores the tree before the first file of a log. Where earlier files were
-// moved away, the tree was signed at their end, or has empty leaves in their place
+// begin restores the tree before the first file of a log. Signed removals contain it. Where earlier
+// files were moved away, the tree was signed at their end, or has empty leaves in their place
 // when that was before there were trees.
 func (v *surveyor) begin(first uint64) {
+	if r := v.evidence.removed(); r != nil && r.Last == first-1 {
+		v.tree, v.next, v.prev = r.tree(), first, r.Hash
+		return
+	}
 	if first > 1 && v.continueFrom(first-1) {
 		return
 	}

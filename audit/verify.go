@@ -41,6 +41,8 @@ type Report struct {
 	// Key is the public key under the log's name, as an HTTP witness takes it.
 	Key     string         `json:"key,omitempty"`
 	Witness *WitnessReport `json:"witness,omitempty"` // nil when none was compared
+	// Removed are the signed summaries of records that Airlock removed because of their age.
+	Removed []*Removal `json:"removed,omitempty"`
 }
 
 // OK reports whether the log has no findings.
@@ -87,8 +89,8 @@ func Verify(dir string, opts *VerifyOptions) (Report, error) {
 // ErrNoLog is returned if an audit log does not exist and never existed.
 var ErrNoLog = errors.New("there is no audit log")
 
-// maxGrown is how often a log is verified again because its witness has seen
-// more of it meanwhile.
+// maxGrown is how often a log is verified again because its witness has seen more of it
+// meanwhile, or retention has removed a file.
 const maxGrown = 3
 
 func verify(dir string, o VerifyOptions) (Report, error) {
@@ -102,14 +104,17 @@ func verify(dir string, o VerifyOptions) (Report, error) {
 	}
 	v := &verifier{report: Report{Findings: []Finding{}, Remarks: []string{}}, prev: genesis, next: 1, wanted: o.Head}
 	v.signatures(shot.evidence)
+	v.report.Removed = shot.evidence.removals
 	v.witness, v.keepHashes = witnessed{key: shot.key, pinned: o.Verifier != ""}, witness.IsHTTP(o.Witness)
 	if v.report.Origin != "" {
 		v.report.Key = shot.key.named(v.report.Origin)
 	}
 	v.remark(shot.remarks...)
-	if len(list) > 0 && list[0].first > 1 && !o.Partial {
-		v.find(Finding{filepath.Base(list[0].path), 0, 1,
-			fmt.Sprintf("records 1 to %d are missing: older files were moved away", list[0].first-1)})
+	if len(list) > 0 && !o.Partial {
+		if from, to := shot.evidence.unexplained(list[0].first); from <= to {
+			v.find(Finding{filepath.Base(list[0].path), 0, from, fmt.Sprintf("records %d to %d are missing, and no signed "+
+				"summary says that Airlock removed them: older files were moved away or removed", from, to)})
+		}
 	}
 	if len(list) > 0 {
 		v.begin(dir, list[0].first)
@@ -122,7 +127,9 @@ func verify(dir string, o VerifyOptions) (Report, error) {
 		if i == len(list)-1 {
 			limit = shot.lastSize
 		}
-		v.segment(s, i == 0, limit)
+		if v.segment(s, i == 0, limit); v.gone {
+			return Report{}, errGrew
+		}
 	}
 	v.end()
 	return v.report, v.compareWitness(dir, o)
@@ -141,6 +148,7 @@ type verifier struct {
 	next       uint64
 	prev       string
 	sealed     bool
+	gone       bool // a file was removed after the snapshot
 	open       unfinished
 	wanted     string // the hash of a record that is still to come; empty when it has come
 }
@@ -235,6 +243,10 @@ func (v *verifier) begin(dir string, first uint64) {
 	if first <= 1 {
 		return
 	}
+	if r := v.evidence.removed(); r != nil && r.Last == first-1 {
+		v.tree = r.tree()
+		return
+	}
 	if root, ok := v.evidence.signedAt(first - 1); ok {
 		if hashes, err := openHashes(filepath.Join(dir, treeFile)); err == nil {
 			defer hashes.file.Close()
@@ -276,7 +288,9 @@ func (v *verifier) segment(s segment, first bool, limit int64) {
 	file := segmentName(s.first)
 	if first {
 		v.report.First, v.facts.first, v.next = s.first, s.first, s.first
-		if s.first > 1 {
+		if r := v.evidence.removed(); r != nil && r.Last == s.first-1 {
+			v.prev = r.Hash
+		} else if s.first > 1 {
 			v.prev = "" // only the first record has it
 		}
 	} else {
@@ -300,6 +314,10 @@ func (v *verifier) segment(s segment, first bool, limit int64) {
 		v.line(file, n, line)
 		return nil
 	})
+	if errors.Is(err, fs.ErrNotExist) {
+		v.gone = true // retention has removed it meanwhile
+		return
+	}
 	if err != nil && !errors.Is(err, errLimit) {
 		v.find(Finding{file, lines + 1, v.next, err.Error()})
 		return

@@ -31,8 +31,9 @@ type witnessed struct {
 	strangers map[string]uint64
 }
 
-// errGrew is returned if a witness has seen more records than were read of a growing log.
-var errGrew = errors.New("the log grew while it was compared with its witness")
+// errGrew is returned if a witness has seen more records than were read of a growing log, or if
+// retention has removed a file of it.
+var errGrew = errors.New("the log changed while it was verified")
 
 // witnessFile names the witness in findings.
 const witnessFile = "witness"

@@ -21,7 +21,7 @@ func TestMistakes(t *testing.T) {
 		"a typo in a tool": {"mcpServers: {a: {command: x}}\nservers: {a: {tools: {t: {rsk: read}}}}",
 			`2:27: unknown key "rsk" in servers.a.tools.t`, `did you mean "risk"?`},
 		"a key like no other": {"audit: {elephant: 1}", `1:9: unknown key "elephant" in audit`,
-			"the keys known here are path, clearArguments, keepArguments, argumentsSize, witness, witnessKey, witnessDelay"},
+			"the keys known here are path, keep, clearArguments, keepArguments, argumentsSize, witness, witnessKey, witnessDelay"},
 		"a key twice": {"audit: {path: a}\nsandbox: {}\naudit: {path: b}",
 			`3:1: the key "audit" appears twice in the file, first on line 1`, "keep one of the two"},
 		"a key twice in a server": {"mcpServers: {a: {command: x, command: y}}",

@@ -135,6 +135,8 @@ type Rate struct {
 // Audit configures where the records of calls are written.
 type Audit struct {
 	Path string // absolute path of the log's directory; empty means the default under $AIRLOCK_HOME
+	// Keep is how long records are kept at least; 0 keeps all.
+	Keep time.Duration
 	// ClearArguments records the values of arguments in clear text, not as keyed hashes.
 	ClearArguments bool
 	// KeepArguments is how long arguments are kept beside the log, encrypted; 0 keeps none.

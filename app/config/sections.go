@@ -228,6 +228,7 @@ func (d *decoder) profileWord(to *string) word {
 func (d *decoder) auditFields(a *Audit) []field {
 	return []field{
 		{key: "path", read: d.path(&a.Path)},
+		{key: "keep", val: duration{&a.Keep, 0, 100 * 366 * 24 * time.Hour}},
 		{key: "clearArguments", val: flag{&a.ClearArguments}},
 		{key: "keepArguments", val: duration{&a.KeepArguments, 0, 366 * 24 * time.Hour}},
 		{key: "argumentsSize", val: size{&a.ArgumentsSize, 1 << 20, 1 << 40}},

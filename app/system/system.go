@@ -259,7 +259,7 @@ func (s *System) openSessionFiles(ctx context.Context) error {
 
 // auditOptions returns the options of the configured audit log.
 func auditOptions(d Directories, c config.Audit) *audit.Options {
-	o := &audit.Options{Keys: d.Keys, ClearArguments: c.ClearArguments}
+	o := &audit.Options{Keys: d.Keys, Keep: c.Keep, ClearArguments: c.ClearArguments}
 	if c.KeepArguments > 0 {
 		o.KeepArguments = &audit.ArgumentsOptions{Keep: c.KeepArguments, Size: c.ArgumentsSize}
 	}
