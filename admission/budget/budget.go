@@ -280,27 +280,26 @@ func (l *Ledger) prune(ctx context.Context, tx database.Tx, begun line) error {
 // Standing returns the state of an account. An unknown account has spent nothing and has no limit.
 func (l *Ledger) Standing(ctx context.Context, tx database.Tx, account string) (Standing, error) {
 	// One statement, because it is executed for each account of each decision.
-	s, err := l.scan(tx.QueryRowContext(ctx, standingColumns+`FROM (SELECT ?5 AS account) a`+standingJoins,
+	s, err := l.scan(tx.QueryRowContext(ctx, standingColumns+`FROM (SELECT ?3 AS account) a`+standingJoins,
 		l.spans(account)...))
 	return s, wrap("reading how the budget stands of", account, err)
 }
 
 // The columns of a Standing, and where they come from. The parameters are those of spans, and a
-// lists the accounts.
+// lists the accounts. The lengths of the spans are no parameters: if they were, SQLite would compile
+// the statement at each execution, because its plan depends on them (the index budget_day is partial).
 const (
 	standingColumns = `SELECT a.account, b.limits, coalesce(h.cost, 0), coalesce(h.requests, 0), coalesce(h.tokens, 0),
 		coalesce(d.cost, 0), coalesce(d.requests, 0), coalesce(d.tokens, 0) `
 	standingJoins = ` LEFT JOIN budget_limit b ON b.account = a.account
-		LEFT JOIN budget_usage h ON h.account = a.account AND h.span = ?1 AND h.start = ?2
-		LEFT JOIN budget_usage d ON d.account = a.account AND d.span = ?3 AND d.start = ?4 `
+		LEFT JOIN budget_usage h ON h.account = a.account AND h.span = 3600 AND h.start = ?1
+		LEFT JOIN budget_usage d ON d.account = a.account AND d.span = 86400 AND d.start = ?2 `
 )
 
 // spans returns the current hour and day as parameters of a statement, and more parameters.
 func (l *Ledger) spans(more ...any) []any {
 	now := l.now().UTC()
-	return append([]any{int64(hour.Seconds()), now.Truncate(hour).Unix(), int64(day.Seconds()),
-		now.Truncate(day).Unix()},
-		more...)
+	return append([]any{now.Truncate(hour).Unix(), now.Truncate(day).Unix()}, more...)
 }
 
 // scan reads a row of standingColumns.
@@ -326,17 +325,17 @@ func (l *Ledger) scan(row interface{ Scan(...any) error }) (Standing, error) {
 // the name after: those that have a limit or were debited today.
 func (l *Ledger) List(ctx context.Context, tx database.Tx, prefix, after string, n int) ([]Standing, error) {
 	return l.standings(ctx, tx, standingColumns+`FROM (
-		SELECT account FROM (SELECT account FROM budget_limit WHERE account > ?5 AND account < ?6 ORDER BY 1 LIMIT ?7)
+		SELECT account FROM (SELECT account FROM budget_limit WHERE account > ?3 AND account < ?4 ORDER BY 1 LIMIT ?5)
 		UNION SELECT account FROM (SELECT account FROM budget_usage
-			WHERE span = 86400 AND start = ?4 AND account > ?5 AND account < ?6 ORDER BY 1 LIMIT ?7)
-		ORDER BY 1 LIMIT ?7) a`+standingJoins+`ORDER BY 1`, l.spans(max(prefix, after), prefix+"\U0010ffff", n))
+			WHERE span = 86400 AND start = ?2 AND account > ?3 AND account < ?4 ORDER BY 1 LIMIT ?5)
+		ORDER BY 1 LIMIT ?5) a`+standingJoins+`ORDER BY 1`, l.spans(max(prefix, after), prefix+"\U0010ffff", n))
 }
 
 // Busiest returns at most n accounts that were debited today and whose names sort before a name,
 // those with the highest costs first.
 func (l *Ledger) Busiest(ctx context.Context, tx database.Tx, before string, n int) ([]Standing, error) {
 	return l.standings(ctx, tx, standingColumns+`FROM (SELECT account FROM budget_usage
-		WHERE span = 86400 AND start = ?4 AND account < ?5 ORDER BY cost DESC, requests DESC LIMIT ?6) a`+standingJoins,
+		WHERE span = 86400 AND start = ?2 AND account < ?3 ORDER BY cost DESC, requests DESC LIMIT ?4) a`+standingJoins,
 		l.spans(before, n))
 }
 
@@ -346,7 +345,7 @@ func (l *Ledger) Of(ctx context.Context, tx database.Tx, accounts []string) ([]S
 	if err != nil {
 		return nil, err
 	}
-	return l.standings(ctx, tx, standingColumns+`FROM (SELECT key AS at, value AS account FROM json_each(?5)) a`+
+	return l.standings(ctx, tx, standingColumns+`FROM (SELECT key AS at, value AS account FROM json_each(?3)) a`+
 		standingJoins+`ORDER BY a.at`, l.spans(string(names)))
 }
 

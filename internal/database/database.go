@@ -99,6 +99,7 @@ func dsn(path, lock string) string {
 		"_pragma": {
 			fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
 			"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)", "trusted_schema(OFF)",
+			"temp_store(MEMORY)",
 		},
 	}
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: values.Encode()}).String()

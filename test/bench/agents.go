@@ -122,6 +122,11 @@ func openClaims(ctx context.Context, dir string, undo *cleanup.Stack) (*claims, 
 // noDispatcher is for actions that the kernel carries out itself.
 type noDispatcher struct{ kernel.Dispatcher }
 
+// Risk returns false, because there are no tools.
+func (noDispatcher) Risk(caller.Caller, string, string) (policies.Risk, bool) {
+	return policies.RiskUnknown, false
+}
+
 func openKernel(db *database.DB, service *agents.Service, acts *admission.Service, log *audit.Log) (*kernel.Service,
 	error) {
 	identity, err := age.GenerateX25519Identity()
