@@ -12,6 +12,8 @@ type Usage struct {
 	BytesOut     int64  // of the arguments of the run's calls, this one counted
 	BytesIn      int64  // of the results of the run's calls
 	Repeats      int    // how often this call has returned the same result in a row
+	// Done is closed when the run ends, which ends the wait of a call for a rate. It may be nil.
+	Done <-chan struct{}
 }
 
 // quota checks a call against the limits of its run and its session and the rates of its server and
@@ -36,20 +38,25 @@ func (s *Service) quota(act Act) *Error {
 				"between calls and ask less often, or return what there is and look again in a later run; else "+
 				"change the arguments, or stop", u.Repeats)
 	}
-	return s.rate(act.Request.Tool.ServerID, act.Request.Tool.Name)
+	return s.rate(act)
 }
 
-// rate checks a call against the current rates of its server and its tool.
-func (s *Service) rate(server, tool string) *Error {
+// rate checks a call against the current rates of its server and its tool. It waits up to maxRateWait
+// for them.
+func (s *Service) rate(act Act) *Error {
 	l, now := s.Rules().Limits, s.opts.Now()
+	server, tool := act.Request.Tool.ServerID, act.Request.Tool.Name
 	rate, name := l.serverRate(server)
-	if wait := s.buckets.take("server\x00"+server, rate, now); wait > 0 {
-		return exceed(name, TooOften, "server %q is called too often; try again in %v", server, wait)
+	ofServer, ok := s.buckets.take("server\x00"+server, rate, now)
+	if !ok {
+		return exceed(name, TooOften, "server %q is called too often; try again in %v", server, ofServer)
 	}
 	rate, name = l.toolRate(server, tool)
-	if wait := s.buckets.take("tool\x00"+server+"\x00"+tool, rate, now); wait > 0 {
-		return exceed(name, TooOften, "tool %q is called too often; try again in %v", tool, wait)
+	ofTool, ok := s.buckets.take("tool\x00"+server+"\x00"+tool, rate, now)
+	if !ok {
+		return exceed(name, TooOften, "tool %q is called too often; try again in %v", tool, ofTool)
 	}
+	Pause(max(ofServer, ofTool), act.Usage.Done)
 	return nil
 }
 

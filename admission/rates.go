@@ -20,15 +20,33 @@ func (b Bucket) has(r Rate) bool {
 	return b.limiter != nil && b.limiter.Limit() == tokensPerSecond(r) && b.limiter.Burst() == r.Calls
 }
 
-// Take uses one token and returns 0, or it returns the time until the next token, rounded up so that
-// a retry after it is not too early.
-func (b Bucket) Take(now time.Time) time.Duration {
+// maxRateWait is the longest time that a call waits for a rate. A call that would have to wait longer
+// is refused.
+const maxRateWait = time.Second
+
+// Take uses one token. The caller must not proceed before wait has passed, which is at most
+// maxRateWait. If the token comes later, ok is false, no token is used, and wait is the time until
+// then, rounded up so that a retry after it is not too early.
+func (b Bucket) Take(now time.Time) (wait time.Duration, ok bool) {
 	reservation := b.limiter.ReserveN(now, 1)
-	wait := reservation.DelayFrom(now)
-	if wait > 0 {
-		reservation.CancelAt(now)
+	if wait = reservation.DelayFrom(now); wait <= maxRateWait {
+		return wait, true
 	}
-	return (wait + time.Millisecond - 1).Truncate(time.Millisecond)
+	reservation.CancelAt(now)
+	return (wait + time.Millisecond - 1).Truncate(time.Millisecond), false
+}
+
+// Pause returns after wait has passed, or as soon as done is closed. A nil done is never closed.
+func Pause(wait time.Duration, done <-chan struct{}) {
+	if wait <= 0 {
+		return
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-done:
+	}
 }
 
 // buckets holds token buckets by key. The zero value is ready to use. It is safe for concurrent use.
@@ -38,7 +56,7 @@ type buckets struct {
 }
 
 // take is Bucket.Take for the bucket of a key. A changed rate gets a new bucket.
-func (b *buckets) take(key string, of Rate, now time.Time) time.Duration {
+func (b *buckets) take(key string, of Rate, now time.Time) (wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.byKey[key].has(of) {

@@ -148,10 +148,12 @@ func (s *RunCalls) account(key string, result json.RawMessage, redactions map[st
 // Look starts a catalog lookup, subject to the run's rate for lookups and its slots for calls. The
 // caller must call done when the answer was sent. refused is the error to return to the code.
 func (s *RunCalls) Look(ctx context.Context) (done func(), refused *Error) {
-	if wait := s.searches.Take(s.broker.opts.Now()); wait > 0 {
+	wait, ok := s.searches.Take(s.broker.opts.Now())
+	if !ok {
 		return nil, s.Tell(failf(errortype.RateLimit, "the catalog is searched too often; try again in %v",
 			wait).retryable().Error)
 	}
+	admission.Pause(wait, ctx.Done())
 	if err := s.acquireSlot(ctx); err != nil {
 		return nil, &failf(errortype.Killed, "the run is over").Error
 	}

@@ -13,7 +13,9 @@ import (
 // decide has admission decide about the call.
 func (a *attempt) decide(ctx context.Context) *failure {
 	run := a.run.identity
-	// The decision is fast, and a suspended agent gets the reason, so it is not cancelled with ctx.
+	a.usage.Done = ctx.Done()
+	// Apart from a wait for a rate, which ends with ctx, the decision is fast. A suspended agent gets the
+	// reason, so the decision is not cancelled with ctx.
 	r, grant, err := a.broker.admission.Decide(context.WithoutCancel(ctx), admission.Act{
 		Kind: admission.Call, Agent: admission.AgentOf(run.Caller), Conversation: run.Caller.Session,
 		Context:   run.Context,

@@ -33,9 +33,6 @@ func (f *failures) add(id string, e Error) {
 func (s *RunCalls) failed(e Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if errortype.IsDenial(e.Type) && e.Source == errortype.SourceBroker {
-		s.counts.denied++
-	}
 	s.failures.add(e.CallID, e)
 }
 

@@ -175,15 +175,15 @@ func TestServersHaveTheirOwnTime(t *testing.T) {
 func TestRatesFillUpAgain(t *testing.T) {
 	now := time.Now()
 	f := newFixture(t, func(o *options) {
-		o.Limits.ServerRate = admission.Rate{Calls: 2, Per: time.Second}
+		o.Limits.ServerRate = admission.Rate{Calls: 2, Per: time.Hour}
 		o.Now = func() time.Time { return now }
 	})
 	s := f.open()
 	for i, step := range []struct {
 		passed time.Duration
 		ok     bool
-	}{{0, true}, {0, true}, {0, false}, {499 * time.Millisecond, false}, {time.Millisecond, true}, {0, false},
-		{time.Hour, true}, {0, true}, {0, false}} {
+	}{{0, true}, {0, true}, {0, false}, {29 * time.Minute, false}, {time.Minute, true}, {0, false},
+		{2 * time.Hour, true}, {0, true}, {0, false}} {
 		now = now.Add(step.passed)
 		if answer := s.Call(t.Context(), distinct(i)); answer.OK != step.ok {
 			t.Fatalf("call %d: got %+v, want ok %v", i, answer.Error, step.ok)
@@ -432,6 +432,73 @@ func TestUnreadAnswersTakePlaces(t *testing.T) {
 	})
 }
 
+// Issue 27: calls and lookups wait for a rate that permits them soon. A wait ends with its run.
+func TestShortRateLimitsAreWaitedOut(t *testing.T) {
+	rate := admission.Rate{Calls: 2, Per: 100 * time.Millisecond}
+	for name, limits := range map[string]admission.Limits{
+		"of servers": {ServerRate: rate}, "of tools": {ToolRate: rate}, "of both": {ServerRate: rate, ToolRate: rate},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newFixture(t, func(o *options) { o.Limits, o.Now = limits, nil }).open()
+				began := time.Now()
+				for i := range 10 {
+					checkAnswer(t, s.Call(t.Context(), distinct(i)), "", "")
+				}
+				if got, want := time.Since(began), 400*time.Millisecond; got != want {
+					t.Errorf("10 calls took %v, want %v", got, want)
+				}
+				ended, cancel := context.WithCancel(t.Context())
+				cancel()
+				before := time.Now()
+				s.Call(ended, distinct(11))
+				if got := time.Since(before); got != 0 {
+					t.Errorf("a call of a run that has ended waited %v, want nothing", got)
+				}
+				s.Close()
+			})
+		})
+	}
+	t.Run("of the catalog", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newFixture(t, func(o *options) { o.Limits.CatalogRate, o.Now = rate, nil }).open()
+			began := time.Now()
+			for range 10 {
+				done, refused := s.Look(t.Context())
+				if refused != nil {
+					t.Fatalf("got %v, want an answer", refused)
+				}
+				done()
+			}
+			if got, want := time.Since(began), 400*time.Millisecond; got != want {
+				t.Errorf("10 lookups took %v, want %v", got, want)
+			}
+		})
+	})
+	t.Run("at once", func(t *testing.T) { // the calls wait one after the other, up to the limit of a second
+		synctest.Test(t, func(t *testing.T) {
+			s := newFixture(t, func(o *options) {
+				o.Limits, o.Now = admission.Limits{ServerRate: admission.Rate{Calls: 10, Per: time.Second}}, nil
+			}).open()
+			var all sync.WaitGroup
+			var ok, refused atomic.Int32
+			for i := range 30 {
+				all.Go(func() {
+					if s.Call(t.Context(), distinct(i)).OK {
+						ok.Add(1)
+					} else {
+						refused.Add(1)
+					}
+				})
+			}
+			all.Wait()
+			if ok.Load() != 20 || refused.Load() != 10 {
+				t.Errorf("got %d answers and %d refusals, want 20 and 10", ok.Load(), refused.Load())
+			}
+		})
+	})
+}
+
 func TestLooksIntoTheCatalogHaveARate(t *testing.T) {
 	f := newFixture(t, func(o *options) { o.Limits.CatalogRate = admission.Rate{Calls: 2, Per: time.Hour} })
 	s := f.open()
@@ -555,8 +622,8 @@ func TestManyCallsAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if summary := s.Close(); summary.Calls != 64 {
-		t.Errorf("calls: got %d, want 64", summary.Calls)
+	if summary := s.Close(); summary.Made != 64 {
+		t.Errorf("calls: got %d, want 64", summary.Made)
 	}
 	if most > 4 {
 		t.Errorf("calls at once: got %d, want at most 4", most)

@@ -98,6 +98,7 @@ func (a *attempt) carry(ctx context.Context) Answer {
 	} else if fail = a.ready(ctx); fail == nil {
 		fail = a.act(ctx)
 	}
+	a.run.tally(fail == nil || !fail.refused)
 	if fail != nil { // some messages contain text of servers
 		message, found := a.run.opts.Redactor.Held([]byte(fail.Message))
 		fail.Message, a.removed = string(message), append(a.removed, found...)

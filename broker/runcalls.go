@@ -69,7 +69,8 @@ type RunCalls struct {
 
 // runCounts are the totals of a run's calls.
 type runCounts struct {
-	calls      int
+	calls      int // all that arrived
+	made       int
 	denied     int
 	bytesIn    int64
 	bytesOut   int64
@@ -87,8 +88,8 @@ type activeCalls struct {
 
 // Summary contains the totals of a run's calls.
 type Summary struct {
-	Calls         int            // all calls that arrived, including refused ones
-	Denied        int            // calls that policy or a person refused
+	Made          int            // calls that were made
+	Denied        int            // calls that were refused, for any reason, and not made
 	Open          int            // cancelled calls that have not ended in time
 	BytesIn       int64          // bytes of results that went into the sandbox
 	ApprovalState string         // the most restrictive state of all calls, a value of admission/approval
@@ -120,6 +121,7 @@ func (s *RunCalls) CallUnread(ctx context.Context, call Call) (answer Answer, re
 	defer a.releaseWork()
 	if s.opts.Player != nil {
 		answer = a.replayed(ctx)
+		s.tally(answer.Error == nil || !errortype.IsDenial(answer.Error.Type)) // recordings have no other refusals
 	} else {
 		answer = a.traced(ctx)
 		s.keep(ctx, a.number, call, answer, a.held)
@@ -182,8 +184,19 @@ func (s *RunCalls) Close() Summary {
 	defer s.mu.Unlock()
 	s.broker.closeFacts(s)
 	return Summary{
-		Calls: s.counts.calls, Denied: s.counts.denied, Open: len(s.active.cancels), BytesIn: s.counts.bytesIn,
+		Made: s.counts.made, Denied: s.counts.denied, Open: len(s.active.cancels), BytesIn: s.counts.bytesIn,
 		ApprovalState: string(s.counts.state), Redactions: maps.Clone(s.counts.redactions),
+	}
+}
+
+// tally counts a call that has ended as made or as refused.
+func (s *RunCalls) tally(made bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if made {
+		s.counts.made++
+	} else {
+		s.counts.denied++
 	}
 }
 

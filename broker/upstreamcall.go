@@ -40,8 +40,8 @@ func (a *attempt) callServer(ctx context.Context) *failure {
 
 func tooLarge(result json.RawMessage, l admission.Limits) *failure {
 	return exceeded(admission.LimitResultBytes, errortype.Output,
-		"the result has %d bytes, more than the %d that one call may return; ask the tool for less", len(result),
-		l.ResultBytes)
+		"the result has %d bytes, more than the %d that one call may return; %s", len(result), l.ResultBytes,
+		upstream.AskForLess)
 }
 
 // toolResult contains the members of a CallToolResult that the broker reads (MCP 2025-11-25, Schema

@@ -25,6 +25,10 @@ const (
 	maxTraceback = 8 << 10
 )
 
+// adviceLarge is the advice for a result that is too large. The guests have the same sentence.
+const adviceLarge = "return a summary, and hand over the rest with client.attach or keep it in /workspace/session for " +
+	"the next run"
+
 // assemble builds the outcome from the host's own observations and from the guest's delivery,
 // which it redacts, bounds and checks.
 func (r *run) assemble(ctx context.Context, ended ending, calls broker.Summary, logs logs) *Outcome {
@@ -49,8 +53,8 @@ func (r *run) assemble(ctx context.Context, ended ending, calls broker.Summary, 
 func (r *run) seal(ctx context.Context, result Result, calls broker.Summary, printed Printed,
 	metrics Metrics) *Outcome {
 	metrics.DurationMS = time.Since(r.started).Milliseconds()
-	metrics.CallsDenied = calls.Denied
-	metrics.Calls, metrics.BytesInSandbox, metrics.BytesReturned = calls.Calls, calls.BytesIn, int64(len(result.Data))
+	metrics.Calls, metrics.CallsDenied = calls.Made, calls.Denied
+	metrics.BytesInSandbox, metrics.BytesReturned = calls.BytesIn, int64(len(result.Data))
 	metrics.StdoutCut, metrics.StderrCut = printed.StdoutCut, printed.StderrCut
 	result.Metrics = metrics
 	envelope := Envelope{
@@ -167,8 +171,7 @@ func seal(envelope *Envelope, whole Result) {
 	if envelope.Result.OK {
 		size := len(envelope.Result.Data)
 		replace(envelope, failed(errortype.Output, false, fmt.Sprintf(
-			"the result has %d bytes, more than fits the %d of a run's line; return a summary, or attach the rest as "+
-				"a file with client.attach", size, MaxEnvelope)))
+			"the result has %d bytes, more than fits the %d of a run's line; "+adviceLarge, size, MaxEnvelope)))
 		return
 	}
 	// Texts can grow sixfold when JSON escapes their control characters.

@@ -102,8 +102,9 @@ func TestCallWithoutCode(t *testing.T) {
 				strings.Contains(string(envelope.Result.Data), shown) || len(envelope.Attachments) != test.files {
 				t.Errorf("got %s and %d files, want %d", envelope.Result.Data, len(envelope.Attachments), test.files)
 			}
-			if envelope.ToolName != LanguageCall || envelope.SandboxImage != "" || envelope.Result.Metrics.Calls != 1 ||
-				(test.answer == "") != (calls == 0) {
+			metrics := envelope.Result.Metrics
+			if envelope.ToolName != LanguageCall || envelope.SandboxImage != "" || metrics.Calls != calls ||
+				metrics.Calls+metrics.CallsDenied != 1 || (test.answer == "") != (calls == 0) {
 				t.Errorf("got %+v after %d calls", envelope, calls)
 			}
 			all := l.records(t)

@@ -101,8 +101,8 @@ func (f *Failure) Refusal() bool {
 // Metrics are what a run cost. Only DurationMS is always known.
 type Metrics struct {
 	DurationMS      int64 `json:"duration_ms"`
-	Calls           int   `json:"calls,omitempty"`             // tool calls the broker received
-	CallsDenied     int   `json:"calls_denied,omitempty"`      // those that policy or a person refused
+	Calls           int   `json:"calls,omitempty"`             // tool calls that were made
+	CallsDenied     int   `json:"calls_denied,omitempty"`      // tool calls that were refused and not made
 	BytesInSandbox  int64 `json:"bytes_in_sandbox,omitempty"`  // tool results that went into the sandbox
 	BytesReturned   int64 `json:"bytes_returned,omitempty"`    // JSON bytes of Data
 	PeakMemoryBytes int64 `json:"peak_memory_bytes,omitempty"` // whole sandbox

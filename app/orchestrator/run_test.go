@@ -221,9 +221,10 @@ func TestNothingIsRecordedAfterTheEnd(t *testing.T) {
 	if last := all[len(all)-1]; last.Kind != audit.KindRunEnd {
 		t.Errorf("the last record: got %s, want the run's end", last.Kind)
 	}
-	if made := outcome.Envelope.Result.Metrics.Calls; intents < calls || outcomes != made {
-		t.Errorf("got %d intents and %d outcomes of %d calls, want at least %d intents and an outcome for each call",
-			intents, outcomes, made, calls)
+	m := outcome.Envelope.Result.Metrics
+	if intents < calls || intents != m.Calls || outcomes != m.Calls+m.CallsDenied {
+		t.Errorf("got %d intents and %d outcomes of %d calls made and %d denied, want at least %d, and an outcome for each",
+			intents, outcomes, m.Calls, m.CallsDenied, calls)
 	}
 }
 

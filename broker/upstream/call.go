@@ -184,7 +184,8 @@ func (s *server) classify(ctx context.Context, name string, got answer, err erro
 	case ctx.Err() != nil:
 		return s.failure(name, Timeout, fmt.Sprintf("no answer within %s", rounded(waited)), again, err)
 	case got.large:
-		return s.failure(name, OutputLimit, fmt.Sprintf("the result is larger than %d bytes", maxMessage), false, err)
+		return s.failure(name, OutputLimit, fmt.Sprintf("the result has more than the %d bytes that one call may return; %s",
+			maxMessage, AskForLess), false, err)
 	case got.needed != nil:
 		return got.needed.CallError(name)
 	case got.statusDecides():

@@ -41,6 +41,9 @@ func (e *StartError) Unwrap() []error {
 	return []error{e.Reason, e.cause}
 }
 
+// AskForLess is the advice for a tool's result that is too large.
+const AskForLess = "ask the tool for less: one page, fewer columns or a filter"
+
 // ErrorType is what the code in the sandbox sees as the type of a failed call;
 // the names are those of the contract.
 type ErrorType string
@@ -52,7 +55,7 @@ const (
 	RateLimit        ErrorType = errortype.RateLimit   // the server asked for patience (HTTP 429)
 	ToolError        ErrorType = errortype.Tool        // the server refused the call
 	UnknownTool      ErrorType = errortype.UnknownTool // no such server
-	OutputLimit      ErrorType = errortype.Output      // the result is larger than maxMessage
+	OutputLimit      ErrorType = errortype.Output      // the result is larger than maxMessage, see AskForLess
 	InvalidOutput    ErrorType = errortype.OutputValidation
 )
 

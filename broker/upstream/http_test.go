@@ -259,9 +259,11 @@ func TestHTTPCalls(t *testing.T) {
 		{"no JSON-RPC", `{"result":1}`, "", upstream.InvalidOutput, false,
 			"the server answered with something that is not MCP"},
 		{"an answer without measure", `{"jsonrpc":"2.0","id":%s,"result":"` + big + `"}`, "", upstream.OutputLimit,
-			false, "the result is larger than 16711680 bytes"},
+			false, "the result has more than the 16711680 bytes that one call may return; " +
+				upstream.AskForLess},
 		{"an event without measure", "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":\"" + big + "\"}\n\n", "",
-			upstream.OutputLimit, false, "the result is larger than 16711680 bytes"},
+			upstream.OutputLimit, false, "the result has more than the 16711680 bytes that one call may return; " +
+				upstream.AskForLess},
 		{"a stream that breaks off", "data: {\"jsonrpc\":\n", "", upstream.TransientNetwork, false,
 			"the connection to the server was lost"},
 		{"too many calls", "429 slow down", "", upstream.RateLimit, true, "the server asks for fewer calls"},

@@ -124,7 +124,8 @@ func TestFailedCalls(t *testing.T) {
 		{"input asked for", "good", "want_input", `{}`, upstream.ToolError, false,
 			"the tool wants to ask a person first; Airlock lets this server ask no person (servers.<id>.elicitation)"},
 		{"a result beyond the limit", "good", "big", `{"bytes":17000000}`, upstream.OutputLimit, false,
-			"the result is larger than 16711680 bytes"},
+			"the result has more than the 16711680 bytes that one call may return; " +
+				upstream.AskForLess},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -53,17 +53,17 @@ func (v *Build) Run(ctx context.Context, s *verb.Streams) error {
 		names = usualImages(home)
 	}
 	made := []builtImage{}
-	for _, name := range names {
+	failed := buildEach(ctx, names, func(name string) error {
 		extra, err := v.extra(ctx, c, name, s)
 		if err != nil {
-			return system.Advise(err)
+			return err
 		}
 		built, err := images.Build(ctx, images.BuildOptions{
 			Home: home, Name: name, Progress: s.Err, Mirror: v.Mirror, Index: v.Index, Registry: v.Registry,
 			Fresh: v.Fresh, Extra: extra,
 		})
 		if err != nil {
-			return system.Advise(err)
+			return err
 		}
 		for _, warning := range built.Warnings {
 			fmt.Fprintf(s.Err, "airlock: %s\n", warning)
@@ -73,11 +73,37 @@ func (v *Build) Run(ctx context.Context, s *verb.Streams) error {
 		if !v.JSON {
 			fmt.Fprintf(s.Out, "%s@%s\n", built.Name, built.Digest)
 		}
-	}
+		return nil
+	})
 	if v.JSON {
-		return verb.PrintLine(s.Out, map[string]any{"images": made})
+		return errors.Join(failed, verb.PrintLine(s.Out, map[string]any{"images": made}))
 	}
-	return nil
+	return failed
+}
+
+// buildEach calls build for all images, even if some of them fail. The error has the failures and a
+// hint.
+func buildEach(ctx context.Context, names []string, build func(name string) error) error {
+	var failed []string
+	var all error
+	for _, name := range names {
+		if err := build(name); err != nil {
+			failed, all = append(failed, name), errors.Join(all, err)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	all = system.Advise(all)
+	var advised interface{ Hint() string }
+	if all == nil || errors.As(all, &advised) {
+		return all
+	}
+	hint := "`airlock images build " + strings.Join(failed, " ") + "` tries again"
+	if len(failed) < len(names) {
+		hint += "; the other images are built"
+	}
+	return verb.WithHint(all, hint, verb.ExitFailed)
 }
 
 // usualImages returns the images that run code, and those that were built before, because a
