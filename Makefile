@@ -96,11 +96,11 @@ measure-redaction: test/servers/node_modules/.package-lock.json test/conformance
 SEARCH_SETS ?= $(abspath ..)/shared/corpus/retrieval
 
 .PHONY: measure-search
-measure-search: build ## measure what searches find on the retrieval sets
+measure-search: ## measure what searches find on the retrieval sets
 	@for set in bfcl/queries metatool/queries metatool/queries_multi; do \
-		echo "$$set:"; bin/airlock measure search --tools $(SEARCH_SETS)/$${set%/*}/tools.jsonl --queries $(SEARCH_SETS)/$$set.jsonl || exit; \
+		echo "$$set:"; go run ./test/search -tools $(SEARCH_SETS)/$${set%/*}/tools.jsonl -queries $(SEARCH_SETS)/$$set.jsonl || exit; \
 	done
-	go test -count=1 -v -run 'TestSearchInEverydayWords' ./catalog | grep -v '^='
+	go test -count=1 -v -run 'TestSearchInEverydayWords' ./test/search | grep -v '^='
 	go test -run xxx -bench 'Search' ./catalog
 
 TOOL_LISTS ?= $(abspath ..)/shared/corpus/tools

@@ -1,8 +1,11 @@
 package catalog_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // What people and models type, and a tool that must be among the first three.
@@ -214,7 +218,19 @@ func bigSnapshot(t testing.TB) *catalog.Snapshot {
 // BenchmarkSearch reports the median search over 1,500 tools with the
 // questions of a retrieval set.
 func BenchmarkSearch(b *testing.B) {
-	s, queries := bigSnapshot(b), readQueries(b, "metatool/queries.jsonl")
+	s := bigSnapshot(b)
+	raw, err := os.ReadFile(filepath.Join(testenv.Corpus(b), "retrieval", "metatool", "queries.jsonl"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var queries []string
+	for line := range bytes.Lines(raw) {
+		var q struct{ Query string }
+		if err := json.Unmarshal(line, &q); err != nil {
+			b.Fatal(err)
+		}
+		queries = append(queries, q.Query)
+	}
 	if s.Len() != 1500 {
 		b.Fatalf("got %d tools, want 1500", s.Len())
 	}
@@ -222,7 +238,7 @@ func BenchmarkSearch(b *testing.B) {
 	var times []time.Duration
 	for i := 0; b.Loop(); i++ {
 		start := time.Now()
-		s.Search(catalog.Query{Text: queries[i%len(queries)].Query})
+		s.Search(catalog.Query{Text: queries[i%len(queries)]})
 		times = append(times, time.Since(start))
 	}
 	slices.Sort(times)

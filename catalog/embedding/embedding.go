@@ -98,10 +98,7 @@ func itemsOf(snapshot *catalog.Snapshot) []item {
 // Learn requests the vectors of the snapshot's tools that have none yet. Failed requests
 // are repeated at the next call.
 func (s *Searcher) Learn(ctx context.Context, snapshot *catalog.Snapshot) error {
-	return s.learn(ctx, itemsOf(snapshot))
-}
-
-func (s *Searcher) learn(ctx context.Context, items []item) error {
+	items := itemsOf(snapshot)
 	s.learning.Lock()
 	defer s.learning.Unlock()
 	texts := map[string]string{}
@@ -163,30 +160,6 @@ func (s *Searcher) Similar(ctx context.Context, snapshot *catalog.Snapshot, ques
 		return nil, err
 	}
 	return nearest(asked, s.view(snapshot))
-}
-
-// Over prepares searches over the tools of a retrieval set. The results have the tools'
-// IDs as server IDs.
-func (s *Searcher) Over(ctx context.Context, tools []catalog.RetrievalTool) (func(question string) ([]catalog.Similar,
-	error), error) {
-	items := make([]item, len(tools))
-	for i, tool := range tools {
-		text := Text(tool.Name, tool.Description)
-		items[i] = item{catalog.ToolRef{ServerID: tool.ID}, text, digestOf(text)}
-	}
-	if err := s.learn(ctx, items); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	places := s.placesLocked(items)
-	s.mu.Unlock()
-	return func(question string) ([]catalog.Similar, error) {
-		asked, err := s.vectorOf(ctx, truncate.Head(question, maxQuestion))
-		if err != nil || asked == nil {
-			return nil, err
-		}
-		return nearest(asked, places)
-	}, nil
 }
 
 // nearest returns the places that are near to a vector.

@@ -14,9 +14,13 @@ func (e *Examination) embeddings(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	snapshot, err := catalog.NewSnapshot([]catalog.Server{{ID: "airlock", Tools: []catalog.Tool{
+		{ServerID: "airlock", Name: "read_file", Description: "Reads a file."}}}})
+	if err != nil {
+		return "", err
+	}
 	wanted := e.Config.Embeddings
-	if _, err := searcher.Over(
-		ctx, []catalog.RetrievalTool{{ID: "airlock", Name: "read_file", Description: "Reads a file."}}); err != nil {
+	if err := searcher.Learn(ctx, snapshot); err != nil {
 		return "", fmt.Errorf("searches find tools by words alone: %w", err)
 	}
 	if wanted.Table != "" {

@@ -1,173 +1,239 @@
-// Package measure has the verbs that measure searches and the cost of tools in tokens.
+// Package measure has the verb that measures the cost of tools in tokens.
 package measure
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"strconv"
+	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
+	"github.com/airlock-mcp/airlock/app/cli/servers"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
-	"github.com/airlock-mcp/airlock/app/config"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/server/code"
 	"github.com/airlock-mcp/airlock/catalog"
-	"github.com/airlock-mcp/airlock/catalog/embedding"
-	"github.com/airlock-mcp/airlock/internal/secret"
+	"github.com/airlock-mcp/airlock/codegen"
+	"github.com/airlock-mcp/airlock/internal/tokens"
 )
 
 // Verbs are the verbs of airlock measure.
 type Verbs struct {
 	Tokens measureTokensVerb `cmd:"" help:"Measure what the tools of the configuration cost a model, with Airlock and without."`
-	Search measureSearchVerb `cmd:"" help:"Measure how well searches find the tools that a set of queries wants."`
 }
 
-type measureSearchVerb struct {
-	Tools   string `required:"" type:"path" placeholder:"FILE" help:"The tools, a line of JSON each: id, server, name, description, inputSchema."`
-	Queries string `required:"" type:"path" placeholder:"FILE" help:"The queries, a line of JSON each: id, query, gold (the ids that are wanted; none where no tool fits), any (one of them is enough)."`
-	JSON    bool   `name:"json" help:"Print JSON."`
-
-	Embeddings string `placeholder:"WHERE" help:"Measure searches by words and meaning beside those by words alone: a table in a file, the address of an OpenAI-compatible endpoint, or configuration for what search.embeddings names."`
-	Model      string `help:"The endpoint's model. Its key is read from AIRLOCK_EMBEDDINGS_KEY."`
-	verb.ConfigFlag
+type measureTokensVerb struct {
+	verb.ToolsFlags
+	Tools string `type:"path" placeholder:"DIR" help:"Read tools/list answers from DIR/*.json instead of asking servers; a file's name is its server's ID."`
+	Grid  bool   `help:"Compare direct calls, search and call, and code, over sizes of the catalog, numbers of calls and sizes of results."`
+	JSON  bool   `name:"json" help:"Print JSON."`
 }
 
-// Run makes all searches and prints the figures.
-func (v *measureSearchVerb) Run(ctx context.Context, s *verb.Streams) error {
-	tools, err := readSet(v.Tools, catalog.ReadRetrievalTools)
+// From this number of tools, or of tokens in their definitions, searching is better than listing.
+const (
+	manyTools       = 10
+	manyDefinitions = 10_000
+	maxSampled      = 200 // tools for which a search and a definition are measured
+	sampledRun      = "run_01jd2x8m4k7q9v3n5c6b8h0t2r"
+)
+
+// tokenCost is the cost of a catalog for a model, in tokens.
+type tokenCost struct {
+	Tokenizer string `json:"tokenizer"`
+	Tools     int    `json:"tools"`
+	// AllDefinitions is the cost of all definitions, which hosts send without Airlock.
+	AllDefinitions int `json:"allDefinitions"`
+	// OwnTools is the cost of the definitions and instructions of Airlock, which replace them.
+	OwnTools int `json:"ownTools"`
+	// Search and Definition are the average costs of one call and its answer, of search_tools
+	// and of get_tool_definition. OnDemand is their sum.
+	Search     float64 `json:"search"`
+	Definition float64 `json:"definition"`
+	OnDemand   float64 `json:"onDemand"`
+	// AnswerOverhead is the cost of run_code's answer without the result.
+	AnswerOverhead int `json:"answerOverhead"`
+	// Pays reports whether there are many tools and Airlock costs less than listing them in a
+	// conversation that uses one tool. BreakEven is the number of different tools that a
+	// conversation can use before Airlock costs more, or 0 if it always costs more.
+	Pays      bool `json:"pays"`
+	BreakEven int  `json:"breakEven"`
+}
+
+// Run measures the tools of the configuration.
+func (v *measureTokensVerb) Run(ctx context.Context, s *verb.Streams) error {
+	snapshot, err := v.catalog(ctx, s)
 	if err != nil {
 		return err
 	}
-	queries, err := readSet(v.Queries, catalog.ReadRetrievalQueries)
-	if err != nil {
-		return err
+	if snapshot.Len() == 0 {
+		return verb.Usage("there are no tools to measure",
+			"name a configuration with --config, or a directory with --tools")
 	}
-	measured := []measuredSearch{{"words", catalog.MeasureSearch(tools, queries)}}
-	if v.Embeddings != "" {
-		fused, err := v.fused(ctx, s, tools, queries)
+	if v.Grid {
+		grid, err := measureGrid(snapshot)
 		if err != nil {
 			return err
 		}
-		measured = append(measured, measuredSearch{"words and meaning", fused})
-	}
-	if !v.JSON {
-		return printQuality(s.Out, len(tools), measured)
-	}
-	if len(measured) == 1 {
-		return verb.PrintLine(s.Out, measured[0].Quality)
-	}
-	return verb.PrintLine(s.Out, struct {
-		catalog.Quality
-		Fused catalog.Quality `json:"fused"`
-	}{measured[0].Quality, measured[1].Quality})
-}
-
-// measuredSearch are the figures of one way to search.
-type measuredSearch struct {
-	way string
-	catalog.Quality
-}
-
-// fused measures searches by words and meaning.
-func (v *measureSearchVerb) fused(ctx context.Context, s *verb.Streams, tools []catalog.RetrievalTool,
-	queries []catalog.RetrievalQuery) (catalog.Quality, error) {
-	searcher, err := v.searcher(ctx, s)
-	if err != nil {
-		return catalog.Quality{}, verb.Usage(err.Error(), "docs/catalog.md lists which tables and endpoints there are")
-	}
-	similar, err := searcher.Over(ctx, tools)
-	if err != nil {
-		return catalog.Quality{}, err
-	}
-	failed, last := 0, error(nil)
-	quality := catalog.Measure(tools, queries, catalog.RankToolsWith(tools, func(query string) []catalog.Similar {
-		found, err := similar(query)
-		if err != nil {
-			failed, last = failed+1, err
+		if v.JSON {
+			return verb.PrintLine(s.Out, grid)
 		}
-		return found
-	}))
-	if failed > 0 {
-		fmt.Fprintf(s.Err, "airlock: %d of %d questions were searched by words alone: %v\n", failed, len(queries), last)
+		return printGrid(s.Out, grid)
 	}
-	return quality, nil
-}
-
-// searcher opens the embeddings that --embeddings names.
-func (v *measureSearchVerb) searcher(ctx context.Context, s *verb.Streams) (*embedding.Searcher, error) {
-	if v.Embeddings == "configuration" {
-		c, err := v.Load(s.Err)
-		if err != nil {
-			return nil, err
-		}
-		searcher, err := system.OpenEmbeddings(ctx, c, "")
-		if err == nil && searcher == nil {
-			err = errors.New("the configuration has no search.embeddings")
-		}
-		return searcher, err
-	}
-	wanted := config.Embeddings{Model: v.Model}
-	if strings.HasPrefix(v.Embeddings, "http://") || strings.HasPrefix(v.Embeddings, "https://") {
-		wanted.URL, wanted.Key = v.Embeddings, secret.New(os.Getenv("AIRLOCK_EMBEDDINGS_KEY"))
-		wanted.Timeout = measureTimeout
-	} else {
-		wanted.Table = v.Embeddings
-	}
-	return system.OpenEmbeddings(ctx, &config.Config{Discovery: config.Discovery{Embeddings: wanted}}, "")
-}
-
-// measureTimeout is the timeout of a request to an endpoint. It is long because no user waits.
-const measureTimeout = time.Minute
-
-// readSet reads one file of a retrieval set.
-func readSet[T any](path string, read func(io.Reader) ([]T, error)) ([]T, error) {
-	const form = "each line is one JSON object; docs/catalog.md shows both files"
-	file, err := os.Open(path)
+	cost, err := measureCost(snapshot)
 	if err != nil {
-		return nil, verb.Usage(err.Error(), form)
+		return err
 	}
-	defer file.Close()
-	items, err := read(file)
-	if err != nil {
-		return nil, verb.Usage(fmt.Sprintf("reading %q: %v", path, err), form)
+	if v.JSON {
+		return verb.PrintLine(s.Out, cost)
 	}
-	return items, nil
+	return printCost(s.Out, cost)
 }
 
-func printQuality(out io.Writer, tools int, measured []measuredSearch) error {
+// catalog returns the tools. Their entries contain how code calls them.
+func (v *measureTokensVerb) catalog(ctx context.Context, s *verb.Streams) (*catalog.Snapshot, error) {
+	if v.Tools == "" {
+		return v.Snapshot(ctx, s.Err)
+	}
+	servers, err := servers.ReadLists(v.Tools)
+	if err != nil {
+		return nil, err
+	}
+	return catalog.NewSnapshot(servers)
+}
+
+// prepared adds to the snapshot how Python calls each tool, because the answers of searches
+// contain that.
+func prepared(snapshot *catalog.Snapshot) error {
+	var failed error
+	snapshot.Prepare(nil, func(servers []catalog.Server, language string) map[catalog.ToolRef]catalog.Usage {
+		usages, err := codegen.Usages(servers, codegen.Language(language))
+		failed = cmp.Or(failed, err)
+		return usages
+	}, string(codegen.Python))
+	return failed
+}
+
+// counter counts tokens and keeps the first error.
+type counter struct{ err error }
+
+func (c *counter) count(text string) int {
+	n, err := tokens.Count(text)
+	c.err = cmp.Or(c.err, err)
+	return n
+}
+
+// shown counts the result of a rendering function.
+func (c *counter) shown(text string, err error) int {
+	c.err = cmp.Or(c.err, err)
+	return c.count(text)
+}
+
+func measureCost(snapshot *catalog.Snapshot) (tokenCost, error) {
+	if err := prepared(snapshot); err != nil {
+		return tokenCost{}, err
+	}
+	c := &counter{}
+	cost := tokenCost{Tokenizer: tokens.Tokenizer, Tools: snapshot.Len(), AllDefinitions: c.direct(snapshot),
+		OwnTools: c.own(snapshot)}
+	sampled := sample(snapshot, maxSampled)
+	for _, tool := range sampled {
+		search, definition := c.onDemand(snapshot, tool)
+		cost.Search += float64(search) / float64(len(sampled))
+		cost.Definition += float64(definition) / float64(len(sampled))
+	}
+	cost.OnDemand = cost.Search + cost.Definition
+	cost.AnswerOverhead = c.count(code.ShownRun(sampledRun, json.RawMessage(`{"count":12}`))) - c.count(`{"count":12}`)
+	if saved := float64(cost.AllDefinitions - cost.OwnTools - cost.AnswerOverhead); saved > 0 {
+		cost.BreakEven = int(math.Floor(saved / cost.OnDemand))
+	}
+	cost.Pays = cost.BreakEven > 0 && (cost.Tools >= manyTools || cost.AllDefinitions > manyDefinitions)
+	return cost, c.err
+}
+
+// direct counts all definitions, as a host lists them.
+func (c *counter) direct(snapshot *catalog.Snapshot) int {
+	total := 0
+	for _, s := range snapshot.Shown() {
+		for _, tool := range s.Tools {
+			total += c.shown(code.ShownTool(tool.Name, tool.Description, tool.InputSchema))
+		}
+	}
+	return total
+}
+
+// own counts Airlock's own tools and instructions.
+func (c *counter) own(snapshot *catalog.Snapshot) int {
+	var ids []string
+	for _, s := range snapshot.Servers() {
+		ids = append(ids, s.ID)
+	}
+	definitions, guide, err := code.ShownTools(ids)
+	c.err = cmp.Or(c.err, err)
+	return c.count(strings.Join(definitions, "\n")) + c.count(guide)
+}
+
+// onDemand counts a search for the words of a tool's name, and the tool's definition. Both counts
+// include the call and its answer.
+func (c *counter) onDemand(snapshot *catalog.Snapshot, tool catalog.Tool) (search, definition int) {
+	question := strings.Join(catalog.Words(tool.Name), " ")
+	search = c.count(fmt.Sprintf(`search_tools{"query":%q}`, question)) +
+		c.shown(code.ShownSearch(snapshot, catalog.Query{Text: question, Language: string(codegen.Python)}))
+	definition = c.count(fmt.Sprintf(`get_tool_definition{"serverId":%q,"name":%q}`, tool.ServerID, tool.Name)) +
+		c.shown(code.ShownDefinition(snapshot, tool.ServerID, tool.Name))
+	return search, definition
+}
+
+// sample returns at most limit usable tools, spread evenly over the catalog.
+func sample(snapshot *catalog.Snapshot, limit int) []catalog.Tool {
+	var all []catalog.Tool
+	for _, s := range snapshot.Servers() {
+		all = append(all, slices.DeleteFunc(slices.Clone(s.Tools), func(t catalog.Tool) bool { return t.Withheld })...)
+	}
+	if len(all) <= limit {
+		return all
+	}
+	chosen := make([]catalog.Tool, limit)
+	for i := range chosen {
+		chosen[i] = all[i*len(all)/limit]
+	}
+	return chosen
+}
+
+func printCost(out io.Writer, cost tokenCost) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	row := func(name string, value func(q catalog.Quality) string) {
-		fmt.Fprint(table, name)
-		for _, m := range measured {
-			fmt.Fprint(table, "\t", value(m.Quality))
-		}
-		fmt.Fprintln(table)
+	fmt.Fprintf(table, "tools\t%d\n", cost.Tools)
+	fmt.Fprintf(table, "all definitions up front\t%d tokens\n", cost.AllDefinitions)
+	fmt.Fprintf(table, "Airlock's tools and instructions\t%d tokens\n", cost.OwnTools)
+	fmt.Fprintf(table, "on demand, for each tool that is used\t%.0f tokens: a search %.0f, its definition %.0f\n",
+		cost.OnDemand, cost.Search, cost.Definition)
+	fmt.Fprintf(table, "an answer, beside its result\t%d tokens\n", cost.AnswerOverhead)
+	fmt.Fprintf(table, "break-even\t%s\n", breakEven(cost))
+	fmt.Fprintf(table, "tokenizer\t%s\n", cost.Tokenizer)
+	if err := table.Flush(); err != nil {
+		return err
 	}
-	if len(measured) > 1 {
-		fmt.Fprintf(table, "\t%s\t%s\n", measured[0].way, measured[1].way)
+	_, err := fmt.Fprintln(out, verdict(cost))
+	return err
+}
+
+func breakEven(cost tokenCost) string {
+	if cost.BreakEven == 0 {
+		return "none: listing all tools costs less from the first on"
 	}
-	row("tools", func(catalog.Quality) string { return strconv.Itoa(tools) })
-	row("queries", func(q catalog.Quality) string { return strconv.Itoa(q.Queries) })
-	for _, figure := range []struct {
-		name  string
-		value func(q catalog.Quality) float64
-	}{
-		{"R@1", func(q catalog.Quality) float64 { return q.Recall1 }},
-		{"R@3", func(q catalog.Quality) float64 { return q.Recall3 }},
-		{"R@5", func(q catalog.Quality) float64 { return q.Recall5 }},
-		{"R@10", func(q catalog.Quality) float64 { return q.Recall10 }},
-		{"nDCG@5", func(q catalog.Quality) float64 { return q.NDCG5 }},
-		{"nDCG@10", func(q catalog.Quality) float64 { return q.NDCG10 }},
-		{"MRR", func(q catalog.Quality) float64 { return q.MRR }},
-	} {
-		row(figure.name, func(q catalog.Quality) string { return strconv.FormatFloat(figure.value(q), 'f', 3, 64) })
+	return fmt.Sprintf("a conversation that uses %d different tools", cost.BreakEven)
+}
+
+func verdict(cost tokenCost) string {
+	switch {
+	case cost.Pays:
+		return "Airlock saves tokens here."
+	case cost.BreakEven > 0:
+		return fmt.Sprintf("Airlock saves few tokens here: there are fewer than %d tools, with %d tokens or less.",
+			manyTools, manyDefinitions)
 	}
-	row("without an answer", func(q catalog.Quality) string { return strconv.Itoa(q.Unanswered) })
-	row("off-topic queries", func(q catalog.Quality) string { return strconv.Itoa(q.OffTopic) })
-	row("off-topic queries with an answer", func(q catalog.Quality) string { return strconv.Itoa(q.OffTopicAnswered) })
-	return table.Flush()
+	return "Airlock costs tokens here: use it for its sandbox, policies and log, or for results that need not pass " +
+		"through the model."
 }

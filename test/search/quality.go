@@ -1,4 +1,4 @@
-package catalog
+package main
 
 import (
 	"bufio"
@@ -9,16 +9,17 @@ import (
 	"math"
 	"slices"
 
+	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // maxSetLine is the longest line of a retrieval set in bytes.
 const maxSetLine = 16 << 20
 
-// RetrievalTool is one line of a retrieval set's tools: {"id", "server", "name",
+// retrievalTool is one line of a retrieval set's tools: {"id", "server", "name",
 // "description", "inputSchema"}. Its schema need not be valid: sets come from
 // everywhere.
-type RetrievalTool struct {
+type retrievalTool struct {
 	ID          string          `json:"id"`
 	Server      string          `json:"server"`
 	Name        string          `json:"name"`
@@ -26,26 +27,26 @@ type RetrievalTool struct {
 	InputSchema json.RawMessage `json:"inputSchema"`
 }
 
-// RetrievalQuery is one line of a retrieval set's queries: {"id", "query",
+// retrievalQuery is one line of a retrieval set's queries: {"id", "query",
 // "gold", "any"}.
-type RetrievalQuery struct {
+type retrievalQuery struct {
 	ID    string `json:"id"`
 	Query string `json:"query"`
 	// Gold are the wanted tools; each item is one ID, or a list of IDs of which
 	// any will do. A query without any is off-topic: no tool fits it.
-	Gold []RetrievalGold `json:"gold"`
+	Gold []retrievalGold `json:"gold"`
 	// Any reports that one hit is enough.
 	Any bool `json:"any"`
 }
 
-// RetrievalGold is one wanted tool: the IDs that count as it.
-type RetrievalGold []string
+// retrievalGold is one wanted tool: the IDs that count as it.
+type retrievalGold []string
 
 // UnmarshalJSON takes one ID or a list of them.
-func (g *RetrievalGold) UnmarshalJSON(raw []byte) error {
+func (g *retrievalGold) UnmarshalJSON(raw []byte) error {
 	var one string
 	if err := strictjson.UnmarshalOpen(raw, &one); err == nil {
-		*g = RetrievalGold{one}
+		*g = retrievalGold{one}
 		return nil
 	}
 	var many []string
@@ -56,11 +57,11 @@ func (g *RetrievalGold) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Quality is how well a search did over the queries of a set that want a tool,
+// quality is how well a search did over the queries of a set that want a tool,
 // each figure a mean between 0 and 1: recall among the first 1, 3, 5 and 10, the
 // normalised discounted cumulative gain among the first 5 and 10, and the
 // reciprocal rank of the first hit; and how many queries that want none got one.
-type Quality struct {
+type quality struct {
 	Queries  int     `json:"queries"`
 	Recall1  float64 `json:"recall@1"`
 	Recall3  float64 `json:"recall@3"`
@@ -77,17 +78,17 @@ type Quality struct {
 	OffTopicAnswered int `json:"offTopicAnswered"`
 }
 
-// ReadRetrievalTools reads one tool a line.
-func ReadRetrievalTools(r io.Reader) ([]RetrievalTool, error) { return readLines[RetrievalTool](r) }
+// readToolLines reads one tool a line.
+func readToolLines(r io.Reader) ([]retrievalTool, error) { return readLines[retrievalTool](r) }
 
-// ReadRetrievalQueries reads one query a line.
-func ReadRetrievalQueries(r io.Reader) ([]RetrievalQuery, error) {
-	queries, err := readLines[RetrievalQuery](r)
+// readQueryLines reads one query a line.
+func readQueryLines(r io.Reader) ([]retrievalQuery, error) {
+	queries, err := readLines[retrievalQuery](r)
 	if err != nil {
 		return nil, err
 	}
 	for _, q := range queries {
-		if !q.Any && slices.ContainsFunc(q.Gold, func(g RetrievalGold) bool { return len(g) == 0 }) {
+		if !q.Any && slices.ContainsFunc(q.Gold, func(g retrievalGold) bool { return len(g) == 0 }) {
 			return nil, fmt.Errorf("query %q has a gold item that no tool can meet", q.ID)
 		}
 	}
@@ -117,57 +118,66 @@ func readLines[T any](r io.Reader) ([]T, error) {
 	return items, nil
 }
 
-// Ranking returns the positions of the tools that fit a query, best first.
-type Ranking func(query string) []int
+// ranking returns the IDs of the tools that fit a query, best first.
+type ranking func(query string) []string
 
-// MeasureSearch runs every query of a retrieval set and returns the quality of the
-// answers. It ranks like Search, without a limit on the number of answers.
-func MeasureSearch(tools []RetrievalTool, queries []RetrievalQuery) Quality {
-	return Measure(tools, queries, RankTools(tools))
+// measureSearch runs every query of a retrieval set and returns the quality of the answers.
+func measureSearch(tools []retrievalTool, queries []retrievalQuery) (quality, error) {
+	snapshot, ids, err := snapshotOf(tools)
+	if err != nil {
+		return quality{}, err
+	}
+	return measure(queries, rankTools(snapshot, ids, nil)), nil
 }
 
-// RankTools returns the ranking of Search over the tools of a retrieval set.
-func RankTools(tools []RetrievalTool) Ranking { return RankToolsWith(tools, nil) }
-
-// RankToolsWith is RankTools fused with tools that are near in meaning: similar names
-// them by their IDs, in the place of a server's. nil fuses nothing.
-func RankToolsWith(tools []RetrievalTool, similar func(query string) []Similar) Ranking {
-	docs := make([]document, len(tools))
+// snapshotOf returns the tools of a retrieval set as a snapshot, and their IDs.
+func snapshotOf(tools []retrievalTool) (*catalog.Snapshot, map[catalog.ToolRef]string, error) {
+	ids := map[catalog.ToolRef]string{}
 	at := map[string]int{}
-	for i, t := range tools {
-		tool := &Tool{ServerID: t.Server, Name: t.Name, Description: t.Description, InputSchema: t.InputSchema}
-		docs[i] = searched(tool, shownText{description: Clean(t.Description)})
-		at[t.ID] = i
+	var servers []catalog.Server
+	for _, t := range tools {
+		i, known := at[t.Server]
+		if !known {
+			i = len(servers)
+			at[t.Server] = i
+			servers = append(servers, catalog.Server{ID: t.Server})
+		}
+		servers[i].Tools = append(servers[i].Tools,
+			catalog.Tool{ServerID: t.Server, Name: t.Name, Description: t.Description, InputSchema: t.InputSchema})
+		ids[catalog.ToolRef{ServerID: t.Server, ToolName: t.Name}] = t.ID
 	}
-	x := newIndex(docs)
-	return func(query string) []int {
-		hits := x.search(query, func(int) bool { return true })
-		ranked := make([]int, len(hits))
-		for i, hit := range hits {
-			ranked[i] = hit.doc
+	snapshot, err := catalog.NewSnapshot(servers)
+	return snapshot, ids, err
+}
+
+// rankTools returns the ranking of the catalog, without a limit on the number of answers. similar
+// may be nil.
+func rankTools(snapshot *catalog.Snapshot, ids map[catalog.ToolRef]string,
+	similar func(query string) []catalog.Similar) ranking {
+	return func(query string) []string {
+		q := catalog.Query{Text: query, Limit: catalog.MaxLimit}
+		if similar != nil {
+			q.Similar = similar(query)
 		}
-		if similar == nil {
-			return ranked
-		}
-		var places []similarPlace
-		for _, near := range similar(query) {
-			if doc, ok := at[near.ServerID]; ok {
-				places = append(places, similarPlace{doc, near.Alone})
+		var ranked []string
+		for {
+			answer := snapshot.Find(q)
+			for _, tool := range answer.Tools {
+				ranked = append(ranked, ids[catalog.ToolRef{ServerID: tool.ServerID, ToolName: tool.ToolName}])
+			}
+			if q.Offset = len(ranked); len(answer.Tools) == 0 || q.Offset >= answer.Total {
+				return ranked
 			}
 		}
-		return fuse(ranked, places)
 	}
 }
 
-// Measure runs every query of a retrieval set through rank and returns the quality of the
+// measure runs every query of a retrieval set through rank and returns the quality of the
 // answers.
-func Measure(tools []RetrievalTool, queries []RetrievalQuery, rank Ranking) Quality {
-	var sum Quality
+func measure(queries []retrievalQuery, rank ranking) quality {
+	var sum quality
 	for _, q := range queries {
-		var ranked []string
-		for _, at := range rank(q.Query) {
-			ranked = append(ranked, tools[at].ID)
-		}
+		ranked := rank(q.Query)
 		switch {
 		case len(q.Gold) == 0:
 			sum.OffTopic++
@@ -186,20 +196,20 @@ func Measure(tools []RetrievalTool, queries []RetrievalQuery, rank Ranking) Qual
 }
 
 // wanted returns the gold items. If one hit is enough, it combines them into one item.
-func (q RetrievalQuery) wanted() []RetrievalGold {
+func (q retrievalQuery) wanted() []retrievalGold {
 	if !q.Any {
 		return q.Gold
 	}
-	return []RetrievalGold{slices.Concat(q.Gold...)}
+	return []retrievalGold{slices.Concat(q.Gold...)}
 }
 
 // judge scores one ranking. Each wanted item counts once, at its best rank.
-func judge(ranked []string, wanted []RetrievalGold) Quality {
-	var q Quality
+func judge(ranked []string, wanted []retrievalGold) quality {
+	var q quality
 	open := slices.Clone(wanted)
 	share := 1 / float64(len(wanted))
 	for i, id := range ranked {
-		at := slices.IndexFunc(open, func(g RetrievalGold) bool { return slices.Contains(g, id) })
+		at := slices.IndexFunc(open, func(g retrievalGold) bool { return slices.Contains(g, id) })
 		if at < 0 {
 			continue
 		}
@@ -215,7 +225,7 @@ func judge(ranked []string, wanted []RetrievalGold) Quality {
 }
 
 // count adds a hit at a rank, counted from 0.
-func (q *Quality) count(rank int, share float64) {
+func (q *quality) count(rank int, share float64) {
 	if rank < 1 {
 		q.Recall1 += share
 	}
@@ -245,18 +255,18 @@ func idealGain(n, limit int) float64 {
 func gain(rank int) float64 { return 1 / math.Log2(float64(rank)+2) }
 
 // figures are the means, in the order of the fields.
-func (q *Quality) figures() []*float64 {
+func (q *quality) figures() []*float64 {
 	return []*float64{&q.Recall1, &q.Recall3, &q.Recall5, &q.Recall10, &q.NDCG5, &q.NDCG10, &q.MRR}
 }
 
-func (q *Quality) add(one Quality) {
+func (q *quality) add(one quality) {
 	more := one.figures()
 	for i, figure := range q.figures() {
 		*figure += *more[i]
 	}
 }
 
-func (q Quality) mean() Quality {
+func (q quality) mean() quality {
 	for _, figure := range q.figures() {
 		*figure /= float64(max(q.Queries, 1))
 	}

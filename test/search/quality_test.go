@@ -1,4 +1,4 @@
-package catalog_test
+package main
 
 import (
 	"encoding/json"
@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
@@ -19,24 +18,44 @@ import (
 func TestSearchQuality(t *testing.T) {
 	tests := []struct {
 		tools, queries string
-		floor          catalog.Quality
+		floor          quality
 	}{
 		{"bfcl/tools.jsonl", "bfcl/queries.jsonl",
-			catalog.Quality{Recall1: .550, Recall5: .88, Recall10: .867, NDCG10: .727, MRR: .697}},
+			quality{Recall1: .550, Recall5: .88, Recall10: .867, NDCG10: .727, MRR: .697}},
 		{"metatool/tools.jsonl", "metatool/queries.jsonl",
-			catalog.Quality{Recall1: .404, Recall5: .70, Recall10: .657, NDCG10: .526, MRR: .491}},
+			quality{Recall1: .404, Recall5: .70, Recall10: .657, NDCG10: .526, MRR: .491}},
 		{"metatool/tools.jsonl", "metatool/queries_multi.jsonl",
-			catalog.Quality{Recall1: .196, Recall5: .75, Recall10: .641, NDCG10: .501, MRR: .565}},
+			quality{Recall1: .196, Recall5: .75, Recall10: .641, NDCG10: .501, MRR: .565}},
 	}
 	for _, test := range tests {
 		t.Run(test.queries, func(t *testing.T) {
-			check(t, catalog.MeasureSearch(readTools(t, test.tools), readQueries(t, test.queries)), test.floor)
+			check(t, measured(t, readTools(t, test.tools), readQueries(t, test.queries)), test.floor)
 		})
 	}
 }
 
+// measured returns the quality of the answers to the queries.
+func measured(t *testing.T, tools []retrievalTool, queries []retrievalQuery) quality {
+	t.Helper()
+	got, err := measureSearch(tools, queries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// ranked returns the ranking by words of tools.
+func ranked(t *testing.T, tools []retrievalTool) ranking {
+	t.Helper()
+	snapshot, ids, err := snapshotOf(tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rankTools(snapshot, ids, nil)
+}
+
 // check compares figures with the least that they must be.
-func check(t *testing.T, got, floor catalog.Quality) {
+func check(t *testing.T, got, floor quality) {
 	t.Helper()
 	t.Logf("%+v", got)
 	for _, figure := range []struct {
@@ -62,29 +81,29 @@ func TestSearchInEverydayWords(t *testing.T) {
 	tests := []struct {
 		queries     string
 		servers     []string // none means all
-		floor       catalog.Quality
+		floor       quality
 		mayAnswered int // off-topic queries that may get an answer
 	}{
-		{"files.jsonl", fileServers, catalog.Quality{Recall1: .7, Recall5: .93}, 0},
+		{"files.jsonl", fileServers, quality{Recall1: .7, Recall5: .93}, 0},
 		// One server alone: the word that all of its tools have is what they are about.
-		{"onesubject.jsonl", fileServers[:1], catalog.Quality{Recall1: .7, Recall5: .95}, 0},
-		{"everyday.jsonl", nil, catalog.Quality{Recall1: .6, Recall5: .9}, 0},
-		{"phrasing.jsonl", nil, catalog.Quality{Recall1: .65, Recall5: .82}, 0},
-		{"heldout.jsonl", nil, catalog.Quality{Recall1: .55, Recall5: .78}, 0},
-		{"offtopic.jsonl", fileServers, catalog.Quality{}, 11},
+		{"onesubject.jsonl", fileServers[:1], quality{Recall1: .7, Recall5: .95}, 0},
+		{"everyday.jsonl", nil, quality{Recall1: .6, Recall5: .9}, 0},
+		{"phrasing.jsonl", nil, quality{Recall1: .65, Recall5: .82}, 0},
+		{"heldout.jsonl", nil, quality{Recall1: .55, Recall5: .78}, 0},
+		{"offtopic.jsonl", fileServers, quality{}, 11},
 	}
 	for _, test := range tests {
 		t.Run(test.queries, func(t *testing.T) {
-			f, err := os.Open(filepath.Join("testdata", "search", test.queries))
+			f, err := os.Open(filepath.Join("testdata", test.queries))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer f.Close()
-			queries, err := catalog.ReadRetrievalQueries(f)
+			queries, err := readQueryLines(f)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := catalog.MeasureSearch(realTools(t, test.servers), queries)
+			got := measured(t, realTools(t, test.servers), queries)
 			check(t, got, test.floor)
 			if got.OffTopicAnswered > test.mayAnswered {
 				t.Errorf("got %d of %d off-topic queries answered, want at most %d", got.OffTopicAnswered, got.OffTopic,
@@ -110,7 +129,7 @@ func TestOtherTopicsGetNoAnswer(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(strings.Join(test.servers, "+"), func(t *testing.T) {
-			rank := catalog.RankTools(realTools(t, test.servers))
+			rank := ranked(t, realTools(t, test.servers))
 			answered, asked := 0, 0
 			for i := 0; i < len(everyday); i += 5 {
 				asked++
@@ -129,13 +148,13 @@ func TestOtherTopicsGetNoAnswer(t *testing.T) {
 
 // realTools returns the tools of the named servers of the corpus, or of all servers if none
 // is named. A tool's ID is "server/tool".
-func realTools(t testing.TB, servers []string) []catalog.RetrievalTool {
+func realTools(t testing.TB, servers []string) []retrievalTool {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(testenv.Corpus(t), "tools", "*.json"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("got %d lists, %v, want some", len(paths), err)
 	}
-	var tools []catalog.RetrievalTool
+	var tools []retrievalTool
 	for _, path := range paths {
 		id := strings.TrimSuffix(filepath.Base(path), ".json")
 		if len(servers) > 0 && !slices.Contains(servers, id) {
@@ -145,7 +164,7 @@ func realTools(t testing.TB, servers []string) []catalog.RetrievalTool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var list struct{ Tools []catalog.RetrievalTool }
+		var list struct{ Tools []retrievalTool }
 		if err := json.Unmarshal(raw, &list); err != nil {
 			t.Fatal(err)
 		}
@@ -158,65 +177,65 @@ func realTools(t testing.TB, servers []string) []catalog.RetrievalTool {
 }
 
 func TestMeasureSearchCountsHits(t *testing.T) {
-	tools := []catalog.RetrievalTool{
+	tools := []retrievalTool{
 		{ID: "a", Server: "s", Name: "delete_file", Description: "Deletes a file."},
 		{ID: "b", Server: "s", Name: "read_file", Description: "Reads a file."},
 		{ID: "c", Server: "s", Name: "weather", Description: "Tells the forecast."},
 	}
 	second := 1 / math.Log2(3)
-	one := catalog.Quality{Queries: 1, Recall1: 1, Recall3: 1, Recall5: 1, Recall10: 1, NDCG5: 1, NDCG10: 1, MRR: 1}
+	one := quality{Queries: 1, Recall1: 1, Recall3: 1, Recall5: 1, Recall10: 1, NDCG5: 1, NDCG10: 1, MRR: 1}
 	tests := []struct {
 		name  string
-		query catalog.RetrievalQuery
-		want  catalog.Quality
+		query retrievalQuery
+		want  quality
 	}{
 		{"a first hit counts whole",
-			catalog.RetrievalQuery{Query: "forecast", Gold: []catalog.RetrievalGold{{"c"}}},
+			retrievalQuery{Query: "forecast", Gold: []retrievalGold{{"c"}}},
 			one},
 		{"a second place is half a rank",
-			catalog.RetrievalQuery{Query: "delete file", Gold: []catalog.RetrievalGold{{"b"}}},
-			catalog.Quality{Queries: 1, Recall3: 1, Recall5: 1, Recall10: 1, NDCG5: second, NDCG10: second, MRR: .5}},
+			retrievalQuery{Query: "delete file", Gold: []retrievalGold{{"b"}}},
+			quality{Queries: 1, Recall3: 1, Recall5: 1, Recall10: 1, NDCG5: second, NDCG10: second, MRR: .5}},
 		{"either of two IDs meets an item",
-			catalog.RetrievalQuery{Query: "delete file", Gold: []catalog.RetrievalGold{{"c", "a"}}},
+			retrievalQuery{Query: "delete file", Gold: []retrievalGold{{"c", "a"}}},
 			one},
 		{"two items, the first alone is half",
-			catalog.RetrievalQuery{Query: "forecast", Gold: []catalog.RetrievalGold{{"c"}, {"a"}}},
-			catalog.Quality{Queries: 1, Recall1: .5, Recall3: .5, Recall5: .5, Recall10: .5, NDCG5: 1 / (1 + second),
+			retrievalQuery{Query: "forecast", Gold: []retrievalGold{{"c"}, {"a"}}},
+			quality{Queries: 1, Recall1: .5, Recall3: .5, Recall5: .5, Recall10: .5, NDCG5: 1 / (1 + second),
 				NDCG10: 1 / (1 + second), MRR: 1}},
 		{"any hit is enough",
-			catalog.RetrievalQuery{Query: "forecast", Gold: []catalog.RetrievalGold{{"c"}, {"a"}}, Any: true},
+			retrievalQuery{Query: "forecast", Gold: []retrievalGold{{"c"}, {"a"}}, Any: true},
 			one},
 		{"nothing found",
-			catalog.RetrievalQuery{Query: "zebra", Gold: []catalog.RetrievalGold{{"c"}}},
-			catalog.Quality{Queries: 1, Unanswered: 1}},
+			retrievalQuery{Query: "zebra", Gold: []retrievalGold{{"c"}}},
+			quality{Queries: 1, Unanswered: 1}},
 		{"nothing wanted, nothing found",
-			catalog.RetrievalQuery{Query: "zebra"}, catalog.Quality{OffTopic: 1}},
+			retrievalQuery{Query: "zebra"}, quality{OffTopic: 1}},
 		{"nothing wanted, something found",
-			catalog.RetrievalQuery{Query: "forecast"}, catalog.Quality{OffTopic: 1, OffTopicAnswered: 1}},
+			retrievalQuery{Query: "forecast"}, quality{OffTopic: 1, OffTopicAnswered: 1}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := catalog.MeasureSearch(tools, []catalog.RetrievalQuery{test.query}); got != test.want {
+			if got := measured(t, tools, []retrievalQuery{test.query}); got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})
 	}
 }
 
-func readTools(t testing.TB, path string) []catalog.RetrievalTool {
+func readTools(t testing.TB, path string) []retrievalTool {
 	t.Helper()
 	f := openSet(t, path)
-	tools, err := catalog.ReadRetrievalTools(f)
+	tools, err := readToolLines(f)
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
 	return tools
 }
 
-func readQueries(t testing.TB, path string) []catalog.RetrievalQuery {
+func readQueries(t testing.TB, path string) []retrievalQuery {
 	t.Helper()
 	f := openSet(t, path)
-	queries, err := catalog.ReadRetrievalQueries(f)
+	queries, err := readQueryLines(f)
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
