@@ -39,6 +39,25 @@ func TestAnAllowedActionIsDispatched(t *testing.T) {
 }
 
 // K-018, K-020, T38: policies parse SQL and inspect values.
+// A caller that acts as an agent stays in its conversation: rules about what the conversation has
+// read apply to the agent's calls and runs.
+func TestAnActionBelongsToTheConversationOfItsActor(t *testing.T) {
+	w := newWorld(t)
+	id := w.register(t, "ann", agents.Trusted)
+	for _, actor := range []kernel.Actor{local, agentActor(id)} {
+		actor.Lineage = "conversation "
+		for _, r := range []kernel.Request{request("database_query", id, `{"query":"SELECT 1"}`),
+			request("execute_code", id, `{"code":"1","language":"python"}`)} {
+			if _, err := w.Execute(t.Context(), actor, r); err != nil {
+				t.Errorf("%s: %v", r.Action, err)
+			}
+			if taken := w.taken(); len(taken) != 1 || !strings.HasPrefix(taken[0], "conversation agent") {
+				t.Errorf("%s: got %q, want it in the conversation of the actor", r.Action, taken)
+			}
+		}
+	}
+}
+
 func TestPoliciesBlock(t *testing.T) {
 	w := newWorld(t)
 	id := w.register(t, "ann", agents.Trusted)

@@ -47,11 +47,11 @@ type world struct {
 
 func (w *world) Call(_ context.Context, who caller.Caller, server, tool string,
 	arguments json.RawMessage) (kernel.Output, error) {
-	return w.note(fmt.Sprintf("%s %s/%s %s", who.Kind, server, tool, arguments))
+	return w.note(fmt.Sprintf("%s%s %s/%s %s", who.Lineage, who.Kind, server, tool, arguments))
 }
 
 func (w *world) Run(_ context.Context, who caller.Caller, language, code string) (kernel.Output, error) {
-	return w.note(fmt.Sprintf("%s %s %s", who.Kind, language, code))
+	return w.note(fmt.Sprintf("%s%s %s %s", who.Lineage, who.Kind, language, code))
 }
 
 func (w *world) note(what string) (kernel.Output, error) {

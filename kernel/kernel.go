@@ -208,13 +208,13 @@ func (s *Service) decide(ctx context.Context, a Actor, e event, act admission.Ac
 }
 
 // as returns the caller of an act that an actor makes as an agent: the agent, in the actor's
-// session.
+// session and conversation, so that rules about what was read apply.
 func (a Actor) as(agent agents.Agent) caller.Caller {
 	if a.Kind == caller.Agent {
 		return a.Caller
 	}
 	who := agent.Caller()
-	who.Session, who.Profile = a.Session, cmp.Or(a.Profile, agent.Profile)
+	who.Session, who.Lineage, who.Profile = a.Session, a.Lineage, cmp.Or(a.Profile, agent.Profile)
 	who.Credentials = append(slices.Clone(a.Credentials),
 		caller.Credential{ID: agent.ID, Profile: agent.Profile, Expires: agent.Expires})
 	return who

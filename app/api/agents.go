@@ -114,11 +114,42 @@ func (h *handler) registerAgent(ctx context.Context, who caller.Caller, r *http.
 		return 0, nil, err
 	}
 	registration.Inherited = inheritedFrom(who)
+	read, err := h.read(ctx, who)
+	if err != nil {
+		return 0, nil, err
+	}
 	agent, token, err := h.opts.Agents.Register(ctx, registration, who.Name())
 	if err != nil {
 		return 0, nil, err
 	}
+	if err := h.taint(ctx, agent, read); err != nil { // its token is not returned
+		killing := h.opts.Agents.SetStatus(context.WithoutCancel(ctx), agent.ID, agents.Killed, who.Name())
+		return 0, nil, errors.Join(err, killing)
+	}
 	return http.StatusCreated, registered{agent, token.Reveal()}, nil
+}
+
+// read returns the servers that the caller's conversation has read. It knows the token of an agent
+// that it registers or whose token it rotates, so it can pass on what it has read.
+func (h *handler) read(ctx context.Context, who caller.Caller) ([]string, error) {
+	who.Lineage = who.CredentialLineage()
+	servers, err := h.opts.Taint.Servers(ctx, who)
+	if err != nil {
+		return nil, fmt.Errorf("looking up what the conversation has read: %w", err)
+	}
+	return servers, nil
+}
+
+// taint records servers as read by an agent.
+func (h *handler) taint(ctx context.Context, agent agents.Agent, servers []string) error {
+	who := agent.Caller()
+	who.Lineage = who.CredentialLineage()
+	for _, server := range servers {
+		if err := h.opts.Taint.Add(ctx, who, server); err != nil {
+			return fmt.Errorf("recording what agent %q has read: %w", agent.ID, err)
+		}
+	}
+	return nil
 }
 
 // inheritedFrom returns the properties that an agent inherits from its registrant.
@@ -269,6 +300,13 @@ func (h *handler) rotateAgent(ctx context.Context, who caller.Caller, agent agen
 		if !who.Has(scope) {
 			return 0, nil, needs(scope, who)
 		}
+	}
+	read, err := h.read(ctx, who)
+	if err == nil {
+		err = h.taint(ctx, agent, read)
+	}
+	if err != nil {
+		return 0, nil, err
 	}
 	token, err := h.opts.Agents.Rotate(ctx, agent.ID, who.Name(), who.Credentials)
 	return http.StatusOK, map[string]string{"agent_id": agent.ID, "agent_token": token.Reveal()}, err

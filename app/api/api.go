@@ -28,10 +28,11 @@ const maxBody = 4 << 20
 // maxQuestion is the maximum size of a question to an engine in bytes. It may contain a file.
 const maxQuestion = 12 << 20
 
-// Options are the options of New. Agents, Remotes, Admission and Identify are required.
+// Options are the options of New. Agents, Remotes, Taint, Admission and Identify are required.
 type Options struct {
 	Agents    Agents
 	Remotes   Remotes
+	Taint     Taint // agents begin with what the conversation that registers them has read
 	Admission *admission.Service
 	// Verifications ask the engines; nil: questions are refused.
 	Verifications Verifications
@@ -40,6 +41,13 @@ type Options struct {
 	// auth.Authenticator.Refuse does; nil: without a word about where callers sign in.
 	Refuse func(ctx context.Context, err error, path string) (auth.Refusal, bool)
 	Logger *slog.Logger // nil discards
+}
+
+// Taint keeps the servers that conversations have read. *taint.Store implements it and documents the
+// contract.
+type Taint interface {
+	Servers(ctx context.Context, who caller.Caller) ([]string, error)
+	Add(ctx context.Context, who caller.Caller, server string) error
 }
 
 // handler serves /v1.

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/api"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/broker/taint"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/schema"
 	"github.com/airlock-mcp/airlock/kernel/iatp"
@@ -32,6 +34,7 @@ type served struct {
 	tokens map[string]string // by name
 	spec   map[string]any
 	db     *database.DB
+	taint  *taint.Store
 	log    string // the directory of the audit log
 }
 
@@ -55,7 +58,7 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 		t.Fatal(err)
 	}
 	db, err := database.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
-		agents.SchemaInherited, agents.SchemaLists, iatp.Schema)
+		agents.SchemaInherited, agents.SchemaLists, iatp.Schema, taint.Schema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,6 +72,7 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 		t.Fatal(err)
 	}
 	s := &served{T: t, tokens: map[string]string{}, db: db, log: filepath.Join(dir, "audit")}
+	s.taint = taint.New(func(context.Context) (*database.DB, error) { return db, nil }, nil)
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +91,7 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 	t.Cleanup(authority.Close)
 	identify := (&auth.Authenticator{Tokens: tokens, Agents: service, Authority: authority}).Identify
 	server := httptest.NewServer(
-		api.New(api.Options{Agents: directory{service, s.log}, Remotes: trust, Admission: acts,
+		api.New(api.Options{Agents: directory{service, s.log}, Remotes: trust, Taint: s.taint, Admission: acts,
 			Identify: identify, Verifications: engines}))
 	t.Cleanup(func() {
 		server.Close()

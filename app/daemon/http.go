@@ -28,7 +28,7 @@ func (d *Daemon) webServer() *http.Server {
 	mux.HandleFunc("/.well-known/", d.wellKnown)
 	mux.Handle("/v1/", server.Guard(serve.Hosts, serve.Origins,
 		api.New(api.Options{Agents: d.known, Remotes: d.trust, Admission: d.opts.System.Admission(),
-			Verifications: d.opts.System.Verifications(), Identify: d.caller,
+			Verifications: d.opts.System.Verifications(), Taint: d.opts.System.Taint(), Identify: d.caller,
 			Refuse: d.identify.Refuse, Logger: d.log})))
 	if d.console != nil {
 		mux.Handle("/", d.console)

@@ -13,7 +13,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/internal/caller"
-	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/problem"
 	"github.com/airlock-mcp/airlock/internal/procfs"
 )
@@ -50,13 +49,6 @@ type connected struct {
 	local   Local
 }
 
-// credentialLineage returns the lineage of a caller with a credential. All conversations of one
-// credential have the same, because the transport cannot tell them apart: a client can open a new
-// session at any time.
-func credentialLineage(c caller.Caller) string {
-	return "credential " + canon.Digest([]byte(identityOf(c)+" "+c.Session))
-}
-
 // processLineage returns the lineage of the host that started a program.
 func processLineage(program int) string {
 	host, err := procfs.Host(program)
@@ -84,17 +76,17 @@ func (c *callers) of(ctx context.Context, req mcp.Request) caller.Caller {
 		}
 		local.Lineage = connection.lineage
 		if local.Session != "" { // of a credential, which the host may present from another process
-			local.Lineage = credentialLineage(local)
+			local.Lineage = local.CredentialLineage()
 		}
 		local.Session = connection.session
 		return local
 	}
 	proved, _ := req.GetExtra().TokenInfo.Extra[provedKey].(caller.Caller)
-	proved.Lineage = credentialLineage(proved)
+	proved.Lineage = proved.CredentialLineage()
 	if id := req.GetSession().ID(); id != "" {
-		proved.Session = c.derive(identityOf(proved), sessionPrefix+id)
+		proved.Session = c.derive(proved.Key(), sessionPrefix+id)
 	} else {
-		proved.Session = c.derive(identityOf(proved), "credential "+proved.Session)
+		proved.Session = c.derive(proved.Key(), "credential "+proved.Session)
 	}
 	return proved
 }
@@ -106,7 +98,7 @@ const sessionPrefix = "session "
 // if the request has no session ID.
 func conversationOf(r *http.Request) conversation {
 	proved, _ := auth.TokenInfoFromContext(r.Context()).Extra[provedKey].(caller.Caller)
-	return conversation{proved.Account(), identityOf(proved), r.Header.Get("Mcp-Session-Id")}
+	return conversation{proved.Account(), proved.Key(), r.Header.Get("Mcp-Session-Id")}
 }
 
 // ofSession returns the ID of the session of an authenticated HTTP request. The identity is
@@ -130,11 +122,6 @@ func (c *callers) derive(identity, conversation string) string {
 	mac := hmac.New(sha256.New, c.key[:])
 	fmt.Fprintf(mac, "%d:%s%s", len(identity), identity, conversation)
 	return "ses_" + hex.EncodeToString(mac.Sum(nil)[:16])
-}
-
-// identityOf returns an unambiguous key of a principal with its kind and issuer.
-func identityOf(c caller.Caller) string {
-	return fmt.Sprintf("%d:%s%d:%s%s", len(c.Kind), c.Kind, len(c.Issuer), c.Issuer, c.Principal)
 }
 
 // provedKey is the key of the caller in the Extra map of a request's token information.
@@ -166,7 +153,7 @@ func authenticated(identify Identify, refuse func(http.ResponseWriter, *http.Req
 		}
 		verified := func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
 			return &auth.TokenInfo{
-				UserID: identityOf(proved), Scopes: proved.Scopes, Extra: map[string]any{provedKey: proved},
+				UserID: proved.Key(), Scopes: proved.Scopes, Extra: map[string]any{provedKey: proved},
 			}, nil
 		}
 		r = r.Clone(r.Context())

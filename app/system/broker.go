@@ -22,7 +22,7 @@ func (s *System) openBroker(servers broker.Upstream, redactor *redact.Redactor) 
 	}
 	opts := &broker.Options{
 		Approver: s.questions, Redactor: redactor, Logger: s.opts.Logger, Authority: &s.authority,
-		Taint: taint.New(s.state.open, nil),
+		Taint: s.Taint(),
 	}
 	if s.catalog != nil {
 		opts.Definitions = s.catalog
@@ -30,6 +30,9 @@ func (s *System) openBroker(servers broker.Upstream, redactor *redact.Redactor) 
 	s.broker, err = broker.New(servers, s.log, s.admission, opts)
 	return err
 }
+
+// Taint returns the store of the servers that conversations have read.
+func (s *System) Taint() *taint.Store { return taint.New(s.state.open, nil) }
 
 // callLimits are the configured limits of tool calls.
 func callLimits(c *config.Config) admission.Limits {

@@ -3,6 +3,12 @@
 // Caller, and the content of a request cannot change it.
 package caller
 
+import (
+	"fmt"
+
+	"github.com/airlock-mcp/airlock/internal/canon"
+)
+
 // Kind is the kind of a caller's principal.
 type Kind string
 
@@ -62,6 +68,18 @@ func (c Caller) Name() string {
 		return c.Principal
 	}
 	return c.Issuer + "#" + c.Principal
+}
+
+// Key returns an unambiguous key of the principal with its kind and issuer.
+func (c Caller) Key() string {
+	return fmt.Sprintf("%d:%s%d:%s%s", len(c.Kind), c.Kind, len(c.Issuer), c.Issuer, c.Principal)
+}
+
+// CredentialLineage returns the lineage of a caller with a credential, whose Session is that of the
+// credential. All conversations of one credential have the same, because the transport cannot tell
+// them apart: a client can open a new session at any time.
+func (c Caller) CredentialLineage() string {
+	return "credential " + canon.Digest([]byte(c.Key()+" "+c.Session))
 }
 
 // Account returns the account whose quotas the caller's requests use. It is the only key of limits
