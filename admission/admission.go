@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/internal/quota"
 )
 
 // Log records every decision. It is an audit.Log.
@@ -34,6 +35,7 @@ type Service struct {
 	rules   atomic.Pointer[Rules]
 	buckets buckets                   // of servers and tools
 	agents  atomic.Pointer[agentGate] // nil until OpenAgents
+	refused *quota.Limiter            // of records of refused calls
 }
 
 // New returns a service that permits nothing to agents until OpenAgents is called.
@@ -51,7 +53,7 @@ func New(opts Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{opts: opts}
+	s := &Service{opts: opts, refused: quota.New(quota.For(quota.Refusals))}
 	s.rules.Store(rules)
 	return s, nil
 }

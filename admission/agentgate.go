@@ -52,8 +52,9 @@ type agentGate struct {
 	now    func() time.Time
 	ledger *budget.Ledger
 
-	asking    sync.WaitGroup
-	assessing *quota.Limiter
+	asking     sync.WaitGroup
+	assessing  *quota.Limiter
+	unrecorded rateRefusals
 
 	mu     sync.Mutex                    // guards the fields below
 	closed bool                          // no new questions are opened
@@ -115,6 +116,7 @@ func (g *agentGate) close() {
 	}
 	g.mu.Unlock()
 	g.asking.Wait()
+	g.closeRefusals()
 }
 
 // Prices are the prices of an agent's actions. The zero value makes them free.

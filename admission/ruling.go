@@ -227,6 +227,14 @@ func (e *evaluation) accounts() []string {
 // returns; that of other acts becomes durable with the record of the act.
 func (e *evaluation) record(ctx context.Context, r Ruling) error {
 	telemetry.CountAgentAction(ctx, e.agent.ID, r.Decision, e.debited.Dollars())
+	if !e.act.Recorded {
+		if e.counted(r) {
+			return nil
+		}
+		if err := e.recordCounted(ctx, e.agent.ID); err != nil {
+			return err
+		}
+	}
 	switch {
 	case e.isAnnounced():
 		return e.log.Append(ctx, e.recordOf(r, e.debited, ""))

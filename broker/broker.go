@@ -19,7 +19,6 @@ import (
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
-	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/schema"
 	"github.com/airlock-mcp/airlock/redact"
 )
@@ -71,7 +70,6 @@ type Broker struct {
 	opts      Options
 	inputs    schema.Cache // by definition digest
 	outputs   schema.Cache
-	refused   *quota.Limiter
 
 	mu       sync.Mutex // guards sessions
 	sessions map[string]*sessionFacts
@@ -83,8 +81,7 @@ func New(upstream Upstream, recorder Recorder, decisions *admission.Service, opt
 	if upstream == nil || recorder == nil || decisions == nil {
 		return nil, errors.New("a broker needs upstream servers, an audit log and admission")
 	}
-	b := &Broker{upstream: upstream, recorder: recorder, admission: decisions, sessions: map[string]*sessionFacts{},
-		refused: quota.New(quota.For(quota.Refusals))}
+	b := &Broker{upstream: upstream, recorder: recorder, admission: decisions, sessions: map[string]*sessionFacts{}}
 	if opts != nil {
 		b.opts = *opts
 	}

@@ -21,9 +21,7 @@ func (a *attempt) counted(r audit.Record) bool {
 	if r.Outcome != audit.OutcomeRefused || r.Decision != "" {
 		return false
 	}
-	allowed, err := a.broker.refused.Take(a.run.identity.Caller.Account(), 1)
-	if err == nil {
-		allowed.Release()
+	if a.broker.admission.CountRefusal(a.run.identity.Caller.Account()) {
 		return false
 	}
 	if r.ErrorType == errortype.PolicyDenied { // the tool is withheld
@@ -54,8 +52,7 @@ func (s *RunCalls) recordRefusals() {
 	}
 }
 
-// AwaitTurn delays a call without code if its account has exceeded the rate of quota.Refusals, because
-// each such call is a run with records. It returns an error if ctx ends first.
+// AwaitTurn delays a call without code, which is a run with records, like admission.AwaitTurn.
 func (b *Broker) AwaitTurn(ctx context.Context, who caller.Caller) error {
-	return b.refused.AwaitRate(ctx, who.Account())
+	return b.admission.AwaitTurn(ctx, who)
 }

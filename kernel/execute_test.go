@@ -1,6 +1,7 @@
 package kernel_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -329,5 +330,30 @@ func TestRefusalsAreRecorded(t *testing.T) {
 		if !strings.Contains(strings.Join(details, "\n"), want) {
 			t.Errorf("got %q, want the reason %q", details, want)
 		}
+	}
+}
+
+// Refusals of the kernel have separate records, so an account that causes too many of them waits for
+// its turn. Its other calls are not refused, and other accounts do not wait (issue 23).
+func TestRefusalsDelayFurtherCallsOfTheirAccount(t *testing.T) {
+	w := newWorld(t)
+	id := w.register(t, "ann", agents.Trusted)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	refusals := 0
+	for ; w.AwaitTurn(ended, bob) == nil; refusals++ {
+		if refusals == 5000 {
+			t.Fatal("calls do not wait after 5,000 refusals")
+		}
+		if _, err := w.Execute(t.Context(), bob, request("look_up", id, `{}`)); refusal(t, err) == "" {
+			t.Fatal("another caller acts as the agent")
+		}
+	}
+	if err := w.AwaitTurn(ended, local); err != nil {
+		t.Errorf("another account waits: %v", err)
+	}
+	log, err := w.Log(t.Context(), local, kernel.LogQuery{Limit: 1, Type: "blocked"})
+	if err != nil || log.Total != refusals {
+		t.Errorf("got %+v, %v, want %d refusals in the log", log, err, refusals)
 	}
 }

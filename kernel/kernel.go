@@ -130,6 +130,12 @@ func refuse(format string, args ...any) error { return &Refusal{fmt.Sprintf(form
 // Actor is the caller of a tool. The local user may do everything.
 type Actor struct{ caller.Caller }
 
+// AwaitTurn delays a call of an actor whose account has had too many calls refused, because each
+// refusal has a record. It returns an error if ctx ends first.
+func (s *Service) AwaitTurn(ctx context.Context, a Actor) error {
+	return s.opts.Admission.AwaitTurn(ctx, a.Caller)
+}
+
 // mayReadLog reports whether an actor may read all of the log.
 func (a Actor) mayReadLog() bool {
 	return a.Kind == caller.Local || a.Kind == caller.User &&
@@ -253,6 +259,7 @@ func (s *Service) record(ctx context.Context, a Actor, e event) error {
 	}
 	if e.decision == denied {
 		r.Outcome = audit.OutcomeRefused
+		s.opts.Admission.CountRefusal(a.Account()) // AwaitTurn delays further calls
 	}
 	if len(e.hashed) > 0 {
 		r.ArgumentsHash = s.opts.Log.Hash(e.hashed)

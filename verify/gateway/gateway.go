@@ -101,6 +101,9 @@ type Call struct {
 // Decide decides about a call and records that. An error means that the decision
 // could not be recorded, or that ctx is over: then nothing is allowed.
 func (g *Gateway) Decide(ctx context.Context, c Call) (Decision, error) {
+	if err := g.opts.Admission.AwaitTurn(ctx, c.Caller); err != nil {
+		return Decision{}, err
+	}
 	given := objectOf(c.Arguments)
 	risk, known := g.risk(c.Tool)
 	ruling := ruling{arguments: given, message: fmt.Sprintf(
@@ -114,6 +117,9 @@ func (g *Gateway) Decide(ctx context.Context, c Call) (Decision, error) {
 	decision, arguments, err := g.decision(c.Tool, risk, ruling)
 	if err != nil {
 		return Decision{}, err
+	}
+	if !decision.Verified && !ruling.analysed {
+		g.opts.Admission.CountRefusal(c.Caller.Account()) // AwaitTurn delays further calls
 	}
 	record := Record{Caller: c.Caller, RunID: c.RunID, Tool: shown(c.Tool), Arguments: arguments, Decision: decision,
 		Analysed: ruling.analysed}

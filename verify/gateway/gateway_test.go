@@ -353,3 +353,28 @@ func FuzzDecide(f *testing.F) {
 		}
 	})
 }
+
+// Each refusal has a record with its verification ID, so an account that causes too many waits for its
+// turn. Other accounts do not wait (issue 23).
+func TestRefusalsDelayFurtherCallsOfTheirAccount(t *testing.T) {
+	g, log := newGateway(t, answers(nil), true)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	refusals := 0
+	for ; g.opts.Admission.AwaitTurn(ended, ann) == nil; refusals++ {
+		if refusals == 5000 {
+			t.Fatal("calls do not wait after 5,000 refusals")
+		}
+		decide(t, g, "no_such_tool", `{}`)
+	}
+	if refusals < 500 || len(log.records) != refusals {
+		t.Errorf("got %d records of %d refusals", len(log.records), refusals)
+	}
+	if _, err := g.Decide(ended, Call{Caller: ann, Tool: "no_such_tool"}); !errors.Is(err, context.Canceled) ||
+		len(log.records) != refusals {
+		t.Errorf("a further call: got %v, want that it waits", err)
+	}
+	if err := g.opts.Admission.AwaitTurn(ended, caller.Caller{Principal: "bob", Kind: caller.Local}); err != nil {
+		t.Errorf("another account waits: %v", err)
+	}
+}

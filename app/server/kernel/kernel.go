@@ -141,7 +141,11 @@ func (s *Server) adapt(input *schema.Schema, handle handler) mcp.ToolHandler {
 			return failed(map[string]string{"error": "Invalid arguments: " + err.Error()})
 		}
 		s.Follow(req, who)
-		answer, err := handle(ctx, kernel.Actor{Caller: who}, arguments)
+		actor := kernel.Actor{Caller: who}
+		if err := s.kernel.AwaitTurn(ctx, actor); err != nil {
+			return nil, err
+		}
+		answer, err := handle(ctx, actor, arguments)
 		if err == nil {
 			return result(answer)
 		}

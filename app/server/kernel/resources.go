@@ -53,8 +53,11 @@ func (s *Server) readResources(next mcp.MethodHandler) mcp.MethodHandler {
 		if !who.Known() {
 			return nil, server.ErrUnknownCaller
 		}
-		uri := read.Params.URI
-		content, err := s.resource(ctx, kernel.Actor{Caller: who}, uri)
+		uri, actor := read.Params.URI, kernel.Actor{Caller: who}
+		if err := s.kernel.AwaitTurn(ctx, actor); err != nil {
+			return nil, err
+		}
+		content, err := s.resource(ctx, actor, uri)
 		if err != nil {
 			if !errors.Is(err, kernel.ErrNoFile) {
 				s.logger.ErrorContext(ctx, "a resource of the kernel could not be read",
