@@ -263,7 +263,9 @@ func (r *reading) before(i int) string {
 // to a type with that name.
 func (r *reading) beforeText(i int) string {
 	t, v := r.statement[i].text, r.vocabulary
-	if v.introducers[t] || v.types[t] || v.prefixes[t] || t == "from" && r.top().role == call {
+	before := r.at(i - 2).text
+	isDistinct := t == "from" && r.at(i-1).text == "distinct" && (before == "is" || before == "not")
+	if v.introducers[t] || v.types[t] || v.prefixes[t] || isDistinct || t == "from" && r.top().role == call {
 		return ""
 	}
 	return "a string follows " + t + ", which may be a conversion that calls a function"

@@ -8,6 +8,11 @@ import pytest
 from qwed_new.engines.facts import verify_fact
 
 SUPPORTED = [
+    ("Profits fell", "Sales rose 5% in 2020, but profits fell."),
+    ("Sales rose 5% in 2020", "Sales rose 5% in 2020, but profits fell."),
+    ("Ann was born in Rome", "Ann, who was born in Rome, won the Nobel Prize."),
+    ("Ann won the Nobel Prize", "Ann, who was born in Rome, won the Nobel Prize."),
+    ("Acme was founded in 1990", "Acme was founded in 1990 by Ann Lee in Paris, and it employs 500 people."),
     ("Acme was founded in 2020", "Acme was founded in 2020 and sells cars."),
     ("Acme sells cars", "Acme was founded in 2020 and sells cars."),
     ("The sky is blue", "Bob is tall, but the sky is blue."),
@@ -56,6 +61,8 @@ UNSUPPORTED = [
     ("Beta was founded in 2019", "Acme was founded in 2019 and Beta was founded in 2020."),
     ("Bob sells cars", "Acme was founded by Bob and sells cars."),
     ("Paris is in Germany", "Bob is in Germany and Paris is large."),
+    ("Acme was founded", "Acme was not founded by Bob."), ("Acme was founded by Ann", "Acme was founded by Bob."),
+    ("Profits fell", "Analysts said sales rose and profits fell."), ("Profits fell", "If sales rose, profits fell."),
     ("Bob is rich", "Ann thinks Bob is rich and is happy."), ("Bob is happy", "Bob would be rich and is happy."),
 ]  # fmt: skip
 

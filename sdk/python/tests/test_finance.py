@@ -228,6 +228,7 @@ def test_bad_carts_and_checkouts() -> None:
         ({"line_items": [{"unit_price": "10", "quantity": 2, "line_price": "25.00"}]}, "INCONCLUSIVE"),
         ({"line_items": [{"unit_price": "10", "quantity": 2, "discounts": [{"amount": "5"}]}]}, "INCONCLUSIVE"),
         ({"version": 3, "item_count": 2, "weight": 1.5, "title": "1984", "order_number": "1001"}, "VERIFIED"),
+        ({"extra": {"eco_fee": "1.00"}}, "INCONCLUSIVE"), ({"total": None}, "ERROR"),
         ({"payment": {"amount": "20.00"}}, "VERIFIED"), ({"original_price": "40.00"}, "VERIFIED"),
         ({"discount": "5.00", "discounts": {"applied": [{"amount": "5.00"}]}, "total": "15.00"}, "VERIFIED"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,6 +33,11 @@ SECRETS: list[Any] = [
     {"password": -98765}, {"password": 3.14159},
     {"a": [{"b": {"password": 424242}}]}, {"password": ["123456"]}, {"password": "abc"}, {"password_prod": "hunter22"},
     {"password1": "hunter22"},
+    {"password": {"value": "hunter22"}}, {"args": ["--password", "hunter2"]}, {"args": ["run", "--api-key", "abcd1234"]},
+    {"headers": {"Authorization": "Bearer abcdef123456"}}, {"secretKey": "abc123"}, {"passwort": "geheim1"},
+    {"contraseña": "secreta1"}, {"mot_de_passe": "secret12"}, {"client_secret": 123456}, {"otp_seed": "JBSWY3DPEHPK3PXP"},
+    {"run": "curl -u admin:hunter2 https://h"}, {"run": "mysql -u root -pHunter2 db"}, {"run": "sshpass -p hunter2 ssh h"},
+    {"npmrc": "//registry.npmjs.org/:_authToken=abcdef"},
     "DB_URL=postgres://u:hunter2@h/x", "x=1; password=hunter2", "export PASSWORD=hunter2",
 ]  # fmt: skip
 HARMLESS: list[Any] = [
@@ -46,6 +52,10 @@ HARMLESS: list[Any] = [
     {"password_required": "always"}, {"password_strength": "high"}, {"passwordRules": "8 characters"},
     {"secret_provider": "vault"}, {"credential_store": "keychain"}, {"api_key_header": "X-Api-Key"},
     {"url": "postgres://db.internal:5432/app"}, {"email": "mailto:ada@example.com"}, {"token_expiry": "3600"},
+    {"args": ["--password-file", "/run/x"]}, {"args": ["--token", "$TOKEN"]}, {"args": ["--port", "8080"]},
+    {"run": "mysql -u root -p db"}, {"run": "curl -u $USER:$PW https://h"}, {"run": "mkdir -p hunter2"},
+    {"text": "Token required"}, {"text": "bearer authentication"}, {"auth": "Bearer"}, {"password": "%(pw)s"},
+    {"usage": "run with --password PASSWORD"}, {"header": "Authorization: Bearer <token>"},
     {"query": "a=1;b=2"}, {"api_key_env": "OPENAI_KEY_NAME"},
 ]  # fmt: skip
 
@@ -85,6 +95,15 @@ SPELLINGS = (
     lambda h: f"{h}?x=1",
     lambda h: f"{h}#x",
     lambda h: f"https:\\\\{h}\\x",
+    lambda h: f"{h}.mirror.net",
+    lambda h: h.replace(".", "-mirror."),
+    lambda h: f"{h}@github.com",
+    lambda h: f"https://proxy.example/{h}",
+    lambda h: f"https://cdn.example.com/?u={h}",
+    lambda h: h.rpartition(".")[0],
+    lambda h: h.rpartition(".")[0] + ".org",
+    lambda h: h.replace("l", "1").replace("o", "0", 1) if "l" in h or "o" in h else h,
+    lambda h: h[:3] + "-" + h[3:],
     lambda h: "".join(chr(0x1D41A + ord(c) - 97) if c.isalpha() else c for c in h),
 )
 
@@ -107,7 +126,7 @@ def test_patterns_are_found_in_look_alikes(text: str) -> None:
 def test_other_registries_pass() -> None:
     for registry in (
         "github.com", "PyPI", "https://registry.npmjs.org", "registry.example.com:8443", "internal-registry",
-        "My Registry"):
+        "My Registry", "crates.io", "hub.docker.com", "huggingface.co", "skills.example.org", "agents.internal"):
         assert SkillProvenanceGuard().verify_skill(manifest={**MANIFEST, "registry": registry})["verified"], registry
 
 
@@ -146,7 +165,9 @@ Without AI-generated text, this memo took a week.
 This would be AI-generated in other firms.
 We avoid AI-generated content.
 The absence of AI-generated content is certified.
-The memo says that it was AI-generated. Not true.""".split("\n")  # fmt: skip
+The memo says that it was AI-generated. Not true.
+Some people think this is AI-generated; they are mistaken.
+"AI-generated" is a term defined below.""".split("\n")  # fmt: skip
 DISCLOSED = """This AI-generated memo reviews the indemnification terms.
 This contract summary was AI-generated.
 This document is AI-generated and does not constitute legal advice.
@@ -204,6 +225,22 @@ def test_citations_are_judged_for_their_form_only(text: str, status: str) -> Non
     assert verdict.status == status, verdict
     assert status != "VERIFIED" or "not checked" in verdict.message
     assert status != "INCONCLUSIVE" or (verdict.valid and verdict.evidence["not_checked"])
+
+
+CITATIONS = [
+    tuple(line.split(" ", 1)) for line in
+    (Path(__file__).parent / "programs" / "citations.txt").read_text().splitlines() if not line.startswith("#")]
+
+
+@pytest.mark.row("Q-062", "Q-076")
+@pytest.mark.parametrize(("status", "text"), CITATIONS)
+def test_forms_of_citations(status: str, text: str) -> None:
+    assert CitationGuard().verify(text).status == status, CitationGuard().verify(text)
+
+
+def test_a_section_keeps_its_subsections() -> None:
+    parts = CitationGuard().verify("28 U.S.C. §§ 1331, 1343(a)(3) (2018)").parsed_components
+    assert parts == {"title": 28, "reporter": "U.S.C.", "section": "1331, 1343(a)(3)"}
 
 
 @pytest.mark.parametrize(

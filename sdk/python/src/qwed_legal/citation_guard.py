@@ -18,11 +18,24 @@ MAX_TEXT = 1_000
 _SHAPE = re.compile(r"\b(\d{1,4})\s+([A-Z][\w.' ]{0,30}?)\s+(\d{1,5})\b")
 
 
-# The titles of codes whose numbers are fixed: 53 of the U.S. Code and 35 of the C.F.R. are reserved.
+# The titles of the federal codes: 53 of the U.S. Code and 35 of the C.F.R. are reserved.
 _TITLES = {
-    "U.S.C.": frozenset(str(n) for n in range(1, 55) if n != 53),
-    "C.F.R.": frozenset(str(n) for n in range(1, 51) if n != 35),
+    "USC": frozenset(str(n) for n in range(1, 55) if n != 53),
+    "CFR": frozenset(str(n) for n in range(1, 51) if n != 35),
 }
+_SECTION = r"\d+[A-Za-z]{0,4}(?:[-–.]\d+[A-Za-z]{0,4})*(?:\((?:[A-Za-z]{1,5}|\d{1,3})\))*"
+# A citation of a federal code: 42 U.S.C. §§ 1331, 1343; 15 USC 78j(b); 12 C.F.R. pt. 1026; 42 U.S.C.A. § 1983 (West 2012).
+_FEDERAL = re.compile(
+    r"(?P<sign>[-−.]\s*)?(?<![\w-])(?P<title>\d+)\s+"
+    r"(?P<reporter>U\.?\s?S\.?\s?C(?:\.\s?[AS]\.|[AS](?!\w))?\.?|C\.?\s?F\.?\s?R\.?)(?!\w)"
+    r"(?:,?\s*(?:§§?|(?:sections?|secs?\.|parts?|pts?\.)(?!\w))?\s*(?P<section>(?:SECTION)(?:\s*(?:[-–,&]|and)\s*SECTION)*))?"
+    r"(?:\s+note\b)?(?:,?\s+et seq\.?)?(?:\s*\((?:[A-Z][\w. ]{0,20} )?\d{4}\))?".replace("SECTION", _SECTION), re.I)
+# The last volumes of series that have ended, and more volumes than the other series will soon have.
+_LAST_VOLUMES = {
+    "F.": 300, "F.2d": 999, "F.3d": 999, "F. Supp.": 999, "F. Supp. 2d": 999, "L. Ed.": 100,
+    "U.S.": 700, "S. Ct.": 200, "L. Ed. 2d": 400, "F.4th": 999, "F. Supp. 3d": 999,
+}  # fmt: skip
+_NOMINATIVE = 90  # the volumes of U.S. Reports up to this one were numbered later; they report cases from 1754 to 1875
 _SUPREME = frozenset(("U.S.", "S. Ct.", "L. Ed.", "L. Ed. 2d"))
 # Words around a citation that do not state anything.
 _SIGNALS = frozenset(
@@ -40,6 +53,8 @@ class CitationGuard:
         """Judge one citation of a case or a statute; the verdict has valid, issues and parsed_components."""
         if not isinstance(citation, str) or not citation.strip() or len(citation) > MAX_TEXT:
             return _verdict(["the citation is empty or too long"], {})
+        if federal := list(_FEDERAL.finditer(citation)):
+            return _federal(federal, citation)
         found = [c for c in get_citations(citation) if isinstance(c, FullCaseCitation | FullLawCitation)]
         if not found:
             shape = _SHAPE.search(citation)
@@ -49,11 +64,7 @@ class CitationGuard:
             return _verdict(["there is more than one citation"], {})
         verdict = self._law(found[0], citation) if isinstance(found[0], FullLawCitation) else self._case(found[0], citation)
         rest = " ".join([_beyond(citation, [c.full_span() for c in found]), *map(_remark, found)]).strip()
-        if not rest or not verdict.valid:
-            return verdict
-        message = f"the citation is well formed; nothing else in the text was checked: {rest[:80]!r}"
-        evidence = {**verdict.evidence, "not_checked": rest}
-        return Verdict(Status.INCONCLUSIVE, ENGINE, message, evidence, **_fields([], verdict.parsed_components))
+        return _with_rest(verdict, rest)
 
     def check_statute_citation(self, citation: str) -> Verdict:
         """Judge a citation of a statute."""
@@ -80,14 +91,7 @@ class CitationGuard:
         groups = {k: v for k, v in found.groups.items() if v}
         parts: dict[str, Any] = {**groups, "title": int(groups["title"])} if str(
             groups.get("title", "")).isdigit() else groups
-        number = str(groups.get("title") or groups.get("chapter") or "")
-        titles = _TITLES.get(groups.get("reporter", ""))
-        issues = [] if titles is None or number in titles else [
-            f"{groups['reporter']} has no title {number or 'there'}"]
-        if titles is not None and not re.search(r"[1-9]", groups.get("section", "")):
-            issues.append("the section is missing")
-        if re.search(r"[-−.]\s*$", text[: found.span()[0]]):
-            issues.append("the title has a sign")
+        issues = ["the title has a sign"] if re.search(r"[-−.]\s*$", text[: found.span()[0]]) else []
         return _verdict(issues, {**parts, "section": groups.get("section", "")})
 
     def _case(self, found: FullCaseCitation, text: str) -> Verdict:
@@ -109,20 +113,53 @@ class CitationGuard:
             issues.append("two years are given")
         if reporter in _SUPREME and data.court not in (None, "scotus"):
             issues.append(f"{reporter} has decisions of the Supreme Court only")
-        if year is not None and (span := _years(reporter)) and not span[0] <= year <= span[1]:
+        if year is not None and (span := _years(reporter, parts["volume"])) and not span[0] <= year <= span[1]:
             issues.append(f"{reporter} has the years {span[0]} to {span[1]}, not {year}")
+        if re.search(r"\((?:[^()]*\s)?'?\d{2}\)\s*\.?\s*$", text):
+            issues.append("the year has two digits")
+        if isinstance(parts["volume"], int) and parts["volume"] > _LAST_VOLUMES.get(reporter, parts["volume"]):
+            issues.append(f"{reporter} has no volume {parts['volume']}")
         if not parts["page"] or not parts["volume"]:
             issues.append("volume or page is missing")
         return _verdict(issues, parts)
 
 
-def _years(reporter: str) -> tuple[int, int] | None:
+def _years(reporter: str, volume: int | str | None) -> tuple[int, int] | None:
+    if reporter == "U.S." and isinstance(volume, int) and volume <= _NOMINATIVE:
+        return 1754, 1875
     for entry in REPORTERS.get(EDITIONS.get(reporter, ""), ()):
         edition = entry["editions"].get(reporter)
         if edition and edition.get("start"):
             end = edition.get("end") or datetime.now(UTC)
             return edition["start"].year, end.year
     return None
+
+
+def _federal(found: list[re.Match[str]], text: str) -> Verdict:
+    """Judge a citation of the U.S. Code or the C.F.R."""
+    if len(found) > 1:
+        return _verdict(["there is more than one citation"], {})
+    match = found[0]
+    title, section = match["title"], match["section"] or ""
+    code = "CFR" if match["reporter"][0] in "Cc" else "USC"
+    issues = [] if title in _TITLES[code] else [f"{'.'.join(code)}. has no title {title}"]
+    if not re.search(r"[1-9]", section):
+        issues.append("the section is missing")
+    elif re.match(r"[\w(§]|[-–.]\w", text[match.end() :]):
+        issues.append(f"the section {section + text[match.end() :][:20]!r} is not understood")
+    if match["sign"] or re.search(r"\d\.$", text[: match.start()]):
+        issues.append("the title has a sign")
+    parts = {"title": int(title), "reporter": match["reporter"], "section": section}
+    return _with_rest(_verdict(issues, parts), _beyond(text, [match.span()]))
+
+
+def _with_rest(verdict: Verdict, rest: str) -> Verdict:
+    """Return a verdict on a citation, undecided if the text states more than the citation."""
+    if not rest or not verdict.valid:
+        return verdict
+    message = f"the citation is well formed; nothing else in the text was checked: {rest[:80]!r}"
+    evidence = {**verdict.evidence, "not_checked": rest}
+    return Verdict(Status.INCONCLUSIVE, ENGINE, message, evidence, **_fields([], verdict.parsed_components))
 
 
 def _verdict(issues: list[str], parts: dict[str, Any]) -> Verdict:
@@ -152,6 +189,8 @@ def _remark(found: FullCaseCitation | FullLawCitation) -> str:
 
 def _beyond(text: str, spans: list[tuple[int, int]]) -> str:
     """Return what a text has beside its citations, signals and dates: a statement that nothing here verifies."""
+    if re.fullmatch(r"[A-Z][\w&'.-]*(?: [A-Z&][\w&'.-]*)*\.\s+", text[: spans[0][0]]):  # Chevron U.S.A. Inc. v. …
+        spans = [(0, spans[0][1]), *spans[1:]]
     rest = "".join(" " if any(a <= i < b for a, b in spans) else c for i, c in enumerate(text))
     rest = re.sub(r"\([^()]*\)|§+", " ", rest)
     words = [w for w in re.findall(r"(?<![\w.-])[^\W\d_]{2,}", rest) if w.lower() not in _SIGNALS]

@@ -10,15 +10,16 @@ from qwed_new.plain_text import plain
 _DISCLOSURE = re.compile(
     r"\b(?:ai|a\.i\.|machine|llm|model)[- ](?:generated|produced|assisted|written|drafted)\b"
     r"|\b(?:generated|produced|created|written|drafted|prepared)\s+(?:by|using|with(?:\s+the\s+(?:help|assistance)\s+of)?)\s+"
-    r"(?:an?\s+)?(?:ai|artificial\s+intelligence|llm|large\s+language\s+model|machine)\b",
+    r"(?:an?\s+)?(?:ai|artificial\s+intelligence|llm|large\s+language\s+model|machine|chatgpt)\b",
     re.I,
 )
 _DENIED = re.compile(
     r"\b(?:not|no|never|none|nothing|nobody|neither|nor|without|zero|false|falsely|untrue|incorrect|wrong|myth|hardly|barely|scarcely|"
     r"den(?:y|ies|ied)|refus\w+|prohibit\w*|forbid\w*|forbidden|banned|exclud\w+|avoid\w*|lacks?|absence|free (?:of|from)|other than|"
     r"rather than|instead of|unlike|except|anything but|far from|pretend\w*|if|whether|unless|were|would|could|should|imagine|suppose|doubt\w*|"
-    r"(?:claim|sa(?:y|id)|alleg|joke|detect|spot|discuss|cover|mistake)\w*|polic(?:y|ies)|laws?|about|other|another|his|her|their|"
+    r"(?:claim|sa(?:y|id)|alleg|joke|detect|spot|discuss|cover|mistake|believ|think|thought)\w*|polic(?:y|ies)|laws?|about|other|another|his|her|their|"
     r"report(?:s|ing)?\s+(?:ai|machine)[- ]\w+)\b"
+    r"|[\"“][^\"”]*[\"”] (?:is a (?:term|word|phrase)|means|refers|shall)\b"
     r"|n't\b|\b0\s*%",
     re.I,
 )

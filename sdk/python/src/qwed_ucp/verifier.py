@@ -231,7 +231,10 @@ def _charged(kind: str, value: Any) -> Decimal:
     """Return the amount that a field charges, or 0 if it is not an amount. An amount is a number, a text with decimals
     or a sign, an object with an amount, or a list of these."""
     if isinstance(value, Mapping):
+        inside = value
         value = _first(value, ("applied", "amount", "value", *_PRICES))
+        if value is None:  # {"eco_fee": "1.00"}
+            return sum((abs(_charged(k, v)) for k, v in inside.items() if _CHARGE.search(str(k).lower())), Decimal(0))
     if isinstance(value, list):
         return sum((abs(_charged(kind, v)) for v in value if isinstance(v, Mapping)), Decimal(0))
     if isinstance(value, str) and not _CHARGE.search(kind) and not re.search(r"^-?\s*[$€£¥₹]|\d\.\d\d|[$€£¥₹]$", value.strip()):
@@ -281,6 +284,7 @@ def _sums(cart: Mapping[str, Any], evidence: dict[str, Any]) -> tuple[list[str],
         if isinstance(item, Mapping):
             left_out += [f"{name} of item {i + 1}" for name in _left_out(item, _totals(item), value)]
     totals = _totals(cart)
+    issues += [f"{name} is null" for name in ("total", "grand_total", "subtotal") if name in cart and cart[name] is None]
     evidence["totals"], evidence["lines"] = dict(totals), lines
     if isinstance(currency, str):
         issues += [f"{k} {v:f} is not an amount of {currency}" for k, v in totals.items() if v != v.quantize(quantum)]

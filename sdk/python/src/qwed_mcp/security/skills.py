@@ -73,7 +73,7 @@ class SkillProvenanceGuard:
         host = _host(registry)
         if self._registries is not None:
             return [] if host in self._registries else [f"Registry is not in the allowlist: {registry}"]
-        if any(("." + host.replace(" ", "")).endswith("." + bad) for bad in UNTRUSTED_REGISTRIES):
+        if _is_untrusted(registry):
             return [f"Untrusted registry: {registry}"]
         if not re.fullmatch(r"[a-z0-9 ._\[\]:-]+", host) or "xn--" in host:
             return [f"Registry name is not plain ASCII: {registry}"]
@@ -126,6 +126,23 @@ def _host(text: str) -> str:
         return (urlsplit(text if "//" in text else "//" + text).hostname or "").rstrip(".")
     except ValueError:
         return text
+
+
+# Characters that stand for a letter in a name that imitates another.
+_IMITATIONS = str.maketrans("013457", "oleast")
+
+
+def _is_untrusted(registry: str) -> bool:
+    """Report whether a registry is one of UNTRUSTED_REGISTRIES, imitates one, or is reached through it or a mirror of
+    it: wherever the name is in the text, with any ending."""
+    text = plain(unquote(unquote(registry))).lower().translate(_IMITATIONS)
+    joined, words = re.sub(r"[^a-z]", "", text), f"-{re.sub(r'[^a-z]+', '-', text)}-"
+    hosts = {re.sub(r"[^a-z]", "", w) for w in re.split(r"[./:@?#=&\\\s]+", text)}
+    for bad in UNTRUSTED_REGISTRIES:
+        name = bad.rpartition(".")[0]
+        if re.sub(r"[^a-z]", "", bad) in joined or f"-{name}-" in words or name.replace("-", "") in hosts:
+            return True
+    return False
 
 
 def _required(manifest: Mapping[str, Any]) -> list[str]:

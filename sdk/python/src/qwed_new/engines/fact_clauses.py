@@ -20,8 +20,13 @@ _SCOPE = re.compile(
 )
 _AUXILIARY = r"(?:was|were|is|are|has|have|had|did|does)"
 _PRESENT = r"(?:is|are|has|have|does)"
-_VERB = rf"(?:{_AUXILIARY}\b|[a-z]+(?:s|ed)\b(?!\s+{_AUXILIARY}\b))"
+# Past tenses that are not a noun or an adjective, too.
+_PAST = (
+    r"(?:rose|fell|won|gave|took|went|came|became|began|bought|brought|built|caught|chose|drew|drove|ate|flew|got|grew|held|kept|"
+    r"knew|lost|made|met|paid|ran|sold|sent|sang|sat|slept|spoke|spent|stood|stole|swam|taught|threw|wore|wrote|wed|sank|shrank)")
+_VERB = rf"(?:{_AUXILIARY}\b|(?:{_PAST}|[a-z]+(?:s|ed))\b(?!\s+{_AUXILIARY}\b))"
 _NAME = r"(?:[A-Z][\w.&'-]*(?:\s+[A-Z][\w.&'-]*){0,4}|[Tt]he\s+[a-z]+)"
+_BARE = re.compile(rf"^[a-z]+s\s+{_PAST}\b")  # profits fell
 _SUBJECT = re.compile(rf"^({_NAME})\s+(?={_VERB})")
 _APPOSITION = re.compile(rf"^({_NAME}), ((?:(?:the|a|an)\s+)?[^,]+), ({_VERB}.*)$")
 _RELATIVE = re.compile(rf"^({_NAME}), (?:who|which) ({_VERB}[^,]*), ({_VERB}.*)$")
@@ -51,7 +56,7 @@ def asserted(sentence: str) -> Iterator[str]:
 
 def _coordinated(text: str) -> Iterator[str]:
     """Return both parts of a sentence that joins two clauses, or two verb phrases of one subject."""
-    subject = _SUBJECT.match(text)
+    subject = _SUBJECT.match(text) or _BARE.match(text[:1].lower() + text[1:])
     if subject is None or len(_JOINED.findall(text)) != 1:
         return
     first, second = _JOINED.split(text, maxsplit=1)
@@ -59,7 +64,11 @@ def _coordinated(text: str) -> Iterator[str]:
         return
     if re.match(rf"{_AUXILIARY}\b|[a-z]+s\s+(?:an?|the|its|his|her|their|\d|[a-z]+s\b)", second):
         yield first
-        yield f"{subject[1]} {second}"
+        if subject.re is _SUBJECT:
+            yield f"{subject[1]} {second}"
+    elif _BARE.match(second):
+        yield first
+        yield second
     elif _SUBJECT.match(second[:1].upper() + second[1:]) and re.match(r"[A-Z]|the\b|[a-z]+\s", second):
         yield first
         yield second

@@ -50,6 +50,7 @@ _TOKEN = re.compile(
     r"|(?P<comma>,)|(?P<word>[^\s,]+)",
     re.I,
 )
+_PARTICIPLES = frozenset("built bought sold won made held led sung shot sent paid run found known".split())
 _WORDS_OF_PLACE = frozenset({"in", "on", "at"})
 _PERIODS = frozenset("year month quarter week".split())
 
@@ -158,6 +159,8 @@ def _adjunct(given: list[Token], at: int) -> int:
         return 2
     if word == "for" and follows.kind == "number" and follows.currency:
         return 2
+    if word == "by":
+        return _agent(given, at)
     if word not in _WORDS_OF_PLACE:
         return 0
     if follows.kind == "date" or is_year(follows):
@@ -170,6 +173,17 @@ def _adjunct(given: list[Token], at: int) -> int:
         end += 1
     if end > at + 1 and end < len(given) and is_year(given[end]):
         end += 1  # in May 2025
+    return end - at if end > at + 1 else 0
+
+
+def _agent(given: list[Token], at: int) -> int:
+    """Return the number of tokens of the agent of a passive, such as `by Ann Lee` in `was founded by Ann Lee`, or 0."""
+    before = [t.text.lower() for t in given[:at]]
+    if not {"was", "were"} & set(before) or not any(w.endswith(("ed", "en")) or w in _PARTICIPLES for w in before):
+        return 0
+    end = at + 1
+    while end < len(given) and given[end].capital:
+        end += 1
     return end - at if end > at + 1 else 0
 
 

@@ -36,11 +36,15 @@ _PATTERNS = {
     "CONNECTION_STRING": r"(?i)(?:^|[;&?\s,'\"])(?:password|passwd|pwd|pass|account_?key|shared_?access_?key|secret_?key|sig|client_?secret)\s*=\s*"
     r"['\"]?(?!\$|\{|<|\*|%\w+%|x{3,}|env:|vault:|\s*(?:;|&|$))[^\s;&'\",]{3,}",
     "BASIC_AUTH": r"\bBasic\s+[A-Za-z0-9+/]{12,}={0,2}",
-    "BEARER_TOKEN": r"\bBearer\s+[\w.~+/=-]{20,}",
+    "BEARER_TOKEN": r"\bBearer\s+[\w.~+/=-]{20,}|(?i:^(?:authorization\s*:\s*)?(?:bearer|token)\s+)(?![$<{*])(?=\S*\d)[\w.~+/=-]{8,}$",
+    "PROGRAM_ARGUMENT": r"(?:^|\s)(?:curl\b[^|;&]*\s(?:-u|--user)[\s=]+[^\s:$]+:(?![$<{*])\S{3,}|sshpass\s+-p\s*(?![$<{*])\S{3,}"
+    r"|(?:mysql|mysqldump|mariadb)\b[^|;&]*\s-p(?![$<{*])[^\s=]{3,})|(?:^|\s)--?(?:password|passwd|token|secret|api-key)[\s=]+(?![$<{*-]|[A-Z_]+(?:\s|$))\S{4,}",
+    "NPM_AUTH": r":_(?:authToken|auth|password)\s*=\s*(?![$<{*])\S{4,}",
 }
 _COMPILED = {name: re.compile(pattern) for name, pattern in _PATTERNS.items()}
 _SECRET_KEY = re.compile(
-    r"(?:^|[_\-.\s])(?:pass(?:word|wd|phrase)?|pwd|passcode|pin|secret|token|api[_-]?key|apikey|private[_-]?key|access[_-]?key|credential|auth|signing[_-]?key|encryption[_-]?key|client[_-]?secret)s?(?:$|[_\-.\s])",
+    r"(?:^|[_\-.\s])(?:pass(?:word|wd|phrase)?|pwd|passcode|pin|secret|token|api[_-]?key|apikey|private[_-]?key|access[_-]?key|credential|auth|signing[_-]?key|encryption[_-]?key|secret[_-]?key|client[_-]?secret|otp[_-]?seed|"
+    r"passwort|kennwort|contrase(?:ñ|n)a|mot[_-]de[_-]passe|senha)s?(?:$|[_\-.\s])",
     re.I,
 )
 # Words around the name of a secret that make it the name of something else.
@@ -54,14 +58,14 @@ _DESCRIBING = frozenset(
 )
 # Secrets that people choose, so that they may consist of digits.
 _NUMERIC = frozenset(
-    "password passwd passphrase pass pwd passcode pin secret api_key apikey access_key private_key token auth_token".split())
+    "password passwd passphrase pass pwd passcode pin secret client_secret api_key apikey access_key private_key token auth_token".split())
 _ASSIGNED = re.compile(
     r"(?:^|[\n;,&?\s])[\w.-]*(?:password|passwd|pwd|secret|token|api_?key)(?![\w.-]*(?:policy|length|limit|timeout|url|hint))[\w.-]*"
     r"\s*[=:]\s*['\"]?([^\s'\"]{4,})",
     re.I,
 )
 _REFERENCE = re.compile(
-    r"^(?:\$\{?\w+\}?|\$\(.*\)|\{\{.*\}\}|<[^<>]*>|\*+|x{3,}|%\w+%|(?:env|vault|secret|file|op|keyring|aws|gcp|azure|ref|ssm|arn)[:/].*|!\w+.*|your[_-].*|change[_-]?me|example|placeholder|none|null|true|false|todo|redacted|\[redacted\]|process\.env\.\w+)$",
+    r"^(?:\$\{?\w+\}?|\$\(.*\)|\{\{.*\}\}|<[^<>]*>|\*+|x{3,}|%\w+%|%\(\w+\)s|(?:env|vault|secret|file|op|keyring|aws|gcp|azure|ref|ssm|arn)[:/].*|!\w+.*|your[_-].*|change[_-]?me(?:[_-].*)?|example|placeholder|none|null|true|false|bearer|basic|digest|todo|redacted|\[redacted\]|process\.env\.\w+)$",
     re.I,
 )
 
@@ -169,7 +173,7 @@ class ConfigGuard:
 
 def _names_secret(key: str, value: str) -> bool:
     """Report whether a key names a secret, and not a property of one such as its length or policy."""
-    words = [w for w in re.split(r"[^A-Za-z]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower()) if w]
+    words = [w for w in re.split(r"[^A-Za-zñ]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower()) if w]
     joined = "_".join(words)
     found = [m.span() for m in _SECRET_KEY.finditer(joined)]
     if not found or len(value) < 3:
@@ -191,6 +195,9 @@ def _entropy(text: str) -> float:
     return -sum(n / len(text) * math.log2(n / len(text)) for n in Counter(text).values())
 
 
+_VALUE_KEYS = frozenset({"value", "default", "plain", "plaintext", "literal"})
+
+
 def _values(data: Any, path: str) -> Iterator[tuple[str, str, str]]:
     """Path, key and text of every value; keys are values too. Without recursion."""
     stack: list[tuple[str, str, Any]] = [(path, "", data)]
@@ -200,9 +207,13 @@ def _values(data: Any, path: str) -> Iterator[tuple[str, str, str]]:
             for k, v in value.items():
                 inner = f"{where}.{k}" if where else str(k)
                 yield inner, "", str(k)
-                stack.append((inner, str(k), v))
+                stack.append((inner, key if key and str(k).lower() in _VALUE_KEYS else str(k), v))
         elif isinstance(value, list | tuple | set):
-            stack += [(f"{where}[{i}]", key, v) for i, v in enumerate(value)]
+            listed = list(value)
+            for i, v in enumerate(listed):  # ["--password", "hunter2"]: an option is the key of what follows it
+                option = listed[i - 1] if i and isinstance(listed[i - 1], str) else ""
+                is_value = option.startswith("--") and isinstance(v, str) and not v.startswith("-")
+                stack.append((f"{where}[{i}]", option.lstrip("-") if is_value else key, v))
         elif isinstance(value, int | float) and not isinstance(value, bool):
             yield where, key, str(value)
         elif isinstance(value, str | bytes):

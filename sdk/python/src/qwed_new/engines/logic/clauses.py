@@ -220,6 +220,9 @@ class Clauses:
         first, rest = words[0], words[1:]
         if first in lexicon.COPULAS:
             tense = "" if first in ("is", "are", "am") else "was "
+            if first == "are" and re.fullmatch(r"[a-z]", rest[-1] if rest else "") and len(rest) == 1 + (rest[0] == "not"):
+                kind = lambda x: form("PRED", rest[-1], x)  # all A are B: letters that stand for kinds
+                return _denied(kind) if rest[0] == "not" else kind
             if rest[:1] == ["not"]:
                 if re.search(r"\b(?:and|but)\b", " ".join(rest)):
                     raise LogicSyntaxError("what is denied, one or both, is not clear: write a statement for each")

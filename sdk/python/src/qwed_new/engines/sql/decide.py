@@ -66,7 +66,8 @@ def _decide(
     if not statements:
         return Verdict(Status.ERROR, ENGINE, "the query is empty", issues=["the query is empty"])
     known = schema.read_schema(ddl, dialect) if ddl is not None else {}
-    issues = [i for s in statements for i in _issues(s, mutations, schema.types(known))]
+    types = schema.types(known, schema.creates(ddl, dialect) if ddl is not None else ())
+    issues = [i for s in statements for i in _issues(s, mutations, types, dialect or "")]
     if len(statements) > 1:
         issues.insert(0, f"{len(statements)} statements where one is wanted")
     if any(reading.hiding(c) for c in reading.comments(query)):
@@ -109,7 +110,7 @@ def _decide(
     )
 
 
-def _issues(statement: exp.Expression, mutations: bool, types: dict[str, str]) -> list[str]:
+def _issues(statement: exp.Expression, mutations: bool, types: dict[str, str], dialect: str) -> list[str]:
     issues: list[str] = []
     if isinstance(statement, _MUTATIONS):
         if not mutations:
@@ -124,7 +125,7 @@ def _issues(statement: exp.Expression, mutations: bool, types: dict[str, str]) -
             issues.append(f"mutation inside a query: {node.key.upper()}")
     for node in statement.find_all(exp.Into, exp.Lock):
         issues.append("SELECT INTO" if isinstance(node, exp.Into) else "locks rows")
-    issues += [f"always true: {t}" for t in tautology.tautologies(statement, types)]
+    issues += [f"always true: {t}" for t in tautology.tautologies(statement, types, dialect)]
     issues += [f"function not allowed: {f}" for f in _functions(statement)]
     issues += [f"system table: {t}" for t in sorted(schema.tables(statement)) if schema.is_system(t)]
     for union in statement.find_all(exp.SetOperation):
@@ -140,7 +141,7 @@ def _functions(statement: exp.Expression) -> list[str]:
     for node in statement.find_all(exp.Func):
         if isinstance(node, exp.Anonymous):
             name = str(node.this).lower()
-            if name not in reads.words()["functions"]:
+            if name != "all" and name not in reads.words()["functions"]:
                 refused.append(name)
         elif node.key in _REFUSED:
             refused.append(node.sql_name().lower())

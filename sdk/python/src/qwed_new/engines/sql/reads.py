@@ -495,7 +495,8 @@ class _Walk:
 
     def _before_text(self, i: int) -> str:
         text = self.tokens[i].text
-        if any(text in self.words[s] for s in ("introducers", "types", "prefixes")) or (
+        is_distinct = text == "from" and self._is_word(i - 1, "distinct") and self._is_word(i - 2, "is", "not")
+        if is_distinct or any(text in self.words[s] for s in ("introducers", "types", "prefixes")) or (
             text == "from" and self.frames[-1].role == "call"):
             return ""
         return f"a string follows {text}, which may be a conversion that calls a function"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
@@ -48,16 +50,27 @@ def read_schema(ddl: str, dialect: str | None) -> Schema:
     return schema
 
 
-def types(schema: Schema) -> dict[str, str]:
+def types(schema: Schema, tables: Iterable[exp.Create] = ()) -> dict[str, str]:
     """The types of columns by their names in lower case, alone and behind their table; "unknown" if tables disagree
-    about a name."""
+    about a name. NOT NULL is behind a type if the definition of the table excludes NULL."""
     known: dict[str, str] = {}
+    required = {(t.this.this.name.lower(), c) for t in tables for c in _required(t)}
     for table, columns in schema.items():
         for column, sql in columns.items():
             name = column.lower()
+            if (table.split(".")[-1], name) in required:
+                sql += " NOT NULL"
             known[f"{table.split('.')[-1]}.{name}"] = sql
             known[name] = sql if known.get(name, sql) == sql else "unknown"
     return known
+
+
+def _required(table: exp.Create) -> set[str]:
+    """The columns of a definition that are never NULL."""
+    constraints = (exp.NotNullColumnConstraint, exp.PrimaryKeyColumnConstraint)
+    return {
+        c.name.lower() for c in table.this.expressions if isinstance(c, exp.ColumnDef) and any(
+            isinstance(k.kind, constraints) and not k.kind.args.get("allow_null") for k in c.constraints)}
 
 
 def _folded(name: exp.Identifier, dialect: str | None) -> str:

@@ -11,27 +11,37 @@ import z3
 import z3.z3util
 from sqlglot import exp
 
+from qwed_new.engines.sql import samples
+
 MILLISECONDS = 2_000
 _MAX_TEXT = 200  # characters of a string constant
 _MAX_POWER = 6
 
-Types = Mapping[str, str]  # columns in lower case with the SQL of their types
+Types = Mapping[str, str]  # columns in lower case with the SQL of their types, and REQUIRED if they are never NULL
+REQUIRED = " NOT NULL"
 
 
 class _Unclear(ValueError):
     """A part that is not translated."""
 
 
-def tautologies(statement: exp.Expression, types: Types | None = None) -> list[str]:
+def tautologies(statement: exp.Expression, types: Types | None = None, dialect: str = "") -> list[str]:
     """The conditions, or operands of OR, that hold for every row; as SQL. types are those of columns, if they are
     known."""
     found: list[str] = []
+    if any(j.side for j in statement.find_all(exp.Join)):  # a column may be NULL there, whatever its table says
+        types = {c: t.removesuffix(REQUIRED) for c, t in (types or {}).items()}
     for node in statement.find_all(exp.Where, exp.Having, exp.Join, exp.Qualify):
         condition = node.args.get("on") if isinstance(node, exp.Join) else node.this
         if not isinstance(condition, exp.Expression) or _is_lateral(node):
             continue
         for part in _candidates(condition):
-            if part.sql() not in found and (always_true(part, types) or (part is not condition and _is_constant(part))):
+            is_operand = _columns(part.left) == _columns(part.right) if isinstance(
+                part, exp.Or | exp.Xor) else part is not condition
+            if part.sql() not in found and (
+                always_true(part, types) or (part is not condition and _is_constant(part))
+                or (is_operand and _holds_for_samples(part, types, dialect))
+            ):
                 found.append(part.sql())
         if _is_constant(condition) and not condition.find(exp.Subquery, exp.Exists) and not _never_true(
             condition, types):
@@ -70,7 +80,22 @@ def _candidates(condition: exp.Expression) -> list[exp.Expression]:
     for node in condition.find_all(exp.Or, exp.Xor):
         out += [node, node.left, node.right]
     out += [n.this for n in condition.find_all(exp.Not) if isinstance(n.this, exp.Paren)]
-    return [o for o in out if (isinstance(o, exp.Expression) and not isinstance(o, exp.Not)) or o is condition]
+    return [o for o in out if isinstance(o, exp.Expression)]
+
+
+def _columns(node: exp.Expression) -> set[str]:
+    return {c.sql() for c in node.find_all(exp.Column)}
+
+
+def _holds_for_samples(condition: exp.Expression, types: Types | None, dialect: str) -> bool:
+    """Report whether no sample row falsifies a condition, for what the translator does not know."""
+    translator = _Translator(condition, types or {})
+
+    def is_empty(query: exp.Select) -> bool:
+        where = query.args.get("where")
+        return where is not None and not query.expressions[0].find(exp.AggFunc) and _never_true(where.this, types)
+
+    return samples.always_true(condition, translator.sort, translator.limits, is_empty, dialect)
 
 
 def always_true(condition: exp.Expression, types: Types | None = None) -> bool:
@@ -121,6 +146,7 @@ _INTEGERS = {
     "TINYINT": 8, "SMALLINT": 16, "INT2": 16, "MEDIUMINT": 24, "INT": 32, "INTEGER": 32, "INT4": 32, "SERIAL": 32,
     "BIGINT": 64, "INT8": 64, "BIGSERIAL": 64,
 }  # fmt: skip
+_ROW_NAMES = frozenset({"rownum", "rowid"})  # of Oracle and SQLite: each row has one
 _NUMBERS = frozenset("DECIMAL NUMERIC NUMBER REAL FLOAT DOUBLE MONEY FLOAT4 FLOAT8 DEC".split())
 _TEXTS = frozenset("TEXT VARCHAR CHAR CHARACTER NVARCHAR VARCHAR2 NVARCHAR2 NCHAR CLOB CITEXT STRING BPCHAR".split())
 
@@ -166,7 +192,7 @@ class _Translator:
                     self._learn(operand, "number")
             elif isinstance(node, exp.Binary | exp.Between | exp.In):
                 operands = list(node.iter_expressions())
-                for sort in (s for o in operands if (s := self._sort(o))):
+                for sort in (s for o in operands if (s := self.sort(o))):
                     for operand in operands:
                         self._learn(operand, sort)
                     break
@@ -179,7 +205,7 @@ class _Translator:
     def _type(self, column: exp.Column) -> str:
         return self._types.get(column.sql().lower()) or self._types.get(column.name.lower()) or ""
 
-    def _sort(self, node: exp.Expression) -> str:
+    def sort(self, node: exp.Expression) -> str:
         """The sort of a node, or "" if it is not known."""
         node = node.unnest()
         if isinstance(node, exp.Column):
@@ -310,8 +336,8 @@ class _Translator:
 
     def _pair(self, left: exp.Expression, right: exp.Expression) -> tuple[_Value, _Value]:
         """The values of two sides, of one sort."""
-        wanted = self._sort(left) or self._sort(right)
-        a, b = self.value(left, wanted), self.value(right, wanted or self._sort(left))
+        wanted = self.sort(left) or self.sort(right)
+        a, b = self.value(left, wanted), self.value(right, wanted or self.sort(left))
         if a.sort != b.sort:
             a, b = self.value(left, b.sort), self.value(right, a.sort)
         if a.sort != b.sort and {a.sort, b.sort} == {"bool", "number"}:
@@ -372,17 +398,27 @@ class _Translator:
             term = self._numeric(node, name) if sort == "number" else z3.Real("order " + name)
         if isinstance(node, exp.Abs | exp.Count | exp.StrPosition | exp.Length):
             self.bounds.append(term >= 0)
-        null = _NO if isinstance(node, exp.Count) else self._null(node)
+        is_required = isinstance(node, exp.Column) and (self._type(node).endswith(REQUIRED) or node.name.lower() in _ROW_NAMES)
+        if name == "rownum":
+            self.bounds.append(term >= 1)
+        null = _NO if isinstance(node, exp.Count) or is_required else self._null(node)
         return _Value(sort, term, null)
 
-    def _numeric(self, node: exp.Expression, name: str) -> Any:
+    def limits(self, node: exp.Expression) -> list[int | Decimal]:
+        """The least and the greatest number of a column's type, or nothing."""
         sql = self._type(node).upper() if isinstance(node, exp.Column) else ""
-        bits = _INTEGERS.get(re.split(r"[\s(]", sql)[0]) if sql else None
-        if bits is None:
-            return z3.Real(name)
-        term = z3.Int(name)
-        low, high = (0, 2**bits - 1) if "UNSIGNED" in sql else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-        self.bounds += [term >= low, term <= high]
+        if bits := _INTEGERS.get(re.split(r"[\s(]", sql)[0]) if sql else None:
+            return [0, 2**bits - 1] if "UNSIGNED" in sql else [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1]
+        if decimal := re.match(r"(?:DECIMAL|NUMERIC|DEC)\s*\(\s*(\d{1,3})\s*(?:,\s*(\d{1,3})\s*)?\)", sql):
+            greatest = Decimal((0, (9,) * int(decimal[1]), -int(decimal[2] or 0)))
+            return [-greatest, greatest]
+        return []
+
+    def _numeric(self, node: exp.Expression, name: str) -> Any:
+        limits = self.limits(node)
+        term = z3.Int(name) if limits and isinstance(limits[0], int) else z3.Real(name)
+        if limits:
+            self.bounds += [term >= z3.RealVal(str(limits[0])), term <= z3.RealVal(str(limits[1]))]
         return term
 
     def value(self, node: exp.Expression, wanted: str = "") -> _Value:
@@ -397,7 +433,7 @@ class _Translator:
                 return _Value("number", z3.RealVal(int(bool(node.this))), _NO)
             return _Value("bool", z3.BoolVal(bool(node.this)), _NO)
         if isinstance(node, exp.Column | exp.Identifier):
-            return self._variable(node, self._sort(node) or wanted or "number")
+            return self._variable(node, self.sort(node) or wanted or "number")
         if isinstance(node, exp.Placeholder | exp.Parameter):
             return self._variable(node, wanted or "number")
         if isinstance(node, exp.Cast):
@@ -432,7 +468,7 @@ class _Translator:
             node, exp.Func | exp.Subquery | exp.Anonymous | exp.Binary | exp.Unary | exp.Bracket | exp.Interval):
             if _varies(node):
                 raise _Unclear(node.sql())
-            return self._variable(node, self._sort(node) or wanted or "number")
+            return self._variable(node, self.sort(node) or wanted or "number")
         raise _Unclear(node.sql())
 
     def _extreme(self, node: exp.Expression, wanted: str) -> _Value:
@@ -548,7 +584,7 @@ class _Translator:
 
     def _alike(self, nodes: list[exp.Expression], wanted: str) -> list[_Value]:
         """The values of nodes, of one sort."""
-        sort = wanted or next((s for n in nodes if (s := self._sort(n))), "number")
+        sort = wanted or next((s for n in nodes if (s := self.sort(n))), "number")
         values = [_null_value(sort) if isinstance(n.unnest(), exp.Null) else self.value(n, sort) for n in nodes]
         if any(v.sort != values[0].sort for v in values):
             raise _Unclear("values of different types")

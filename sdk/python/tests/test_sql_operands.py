@@ -1,0 +1,28 @@
+"""Operands of OR that hold for every row, per dialect (issue 26.4)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from qwed_new.engines.sql import verify_sql
+
+LINES = (Path(__file__).parent / "programs" / "sql_operands.txt").read_text().splitlines()
+CASES = [tuple(line.split(" ", 2)) for line in LINES if line and not line.startswith("#")]
+DDL = (
+    "CREATE TABLE users (id INT NOT NULL, name TEXT, age INT, active BOOLEAN, created DATE, score DECIMAL(10,2));"
+    "CREATE TABLE orders (id INT PRIMARY KEY, user_id INT, total DECIMAL(10,2))")
+
+
+@pytest.mark.row("Q-072")
+@pytest.mark.parametrize(("kind", "dialect", "operand"), CASES)
+def test_operands(kind: str, dialect: str, operand: str) -> None:
+    verdict = verify_sql(f"SELECT name FROM users WHERE id = 1 OR {operand}", DDL, dialect)
+    assert verdict.status == ("BLOCKED" if kind == "T" else "VERIFIED"), verdict
+
+
+@pytest.mark.parametrize("side", ["LEFT", "RIGHT", "FULL"])
+def test_a_required_column_may_be_missing_behind_an_outer_join(side: str) -> None:
+    query = f"SELECT u.name FROM users u {side} JOIN orders o ON o.user_id = u.id WHERE u.age > 5 OR o.id IS NOT NULL"
+    assert verify_sql(query, DDL).verified
