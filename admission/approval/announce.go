@@ -81,7 +81,7 @@ func announcedPrefix(home string) string {
 // ErrOfHost). It does not protect against a process that does without this program and
 // writes to the state directory itself.
 func WidenCheck(home string) error {
-	hosts, served, err := announced(home)
+	hosts, served, err := announced(home, 0)
 	if err != nil || !served {
 		return err
 	}
@@ -97,9 +97,15 @@ func WidenCheck(home string) error {
 	return nil
 }
 
-// announced returns the hosts that are served from a state directory, and whether any
-// process serves agents from it.
-func announced(home string) (hosts []int, served bool, err error) {
+// IsServed reports whether another process than this one serves agents from the state directory home.
+func IsServed(home string) (bool, error) {
+	_, served, err := announced(home, os.Getpid())
+	return served, err
+}
+
+// announced returns the hosts that are served from a state directory, and whether any process, except
+// the one with the ID besides, serves agents from it.
+func announced(home string, besides int) (hosts []int, served bool, err error) {
 	table, err := os.ReadFile("/proc/net/unix")
 	if err != nil {
 		return nil, false, fmt.Errorf("looking for processes that serve agents: %w", err)
@@ -112,7 +118,7 @@ func announced(home string) (hosts []int, served bool, err error) {
 		}
 		name := strings.TrimSpace(string(line[at:]))
 		pid, found := listenerOf(name)
-		if !found {
+		if !found || pid == besides {
 			continue
 		}
 		served = true

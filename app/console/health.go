@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 // healthSection shows the state of the daemon.
@@ -19,11 +20,13 @@ type health struct {
 	Up        time.Duration
 	Questions int  // that wait for an answer
 	MayKnow   bool // the caller may see why runs cannot be made
+	MayLook   bool // the caller may see the configuration
 }
 
 func showHealth(c *Console, q *query) (view, error) {
 	s := c.opts.Status(q.Context())
-	h := health{s, c.opts.Now().Sub(s.Since).Truncate(time.Second), c.opts.Approvals.Open(), q.may(auth.ScopeAudit)}
+	h := health{s, c.opts.Now().Sub(s.Since).Truncate(time.Second), c.opts.Approvals.Open(), q.may(auth.ScopeAudit),
+		q.who.May(caller.People, caller.See, configuration)}
 	return view{title: "Health", data: h}, nil
 }
 

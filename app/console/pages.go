@@ -22,6 +22,7 @@ func sections() []section {
 		toolSection(),
 		changesSection(),
 		policiesSection(),
+		configurationSection(),
 		auditSection(),
 		reportSection(),
 		agentsSection(),

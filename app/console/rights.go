@@ -16,6 +16,9 @@ func reaches(who caller.Caller, act caller.Act, kind caller.ObjectKind, owner ca
 // allLog is the audit log, which has the records of all callers and profiles.
 var allLog = caller.Object{Kind: caller.Log}
 
+// configuration is that of all callers and profiles.
+var configuration = caller.Object{Kind: caller.Configuration}
+
 // shownScopes are the scopes of a caller as a page lists them.
 func shownScopes(scopes []string) []string {
 	var shown []string

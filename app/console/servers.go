@@ -13,7 +13,6 @@ import (
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/catalog"
-	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 // serversSection shows the state of the servers, and the caller's sign-ins to them.
@@ -51,7 +50,7 @@ func showServers(c *Console, q *query) (view, error) {
 	for _, state := range c.opts.System.ServerStates(q.who) {
 		list.Servers = append(list.Servers, shownServer{state, state.Problem == catalog.StillStarting})
 	}
-	list.MayAsk, list.MayAdd = q.may(auth.ScopeAdmin), mayAddServer(q)
+	list.MayAsk, list.MayAdd = q.may(auth.ScopeAdmin), system.MayConfirm(q.who)
 	if list.MayAsk {
 		list.Disabled = c.opts.System.Config().Disabled()
 	}
@@ -75,7 +74,7 @@ func askServer(c *Console, q *query) (view, error) {
 	}
 	ctx, cancel := context.WithTimeout(q.Context(), askTime)
 	defer cancel()
-	if err := c.opts.System.AskServer(ctx, state.ID); err != nil {
+	if err := c.opts.System.AskServer(ctx, q.who, state.ID); err != nil {
 		q.tell("%s did not answer: %s", state.ID, c.opts.System.Gate().Sentence(err.Error()))
 	} else {
 		q.tell("%s has answered.", state.ID)
@@ -107,13 +106,9 @@ func editServer(c *Console, q *query) (view, error) {
 	return changeServer(c, q, edit)
 }
 
-// mayAddServer reports whether the caller may add servers, which start programs on the machine: a
-// person who signed in with a link of airlock console.
-func mayAddServer(q *query) bool { return q.may(auth.ScopeAdmin) && q.who.Kind == caller.Local }
-
 // addServer adds a server to the configuration file.
 func addServer(c *Console, q *query) (view, error) {
-	if !mayAddServer(q) {
+	if !system.MayConfirm(q.who) {
 		return view{}, &refusal{http.StatusForbidden,
 			"Only a person who signed in with a link of airlock console may add " +
 				"servers.", "airlock servers add"}
@@ -157,7 +152,7 @@ func showServerLog(c *Console, q *query) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	lines, err := c.opts.System.ServerLog(state.ID)
+	lines, err := c.opts.System.ServerLog(q.who, state.ID)
 	if err != nil {
 		return view{}, err
 	}

@@ -176,7 +176,7 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 		}
 		return json.NewEncoder(conn).Encode(join.Reply{Status: &status})
 	case join.PurposeLog:
-		lines, err := d.opts.System.ServerLog(h.Server)
+		lines, err := d.opts.System.ServerLog(owner(), h.Server)
 		if err != nil {
 			return refuseHost(conn, err.Error())
 		}
@@ -217,8 +217,11 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 	return d.serveHost(ctx, conn, in, local)
 }
 
-// owner is the user whom Airlock runs for, who sees all servers.
-func owner() caller.Caller { return caller.Caller{Principal: system.Principal(), Kind: caller.Local} }
+// owner is the user whom Airlock runs for, who sees and restarts all servers.
+func owner() caller.Caller {
+	return caller.Caller{Principal: system.Principal(), Kind: caller.Local, Session: "socket",
+		Scopes: []string{auth.ScopeAdmin}}
+}
 
 // local returns a function that identifies the caller of each request of a host. The caller is
 // the user, or the agent whose token the host has sent; the token is validated every time.

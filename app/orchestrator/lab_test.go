@@ -79,6 +79,7 @@ type fixed struct{ snapshot *catalog.Snapshot }
 
 // Snapshot returns the same definitions always.
 func (f fixed) Snapshot(caller.Caller) *catalog.Snapshot { return f.snapshot }
+func (f fixed) Shared() *catalog.Snapshot                { return f.snapshot }
 
 // Await has nothing to wait for.
 func (f fixed) Await(context.Context, ...string) error { return nil }

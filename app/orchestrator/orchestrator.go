@@ -57,6 +57,8 @@ type Snapshots interface {
 	// Snapshot returns the tools that the caller can see: none if its profile is unknown.
 	// The returned snapshot never changes.
 	Snapshot(who caller.Caller) *catalog.Snapshot
+	// Shared returns the tools for which sandboxes are prepared.
+	Shared() *catalog.Snapshot
 	// Await waits until the snapshot has the tools of these servers, or the reason why they
 	// are missing. It returns an error if ctx ends before.
 	Await(ctx context.Context, serverIDs ...string) error
@@ -69,9 +71,6 @@ type Options struct {
 	// Limits.Timeout.
 	BackgroundTimeout time.Duration
 	Version           string // of Airlock, for the envelope
-	// Profile is the profile of the callers for whom sandboxes are prepared; empty for
-	// callers that see all tools.
-	Profile string
 	// Placeholders numbers redacted values: equal values in the results, logs and errors of
 	// a run have the same placeholder. If false, placeholders show the kind only.
 	Placeholders bool
@@ -153,7 +152,7 @@ func (o *Orchestrator) EndSession(session string) {
 // each language does not wait for one. Call it again when the tools have changed: sandboxes
 // for the former tools are then removed.
 func (o *Orchestrator) Warm(ctx context.Context) error {
-	snapshot := o.parts.Snapshots.Snapshot(caller.Caller{Profile: o.opts.Profile})
+	snapshot := o.parts.Snapshots.Shared()
 	for language, image := range o.parts.Images {
 		mount, release, err := o.parts.Wrappers.lease(context.WithoutCancel(ctx), snapshot, language)
 		if err != nil {

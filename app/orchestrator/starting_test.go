@@ -25,6 +25,8 @@ func (a *arriving) Snapshot(caller.Caller) *catalog.Snapshot {
 	return a.before
 }
 
+func (a *arriving) Shared() *catalog.Snapshot { return a.Snapshot(caller.Caller{}) }
+
 func (a *arriving) Await(ctx context.Context, ids ...string) error {
 	a.awaited = ids
 	if slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(a.never, id) }) {

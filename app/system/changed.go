@@ -70,6 +70,9 @@ var ErrOtherChange = errors.New("the tool's definition is not the one that was l
 // AcceptTool allows a tool again with its changed definition. digest must be that of the definition
 // that the caller was shown. AcceptTool writes an audit record first.
 func (s *System) AcceptTool(ctx context.Context, who caller.Caller, serverID, toolName, digest string) error {
+	if !s.mayChange(who, serverID) {
+		return ErrOtherChange
+	}
 	changed := s.ChangedTools(who)
 	at := slices.IndexFunc(changed, func(c pins.Change) bool {
 		return c.ServerID == serverID && c.ToolName == toolName && c.Found.Digest == digest

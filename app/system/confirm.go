@@ -9,9 +9,11 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/trust"
 	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 	"github.com/airlock-mcp/airlock/policies"
@@ -77,9 +79,51 @@ func (o Options) isPersons(home string) bool {
 	return o.Host == 0 && approval.WidenCheck(home) == nil
 }
 
+// ConfirmFirst confirms a configuration that was never confirmed and that an agent's host names, if no
+// other process serves agents. Otherwise a command of a served host could name a file that it wrote, so
+// ConfirmFirst returns an error. It must be called before this process announces itself: a process that
+// sees another one announced then also sees what that one has confirmed.
+func ConfirmFirst(c *config.Config) error {
+	if c.File == "" {
+		return nil
+	}
+	directories, err := FindDirectories(c)
+	if err != nil {
+		return err
+	}
+	return confirmFirst(c, directories.Home)
+}
+
+func confirmFirst(c *config.Config, home string) error {
+	if c.File == "" {
+		return nil
+	}
+	served, err := approval.IsServed(home) // before the book is read, see above
+	if err != nil {
+		return err
+	}
+	files, err := PolicyFiles(c)
+	if err != nil {
+		return err
+	}
+	book, now := trust.Open(home), trust.ContentOf(c, files)
+	_, found, err := book.Find(now.File)
+	if err != nil || found || trust.IsFixed(now) {
+		return err
+	}
+	if !served {
+		return book.Keep(now, Principal())
+	}
+	refused := fmt.Errorf("the configuration %q was never confirmed, and other agents are served", c.File)
+	return &SetupError{errors.Join(refused, withLog(c, func(log *audit.Log) error {
+		return log.Append(context.Background(), audit.Record{Kind: audit.KindOperator,
+			Identity: audit.Identity{Principal: Principal()}, Effect: audit.Effect{Outcome: audit.OutcomeRefused},
+			Detail: refused.Error()})
+	})), fmt.Sprintf("look at it and confirm it in a terminal of your own: airlock trust %s", c.File)}
+}
+
 // admit refuses to serve a configuration that may permit more than the confirmed one,
-// unless a person starts this process. The first configuration at a path counts as
-// confirmed: the host's own file names it.
+// unless a person starts this process. See ConfirmFirst for the first configuration at a path.
 func (s *System) admit(ctx context.Context, byPerson bool) error {
 	if !s.opts.Serving || s.config.File == "" {
 		return nil
@@ -210,16 +254,63 @@ func (k *Confirmation) Difference() string {
 
 // Confirm records that the user of this process confirms the content, and keeps it.
 func (k *Confirmation) Confirm(ctx context.Context) error {
-	return withLog(k.config, func(log *audit.Log) error { return k.keep(ctx, log) })
+	by := audit.Identity{Principal: Principal()}
+	return withLog(k.config, func(log *audit.Log) error { return k.keep(ctx, log, by) })
 }
 
-func (k *Confirmation) keep(ctx context.Context, log *audit.Log) error {
+// MayConfirm reports whether a caller may confirm the configuration, or add to it what starts programs on
+// this machine.
+func MayConfirm(who caller.Caller) bool {
+	return who.May(caller.People, caller.Change, caller.Object{Kind: caller.Configuration})
+}
+
+// Confirmation returns the configuration as its files are now, with the content that was confirmed last.
+func (s *System) Confirmation() (*Confirmation, error) {
+	if s.opts.Reread == nil || s.Config().File == "" {
+		return nil, errNoFile
+	}
+	c, err := s.opts.Reread()
+	if err != nil {
+		return nil, Advise(err)
+	}
+	HoldPrinted(c)
+	k, err := NewConfirmation(c)
+	if err != nil {
+		return nil, Advise(err)
+	}
+	return k, nil
+}
+
+// ErrOtherContent is returned if the files are not the ones that a person was shown.
+var ErrOtherContent = errors.New("the configuration is not the one that was looked at")
+
+// Confirm confirms the configuration for a caller who may, and puts it in force. digest must be that of
+// the content that the caller was shown.
+func (s *System) Confirm(ctx context.Context, who caller.Caller, digest string) error {
+	if !MayConfirm(who) {
+		return &auth.ScopeError{Scope: caller.ScopeAdmin, Caller: who}
+	}
+	k, err := s.Confirmation()
+	if err != nil {
+		return err
+	}
+	if k.After.Digest() != digest {
+		return ErrOtherContent
+	}
+	if err := k.keep(ctx, s.log, identityOf(who)); err != nil {
+		return err
+	}
+	s.reload(ctx, false)
+	return nil
+}
+
+func (k *Confirmation) keep(ctx context.Context, log *audit.Log, by audit.Identity) error {
 	if err := log.Append(ctx, audit.Record{
-		Kind: audit.KindOperator, Identity: audit.Identity{Principal: Principal()},
+		Kind: audit.KindOperator, Identity: by,
 		Detail: fmt.Sprintf("the configuration %q is confirmed, digest %s:\n%s", k.After.File, k.After.Digest(),
 			truncate.Bytes(k.Difference(), maxRecordedDiff)),
 	}); err != nil {
 		return err
 	}
-	return k.book.Keep(k.After, Principal())
+	return k.book.Keep(k.After, by.Principal)
 }

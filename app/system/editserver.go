@@ -27,11 +27,15 @@ func EditServer(ctx context.Context, c *config.Config, edit config.ServerEdit, w
 	return confirmed, err
 }
 
-// EditServer is the function EditServer for a caller, with the configuration file as it is now.
+// EditServer is the function EditServer for a caller, with the configuration file as it is now. Adding a
+// server takes the right to change the configuration.
 func (s *System) EditServer(ctx context.Context, who caller.Caller, edit config.ServerEdit) (confirmed bool,
 	err error) {
 	if s.opts.Reread == nil {
 		return false, errNoFile
+	}
+	if edit.Add != nil && !MayConfirm(who) || edit.Add == nil && !s.mayChange(who, edit.ID) {
+		return false, noSuchServer(&config.Config{}, edit.ID)
 	}
 	c, err := s.opts.Reread()
 	if err != nil {
@@ -83,7 +87,7 @@ func editServer(ctx context.Context, c *config.Config, log *audit.Log, by audit.
 		}
 	}
 	if before.IsDone() {
-		if err := next.keep(ctx, log); err != nil {
+		if err := next.keep(ctx, log, by); err != nil {
 			return false, err
 		}
 	}
@@ -119,6 +123,9 @@ func replaceFile(path string, text []byte) error {
 // RestartServer ends the connection to a server and opens another one. Calls in flight are finished
 // first.
 func (s *System) RestartServer(ctx context.Context, who caller.Caller, serverID string) error {
+	if !s.mayChange(who, serverID) {
+		return noSuchServer(&config.Config{}, serverID)
+	}
 	if _, found := s.configured(serverID); !found || s.catalog.upstreams == nil {
 		return noSuchServer(s.Config(), serverID)
 	}
@@ -133,8 +140,11 @@ func (s *System) RestartServer(ctx context.Context, who caller.Caller, serverID 
 }
 
 // ServerLog returns the first and the last lines that the newest process of a server has written to
-// stderr, without credentials.
-func (s *System) ServerLog(serverID string) ([]string, error) {
+// stderr, without credentials, to a caller who may change the server.
+func (s *System) ServerLog(who caller.Caller, serverID string) ([]string, error) {
+	if !s.mayChange(who, serverID) {
+		return nil, noSuchServer(&config.Config{}, serverID)
+	}
 	if _, found := s.configured(serverID); !found || s.catalog.upstreams == nil {
 		return nil, noSuchServer(s.Config(), serverID)
 	}

@@ -124,8 +124,11 @@ func (s *System) OpenLogin(ctx context.Context, who caller.Caller, serverID stri
 }
 
 // AskServer asks one server for its tools, connecting to it if necessary, and updates the snapshot.
-// It returns an error if the server does not answer.
-func (s *System) AskServer(ctx context.Context, serverID string) error {
+// It returns an error if the server does not answer, or if the caller may not change it.
+func (s *System) AskServer(ctx context.Context, who caller.Caller, serverID string) error {
+	if !s.mayChange(who, serverID) {
+		return noSuchServer(&config.Config{}, serverID)
+	}
 	if s.catalog.upstreams == nil {
 		return nil
 	}

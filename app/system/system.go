@@ -145,6 +145,11 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 	s.undo.Add(s.state.close)
 	byPerson := opts.isPersons(s.directories.Home)
 	if opts.Serving {
+		if !byPerson {
+			if err := confirmFirst(c, s.directories.Home); err != nil {
+				return nil, errors.Join(Advise(err), s.Close())
+			}
+		}
 		role := approval.Serves
 		if opts.Host != 0 {
 			role = approval.ServesHost
@@ -354,7 +359,6 @@ func (s *System) assemble(servers broker.Upstream) error {
 		Limits: sandboxLimits(s.config), BackgroundTimeout: s.config.Sandbox.BackgroundTimeout,
 		Version: s.opts.Version, Placeholders: s.config.Placeholders,
 		Personal: func() redact.Personal { return personalData(s.Config()) },
-		Profile:  s.opts.Profile,
 		Network:  s.config.Sandbox.Network, Roots: roots,
 		Attachments: attachment.Limits{Files: s.config.Attachments.Files, FileBytes: s.config.Attachments.FileBytes,
 			Bytes: s.config.Attachments.Bytes},
@@ -390,14 +394,35 @@ func (s *System) Admission() *admission.Service { return s.admission }
 func (s *System) Profile() string { return s.opts.Profile }
 
 // Snapshot returns the newest definitions of the tools that the caller sees. If the profile of the
-// caller is unknown, it sees no tools.
+// caller is unknown, or the caller may not see tools, it is empty.
 func (s *System) Snapshot(who caller.Caller) *catalog.Snapshot {
 	snapshot := s.catalog.Snapshot()
 	view, err := s.broker.View(who, snapshot)
+	shown := caller.Object{Kind: caller.Tool, Owner: caller.Owner{Profile: who.Profile}}
+	if err != nil || !who.May(caller.People, caller.See, shown) {
+		return snapshot.Within(nothing)
+	}
+	return view
+}
+
+// Shared returns the newest definitions of the tools of a caller without a separate profile.
+func (s *System) Shared() *catalog.Snapshot {
+	snapshot := s.catalog.Snapshot()
+	view, err := s.broker.View(caller.Caller{Profile: s.opts.Profile}, snapshot)
 	if err != nil {
 		return snapshot.Within(nothing)
 	}
 	return view
+}
+
+// mayChange reports whether a caller may change a server or its tools: its profile shows the server, and
+// it has the scope.
+func (s *System) mayChange(who caller.Caller, serverID string) bool {
+	o := caller.Object{Kind: caller.Server}
+	if _, shown := s.Snapshot(who).Server(serverID); shown {
+		o.Owner.Profile = who.Profile
+	}
+	return who.May(caller.People, caller.Change, o)
 }
 
 // nothing is the profile that shows no tools.

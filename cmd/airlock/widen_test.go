@@ -165,6 +165,14 @@ func TestAWideningChangeWaitsForAPerson(t *testing.T) {
 			t.Errorf("airlock %q beside the host: got %v, %s", args, err, out)
 		}
 	}
+	// A command of the host that serves a new file confirms nothing, and is recorded.
+	cmd := exec.Command(program, "mcp", "--config", other)
+	cmd.Env = append(os.Environ(), "AIRLOCK_HOME="+home, "AIRLOCK_RUNSC="+env.Runsc)
+	if out, err := cmd.CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "was never confirmed, and other agents are served") ||
+		!strings.Contains(string(out), "airlock trust "+other) {
+		t.Errorf("a new configuration beside the host: got %v, %s", err, out)
+	}
 	end()
 	expect, end = start(false)
 	expect("may permit more than the one that was confirmed")
@@ -191,7 +199,7 @@ func TestAWideningChangeWaitsForAPerson(t *testing.T) {
 		t.Errorf("a person runs a program with another configuration: got %s", got)
 	}
 	out := atTerminal("audit tail -n 100 --json")
-	for _, want := range []string{"waits for a person's confirmation", "+permit (principal, action, resource)",
+	for _, want := range []string{"was never confirmed", "waits for a person's confirmation", "+permit (principal, action, resource)",
 		"is confirmed, digest sha256:"} {
 		if !strings.Contains(strings.ReplaceAll(out, "+permit(", "+permit ("), want) {
 			t.Errorf("the audit log has no record with %q:\n%s", want, out)

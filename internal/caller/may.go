@@ -55,6 +55,9 @@ const (
 	Tool      ObjectKind = "tool"
 	AgentKind ObjectKind = "agent"
 	Remote    ObjectKind = "remote agent" // registered elsewhere and pinned here, for all callers
+	// Configuration is the configuration file and the policy files. They name programs that are started on
+	// this machine.
+	Configuration ObjectKind = "configuration"
 )
 
 // Act is what a caller wants to do with an object. Change includes to answer, to cancel and
@@ -72,7 +75,8 @@ type Object struct {
 	Kind ObjectKind
 	// Owner is whom the object belongs to. Of an agent, Principal is the whole name of the
 	// caller that registered it, and Session the agent's ID. Of a server and a tool only
-	// Profile counts: the caller's own, if the profile shows the object.
+	// Profile counts: the caller's own, if the profile shows the object. The log and the
+	// configuration have no owner.
 	Owner Owner
 }
 
@@ -87,6 +91,8 @@ var scopes = map[ObjectKind]map[Act]string{
 	Tool:      {See: ScopeRun, Change: ScopeAdmin},
 	AgentKind: {See: ScopeAgents, Change: ScopeAgents},
 	Remote:    {See: ScopeAgents, Change: ScopeAdmin},
+
+	Configuration: {See: ScopeAdmin, Change: ScopeAdmin},
 }
 
 // ScopeFor returns the scope that an act needs, for messages; empty if it is always denied.
@@ -112,6 +118,8 @@ func (c Caller) May(door Door, act Act, o Object) bool {
 	switch o.Kind {
 	case Log, Server, Tool, Remote:
 		return true
+	case Configuration:
+		return act == See || c.Kind == Local // a person with a link of airlock console
 	case AgentKind:
 		return o.Owner.Principal == c.Name() || slices.Contains(c.Scopes, ScopeAdmin)
 	}

@@ -78,7 +78,7 @@ func (v *Init) apply(ctx context.Context, s *verb.Streams, plan *hosts.Plan, rec
 	if err := plan.Apply(record, validateConfig); err != nil {
 		return verb.WithHint(err, "nothing was changed; airlock init --host HOST tries one host alone", verb.ExitFailed)
 	}
-	return nil
+	return confirmBesideAgents(ctx, plan.Config)
 }
 
 // plan reads the hosts' files and returns the changes to make.

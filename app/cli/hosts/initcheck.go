@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/cli/doctor"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 
@@ -19,6 +20,7 @@ import (
 
 	imagesverbs "github.com/airlock-mcp/airlock/app/cli/images"
 	"github.com/airlock-mcp/airlock/app/hosts"
+	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/app/trust"
 	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/store"
@@ -59,11 +61,38 @@ func (v *Init) prove(ctx context.Context, s *verb.Streams, plan *hosts.Plan) (er
 		doctor.PrintChecks(progress, failed)
 		return unproved(errors.New("no code runs on this machine before these checks pass"))
 	}
+	if err := confirmBesideAgents(ctx, draft); err != nil {
+		return unproved(err)
+	}
 	fmt.Fprintln(s.Err, "airlock: starting Airlock once, as your hosts will")
 	if err := startAsHost(ctx, plan, draft); err != nil {
 		return unproved(err)
 	}
 	return nil
+}
+
+// confirmBesideAgents confirms a configuration while agents are served, which takes a person's terminal.
+// Otherwise the first host that names a new file confirms it.
+func confirmBesideAgents(ctx context.Context, path string) error {
+	home, err := store.Home(os.Getenv)
+	if err != nil {
+		return err
+	}
+	if served, err := approval.IsServed(home); err != nil || !served {
+		return err
+	}
+	if err := verb.Guarded("connecting a host"); err != nil {
+		return err
+	}
+	c, err := verb.ConfigFlag{Config: path}.Load(io.Discard)
+	if err != nil {
+		return err
+	}
+	k, err := system.NewConfirmation(c)
+	if err != nil || k.IsDone() {
+		return err
+	}
+	return k.Confirm(ctx)
 }
 
 // unproved adds to an error that no host was changed.

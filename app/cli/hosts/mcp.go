@@ -47,6 +47,9 @@ func (v *MCP) Run(ctx context.Context, s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
+	if err := system.ConfirmFirst(c); err != nil {
+		return system.Advise(err)
+	}
 	end, err := verb.Announce(approval.ServesHost) // also if a daemon answers the host
 	if err != nil {
 		return err

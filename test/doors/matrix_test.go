@@ -1,0 +1,265 @@
+package doors
+
+import (
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
+)
+
+// objects are those of the owner, ann, that callers try to reach through one door.
+type objects struct {
+	run, job, question, agent string
+}
+
+// door is how a caller tries an object. It reports whether the caller has reached it.
+type door struct {
+	narrow    string // the caller with all scopes but the one that is needed
+	revisions []string
+	try       func(d *daemon, o objects, who, revision string) bool
+}
+
+var (
+	eras = []string{"2025-11-25", "2026-07-28"}
+	once = []string{""}
+)
+
+// page is a door of the console: a page that callers can see.
+func page(narrow string, path func(o objects) string) door {
+	return door{narrow, once, func(d *daemon, o objects, who, _ string) bool {
+		status, _ := d.browser(who).page(path(o))
+		return status == http.StatusOK
+	}}
+}
+
+func fixed(path string) func(objects) string { return func(objects) string { return path } }
+
+// local is a door of the user of the system, who is another owner.
+func local(try func(d *daemon, o objects) bool) door {
+	return door{"", once, func(d *daemon, o objects, _, _ string) bool { return try(d, o) }}
+}
+
+// getsRun reports whether a run is answered unlike one that does not exist.
+func getsRun(d *daemon, session *mcp.ClientSession, id string) bool {
+	absent := "run_" + strings.Repeat("0", len(id)-len("run_"))
+	got := calls(d, session, "get_run", map[string]any{"run_id": id})
+	return got != "" && strings.ReplaceAll(got, id, absent) != calls(d, session, "get_run", map[string]any{"run_id": absent})
+}
+
+// doors are the rows of the table in docs/serving.md.
+var doors = map[string]door{
+	"run, console": page("without run", func(o objects) string { return "/runs/" + o.run }),
+	"run, `/mcp`": {"without run", eras, func(d *daemon, o objects, who, revision string) bool {
+		return getsRun(d, d.host(who, "/mcp", revision), o.run)
+	}},
+	"run, `/gateway/mcp`": {"without run", eras, func(d *daemon, o objects, who, revision string) bool {
+		return strings.Contains(calls(d, d.host(who, "/gateway/mcp", revision), "verification_status",
+			map[string]any{"job_id": o.job}), "Status: ")
+	}},
+	"run, `airlock mcp`": local(func(d *daemon, o objects) bool {
+		host, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(d.Context(),
+			&mcp.CommandTransport{Command: d.command(d.Context(), "mcp")}, nil)
+		if err != nil {
+			d.Fatalf("%v\n%s", err, d.said)
+		}
+		defer host.Close()
+		return getsRun(d, host, o.run)
+	}),
+	"run, `airlock runs`": local(func(d *daemon, o objects) bool {
+		return strings.Contains(d.prints("runs", "list", "--json"), o.run)
+	}),
+	"question, console": page("owner, without approval", func(o objects) string { return "/questions/" + o.question }),
+	"question, console, to answer it": {"owner, without approval", once,
+		func(d *daemon, o objects, who, _ string) bool {
+			status, _ := d.browser(who).post("/questions/"+o.question, url.Values{"answer": {"deny"}, "digest": {"other"}})
+			return status == http.StatusConflict // the digest is not that of the question, so it stays open
+		}},
+	"question, `airlock approvals`": local(func(d *daemon, o objects) bool {
+		return strings.Contains(d.prints("approvals", "list"), o.question)
+	}),
+	"file, console": page("without run", func(o objects) string { return "/runs/" + o.run + "/files/table.csv" }),
+	"file, resource of `/mcp`": {"without run", eras, func(d *daemon, o objects, who, revision string) bool {
+		return strings.Contains(reads(d, d.host(who, "/mcp", revision), "airlock://runs/"+o.run+"/table.csv"), "a,b")
+	}},
+	"recording, console": page("without run", func(o objects) string { return "/runs/" + o.run + "/text/code" }),
+	"log, console":       page("with run only", fixed("/audit")),
+	"log, `/metrics`": {"with run only", once, func(d *daemon, _ objects, who, _ string) bool {
+		status, _ := d.get(who, "/metrics")
+		return status == http.StatusOK
+	}},
+	"log, resource of `/kernel/mcp`": {"with run only", eras, func(d *daemon, _ objects, who, revision string) bool {
+		return reads(d, d.host(who, "/kernel/mcp", revision), "audit://") != ""
+	}},
+	"log, `airlock audit`": local(func(d *daemon, o objects) bool {
+		return strings.Contains(d.prints("audit", "tail", "-n", "200", "--json"), o.run)
+	}),
+	"server, console": {"without run", once, func(d *daemon, _ objects, who, _ string) bool {
+		_, body := d.browser(who).page("/servers")
+		return strings.Contains(body, `<th scope="row">beta`)
+	}},
+	"server, console, to disable it": {"without run", once, func(d *daemon, _ objects, who, _ string) bool {
+		before, err := os.ReadFile(d.file)
+		if err != nil {
+			d.Fatal(err)
+		}
+		if status, _ := d.browser(who).post("/servers/beta/disable", url.Values{}); status != http.StatusSeeOther {
+			return false
+		}
+		after, err := os.ReadFile(d.file)
+		if err != nil {
+			d.Fatal(err)
+		}
+		if string(before) == string(after) {
+			return false
+		}
+		d.browser(who).post("/servers/beta/enable", url.Values{})
+		d.settles("beta is not enabled again", func() bool {
+			_, body := d.browser("owner").page("/servers")
+			return strings.Contains(body, `<th scope="row">beta`)
+		})
+		return true
+	}},
+	"tool, console": page("without run", fixed("/tools/one?server=beta&tool=look")),
+	"tool, `/mcp`": {"without run", eras, func(d *daemon, _ objects, who, revision string) bool {
+		return strings.Contains(calls(d, d.host(who, "/mcp", revision), "get_tool_definition",
+			map[string]any{"server": "beta", "tool": "look"}), "look in beta")
+	}},
+	"agent, console": page("with run only", func(o objects) string { return "/agents/" + o.agent }),
+	"agent, `/v1`": {"with run only", once, func(d *daemon, o objects, who, _ string) bool {
+		status, _ := d.get(who, "/v1/agents/"+o.agent)
+		return status == http.StatusOK
+	}},
+	"agent, resource of `/kernel/mcp`": {"with run only", eras, func(d *daemon, o objects, who, revision string) bool {
+		return strings.Contains(reads(d, d.host(who, "/kernel/mcp", revision), "vfs://"), o.agent)
+	}},
+	"agent, `airlock agents`": local(func(d *daemon, o objects) bool {
+		return strings.Contains(d.prints("agents", "list", "--json"), o.agent)
+	}),
+	"configuration, console": page("without run", fixed("/configuration")),
+	"configuration, console, to confirm it": {"without run", once, func(d *daemon, _ objects, who, _ string) bool {
+		status, _ := d.browser(who).post("/configuration/confirm", url.Values{"digest": {"other"}})
+		return status == http.StatusConflict
+	}},
+}
+
+// The programs of the owner: one makes a file and ends, the other waits for a person.
+const (
+	ending = "client.attach(b'a,b', 'text/csv', 'table.csv')\nresult = 1"
+	asking = "from servers.alpha import change\nawait change({})"
+)
+
+// objectsOf makes the objects of the owner, in its sessions of one revision.
+func objectsOf(d *daemon, revision string) objects {
+	d.Helper()
+	var o objects
+	host := d.host("owner", "/mcp", revision)
+	made := func(code string, background bool) string {
+		return d.made(calls(d, host, "run_code",
+			map[string]any{"language": "python", "code": code, "background": background}), `"run_id":"([^"]+)"`)
+	}
+	o.run = made(ending, false)
+	question := made(asking, true)
+	d.settles("nobody is asked", func() bool {
+		_, body := d.browser("owner").page("/runs/" + question)
+		at := strings.Index(body, "/questions/apr_")
+		if at < 0 {
+			return false
+		}
+		o.question = d.made(body[at:], `/questions/(apr_[^"/?]+)`)
+		return true
+	})
+	o.job = d.made(calls(d, d.host("owner", "/gateway/mcp", revision), "execute_python_code",
+		map[string]any{"code": "import time\ntime.sleep(600)", "background": true}), `request ([0-9a-f-]{36})`)
+	status, body := d.post("owner", "/v1/agents", `{"name": "analyst", "type": "supervised"}`)
+	if status != http.StatusCreated {
+		d.Fatalf("registering an agent: got %d %s", status, body)
+	}
+	o.agent = d.made(body, `"agent_id":"([^"]+)"`)
+	return o
+}
+
+func (d *daemon) post(who, path, body string) (status int, answer string) {
+	d.Helper()
+	r, err := http.NewRequestWithContext(d.Context(), http.MethodPost, d.url+path, strings.NewReader(body))
+	if err != nil {
+		d.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+d.tokens[who])
+	return d.do(http.DefaultClient, r)
+}
+
+// documented returns the cells of the table in docs/serving.md: row, then column.
+func documented(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(testenv.RepoRoot(t), "docs", "serving.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const head = "| object | door | owner |"
+	_, table, found := strings.Cut(string(text), head)
+	if !found {
+		t.Fatalf("docs/serving.md has no table with %s", head)
+	}
+	columns := strings.Split(strings.Trim(head+strings.SplitN(table, "\n", 2)[0], "| "), " | ")
+	cells := map[string]map[string]string{}
+	for line := range strings.Lines(strings.SplitN(table, "\n", 3)[2]) {
+		fields := strings.Split(strings.Trim(strings.TrimSpace(line), "| "), " | ")
+		if len(fields) != len(columns) {
+			break
+		}
+		row := map[string]string{}
+		for i := 2; i < len(fields); i++ {
+			row[columns[i]] = fields[i]
+		}
+		cells[fields[0]+", "+fields[1]] = row
+	}
+	return cells
+}
+
+// Issue 23: each door had its own rules. The test goes through each cell of the table.
+func TestEveryDoorHasTheRulesOfTheTable(t *testing.T) {
+	table := documented(t)
+	for row := range table {
+		if _, tried := doors[row]; !tried {
+			t.Errorf("the row %q of docs/serving.md is not tried", row)
+		}
+	}
+	d := start(t)
+	made := map[string]objects{}
+	for _, revision := range eras {
+		made[revision] = objectsOf(d, revision)
+	}
+	for name, door := range doors {
+		if _, documented := table[name]; !documented {
+			t.Errorf("docs/serving.md has no row %q", name)
+		}
+		for column, cell := range table[name] {
+			if !slices.Contains([]string{"yes", "no", "–"}, cell) {
+				t.Errorf("%s, %s: the cell is %q", name, column, cell)
+			}
+			if cell == "–" {
+				continue
+			}
+			who := column
+			if column == "without the scope" {
+				who = door.narrow
+			}
+			for _, revision := range door.revisions {
+				o, known := made[revision]
+				if !known {
+					o = made[eras[0]]
+				}
+				if got, want := door.try(d, o, who, revision), cell == "yes"; got != want {
+					t.Errorf("%s by %s %s: reached: got %t, want %t", name, column, revision, got, want)
+				}
+			}
+		}
+	}
+}
