@@ -11,10 +11,8 @@ export interface Attachment {
   readonly note?: string;
 }
 
-/** A value that can be attached: bytes, a path, a data URI, a tool's result or content block, text, or JSON. */
+/** A value that can be attached: bytes, a path, a tool's result or content block, text, or JSON. */
 export type Attachable = Uint8Array | ArrayBuffer | DataView | Blob | URL | string | ToolResult | object;
 
 /** Hands a file to the caller: an image is shown to the model, any other file is linked to. */
 export declare function attach(data: Attachable, mime?: string, name?: string): Promise<Attachment>;
-export declare function attach(data: Attachable, options?: { mime?: string; mimeType?: string; name?: string }): Promise<Attachment>;
-export declare function attach(file: { data?: Attachable; path?: string; mime?: string; mimeType?: string; name?: string }): Promise<Attachment>;

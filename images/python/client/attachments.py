@@ -3,8 +3,8 @@
     client.attach(png_bytes, "image/png", "chart.png")
     client.attach("/tmp/report.csv")
 
-It takes bytes, a path, an open file, a data URI, a content block of a tool, or text
-and JSON to write into a file. It works at once: `await` before it is optional.
+It takes bytes, a path, an open file, a content block of a tool, or text and JSON to
+write into a file. It works at once: `await` before it is optional.
 """
 
 from _socket import AF_UNIX, SOCK_STREAM, socket
@@ -13,7 +13,6 @@ from errno import EINVAL, ENAMETOOLONG, ENOENT, ENOTDIR
 from posix import fspath, stat
 from stat import S_ISREG
 
-from client.arguments import plain
 from client.codec import decode, encode
 from client.connection import MAX_FRAME, SOCKET
 from client.result import ToolError, ToolResult, error_of
@@ -24,21 +23,10 @@ _CHUNK = 1 << 16  # bytes
 _MOST = (MAX_FRAME - (64 << 10)) // 4 * 3  # bytes that fit one frame, encoded
 _LONGEST_PATH = 4096
 
-# What each argument may be called, without capitals and separators.
-_DATA = (
-    "data", "bytes", "content", "contents", "body", "buffer", "blob", "file", "path", "filepath", "source", "image",
-    "audio", "text")
-_MIME = ("mime", "mimetype", "contenttype", "mediatype", "type", "format")
-_NAME = ("name", "filename", "title", "label")
-
-_MAJOR = ("application", "audio", "font", "image", "message", "model", "multipart", "text", "video")
-_FORMATS = {
-    "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp",
-    "svg": "image/svg+xml",
-    "wav": "audio/wav", "mp3": "audio/mpeg", "csv": "text/csv", "json": "application/json", "pdf": "application/pdf",
-    "txt": "text/plain", "text": "text/plain", "html": "text/html", "md": "text/markdown", "markdown": "text/markdown",
-}  # fmt: skip
-_MAGIC = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"%PDF", b"PK\x03\x04", b"ID3", b"OggS", b"fLaC")
+_USAGE = (
+    'write client.attach(data, mime, name), as in client.attach(png_bytes, "image/png", "chart.png"); data is bytes, '
+    "a path, an open file or text; mime and name may be left out, or given as mime=... and name=..."
+)
 
 
 class Attachment(dict):
@@ -61,65 +49,34 @@ class Attachment(dict):
         yield  # this makes the function a generator
 
 
-def attach(data: object = None, mime: "str | None" = None, name: "str | None" = None, **named: object) -> "Attachment":
+def attach(
+    data: object = None, mime: "str | None" = None, name: "str | None" = None, *more: object, **other: object
+) -> "Attachment":
     """Hand a file to the caller and return an Attachment.
 
-    The arguments are identified by their types, so their order, and what keywords
-    they have, do not matter. Of content blocks, or a tool's result that has several,
-    each is attached, and a list is returned. Raises ToolError (type "OutputLimit")
-    for files over the limits of size and number.
+    Of content blocks, or a tool's result that has several, each is attached, and a list
+    is returned. Raises TypeError for other arguments than data, mime and name, and
+    ToolError (type "OutputLimit") for files over the limits of size and number.
     """
-    data, mime, name = _arranged(data, mime, name, named)
+    _check(data, mime, name, more, other)
+    name = None if name is None else fspath(name)
     blocks = _blocks(data)
     if blocks is not None and len(blocks) != 1:
         return [_attach_block(block, mime, name) for block in blocks]
     if blocks:
         return _attach_block(blocks[0], mime, name)
-    content, found_mime, found_name = _read(data, mime, name)
+    content, found_mime, found_name = _read(data, mime)
     return _send(content, mime or found_mime, name or found_name)
 
 
-def _arranged(data, mime, name, named):
-    """Return data, mime and name of a call that gives them in any order, under any usual name."""
-    given = {"data": data, "mime": mime, "name": name}
-    for key, value in named.items():
-        spelled = plain(key)
-        for meant, spellings in (("data", _DATA), ("mime", _MIME), ("name", _NAME)):
-            if spelled in spellings and (given[meant] is None or value is None):
-                given[meant] = value if given[meant] is None else given[meant]
-                break
-        else:
-            raise TypeError(
-                f"attach has no argument {key!r}, or has it twice: it takes data (bytes or a path), mime, name")
-    data, mime, name = given.values()
-    if _is_content(mime) or (data is None and mime is not None and not _mime_of(mime)):
-        data, mime = mime, data
-    if _is_content(name) or (data is None and name is not None):
-        data, name = name, data
-    if mime is not None and not _mime_of(mime):
-        mime, name = name, mime
-    elif name is not None and _mime_of(name) and mime is None:
-        mime, name = name, None
-    if data is None:
-        raise TypeError('attach needs bytes or a path, as in client.attach(png_bytes, "image/png", "chart.png")')
-    for value, what in ((mime, "mime"), (name, "name")):
-        if value is not None and not isinstance(value, str) and not hasattr(value, "__fspath__"):
-            raise TypeError(f"attach takes {what} as text; it got a {type(value).__name__}")
-    return data, _mime_of(mime) or mime, None if name is None else fspath(name)
-
-
-def _is_content(value):
-    return value is not None and not isinstance(value, str) and not hasattr(value, "__fspath__")
-
-
-def _mime_of(value):
-    """Return the media type that a text is, be it short ("png"); else None."""
-    if not isinstance(value, str):
-        return None
-    text = value.strip().lower()
-    major, slash, rest = text.partition("/")
-    is_type = major in _MAJOR and slash and " " not in rest.partition(";")[0]
-    return _FORMATS.get(text.removeprefix(".")) or (text if is_type else None)
+def _check(data, mime, name, more, other):
+    if data is None or more or other:
+        wrong = f"it got {', '.join(other)}" if other else "it got too many arguments" if more else "it got no data"
+        raise TypeError(f"attach takes data, mime and name; {wrong}: {_USAGE}")
+    if mime is not None and not (isinstance(mime, str) and "/" in mime):
+        raise TypeError(f'attach needs a type such as "image/png" as its second argument: {_USAGE}')
+    if name is not None and not isinstance(name, str) and not hasattr(name, "__fspath__"):
+        raise TypeError(f"attach needs a text as the name: {_USAGE}")
 
 
 def _blocks(data):
@@ -159,12 +116,12 @@ def _from_base64(text):
         raise ToolError("ValidationError", "the data of the content block is not base64", source="code") from None
 
 
-def _read(data, mime, name):
+def _read(data, mime):
     """Return the bytes of `data`, and its type and name if it has them."""
     if isinstance(data, ToolResult):
         data = data.data
     if isinstance(data, str):
-        return _read_text(data, mime, name)
+        return _read_text(data, mime)
     if hasattr(data, "__fspath__"):
         return _read_file(fspath(data))
     if isinstance(data, (dict, list, tuple, int, float, bool)):
@@ -182,7 +139,7 @@ def _read_stream(data):
         if callable(read):
             break
     else:
-        raise TypeError(f"attach takes bytes, a path or an open file; it got a {type(data).__name__}")
+        raise TypeError(f"attach cannot read a {type(data).__name__}: {_USAGE}")
     label = getattr(data, "name", None)
     label = label if isinstance(label, str) else None
     try:
@@ -207,16 +164,8 @@ def _read_file(path):
         return file.read(_MOST + 1), None, path if isinstance(path, str) else path.decode(errors="replace")
 
 
-def _read_text(text, mime, name):
-    """Read a text as what it is: a data URI, a path, base64 of a known format, or the content itself."""
-    if text.startswith("data:") and "," in text:
-        head, _, rest = text[5:].partition(",")
-        found = head.partition(";")[0] or "text/plain"
-        if head.endswith(";base64"):
-            return _from_base64(rest), found, None
-        from urllib.parse import unquote_to_bytes
-
-        return unquote_to_bytes(rest), found, None
+def _read_text(text, mime):
+    """Read the file that a text names, or return the text as the content."""
     path = text.removeprefix("file://")
     if 0 < len(path) < _LONGEST_PATH and "\n" not in path and "\0" not in path:
         try:
@@ -224,14 +173,8 @@ def _read_text(text, mime, name):
         except OSError as problem:
             if problem.errno != ENAMETOOLONG and (problem.errno not in (ENOENT, ENOTDIR) or _looks_like_path(path)):
                 raise
-    binary = mime and not mime.startswith("text/") and "json" not in mime and "xml" not in mime
-    if len(text) > 32 and (binary or not mime):
-        try:
-            content = a2b_base64(text[:64].encode() + b"==")
-        except (Error, ValueError):
-            content = b""
-        if content.startswith(_MAGIC):
-            return _from_base64(text), None, None
+    if text.startswith("data:") or mime and mime.startswith(("image/", "audio/")) and "svg" not in mime:
+        raise TypeError(f"attach got a text where bytes are needed; decode it with base64.b64decode: {_USAGE}")
     return text.encode("utf-8", "replace"), None, None
 
 
