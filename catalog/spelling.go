@@ -3,6 +3,8 @@ package catalog
 import (
 	"maps"
 	"slices"
+
+	"github.com/airlock-mcp/airlock/internal/nearest"
 )
 
 // Words of a question that no tool has are compared with the words that tools
@@ -96,36 +98,7 @@ func isMisspelt(word, other string) bool {
 	if len(word) <= oneMistake {
 		allowed = 1
 	}
-	return mistakes(word, other, allowed) <= allowed
-}
-
-// mistakes is how many letters must be inserted, removed, replaced or swapped with
-// their neighbour to make one word of the other (optimal string alignment), or
-// more than limit.
-func mistakes(a, b string, limit int) int {
-	if gap := len(a) - len(b); gap > limit || -gap > limit || len(a) > maxWordBytes || len(b) > maxWordBytes {
-		return limit + 1
-	}
-	var rows [3][maxWordBytes + 1]int
-	before, last, row := &rows[0], &rows[1], &rows[2]
-	for j := range len(b) + 1 {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(b)]
+	return nearest.Distance([]byte(word), []byte(other), allowed) <= allowed
 }
 
 // parts returns the stems of two words that were written as one.

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/airlock-mcp/airlock/internal/nearest"
 )
 
 func TestValuesOfQuestions(t *testing.T) {
@@ -48,10 +50,10 @@ func TestMistakes(t *testing.T) {
 		{"", "abc", 3},
 	}
 	for _, test := range tests {
-		if got := mistakes(test.a, test.b, 2); got != test.want {
+		if got := nearest.Distance([]byte(test.a), []byte(test.b), 2); got != test.want {
 			t.Errorf("%q and %q: got %d mistakes, want %d", test.a, test.b, got, test.want)
 		}
-		if got := mistakes(test.b, test.a, 2); got != test.want {
+		if got := nearest.Distance([]byte(test.b), []byte(test.a), 2); got != test.want {
 			t.Errorf("%q and %q: got %d mistakes, want %d", test.b, test.a, got, test.want)
 		}
 	}

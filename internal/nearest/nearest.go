@@ -30,12 +30,13 @@ func Words(word string, known []string, n int) []string {
 		distance int
 	}
 	wanted := fold(word)
+	most := len(wanted)/3 + 1
 	var near []candidate
 	for _, k := range known {
 		if len(k) > maxWord {
 			continue
 		}
-		if d := distance(wanted, fold(k)); d <= len(wanted)/3+1 && d < len(wanted) {
+		if d := Distance(wanted, fold(k), most); d <= most && d < len(wanted) {
 			near = append(near, candidate{k, d})
 		}
 	}
@@ -63,15 +64,19 @@ func fold(s string) []rune {
 
 var separators = strings.NewReplacer("_", "", "-", "", ".", "", "/", "", " ", "")
 
-// distance counts the characters to insert, delete, replace or swap with their
-// neighbour (optimal string alignment).
-func distance(a, b []rune) int {
-	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
+// Distance returns the number of items to insert, remove, replace or swap with their neighbour to
+// make b of a (optimal string alignment). It returns more than limit if it is more, or if one of them
+// has more than 256 items.
+func Distance[T comparable](a, b []T, limit int) int {
+	if gap := len(a) - len(b); gap > limit || -gap > limit || len(a) > maxWord || len(b) > maxWord {
+		return limit + 1
+	}
+	var rows [3][maxWord + 1]int
+	before, last, row := &rows[0], &rows[1], &rows[2]
+	for j := range len(b) + 1 {
 		last[j] = j
 	}
 	for i := range a {
-		row := make([]int, len(b)+1)
 		row[0] = i + 1
 		for j := range b {
 			cost := 1
@@ -83,7 +88,7 @@ func distance(a, b []rune) int {
 				row[j+1] = min(row[j+1], before[j-1]+1)
 			}
 		}
-		before, last = last, row
+		before, last, row = last, row, before
 	}
 	return last[len(b)]
 }

@@ -2,7 +2,6 @@ package house_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -80,12 +79,7 @@ func prose(path, text string) []string {
 func TestSentencesAreTheFields(t *testing.T) {
 	counts, lines := make([]int, len(constructions)), 0
 	root := testenv.RepoRoot(t)
-	list, err := exec.CommandContext(t.Context(), "git", "-C", root, "ls-files", "-z", "--cached", "--others",
-		"--exclude-standard", "*.go", "*.md", "*.py", "*.js", "*.mjs", "*.ts", "*.cedar").Output()
-	if err != nil {
-		t.Skip("not a checkout of git:", err)
-	}
-	for path := range strings.SplitSeq(strings.TrimRight(string(list), "\x00"), "\x00") {
+	for _, path := range gitFiles(t, "*.go", "*.md", "*.py", "*.js", "*.mjs", "*.ts", "*.cedar") {
 		if strings.Contains(path, "testdata/") || path == "test/house/sentences_test.go" {
 			continue
 		}

@@ -16,20 +16,29 @@ import (
 // version of it, for ever.
 const maxTracked = 512 << 10
 
-// TestNothingBuiltIsCommitted finds programs, archives and what else is made from the
-// sources among the files of the repository.
-func TestNothingBuiltIsCommitted(t *testing.T) {
+// gitFiles lists the files of the repository that match the patterns, or all. Files that are not
+// committed yet count, those that .gitignore names do not. It skips the test outside of a repository.
+func gitFiles(t *testing.T, patterns ...string) []string {
+	t.Helper()
 	root := testenv.RepoRoot(t)
 	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
 		t.Skip("not a git repository: what is committed is not known")
 	}
-	list := exec.CommandContext(t.Context(), "git", "-C", root, "ls-files", "-z")
+	args := []string{"-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"}
+	list := exec.CommandContext(t.Context(), "git", append(args, patterns...)...)
 	list.Env = append(os.Environ(), "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
 	out, err := list.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+}
+
+// TestNothingBuiltIsCommitted finds programs, archives and what else is made from the
+// sources among the files of the repository.
+func TestNothingBuiltIsCommitted(t *testing.T) {
+	root := testenv.RepoRoot(t)
+	names := gitFiles(t)
 	if len(names) < 500 {
 		t.Fatalf("git lists %d files: the rule would check next to nothing", len(names))
 	}

@@ -8,6 +8,8 @@ replaces `json.dumps` changes nothing here.
 
 from _json import encode_basestring, make_encoder, make_scanner
 
+from client.keys import key_text
+
 
 class NotSerializable(TypeError):
     """A value has no JSON form; the message has the path to it and what to write instead."""
@@ -76,13 +78,6 @@ def _plain(value):
     if convert is None:
         raise TypeError(type(value).__name__)
     return convert(value)
-
-
-def key_text(key):
-    """Return the string that JSON has in the place of a key, as `json.dumps` makes it."""
-    if isinstance(key, str):
-        return key
-    return {True: "true", False: "false", None: "null"}[key] if key is None or isinstance(key, bool) else repr(key)
 
 
 def _keys_collide(value):

@@ -6,7 +6,7 @@ without recursion, because the value may be nested without end.
 
 from math import isfinite
 
-from client.codec import key_text
+from client.keys import key_text
 
 _MOST_VALUES = 1_000_000  # walked before giving up on naming the place
 _DEEPEST = 900  # levels; encoding stops near the interpreter's recursion limit

@@ -6,9 +6,9 @@ hostile: its `__str__` may raise, its chain may be endless, its text huge.
 
 import sys
 import traceback
-from errno import ENOSPC
-from posix import statvfs, write
+from posix import write
 
+from airlock_guest.disk import is_disk_full
 from airlock_guest.execute import NAME
 from airlock_guest.hints import hint
 from client.result import ToolError
@@ -17,8 +17,6 @@ _MAX_MESSAGE = 4 << 10  # bytes
 _MAX_TRACEBACK = 8 << 10  # bytes
 _MAX_PRINTED = 64 << 10  # bytes of the traceback that goes to stderr
 _MOST_FRAMES = 5_000
-_MOST_CAUSES = 20
-_PLACES = ("/workspace", "/tmp", "/dev/shm")  # the characters that can be written
 _WORKSPACE = sys.modules["client"].__path__[0].rpartition("/")[0]
 _OURS = (__file__.rpartition("/")[0] + "/", _WORKSPACE + "/client/", _WORKSPACE + "/servers/")
 _STANDARD = traceback.__file__.rpartition("/")[0] + "/"
@@ -59,22 +57,6 @@ def _limit_of(failure, message):
             failure):
         return "ProcessLimit"
     return "ProcessLimit" if isinstance(failure, RuntimeError) and message == "can't start new thread" else ""
-
-
-def is_disk_full(failure):
-    """Report whether a full disk made the code fail: itself, a child process, or what it raised then."""
-    for _ in range(_MOST_CAUSES):
-        if failure is None:
-            return False
-        if isinstance(failure, OSError) and failure.errno == ENOSPC:
-            return True
-        name = _name_of(type(failure))
-        if name == "OperationalError" and "disk is full" in str(failure):  # sqlite3
-            return True
-        if name == "CalledProcessError" and any(statvfs(place).f_bavail == 0 for place in _PLACES):
-            return True
-        failure = failure.__cause__ or failure.__context__
-    return False
 
 
 def _innermost(failure):

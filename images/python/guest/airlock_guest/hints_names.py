@@ -4,7 +4,8 @@ import re
 import sys
 from difflib import get_close_matches
 
-from airlock_guest.hints_values import frames_of, line_of
+from airlock_guest.frames import frames_of, line_of
+from airlock_guest.tree import assigning
 
 _WRAPPERS = "servers"
 _OTHER_WORDS = {
@@ -157,7 +158,7 @@ def _name(failure, message, namespace, code):
         return ""
     if isinstance(failure, UnboundLocalError):
         frame = frames_of(failure)[-1]
-        if any(line < frame.f_lineno and place == frame.f_code.co_name for line, place in _assigning(name, code)):
+        if any(line < frame.f_lineno and place == frame.f_code.co_name for line, place in assigning(name, code)):
             return _NOT_REACHED.format(name)
         return f"the function assigns {name!r} later: pass it in, or write `global {name}`"
     if name == "result" and re.search(r"^\s*result\s*==[^=]", code, re.MULTILINE):
@@ -213,7 +214,7 @@ def _shell(name, failure, code):
 
 def _not_reached(name, failure, code):
     """Say why a name that the program does set is not there, or return ""."""
-    places = _assigning(name, code)
+    places = assigning(name, code)
     if not places:
         return ""
     function = None if any(place is None for _, place in places) else places[0][1]
@@ -221,12 +222,6 @@ def _not_reached(name, failure, code):
     if function in (None, frame):
         return _NOT_REACHED.format(name)
     return f"it is a variable inside {function}(): return it from there"
-
-
-def _assigning(name, code):
-    from airlock_guest.notes import assigning
-
-    return assigning(name, code)
 
 
 def _is_installed(package):

@@ -4,7 +4,8 @@ import os
 import re
 import sys
 
-from airlock_guest.hints_values import line_of
+from airlock_guest.disk import is_disk_full
+from airlock_guest.frames import line_of
 
 
 def _installed():
@@ -137,8 +138,6 @@ def _files(failure):
 
 
 def _disk(failure, message, namespace, code):
-    from airlock_guest.failure import is_disk_full
-
     return "the sandbox's disk is full: keep less, or work in pieces" if is_disk_full(failure) else ""
 
 

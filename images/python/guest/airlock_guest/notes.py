@@ -6,12 +6,11 @@ changes nothing.
 
 import _ast
 
+from airlock_guest.tree import FUNCTIONS, MOST_NODES, children, parse
+
 _UNSET = "the code has not set `result`: write `result = "
 _PLAIN = _UNSET + "…` where you print it"
 _MAIN = ("main", "run", "execute", "start", "handler", "solve", "program")
-_FUNCTIONS = (_ast.FunctionDef, _ast.AsyncFunctionDef)
-_MOST_NODES = 100_000
-_FLAGS = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 # Members of the description of a call, in the forms that models write.
 _TOOL = {"name", "tool", "tool_name", "toolName", "function"}
@@ -29,7 +28,7 @@ _PRINTING = {
 def note(code):
     """Return one sentence on code that set no result."""
     try:
-        tree = compile(code, "<agent_code>", "exec", _FLAGS, dont_inherit=True)
+        tree = parse(code)
         for guess in (_wrapped, _uncalled_function, _local_result, _dropped_value, _other_variable, _not_printed):
             sentence = guess(tree)
             if sentence:
@@ -39,37 +38,14 @@ def note(code):
     return _PLAIN
 
 
-def assigning(name, code):
-    """Return the assignments of a variable, as pairs of line and function; None is the top level."""
-    places, todo = [], [(compile(code, "<agent_code>", "exec", _FLAGS, dont_inherit=True), None)]
-    for _ in range(_MOST_NODES):
-        if not todo:
-            break
-        node, place = todo.pop()
-        if isinstance(node, _ast.Name) and node.id == name and isinstance(node.ctx, _ast.Store):
-            places.append((node.lineno, place))
-        inner = place if place or not isinstance(node, _FUNCTIONS) else node.name
-        if not isinstance(node, (_ast.ClassDef, _ast.Lambda, _ast.comprehension)):
-            todo += [(child, inner) for child in _children(node)]
-    return places
-
-
-def _children(node):
-    for field in node._fields:
-        value = getattr(node, field, None)
-        yield from [each for each in value if isinstance(each, _ast.AST)] if isinstance(value, list) else []
-        if isinstance(value, _ast.AST):
-            yield value
-
-
 def _walk(tree):
     todo = [tree]
-    for _ in range(_MOST_NODES):
+    for _ in range(MOST_NODES):
         if not todo:
             return
         node = todo.pop()
         yield node
-        todo += _children(node)
+        todo += children(node)
 
 
 def _wrapped(tree):
@@ -125,7 +101,7 @@ def _not_printed(tree):
 def _uncalled_function(tree):
     """`async def main(): …` and no `await main()`"""
     used = {node.id for node in _walk(tree) if isinstance(node, _ast.Name)}
-    defined = [node for node in tree.body if isinstance(node, _FUNCTIONS) and not node.decorator_list]
+    defined = [node for node in tree.body if isinstance(node, FUNCTIONS) and not node.decorator_list]
     uncalled = [node for node in defined if node.name not in used]
     if not uncalled:
         return ""
@@ -137,7 +113,7 @@ def _uncalled_function(tree):
 def _local_result(tree):
     """`result = …` inside a function"""
     for function in _walk(tree):
-        if isinstance(function, _FUNCTIONS):
+        if isinstance(function, FUNCTIONS):
             for node in _walk(function):
                 if isinstance(node, _ast.Name) and node.id == "result" and isinstance(node.ctx, _ast.Store):
                     call = f"await {function.name}()" if isinstance(

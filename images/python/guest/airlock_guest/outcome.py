@@ -84,7 +84,7 @@ def _after_exit(status, ending):
     advice = hint_for_exit(status, ending.code)
     advice = f" ({advice})" if advice else ""
     if ending.failure.__context__ is not None:
-        from airlock_guest.failure import is_disk_full
+        from airlock_guest.disk import is_disk_full
 
         if is_disk_full(ending.failure):
             return _failed({"type": "DiskLimit", "message": _text(status) + _DISK_FULL, "source": "code"})

@@ -8,7 +8,7 @@ from decimal import ROUND_HALF_UP, Decimal, DecimalException, localcontext
 from itertools import pairwise
 from typing import Any
 
-from qwed_finance.scenarios import compute
+from qwed_finance.scenarios import compute, payment
 from qwed_new.money import amount
 from qwed_new.verdict import Status, Verdict
 
@@ -233,17 +233,6 @@ def _bisect(flows: list[Decimal]) -> Decimal:
             else:
                 high = middle
         return +((low + high) / 2).quantize(Decimal("1e-20"))
-
-
-def payment(principal: Decimal, annual_rate: Decimal, months: int) -> Decimal:
-    """The payment of an annuity."""
-    if principal <= 0 or annual_rate < 0:
-        raise ValueError("a principal is positive, and a rate is not negative")
-    rate = annual_rate / 12
-    if rate == 0:
-        return principal / months
-    factor = (1 + rate) ** months
-    return principal * rate * factor / (factor - 1)
 
 
 def _compound(principal: Decimal, rate: Decimal, years: Decimal, n: int) -> Decimal:

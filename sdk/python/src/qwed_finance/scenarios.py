@@ -126,8 +126,6 @@ def _duration(text: str) -> Decimal | None:
 
 
 def _value(text: str, principal: Decimal, rate: Decimal, years: Decimal | None) -> tuple[Decimal, str]:
-    from qwed_finance.finance_verifier import payment
-
     with localcontext() as context:
         context.prec = 60
         if re.search(r"\b(?:emi|monthly (?:loan |mortgage )?(?:payment|instal?lment))\b", text):
@@ -165,3 +163,14 @@ def _value(text: str, principal: Decimal, rate: Decimal, years: Decimal | None) 
                 raise ValueError("whether interest is simple or compounded is not said")
             return principal * rate * (years if years is not None else 1), "I = P·r·t"
     raise ValueError("the kind of calculation is not understood")
+
+
+def payment(principal: Decimal, annual_rate: Decimal, months: int) -> Decimal:
+    """The payment of an annuity."""
+    if principal <= 0 or annual_rate < 0:
+        raise ValueError("a principal is positive, and a rate is not negative")
+    rate = annual_rate / 12
+    if rate == 0:
+        return principal / months
+    factor = (1 + rate) ** months
+    return principal * rate * factor / (factor - 1)
