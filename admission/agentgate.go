@@ -55,6 +55,8 @@ type agentGate struct {
 	asking     sync.WaitGroup
 	assessing  *quota.Limiter
 	unrecorded rateRefusals
+	debits     debits
+	process    string // procfs.Name of this process
 
 	mu     sync.Mutex                    // guards the fields below
 	closed bool                          // no new questions are opened
@@ -83,7 +85,7 @@ func (s *Service) OpenAgents(opts AgentOptions) (end func(), err error) {
 		opts.While = func(ctx context.Context, _ caller.Caller) (context.Context, func()) { return ctx, func() {} }
 	}
 	g := &agentGate{opts: opts, log: s.opts.Log, logger: s.opts.Logger, now: s.opts.Now, ledger: opts.Agents.Ledger(),
-		assessing: quota.New(quota.For(quota.Assessments)), open: map[string]int{},
+		process: thisProcess(), assessing: quota.New(quota.For(quota.Assessments)), open: map[string]int{},
 		live: map[string]context.CancelFunc{}}
 	s.agents.Store(g)
 	return func() {
@@ -117,6 +119,7 @@ func (g *agentGate) close() {
 	g.mu.Unlock()
 	g.asking.Wait()
 	g.closeRefusals()
+	g.closeDebits()
 }
 
 // Prices are the prices of an agent's actions. The zero value makes them free.

@@ -96,7 +96,7 @@ func newOfficeWith(t *testing.T, budgets map[string]budget.Limits, change ...fun
 		t.Fatal(err)
 	}
 	db, err := database.Open(t.Context(), filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
-		agents.SchemaLists)
+		agents.SchemaLists, agents.SchemaDebits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -487,7 +487,7 @@ func BenchmarkVerifyAction(b *testing.B) {
 		b.Fatal(err)
 	}
 	db, err := database.Open(b.Context(), filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
-		agents.SchemaLists)
+		agents.SchemaLists, agents.SchemaDebits)
 	if err != nil {
 		b.Fatal(err)
 	}

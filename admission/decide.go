@@ -9,6 +9,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/admission/budget"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -131,6 +132,7 @@ type evaluation struct {
 	ask     *question            // opened with the reservation after the commit
 	debited budget.Amount        // 0 while the act is pending, and once it has ended
 	debitAt time.Time
+	debit   string // the ID of the newest debit or refund
 }
 
 // hasPolicies reports whether the operator's policies decide about the act.
@@ -232,6 +234,11 @@ func (e *evaluation) transact(ctx context.Context, tx database.Tx) (Ruling, erro
 	e.debitAt, e.debited = e.now(), charge.Cost
 	if err := e.ledger.Record(ctx, tx, e.accounts(), charge); err != nil {
 		return r, err
+	}
+	if e.debited != 0 {
+		if err := e.keepDebit(ctx, tx, func() audit.Record { return e.decisionRecord(r) }); err != nil {
+			return r, err
+		}
 	}
 	return r, e.commit(ctx, tx, r.Decision == Approved)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
@@ -29,8 +30,11 @@ func (g *Grant) Approve(ctx context.Context, by string) (Ruling, error) {
 	}
 	var r Ruling
 	err := e.opts.Database.Update(ctx, func(tx database.Tx) (err error) {
-		r, err = g.again(ctx, tx)
-		return err
+		if r, err = g.again(ctx, tx); err != nil || e.debited == 0 {
+			return err
+		}
+		r.Approver = by
+		return e.keepDebit(ctx, tx, func() audit.Record { return e.recordOf(r, e.debited, "") })
 	})
 	if err != nil {
 		g.pending, e.debited = true, 0
@@ -38,7 +42,16 @@ func (g *Grant) Approve(ctx context.Context, by string) (Ruling, error) {
 	}
 	r.Approver = by
 	telemetry.CountAgentAction(ctx, e.agent.ID, r.Decision, e.debited.Dollars())
-	return r, e.log.Note(ctx, e.recordOf(r, e.debited, ""))
+	return r, e.note(ctx, e.recordOf(r, e.debited, ""))
+}
+
+// note writes a record, which may be that of a debit or refund.
+func (e *evaluation) note(ctx context.Context, r audit.Record) error {
+	err := e.log.Note(ctx, r)
+	if err == nil && r.DebitID != "" {
+		e.debitRecorded()
+	}
+	return err
 }
 
 // again repeats the steps of the decision, without counting a second request.
@@ -75,12 +88,16 @@ func (g *Grant) End(ctx context.Context, done bool, kept time.Duration) error {
 	if back <= 0 {
 		return nil
 	}
+	record := func() audit.Record { return e.recordOf(Ruling{}, -back, detail) }
 	err := e.opts.Database.Update(ctx, func(tx database.Tx) error {
-		return e.ledger.Adjust(ctx, tx, e.accounts(), -back, e.debitAt)
+		if err := e.ledger.Adjust(ctx, tx, e.accounts(), -back, e.debitAt); err != nil {
+			return err
+		}
+		return e.keepDebit(ctx, tx, record)
 	})
 	if err != nil {
 		return err
 	}
 	telemetry.CountAgentAction(ctx, e.agent.ID, "", -back.Dollars())
-	return e.log.Note(ctx, e.recordOf(Ruling{}, -back, detail))
+	return e.note(ctx, record())
 }

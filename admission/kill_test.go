@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ import (
 )
 
 // victimVariable holds the state of the process that is killed: its directory, the ID of its agent,
-// and the number of its first conversation.
+// the number of its first conversation, and before which record of a cost it kills itself; 0: none.
 const victimVariable = "AIRLOCK_TEST_AGENTS_VICTIM"
 
 // price is what each action of the victim costs.
@@ -38,27 +39,63 @@ type victim struct {
 }
 
 // openState opens the service on the state in a directory. end closes everything.
-func openState(ctx context.Context, dir string) (_ *victim, end func() error, err error) {
+func openState(ctx context.Context, dir string, wrap func(admission.Log) admission.Log) (_ *victim, end func() error,
+	err error) {
 	log, err := audit.Open(filepath.Join(dir, "audit"), nil)
 	if err != nil {
 		return nil, nil, err
 	}
+	acts := admission.Log(log)
+	if wrap != nil {
+		acts = wrap(log)
+	}
 	db, err := database.Open(ctx, filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
-		agents.SchemaLists)
+		agents.SchemaLists, agents.SchemaDebits)
 	if err != nil {
 		return nil, nil, errors.Join(err, log.Close())
 	}
 	registry := agents.New(agents.Options{Database: db, Log: log, Now: noon})
-	s, err := admission.New(admission.Options{Log: log, Now: noon})
+	s, err := admission.New(admission.Options{Log: acts, Now: noon})
 	if err != nil {
 		return nil, nil, errors.Join(err, db.Close(), log.Close())
 	}
 	stop, err := s.OpenAgents(admission.AgentOptions{Agents: registry, Database: db,
-		Prices: admission.Prices{Default: price}})
+		Prices: admission.Prices{Default: price, Second: price}})
+	if err == nil {
+		err = s.Reconcile(ctx, func(ids []string) (map[string]bool, bool, error) {
+			return agents.Debits(filepath.Join(dir, "audit"), ids)
+		})
+	}
 	if err != nil {
 		return nil, nil, errors.Join(err, db.Close(), log.Close())
 	}
 	return &victim{registry, s}, func() error { stop(); return errors.Join(db.Close(), log.Close()) }, nil
+}
+
+// dying is a log whose process kills itself before it writes the record of a cost.
+type dying struct {
+	admission.Log
+	left *int // records of costs until then
+}
+
+func (d dying) count(r audit.Record) {
+	if r.CostUSD == "" {
+		return
+	}
+	if *d.left--; *d.left == 0 {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+}
+
+func (d dying) Append(ctx context.Context, r audit.Record) error {
+	d.count(r)
+	return d.Log.Append(ctx, r)
+}
+
+func (d dying) Note(ctx context.Context, r audit.Record) error {
+	d.count(r)
+	return d.Log.Note(ctx, r)
 }
 
 // claim announces one step of a conversation.
@@ -71,7 +108,7 @@ func claim(ctx context.Context, s *victim, agent string, conversation, step int)
 // perform makes the call of a step of a conversation instead of announcing it.
 func perform(ctx context.Context, s *victim, agent string, conversation, step int) (admission.Ruling, error) {
 	r, grant, err := s.acts.Decide(ctx, admission.Act{
-		Kind: admission.Run, Agent: agent, Arguments: json.RawMessage(fmt.Sprintf(`{"code": "%d"}`, step)),
+		Kind: admission.Run, Agent: agent, Longest: 3 * time.Second, Arguments: json.RawMessage(fmt.Sprintf(`{"code": "%d"}`, step)),
 		Context: json.RawMessage(fmt.Sprintf(`{"conversation_id": "c%d", "step_number": %d}`, conversation, step)),
 	})
 	if err == nil {
@@ -84,15 +121,16 @@ func perform(ctx context.Context, s *victim, agent string, conversation, step in
 // step once it is approved.
 func TestVictim(t *testing.T) {
 	state := strings.Fields(os.Getenv(victimVariable))
-	if len(state) != 3 {
+	if len(state) != 4 {
 		t.Skip("is a part of TestNoStepAndNoCentIsLost")
 	}
-	s, _, err := openState(t.Context(), state[0])
+	var first, left int
+	fmt.Sscan(state[2], &first)
+	fmt.Sscan(state[3], &left)
+	s, _, err := openState(t.Context(), state[0], func(log admission.Log) admission.Log { return dying{log, &left} })
 	if err != nil {
 		t.Fatal(err)
 	}
-	var first int
-	fmt.Sscan(state[2], &first)
 	for conversation := first; ; conversation++ {
 		for step := 1; step <= 50; step++ {
 			do := claim
@@ -114,8 +152,12 @@ func TestNoStepAndNoCentIsLost(t *testing.T) {
 	dir := t.TempDir()
 	id := registerVictim(t, dir)
 	conversation, approved := 0, map[[2]int]bool{}
-	for range 8 {
-		for _, at := range killed(t, fmt.Sprintf("%s %s %d", dir, id, conversation)) {
+	for n := range 16 {
+		before := 0 // killed from outside
+		if n%2 == 1 {
+			before = n // killed between a debit or a refund and its record
+		}
+		for _, at := range killed(t, fmt.Sprintf("%s %s %d %d", dir, id, conversation, before)) {
 			approved[at] = true
 			conversation = max(conversation, at[0]+1)
 		}
@@ -124,7 +166,7 @@ func TestNoStepAndNoCentIsLost(t *testing.T) {
 	if len(approved) == 0 {
 		t.Fatal("no step was approved before any kill")
 	}
-	s, end, err := openState(t.Context(), dir)
+	s, end, err := openState(t.Context(), dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,11 +187,36 @@ func TestNoStepAndNoCentIsLost(t *testing.T) {
 	}
 	// A step may have been committed right before its process died.
 	committed := standing.Day.Requests
-	if committed < int64(len(approved)) || committed > int64(len(approved)+8) {
+	if committed < int64(len(approved)) || committed > int64(len(approved)+16) {
 		t.Errorf("%d steps were approved, the ledger has %d", len(approved), committed)
 	}
-	if want := price * budget.Amount(committed); standing.Day.Cost != want {
-		t.Errorf("%d steps cost %s, want %s", committed, standing.Day.Cost, want)
+	// The log has each debit and each refund once, also those that a process did not live to record.
+	ids, found, recorded := map[string]bool{}, 0, budget.Amount(0)
+	if err := audit.Tail(t.Context(), filepath.Join(dir, "audit"), 1<<20, false, func(r audit.Record) error {
+		if r.CostUSD == "" {
+			return nil
+		}
+		if r.DebitID == "" || ids[r.DebitID] {
+			t.Errorf("the debit %q is recorded twice, or has no ID", r.DebitID)
+		}
+		ids[r.DebitID] = true
+		if strings.HasPrefix(r.Detail, "found at the start") {
+			found++
+		}
+		cost, err := budget.ParseAmount(strings.TrimPrefix(r.CostUSD, "-"))
+		if strings.HasPrefix(r.CostUSD, "-") {
+			cost = -cost
+		}
+		recorded += cost
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if standing.Day.Cost != recorded || recorded == 0 {
+		t.Errorf("the ledger has %s, the log %s", standing.Day.Cost, recorded)
+	}
+	if found < 8 {
+		t.Errorf("%d debits were found at a start, want one for each of the 8 kills before a record", found)
 	}
 	if report, err := audit.Verify(filepath.Join(dir, "audit"), nil); err != nil || !report.OK() {
 		t.Errorf("the audit log: %+v, %v", report, err)
@@ -158,7 +225,7 @@ func TestNoStepAndNoCentIsLost(t *testing.T) {
 
 func registerVictim(t *testing.T, dir string) (id string) {
 	t.Helper()
-	s, end, err := openState(t.Context(), dir)
+	s, end, err := openState(t.Context(), dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,6 +257,9 @@ func killed(t *testing.T, state string) (steps [][2]int) {
 		t.Fatal(err)
 	}
 	after := rand.IntN(60)
+	if !strings.HasSuffix(state, " 0") {
+		after = -1 // it kills itself
+	}
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		var at [2]int
 		if _, err := fmt.Sscanf(lines.Text(), "step %d %d", &at[0], &at[1]); err != nil {

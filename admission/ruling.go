@@ -235,15 +235,26 @@ func (e *evaluation) record(ctx context.Context, r Ruling) error {
 			return err
 		}
 	}
+	var err error
 	switch {
 	case e.isAnnounced():
-		return e.log.Append(ctx, e.recordOf(r, e.debited, ""))
-	case !e.act.Recorded:
-		return e.log.Note(ctx, e.recordOf(r, e.debited, ""))
-	case e.debited != 0:
-		return e.log.Note(ctx, e.recordOf(Ruling{}, e.debited, "debited for the use of a built-in tool"))
+		err = e.log.Append(ctx, e.decisionRecord(r))
+		if err == nil && e.debited != 0 {
+			e.debitRecorded()
+		}
+	case !e.act.Recorded || e.debited != 0:
+		err = e.note(ctx, e.decisionRecord(r))
 	}
-	return nil
+	return err
+}
+
+// decisionRecord returns the record of a ruling, or only of the debit if the caller records the
+// ruling.
+func (e *evaluation) decisionRecord(r Ruling) audit.Record {
+	if e.act.Recorded {
+		return e.recordOf(Ruling{}, e.debited, "debited for the use of a built-in tool")
+	}
+	return e.recordOf(r, e.debited, "")
 }
 
 func (e *evaluation) recordOf(r Ruling, cost budget.Amount, detail string) audit.Record {
@@ -267,7 +278,7 @@ func (e *evaluation) recordOf(r Ruling, cost budget.Amount, detail string) audit
 		record.ErrorType = r.Error.Code
 	}
 	if cost != 0 {
-		record.CostUSD = cost.String()
+		record.CostUSD, record.DebitID = cost.String(), e.debit
 	}
 	return record
 }

@@ -41,6 +41,7 @@ func encode(text []byte, r *Record) (_ []byte, at int, err error) {
 	e.number("calls", int64(r.Calls))
 	e.string("code_hash", r.CodeHash)
 	e.string("cost_usd", r.CostUSD)
+	e.string("debit_id", r.DebitID)
 	e.string("decision", r.Decision)
 	e.string("definition_digest", r.DefinitionDigest)
 	e.string("detail", r.Detail)

@@ -33,7 +33,7 @@ type office struct {
 func (f *fixture) agent(t *testing.T, kind agents.Type, blocked ...string) *office {
 	t.Helper()
 	db, err := database.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), agents.Schema, agents.SchemaInherited,
-		agents.SchemaLists)
+		agents.SchemaLists, agents.SchemaDebits)
 	if err != nil {
 		t.Fatal(err)
 	}

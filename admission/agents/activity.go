@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/audit"
@@ -57,6 +58,24 @@ func Activity(dir, agentID string, n int) ([]Entry, error) {
 			return len(entries) < n, nil
 		})
 	return entries, err
+}
+
+// Debits returns those of the debits that the audit log in dir has a record of. whole is false if not
+// all of the log was searched.
+func Debits(dir string, ids []string) (found map[string]bool, whole bool, err error) {
+	found = map[string]bool{}
+	whole, err = audit.Scan(dir, maxActivityBytes, ids,
+		func(_ audit.Brief, record func() (audit.Record, error)) (bool, error) {
+			r, err := record()
+			if err != nil {
+				return false, err
+			}
+			if slices.Contains(ids, r.DebitID) {
+				found[r.DebitID] = true
+			}
+			return len(found) < len(ids), nil
+		})
+	return found, whole || len(found) == len(ids), err
 }
 
 // isRefusal reports whether a record is about a call that the kernel has refused. Calls that it

@@ -51,6 +51,9 @@ ALTER TABLE agent ADD COLUMN expires INTEGER NOT NULL DEFAULT 0;   -- seconds si
 const SchemaLists = budget.SchemaDays + `
 CREATE INDEX agent_principal ON agent (principal, id);`
 
+// SchemaDebits adds the records of debits.
+const SchemaDebits = budget.SchemaDebits
+
 // Log records every change. It is an audit.Log.
 type Log interface {
 	Append(ctx context.Context, r audit.Record) error

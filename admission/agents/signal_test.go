@@ -19,7 +19,7 @@ func TestSignals(t *testing.T) {
 	}
 	defer log.Close()
 	db, err := database.Open(t.Context(), filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
-		agents.SchemaLists)
+		agents.SchemaLists, agents.SchemaDebits)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,6 +38,14 @@ CREATE TABLE budget_usage (
 const SchemaDays = `
 CREATE INDEX budget_day ON budget_usage (start, account) WHERE span = 86400;`
 
+// SchemaDebits adds the records of debits and refunds that may be missing in the audit log.
+const SchemaDebits = `
+CREATE TABLE budget_debit (
+	id      TEXT PRIMARY KEY,
+	process TEXT NOT NULL, -- procfs.Name of the process that made it
+	record  TEXT NOT NULL  -- JSON of the record
+) STRICT, WITHOUT ROWID;`
+
 // The time spans of limits, and the number of past spans with debits that are kept.
 const (
 	hour, day           = time.Hour, 24 * time.Hour

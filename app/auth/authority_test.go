@@ -28,7 +28,7 @@ type office struct {
 func newOffice(t *testing.T, profiles ...string) *office {
 	dir := t.TempDir()
 	db, err := database.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
-		agents.SchemaInherited, agents.SchemaLists)
+		agents.SchemaInherited, agents.SchemaLists, agents.SchemaDebits)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,10 +116,13 @@ func (a *Agents) admit(ctx context.Context, s *System) error {
 		Prices:       admission.Prices{Actions: c.Prices, Default: c.DefaultPrice, Second: c.SecondPrice},
 		RequireState: c.RequireState || required, QuestionTime: c.QuestionTime, While: a.authority.While,
 	})
-	if err == nil {
-		a.undo.Add(func() error { end(); return nil })
+	if err != nil {
+		return err
 	}
-	return err
+	a.undo.Add(func() error { end(); return nil })
+	return s.admission.Reconcile(ctx, func(ids []string) (map[string]bool, bool, error) {
+		return agents.Debits(a.auditDirectory, ids)
+	})
 }
 
 // limiter counts requests in Redis if it is configured and answers, otherwise in memory.
