@@ -10,6 +10,7 @@ import (
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/egress"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/policies"
@@ -71,7 +72,8 @@ func (a *attempt) connect(ctx context.Context, host egress.Host) *failure {
 	a.hash = a.broker.recorder.Hash(a.arguments)
 	a.rules = a.broker.admission.Rules()
 	a.before = a.run.facts.now()
-	for _, next := range []stage{(*attempt).decideConnection, (*attempt).approve, (*attempt).markRead,
+	decide := func(a *attempt, ctx context.Context) *failure { return a.decideConnection(ctx, host) }
+	for _, next := range []stage{decide, (*attempt).approve, (*attempt).markRead,
 		(*attempt).inForce, (*attempt).intend} {
 		if fail := next(a, ctx); fail != nil {
 			return fail
@@ -84,12 +86,12 @@ func (a *attempt) connect(ctx context.Context, host egress.Host) *failure {
 }
 
 // decideConnection has admission decide about the connection.
-func (a *attempt) decideConnection(ctx context.Context) *failure {
+func (a *attempt) decideConnection(ctx context.Context, host egress.Host) *failure {
 	run := a.run.identity
-	host, _ := egress.ParseHost(a.tool.ServerID)
 	r, grant, err := a.broker.admission.Decide(context.WithoutCancel(ctx), admission.Act{
 		Kind: admission.Connection, Agent: admission.AgentOf(run.Caller), Rules: a.rules, RunID: run.ID, CallID: a.id,
-		Host: &policies.Connection{Principal: run.Caller.Name(), Host: host.Name, Port: host.Port, Session: a.before},
+		Host: &policies.Connection{Principal: run.Caller.Name(), Server: run.Caller.Kind == caller.Contained,
+			Host: host.Name, Port: host.Port, Session: a.before},
 	})
 	if err != nil {
 		return undecided(err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -23,6 +24,7 @@ type Extra struct {
 	Wanted  []string // as requested
 	Wheels  []Package
 	Modules []byte // a lock file of npm, version 3
+	Server  bool   // the image is of a contained server: it has directories for mounts
 }
 
 // wantedFile lists the requested packages for the hints of the guest, one per line.
@@ -33,14 +35,36 @@ func (e Extra) empty() bool { return len(e.Wheels) == 0 && len(e.Modules) == 0 }
 
 // apply adds the packages to the inputs of an image, which makes it a different image.
 func (e Extra) apply(in inputs) inputs {
-	if e.empty() {
+	if e.empty() && !e.Server {
 		return in
 	}
 	in.wheels, in.modules, in.wanted = slices.Concat(in.wheels, e.Wheels), e.Modules, e.Wanted
-	in.dir = in.directory() + "+" + in.packagesKey()[:12]
 	in.files = maps.Clone(in.files)
 	in.files[wantedFile] = []byte(strings.Join(e.Wanted, "\n") + "\n")
+	prefix := in.directory()
+	if e.Server {
+		prefix = serverPrefix
+		for _, dir := range mountDirs {
+			in.files[dir[1:]+"/.airlock"] = nil
+		}
+	}
+	in.dir = prefix + "+" + in.packagesKey()[:12]
 	return in
+}
+
+// serverPrefix begins the names of the directories with the images of servers.
+const serverPrefix = "server"
+
+// mountDirs are empty directories of the images of servers. Mounts are below them, at the same path as on the host.
+var mountDirs = [...]string{"/data", "/home", "/media", "/mnt", "/root", "/srv", "/Users"}
+
+// MountDirs returns the directories below which live mounts can be in the images of servers.
+func MountDirs() []string { return append(mountDirs[:], "/tmp", Workspace) }
+
+// Mountable reports whether a live mount can be at a path in the image of a server.
+func Mountable(at string) bool {
+	return path.Clean(at) == at && slices.ContainsFunc(MountDirs(),
+		func(dir string) bool { return strings.HasPrefix(at, dir+"/") })
 }
 
 // The forms in which a package may be asked for: a name, and which versions of it. Nothing

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -20,6 +21,18 @@ import (
 type PackageLock struct {
 	Python *PythonLock `json:"python,omitempty"`
 	Node   *NodeLock   `json:"node,omitempty"`
+	// Servers has the locks of the images of contained servers, by the ID of the server.
+	Servers map[string]PackageLock `json:"servers,omitempty"`
+}
+
+// WithServer returns a copy with the lock of a server.
+func (l PackageLock) WithServer(id string, lock PackageLock) PackageLock {
+	l.Servers = maps.Clone(l.Servers)
+	if l.Servers == nil {
+		l.Servers = map[string]PackageLock{}
+	}
+	l.Servers[id] = lock
+	return l
 }
 
 // PythonLock names the wheels for each architecture.
@@ -69,21 +82,34 @@ func parsePackageLock(text []byte) (PackageLock, error) {
 	if err := strictjson.Unmarshal(text, &lock); err != nil {
 		return PackageLock{}, err
 	}
-	if lock.Python != nil {
-		for _, wheels := range lock.Python.Wheels {
+	for id, server := range lock.Servers {
+		if err := server.check(); err != nil {
+			return PackageLock{}, fmt.Errorf("the lock of the server %q: %w", id, err)
+		}
+		if len(server.Servers) > 0 {
+			return PackageLock{}, fmt.Errorf("the lock of the server %q has servers", id)
+		}
+	}
+	return lock, lock.check()
+}
+
+// check returns an error if a file of a package has no digest.
+func (l PackageLock) check() error {
+	if l.Python != nil {
+		for _, wheels := range l.Python.Wheels {
 			for _, pkg := range wheels {
 				if err := pkg.checkWheel(); err != nil {
-					return PackageLock{}, err
+					return err
 				}
 			}
 		}
 	}
-	if lock.Node != nil {
-		if _, err := checkModules(lock.Node.PackageLock); err != nil {
-			return PackageLock{}, err
+	if l.Node != nil {
+		if _, err := checkModules(l.Node.PackageLock); err != nil {
+			return err
 		}
 	}
-	return lock, nil
+	return nil
 }
 
 // Write replaces the lock file at path.

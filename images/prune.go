@@ -33,11 +33,19 @@ func (b *builder) prune(current Record, layers []madeLayer) {
 // the one that it made: configurations may take turns.
 const keptVariants = 3
 
+// keptServers is how many images of servers a build leaves beside the one that it made.
+const keptServers = 63
+
 // pruneVariants removes the images with other packages than this one that were built
 // longest ago, with their layers of packages.
 func (b *builder) pruneVariants() {
-	if b.directory() == b.def.Name {
+	prefix, _, varies := strings.Cut(b.directory(), "+")
+	kept := keptVariants
+	switch {
+	case !varies:
 		return
+	case prefix == serverPrefix:
+		kept = keptServers
 	}
 	type variant struct {
 		name  string
@@ -46,7 +54,7 @@ func (b *builder) pruneVariants() {
 	var others []variant
 	for _, directory := range subdirectories(b.dir) {
 		name := filepath.Base(directory)
-		if !strings.HasPrefix(name, b.def.Name+"+") || name == b.directory() {
+		if !strings.HasPrefix(name, prefix+"+") || name == b.directory() {
 			continue
 		}
 		v := variant{name: name}
@@ -56,7 +64,7 @@ func (b *builder) pruneVariants() {
 		others = append(others, v)
 	}
 	slices.SortFunc(others, func(a, b variant) int { return b.built.Compare(a.built) })
-	for _, old := range others[min(keptVariants, len(others)):] {
+	for _, old := range others[min(kept, len(others)):] {
 		b.removeVariant(old.name)
 	}
 }

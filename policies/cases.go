@@ -81,7 +81,8 @@ func ParseCases(name string, source []byte) ([]Case, error) {
 	}
 	words := []string{ExpectAllow, ExpectAsk, ExpectDeny}
 	for i, c := range file.Cases {
-		if isCall := c.Server != "" && c.Tool != ""; c.Name == "" || isCall == (c.Connect != "") {
+		isCall, isConnection := c.Server != "" && c.Tool != "", c.Connect != "" && c.Tool == ""
+		if c.Name == "" || isCall == isConnection {
 			return nil, fmt.Errorf("case file %q: case %d needs name, server and tool, or name and connect", name, i+1)
 		}
 		if !slices.Contains(words, c.Expect) {
@@ -148,8 +149,11 @@ func (c Case) decide(e *Engine, tool catalog.Tool) (Decision, error) {
 		if err != nil {
 			return Decision{}, fmt.Errorf("connect: %q is not NAME:PORT", c.Connect)
 		}
-		return e.DecideConnect(Connection{Principal: c.Principal, Host: name, Port: uint16(number),
-			Session: c.session()}), nil
+		connection := Connection{Principal: c.Principal, Host: name, Port: uint16(number), Session: c.session()}
+		if c.Server != "" {
+			connection.Principal, connection.Server = c.Server, true
+		}
+		return e.DecideConnect(connection), nil
 	}
 	req, err := c.request(tool)
 	if err != nil {

@@ -19,17 +19,22 @@ const connectAction = "connect"
 // typeHost is the entity type of hosts.
 const typeHost = cedar.EntityType("Host")
 
+// typeContained is the entity type of contained servers, which are principals of connections.
+const typeContained = cedar.EntityType("ContainedServer")
+
 // connectSchema describes the requests of DecideConnect.
-const connectSchema = `entity Host = {"name": String, "port": Long};
+const connectSchema = `entity ContainedServer = {"name": String};
+entity Host = {"name": String, "port": Long};
 action "connect" appliesTo {
-  principal: [User], resource: [Host],
+  principal: [User, ContainedServer], resource: [Host],
   context: {"session": Session},
 };
 `
 
 // Connection is a connection from a sandbox to a host.
 type Connection struct {
-	Principal string // the owner of the session
+	Principal string // the owner of the session, or the ID of the server
+	Server    bool   // a contained server connects, not the code of a run
 	Host      string // in lower case
 	Port      uint16
 	Session   Session
@@ -44,7 +49,11 @@ func (e *Engine) DecideConnect(c Connection) Decision {
 		d.Reasons = []string{"no policy is loaded"}
 		return d
 	}
-	principal := cedar.NewEntityUID(typeUser, cedar.String(c.Principal))
+	kind := typeUser
+	if c.Server {
+		kind = typeContained
+	}
+	principal := cedar.NewEntityUID(kind, cedar.String(c.Principal))
 	host := cedar.NewEntityUID(typeHost, cedar.String(fmt.Sprintf("%s:%d", c.Host, c.Port)))
 	entities := cedar.EntityMap{
 		principal: {UID: principal, Attributes: cedar.NewRecord(cedar.RecordMap{"name": cedar.String(c.Principal)})},

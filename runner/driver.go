@@ -11,6 +11,9 @@ import (
 // ErrNoNetwork is returned for a sandbox with a network device by drivers that cannot make one.
 var ErrNoNetwork = errors.New("this driver makes sandboxes without a network only")
 
+// ErrNoPrograms is returned for a program with its own input and output by drivers that cannot start one.
+var ErrNoPrograms = errors.New("this driver cannot contain servers")
+
 // Image is an unpacked OCI image that sandboxes are made from.
 type Image struct {
 	Name   string   // "python" or "node"
@@ -42,7 +45,15 @@ type Limits struct {
 type Mount struct {
 	Source string // absolute path on the host
 	Target string // absolute path inside
+	// Live has the sandbox see the directory as it is at any time, not as it was at the start. Symbolic links lead to
+	// paths inside the sandbox.
+	Live bool `json:",omitempty"`
+	// Writable has the sandbox change the directory of the host. It implies Live.
+	Writable bool `json:",omitempty"`
 }
+
+// User is the user of the code inside of a sandbox. The zero value is the user without any files (65532).
+type User struct{ UID, GID uint32 }
 
 // TrustDir is where OpenSSL looks for cert.pem in the images, and where /etc/resolv.conf leads: the only mount target
 // outside of /workspace.
@@ -60,6 +71,8 @@ type Spec struct {
 	// (egress.Pair). It is lent until the start returns. If nil, the sandbox has a loopback device
 	// only. A driver that does not support it returns ErrNoNetwork.
 	Network *os.File
+	// User is the user of the code inside. Only drivers that can serve live mounts support one.
+	User User
 }
 
 // Driver makes sandboxes. All methods may be called concurrently.

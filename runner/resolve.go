@@ -7,9 +7,14 @@ import (
 )
 
 // Resolve returns the spec with symbolic links in its paths resolved, so that the mounts
-// a driver requests compare equal to the mounts it reads back from the kernel.
+// a driver requests compare equal to the mounts it reads back from the kernel. A live mount may have none, because a
+// program with a writable mount could have made it.
 func (s Spec) Resolve() (Spec, error) {
 	s.Mounts = slices.Clone(s.Mounts)
+	given := make([]string, len(s.Mounts))
+	for i, m := range s.Mounts {
+		given[i] = m.Source
+	}
 	paths := []*string{&s.Image.RootFS, &s.SocketDir, &s.StateDir}
 	for i := range s.Mounts {
 		paths = append(paths, &s.Mounts[i].Source)
@@ -20,6 +25,11 @@ func (s Spec) Resolve() (Spec, error) {
 			return s, fmt.Errorf("looking for what sandbox %q is made of: %w", s.ID, err)
 		}
 		*path = real
+	}
+	for i, m := range s.Mounts {
+		if m.Live && m.Source != given[i] {
+			return s, fmt.Errorf("mounting %q: its path has a symbolic link: write %q", given[i], m.Source)
+		}
 	}
 	return s, nil
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -110,6 +111,7 @@ type Runner struct {
 	closed   bool
 	starting map[*context.CancelCauseFunc]struct{}
 	living   map[*Sandbox]struct{}
+	programs map[*Program]struct{}
 	users    sync.WaitGroup // starts under way
 	leaving  sync.WaitGroup // sandboxes that are closed in the background
 }
@@ -127,6 +129,9 @@ type Request struct {
 	// Network is the sandbox's end of a network device (Spec.Network). Such a sandbox is never taken
 	// from those that are kept ready, but it may continue from a saved one.
 	Network *os.File `json:"-"`
+
+	// User is the user of the code inside (Spec.User).
+	User User
 
 	// Patience is how long Acquire waits for its turn before it returns ErrBusy; 0 means
 	// as long as its context. Options.StartTimeout bounds the start that follows.
@@ -155,6 +160,7 @@ func New(driver Driver, opts *Options) (*Runner, error) {
 			Queue: complete.MaxWaiting}),
 		starting: map[*context.CancelCauseFunc]struct{}{},
 		living:   map[*Sandbox]struct{}{},
+		programs: map[*Program]struct{}{},
 	}
 	if complete.Pool > 0 || complete.Save {
 		r.pool = newPool(r)
@@ -312,9 +318,12 @@ func (r *Runner) release(s *Sandbox) {
 
 func (r *Runner) closeAll() error {
 	r.mu.Lock()
-	var all []*Sandbox
+	var all []io.Closer
 	for s := range r.living {
 		all = append(all, s)
+	}
+	for p := range r.programs {
+		all = append(all, p)
 	}
 	r.mu.Unlock()
 	errs := make([]error, len(all))

@@ -93,7 +93,8 @@ func (c *Config) Server(id string) (Server, bool) {
 
 // connection returns the part of a server's configuration that its connection is made with.
 func connection(server Server, c *Config) Server {
-	server.Settings = Settings{OAuth: server.Settings.OAuth, Elicitation: server.Settings.Elicitation}
+	server.Settings = Settings{OAuth: server.Settings.OAuth, Elicitation: server.Settings.Elicitation,
+		Sandbox: server.Settings.Sandbox}
 	server.line, server.column = 0, 0
 	if server.CallTimeout == c.Limits.Calls.Timeout {
 		server.CallTimeout = 0 // the default

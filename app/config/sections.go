@@ -29,6 +29,9 @@ func (d *decoder) top(root *yaml.Node, c *Config) error {
 	if err := d.unite(c, settings); err != nil {
 		return err
 	}
+	if err := d.contained(c, settings); err != nil {
+		return err
+	}
 	if err := d.checkProfiles(c); err != nil {
 		return err
 	}
@@ -128,7 +131,7 @@ func (d *decoder) sandboxFields(s *Sandbox) []field {
 		{key: "pool", val: count[int]{&s.Pool, 0, 1024}},
 		{key: "maxSandboxes", val: count[int]{&s.MaxSandboxes, 1, 4096}},
 		{key: "queue", val: count[int]{&s.Queue, 0, 65536}},
-		{key: "network", read: d.network(s)},
+		{key: "network", read: d.network(&s.Network)},
 		{key: "containerd", read: func(n *yaml.Node, path string) error {
 			return d.object(n, path, d.containerdFields(&s.Containerd))
 		}},
@@ -139,7 +142,7 @@ func (d *decoder) sandboxFields(s *Sandbox) []field {
 const maxHosts = 256
 
 // network reads the hosts that runs may ask for: "none", or a list of NAME:PORT.
-func (d *decoder) network(s *Sandbox) func(n *yaml.Node, path string) error {
+func (d *decoder) network(to *[]egress.Host) func(n *yaml.Node, path string) error {
 	return func(n *yaml.Node, path string) error {
 		if n.Kind != yaml.SequenceNode {
 			text, err := d.text(n, path)
@@ -147,13 +150,13 @@ func (d *decoder) network(s *Sandbox) func(n *yaml.Node, path string) error {
 				err = d.fail(n, "list hosts, such as [api.github.com:443], and permit them by policy (docs/egress.md)",
 					"%s can only be none or a list of hosts, not %q: code in a sandbox reaches named hosts only", path, text)
 			}
-			s.Network = nil
+			*to = nil
 			return err
 		}
 		if len(n.Content) > maxHosts {
 			return d.fail(n, "list fewer", "%s has %d hosts, at most %d are allowed", path, len(n.Content), maxHosts)
 		}
-		s.Network = nil
+		*to = nil
 		return d.items(n, path, func(n *yaml.Node, path string) error {
 			text, err := d.text(n, path)
 			if err != nil {
@@ -163,7 +166,7 @@ func (d *decoder) network(s *Sandbox) func(n *yaml.Node, path string) error {
 			if err != nil {
 				return d.fail(n, "write NAME:PORT, such as api.github.com:443", "%s: %v", path, err)
 			}
-			s.Network = append(s.Network, host)
+			*to = append(*to, host)
 			return nil
 		})
 	}

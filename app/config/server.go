@@ -59,6 +59,8 @@ type Settings struct {
 	OAuth *OAuth
 	// Elicitation lets the server ask the person behind a call.
 	Elicitation bool
+	// Sandbox contains a stdio server; nil means that it runs on the host, with the rights of Airlock's user.
+	Sandbox *Containment
 }
 
 // Tool holds the operator's settings for one tool.

@@ -203,6 +203,7 @@ func (d *decoder) settingFields(s *Settings) []field {
 		{key: "personalData", read: d.personal(&s.Personal)},
 		{key: "rate", val: rate{&s.Rate}},
 		{key: "elicitation", val: flag{&s.Elicitation}},
+		{key: "sandbox", read: d.containment(&s.Sandbox)},
 		{key: "oauth", read: func(n *yaml.Node, path string) error {
 			s.OAuth = &OAuth{}
 			return d.object(n, path, d.oauthFields(s.OAuth))

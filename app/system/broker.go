@@ -27,8 +27,13 @@ func (s *System) openBroker(servers broker.Upstream, redactor *redact.Redactor) 
 	if s.catalog != nil {
 		opts.Definitions = s.catalog
 	}
-	s.broker, err = broker.New(servers, s.log, s.admission, opts)
-	return err
+	if s.broker, err = broker.New(servers, s.log, s.admission, opts); err != nil {
+		return err
+	}
+	if s.catalog != nil && s.catalog.contained != nil {
+		s.catalog.contained.Authorize(s.broker)
+	}
+	return nil
 }
 
 // Taint returns the store of the servers that conversations have read.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/contained"
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/catalog/embedding"
@@ -28,6 +29,7 @@ type Catalog struct {
 	config    atomic.Pointer[config.Config] // with credentials in place of references
 	opts      Options
 	upstreams *upstream.Set // nil if the tools are fixed
+	contained *contained.Servers
 	snapshot  atomic.Pointer[catalog.Snapshot]
 
 	described codegen.Cache // how code calls the tools
@@ -173,6 +175,9 @@ func (c *Catalog) prepare(ctx context.Context, configured *config.Config) error 
 	if err := c.openEmbeddings(ctx); err != nil {
 		return err
 	}
+	if err := c.prepareContained(); err != nil {
+		return err
+	}
 	configs, err := c.upstreamConfigs(seen(resolved, c.opts.Profile), Principal())
 	if err != nil {
 		return err
@@ -206,7 +211,10 @@ func (c *Catalog) Close() error {
 	if c.upstreams == nil {
 		return nil
 	}
-	return c.upstreams.Close()
+	err := c.upstreams.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	return errors.Join(err, c.contained.Close(ctx))
 }
 
 // Await waits until the tools of the named servers, or of all servers if none is named,

@@ -19,14 +19,10 @@ var bundles = [...]string{
 // maxBundle is the maximum size of a bundle, in bytes.
 const maxBundle = 8 << 20
 
-// roots writes the files for runs with a network to the directory that their sandboxes mount, and returns it: cert.pem
-// with the certification authorities that this machine trusts, if it has a bundle of them, and resolv.conf. It returns
-// "" if no run may have a network.
-func (s *System) roots() (string, error) {
-	if len(s.config.Sandbox.Network) == 0 {
-		return "", nil
-	}
-	directory := store.Roots(s.directories.Home)
+// roots writes the files for sandboxes with a network to the directory that they mount, and returns it: cert.pem with
+// the certification authorities that this machine trusts, if it has a bundle of them, and resolv.conf.
+func roots(home string) (string, error) {
+	directory := store.Roots(home)
 	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return "", err
 	}

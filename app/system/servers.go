@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/contained"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -25,8 +26,40 @@ type ServerState struct {
 	// SignIn is the state of the sign-in that the caller's calls use, or nil if the server has
 	// none.
 	SignIn *SignInState
+	// Local is set if the server is a process of this host with the rights of Airlock's user.
+	Local bool
+	// Contained describes the sandbox of the server, or is nil if it has none.
+	Contained *Containment
 	// Personal reports whether the caller may sign in and out with OpenLogin.
 	Personal bool
+}
+
+// Containment is the sandbox of a server.
+type Containment struct {
+	MayReach []string // the hosts of its configuration, as NAME:PORT; the policies decide about each connection
+	Mounts   []string // directories of this host; the writable ones end with " (writable)"
+	contained.State
+}
+
+// ContainmentOf describes the sandbox of a configured server, without what it has done. It returns nil if the server
+// has none.
+func ContainmentOf(server config.Server) *Containment {
+	box := server.Settings.Sandbox
+	if box == nil {
+		return nil
+	}
+	c := &Containment{}
+	for _, host := range box.Network {
+		c.MayReach = append(c.MayReach, host.String())
+	}
+	for _, m := range box.Mounts {
+		text := m.Path
+		if m.Writable {
+			text += " (writable)"
+		}
+		c.Mounts = append(c.Mounts, text)
+	}
+	return c
 }
 
 // Word returns the state in one word.
@@ -75,6 +108,11 @@ func (s *System) serverState(who caller.Caller, server catalog.Server) ServerSta
 		return state
 	}
 	state.Place = filepath.Base(configured.Command)
+	state.Contained = ContainmentOf(configured)
+	state.Local = configured.URL == "" && state.Contained == nil
+	if state.Contained != nil && s.catalog.contained != nil {
+		state.Contained.State = s.catalog.contained.State(server.ID)
+	}
 	if configured.URL != "" {
 		state.Place = ""
 		if address, err := url.Parse(configured.URL); err == nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"os/user"
 	"slices"
@@ -61,6 +62,8 @@ type Options struct {
 	// Profile is the profile of all callers; servers outside of it are not started. If it is empty,
 	// each caller has its own profile or none.
 	Profile string
+	// Dial opens the permitted connections of contained servers; nil means to public addresses only.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Fixed replaces the configured servers. If it is nil, the configured servers are connected.
 	Fixed *Fixed
 
@@ -346,9 +349,11 @@ func (s *System) assemble(servers broker.Upstream) error {
 	if err != nil {
 		return err
 	}
-	roots, err := s.roots()
-	if err != nil {
-		return err
+	trusted := ""
+	if len(s.config.Sandbox.Network) > 0 {
+		if trusted, err = roots(s.directories.Home); err != nil {
+			return err
+		}
 	}
 	s.orchestrator, err = orchestrator.New(orchestrator.Parts{
 		Runner: s.sandboxes, Broker: s.broker, Audit: s.log, Redactor: redactor, Images: s.images, Missing: s.noImages,
@@ -359,7 +364,7 @@ func (s *System) assemble(servers broker.Upstream) error {
 		Limits: sandboxLimits(s.config), BackgroundTimeout: s.config.Sandbox.BackgroundTimeout,
 		Version: s.opts.Version, Placeholders: s.config.Placeholders,
 		Personal: func() redact.Personal { return personalData(s.Config()) },
-		Network:  s.config.Sandbox.Network, Roots: roots,
+		Network:  s.config.Sandbox.Network, Roots: trusted,
 		Attachments: attachment.Limits{Files: s.config.Attachments.Files, FileBytes: s.config.Attachments.FileBytes,
 			Bytes: s.config.Attachments.Bytes},
 	})

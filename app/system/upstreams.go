@@ -81,6 +81,9 @@ func (c *Catalog) upstreamConfigs(servers []config.Server, principal string) ([]
 			return nil, err
 		}
 		made := upstreamConfig(server)
+		if server.Settings.Sandbox != nil {
+			made.Launcher = c.contained.Launcher(server, c.config.Load().LockFile())
+		}
 		if source != nil { // an interface that holds a nil pointer is not nil
 			made.Credentials, made.Met = source, source.Met()
 		}

@@ -54,7 +54,7 @@ var errSilent = errors.New("the server has said nothing so far")
 // one more attempt.
 func (s *server) dial(ctx context.Context, protocol string) (*session, error) {
 	tap := newTap()
-	link, err := s.open(tap)
+	link, err := s.open(ctx, tap)
 	if err != nil {
 		return nil, err
 	}
@@ -87,14 +87,14 @@ func (s *server) dial(ctx context.Context, protocol string) (*session, error) {
 	return nil, failure
 }
 
-func (s *server) open(tap *tap) (link, error) {
+func (s *server) open(ctx context.Context, tap *tap) (link, error) {
 	switch {
 	case s.config.SSE:
 		return newSSELink(s.config, tap, s.opts.Logger), nil
 	case s.config.URL != "":
 		return newHTTPLink(s.config, tap, s.opts.Logger), nil
 	}
-	process, err := startProcess(s.config, s.spawn, s.opts.Logger)
+	process, err := startProcess(ctx, s.config, s.spawn, s.opts.Logger)
 	if err != nil {
 		return nil, err
 	}

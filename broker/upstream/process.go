@@ -4,15 +4,12 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -23,88 +20,70 @@ const (
 	// drainPatience is how long its output is still read after it left, for
 	// children that keep the pipe open.
 	drainPatience = time.Second
-	// groupPatience is how long the end of killed processes is waited for. Where
-	// no process reaps orphans they stay as zombies, which do nothing.
-	groupPatience = 500 * time.Millisecond
 	// maxLogLine cuts a line of a server's stderr, in bytes.
 	maxLogLine = 8 << 10
 )
 
-// process is a server's process and its group.
+// Launcher starts the program of a server elsewhere than as a process of this host, such as in a sandbox.
+type Launcher interface {
+	// Launch starts the program anew. It is safe for concurrent use. The text of an error is shown to people, and ctx
+	// bounds the start only.
+	Launch(ctx context.Context) (Program, error)
+}
+
+// Program is a started program of a server.
+type Program interface {
+	// Stdio returns the pipes to the program. The caller closes them.
+	Stdio() (stdin, stdout, stderr *os.File)
+	// Wait returns when nothing of the program is left. how describes its end: "exited with status 1". It is called
+	// once.
+	Wait() (how string)
+	// Signal reaches all processes of the program, and reports whether there were any. It is safe for concurrent use.
+	Signal(sig syscall.Signal) bool
+}
+
+// process is a running program of a server, with its pipes.
 type process struct {
 	serverID string
 	log      *slog.Logger
-	spawn    *spawner
-	cmd      *exec.Cmd
+	program  Program
 	stdin    *os.File
 	stdout   *os.File
 	stderr   *os.File
 
-	exited   chan struct{} // closed when the process has been waited for
+	exited   chan struct{} // closed when the program has been waited for
 	finished chan struct{} // closed when its stderr has been read to the end, too
 	stopOnce sync.Once
 
 	mu    sync.Mutex
 	lines firstAndLast // of stderr, to find the cause of an end
-	state *os.ProcessState
+	ended string       // how the program ended; "" while it runs
 }
 
-// startProcess starts a server's command with pipes to it.
-func startProcess(c Config, spawn *spawner, log *slog.Logger) (*process, error) {
-	env := childEnv(os.Environ(), c.Env)
-	path, err := findCommand(c.Command, c.Dir, env)
+// startProcess starts a server's program: in its sandbox, if it has one, or else its command on this host.
+func startProcess(ctx context.Context, c Config, spawn *spawner, log *slog.Logger) (*process, error) {
+	program, err := launch(ctx, c, spawn)
 	if err != nil {
-		return nil, startFailure(c, err)
+		return nil, err
 	}
-	p := &process{serverID: c.ID, log: log, spawn: spawn, exited: make(chan struct{}), finished: make(chan struct{})}
-	p.cmd = &exec.Cmd{Path: path, Args: append([]string{c.Command}, c.Args...), Env: env, Dir: c.Dir}
-	var undo cleanup.Stack
-	defer undo.Run()
-	theirs, err := p.makePipes(&undo)
-	if err != nil {
-		return nil, fmt.Errorf("starting server %q: %w", c.ID, err)
-	}
-	if err := spawn.run(p.cmd); err != nil {
-		return nil, startFailure(c, err)
-	}
-	undo.Keep()
-	for _, f := range theirs {
-		f.Close()
-	}
+	p := &process{serverID: c.ID, log: log, program: program, exited: make(chan struct{}),
+		finished: make(chan struct{})}
+	p.stdin, p.stdout, p.stderr = program.Stdio()
 	var reading sync.WaitGroup
 	reading.Go(p.readStderr)
 	go p.wait(&reading)
 	return p, nil
 }
 
-// makePipes connects three pipes and returns the ends that belong to the child.
-// They are plain files, not the pipes of os/exec, so that reading and writing
-// can be cut short by deadlines.
-func (p *process) makePipes(undo *cleanup.Stack) ([]*os.File, error) {
-	var theirs []*os.File
-	pipe := func() (r, w *os.File, err error) {
-		if r, w, err = os.Pipe(); err == nil {
-			undo.Add(r.Close)
-			undo.Add(w.Close)
-		}
-		return r, w, err
+func launch(ctx context.Context, c Config, spawn *spawner) (Program, error) {
+	if c.Launcher == nil {
+		return startCommand(c, spawn)
 	}
-	in, stdin, err := pipe()
-	if err != nil {
-		return nil, err
+	program, err := c.Launcher.Launch(ctx)
+	if err != nil && !errors.Is(err, ErrClosed) {
+		return nil, &StartError{ServerID: c.ID, Reason: ErrNotStarted, Problem: c.hide(err.Error()), cause: err}
 	}
-	stdout, out, err := pipe()
-	if err != nil {
-		return nil, err
-	}
-	stderr, errors, err := pipe()
-	if err != nil {
-		return nil, err
-	}
-	theirs = append(theirs, in, out, errors)
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = in, out, errors
-	p.stdin, p.stdout, p.stderr = stdin, stdout, stderr
-	return theirs, nil
+	return program, err
 }
 
 // readStderr logs the server's stderr and keeps lines that may contain the reason of its end.
@@ -141,14 +120,11 @@ func (p *process) stderrLines() []string {
 	return p.lines.all()
 }
 
-// wait reaps the process, ends what it left behind in its group, and lets
-// readers of its pipes finish.
+// wait waits for the end of the program and lets readers of its pipes finish.
 func (p *process) wait(reading *sync.WaitGroup) {
-	p.cmd.Wait() // the state has the result
-	p.endGroup()
-	p.spawn.release(p.cmd.Process.Pid)
+	how := p.program.Wait()
 	p.mu.Lock()
-	p.state = p.cmd.ProcessState
+	p.ended = how
 	p.mu.Unlock()
 	deadline := time.Now().Add(drainPatience)
 	p.stdout.SetReadDeadline(deadline)
@@ -159,42 +135,15 @@ func (p *process) wait(reading *sync.WaitGroup) {
 	close(p.finished)
 }
 
-// endGroup kills what the process left behind in its group, and waits until it
-// is gone: these are not our children, so they cannot be waited for.
-func (p *process) endGroup() {
-	patience := time.NewTimer(groupPatience)
-	defer patience.Stop()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for p.signal(syscall.SIGKILL) {
-		select {
-		case <-tick.C:
-		case <-patience.C:
-			return
-		}
-	}
-}
-
-// signal reaches the whole group and reports whether there was anybody left.
-func (p *process) signal(sig syscall.Signal) bool {
-	return syscall.Kill(-p.cmd.Process.Pid, sig) == nil
-}
-
-// how describes how the process ended: "exited with status 1", "was ended by signal killed".
-// It returns "" while the process runs.
+// how describes how the program ended: "exited with status 1", "was ended by signal killed".
+// It returns "" while the program runs.
 func (p *process) how() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.state == nil {
-		return ""
-	}
-	if status, ok := p.state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return fmt.Sprintf("was ended by signal %d (%s)", status.Signal(), status.Signal())
-	}
-	return fmt.Sprintf("exited with status %d", p.state.ExitCode())
+	return p.ended
 }
 
-// exitsWithin waits for the process to end and its stderr to be read.
+// exitsWithin waits for the program to end and its stderr to be read.
 func (p *process) exitsWithin(d time.Duration) bool {
 	patience := time.NewTimer(d)
 	defer patience.Stop()
@@ -217,7 +166,7 @@ func (p *process) stop() {
 			select {
 			case <-p.exited:
 			case <-patience.C:
-				p.signal(sig)
+				p.program.Signal(sig)
 			}
 			patience.Stop()
 		}

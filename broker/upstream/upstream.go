@@ -42,8 +42,11 @@ type Config struct {
 	// environment (see docs/catalog.md).
 	Env map[string]string
 	Dir string // empty means Airlock's own
-	URL string
-	SSE bool // URL speaks the HTTP transport of MCP 2024-11-05 instead
+	// Launcher starts the program in place of Command on this host; nil starts Command. The cached list is that of
+	// Command in both cases.
+	Launcher Launcher
+	URL      string
+	SSE      bool // URL speaks the HTTP transport of MCP 2024-11-05 instead
 	// Headers go with every request to URL's origin, and to no other.
 	Headers map[string]string
 	// Credentials sign the requests to URL's origin; nil if the server is not signed in to.

@@ -17,6 +17,8 @@ const (
 	Local Kind = "local" // the user of the operating system that Airlock runs for
 	User  Kind = "user"  // a person authenticated by an issuer of tokens
 	Agent Kind = "agent" // a program with its own token
+	// Contained is an upstream server in a sandbox that asks for a connection. Its principal is the server's ID.
+	Contained Kind = "server"
 )
 
 // UnknownLineage is the lineage of a host that cannot be identified. ProcessLineage begins the

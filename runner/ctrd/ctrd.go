@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/airlock-mcp/airlock/internal/cleanup"
@@ -135,6 +136,9 @@ func (d *Driver) Start(ctx context.Context, spec runner.Spec) (runner.Process, e
 func (d *Driver) create(ctx context.Context, spec runner.Spec, undo *cleanup.Stack) (*process, error) {
 	if spec.Network != nil {
 		return nil, runner.ErrNoNetwork
+	}
+	if spec.User != (runner.User{}) || slices.ContainsFunc(spec.Mounts, func(m runner.Mount) bool { return m.Live }) {
+		return nil, runner.ErrNoPrograms
 	}
 	spec, err := spec.Resolve()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 
+	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -21,7 +22,7 @@ const (
 
 // mounts lists every mount except the root, which is the read-only image.
 func mounts(spec runner.Spec) []specs.Mount {
-	disk := spec.Limits.Disk
+	disk, user := spec.Limits.Disk, userOf(spec)
 	all := []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}},
 		{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "noexec", "nodev", "ro"}},
@@ -34,7 +35,7 @@ func mounts(spec runner.Spec) []specs.Mount {
 			Options: []string{"nosuid", "noexec", "nodev", "ro", "mode=0555", "size=4096"}},
 		tmpfs("/dev/shm", disk*shmShare/shares, "01777", "noexec"),
 		tmpfs("/tmp", disk*tmpShare/shares, "01777"),
-		tmpfs(Workspace, disk*workspaceShare/shares, "0755", fmt.Sprintf("uid=%d", UID), fmt.Sprintf("gid=%d", GID)),
+		tmpfs(Workspace, disk*workspaceShare/shares, "0755", fmt.Sprintf("uid=%d", user.UID), fmt.Sprintf("gid=%d", user.GID)),
 		bind(spec.SocketDir, SocketDir),
 	}
 	binds := slices.Clone(spec.Mounts)
@@ -43,10 +44,34 @@ func mounts(spec runner.Spec) []specs.Mount {
 	}
 	// One order for one request, whatever order it came in.
 	slices.SortFunc(binds, func(a, b runner.Mount) int { return strings.Compare(a.Target, b.Target) })
+	for _, top := range tops(spec.Mounts) {
+		all = append(all, tmpfs(top, topBytes, "0755"))
+	}
 	for _, m := range binds {
-		all = append(all, bind(m.Source, m.Target))
+		mount := bind(m.Source, m.Target)
+		if m.Writable {
+			mount.Options[1] = "rw"
+		}
+		all = append(all, mount)
 	}
 	return all
+}
+
+// topBytes is the size of a file system that only has the targets of mounts.
+const topBytes = 64 << 10
+
+// tops returns the directories at which a file system is needed that has the targets of mounts, in order.
+func tops(mounts []runner.Mount) []string {
+	var tops []string
+	for _, top := range images.MountDirs() {
+		if top == "/tmp" || top == Workspace {
+			continue // there is one
+		}
+		if slices.ContainsFunc(mounts, func(m runner.Mount) bool { return strings.HasPrefix(m.Target, top+"/") }) {
+			tops = append(tops, top)
+		}
+	}
+	return tops
 }
 
 func tmpfs(target string, bytes int64, mode string, more ...string) specs.Mount {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 
+	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -63,6 +64,14 @@ func check(spec runner.Spec, host Identity) error {
 	if len(spec.Image.Args) == 0 {
 		return fmt.Errorf("the image %q has no program", spec.Image.Name)
 	}
+	if u := spec.User; u != (runner.User{}) && (u.UID == 0 || u.GID == 0) {
+		return errors.New("the code inside would be root")
+	}
+	for _, m := range spec.Mounts {
+		if m.Writable && !m.Live {
+			return fmt.Errorf("mount target %q is writable and not live", m.Target)
+		}
+	}
 	for _, dir := range []string{spec.Image.RootFS, spec.SocketDir} {
 		if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
 			return fmt.Errorf("path %q is not absolute and clean", dir)
@@ -81,6 +90,7 @@ func checkMounts(mounts []runner.Mount) error {
 		case !filepath.IsAbs(m.Source) || filepath.Clean(m.Source) != m.Source:
 			return fmt.Errorf("mount source %q is not absolute and clean", m.Source)
 		case m.Target == runner.TrustDir:
+		case m.Live && images.Mountable(m.Target) && m.Target != Client:
 		case !strings.HasPrefix(m.Target, Workspace+"/") || path.Clean(m.Target) != m.Target:
 			return fmt.Errorf("mount target %q is not below %s", m.Target, Workspace)
 		case seen[m.Target]:
@@ -91,9 +101,17 @@ func checkMounts(mounts []runner.Mount) error {
 	return nil
 }
 
+// userOf returns the user of the code inside.
+func userOf(spec runner.Spec) specs.User {
+	if spec.User == (runner.User{}) {
+		return specs.User{UID: UID, GID: GID}
+	}
+	return specs.User{UID: spec.User.UID, GID: spec.User.GID}
+}
+
 func process(spec runner.Spec) *specs.Process {
 	return &specs.Process{
-		User:            specs.User{UID: UID, GID: GID},
+		User:            userOf(spec),
 		Args:            spec.Image.Args,
 		Env:             spec.Image.Env,
 		Cwd:             Workspace,

@@ -21,8 +21,8 @@ func panicFile(state string) string     { return filepath.Join(state, "panic") }
 func controlSocket(state string) string { return filepath.Join(state, "control") }
 
 // configure returns the sandbox's configuration as gVisor's kernel wants it, and
-// the directories to give it as images, in the order of the configuration. Equal
-// requests give equal configurations, as a template needs.
+// the directories to give it as images, in the order of the configuration; those of live mounts
+// come after them. Equal requests give equal configurations, as a template needs.
 func configure(spec runner.Spec) (*specs.Spec, []string, error) {
 	config, err := ocispec.Build(spec, ocispec.Identity{UID: posture.Nobody, GID: posture.Nobody})
 	if err != nil {
@@ -30,13 +30,15 @@ func configure(spec runner.Spec) (*specs.Spec, []string, error) {
 	}
 	// The kernel mounts what it has descriptors for; there is nothing at these paths.
 	config.Root.Path = "/"
-	var rest, images, broker []specs.Mount
+	var rest, images, live, broker []specs.Mount
 	var directories []string
 	for _, m := range config.Mounts {
 		switch {
 		case m.Destination == ocispec.SocketDir:
 			m.Source = ocispec.SocketDir
 			broker = append(broker, m)
+		case slices.ContainsFunc(spec.Mounts, func(l runner.Mount) bool { return l.Live && l.Target == m.Destination }):
+			live = append(live, m)
 		case m.Type == "bind":
 			directories = append(directories, m.Source)
 			m.Type = "erofs"
@@ -46,7 +48,7 @@ func configure(spec runner.Spec) (*specs.Spec, []string, error) {
 			rest = append(rest, m)
 		}
 	}
-	config.Mounts = slices.Concat(rest, images, broker)
+	config.Mounts = slices.Concat(rest, images, live, broker)
 	return config, directories, nil
 }
 

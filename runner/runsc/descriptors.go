@@ -5,12 +5,16 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"github.com/airlock-mcp/airlock/runner"
 	"github.com/airlock-mcp/airlock/runner/gvisor"
 	"github.com/airlock-mcp/airlock/runner/runsc/brokerfs"
+	"github.com/airlock-mcp/airlock/runner/runsc/hostfs"
 )
 
 // prepare writes what gVisor's kernel reads at its start, and gathers what it is given.
@@ -46,6 +50,9 @@ func (p *process) gather(files *fileSystems, directories []string) (k parts, err
 		}
 		k.images = append(k.images, image)
 	}
+	if k.live, err = p.serveLive(keep); err != nil {
+		return k, err
+	}
 	state := p.spec.StateDir
 	for _, file := range []struct {
 		to   **os.File
@@ -62,6 +69,21 @@ func (p *process) gather(files *fileSystems, directories []string) (k parts, err
 		}
 	}
 	return k, p.connect(&k, keep)
+}
+
+// serveLive starts the file servers of the live mounts, in the order of the configuration, which is that of the
+// targets.
+func (p *process) serveLive(keep func(*os.File, error) (*os.File, error)) (theirs []*os.File, err error) {
+	mounts := slices.DeleteFunc(slices.Clone(p.spec.Mounts), func(m runner.Mount) bool { return !m.Live })
+	slices.SortFunc(mounts, func(a, b runner.Mount) int { return strings.Compare(a.Target, b.Target) })
+	for _, m := range mounts {
+		server, end, err := hostfs.Start(m.Source, m.Writable)
+		if _, err := keep(end, err); err != nil {
+			return nil, err
+		}
+		p.live, theirs = append(p.live, server), append(theirs, end)
+	}
+	return theirs, nil
 }
 
 // outputRoom is how many bytes a pipe of the guest's output holds: as much as Node's guest

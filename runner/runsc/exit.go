@@ -43,6 +43,9 @@ func (p *process) close() error {
 	if p.broker != nil {
 		p.broker.Close()
 	}
+	for _, server := range p.live {
+		server.Close()
+	}
 	if p.forks != nil {
 		p.forks.close()
 	}

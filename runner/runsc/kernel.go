@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,6 +25,7 @@ var bootCaps = [...]uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_SE
 type parts struct {
 	spec    *os.File   // the configuration
 	images  []*os.File // the root and the mounted directories, in the order of the configuration
+	live    []*os.File // the live mounts, in the order of the configuration
 	broker  *os.File   // the broker's file system
 	stdio   [3]*os.File
 	control *os.File // the control socket it listens on
@@ -59,7 +61,9 @@ func (d *Driver) command(sandbox *process, p parts) *exec.Cmd {
 	for _, image := range p.images {
 		own.add("io-fds", image)
 	}
-	own.add("io-fds", p.broker)
+	for _, served := range append(p.live, p.broker) {
+		own.add("io-fds", served)
+	}
 	own.add("spec-fd", p.spec)
 	for _, file := range p.stdio {
 		own.add("stdio-fds", file)
@@ -69,9 +73,9 @@ func (d *Driver) command(sandbox *process, p parts) *exec.Cmd {
 	own.add("pod-init-config-fd", p.session)
 	own.add("sink-fds", p.reports)
 
-	args := append(flags(spec.StateDir), global.args...)
+	args := append(flags(spec), global.args...)
 	args = append(args, "boot", "--setup-root", "--apply-caps", "--attached",
-		"--bundle="+spec.StateDir, "--gofer-mount-confs="+mountKinds(len(p.images)), "--product-name=sandbox")
+		"--bundle="+spec.StateDir, "--gofer-mount-confs="+mountKinds(len(p.images), len(p.live)), "--product-name=sandbox")
 	args = append(args, arguments(gvisor.Resources(spec.Limits))...)
 	args = append(args, own.args...)
 	cmd := exec.Command(d.opts.Path, append(args, spec.ID)...)
@@ -84,13 +88,17 @@ func (d *Driver) command(sandbox *process, p parts) *exec.Cmd {
 }
 
 // mountKinds returns the kind of each descriptor of a file system, as runsc expects it.
-func mountKinds(images int) string {
-	return strings.Repeat("erofs:none,", images) + "lisafs:none"
+func mountKinds(images, live int) string {
+	return strings.Repeat("erofs:none,", images) + strings.Repeat("lisafs:none,", live) + "lisafs:none"
 }
 
 // flags are runsc's global flags.
-func flags(state string) []string {
-	return append([]string{rootFlag(state), "--log-format=json"}, arguments(gvisor.Flags())...)
+func flags(spec runner.Spec) []string {
+	all := append([]string{rootFlag(spec.StateDir), "--log-format=json"}, arguments(gvisor.Flags())...)
+	if slices.ContainsFunc(spec.Mounts, func(m runner.Mount) bool { return m.Live }) {
+		all = append(all, "--file-access-mounts=shared") // others change the directories, too
+	}
+	return all
 }
 
 // rootFlag is how Sweep recognises the processes of a dead sandbox.

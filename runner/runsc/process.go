@@ -16,6 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/runner/gvisor"
 	"github.com/airlock-mcp/airlock/runner/posture"
 	"github.com/airlock-mcp/airlock/runner/runsc/brokerfs"
+	"github.com/airlock-mcp/airlock/runner/runsc/hostfs"
 )
 
 // process is a sandbox: gVisor's kernel, the stubs in which the code's
@@ -31,6 +32,7 @@ type process struct {
 	started        *os.File // the kernel writes one byte when it listens
 	listener       *net.UnixListener
 	broker         *brokerfs.Server
+	live           []*hostfs.Server // of the live mounts
 	forks          *forkWatch
 	theirs         []*os.File // the kernel's, until it has them
 

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/cli/verb"
-	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/store"
@@ -32,7 +31,7 @@ type Build struct {
 	Upgrade    bool     `help:"Take the newest versions of the packages that the configuration asks for."`
 	UpdateLock string   `placeholder:"FILE" help:"Build nothing; write what Airlock's own images would be made of now to FILE."`
 	JSON       bool     `name:"json" help:"Print JSON."`
-	Names      []string `arg:"" optional:"" help:"python, node or verify; python, node and what was built before by default."`
+	Names      []string `arg:"" optional:"" help:"python, node, verify or a contained server; by default python, node, what was built before and all contained servers."`
 }
 
 // Run builds images. Images that are up to date are not built again.
@@ -48,18 +47,25 @@ func (v *Build) Run(ctx context.Context, s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	names := v.Names
-	if len(names) == 0 {
-		names = usualImages(home)
+	wanted, err := v.wanted(c, home)
+	if err != nil {
+		return err
 	}
 	made := []builtImage{}
-	failed := buildEach(ctx, names, func(name string) error {
-		extra, err := v.extra(ctx, c, name, s)
+	names := make([]string, len(wanted))
+	for i, w := range wanted {
+		names[i] = w.name()
+	}
+	next := 0
+	failed := buildEach(ctx, names, func(string) error {
+		w := wanted[next]
+		next++
+		extra, err := v.extra(ctx, c, w, s)
 		if err != nil {
 			return err
 		}
 		built, err := images.Build(ctx, images.BuildOptions{
-			Home: home, Name: name, Progress: s.Err, Mirror: v.Mirror, Index: v.Index, Registry: v.Registry,
+			Home: home, Name: w.image, Progress: s.Err, Mirror: v.Mirror, Index: v.Index, Registry: v.Registry,
 			Fresh: v.Fresh, Extra: extra,
 		})
 		if err != nil {
@@ -68,10 +74,10 @@ func (v *Build) Run(ctx context.Context, s *verb.Streams) error {
 		for _, warning := range built.Warnings {
 			fmt.Fprintf(s.Err, "airlock: %s\n", warning)
 		}
-		made = append(made, builtImage{built.Name, built.Digest, slices.Concat([]string{}, built.Warnings),
+		made = append(made, builtImage{built.Name, w.server.ID, built.Digest, slices.Concat([]string{}, built.Warnings),
 			extra.Wanted, built.Size})
 		if !v.JSON {
-			fmt.Fprintf(s.Out, "%s@%s\n", built.Name, built.Digest)
+			fmt.Fprintf(s.Out, "%s@%s%s\n", built.Name, built.Digest, w.suffix())
 		}
 		return nil
 	})
@@ -120,37 +126,10 @@ func usualImages(home string) []string {
 	return names
 }
 
-// extra returns the packages that the configuration adds to an image. If the lock file has other
-// packages, or an update is requested, they are resolved and locked first.
-func (v *Build) extra(ctx context.Context, c *config.Config, name string, s *verb.Streams) (images.Extra, error) {
-	if !v.Upgrade {
-		if extra, err := system.Extra(c, name); !errors.Is(err, images.ErrUnlocked) {
-			return extra, err
-		}
-	}
-	wanted := c.Images.Wanted(name)
-	if len(wanted) == 0 {
-		return images.Extra{}, nil
-	}
-	lock, err := images.ReadPackageLock(c.LockFile())
-	if err != nil {
-		return images.Extra{}, err
-	}
-	lock, err = lock.Resolve(ctx, name, wanted, images.ResolveOptions{Progress: s.Err, Index: v.Index,
-		Registry: v.Registry, Upgrade: v.Upgrade})
-	if err != nil {
-		return images.Extra{}, err
-	}
-	if err := lock.Write(c.LockFile()); err != nil {
-		return images.Extra{}, err
-	}
-	fmt.Fprintf(s.Err, "airlock: the packages are locked in %s\n", c.LockFile())
-	return lock.Extra(name, wanted)
-}
-
 // builtImage is one image in the output of --json.
 type builtImage struct {
 	Name     string   `json:"name"`
+	Server   string   `json:"server,omitempty"` // the contained server that the image is for
 	Digest   string   `json:"digest"`
 	Warnings []string `json:"warnings"`
 	Packages []string `json:"packages,omitempty"` // that the configuration asks for

@@ -1,0 +1,169 @@
+// Package contained tests upstream servers in sandboxes, with a real Airlock, real sandboxes and servers that attack.
+package contained
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/contained"
+	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/images"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/testenv"
+)
+
+// lab is an Airlock with the contained server "probe", whose tool runs any Python code.
+type lab struct {
+	t      *testing.T
+	system *system.System
+}
+
+// everything permits calls; rules about connections are added to it.
+const everything = `permit (principal, action in Action::"call", resource);
+`
+
+// open starts Airlock. sandbox is the value of servers.probe.sandbox, as YAML; connections are opened to target.
+func open(t *testing.T, sandbox, rules, target string) *lab {
+	t.Helper()
+	env := testenv.OwnHome(t)
+	project := directory(t, 0)
+	probe, err := os.ReadFile("testdata/probe.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(project, "probe.py"), string(probe))
+	write(t, filepath.Join(project, "policy.cedar"), everything+rules)
+	file := filepath.Join(project, "airlock.yaml")
+	write(t, file, `
+mcpServers:
+  probe: {command: python3, args: ["`+filepath.Join(project, "probe.py")+`"], env: {TOKEN_OF_PROBE: sesame-of-probe}}
+  other: {command: "true", env: {TOKEN_OF_OTHER: sesame-of-other}}
+servers:
+  probe: {sandbox: `+sandbox+`, allow: ["*"]}
+policies: [policy.cedar]
+`)
+	c, err := config.Load(file, os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := images.Build(t.Context(), images.BuildOptions{Home: env.Home, Name: "python",
+		Extra: images.Extra{Server: true}}); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := system.Open(t.Context(), c, system.Options{Version: "test", Serving: true,
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, target)
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &lab{t, opened}
+}
+
+// directory makes a directory for the user, which everybody can read if uid is 0, without a symbolic link in its path.
+func directory(t *testing.T, uid int) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mode := os.FileMode(0o755)
+	if uid != 0 {
+		mode = 0o700
+	}
+	if err := os.Chmod(dir, mode); err != nil {
+		t.Fatal(err)
+	}
+	if uid != 0 {
+		if err := os.Chown(dir, uid, uid); err != nil {
+			t.Skipf("only root can make another user's directory: %v", err)
+		}
+	}
+	return dir
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// user is the user that Airlock runs for.
+func user() caller.Caller {
+	return caller.Caller{Principal: system.Principal(), Kind: caller.Local, Session: "ses_test"}
+}
+
+// call has the server run code and returns what it printed, or the error of the call.
+func (l *lab) call(code string) string {
+	l.t.Helper()
+	arguments, err := json.Marshal(map[string]string{"code": code})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	req, err := orchestrator.CallRequest(orchestrator.ToolCall{ServerID: "probe", Name: "run", Arguments: arguments})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	req.Caller = user()
+	outcome, err := l.system.Orchestrator().Run(l.t.Context(), req)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if !outcome.Envelope.Result.OK {
+		return "error: " + outcome.Envelope.Result.Error.Message
+	}
+	text := outcome.Envelope.Result.Data
+	var result struct {
+		Content []struct{ Text string }
+	}
+	if json.Unmarshal(text, &result) == nil && len(result.Content) == 1 {
+		return strings.TrimSpace(result.Content[0].Text)
+	}
+	var plain string
+	if json.Unmarshal(text, &plain) == nil {
+		return strings.TrimSpace(plain)
+	}
+	return string(text)
+}
+
+// state is what is known about the server.
+func (l *lab) state() contained.State {
+	l.t.Helper()
+	state, found := l.system.ServerState(user(), "probe")
+	if !found || state.Contained == nil {
+		l.t.Fatalf("got %+v, want the state of a contained server", state)
+	}
+	return state.Contained.State
+}
+
+// records returns the records of the audit log about connections.
+func (l *lab) records() []audit.Record {
+	l.t.Helper()
+	var records []audit.Record
+	err := audit.NewFollower(l.system.Directories().Audit, "").Advance(func(r audit.Record) error {
+		if r.ToolName == "connect" {
+			records = append(records, r)
+		}
+		return nil
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return records
+}
