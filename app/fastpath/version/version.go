@@ -17,20 +17,16 @@ import (
 	"github.com/airlock-mcp/airlock/app/release/build"
 )
 
-// left is a variable because what sets it has to happen before main.main.
-var left = begin(os.Args)
-
-// Left reports whether the command line is left to the rest of the program. It never
-// returns false, because the process otherwise exits before main.main.
-func Left() bool { return left }
+// A variable is declared because begin has to run before main.main.
+var _ = begin(os.Args)
 
 // begin runs the command line and exits the process if it is one of these:
 //
 //	airlock version
 //	airlock --version
 //
-// A link under another name is another program, see cli.Named.
-func begin(args []string) (left bool) {
+// Otherwise it returns true. A link under another name is another program, see cli.Named.
+func begin(args []string) bool {
 	if len(args) != 2 || filepath.Base(args[0]) != "airlock" {
 		return true
 	}
