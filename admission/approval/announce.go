@@ -125,7 +125,7 @@ func announced(home string, besides int) (hosts []int, served bool, err error) {
 		if role := strings.TrimPrefix(name, string(prefix)); !strings.HasPrefix(role, string(ServesHost)) {
 			continue
 		}
-		if host, err := procfs.Parent(pid); err == nil {
+		if host, err := procfs.Host(pid); err == nil {
 			hosts = append(hosts, host)
 		}
 	}

@@ -91,3 +91,45 @@ func TestWideningBesideADaemonTakesATerminal(t *testing.T) {
 		}
 	}
 }
+
+// Issue 23: a launcher between the host and Airlock counted as the host. A terminal that the host had
+// opened before it started the launcher then counted as a person's.
+func TestALauncherDoesNotHideTheHost(t *testing.T) {
+	s := newScene(t)
+	home := t.TempDir()
+	terminal, ready, result := fifo(t, t.TempDir(), "terminal"), fifo(t, t.TempDir(), "ready"),
+		fifo(t, t.TempDir(), "result")
+	fmt.Fprintf(s.hostIn, "setsid -f %s terminal %s\n", s.self, terminal)
+	s.say(t, terminal, "echo > "+ready)
+	if _, err := os.ReadFile(ready); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.say(t, terminal, "exit") })
+	for { // until the kernel reports a new process as younger than the terminal
+		probe := exec.Command("sleep", "600")
+		if err := probe.Start(); err != nil {
+			t.Fatal(err)
+		}
+		younger := startOf(t, probe.Process.Pid) > startOf(t, terminalOf(t, terminal))
+		probe.Process.Kill()
+		probe.Wait() // it was killed
+		if younger {
+			break
+		}
+	}
+	input, pid := filepath.Join(home, "input"), filepath.Join(home, "pid")
+	fmt.Fprintf(s.hostIn, "sh -c 'echo $$ >%s; exec sleep 600' | sh -c 'echo $$ >%s; %s announce %s %s host; :' &\n",
+		input, pid, s.self, home, ready)
+	if _, err := os.ReadFile(ready); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { fmt.Fprintf(s.hostIn, "pkill -P $(cat %s); kill $(cat %s)\n", pid, input) })
+	s.say(t, terminal, strings.Join([]string{s.self, "widen", home, result}, " "))
+	if text, err := os.ReadFile(result); err != nil || !strings.Contains(string(text), "agent's own host") {
+		t.Errorf("a terminal that the host opened earlier: got %q, %v, want it to be refused", text, err)
+	}
+	s.say(t, s.person, strings.Join([]string{s.self, "widen", home, result}, " "))
+	if text, err := os.ReadFile(result); err != nil || string(text) != "allowed" {
+		t.Errorf("a person's terminal: got %q, %v", text, err)
+	}
+}

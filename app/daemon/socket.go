@@ -284,14 +284,14 @@ func refuseHost(conn net.Conn, why string) error {
 	return json.NewEncoder(conn).Encode(join.Reply{Refused: why})
 }
 
-// serveHost serves one host until either end closes. The parent of the connected process is
-// the agent's host; processes of that host may not approve calls.
+// serveHost serves one host until either end closes. The process that talks to the connected one is
+// the agent's host, see procfs.Host; processes of that host may not approve calls.
 func (d *Daemon) serveHost(ctx context.Context, conn *net.UnixConn, in io.Reader, local server.Local) error {
 	pid, _, err := procfs.Peer(conn)
 	if err != nil {
 		return err
 	}
-	host, err := procfs.Parent(pid)
+	host, err := procfs.Host(pid)
 	if err != nil {
 		return fmt.Errorf("finding the agent's host: %w", err)
 	}

@@ -85,6 +85,12 @@ func Guard(hosts, origins []string, next http.Handler) http.Handler {
 			problem.Write(w, http.StatusForbidden, "foreign_host", "the host of the request is not this machine")
 			return
 		}
+		// Over HTTP/2, r.Host is the authority. A Host header that differs is malformed (RFC 9113, section
+		// 8.3.1).
+		if other := r.Header.Get("Host"); other != "" && !strings.EqualFold(other, r.Host) {
+			problem.Write(w, http.StatusBadRequest, "foreign_host", "the request names two hosts")
+			return
+		}
 		// Check accepts every GET, and requests without the headers of a browser.
 		if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host &&
 			origin != "https://"+r.Host && !slices.Contains(origins, origin) {

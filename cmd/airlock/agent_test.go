@@ -330,7 +330,7 @@ func TestAnAgentOnStdio(t *testing.T) {
 	ann := newPerson(t)
 	program := i.command().Path
 	// the host, which is younger than the person's terminal
-	cmd := exec.Command("sh", "-c", fmt.Sprintf("%s mcp --config %s; :", program, i.file))
+	cmd := exec.Command("sh", "-c", fmt.Sprintf("cat | %s mcp --config %s; :", program, i.file))
 	cmd.Env = append(i.env, "AIRLOCK_AGENT_TOKEN="+token)
 	client := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil)
 	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)

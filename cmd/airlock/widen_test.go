@@ -109,7 +109,7 @@ func TestAWideningChangeWaitsForAPerson(t *testing.T) {
 	// The host is a shell, which starts Airlock and runs the model's commands.
 	start := func(served bool) (expect func(string), end func()) {
 		t.Helper()
-		host := exec.Command("sh", "-c", fmt.Sprintf("%s mcp --config %s; :", program, file))
+		host := exec.Command("sh", "-c", fmt.Sprintf("cat | %s mcp --config %s; :", program, file))
 		host.Env = append(os.Environ(), "AIRLOCK_HOME="+home, "AIRLOCK_RUNSC="+env.Runsc)
 		host.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		stdin, stdout, stderr := pipes(t, host)
@@ -118,8 +118,10 @@ func TestAWideningChangeWaitsForAPerson(t *testing.T) {
 		}
 		io.WriteString(stdin,
 			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`+"\n")
-		if line, err := bufio.NewReader(stdout).ReadString('\n'); served && err != nil {
-			t.Fatalf("got %q, %v, want the answer to initialize", line, err)
+		if served {
+			if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
+				t.Fatalf("got %q, %v, want the answer to initialize", line, err)
+			}
 		}
 		lines := bufio.NewScanner(stderr)
 		return func(want string) {

@@ -50,7 +50,8 @@ func local(try func(d *daemon, o objects) bool) door {
 func getsRun(d *daemon, session *mcp.ClientSession, id string) bool {
 	absent := "run_" + strings.Repeat("0", len(id)-len("run_"))
 	got := calls(d, session, "get_run", map[string]any{"run_id": id})
-	return got != "" && strings.ReplaceAll(got, id, absent) != calls(d, session, "get_run", map[string]any{"run_id": absent})
+	missing := calls(d, session, "get_run", map[string]any{"run_id": absent})
+	return got != "" && strings.ReplaceAll(got, id, absent) != missing
 }
 
 // doors are the rows of the table in docs/serving.md.

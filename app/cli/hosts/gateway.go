@@ -56,7 +56,7 @@ func attendGateway(ctx context.Context, s *verb.Streams, f verb.ConfigFlag) erro
 	}
 	defer end()
 	opened, err := f.Open(ctx, s.Err, system.Options{
-		Serving: true, Host: os.Getppid(), Fixed: &system.Fixed{Snapshot: snapshot, Upstream: runs.NoServers{}},
+		Serving: true, Host: hostProcess(), Fixed: &system.Fixed{Snapshot: snapshot, Upstream: runs.NoServers{}},
 		Logger: logger,
 	})
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"strconv"
 	"sync"
 
@@ -76,7 +75,7 @@ func (v *kernelVerb) Do(ctx context.Context, s *verb.Streams) (err error) {
 		}
 		defer listener.Close() // it may be closed already, so the error is ignored
 	} else {
-		opts.Host = os.Getppid()
+		opts.Host = hostProcess()
 	}
 	opened, err := verb.OpenSystem(ctx, c, s.Err, opts)
 	if err != nil {

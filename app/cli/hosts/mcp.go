@@ -15,6 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/server/code"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/internal/procfs"
 )
 
 // MCP is airlock mcp.
@@ -73,6 +74,16 @@ func (v *MCP) Run(ctx context.Context, s *verb.Streams) error {
 	return daemon.Relay(ctx, s.In, s.Out, conn, func(ctx context.Context) (daemon.Backend, error) {
 		return v.move(ctx, s, h)
 	})
+}
+
+// hostProcess returns the process of the agent's host that started this program, also if a launcher is
+// in between.
+func hostProcess() int {
+	host, err := procfs.Host(os.Getpid())
+	if err != nil || host == 0 {
+		return os.Getppid()
+	}
+	return host
 }
 
 func (v *MCP) say(s *verb.Streams, text string) {
@@ -141,7 +152,7 @@ func (v *MCP) openAlone(ctx context.Context, s *verb.Streams, h daemon.Host) (_ 
 		}
 	}()
 	opened, err := verb.OpenSystem(ctx, h.Config, s.Err, system.Options{
-		Serving: true, Host: os.Getppid(), Tools: system.CachedThenServers, Logger: logger, Profile: profile,
+		Serving: true, Host: hostProcess(), Tools: system.CachedThenServers, Logger: logger, Profile: profile,
 	})
 	if err != nil {
 		return nil, err

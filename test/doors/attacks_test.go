@@ -1,0 +1,236 @@
+package doors
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"mime"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Names of attachments that try to reach a directory, a header or a page (issue 23).
+var hostileNames = []string{
+	"../../../etc/passwd", `..\..\boot.ini`, "/etc/shadow", "x\r\nSet-Cookie: airlock-console=planted",
+	`a"; filename="b.html`,
+	"photo\u202egnp.exe", "<script>alert(1)</script>.svg", "%0d%0aX-Planted: 1", "%2e%2e%2fpasswd", ".htaccess", "..", "",
+	"name\x00.html", "a;b=c", strings.Repeat("a", 5000) + ".html", "\u00e9\u4e2d.txt",
+}
+
+// Every attachment is saved as a file of its directory and shown by no browser, whatever its name is.
+func TestAttachmentsWithHostileNames(t *testing.T) {
+	d := start(t)
+	var code strings.Builder
+	for i, name := range hostileNames {
+		quoted, err := json.Marshal(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&code, "try:\n    client.attach(b'<html>%d', 'text/plain', %s)\nexcept Exception:\n    pass\n", i, quoted)
+	}
+	code.WriteString("result = 1")
+	host := d.host("owner", "/mcp", eras[0])
+	run := d.made(calls(d, host, "run_code", map[string]any{"language": "python", "code": code.String()}),
+		`"run_id":"([^"]+)"`)
+	b := d.browser("owner")
+	_, page := b.page("/runs/" + run)
+	links := regexp.MustCompile(`href="(/runs/[^"]+/files/[^"]+)"`).FindAllStringSubmatch(page, -1)
+	if len(links) < len(hostileNames)/2 {
+		t.Fatalf("the page has %d files: %s", len(links), page)
+	}
+	for _, link := range links {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.url+html.UnescapeString(link[1]), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := b.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusOK || !strings.HasPrefix(string(body), "<html>") {
+			t.Errorf("%s: got %d %s, %v", link[1], response.StatusCode, body, err)
+		}
+		h := response.Header
+		kind, parameters, err := mime.ParseMediaType(h.Get("Content-Disposition"))
+		name := parameters["filename"]
+		if err != nil || kind != "attachment" || name == "" || len(parameters) != 1 || name == ".." ||
+			strings.ContainsAny(name, "/\\\r\n\x00\u202e") {
+			t.Errorf("%s: got the disposition %q, %v", link[1], h.Get("Content-Disposition"), err)
+		}
+		if h.Get("Content-Type") != "application/octet-stream" || h.Get("X-Content-Type-Options") != "nosniff" ||
+			!strings.HasPrefix(h.Get("Content-Security-Policy"), "sandbox") || h.Get("Set-Cookie") != "" ||
+			h.Get("X-Planted") != "" {
+			t.Errorf("%s: got the header %v", link[1], h)
+		}
+	}
+	for _, path := range []string{"..%2f..%2fetc%2fpasswd", "%2e%2e", "..", "%00", "table.csv%00", "%252e%252e%252f"} {
+		if status, body := b.page("/runs/" + run + "/files/" + path); status == http.StatusOK ||
+			strings.Contains(body, "<html>0") {
+			t.Errorf("the path %s: got %d %s", path, status, body)
+		}
+	}
+}
+
+// Two tabs, and a button that is pressed often, answer a question once: the call is made once.
+func TestTwoTabsAnswerOnce(t *testing.T) {
+	var made atomic.Int32
+	server := mcp.NewServer(&mcp.Implementation{Name: "alpha", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "change", Description: "Changes something."},
+		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			made.Add(1)
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil, nil
+		})
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true}))
+	t.Cleanup(web.Close)
+	d := serve(t, fmt.Sprintf(configuration, web.URL, startServer(t, "beta")))
+	host := d.host("owner", "/mcp", eras[0])
+	run := d.made(calls(d, host, "run_code", map[string]any{"language": "python", "code": asking, "background": true}),
+		`"run_id":"([^"]+)"`)
+	tab := d.browser("owner")
+	var path string
+	d.settles("nobody is asked", func() bool {
+		_, body := tab.page("/runs/" + run)
+		found := regexp.MustCompile(`/questions/apr_[^"/?]+`).FindString(body)
+		path = found
+		return found != ""
+	})
+	_, page := tab.page(path)
+	digest, csrf := d.made(page, `name="digest" value="([^"]+)"`), d.made(page, `name="csrf" value="([^"]+)"`)
+	var pressed sync.WaitGroup
+	for range 20 {
+		pressed.Go(func() {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.url+path, strings.NewReader(
+				url.Values{"answer": {"allow"}, "digest": {digest}, "csrf": {csrf}}.Encode()))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			response, err := tab.client.Do(r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			response.Body.Close()
+			if response.StatusCode != http.StatusSeeOther {
+				t.Errorf("a press is answered %s", response.Status)
+			}
+		})
+	}
+	pressed.Wait()
+	d.settles("the run does not end", func() bool {
+		return strings.Contains(calls(d, host, "get_run", map[string]any{"run_id": run}), `"done"`)
+	})
+	if got := made.Load(); got != 1 {
+		t.Errorf("the call was made %d times, want once", got)
+	}
+	if log := d.prints("audit", "tail", "-n", "100", "--json"); strings.Count(log, `"kind":"approval"`) > 2 {
+		t.Errorf("the question has more than one answer in the log: %s", log)
+	}
+}
+
+// giant answers tools/list with what list writes for a cursor.
+func giant(t *testing.T, list func(w io.Writer, cursor string)) string {
+	t.Helper()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var asked struct {
+			ID     json.RawMessage
+			Method string
+			Params struct{ Cursor string }
+		}
+		if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&asked) != nil {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		switch asked.Method {
+		case "initialize":
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},`+
+				`"serverInfo":{"name":"giant","version":"1"}}}`, asked.ID)
+		case "tools/list":
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[`, asked.ID)
+			list(w, asked.Params.Cursor)
+			fmt.Fprint(w, `}}`)
+		default:
+			w.WriteHeader(http.StatusAccepted)
+		}
+	}))
+	t.Cleanup(web.Close)
+	return web.URL
+}
+
+const tool = `{"name":"tool_%d","description":"Does it.","inputSchema":{"type":"object"}}`
+
+// Servers whose lists of tools are giant, endless or cyclic cost a bounded amount, and the tools of the
+// other servers can be used.
+func TestGiantToolLists(t *testing.T) {
+	var asked atomic.Int32
+	lists := map[string]struct {
+		list func(w io.Writer, cursor string)
+		want string
+	}{
+		"cyclic": {func(w io.Writer, cursor string) {
+			next := map[string]string{"": "a", "a": "b", "b": "a"}[cursor]
+			fmt.Fprintf(w, tool+`],"nextCursor":%q`, 1, next)
+		}, "the server began again"},
+		"endless": {func(w io.Writer, _ string) {
+			n := asked.Add(1)
+			fmt.Fprintf(w, tool+`],"nextCursor":"%d"`, n, n)
+		}, "it has more than 200 pages"},
+		"many": {func(w io.Writer, _ string) {
+			for i := range 100_000 {
+				if i > 0 {
+					io.WriteString(w, ",")
+				}
+				fmt.Fprintf(w, tool, i)
+			}
+			io.WriteString(w, "]")
+		}, "tools only the first 10000 are used"},
+		"large": {func(w io.Writer, _ string) {
+			padding := strings.Repeat("x", 1<<20)
+			fmt.Fprint(w, `{"name":"tool","inputSchema":{"type":"object"},"description":"`)
+			for range 100 {
+				io.WriteString(w, padding)
+			}
+			fmt.Fprint(w, `"}]`)
+		}, "a page is larger than"},
+	}
+	text := fmt.Sprintf("mcpServers:\n  alpha: {url: %q}\n", startServer(t, "alpha"))
+	for name, list := range lists {
+		text += fmt.Sprintf("  %s: {url: %q}\n", name, giant(t, list.list))
+	}
+	d := serve(t, text+"profiles: {small: {servers: [alpha]}}\n")
+	for name, list := range lists {
+		var page string
+		d.settles("the server "+name+" is still starting", func() bool {
+			_, page = d.browser("administrator").page("/servers")
+			_, row, found := strings.Cut(page, `<th scope="row">`+name)
+			row, _, _ = strings.Cut(row, "</tr>")
+			page = row
+			return found && !strings.Contains(row, "starting")
+		})
+		if !strings.Contains(page, list.want) {
+			t.Errorf("%s: got %s, want %q", name, page, list.want)
+		}
+	}
+	if got := asked.Load(); got > 3*200 { // a list may be read again
+		t.Errorf("the endless list was asked for %d pages", got)
+	}
+	if got := calls(d, d.host("owner", "/mcp", eras[0]), "get_tool_definition",
+		map[string]any{"server": "alpha", "tool": "look"}); !strings.Contains(got, "look in alpha") {
+		t.Errorf("the tool of another server: got %s", got)
+	}
+}
