@@ -86,12 +86,15 @@ func (s *Service) Rotate(ctx context.Context, id, by string, with []caller.Crede
 	})
 }
 
+// agentsOf selects the agents of a credential that are not killed.
+const agentsOf = `SELECT agent.id FROM agent_credential CROSS JOIN agent ON agent.id = agent_credential.agent
+	WHERE agent_credential.credential = ? AND status <> 'killed'`
+
 // EndOf kills the agents that were registered with a revoked credential.
 func (s *Service) EndOf(ctx context.Context, credential, by string) error {
 	var ids []string
 	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT id FROM agent WHERE status <> 'killed' AND
-			EXISTS (SELECT 1 FROM json_each(inherited, '$.credentials') WHERE value ->> 'id' = ?)`, credential)
+		rows, err := tx.QueryContext(ctx, agentsOf, credential)
 		if err != nil {
 			return err
 		}
@@ -248,18 +251,25 @@ func SelectFor(who caller.Caller) Selection {
 	return Selection{who.Name(), who.Profile}
 }
 
-// List returns at most n selected agents, ordered by ID, starting after the ID after.
-func (s *Service) List(ctx context.Context, only Selection, after string, n int) ([]Agent, error) {
-	query, args := `SELECT `+agentColumns+` FROM agent WHERE id > ?`, []any{after}
-	if only.Owner != "" { // the condition is left out otherwise, so that the index is used
+// query returns the statement that selects at most n agents, ordered by ID, starting after the ID
+// after. Conditions that are not needed are left out, so that the others use an index.
+func (only Selection) query(after string, n int) (query string, args []any) {
+	query, args = `SELECT `+agentColumns+` FROM agent WHERE id > ?`, []any{after}
+	if only.Owner != "" {
 		query, args = query+` AND owner = ?`, append(args, only.Owner)
 	}
 	if only.Profile != "" {
 		query, args = query+` AND json_extract(inherited, '$.profile') = ?`, append(args, only.Profile)
 	}
+	return query + ` ORDER BY id LIMIT ?`, append(args, n)
+}
+
+// List returns at most n selected agents, ordered by ID, starting after the ID after.
+func (s *Service) List(ctx context.Context, only Selection, after string, n int) ([]Agent, error) {
+	query, args := only.query(after, n)
 	agents := []Agent{}
 	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
-		rows, err := tx.QueryContext(ctx, query+` ORDER BY id LIMIT ?`, append(args, n)...)
+		rows, err := tx.QueryContext(ctx, query, args...)
 		if err != nil {
 			return err
 		}

@@ -54,6 +54,27 @@ CREATE INDEX agent_principal ON agent (principal, id);`
 // SchemaDebits adds the records of debits.
 const SchemaDebits = budget.SchemaDebits
 
+// SchemaSelections adds the indexes of agents by profile and by credential. Triggers keep the table of
+// credentials equal to the column.
+const SchemaSelections = `
+CREATE INDEX agent_profile ON agent (json_extract(inherited, '$.profile'), id);
+CREATE INDEX agent_owner_profile ON agent (owner, json_extract(inherited, '$.profile'), id);
+CREATE TABLE agent_credential (
+	credential TEXT NOT NULL,
+	agent      TEXT NOT NULL,
+	PRIMARY KEY (credential, agent)
+) STRICT, WITHOUT ROWID;
+INSERT INTO agent_credential SELECT DISTINCT c.value ->> 'id', agent.id
+	FROM agent, json_each(inherited, '$.credentials') c;
+CREATE TRIGGER agent_registered AFTER INSERT ON agent BEGIN
+	INSERT INTO agent_credential SELECT DISTINCT value ->> 'id', new.id FROM json_each(new.inherited, '$.credentials');
+END;
+CREATE TRIGGER agent_inherits AFTER UPDATE OF inherited ON agent BEGIN
+	DELETE FROM agent_credential WHERE agent = old.id AND credential IN
+		(SELECT value ->> 'id' FROM json_each(old.inherited, '$.credentials'));
+	INSERT INTO agent_credential SELECT DISTINCT value ->> 'id', new.id FROM json_each(new.inherited, '$.credentials');
+END;`
+
 // Log records every change. It is an audit.Log.
 type Log interface {
 	Append(ctx context.Context, r audit.Record) error

@@ -58,7 +58,8 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 		t.Fatal(err)
 	}
 	db, err := database.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
-		agents.SchemaInherited, agents.SchemaLists, agents.SchemaDebits, iatp.Schema, taint.Schema)
+		agents.SchemaInherited, agents.SchemaLists, agents.SchemaDebits, iatp.Schema, taint.Schema,
+		agents.SchemaSelections)
 	if err != nil {
 		t.Fatal(err)
 	}

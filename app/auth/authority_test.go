@@ -28,7 +28,8 @@ type office struct {
 func newOffice(t *testing.T, profiles ...string) *office {
 	dir := t.TempDir()
 	db, err := database.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
-		agents.SchemaInherited, agents.SchemaLists, agents.SchemaDebits)
+		agents.SchemaInherited, agents.SchemaLists, agents.SchemaDebits,
+		agents.SchemaSelections)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,8 @@ import (
 // openState opens the state database.
 func openState(ctx context.Context, home string) (*database.DB, error) {
 	return database.Open(ctx, filepath.Join(home, "state.db"), agents.Schema, auth.Schema, kernelSchema,
-		agents.SchemaInherited, taint.Schema, agents.SchemaLists, agents.SchemaDebits)
+		agents.SchemaInherited, taint.Schema, agents.SchemaLists, agents.SchemaDebits,
+		agents.SchemaSelections)
 }
 
 // state is the state database of a system. It is opened at its first use, because a single run does
