@@ -79,7 +79,7 @@ func (f *lineFilter) line() ([]byte, error) {
 	return line, nil
 }
 
-// ReadLine reads a line of at most MaxMessage bytes. The last line may lack its newline. If the
+// ReadLine reads a line of at most MaxMessage bytes without its newline, which the last line may lack. If the
 // line is longer, ReadLine returns an error response with the ID of the message as refusal.
 // forHost is false if the message is itself a response; refusal then replaces it.
 func ReadLine(in *bufio.Reader) (line, refusal []byte, forHost bool, err error) {
@@ -87,7 +87,7 @@ func ReadLine(in *bufio.Reader) (line, refusal []byte, forHost bool, err error) 
 	size := 0
 	for {
 		part, err := in.ReadSlice('\n')
-		if size += len(part); size > MaxMessage {
+		if size += len(bytes.TrimSuffix(part, []byte("\n"))); size > MaxMessage {
 			if line != nil {
 				outline.Write(line)
 				line = nil

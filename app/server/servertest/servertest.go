@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,21 +99,141 @@ func (h *Host) Ask(t testing.TB, members string) string {
 	}
 }
 
-// Hostile sends every request with every hostile string, and messages that are too long. The
-// face must answer each, and must still serve its host afterwards.
+// Hostile sends every request with every hostile string, every argument of every tool likewise, and
+// messages that are too deep or too long. The face must answer each, and must still serve its host
+// afterwards.
 func (h *Host) Hostile(t testing.TB) {
 	t.Helper()
 	for i := range requests {
 		for _, text := range texts {
 			h.Send(t, i, text)
 		}
+		for _, raw := range values {
+			h.Ask(t, fmt.Sprintf(requests[i], raw))
+		}
 	}
-	const tooLong = 17 << 20
-	answer := h.Ask(t, `"method":"ping","params":{"_meta":{"x":"`+strings.Repeat("x", tooLong)+`"}}`)
-	if !strings.Contains(answer, "the message has more than") {
-		t.Errorf("a message of %d bytes: got %.200s, want that it is too long", tooLong, answer)
+	h.hostileArguments(t)
+	message := func(size int) string { // which has size bytes
+		const empty = `"method":"ping","params":{"_meta":{"x":""}}`
+		frame := len(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`, h.asked+1, empty))
+		return strings.Replace(empty, `""`, `"`+strings.Repeat("x", size-frame)+`"`, 1)
+	}
+	for _, size := range []int{server.MaxMessage - 1, server.MaxMessage, server.MaxMessage + 1, 17 << 20} {
+		answer := h.Ask(t, message(size))
+		if tooLong := strings.Contains(answer, "the message has more than"); tooLong != (size > server.MaxMessage) {
+			t.Errorf("a message of %d bytes: got %.200s", size, answer)
+		}
 	}
 	h.Ask(t, `"method":"ping"`)
+}
+
+// values are JSON values that decoders read differently or that exceed limits of their depth.
+var values = []string{
+	`"\ud800"`, `"\udc00x"`, `"\ud83d\ud83d\ude00"`, `"\u0000"`, "\"\x7f\"",
+	`"` + strings.Repeat(`\ud800`, 5_000) + `"`, `"` + strings.Repeat(`\"`, 50_000) + `"`,
+}
+
+// deep are values that are nested deeply.
+var deep = []string{
+	strings.Repeat("[", 900) + strings.Repeat("]", 900), strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000),
+	strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000), strings.Repeat("9", 100_000), "1e999999999",
+	"null", "true", "[]", "{}", `[null]`, `{"":null}`, "-0", `[[[["\ud800"]]]]`,
+}
+
+// hostileArguments calls each tool with one hostile argument beside arguments that its schema
+// accepts. Arguments with a program to run are left out.
+func (h *Host) hostileArguments(t testing.TB) {
+	t.Helper()
+	var listed struct {
+		Result struct {
+			Tools []struct {
+				Name        string `json:"name"`
+				InputSchema struct {
+					Properties map[string]struct {
+						Type any   `json:"type"`
+						Enum []any `json:"enum"`
+					} `json:"properties"`
+					Required []string `json:"required"`
+				} `json:"inputSchema"`
+			} `json:"tools"`
+		} `json:"result"`
+	}
+	if err := strictjson.UnmarshalOpen([]byte(h.Ask(t, `"method":"tools/list","params":{}`)), &listed); err != nil {
+		t.Fatal(err)
+	}
+	if len(listed.Result.Tools) == 0 {
+		t.Fatal("the face has no tools")
+	}
+	var hostile []string
+	for _, text := range slices.Concat(texts[:8], texts[len(texts)-3:]) { // refused calls of one account are delayed
+		quoted, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hostile = append(hostile, string(quoted))
+	}
+	for _, tool := range listed.Result.Tools {
+		for attacked := range tool.InputSchema.Properties {
+			if attacked == "code" || attacked == "language" {
+				continue
+			}
+			others := map[string]any{}
+			for _, name := range tool.InputSchema.Required {
+				of := tool.InputSchema.Properties[name]
+				switch {
+				case name == attacked:
+				case len(of.Enum) > 0:
+					others[name] = of.Enum[0]
+				case of.Type == "object":
+					others[name] = map[string]any{}
+				case of.Type == "array":
+					others[name] = []any{}
+				case of.Type == "integer", of.Type == "number":
+					others[name] = 1
+				default:
+					others[name] = "x"
+				}
+			}
+			frame, err := json.Marshal(others)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, value := range slices.Concat(hostile, values, deep) {
+				separator := ","
+				if len(others) == 0 {
+					separator = ""
+				}
+				h.Ask(t, fmt.Sprintf(`"method":"tools/call","params":{"name":%q,"arguments":%s%s%q:%s}}`, tool.Name,
+					strings.TrimSuffix(string(frame), "}"), separator, attacked, value))
+			}
+			h.Ask(t, `"method":"ping"`)
+		}
+	}
+}
+
+// Program starts a program that serves a face on stdio, sends it hostile messages, and expects that it
+// ends without an error when its input ends.
+func Program(t testing.TB, cmd *exec.Cmd) {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill() // it has ended unless the test has failed
+	NewHost(t, out, in, "2025-11-25").Hostile(t)
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("at the end of its input: got %v, want nil", err)
+	}
 }
 
 // Send sends one of the requests with a string, for fuzzing, and then a ping.
