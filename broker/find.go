@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,8 +89,11 @@ func (a *attempt) validate(context.Context) *failure {
 	if a.arguments, err = compact(a.call.Arguments); err != nil {
 		return failf(errortype.Validation, "the arguments cannot be read").because(err)
 	}
-	a.input, a.hash = input, a.broker.recorder.Hash(a.arguments)
 	check, err := a.broker.inputs.Get(a.tool.Digest, a.tool.InputSchema)
+	if err == nil {
+		a.arguments, err = respell(a.arguments, input, check.Misspelt(input))
+	}
+	a.input, a.hash = input, a.broker.recorder.Hash(a.arguments)
 	if err != nil {
 		return failf(errortype.Validation,
 			"the tool cannot be called: its input schema is unusable (%v); its server has to correct it", err)
@@ -98,6 +102,28 @@ func (a *attempt) validate(context.Context) *failure {
 		return failf(errortype.Validation, "%s", invalid(a.tool, input, err))
 	}
 	return nil
+}
+
+// respell renames members of arguments, in their text and in their decoded form. The decision, the
+// record and the server get the new names.
+func respell(text json.RawMessage, input map[string]any, names map[string]string) (json.RawMessage, error) {
+	if len(names) == 0 {
+		return text, nil
+	}
+	var members map[string]json.RawMessage
+	if err := strictjson.UnmarshalOpen(text, &members); err != nil {
+		return nil, err
+	}
+	for from, to := range names {
+		input[to], members[to] = input[from], members[from]
+		delete(input, from)
+		delete(members, from)
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false) // values keep their bytes
+	err := encoder.Encode(members)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
 // invalid returns a message with the correction and the location of the parameters' description.

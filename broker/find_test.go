@@ -31,6 +31,19 @@ func TestMisnamedArgumentsAreNamed(t *testing.T) {
 	}
 }
 
+// Issue 27: renamed members keep the bytes of their values.
+func TestRespell(t *testing.T) {
+	const text = `{"max_count":1e400,"q":"<a>&\u2028"}`
+	input := map[string]any{"max_count": json.Number("1e400"), "q": "x"}
+	got, err := respell(json.RawMessage(text), input, map[string]string{"max_count": "maxCount"})
+	if want := `{"maxCount":1e400,"q":"<a>&\u2028"}`; err != nil || string(got) != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+	if _, left := input["max_count"]; left || input["maxCount"] != json.Number("1e400") {
+		t.Errorf("got %v, want maxCount alone", input)
+	}
+}
+
 func TestMisnamedArgumentsAreFewAndShort(t *testing.T) {
 	input := map[string]any{}
 	for i := range 100 {

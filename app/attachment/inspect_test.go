@@ -9,6 +9,7 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -160,6 +161,12 @@ func bomb(width, height uint32) []byte {
 
 func TestInspectDecidesByTheBytes(t *testing.T) {
 	png, jpeg := encoded(t, "image/png"), encoded(t, "image/jpeg")
+	// Issue 27: a chunk that is not needed to show the image can be damaged.
+	withChunk := func(kind string) []byte {
+		text := appendChunk(nil, kind, []byte("Comment\x00hello"))
+		text[len(text)-1] ^= 1
+		return slices.Concat(png[:33], text, png[33:]) // behind IHDR
+	}
 	tests := []struct {
 		name, mime, file string
 		content          []byte
@@ -168,6 +175,10 @@ func TestInspectDecidesByTheBytes(t *testing.T) {
 		note             string // that the note contains
 	}{
 		{"a PNG", "image/png", "a.png", png, Image, "image/png", ""},
+		{"a PNG with a damaged comment", "image/png", "a.png", withChunk("tEXt"), Image, "image/png", ""},
+		{"a PNG with a damaged gamma", "image/png", "a.png", withChunk("gAMA"), Image, "image/png", ""},
+		{"a PNG with a damaged palette", "image/png", "a.png", withChunk("PLTE"), Other, "application/octet-stream",
+			"a chunk is damaged"},
 		{"a PNG that is announced as a text", "text/csv", "a.csv", png, Image, "image/png", "text/csv"},
 		{"a PNG that is announced as a JPEG", "image/jpeg", "a.jpg", png, Image, "image/png", "image/jpeg"},
 		{"a JPEG under its other name", "image/jpg; q=1", "", jpeg, Image, "image/jpeg", ""},

@@ -15,6 +15,10 @@ const pngMagic = "\x89PNG\r\n\x1a\n"
 // the most bytes of each (PNG Specification, third edition, section 11).
 var pngKept = map[string]int{"IHDR": 13, "PLTE": 768, "tRNS": 256, "gAMA": 4, "sRGB": 1, "pHYs": 9}
 
+// ancillary is the bit of the first letter of a chunk's name that is set if the image can be shown
+// without the chunk (section 5.4).
+const ancillary = 0x20
+
 // stripPNG keeps the chunks that show the image, and of the pixels the one
 // compressed stream that they are. Animation, text, profiles and times go.
 func stripPNG(content []byte) ([]byte, error) {
@@ -28,11 +32,12 @@ func stripPNG(content []byte) ([]byte, error) {
 			return nil, errTruncated
 		}
 		body := rest[8 : 8+size]
-		if crc32.ChecksumIEEE(rest[4:8+size]) != binary.BigEndian.Uint32(rest[8+size:]) {
-			return nil, errors.New("a chunk is damaged")
-		}
+		damaged := crc32.ChecksumIEEE(rest[4:8+size]) != binary.BigEndian.Uint32(rest[8+size:])
 		rest = rest[12+size:]
 		switch most, kept := pngKept[kind]; {
+		case damaged && kind[0]&ancillary != 0: // the image can be shown without it
+		case damaged:
+			return nil, errors.New("a chunk is damaged")
 		case kind == "IDAT":
 			pixels = append(pixels, body...)
 		case kind == "IEND":

@@ -255,7 +255,7 @@ func (o *Orchestrator) plan(ctx context.Context, req Request, player *replay.Pla
 			TraceID: telemetry.TraceID(ctx), CodeHash: canon.Digest(req.Code), Code: string(req.Code),
 			Language: req.Language, Context: req.Context,
 		},
-		request: req, image: image, limits: o.limits(req), version: o.opts.Version,
+		request: req, image: image, limits: o.limits(req), longer: o.longer(req), version: o.opts.Version,
 		snapshot: o.snapshotFor(ctx, req), redactor: o.redactor(), player: player,
 	}, nil
 }
@@ -298,6 +298,14 @@ func (o *Orchestrator) image(language string) (runner.Image, error) {
 			"use one of: " + strings.Join(known, ", ")}
 	}
 	return image, nil
+}
+
+// longer returns plan.longer of a request. Only hosts' models can read previews of large results.
+func (o *Orchestrator) longer(req Request) time.Duration {
+	if req.Background || !req.PreviewLarge || o.opts.BackgroundTimeout <= o.limits(req).Timeout {
+		return 0
+	}
+	return o.opts.BackgroundTimeout
 }
 
 // limits returns the configured limits with the time that the request asked

@@ -46,13 +46,17 @@ var keepsRunning = lazyregexp.New(`\bsetInterval\(|\bcreateServer\(|\.listen\(`)
 // judgeTimeout returns a retryable failure if the code was waiting for tools, which may
 // answer sooner the next time, and a failure that is not retryable otherwise.
 func (r *run) judgeTimeout(pending int) Result {
+	longer := ""
+	if r.longer > 0 {
+		longer = fmt.Sprintf(", or run it with `background: true`, which allows %v", r.longer)
+	}
 	if pending > 0 {
 		return failed(errortype.Timeout, true, fmt.Sprintf(
 			"the code ran longer than its limit of %v and was stopped, with %d tool calls not answered yet; try "+
-				"again, or make fewer calls in one run",
-			r.limits.Timeout, pending))
+				"again, or make fewer calls in one run%s",
+			r.limits.Timeout, pending, longer))
 	}
-	remedy := "do less in one run, or filter earlier"
+	remedy := "do less in one run, or filter earlier" + longer
 	if r.request.Language == "node" && keepsRunning.Match(r.request.Code) {
 		remedy = "an interval or a server that is left keeps the program from ending: clearInterval(…) or close() " +
 			"it, or end with process.exit()"

@@ -157,3 +157,28 @@ func TestServersThatComeBackAreRetryable(t *testing.T) {
 		}
 	}
 }
+
+// Issue 27: a timeout names the background only if that allows more time.
+func TestTimeoutsNameTheBackground(t *testing.T) {
+	o := &Orchestrator{opts: Options{Limits: runner.Limits{Timeout: time.Minute}, BackgroundTimeout: 10 * time.Minute}}
+	shorter := &Orchestrator{opts: Options{Limits: runner.Limits{Timeout: time.Hour}, BackgroundTimeout: time.Minute}}
+	for name, test := range map[string]struct {
+		of   *Orchestrator
+		req  Request
+		want bool
+	}{
+		"of a host":             {o, Request{PreviewLarge: true}, true},
+		"with a shorter limit":  {o, Request{PreviewLarge: true, Timeout: time.Second}, true},
+		"in the background":     {o, Request{PreviewLarge: true, Background: true}, false},
+		"of a terminal":         {o, Request{}, false},
+		"no longer than others": {shorter, Request{PreviewLarge: true}, false},
+	} {
+		for _, pending := range []int{0, 3} {
+			r := &run{plan: plan{request: test.req, limits: test.of.limits(test.req), longer: test.of.longer(test.req)}}
+			said := r.judgeTimeout(pending).Error.Message
+			if got := strings.Contains(said, "`background: true`, which allows 10m0s"); got != test.want {
+				t.Errorf("%s: got %q, want the background: %v", name, said, test.want)
+			}
+		}
+	}
+}

@@ -25,6 +25,9 @@ type plan struct {
 	request  Request
 	image    runner.Image
 	limits   runner.Limits
+	// longer is the time limit of a run in the background, if a host's model can ask for one that is
+	// longer than limits.Timeout, and 0 otherwise.
+	longer   time.Duration
 	version  string // Airlock's own
 	snapshot *catalog.Snapshot
 	redactor *redact.Redactor

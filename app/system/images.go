@@ -1,7 +1,6 @@
 package system
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,22 +30,26 @@ func Extra(c *config.Config, language string) (images.Extra, error) {
 
 // openImages opens every image that runs code, with the configured packages; undo closes them.
 // missing has the errors of the images that cannot be opened, by language. If no image can be
-// opened, openImages returns the first of these errors.
+// opened, openImages returns all of these errors.
 func openImages(c *config.Config, home string, undo *cleanup.Stack) (opened map[string]runner.Image,
 	missing map[string]error, _ error) {
 	opened, missing = map[string]runner.Image{}, map[string]error{}
-	var first error
+	var all error
 	for _, definition := range images.Languages() {
 		image, err := openLanguage(c, home, definition, undo)
 		if err != nil {
 			missing[definition.Language] = err
-			first = cmp.Or(first, err)
+			if all == nil {
+				all = err
+			} else {
+				all = fmt.Errorf("%w; %w", all, err)
+			}
 			continue
 		}
 		opened[definition.Language] = image
 	}
 	if len(opened) == 0 {
-		return nil, nil, first
+		return nil, nil, all
 	}
 	return opened, missing, nil
 }

@@ -13,7 +13,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
@@ -76,6 +78,52 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 // back-references). Values are checked as if those patterns were not there;
 // the upstream server, which wrote them, still checks them itself.
 func (s *Schema) Unchecked() []string { return s.unchecked }
+
+// Misspelt returns the members of an object that the schema does not know, with the only known
+// members that differ from them in nothing but capitals and separators and are not given: max_count
+// for maxCount. It returns none if the schema describes other members.
+func (s *Schema) Misspelt(object map[string]any) map[string]string {
+	doc, _ := s.doc.(map[string]any)
+	known, _ := doc["properties"].(map[string]any)
+	if others, ok := doc["additionalProperties"]; ok && others != false || doc["patternProperties"] != nil {
+		return nil
+	}
+	var meant map[string]string
+	for name := range object {
+		if _, ok := known[name]; ok {
+			continue
+		}
+		var alike []string
+		for other := range known {
+			if _, given := object[other]; !given && plain(other) == plain(name) {
+				alike = append(alike, other)
+			}
+		}
+		if len(alike) != 1 {
+			continue
+		}
+		for _, other := range meant {
+			if other == alike[0] {
+				return nil // it is given twice
+			}
+		}
+		if meant == nil {
+			meant = map[string]string{}
+		}
+		meant[name] = alike[0]
+	}
+	return meant
+}
+
+// plain returns a name without capitals and separators.
+func plain(name string) string {
+	return strings.Map(func(c rune) rune {
+		if !unicode.IsLetter(c) && !unicode.IsDigit(c) {
+			return -1
+		}
+		return unicode.ToLower(c)
+	}, name)
+}
 
 // Validate decodes raw and checks it. The error is a *Problems when the value
 // does not fit the schema, and another error when it cannot be read or checked.

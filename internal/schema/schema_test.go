@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -226,4 +227,44 @@ func FuzzCompileAndValidate(f *testing.F) {
 			t.Errorf("the error has %d bytes", len(err.Error()))
 		}
 	})
+}
+
+// Issue 27: a member under another spelling is recognised, if only one can be meant.
+func TestMisspelt(t *testing.T) {
+	const properties = `"properties": {"maxCount": {}, "query": {}, "user_id": {}, "userId": {}}`
+	const open = `{` + properties + `}`
+	for name, test := range map[string]struct {
+		text, value string
+		want        map[string]string
+	}{
+		"snake case": {open, `{"max_count": 1, "query": 2}`,
+			map[string]string{"max_count": "maxCount"}},
+		"capitals": {open, `{"MaxCount": 1, "Query": 2}`,
+			map[string]string{"MaxCount": "maxCount", "Query": "query"}},
+		"known":            {open, `{"maxCount": 1}`, nil},
+		"unknown":          {open, `{"limit": 1}`, nil},
+		"given as well":    {open, `{"max_count": 1, "maxCount": 2}`, nil},
+		"given twice":      {open, `{"max_count": 1, "max-count": 2}`, nil},
+		"two can be meant": {open, `{"USERID": 1}`, nil},
+		"closed": {`{"additionalProperties": false, ` + properties + `}`, `{"max_count": 1}`,
+			map[string]string{"max_count": "maxCount"}},
+		"open":               {`{"additionalProperties": true, ` + properties + `}`, `{"max_count": 1}`, nil},
+		"others described":   {`{"additionalProperties": {"type": "number"}, ` + properties + `}`, `{"max_count": 1}`, nil},
+		"patterns described": {`{"patternProperties": {"^m": {}}, ` + properties + `}`, `{"max_count": 1}`, nil},
+		"nothing described":  {`{}`, `{"max_count": 1}`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := schema.Compile(json.RawMessage(test.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var value map[string]any
+			if err := json.Unmarshal([]byte(test.value), &value); err != nil {
+				t.Fatal(err)
+			}
+			if got := s.Misspelt(value); !maps.Equal(got, test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
 }

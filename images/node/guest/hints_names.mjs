@@ -78,7 +78,7 @@ function elsewhere(name, code) {
   const names = declared(code);
   if (names.includes(name)) return `it is declared inside a function or block: declare \`let ${name}\` before it, or return it from there`;
   const [, near] = nearestOf(name, names) ?? [];
-  return near ?? `this program defines it nowhere, and nothing of an earlier run is left: define ${name} in here`;
+  return near ?? `this program defines it nowhere, and no variable of an earlier run is left: define ${name} in here`;
 }
 
 function declared(code) {

@@ -1,11 +1,12 @@
 // Advice on files, packages, the network and whatever else of home is not in here.
 
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { isDiskFull } from "./failure.mjs";
 import { example, missingServer, PRODUCTS, serverNamed } from "./hints_names.mjs";
 
 const ONLY = `only Node's own modules${installed()} and the wrappers in ./servers are installed`;
+const SESSION = "/workspace/session";
 const NO_NETWORK = "the sandbox has no network: call tools through the wrappers in ./servers";
 const OTHER_HOST = "the run reaches only the hosts in its network list that policy permits";
 const NETWORK = /^(?:axios|node-fetch|got|superagent|undici|ky|request|ws|openai|@anthropic-ai\/.*|puppeteer|playwright|cheerio|pg|mysql2?|redis)$/;
@@ -31,8 +32,8 @@ function missingModule(thrown, message, code) {
   const [, file] = /module '\/workspace\/([^']+)'/.exec(message) ?? [];
   const named = file && serverNamed(file.replace(/(?:\/index)?\.m?[jt]s$/, "").split("/").at(-1));
   if (named) return missingServer(named);
-  if (file?.endsWith(".json")) return "/workspace is empty when a run starts: read the file with a tool, or put the data into the code";
-  if (file) return "nothing of an earlier run is left: write the module's code into this program";
+  if (file?.endsWith(".json")) return `${ofEarlierRun(file)}, or put the data into the code`;
+  if (file) return `${ofEarlierRun(file)}, or write the module's code into this program`;
   const [, name] = /Cannot find (?:package|module) '([^']+)'/.exec(message) ?? [];
   if (!name) return "";
   if (/^@?servers$/.test(name) || /servers\//.test(message)) return 'wrappers are imported as `import * as x from "./servers/<server>/index.js"`';
@@ -93,15 +94,27 @@ function file(thrown, message, text) {
   if (code === "ENOENT") {
     if (/^(?:\/workspace\/|\.\/)?servers\//.test(path)) return "the wrappers are modules: import them";
     if (path.startsWith("/") && !/^\/(?:workspace|tmp)\b/.test(path) && /\b(?:write|append|mkdir|copy|createWriteStream)/.test(text)) {
-      return "only /workspace and /tmp can be written, and what is written is gone after the run: return the data, or write it with a tool";
+      return "only /workspace and /tmp can be written, and only files in /workspace/session are there in the next run: return the data, attach it with client.attach, or write it with a tool";
     }
     if ((path.startsWith("/") && !/^\/(?:workspace|tmp)\b/.test(path)) || /^(?:~|[A-Za-z]:[\\/])/.test(path)) {
       return "files of the host are not in here: read them with a tool, if a server has one, or put the data into the code";
     }
-    return "/workspace and /tmp are empty when a run starts, and nothing of an earlier run is left: make the file in this program, or read it with a tool";
+    return `${ofEarlierRun(path)}, or make the file in this program`;
   }
   if (/^(?:EROFS|EACCES|EPERM)$/.test(code)) return "only /workspace and /tmp can be written, and not the wrappers in them";
   return "";
+}
+
+/** Says which files of earlier runs there are. */
+function ofEarlierRun(path) {
+  const kept = (existsSync(SESSION) ? readdirSync(SESSION, { recursive: true, withFileTypes: true }) : [])
+    .filter((entry) => entry.isFile())
+    .map((entry) => `${entry.parentPath}/${entry.name}`)
+    .sort();
+  const same = kept.find((each) => each.endsWith(`/${path.split("/").at(-1)}`));
+  if (same) return `it is kept as ${same}: read that`;
+  const names = kept.length ? `: ${kept.slice(0, 10).join(", ")}${kept.length > 10 ? ", …" : ""}` : ", and there are none";
+  return `of earlier runs, only files in /workspace/session are kept${names}; read the file with a tool`;
 }
 
 export const ADVISERS = [disk, missingModule, program, environment, file, noNetwork, webSocket];

@@ -56,6 +56,12 @@ function toolError(thrown, message) {
   return "";
 }
 
+/** `JSON.parse` of a Python literal: single quotes, None, True, False */
+function notJSON(thrown, message) {
+  if (!(thrown instanceof SyntaxError) || !/^Unexpected token '[NTF']'.* is not valid JSON$|^Expected property name or '}' in JSON/s.test(message)) return "";
+  return "it looks like a Python literal, not JSON: a Python program reads it with ast.literal_eval";
+}
+
 function constant(thrown, message) {
   return thrown instanceof TypeError && message === "Assignment to constant variable." ? "declare it with `let`" : "";
 }
@@ -68,4 +74,4 @@ function semicolon(thrown, message, code) {
     : "";
 }
 
-export const ADVISERS = [toolError, constant, wrongMethod, noData, semicolon];
+export const ADVISERS = [toolError, notJSON, constant, wrongMethod, noData, semicolon];

@@ -79,7 +79,7 @@ function succeeded(ending) {
   const text = `{"ok":true,"has_result":true,"data":${data}${remark}}`;
   const size = byteLength(text);
   if (size <= MAX_PARAMS) return text;
-  const message = `the result takes ${size} bytes as JSON, far more than a run returns: return a summary or a selection`;
+  const message = `the result takes ${size} bytes as JSON, far more than a run returns; return a summary, and hand over the rest with client.attach or keep it in /workspace/session for the next run`;
   return failed({ type: "OutputLimit", message, source: "code" });
 }
 

@@ -3,8 +3,9 @@
     client.attach(png_bytes, "image/png", "chart.png")
     client.attach("/tmp/report.csv")
 
-It takes bytes, a path, an open file, a content block of a tool, or text and JSON to
-write into a file. It works at once: `await` before it is optional.
+It takes bytes, a path, an open file, a content block of a tool, a figure of matplotlib, a
+data frame, or text and JSON to write into a file. It works at once: `await` before it is
+optional.
 """
 
 from _socket import AF_UNIX, SOCK_STREAM, socket
@@ -27,6 +28,9 @@ _USAGE = (
     'write client.attach(data, mime, name), as in client.attach(png_bytes, "image/png", "chart.png"); data is bytes, '
     "a path, an open file or text; mime and name may be left out, or given as mime=... and name=..."
 )
+
+
+sent = []  # what this process has attached
 
 
 class Attachment(dict):
@@ -129,7 +133,27 @@ def _read(data, mime):
     try:
         return memoryview(data).tobytes(), None, None
     except TypeError:
-        return _read_stream(data)
+        return _read_object(data) or _read_stream(data)
+
+
+def _read_object(data):
+    """Return a figure (or what has one: axes, a plot) as PNG, a picture of PIL as PNG, a data frame as CSV; else None."""
+    figure = data if callable(getattr(data, "savefig", None)) else getattr(data, "figure", None)
+    if callable(getattr(figure, "savefig", None)):
+        from io import BytesIO
+
+        file = BytesIO()
+        figure.savefig(file, format="png", bbox_inches="tight")
+        return file.getvalue(), "image/png", "figure.png"
+    if hasattr(data, "getbands") and callable(getattr(data, "save", None)):
+        from io import BytesIO
+
+        file = BytesIO()
+        data.save(file, format="PNG")
+        return file.getvalue(), "image/png", "image.png"
+    if callable(getattr(data, "to_csv", None)):
+        return data.to_csv().encode(), "text/csv", "data.csv"
+    return None
 
 
 def _read_stream(data):
@@ -200,6 +224,7 @@ def _send(content, mime, name):
     answer = _request(frame)
     if "error" in answer:
         raise error_of(answer["error"])
+    sent.append(answer)
     return Attachment(answer)
 
 

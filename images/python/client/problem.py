@@ -144,6 +144,12 @@ def _instead(value, name):
         return "use dataclasses.asdict(x)"
     if hasattr(value, "value") and hasattr(type(value), "__members__"):
         return "use x.value or x.name"
+    if hasattr(value, "to_dicts"):
+        return "use x.to_dicts()"
+    if name == "DataFrame":
+        return 'use x.to_dict("records")'
+    if name == "Figure" or hasattr(value, "savefig"):
+        return "show it with client.attach(x)"
     if hasattr(value, "tolist"):
         return "use x.tolist()"
     if hasattr(value, "keys") and hasattr(value, "__getitem__"):

@@ -177,7 +177,7 @@ def _name(failure, message, namespace, code):
         or _shell(name, failure, code)
         or _not_reached(name, failure, code)
         or nearest(name, known, "")
-        or f"this program defines it nowhere, and nothing of an earlier run is left: define {name} in here"
+        or f"this program defines it nowhere, and no variable of an earlier run is left: define {name} in here"
     )
 
 

@@ -154,21 +154,38 @@ def _file(failure, message, namespace, code):
         if outside and re.search(
             r"""['"][wax]b?\+?['"]|\b(?:write_|mkdir|makedirs|to_csv|copy)""", line_of(failure, code)):
             return (
-                "only /workspace and /tmp can be written, and what is written is gone after the run: "
-                "return the data, or write it with a tool"
+                "only /workspace and /tmp can be written, and only files in /workspace/session are there in the next "
+                "run: return the data, attach it with client.attach, or write it with a tool"
             )
         if (os.path.isabs(path) and not path.startswith(_OWN_PLACES)) or path.startswith("~") or re.match(
             r"^[A-Za-z]:[\\/]", path):
             return "files of the host are not in here: read them with a tool, if a server has one, or put the data into the code"
-        return (
-            "/workspace and /tmp are empty when a run starts, and nothing of an earlier run is left: "
-            "make the file in this program, or read it with a tool"
-        )
+        return _of_earlier_run(path)
     if failure.errno in (30, 13, 1):  # EROFS, EACCES, EPERM
         return "only /workspace and /tmp can be written, and not the wrappers in them"
     if failure.errno == 27:  # EFBIG
         return "no file may be larger than the sandbox's disk: keep less, or work in pieces"
     return ""
+
+
+def _of_earlier_run(path):
+    """Say which files of earlier runs there are."""
+    kept = []
+    for place, directories, files in os.walk("/workspace/session"):
+        directories.sort()
+        kept += [os.path.join(place, name) for name in sorted(files)]
+        if len(kept) > 10:
+            break
+    if not kept:
+        return (
+            "of earlier runs, only files in /workspace/session are kept, and there are none: "
+            "make the file in this program, or read it with a tool"
+        )
+    same = [each for each in kept if os.path.basename(each) == os.path.basename(path)]
+    if same:
+        return f"it is kept as {same[0]}"
+    more = ", …" if len(kept) > 10 else ""
+    return f"of earlier runs, only files in /workspace/session are kept: {', '.join(kept[:10])}{more}"
 
 
 def _time(failure, message, namespace, code):

@@ -118,11 +118,49 @@ def _parsed_already(failure, message, namespace, code):
     return "it is parsed already: use it as it is; `.data` of a wrapper's result is the plain value"
 
 
+def _form(text):
+    """Say how a text is read: as JSON, or as a Python literal that looks like JSON."""
+    from ast import literal_eval
+    from json import loads
+
+    for read, advice in (
+        (loads, "it is text with JSON in it: read it with json.loads"),
+        (literal_eval, "it is text with a Python literal in it, not JSON: read it with ast.literal_eval"),
+    ):
+        try:
+            if isinstance(read(text[:1 << 20]), (dict, list, tuple)):
+                return advice
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            continue
+    return "it is text, and not JSON: print it, to see its form"
+
+
+def _text_form(failure, code):
+    """Say how the text is read that the failing line takes apart; name no form if that text is not known."""
+    line, frame = line_of(failure, code), frames_of(failure)[-1]
+    texts = [
+        value for name, held in frame.f_locals.items() for value in (held, getattr(held, "data", None))
+        if isinstance(value, str) and re.search(rf"\b{re.escape(name)}\b", line)
+    ]
+    if len(texts) == 1:
+        return _form(texts[0])
+    return "the value is text: if it is JSON, read it with json.loads; else print it first, to see its form"
+
+
+def _not_json(failure, message, namespace, code):
+    """`json.loads` of a Python literal."""
+    if type(failure).__name__ != "JSONDecodeError" or not isinstance(getattr(failure, "doc", None), str):
+        return ""
+    if "ast.literal_eval" in _form(failure.doc):
+        return "it is a Python literal, not JSON: read it with ast.literal_eval"
+    return ""
+
+
 def _text_as_object(failure, message, namespace, code):
     if isinstance(failure, TypeError) and "'builtin_function_or_method' object is not" in message:
         return "it is a method, not a key of that name: write `r[\"items\"]` for `r.items`"
     if isinstance(failure, TypeError) and "string indices must be integers" in message:
-        return "the value is text: if it is JSON, read it with json.loads; else print it first, to see its form"
+        return _text_form(failure, code)
     if isinstance(failure, TypeError) and "list indices must be integers" in message:
         return "the value is a list: take an element, as in [0], or loop over it"
     return ""
@@ -147,7 +185,7 @@ def _attribute_of_data(failure, message, namespace, code):
     if isinstance(value, list) and name in ("get", "items", "keys", "values"):
         return f"it is a list of {len(value)}: take an element, as in [0], or loop over it"
     if isinstance(value, str):
-        return "it is text: if it is JSON, read it with json.loads; a loop over a dict gives its keys, r[\"items\"] what it holds"
+        return f"{_form(value)}; a loop over a dict gives its keys, r[\"items\"] what it holds"
     if value is None:
         return "the value before the dot is None: look at what the call returned"
     return ""
@@ -213,6 +251,7 @@ ADVISERS = (
     _function,
     _running_loop,
     _parsed_already,
+    _not_json,
     _needs_data,
     _text_as_object,
     _attribute_of_data,

@@ -126,7 +126,10 @@ def _succeeded(ending):
     params = f'{{"ok":true,"has_result":true,"data":{data}}}'
     size = len(params.encode())
     if size > MAX_PARAMS:
-        message = f"the result takes {size} bytes as JSON, far more than a run returns: return a summary or a selection"
+        message = (
+            f"the result takes {size} bytes as JSON, far more than a run returns; return a summary, and hand over the "
+            "rest with client.attach or keep it in /workspace/session for the next run"
+        )
         return _failed({"type": "OutputLimit", "message": message, "source": "code"})
     return params
 

@@ -45,6 +45,10 @@ def main():
     granted = start.get("session")
     files = session_files.SessionFiles(link, granted) if granted else None
     ending = execute.run(start["code"], script=start.get("script", False))
+    if "matplotlib.pyplot" in sys.modules:
+        from airlock_guest.figures import attach_open
+
+        attach_open(ending)
     if files is not None:
         files.save()
     delivered = outcome.deliver(link, ending)
