@@ -219,12 +219,16 @@ func sizeOf(dir string) (int64, error) {
 // that may cost money or change something.
 func (e *Examination) commands(context.Context) (string, error) {
 	var missing []string
-	hint, programs := "", 0
+	hint, programs, contained := "", 0, 0
 	for _, server := range e.Config.Servers {
 		if server.Command == "" {
 			continue
 		}
 		programs++
+		if server.Settings.Sandbox != nil {
+			contained++ // its program is in its image
+			continue
+		}
 		command := server.Command
 		if strings.Contains(command, "/") && !filepath.IsAbs(command) && server.Cwd != "" {
 			command = filepath.Join(server.Cwd, command)
@@ -245,6 +249,7 @@ func (e *Examination) commands(context.Context) (string, error) {
 	var found []string
 	if programs > 0 {
 		found = append(found, verb.Counted(programs, "program")+" found, not started")
+		found = append(found, fmt.Sprintf("%d contained, %d with the rights of this user", contained, programs-contained))
 	}
 	if addresses > 0 {
 		found = append(found, verb.Counted(addresses, "address")+" not asked")

@@ -41,6 +41,42 @@ type listedServer struct {
 	// Withheld is how many tools wait until a person has seen them.
 	Withheld int    `json:"withheld"`
 	Problem  string `json:"problem,omitempty"`
+	// Contained is "contained", "not contained" for a program with the rights of Airlock's user, or "" for an address.
+	Contained string   `json:"contained,omitempty"`
+	MayReach  []string `json:"may_reach,omitempty"` // the hosts of its configuration; the policies decide
+	Mounts    []string `json:"mounts,omitempty"`
+	Reached   []string `json:"reached,omitempty"` // the hosts that it has connected to since the daemon started
+}
+
+// contain sets what is known about the sandbox of a server.
+func (l *listedServer) contain(server config.Server, running *system.Containment) {
+	box := system.ContainmentOf(server)
+	switch {
+	case box != nil:
+		l.Contained, l.MayReach, l.Mounts = "contained", box.MayReach, box.Mounts
+	case server.Command != "":
+		l.Contained = "not contained"
+	}
+	if running == nil {
+		return
+	}
+	for _, host := range running.Reached {
+		if host.Connections > 0 {
+			l.Reached = append(l.Reached, host.Host)
+		}
+	}
+}
+
+// box describes the sandbox in a few words.
+func (l *listedServer) box() string {
+	text := l.Contained
+	if len(l.MayReach) > 0 {
+		text += ", may reach " + strings.Join(l.MayReach, " ")
+	}
+	if len(l.Reached) > 0 {
+		text += ", reached " + strings.Join(l.Reached, " ")
+	}
+	return text
 }
 
 // Run lists the servers, sorted by name, and then the disabled ones.
@@ -64,6 +100,7 @@ func (v *serversListVerb) Run(s *verb.Streams) error {
 			one.State, one.Place, one.Tools, one.Withheld = state.Word(), state.Place, state.Tools, state.Withheld
 			one.Problem = state.Problem + state.Unreachable
 		}
+		one.contain(server, running[server.ID].Contained)
 		list = append(list, one)
 	}
 	for _, id := range c.Disabled() {
@@ -89,6 +126,7 @@ func (v *serversListVerb) Run(s *verb.Streams) error {
 			}
 			t.Add(verb.Text(verb.Clean(one.ID), verb.Plain), verb.Text(one.State, verb.Plain),
 				verb.Text(about, verb.Plain), verb.Text(verb.Clean(one.Place), verb.Dim),
+				verb.Text(verb.Clean(one.box()), verb.Dim),
 				verb.Text(verb.OneLine(one.Problem, 80), verb.Red))
 		}
 		return t.Write(w)

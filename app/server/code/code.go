@@ -84,6 +84,7 @@ type Server struct {
 	mcp      *mcp.Server
 	order    []string        // the tools' names as they are listed
 	upstream func() []string // the IDs of the servers behind the tools
+	network  bool            // code may ask for hosts
 	packages Packages
 	parking  *parking // nil without approvals
 
@@ -110,7 +111,7 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 	s := &Server{
 		files: opts.Files,
 		tools: tools, runs: runs, version: opts.Version, logger: opts.Logger, similar: opts.Similar,
-		upstream: opts.ServerIDs, packages: opts.Packages, approvals: opts.Approvals}
+		upstream: opts.ServerIDs, network: len(opts.Network) > 0, packages: opts.Packages, approvals: opts.Approvals}
 	s.mcp = mcp.NewServer(
 		&mcp.Implementation{Name: "airlock", Title: "Airlock", Version: opts.Version},
 		&mcp.ServerOptions{
@@ -206,9 +207,9 @@ func (s *Server) nameServers(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		switch res := res.(type) {
 		case *mcp.InitializeResult:
-			res.Instructions = instructions(s.upstream())
+			res.Instructions = s.instructions()
 		case *mcp.DiscoverResult:
-			res.Instructions = instructions(s.upstream())
+			res.Instructions = s.instructions()
 		case *mcp.ListToolsResult:
 			for i, tool := range res.Tools {
 				if tool.Name == nameSearchTools {
@@ -310,6 +311,21 @@ func (s *Server) listInOrder(next mcp.MethodHandler) mcp.MethodHandler {
 
 //go:embed instructions.md
 var instructionsText string
+
+// What the instructions say about the network, without hosts that code may ask for and with some.
+const (
+	withoutNetwork = "There is no network and there are no credentials: only tools reach outside."
+	withNetwork    = "Only tools and hosts of the argument network are reachable; no credentials."
+)
+
+// instructions returns the instructions with the names of the current servers.
+func (s *Server) instructions() string {
+	text := instructions(s.upstream())
+	if s.network {
+		text = strings.Replace(text, withoutNetwork, withNetwork, 1)
+	}
+	return text
+}
 
 // maxInstructions is the length of instructions that every host shows to its model, in characters.
 const maxInstructions = 2048

@@ -52,6 +52,19 @@ func TestSearchReadRun(t *testing.T) {
 	})
 }
 
+// Issue 30: the instructions deny a network only if code has none.
+func TestInstructionsKnowTheNetwork(t *testing.T) {
+	for _, network := range []bool{false, true} {
+		s := &Server{upstream: func() []string { return nil }, network: network}
+		if got := strings.Contains(s.instructions(), withoutNetwork); got == network {
+			t.Errorf("network %t: the instructions deny one: %t", network, got)
+		}
+		if got := strings.Contains(s.instructions(), withNetwork); got != network {
+			t.Errorf("network %t: the instructions mention hosts: %t", network, got)
+		}
+	}
+}
+
 func TestInstructionsTeachAndFit(t *testing.T) {
 	var many []string
 	for i := range 300 {
