@@ -14,22 +14,26 @@ const (
 	KindRemoved   Kind = "removed"   // old records are about to be removed: see the detail
 	KindRunStart  Kind = "run_start" // code is about to run
 	KindRunEnd    Kind = "run_end"   // a run is over
-	KindIntent    Kind = "intent"    // a call is about to happen
-	KindOutcome   Kind = "outcome"   // the result of a call, refused ones included
-	KindApproval  Kind = "approval"  // a person was asked, or answered
-	KindViolation Kind = "violation" // code broke the protocol of its socket
-	KindOperator  Kind = "operator"  // an operator changed what is allowed
-	KindAction    Kind = "action"    // an agent announced an action, and what was decided
-	KindKernel    Kind = "kernel"    // a tool of the kernel face was called, and what was decided
-	KindDecision  Kind = "decision"  // the risk gateway decided about a call of its face
-	KindVerdict   Kind = "verdict"   // an engine was asked, and its answer
+	// The sandbox of a run that waits for a person was saved and freed, or goes on.
+	KindRunSuspend Kind = "run_suspend"
+	KindRunResume  Kind = "run_resume"
+	KindIntent     Kind = "intent"    // a call is about to happen
+	KindOutcome    Kind = "outcome"   // the result of a call, refused ones included
+	KindApproval   Kind = "approval"  // a person was asked, or answered
+	KindViolation  Kind = "violation" // code broke the protocol of its socket
+	KindOperator   Kind = "operator"  // an operator changed what is allowed
+	KindAction     Kind = "action"    // an agent announced an action, and what was decided
+	KindKernel     Kind = "kernel"    // a tool of the kernel face was called, and what was decided
+	KindDecision   Kind = "decision"  // the risk gateway decided about a call of its face
+	KindVerdict    Kind = "verdict"   // an engine was asked, and its answer
 )
 
 // Kinds lists all kinds.
 func Kinds() []Kind {
 	return []Kind{
-		KindLogStart, KindRotate, KindRecovered, KindUpgrade, KindRemoved, KindRunStart, KindRunEnd, KindIntent,
-		KindOutcome, KindApproval, KindViolation, KindOperator, KindAction, KindKernel, KindDecision, KindVerdict,
+		KindLogStart, KindRotate, KindRecovered, KindUpgrade, KindRemoved, KindRunStart, KindRunEnd, KindRunSuspend,
+		KindRunResume, KindIntent, KindOutcome, KindApproval, KindViolation, KindOperator, KindAction, KindKernel,
+		KindDecision, KindVerdict,
 	}
 }
 

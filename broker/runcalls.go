@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -217,20 +218,23 @@ func (s *RunCalls) met(state approval.State) {
 // waiting counts the calls that wait for people. Its mutex is held while changed is called, so that
 // the notifications arrive in order.
 type waiting struct {
-	mu      sync.Mutex // guards both fields
-	now     int
+	mu      sync.Mutex // is held while now changes, and guards changed
+	now     atomic.Int64
 	changed func(waiting bool)
 }
 
 func (w *waiting) add(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	before := w.now
-	w.now += n
-	if w.changed != nil && (before == 0) != (w.now == 0) {
-		w.changed(w.now > 0)
+	now := w.now.Add(int64(n))
+	before := now - int64(n)
+	if w.changed != nil && (before == 0) != (now == 0) {
+		w.changed(now > 0)
 	}
 }
+
+// Waiting returns the number of calls that wait for people. Unlike other methods it may be called from OnWait.
+func (s *RunCalls) Waiting() int { return int(s.waiting.now.Load()) }
 
 // parked calls wait while the run's clock is paused.
 func (s *RunCalls) parked(wait func()) {

@@ -103,6 +103,9 @@ type Saver interface {
 	// does not send its ready line again. The spec's image, limits and mounts
 	// must be those of the saved sandbox.
 	StartFrom(ctx context.Context, spec Spec, t Template) (Process, error)
+	// Load returns a template of a state that Template.State returned, for sandboxes
+	// with this spec.
+	Load(ctx context.Context, spec Spec, state io.Reader) (Template, error)
 }
 
 // Template is a saved sandbox. Sandboxes that were started from it do not need
@@ -110,6 +113,8 @@ type Saver interface {
 type Template interface {
 	// Size is the memory it takes, in bytes.
 	Size() int64
+	// State returns a reader of the saved state.
+	State() io.Reader
 	// Close frees that memory. It is called once, when no StartFrom runs.
 	Close() error
 }

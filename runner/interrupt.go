@@ -16,7 +16,11 @@ type Interrupter interface {
 // Interrupt sends SIGUSR1 to the guest program. A paused sandbox is not interrupted, which is
 // an error: not every driver can, and finding that out is dear. errors.ErrUnsupported means that the driver cannot.
 func (s *Sandbox) Interrupt(ctx context.Context) error {
-	interrupter, ok := s.process.(Interrupter)
+	process, err := s.process()
+	if err != nil {
+		return err
+	}
+	interrupter, ok := process.(Interrupter)
 	if !ok {
 		return fmt.Errorf("cannot interrupt sandbox %q: %w", s.ID(), errors.ErrUnsupported)
 	}

@@ -31,10 +31,9 @@ const (
 type collector struct {
 	limit int64            // of Head
 	count func(n int) bool // called after every read; false means: drain, but keep nothing more
-	done  chan struct{}    // closed when the stream has ended
-	begun chan struct{}    // closed when it is being read
 
 	mu     sync.Mutex
+	last   *reading // of the stream, or of the last one if there were several
 	buffer []byte
 	head   []byte
 	tail   []byte // a sliding window that is cut when it reaches twice tailLimit
@@ -43,15 +42,38 @@ type collector struct {
 }
 
 func newCollector(limit int64, count func(n int) bool) *collector {
-	return &collector{limit: limit + headSlack, count: count, buffer: make([]byte, 32<<10), done: make(chan struct{}),
-		begun: make(chan struct{})}
+	c := &collector{limit: limit + headSlack, count: count, buffer: make([]byte, 32<<10)}
+	c.next()
+	return c
+}
+
+// reading is the reading of one stream.
+type reading struct {
+	done  chan struct{} // closed when the stream has ended
+	begun chan struct{} // closed when it is being read
+}
+
+// next prepares the collector for another stream, which continues the former one.
+func (c *collector) next() *reading {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = &reading{done: make(chan struct{}), begun: make(chan struct{})}
+	c.raw = nil
+	return c.last
+}
+
+// ended returns a channel that is closed when the last stream has ended.
+func (c *collector) ended() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last.done
 }
 
 // drain reads until the stream ends. A stream that breaks ends too: what has
 // arrived by then is all there is.
-func (c *collector) drain(r io.Reader) {
-	defer close(c.done)
-	begin := sync.OnceFunc(func() { close(c.begun) })
+func (c *collector) drain(r io.Reader, of *reading) {
+	defer close(of.done)
+	begin := sync.OnceFunc(func() { close(of.begun) })
 	defer begin()
 	pipe, ok := r.(syscall.Conn)
 	if !ok {
@@ -89,7 +111,10 @@ func (c *collector) drain(r io.Reader) {
 
 // flush reads what has been written so far, without waiting for more.
 func (c *collector) flush() {
-	<-c.begun
+	c.mu.Lock()
+	begun := c.last.begun
+	c.mu.Unlock()
+	<-begun
 	c.mu.Lock()
 	raw := c.raw
 	c.mu.Unlock()

@@ -17,7 +17,7 @@ func TestCollectorKeepsBothEnds(t *testing.T) {
 		var whole bytes.Buffer
 		c := newCollector(limit, func(int) bool { return true })
 		r, w := io.Pipe()
-		go c.drain(r)
+		go c.drain(r, c.last)
 		for range rapid.IntRange(0, 30).Draw(t, "writes") {
 			size := rapid.SampledFrom([]int{0, 1, 7, 1000, 20_000, 70_000}).Draw(t, "size")
 			line := strings.Repeat(rapid.StringMatching(`[a-z]`).Draw(t, "letter"), size) + rapid.SampledFrom(
@@ -28,7 +28,7 @@ func TestCollectorKeepsBothEnds(t *testing.T) {
 			}
 		}
 		w.Close()
-		<-c.done
+		<-c.ended()
 		got := c.output()
 		if got.Total != int64(whole.Len()) {
 			t.Fatalf("total: got %d, want %d", got.Total, whole.Len())
@@ -56,8 +56,8 @@ func checkTail(t *rapid.T, tail, whole []byte) {
 
 func TestCollectorEndsWithABrokenStream(t *testing.T) {
 	c := newCollector(100, func(int) bool { return true })
-	go c.drain(io.MultiReader(strings.NewReader("some"), iotest.ErrReader(io.ErrUnexpectedEOF)))
-	<-c.done
+	go c.drain(io.MultiReader(strings.NewReader("some"), iotest.ErrReader(io.ErrUnexpectedEOF)), c.last)
+	<-c.ended()
 	if got := c.output(); string(got.Head) != "some" {
 		t.Errorf("got %q, want what had arrived", got.Head)
 	}

@@ -30,7 +30,11 @@ func (s *Sandbox) Resume(ctx context.Context) error {
 // shift changes between running and paused. If do fails, the state does not change.
 func (s *Sandbox) shift(ctx context.Context, target state, action string,
 	do func(Pauser, context.Context) error) error {
-	pauser, ok := s.process.(Pauser)
+	process, err := s.process()
+	if err != nil {
+		return err
+	}
+	pauser, ok := process.(Pauser)
 	if !ok {
 		return fmt.Errorf("cannot %s sandbox %q: %w", action, s.ID(), errors.ErrUnsupported)
 	}

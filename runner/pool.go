@@ -89,7 +89,7 @@ func (p *pool) take(req Request) (*Sandbox, *sharedTemplate) {
 	for len(shelf.ready) > 0 {
 		s := shelf.ready[0]
 		shelf.ready = shelf.ready[1:]
-		if !s.ended() {
+		if !s.hasEnded() {
 			return s, nil
 		}
 		p.runner.release(s)

@@ -4,6 +4,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -43,6 +44,8 @@ type Options struct {
 	Pool       int
 	PoolIdle   time.Duration // idle time after which the pool shrinks to Pool; 0 means 30 s
 	PoolMemory int64         // bytes of all idle sandboxes; 0 means an eighth of the host's memory, at least 512 MiB
+
+	SuspendDir string // for the states of suspended sandboxes; empty means StateDir
 
 	// Save keeps a saved sandbox, which is memory and no process, of a request that
 	// came twice within PoolIdle, where Pool keeps none ready: the third starts from
@@ -105,6 +108,7 @@ type Runner struct {
 	instance *instance
 	queue    *quota.Limiter
 	pool     *pool // nil if no sandboxes are kept ready
+	vault    *vault
 	proofs   proofs
 
 	mu       sync.Mutex
@@ -161,6 +165,7 @@ func New(driver Driver, opts *Options) (*Runner, error) {
 		starting: map[*context.CancelCauseFunc]struct{}{},
 		living:   map[*Sandbox]struct{}{},
 		programs: map[*Program]struct{}{},
+		vault:    newVault(cmp.Or(complete.SuspendDir, own.dir)),
 	}
 	if complete.Pool > 0 || complete.Save {
 		r.pool = newPool(r)
@@ -197,7 +202,7 @@ func (r *Runner) Acquire(ctx context.Context, req Request) (*Sandbox, error) {
 		turn.Release()
 		return nil, err
 	}
-	s.onClose.Add(func() error { turn.Release(); return nil })
+	s.hold(turn)
 	return s, nil
 }
 

@@ -17,8 +17,8 @@ import (
 // called concurrently.
 type Sandbox struct {
 	machine  machine
-	process  Process
-	listener *net.UnixListener
+	req      Request
+	listener *relay
 	streams  streams
 	meter    meter
 
@@ -26,10 +26,29 @@ type Sandbox struct {
 	goOnce   sync.Once
 	goErr    error
 
-	gone      chan struct{} // closed when the process has ended
+	mu    sync.Mutex
+	body  *body         // nil while the sandbox is suspended
+	moved chan struct{} // closed and replaced when body has changed
+	saved *deposit      // of a suspended sandbox
+	ended *Exit         // how a suspended sandbox was ended
+
 	closeOnce sync.Once
 	closeErr  error
 	onClose   *cleanup.Stack // runs last first, after the process is gone
+}
+
+// body is the part of a sandbox that exists while it is not suspended.
+type body struct {
+	process Process
+	gone    chan struct{}  // closed when the process has ended
+	onClose *cleanup.Stack // runs last first, after the process is gone
+}
+
+// close ends the process and removes what belongs to it.
+func (b *body) close() error {
+	err := b.process.Close()
+	<-b.gone
+	return errors.Join(err, b.onClose.Run())
 }
 
 // greeting is a guest's output before its ready line, or the error of reading it.
@@ -49,40 +68,85 @@ type streams struct {
 
 // meter is what a sandbox has consumed.
 type meter struct {
-	mu     sync.Mutex
-	usage  Usage         // as of Close
-	before time.Duration // of processor time, when Go was called
+	mu      sync.Mutex
+	usage   Usage         // in all, as last read
+	earlier time.Duration // processor time of processes before the sandbox was last suspended
+	before  time.Duration // processor time of the process that does not count: from before Go, or before it continued
 }
 
-// newSandbox wraps a started process. A fresh guest sends a greeting and a ready line.
-func newSandbox(id string, process Process, listener *net.UnixListener, limits Limits, fresh bool) *Sandbox {
+// read reads what the process has consumed.
+func (m *meter) read(process Process) {
+	now := process.Usage()
+	m.usage.CPU = m.earlier + max(now.CPU-m.before, 0)
+	m.usage.PeakMemory = max(m.usage.PeakMemory, now.PeakMemory)
+}
+
+// newSandbox returns a sandbox without a body.
+func newSandbox(id string, req Request) *Sandbox {
 	s := &Sandbox{
-		machine: machine{id: id, now: starting}, process: process, listener: listener,
-		streams: streams{limit: limits.Output, flooded: make(chan struct{})}, gone: make(chan struct{}),
+		machine: machine{id: id, now: starting}, req: req, listener: newRelay(), moved: make(chan struct{}),
+		streams:  streams{limit: req.Limits.Output, flooded: make(chan struct{})},
 		greeting: make(chan greeting, 1),
 	}
-	s.streams.stdout = newCollector(limits.Stdout, s.counter(limits.Stream))
-	s.streams.stderr = newCollector(limits.Stderr, s.counter(limits.Stream))
-	go s.streams.stderr.drain(process.Stderr())
+	s.streams.stdout = newCollector(req.Limits.Stdout, s.counter(req.Limits.Stream))
+	s.streams.stderr = newCollector(req.Limits.Stderr, s.counter(req.Limits.Stream))
+	return s
+}
+
+// start gives the sandbox a started process. A fresh guest sends a greeting and a ready line.
+func (s *Sandbox) start(process Process, listener *net.UnixListener, onClose *cleanup.Stack, fresh bool) {
+	b := &body{process: process, gone: make(chan struct{}), onClose: onClose}
+	go s.streams.stderr.drain(process.Stderr(), s.streams.stderr.next())
+	stdoutDone := s.streams.stdout.next()
 	go func() {
 		if fresh {
 			text, err := readGreeting(process.Stdout())
 			s.greeting <- greeting{text, err}
 		}
-		s.streams.stdout.drain(process.Stdout())
+		s.streams.stdout.drain(process.Stdout(), stdoutDone)
 	}()
 	go func() {
-		defer close(s.gone)
+		defer close(b.gone)
 		// Wait returns how it ended.
 		_, _ = process.Wait(context.Background())
 	}()
-	return s
+	s.listener.replace(listener)
+	s.move(b)
 }
 
-// ended reports whether the process is over.
-func (s *Sandbox) ended() bool {
+// move changes the body.
+func (s *Sandbox) move(b *body) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.body = b
+	close(s.moved)
+	s.moved = make(chan struct{})
+}
+
+// now returns the body, nil while the sandbox is suspended, and a channel that is closed when that changes.
+func (s *Sandbox) now() (*body, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.body, s.moved
+}
+
+// process returns the process of a sandbox that is not suspended.
+func (s *Sandbox) process() (Process, error) {
+	b, _ := s.now()
+	if b == nil {
+		return nil, fmt.Errorf("sandbox %q is suspended", s.ID())
+	}
+	return b.process, nil
+}
+
+// hasEnded reports whether the process is over.
+func (s *Sandbox) hasEnded() bool {
+	b, _ := s.now()
+	if b == nil {
+		return false
+	}
 	select {
-	case <-s.gone:
+	case <-b.gone:
 		return true
 	default:
 		return false
@@ -103,9 +167,14 @@ func (s *Sandbox) Go() error {
 		return err
 	}
 	s.meter.mu.Lock() // so that Usage waits for the answer
+	process, err := s.process()
+	if err != nil {
+		s.meter.mu.Unlock()
+		return err
+	}
 	go func() {
 		defer s.meter.mu.Unlock()
-		s.meter.before = s.process.Usage().CPU
+		s.meter.before = process.Usage().CPU
 	}()
 	s.tell(nowLine)
 	return s.goErr
@@ -115,8 +184,13 @@ func (s *Sandbox) Go() error {
 // a failure, and the guest's exit status explains it better.
 func (s *Sandbox) tell(line string) {
 	s.goOnce.Do(func() {
-		stdin := s.process.Stdin()
-		_, err := io.WriteString(stdin, line)
+		process, err := s.process()
+		if err != nil {
+			s.goErr = err
+			return
+		}
+		stdin := process.Stdin()
+		_, err = io.WriteString(stdin, line)
 		if err := errors.Join(err, stdin.Close()); err != nil {
 			s.goErr = fmt.Errorf("telling sandbox %q to run: %w", s.ID(), err)
 		}
@@ -140,7 +214,11 @@ const flushTimeout = 2 * time.Second
 // Flush makes Stdout and Stderr hold everything that was written before the
 // call, without waiting for the guest to end.
 func (s *Sandbox) Flush() {
-	if through, ok := s.process.(Flusher); ok {
+	process, err := s.process()
+	if err != nil {
+		return // everything was read when it was suspended
+	}
+	if through, ok := process.(Flusher); ok {
 		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 		defer cancel()
 		// An error means that the sandbox has ended or does not respond. The output
@@ -156,7 +234,7 @@ func (s *Sandbox) Flush() {
 func (s *Sandbox) Drain(ctx context.Context) error {
 	for _, stream := range []*collector{s.streams.stdout, s.streams.stderr} {
 		select {
-		case <-stream.done:
+		case <-stream.ended():
 		case <-ctx.Done():
 			return fmt.Errorf("reading the output of sandbox %q: %w", s.ID(), ctx.Err())
 		}
@@ -167,17 +245,38 @@ func (s *Sandbox) Drain(ctx context.Context) error {
 // Wait blocks until the guest program has ended. It may be called many times.
 // An error other than the context's means that the sandbox itself failed.
 func (s *Sandbox) Wait(ctx context.Context) (Exit, error) {
-	exit, err := s.process.Wait(ctx)
-	if err != nil {
-		return Exit{}, fmt.Errorf("waiting for sandbox %q: %w", s.ID(), err)
+	for {
+		b, moved := s.now()
+		if b == nil {
+			if exit := s.endedSuspended(); exit != nil {
+				return *exit, nil
+			}
+			select {
+			case <-moved:
+				continue
+			case <-ctx.Done():
+				return Exit{}, fmt.Errorf("waiting for sandbox %q: %w", s.ID(), ctx.Err())
+			}
+		}
+		exit, err := b.process.Wait(ctx)
+		if now, _ := s.now(); now != b && ctx.Err() == nil {
+			continue // it ended because the sandbox was suspended
+		}
+		if err != nil {
+			return Exit{}, fmt.Errorf("waiting for sandbox %q: %w", s.ID(), err)
+		}
+		return exit, nil
 	}
-	return exit, nil
 }
 
 // LimitMet returns a limit that the code has reached so far, if the driver can detect it.
 // The guest's own report of its end may only be a consequence of that limit.
 func (s *Sandbox) LimitMet() Reason {
-	if reporter, ok := s.process.(LimitReporter); ok {
+	process, err := s.process()
+	if err != nil {
+		return ReasonNone
+	}
+	if reporter, ok := process.(LimitReporter); ok {
 		return reporter.LimitMet()
 	}
 	return ReasonNone
@@ -188,8 +287,13 @@ func (s *Sandbox) Kill() error {
 	if s.machine.is(closed) {
 		return nil
 	}
-	if err := s.process.Kill(); err != nil {
-		return fmt.Errorf("killing sandbox %q: %w", s.ID(), err)
+	if s.endSuspended() {
+		return nil
+	}
+	if process, err := s.process(); err == nil {
+		if err := process.Kill(); err != nil {
+			return fmt.Errorf("killing sandbox %q: %w", s.ID(), err)
+		}
 	}
 	if err := s.machine.to(stopped, "kill"); err != nil && !s.machine.is(closed) {
 		return err
@@ -202,9 +306,8 @@ func (s *Sandbox) Kill() error {
 func (s *Sandbox) Usage() Usage {
 	s.meter.mu.Lock()
 	defer s.meter.mu.Unlock()
-	if !s.machine.is(closed) {
-		s.meter.usage = s.process.Usage()
-		s.meter.usage.CPU = max(s.meter.usage.CPU-s.meter.before, 0)
+	if process, err := s.process(); err == nil && !s.machine.is(closed) {
+		s.meter.read(process)
 	}
 	return s.meter.usage
 }
@@ -214,10 +317,7 @@ func (s *Sandbox) Usage() Usage {
 func (s *Sandbox) Close() error {
 	s.closeOnce.Do(func() {
 		s.Usage()
-		err := s.process.Close()
-		<-s.gone
-		<-s.streams.stderr.done
-		<-s.streams.stdout.done
+		err := s.closeBody()
 		if stateErr := s.machine.to(closed, "close"); stateErr != nil {
 			err = errors.Join(err, stateErr)
 		}
@@ -258,7 +358,9 @@ func (s *Sandbox) counter(limit int64) func(n int) bool {
 func (s *Sandbox) endFlood() {
 	s.streams.flood.Do(func() {
 		close(s.streams.flooded)
-		// A failure shows when the owner kills or closes the sandbox.
-		_ = s.process.Kill()
+		if process, err := s.process(); err == nil {
+			// A failure shows when the owner kills or closes the sandbox.
+			_ = process.Kill()
+		}
 	})
 }

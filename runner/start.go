@@ -43,7 +43,7 @@ func (r *Runner) open(ctx context.Context, req Request, from *sharedTemplate, wh
 	ctx, cancel := context.WithTimeoutCause(ctx, r.opts.StartTimeout,
 		fmt.Errorf("its guest was not ready within %v", r.opts.StartTimeout))
 	defer cancel()
-	s, err := r.launch(ctx, id, req, from)
+	s, err := r.launch(ctx, id, req, from.template())
 	if err != nil {
 		return nil, fmt.Errorf("starting sandbox %q: %w", id, err)
 	}
@@ -68,21 +68,29 @@ func (r *Runner) prepare(ctx context.Context, s *Sandbox, fresh, network bool, w
 	if when == whenReady {
 		s.tell(goLine)
 	}
-	if err := s.process.Verify(); err != nil && !s.hasEnded() {
-		return fmt.Errorf("it is not what was asked for: %w", err)
+	process, err := s.process()
+	if err != nil {
+		return err
+	}
+	if err := verify(process); err != nil {
+		return err
 	}
 	return s.machine.to(ready, "start")
 }
 
-// hasEnded reports whether a sandbox whose posture check failed had already ended. In that
-// case nothing can run in it, and it has not received code; Wait returns how it ended.
-func (s *Sandbox) hasEnded() bool {
-	select {
-	case <-s.gone:
-		return true
-	case <-time.After(time.Second):
-		return false
+// verify checks the posture of a process. One that has ended passes: nothing can run in it, and Wait
+// returns how it ended.
+func verify(process Process) error {
+	err := process.Verify()
+	if err == nil {
+		return nil
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if _, waitErr := process.Wait(ctx); waitErr == nil || ctx.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("it is not what was asked for: %w", err)
 }
 
 // makeTemplate starts a sandbox, saves it as it waits, and removes it.
@@ -96,40 +104,55 @@ func (r *Runner) makeTemplate(ctx context.Context, req Request) (_ Template, err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	return saver.Save(ctx, s.process)
+	process, err := s.process()
+	if err != nil {
+		return nil, err
+	}
+	return saver.Save(ctx, process)
 }
 
-// launch starts the process of a sandbox and everything around it.
-func (r *Runner) launch(ctx context.Context, id string, req Request, from *sharedTemplate) (_ *Sandbox, err error) {
-	var undo cleanup.Stack
-	defer func() { err = errors.Join(err, undo.Run()) }()
-	home, err := r.newHome(id)
-	undo.Add(home.remove)
-	if err != nil {
+// launch makes a sandbox, with a process that runs.
+func (r *Runner) launch(ctx context.Context, id string, req Request, from Template) (_ *Sandbox, err error) {
+	s := newSandbox(id, req)
+	if err := r.embody(s, func(spec Spec) (Process, error) { return r.startProcess(ctx, spec, from) },
+		from == nil); err != nil {
 		return nil, err
 	}
-	listener, err := home.listen()
-	if err != nil {
-		return nil, err
-	}
-	undo.Add(func() error { return closeListener(listener) })
-	process, err := r.startProcess(ctx, Spec{
-		ID: id, Image: req.Image, Limits: req.Limits, Mounts: req.Mounts,
-		SocketDir: home.socketDir(), StateDir: home.state(), Network: req.Network,
-	}, from)
-	if err != nil {
-		return nil, err
-	}
-	s := newSandbox(id, process, listener, req.Limits, from == nil)
 	r.track(s)
+	var undo cleanup.Stack
 	undo.Add(func() error { r.untrack(s); return nil })
 	s.onClose = undo.Take()
 	return s, nil
 }
 
-func (r *Runner) startProcess(ctx context.Context, spec Spec, from *sharedTemplate) (Process, error) {
+// embody starts a process for a sandbox without one, and everything around it.
+func (r *Runner) embody(s *Sandbox, start func(Spec) (Process, error), fresh bool) (err error) {
+	var undo cleanup.Stack
+	defer func() { err = errors.Join(err, undo.Run()) }()
+	home, err := r.newHome(s.ID())
+	undo.Add(home.remove)
+	if err != nil {
+		return err
+	}
+	listener, err := home.listen()
+	if err != nil {
+		return err
+	}
+	undo.Add(func() error { return closeListener(listener) })
+	process, err := start(Spec{
+		ID: s.ID(), Image: s.req.Image, Limits: s.req.Limits, Mounts: s.req.Mounts,
+		SocketDir: home.socketDir(), StateDir: home.state(), Network: s.req.Network,
+	})
+	if err != nil {
+		return err
+	}
+	s.start(process, listener, undo.Take(), fresh)
+	return nil
+}
+
+func (r *Runner) startProcess(ctx context.Context, spec Spec, from Template) (Process, error) {
 	if saver, ok := r.driver.(Saver); ok && from != nil {
-		return saver.StartFrom(ctx, spec, from.Template)
+		return saver.StartFrom(ctx, spec, from)
 	}
 	return r.driver.Start(ctx, spec)
 }
@@ -151,7 +174,7 @@ func (r *Runner) awaitReady(ctx context.Context, s *Sandbox, network bool) error
 func (r *Runner) explain(ctx context.Context, s *Sandbox, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	exit, waitErr := s.process.Wait(ctx)
+	exit, waitErr := s.Wait(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return err

@@ -10,23 +10,25 @@ import (
 type state string
 
 const (
-	starting state = "starting" // processes exist, the guest is not ready
-	ready    state = "ready"    // the guest waits for its start line
-	running  state = "running"  // the code may run
-	paused   state = "paused"   // the code is suspended
-	stopped  state = "stopped"  // killed or ended by itself
-	closed   state = "closed"   // nothing is left
+	starting  state = "starting"  // processes exist, the guest is not ready
+	ready     state = "ready"     // the guest waits for its start line
+	running   state = "running"   // the code may run
+	paused    state = "paused"    // the code does not run
+	suspended state = "suspended" // its state is saved, and no process is left
+	stopped   state = "stopped"   // killed or ended by itself
+	closed    state = "closed"    // nothing is left
 )
 
-// next lists every allowed change. The one way back is out of a pause: a sandbox
-// is used once.
+// next lists every allowed change. The only way back is to running, from paused or
+// suspended: a sandbox is used once.
 var next = map[state][]state{
-	starting: {ready, stopped, closed},
-	ready:    {running, stopped, closed},
-	running:  {paused, stopped, closed},
-	paused:   {running, stopped, closed},
-	stopped:  {stopped, closed},
-	closed:   {},
+	starting:  {ready, stopped, closed},
+	ready:     {running, stopped, closed},
+	running:   {paused, stopped, closed},
+	paused:    {running, suspended, stopped, closed},
+	suspended: {paused, running, stopped, closed},
+	stopped:   {stopped, closed},
+	closed:    {},
 }
 
 // machine is the one place where states change.

@@ -40,3 +40,11 @@ func (t *sharedTemplate) step(change func()) error {
 	}
 	return nil
 }
+
+// template returns the template itself; nil if t is nil.
+func (t *sharedTemplate) template() Template {
+	if t == nil {
+		return nil
+	}
+	return t.Template
+}

@@ -63,6 +63,7 @@ type Variable struct {
 // Running configures sandboxes, verifications and images.
 type Running struct {
 	Sandbox Sandbox
+	Runs    Runs
 	Verify  Verify
 	Images  Images
 }
@@ -89,6 +90,11 @@ type Sandbox struct {
 	// Asked lists which of memory, cpus and pids the file sets: a machine that cannot enforce
 	// a configured limit must not run code.
 	Asked []string
+}
+
+// Runs configures runs that wait for people.
+type Runs struct {
+	SuspendAfter time.Duration // until the sandbox of such a run is suspended; 0 means never
 }
 
 // Containerd configures the daemon that creates sandboxes if Driver is "containerd".
@@ -243,7 +249,7 @@ func Default() *Config {
 			Pool:              runner.DefaultPool,
 			MaxSandboxes:      runner.DefaultSandboxes,
 			Queue:             runner.DefaultWaiting,
-		}},
+		}, Runs: Runs{SuspendAfter: 30 * time.Second}},
 		Limits:  profiles[0].limits,
 		Secrets: Secrets{Keyring: "airlock"},
 		Audit:   Audit{KeepArguments: 7 * 24 * time.Hour, ArgumentsSize: 64 << 20, WitnessDelay: time.Minute},

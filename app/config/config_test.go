@@ -105,6 +105,7 @@ kernel:
   bytes: 3KiB
 images: {python: {packages: [pandas, numpy, "numpy>=2,<3", numpy]}, node: {packages: ["lodash@^4.17.0"]}, lock: ../p.lock}
 verify: {timeout: 5s, memory: 1GiB, maxSandboxes: 2, queue: 3}
+runs: {suspendAfter: 40s}
 serve: {trustedProxies: [10.1.2.3/8, 192.0.2.7, "2001:db8::/32"], callerRequests: 20}
 secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 `, envOf(map[string]string{"TOKEN": "hunter2"}))
@@ -125,7 +126,8 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 					Deny: []string{"delete_file"}, Rate: Rate{20, time.Second},
 					Tools: map[string]Tool{"move_file": {Risk: "destructive", Rate: Rate{5, time.Minute}}}}},
 		},
-		Running: Running{Verify: Verify{Timeout: 5 * time.Second, Memory: 1 << 30, MaxSandboxes: 2, Queue: 3, Pool: 1},
+		Running: Running{Runs: Runs{SuspendAfter: 40 * time.Second},
+			Verify: Verify{Timeout: 5 * time.Second, Memory: 1 << 30, MaxSandboxes: 2, Queue: 3, Pool: 1},
 			Images: Images{
 				Python: Packages{[]string{"numpy", "numpy>=2,<3", "pandas"}},
 				Node:   Packages{[]string{"lodash@^4.17.0"}}, Lock: filepath.Join(filepath.Dir(dir), "p.lock"),

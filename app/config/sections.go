@@ -56,6 +56,11 @@ func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
 			}
 			return err
 		}},
+		{key: "runs", read: func(n *yaml.Node, path string) error {
+			return d.object(n, path, []field{
+				{key: "suspendAfter", val: duration{&c.Runs.SuspendAfter, 0, 24 * time.Hour}},
+			})
+		}},
 		{key: "profiles", read: d.profiles(c)},
 		{key: "limits", read: d.limits(&c.Limits)},
 		{key: "policies", read: d.paths(&c.Policies)},

@@ -70,7 +70,10 @@ type Options struct {
 	// BackgroundTimeout limits the duration of runs in the background; 0 means
 	// Limits.Timeout.
 	BackgroundTimeout time.Duration
-	Version           string // of Airlock, for the envelope
+	// SuspendAfter is how long the open calls of a run wait for people before its sandbox is suspended; 0 means
+	// that sandboxes are not suspended.
+	SuspendAfter time.Duration
+	Version      string // of Airlock, for the envelope
 	// Placeholders numbers redacted values: equal values in the results, logs and errors of
 	// a run have the same placeholder. If false, placeholders show the kind only.
 	Placeholders bool
@@ -257,6 +260,7 @@ func (o *Orchestrator) plan(ctx context.Context, req Request, player *replay.Pla
 		},
 		request: req, image: image, limits: o.limits(req), longer: o.longer(req), version: o.opts.Version,
 		snapshot: o.snapshotFor(ctx, req), redactor: o.redactor(), player: player,
+		suspendAfter: o.opts.SuspendAfter,
 	}, nil
 }
 

@@ -20,28 +20,36 @@ const (
 )
 
 // pauser pauses a run while it waits for a person: its clock at
-// once, its sandbox soon after.
+// once, its sandbox soon after. If it waits for longer, the sandbox is suspended.
 type pauser struct {
 	run   *run
 	clock *clock
 
-	mu      sync.Mutex // guards what follows, and is held while the sandbox changes
-	waiting bool
-	timer   *time.Timer
-	paused  bool
+	mu        sync.Mutex // guards what follows, and is held while the sandbox changes
+	waiting   bool
+	timer     *time.Timer
+	paused    bool
+	suspended bool
 }
 
 // wait is called when the run starts or stops waiting for a person.
 func (p *pauser) wait(waiting bool) {
-	p.clock.pause(waiting)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waiting = waiting
 	if waiting {
-		p.timer = time.AfterFunc(pauseAfter, p.pause)
+		p.clock.pause(true)
+		if !p.suspended {
+			p.timer = time.AfterFunc(pauseAfter, p.pause)
+		}
 		return
 	}
 	p.timer.Stop()
+	if p.suspended {
+		go p.resume() // it may have to wait for a slot
+		return
+	}
+	p.clock.pause(false)
 	p.resumeLocked()
 }
 
@@ -50,13 +58,16 @@ func (p *pauser) wait(waiting bool) {
 func (p *pauser) pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.waiting {
+	if !p.waiting || p.paused || p.suspended {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), pauseTimeout)
 	defer cancel()
 	err := p.run.sandbox.Pause(ctx)
 	p.paused = err == nil
+	if after := p.run.suspendAfter; p.paused && after > 0 {
+		p.timer = time.AfterFunc(max(after-pauseAfter, 0), p.suspend)
+	}
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) && !p.over() {
 		p.log(ctx, "a run that waits for a person could not be paused", err)
 	}

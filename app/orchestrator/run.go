@@ -32,6 +32,8 @@ type plan struct {
 	snapshot *catalog.Snapshot
 	redactor *redact.Redactor
 	player   *replay.Player // answers the calls of a replay; nil otherwise
+	// suspendAfter is how long the run waits for people before its sandbox is suspended; 0 means never.
+	suspendAfter time.Duration
 }
 
 // run is one execution of code in one sandbox.
@@ -48,6 +50,7 @@ type run struct {
 	files     attached
 	session   *sessionfiles.Run // nil if the session keeps no files
 	network   *network          // nil if the run has none
+	socket    *wire.Conversation
 	guest     guestState
 	start     startRecord
 }
@@ -67,12 +70,16 @@ type startRecord struct {
 }
 
 func newRun(p plan, parts *Parts, sandbox *runner.Sandbox, started time.Time) *run {
-	return &run{
+	r := &run{
 		plan: p, parts: parts, sandbox: sandbox, started: started,
 		guest: guestState{finished: make(chan finish, 1), interrupts: make(chan struct{}, 1),
 			served: make(chan struct{})},
 		start: startRecord{done: make(chan struct{})},
 	}
+	// Of several results the first one counts, so they are taken in turn; and the guest
+	// reads the answer to an interruption when it reads the next one.
+	r.socket = wire.NewConversation(r.handle, methodFinish, methodInterrupt)
+	return r
 }
 
 // ending is the reason why a run ended, as the host observed it. Exactly one field is set,
@@ -177,9 +184,7 @@ func (r *run) await(ctx context.Context, clock *clock) ending {
 	socket := make(chan error, 1)
 	go func() {
 		defer close(r.guest.served)
-		// Of several results the first one counts, so they are taken in turn; and the guest
-		// reads the answer to an interruption when it reads the next one.
-		socket <- wire.Serve(serving, r.sandbox.Listener(), r.handle, methodFinish, methodInterrupt)
+		socket <- r.socket.Serve(serving, r.sandbox.Listener())
 	}()
 	return r.first(ctx, clock, socket, exited, stop)
 }

@@ -362,7 +362,8 @@ func (s *System) assemble(servers broker.Upstream) error {
 		Recordings: s.recordings, Attachments: s.attachments, Sessions: s.sessionFiles,
 	}, orchestrator.Options{
 		Limits: sandboxLimits(s.config), BackgroundTimeout: s.config.Sandbox.BackgroundTimeout,
-		Version: s.opts.Version, Placeholders: s.config.Placeholders,
+		SuspendAfter: s.config.Runs.SuspendAfter,
+		Version:      s.opts.Version, Placeholders: s.config.Placeholders,
 		Personal: func() redact.Personal { return personalData(s.Config()) },
 		Network:  s.config.Sandbox.Network, Roots: trusted,
 		Attachments: attachment.Limits{Files: s.config.Attachments.Files, FileBytes: s.config.Attachments.FileBytes,

@@ -23,6 +23,7 @@ const (
 	Questions     Resource = "questions" // to people that are open
 	Verifications Resource = "verifications"
 	Sandboxes     Resource = "sandboxes"
+	Suspended     Resource = "suspended runs" // bytes of their states
 	Redactions    Resource = "redactions"
 	Jobs          Resource = "jobs"        // background runs that are running
 	Assessments   Resource = "assessments" // of large requests of agents
@@ -70,6 +71,7 @@ var limits = []Limit{
 	{Resource: Sessions, Total: 10_000, Each: 1_000, Shared: true, Idle: 30 * time.Minute},
 	{Resource: Sandboxes, Total: DefaultSandboxes, Queue: DefaultWaiting,
 		Settings: "`sandbox.maxSandboxes`, `sandbox.queue`"},
+	{Resource: Suspended, Total: 1024 * mib, Each: 512 * mib},
 	{Resource: Redactions, Queue: 1 << 16}, // in total one for each processor
 	{Resource: Jobs, Total: 5, Queue: 100},
 	{Resource: Verifications, Total: 64, Each: 8, Rate: 50, Burst: 100},

@@ -20,6 +20,8 @@ type answer struct {
 	id     json.RawMessage
 	result any
 	left   func(error) // called once: when it has left, or will not
+
+	refused bool // there is no such request to reclaim, and no result
 }
 
 // answers writes the responses of one connection, those that wait at one moment at once:
@@ -105,6 +107,9 @@ func (w *answers) write(text []byte, waiting []answer) []byte {
 // appendResponse appends a response (JSON-RPC 2.0 Specification, section 5) and a newline.
 func appendResponse(text []byte, a answer) ([]byte, error) {
 	text = append(append(text, `{"jsonrpc":"2.0","id":`...), a.id...)
+	if a.refused {
+		return append(text, `,"error":{"code":-32600,"message":"there is no such request to reclaim"}}`+"\n"...), nil
+	}
 	text = append(text, `,"result":`...)
 	var err error
 	if itself, ok := a.result.(Appender); ok {

@@ -11,10 +11,10 @@ type handlers struct {
 	running sync.WaitGroup
 }
 
-// handling is a request on its way to its handler, and what is called when it is over.
+// handling is a request on its way to its handler.
 type handling struct {
-	req  Request
-	over func()
+	req     Request
+	request *openRequest
 }
 
 func newHandlers(do func(handling)) *handlers {

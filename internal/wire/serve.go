@@ -31,25 +31,69 @@ type Handler func(ctx context.Context, req Request) (any, error)
 // not read it. Left is called once: when the answer has left, or never will.
 type Lasting interface{ Left() }
 
-// Serve accepts connections and answers their requests until ctx ends, the
-// listener is closed (both return nil), or the far side breaks the protocol or
-// the handler fails (the first such error is returned). Before it returns it
-// closes the listener and every connection and waits for every handler.
+// Conversation is what all connections of one sandbox share. It can be held while the sandbox
+// is suspended: see Hold.
+type Conversation struct {
+	handle   Handler
+	inTurn   []string
+	inFlight chan struct{}
+	conns    chan struct{}
+	large    chan struct{}
+	running  sync.WaitGroup
+
+	mu       sync.Mutex // guards what follows
+	fail     context.CancelCauseFunc
+	listener net.Listener
+	acceptor pausable
+	open     map[*openRequest]struct{}
+	living   map[*connection]struct{}
+	holding  *Held // not nil while connections are not read
+}
+
+// openRequest is a request whose answer has not been sent.
+type openRequest struct {
+	id   string
+	over func() // releases what the request takes up
+
+	// The connection that gets the answer; nil if the sandbox was suspended since, until a
+	// connection reclaims the request. Guarded by the conversation's mutex, as is ready.
+	conn   *connection
+	origin *connection // on which it came
+	ready  *answer     // the answer, if there is no connection for it
+}
+
+// NewConversation returns a conversation whose requests handle answers.
 //
 // Requests are handled concurrently, but those of the methods inTurn one after
 // the other, in the order in which they arrive on a connection and before
 // anything that comes after them is read.
-func Serve(ctx context.Context, listener net.Listener, handle Handler, inTurn ...string) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	c := &conversation{
+func NewConversation(handle Handler, inTurn ...string) *Conversation {
+	return &Conversation{
 		handle:   handle,
 		inTurn:   inTurn,
-		fail:     cancel,
 		inFlight: make(chan struct{}, MaxInFlight),
 		conns:    make(chan struct{}, MaxConns),
 		large:    make(chan struct{}, maxLarge),
+		open:     map[*openRequest]struct{}{},
+		living:   map[*connection]struct{}{},
 	}
+}
+
+// Serve is NewConversation(handle, inTurn...).Serve(ctx, listener).
+func Serve(ctx context.Context, listener net.Listener, handle Handler, inTurn ...string) error {
+	return NewConversation(handle, inTurn...).Serve(ctx, listener)
+}
+
+// Serve accepts connections and answers their requests until ctx ends, the
+// listener is closed (both return nil), or the far side breaks the protocol or
+// the handler fails (the first such error is returned). Before it returns it
+// closes the listener and every connection and waits for every handler. It may be called once.
+func (c *Conversation) Serve(ctx context.Context, listener net.Listener) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c.mu.Lock()
+	c.fail, c.listener = cancel, listener
+	c.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() { listener.Close() })
 	defer stop()
 	err := c.accept(ctx, listener)
@@ -65,18 +109,7 @@ func Serve(ctx context.Context, listener net.Listener, handle Handler, inTurn ..
 	return nil
 }
 
-// conversation is what all connections of one Serve share.
-type conversation struct {
-	handle   Handler
-	inTurn   []string
-	fail     context.CancelCauseFunc // ends everything; the first cause stays
-	inFlight chan struct{}
-	conns    chan struct{}
-	large    chan struct{}
-	running  sync.WaitGroup
-}
-
-func (c *conversation) accept(ctx context.Context, listener net.Listener) error {
+func (c *Conversation) accept(ctx context.Context, listener net.Listener) error {
 	for {
 		select {
 		case c.conns <- struct{}{}:
@@ -84,33 +117,94 @@ func (c *conversation) accept(ctx context.Context, listener net.Listener) error 
 			return nil
 		}
 		conn, err := listener.Accept()
+		for c.pausedBy(ctx.Done(), &c.acceptor, err) {
+			conn, err = listener.Accept()
+		}
 		if err != nil {
 			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 				return nil
 			}
 			return fmt.Errorf("accepting on the socket: %w", err)
 		}
+		own, ctx := c.connected(ctx, conn)
 		c.running.Go(func() {
-			defer func() { <-c.conns }()
-			if err := c.serveConn(ctx, conn); err != nil {
+			if err := own.serve(ctx); err != nil {
 				c.fail(err)
 			}
 		})
 	}
 }
 
-// serveConn reads one connection to its end.
-func (c *conversation) serveConn(ctx context.Context, conn net.Conn) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+// connection is one connection of a conversation.
+type connection struct {
+	of     *Conversation
+	conn   net.Conn
+	cancel context.CancelFunc // of the requests that came on it
+	done   <-chan struct{}    // closed when they are cancelled
+	writer *answers
+	reader pausable
+
+	received int64 // bytes that were read; used by the reader's goroutine, and while it is paused
+	framed   int64 // bytes of them that were frames
+}
+
+// connected registers an accepted connection. It also returns the context of the requests that come on it.
+func (c *Conversation) connected(ctx context.Context, conn net.Conn) (*connection, context.Context) {
+	own := &connection{of: c, conn: conn}
+	ctx, own.cancel = context.WithCancel(ctx)
+	own.done = ctx.Done()
+	own.writer = &answers{out: conn, alone: func() bool { return len(c.inFlight) <= 1 }}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.living[own] = struct{}{}
+	if c.holding != nil {
+		interruptReads(conn)
+	}
+	return own, ctx
+}
+
+// serve answers the requests of the connection, and returns when all are answered. They are cancelled
+// if the far side hangs up, unless the sandbox was suspended.
+func (n *connection) serve(ctx context.Context) error {
+	c := n.of
+	stop := context.AfterFunc(ctx, func() { n.conn.Close() })
 	defer stop()
-	reader := &frameReader{in: bufio.NewReaderSize(conn, 64<<10), large: c.large}
-	writer := &answers{out: conn, alone: func() bool { return len(c.inFlight) <= 1 }}
-	handlers := newHandlers(func(h handling) { c.answer(ctx, writer, h.req, h.over) })
-	defer handlers.close()
+	handlers := newHandlers(func(h handling) { c.answer(ctx, h.request, h.req) })
+	err := n.read(ctx, handlers)
+	n.conn.Close()
+	<-c.conns
+	if !c.left(n) {
+		n.cancel()
+	}
+	handlers.close()
+	return err
+}
+
+// left removes a connection that has ended. It reports whether its requests go on without it.
+func (c *Conversation) left(n *connection) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, living := c.living[n]; !living {
+		return true // detached
+	}
+	delete(c.living, n)
+	if c.holding != nil {
+		c.holding.changed()
+	}
+	for r := range c.open {
+		if r.conn == n {
+			r.origin.cancel()
+		}
+	}
+	return false
+}
+
+// read reads requests until the connection ends.
+func (n *connection) read(ctx context.Context, handlers *handlers) error {
+	c := n.of
+	reader := &frameReader{in: bufio.NewReaderSize(n, 64<<10), large: c.large}
 	for {
-		frame, release, err := reader.next(ctx.Done())
+		frame, release, err := reader.next(n.done)
 		if err != nil {
 			release()
 			var violation *ProtocolError
@@ -119,48 +213,86 @@ func (c *conversation) serveConn(ctx context.Context, conn net.Conn) error {
 			}
 			return nil // the far side hung up, or the conversation is over
 		}
+		n.framed += int64(len(frame)) + 1
 		req, err := ParseRequest(frame)
 		if err != nil {
 			release()
 			return err
 		}
+		if req.Method == MethodReclaim {
+			release()
+			c.reclaim(n, req)
+			continue
+		}
 		select {
 		case c.inFlight <- struct{}{}:
-		case <-ctx.Done():
+		case <-n.done:
 			release()
 			return nil
 		}
-		over := func() {
+		opened := c.opened(n, req, func() {
 			release()
 			<-c.inFlight
-		}
+		})
 		if slices.Contains(c.inTurn, req.Method) {
-			c.answer(ctx, writer, req, over)
+			c.answer(ctx, opened, req)
 			continue
 		}
-		handlers.handle(handling{req, over})
+		handlers.handle(handling{req, opened})
 	}
 }
 
-// answer handles a request. It calls over when the answer has left, or will not.
-func (c *conversation) answer(ctx context.Context, writer *answers, req Request, over func()) {
+// opened registers a request that is handled from now on.
+func (c *Conversation) opened(n *connection, req Request, over func()) *openRequest {
+	r := &openRequest{id: string(req.ID), over: over, conn: n, origin: n}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open[r] = struct{}{}
+	return r
+}
+
+// answer handles a request and sends its answer, or keeps it for a connection that will reclaim it.
+func (c *Conversation) answer(ctx context.Context, r *openRequest, req Request) {
 	if ctx.Err() != nil {
-		over()
+		c.closeRequest(r)
+		r.over()
 		return // messages after the end of the conversation do not count
 	}
 	result, err := c.handle(ctx, req)
 	if err != nil {
-		over()
+		c.closeRequest(r)
+		r.over()
 		c.fail(err)
 		return
 	}
-	writer.send(answer{req.ID, result, func(err error) {
+	done := answer{id: req.ID, result: result, left: func(err error) {
 		if err != nil && ctx.Err() == nil {
 			c.fail(err)
 		}
 		if lasting, ok := result.(Lasting); ok {
 			lasting.Left()
 		}
-		over()
-	}})
+		r.over()
+	}}
+	if conn := c.answered(r, &done); conn != nil {
+		conn.writer.send(done)
+	}
+}
+
+// answered returns the connection for an answer. If there is none, the answer is kept.
+func (c *Conversation) answered(r *openRequest, done *answer) *connection {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.conn == nil {
+		r.ready = done
+		return nil
+	}
+	delete(c.open, r)
+	return r.conn
+}
+
+func (c *Conversation) closeRequest(r *openRequest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, r)
 }

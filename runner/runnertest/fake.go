@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"sync"
 
 	"github.com/airlock-mcp/airlock/runner"
@@ -130,6 +131,8 @@ type fakeTemplate struct {
 
 func (t *fakeTemplate) Size() int64 { return 1 << 20 }
 
+func (t *fakeTemplate) State() io.Reader { return strings.NewReader("a saved goroutine") }
+
 func (t *fakeTemplate) Close() error {
 	t.driver.mu.Lock()
 	defer t.driver.mu.Unlock()
@@ -150,6 +153,17 @@ func (f *Fake) Save(_ context.Context, p runner.Process) (runner.Template, error
 	defer f.mu.Unlock()
 	f.saved.templates++
 	return &fakeTemplate{driver: f, spec: p.(*fakeProcess).spec}, nil
+}
+
+// Load returns a template for the spec.
+func (f *Fake) Load(_ context.Context, spec runner.Spec, state io.Reader) (runner.Template, error) {
+	if _, err := io.ReadAll(state); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.saved.templates++
+	return &fakeTemplate{driver: f, spec: spec}, nil
 }
 
 // StartFrom runs Restored in a goroutine.

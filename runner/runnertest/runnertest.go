@@ -51,6 +51,7 @@ func (s *Suite) Run(t *testing.T) {
 		"disk":               testDisk,
 		"inodes":             testInodes,
 		"template":           testTemplate,
+		"suspend":            testSuspend,
 		"open files":         testOpenFiles,
 		"cpu":                testCPU,
 		"stubborn":           testStubborn,

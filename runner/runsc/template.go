@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"reflect"
 
@@ -35,6 +37,9 @@ func (t *template) Size() int64 {
 	}
 	return info.Size()
 }
+
+// State returns a reader of the file.
+func (t *template) State() io.Reader { return io.NewSectionReader(t.state, 0, math.MaxInt64) }
 
 // Close frees the template's memory, once no start uses it any more.
 func (t *template) Close() error { return t.state.Close() }
@@ -72,6 +77,25 @@ func (d *Driver) Save(ctx context.Context, started runner.Process) (_ runner.Tem
 	arg := map[string]any{"metadata": map[string]string{"compression": "none"}}
 	if err := kernel.call(ctx, methodCheckpoint, arg, t.state); err != nil {
 		return nil, errors.Join(p.explain(ctx, err), t.Close())
+	}
+	if err := seal(t.state); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+// Load returns a template of a state that was saved before.
+func (d *Driver) Load(_ context.Context, spec runner.Spec, state io.Reader) (runner.Template, error) {
+	spec, err := spec.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTemplate(spec)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(t.state, state); err != nil {
+		return nil, errors.Join(fmt.Errorf("loading a saved sandbox: %w", err), t.Close())
 	}
 	if err := seal(t.state); err != nil {
 		return nil, errors.Join(err, t.Close())

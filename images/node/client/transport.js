@@ -22,7 +22,7 @@ const ID_PREFIX = '{"jsonrpc":"2.0","id":';
 
 let keepsOpen = false;
 let connection = null;
-let lastId = 0;
+let lastId = null;
 
 /** Says that this is the guest's own thread, whose connection stays open between calls. */
 export function keepHome() {
@@ -35,6 +35,7 @@ export function keepHome() {
  * connection breaks.
  */
 export function request(method, params) {
+  lastId ??= keepsOpen ? 0 : Math.floor(Math.random() * 2 ** 48); // no other thread or process uses the same IDs
   const id = ++lastId;
   const frame = Buffer.from(`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}\n`);
   return new Promise((resolve, reject) => {
@@ -51,6 +52,7 @@ export function request(method, params) {
 class Connection {
   #limit;
   #socket;
+  #joined; // the socket was connected
   #pending = new Map(); // id → request, for what was sent and not answered
   #waiting = []; // requests not sent yet
   #gathers = false; // all requests of one turn are sent by one write
@@ -59,14 +61,24 @@ class Connection {
 
   constructor(limit) {
     this.#limit = limit;
+    this.#connect();
+  }
+
+  #connect() {
     // One buffer is kept: Node else makes one of 64 KiB for each answer.
     const callback = (size, buffer) => {
       this.#onData(buffer.subarray(0, size));
       return true;
     };
-    this.#socket = createConnection({ path: SOCKET, onread: { buffer: Buffer.alloc(CHUNK), callback } })
-      .on("error", (cause) => this.#break(`the connection to the broker broke: ${cause.message}`))
-      .on("close", () => this.#break("the broker closed the connection"));
+    const socket = createConnection({ path: SOCKET, onread: { buffer: Buffer.alloc(CHUNK), callback } });
+    socket
+      .on("connect", () => {
+        this.#joined = true;
+      })
+      .on("error", (cause) => this.#lose(socket, `the connection to the broker broke: ${cause.message}`))
+      .on("close", () => this.#lose(socket, "the broker closed the connection"));
+    this.#socket = socket;
+    this.#joined = false;
   }
 
   send(request) {
@@ -77,16 +89,23 @@ class Connection {
     if (this.#pending.size === 0) this.#socket.ref();
     this.#pending.set(request.id, request);
     if (this.#pending.size > 1) this.#gather();
-    this.#socket.write(request.frame);
+    this.#write(request);
+  }
+
+  #write(request) {
+    this.#socket.write(request.frame, (cause) => {
+      request.sent = !cause;
+    });
   }
 
   #gather() {
     if (this.#gathers) return;
     this.#gathers = true;
     this.#socket.cork();
+    const socket = this.#socket;
     nextTick(() => {
-      this.#gathers = false;
-      this.#socket.uncork();
+      if (socket === this.#socket) this.#gathers = false;
+      socket.uncork();
     });
   }
 
@@ -132,6 +151,27 @@ class Connection {
     if (keepsOpen) return;
     connection = null;
     this.#socket.removeAllListeners("close").end();
+  }
+
+  /**
+   * Goes on with another socket: the sandbox was suspended, which closes all of them. What was
+   * sent is not sent again: the broker is asked for its answers.
+   */
+  #lose(socket, reason) {
+    if (socket !== this.#socket) return;
+    socket.destroy();
+    if (this.#pending.size === 0 || !this.#joined) {
+      this.#break(reason);
+      return;
+    }
+    this.#parts = [];
+    this.#size = 0;
+    this.#gathers = false;
+    this.#connect();
+    for (const request of this.#pending.values()) {
+      if (request.sent) this.#socket.write(`${ID_PREFIX}${request.id},"method":"run/reclaim","params":{}}\n`);
+      else this.#write(request);
+    }
   }
 
   #break(reason) {

@@ -46,6 +46,11 @@ export function notice(event, detail) {
   if (event !== "internalMessage" || !used || detail?.cmd !== "NODE_DEBUG_ENABLED") return false;
   closeInspector();
   asked = false;
+  try {
+    link.settle();
+  } catch {
+    // The socket is closed; the link opens another one when it is used.
+  }
   listener();
   return true;
 }

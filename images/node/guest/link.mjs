@@ -24,14 +24,19 @@ export class Link {
   /** Connects; the promise rejects when the host does not listen. */
   static async open() {
     const link = new Link();
-    await new Promise((resolve, reject) => {
-      // A socket that is paused from the start never reads by itself.
-      link.#socket = createConnection({ path: SOCKET }, resolve).once("error", reject).pause();
-    });
-    // Node has no public way to a socket's descriptor, nor blocking sockets.
-    link.#socket.unref()._handle.setBlocking(true);
-    link.#descriptor = link.#socket._handle.fd;
+    await new Promise((resolve, reject) => link.#connect().once("connect", resolve).once("error", reject));
     return link;
+  }
+
+  /** Opens the socket, which is connected at once: a connection to a local socket never has to wait. */
+  #connect() {
+    // A socket that is paused from the start never reads by itself.
+    this.#socket = createConnection({ path: SOCKET }).pause().unref();
+    // Node has no public way to a socket's descriptor, nor blocking sockets.
+    this.#socket._handle.setBlocking(true);
+    this.#descriptor = this.#socket._handle.fd;
+    this.#unread = 0;
+    return this.#socket;
   }
 
   /** Fetches the code, as `code`, with what comes with it; blocks for as long as the host takes. */
@@ -54,27 +59,54 @@ export class Link {
    * handles it before what is requested next.
    */
   tell(method, params) {
-    writeFully(this.#descriptor, toBytes(frame(method, params)));
+    this.#again(() => writeFully(this.#descriptor, toBytes(frame(method, params))));
     this.#unread++;
   }
 
+  /** Reads the answers to what was told, which have come. Unread ones would keep the sandbox from being suspended. */
+  settle() {
+    while (this.#unread > 0) this.#receive();
+  }
+
   #request(method, params) {
-    writeFully(this.#descriptor, toBytes(frame(method, params)));
+    return this.#again(() => {
+      writeFully(this.#descriptor, toBytes(frame(method, params)));
+      return this.#read();
+    });
+  }
+
+  /** Does something with the socket; once more with another one if the sandbox was suspended, which closes it. */
+  #again(act) {
+    try {
+      return act();
+    } catch {
+      this.#connect().on("error", () => {});
+      return act();
+    }
+  }
+
+  #read() {
     const parts = [];
     for (;;) {
-      const chunk = alloc(CHUNK);
-      const read = readSync(this.#descriptor, chunk);
-      if (read === 0) throw new Error("the host closed the socket");
-      let start = 0;
-      for (; this.#unread > 0; this.#unread--) {
-        const end = chunk.subarray(0, read).indexOf(NEWLINE, start);
-        if (end < 0) break;
-        start = end + 1;
-      }
-      if (this.#unread > 0) continue;
-      parts.push(chunk.subarray(start, read));
-      if (start < read && chunk[read - 1] === NEWLINE) return concat(parts);
+      const chunk = this.#receive();
+      if (chunk.length === 0) continue;
+      parts.push(chunk);
+      if (chunk.at(-1) === NEWLINE) return concat(parts);
     }
+  }
+
+  /** Returns what can be read, without the answers to what was told. */
+  #receive() {
+    const chunk = alloc(CHUNK);
+    const size = readSync(this.#descriptor, chunk);
+    if (size === 0) throw new Error("the host closed the socket");
+    let start = 0;
+    for (; this.#unread > 0; this.#unread--) {
+      const end = chunk.subarray(0, size).indexOf(NEWLINE, start);
+      if (end < 0) return chunk.subarray(size, size);
+      start = end + 1;
+    }
+    return chunk.subarray(start, size);
   }
 }
 

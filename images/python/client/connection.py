@@ -21,11 +21,19 @@ MAX_FRAME = 16 << 20  # bytes, the newline included
 _CHUNK = 1 << 16
 _SENT_AT_ONCE = 64  # frames
 _ID_PREFIX = b'{"jsonrpc":"2.0","id":'
+_RECLAIM = _ID_PREFIX + b'%d,"method":"run/reclaim","params":{}}\n'
 
 
 def lost(message):
     """Return the ToolError for a connection that broke."""
     return ToolError("SandboxError", message, source="sandbox")
+
+
+def _id_of(frame):
+    """Return the integer ID of a frame, or None for one that does not begin with it."""
+    start = bytes(frame[:64])
+    digits = start.removeprefix(_ID_PREFIX).partition(b",")[0]
+    return int(digits) if start.startswith(_ID_PREFIX) and digits.isdigit() and len(digits) <= 18 else None
 
 
 class Connection:
@@ -49,12 +57,18 @@ class Connection:
         self._parts = []  # the beginning of a frame whose end has not come
         self._size = 0  # bytes in _parts
         self._buffer = memoryview(bytearray(_CHUNK))
+        try:
+            self._connect()
+        except OSError as cause:
+            raise lost(f"the broker's socket does not answer: {cause}") from None
+
+    def _connect(self):
         self._socket = socket(AF_UNIX, SOCK_STREAM)
         try:
             self._socket.connect(SOCKET)
-        except OSError as cause:
+        except OSError:
             self._socket.close()
-            raise lost(f"the broker's socket does not answer: {cause}") from None
+            raise
         self._socket.setblocking(False)
 
     def is_free(self):
@@ -140,7 +154,8 @@ class Connection:
         except (BlockingIOError, InterruptedError):
             return False
         except OSError as cause:
-            self._break(f"the connection to the broker broke: {cause}")
+            self._rejoin(f"the connection to the broker broke: {cause}")
+            return bool(self.broken)
         return True
 
     def _on_readable(self):
@@ -151,10 +166,10 @@ class Connection:
             except (BlockingIOError, InterruptedError):
                 return
             except OSError as cause:
-                self._break(f"the connection to the broker broke: {cause}")
+                self._rejoin(f"the connection to the broker broke: {cause}")
                 return
             if not size:
-                self._break("the broker closed the connection")
+                self._rejoin("the broker closed the connection")
                 return
             self._take(bytes(self._buffer[:size]))
 
@@ -193,11 +208,11 @@ class Connection:
     def _on_unreadable(self, frame, cause):
         """Fail the one request that `frame` answers, if it has an ID, otherwise all."""
         reason = f"the broker's answer of {len(frame)} bytes cannot be read: {type(cause).__name__}"
-        digits = frame.removeprefix(_ID_PREFIX).partition(b",")[0]
-        if not digits.isdigit() or len(digits) > 18 or int(digits) not in self._pending:
+        id = _id_of(frame)
+        if id not in self._pending:
             self._break(reason)
             return
-        future = self._pending.pop(int(digits))
+        future = self._pending.pop(id)
         if future is not None and not future.done():
             future.set_exception(lost(reason))
         self._send_waiting()
@@ -208,6 +223,30 @@ class Connection:
             if not future.done():  # else its caller was cancelled before it was sent
                 self._pending[id] = future
                 self._send(frame)
+
+    def _rejoin(self, reason):
+        """Go on with another socket: the sandbox was suspended, which closes all of them.
+
+        What was sent is not sent again: the broker is asked for its answers.
+        """
+        if not self._pending:
+            self._break(reason)
+            return
+        self.close()
+        self._parts.clear()
+        self._size = 0
+        try:
+            self._connect()
+        except OSError:
+            self._break(reason)
+            return
+        unsent = {id: frame for frame in self._unsent if (id := _id_of(frame)) is not None}
+        self._unsent.clear()
+        for id in self._pending:
+            self._unsent.append(unsent.get(id) or memoryview(_RECLAIM % id))
+        self._due = True
+        self.loop.add_reader(self._socket.fileno(), self._on_readable)
+        self.loop.add_writer(self._socket.fileno(), self._on_writable)
 
     def _break(self, reason):
         self.broken = reason

@@ -12,7 +12,7 @@ while a run may have 16 connections and 64 requests in flight. So:
 
 from asyncio import get_running_loop, sleep
 from itertools import count
-from os import getpid, register_at_fork
+from os import getpid, register_at_fork, urandom
 from threading import Lock
 
 import client
@@ -74,14 +74,20 @@ class _Pool:
         connection.close()
 
 
+def _new_ids():
+    """Return the IDs of a process's requests, which no other process of the run uses."""
+    return count(1 if client.home_process == getpid() else int.from_bytes(urandom(6), "big"))
+
+
 _pool = _Pool(keeps_home=client.home_process == getpid())
-_ids = count(1)
+_ids = _new_ids()
 
 
 def _after_fork():
     """Leave the parent's connections to the parent: their answers are not ours."""
-    global _pool
+    global _pool, _ids
     _pool = _Pool(keeps_home=False)
+    _ids = _new_ids()
 
 
 register_at_fork(after_in_child=_after_fork)

@@ -24,18 +24,18 @@ class Link:
 
     def request(self, method, params):
         """Send one request, its params as JSON text, and return the result of its answer."""
-        return self._request(method, params)
+        try:
+            return self._request(method, params)
+        except (OSError, ValueError):
+            # The code has closed the socket, or the sandbox was suspended. The number may belong to another file
+            # by now, even the new connection's: it must not be closed again.
+            self._socket.detach()
+            self._connect()
+            return self._request(method, params)
 
     def finish(self, params):
         """Deliver the outcome, given as JSON text, and wait until the host has it."""
-        try:
-            self._request("run/finish", params)
-        except (OSError, ValueError):
-            # The code has closed it. Its number may belong to another file by now,
-            # even the new connection's: it must not be closed again.
-            self._socket.detach()
-            self._connect()
-            self._request("run/finish", params)
+        self.request("run/finish", params)
 
     def _connect(self):
         self._socket = socket(AF_UNIX, SOCK_STREAM)

@@ -1,0 +1,197 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+
+	"github.com/airlock-mcp/airlock/internal/quota"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// Suspend saves the state of a paused sandbox and ends its processes: it takes a slot of the runner no more.
+// Its connections to the socket end; what it has written to its outputs is read first. Continue
+// continues it. errors.ErrUnsupported means that sandboxes of this kind cannot be suspended.
+func (r *Runner) Suspend(ctx context.Context, s *Sandbox) error {
+	saver, ok := r.driver.(Saver)
+	if !ok || s.req.Network != nil || s.req.Image.Unsaved {
+		return fmt.Errorf("cannot suspend sandbox %q: %w", s.ID(), errors.ErrUnsupported)
+	}
+	ctx, done, err := r.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := s.machine.to(suspended, "suspend"); err != nil {
+		return err
+	}
+	if err := r.suspend(ctx, saver, s); err != nil {
+		// It may have ended meanwhile: then that is its state.
+		_ = s.machine.to(paused, "suspend")
+		return fmt.Errorf("cannot suspend sandbox %q: %w", s.ID(), err)
+	}
+	return nil
+}
+
+func (r *Runner) suspend(ctx context.Context, saver Saver, s *Sandbox) error {
+	// The state cannot be larger than the memory, which is reserved while the size is unknown.
+	room, err := r.vault.reserve(s.req.Caller, s.Usage().PeakMemory)
+	if err != nil {
+		return err
+	}
+	defer room.Release()
+	b, _ := s.now()
+	s.move(nil) // from now on its end is not that of the sandbox
+	state, err := saver.Save(ctx, b.process)
+	if err == nil {
+		// A paused kernel does not end by itself.
+		err = errors.Join(b.process.Kill(), s.Drain(ctx))
+	}
+	room.Release()
+	if err != nil {
+		if state != nil {
+			err = errors.Join(err, state.Close())
+		}
+		s.move(b)
+		if s.endedSuspended() != nil {
+			err = errors.Join(err, b.process.Kill())
+		}
+		return err
+	}
+	saved, err := r.vault.store(s.req.Caller, state)
+	if err != nil {
+		r.opts.Logger.WarnContext(ctx, "a suspended sandbox is kept in memory", slog.Any(telemetry.KeyError, err))
+	}
+	s.listener.replace(nil)
+	err = b.close()
+	s.meter.mu.Lock()
+	s.meter.earlier = s.meter.usage.CPU
+	s.meter.before = math.MaxInt64 // until it goes on
+	s.meter.mu.Unlock()
+	return errors.Join(err, s.keep(saved))
+}
+
+// keep stores the state of a suspended sandbox, unless it was ended meanwhile.
+func (s *Sandbox) keep(saved *deposit) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended != nil {
+		return saved.erase()
+	}
+	s.saved = saved
+	return nil
+}
+
+// Continue lets a suspended sandbox go on, in new processes, once a slot of the runner is free. If it fails, the
+// sandbox is over.
+func (r *Runner) Continue(ctx context.Context, s *Sandbox) (err error) {
+	defer func() {
+		if err != nil {
+			s.endSuspended()
+			err = fmt.Errorf("cannot continue sandbox %q: %w", s.ID(), err)
+		}
+	}()
+	saver, ok := r.driver.(Saver)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	ctx, done, err := r.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	turn, err := r.awaitTurn(ctx, s.req)
+	if err != nil {
+		return err
+	}
+	saved := s.take()
+	if saved == nil {
+		turn.Release()
+		return errors.New("it was ended")
+	}
+	err = r.embody(s, func(spec Spec) (Process, error) {
+		state, err := saved.load(ctx, saver, spec)
+		if err != nil {
+			return nil, err
+		}
+		process, err := saver.StartFrom(ctx, spec, state)
+		return process, errors.Join(err, state.Close())
+	}, false)
+	err = errors.Join(err, saved.erase())
+	b, _ := s.now()
+	if b == nil {
+		turn.Release()
+		return err
+	}
+	s.hold(turn)
+	if s.endedSuspended() != nil {
+		s.move(nil)
+		return errors.Join(err, b.close(), errors.New("it was ended"))
+	}
+	if err := errors.Join(err, verify(b.process)); err != nil {
+		return errors.Join(err, b.process.Kill())
+	}
+	s.meter.mu.Lock()
+	s.meter.before = b.process.Usage().CPU
+	s.meter.mu.Unlock()
+	return s.machine.to(running, "continue")
+}
+
+// hold keeps the slot of the runner until the sandbox is closed or suspended.
+func (s *Sandbox) hold(turn *quota.Reservation) {
+	b, _ := s.now() // there is one: nothing suspends a sandbox that its caller has not got
+	b.onClose.Add(func() error { turn.Release(); return nil })
+}
+
+// take returns the state of a suspended sandbox, once; nil if there is none.
+func (s *Sandbox) take() *deposit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	saved := s.saved
+	s.saved = nil
+	return saved
+}
+
+// endSuspended ends a sandbox that is suspended, and reports whether it was.
+func (s *Sandbox) endSuspended() bool {
+	s.mu.Lock()
+	if s.body != nil {
+		s.mu.Unlock()
+		return false
+	}
+	saved := s.saved
+	s.saved = nil
+	if s.ended == nil {
+		s.ended = &Exit{Signal: 9}
+		close(s.moved)
+		s.moved = make(chan struct{})
+	}
+	s.mu.Unlock()
+	_ = s.machine.to(stopped, "kill")
+	if saved != nil {
+		// The file has no name: it is removed when this process ends, whatever happens here.
+		_ = saved.erase()
+	}
+	return true
+}
+
+// endedSuspended returns how a suspended sandbox was ended; nil if it was not.
+func (s *Sandbox) endedSuspended() *Exit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
+}
+
+// closeBody ends what is left of the sandbox, suspended or not.
+func (s *Sandbox) closeBody() error {
+	if s.endSuspended() {
+		return nil
+	}
+	b, _ := s.now()
+	err := b.close()
+	<-s.streams.stderr.ended()
+	<-s.streams.stdout.ended()
+	return err
+}
