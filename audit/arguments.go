@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"filippo.io/age"
+	"golang.org/x/sys/unix"
 
 	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/canon"
@@ -124,16 +125,46 @@ func (s *argumentStore) put(k keptArguments) error {
 			return fmt.Errorf("keeping arguments: %w", err)
 		}
 	}
-	sealed := s.seal.Seal(make([]byte, 4, 4+len(text)+s.seal.Overhead()), nonce(s.count), text, nil)
-	binary.BigEndian.PutUint32(sealed, uint32(len(sealed)-4))
-	s.count++
-	s.bytes += int64(len(sealed))
-	if _, err := s.file.Write(sealed); err != nil {
-		err = errors.Join(err, s.file.Close())
-		s.file = nil // it may end in half an entry: the next goes to another file
+	err = s.writeLocked(text)
+	if errors.Is(err, errRewritten) {
+		if err = s.beginLocked(); err == nil {
+			err = s.writeLocked(text)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("keeping arguments: %w", err)
 	}
 	return nil
+}
+
+// errRewritten is returned if an erasure has replaced the file that a process writes.
+var errRewritten = errors.New("the file was replaced")
+
+// writeLocked appends an entry to the file. The file's lock keeps erasures out meanwhile.
+func (s *argumentStore) writeLocked(text []byte) error {
+	file := s.file
+	err := files.While(file, files.Exclusive, func() error {
+		var stat unix.Stat_t
+		if err := unix.Fstat(int(file.Fd()), &stat); err != nil || stat.Nlink == 0 {
+			return errors.Join(err, errRewritten)
+		}
+		n, err := file.Write(sealEntry(s.seal, s.count, text))
+		s.count++
+		s.bytes += int64(n)
+		return err
+	})
+	if err != nil {
+		err = errors.Join(err, file.Close())
+		s.file = nil // it may end in half an entry: the next goes to another file
+	}
+	return err
+}
+
+// sealEntry returns an encrypted entry with its length.
+func sealEntry(seal cipher.AEAD, count uint64, text []byte) []byte {
+	sealed := seal.Seal(make([]byte, 4, 4+len(text)+seal.Overhead()), nonce(count), text, nil)
+	binary.BigEndian.PutUint32(sealed, uint32(len(sealed)-4))
+	return sealed
 }
 
 // fileSize returns the size at which a new file is begun. Several files fit into the
@@ -146,22 +177,11 @@ func (s *argumentStore) beginLocked() error {
 	if err := errors.Join(s.closeLocked(), s.prune()); err != nil {
 		return err
 	}
-	key := make([]byte, 32)
-	rand.Read(key) // never fails: crypto/rand aborts the program instead
-	var header bytes.Buffer
-	wrapped, err := age.Encrypt(&header, s.recipient)
-	if err == nil {
-		_, err = wrapped.Write(key)
-	}
-	if err == nil {
-		err = wrapped.Close()
-	}
+	seal, header, err := newArgumentsFile(s.recipient)
 	if err != nil {
 		return err
 	}
-	if s.seal, err = newSeal(key); err != nil {
-		return err
-	}
+	s.seal = seal
 	now := s.now()
 	path := filepath.Join(s.dir, fmt.Sprintf("%016d-%s%s", now.UnixMicro(), s.writer, argumentsSuffix))
 	if s.file, err = openPlain(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY); err != nil {
@@ -169,10 +189,30 @@ func (s *argumentStore) beginLocked() error {
 		return err
 	}
 	s.count, s.opened = 0, now
-	text := binary.BigEndian.AppendUint32([]byte(argumentsTop), uint32(header.Len()))
-	n, err := s.file.Write(append(text, header.Bytes()...))
+	n, err := s.file.Write(header)
 	s.bytes = int64(n)
 	return err
+}
+
+// newArgumentsFile returns a new key for the entries of a file, and the beginning of the file, which
+// has the key encrypted to the recipient.
+func newArgumentsFile(to age.Recipient) (cipher.AEAD, []byte, error) {
+	key := make([]byte, 32)
+	rand.Read(key) // never fails: crypto/rand aborts the program instead
+	var wrapped bytes.Buffer
+	w, err := age.Encrypt(&wrapped, to)
+	if err == nil {
+		_, err = w.Write(key)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	seal, err := newSeal(key)
+	text := binary.BigEndian.AppendUint32([]byte(argumentsTop), uint32(wrapped.Len()))
+	return seal, append(text, wrapped.Bytes()...), err
 }
 
 func newSeal(key []byte) (cipher.AEAD, error) {

@@ -42,6 +42,16 @@ func Excerpt(q Question, n int) string {
 	return render(q, cut{text: 12, items: 1, lines: 4, field: 40})
 }
 
+// Arguments returns the arguments of a question as Text shows them, in at most about n bytes. whole
+// reports that they are complete.
+func Arguments(q Question, n int) (text string, whole bool) {
+	text = showArguments(q.Arguments, cut{})
+	if len(text) <= n {
+		return text, true
+	}
+	return showArguments(q.Arguments, cut{text: 500, items: 12, lines: 80}), false
+}
+
 // cut limits how much of a question is shown; 0 means no limit.
 type cut struct {
 	text  int // characters of one text among the arguments

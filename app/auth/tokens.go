@@ -206,6 +206,33 @@ func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 	return list, err
 }
 
+// maxEnds bounds the tokens that Ends returns.
+const maxEnds = 1000
+
+// Ends returns when the valid tokens expire, by their IDs, in seconds since 1970: those that expire
+// first, without those that never expire.
+func (t *Tokens) Ends(ctx context.Context) (map[string]int64, error) {
+	ends := map[string]int64{}
+	err := t.db.View(ctx, func(tx database.Tx) error {
+		rows, err := tx.QueryContext(ctx, `SELECT id, expires FROM token WHERE revoked = 0 AND expires > ?
+			ORDER BY expires LIMIT ?`, t.now().Unix(), maxEnds)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var id string
+			var expires int64
+			if err := rows.Scan(&id, &expires); err != nil {
+				return err
+			}
+			ends[id] = expires
+		}
+		return rows.Err()
+	})
+	return ends, err
+}
+
 // moment is a time of the table; nil for none.
 func moment(seconds int64) *time.Time {
 	if seconds == 0 {

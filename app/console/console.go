@@ -35,6 +35,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
@@ -47,6 +48,7 @@ type Options struct {
 	Approvals *approval.Desk
 	Agents    Agents  // stays open until the console is closed
 	Remotes   Remotes // likewise
+	Tokens    Tokens  // likewise
 	// Identify returns the owner of a token, with the errors of auth.Authenticator.
 	Identify func(ctx context.Context, token secret.Value) (caller.Caller, error)
 	// While returns a context that ends when a caller may not act any more; nil: none ends.
@@ -88,6 +90,7 @@ type Console struct {
 	links     *links
 	failures  *failures
 	flows     *flows
+	titles    *titles
 	verifying sync.Mutex // held while the audit log is verified
 }
 
@@ -107,6 +110,7 @@ func New(opts Options) (*Console, error) {
 	}
 	c := &Console{opts: opts, mux: http.NewServeMux(), sections: sections(), links: newLinks(opts.Now),
 		failures: newFailures(opts.Now), flows: newFlows(opts.While)}
+	c.titles = newTitles(func(run string) (*replay.Recording, error) { return c.opts.RunLog.Recording(run) }, opts.Clean)
 	c.sessions = newSessions(opts.Now, c.flows.endOf)
 	var err error
 	if c.templates, err = parseTemplates(); err != nil {

@@ -12,6 +12,7 @@ import (
 // sections is the table of all pages, in the order of the navigation.
 func sections() []section {
 	return []section{
+		overviewSection(),
 		runsSection(),
 		runSection(),
 		questionsSection(),
@@ -28,6 +29,7 @@ func sections() []section {
 		agentsSection(),
 		agentSection(),
 		remotesSection(),
+		tokensSection(),
 		healthSection(),
 	}
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -24,7 +25,20 @@ func questionsSection() section {
 				v.part = "now"
 				return v, err
 			}},
+			{pattern: "GET /questions/count", scope: auth.ScopeApprove, show: func(c *Console, q *query) (view, error) {
+				return view{part: "count", data: c.waitingFor(q)}, nil
+			}},
 		}}
+}
+
+// waitingFor returns how many questions the caller can see.
+func (c *Console) waitingFor(q *query) (n int) {
+	for _, posted := range c.opts.Approvals.Posted() {
+		if reaches(q.who, caller.See, caller.Question, askerOf(posted.Asking)) {
+			n++
+		}
+	}
+	return n
 }
 
 // questionSection shows one question.
@@ -66,14 +80,17 @@ func askerOf(a approval.Asking) caller.Owner {
 // questionPage is the data of the page of a question.
 type questionPage struct {
 	approval.Posted
-	Text    string // all that the answer applies to, in the same form as elsewhere
-	Whole   bool   // Text is not shortened
-	Changes []change
-	Grants  bool   // an approval can be extended to the run
-	Yes     string // the label of the button that agrees
-	Gone    string // the outcome; empty if it is open
-	Left    time.Duration
-	Here    string // the address of the live part
+	Text  string // all that the answer applies to, in the same form as elsewhere
+	Whole bool   // Text and Arguments are not shortened
+	Asks  string // what the question is about, in one sentence
+	// Arguments are the arguments alone, as in Text.
+	Arguments string
+	Changes   []change
+	Grants    bool   // an approval can be extended to the run
+	Yes       string // the label of the button that agrees
+	Gone      string // the outcome; empty if it is open
+	Left      time.Duration
+	Here      string // the address of the live part
 }
 
 // change is the line-by-line diff of a text and its replacement.
@@ -121,6 +138,15 @@ func showQuestion(c *Console, q *query) (view, error) {
 	}
 	p.Text = approval.Excerpt(posted.Question, maxQuestionText)
 	p.Whole = p.Text == approval.Text(posted.Question)
+	var whole bool
+	p.Arguments, whole = approval.Arguments(posted.Question, maxQuestionText)
+	p.Whole = p.Whole && whole
+	p.Asks = fmt.Sprintf("A program that runs for %s wants to call %s of the server %s.", posted.Principal,
+		posted.ToolName, posted.ServerID)
+	if posted.Elicitation != nil {
+		p.Asks = fmt.Sprintf("The server %s asks %s something while a call of its tool %s is made.", posted.ServerID,
+			posted.Principal, posted.ToolName)
+	}
 	p.Left, p.Yes, p.Grants = c.left(posted), "Allow once", posted.Elicitation == nil
 	title := "May this call happen?"
 	if e := posted.Elicitation; e != nil {

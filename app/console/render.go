@@ -62,6 +62,13 @@ var functions = template.FuncMap{
 	"time":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"segment":   url.PathEscape, // of the path of an address
 	"clock":     clock,
+	"moment":    moment,
+}
+
+// moment reads a time of RFC 3339. It returns the zero time for other texts.
+func moment(text string) time.Time {
+	at, _ := time.Parse(time.RFC3339, text)
+	return at
 }
 
 // clock is a time in UTC, to the second.
@@ -83,6 +90,8 @@ type frame struct {
 type navigation struct {
 	Name, Path string
 	Here       bool
+	Waits      bool // the entry has a badge with the number of questions that wait
+	Waiting    int
 }
 
 // answer sends the view of a page.
@@ -137,7 +146,11 @@ func (c *Console) navigation(q *query) []navigation {
 			continue
 		}
 		here := q.URL.Path == s.path || strings.HasPrefix(q.URL.Path, strings.TrimSuffix(s.path, "/")+"/")
-		list = append(list, navigation{Name: s.name, Path: s.path, Here: here})
+		entry := navigation{Name: s.name, Path: s.path, Here: here, Waits: s.template == "questions"}
+		if entry.Waits {
+			entry.Waiting = c.waitingFor(q)
+		}
+		list = append(list, entry)
 	}
 	return list
 }

@@ -41,10 +41,16 @@ const (
 // runRow is a run in the list.
 type runRow struct {
 	ID, State, Language, Owner, Session string
+	Title                               string    // of a run that is over; may be empty
 	Began                               time.Time // zero: not yet
 	Took                                time.Duration
 	Calls                               int
 	Going                               bool
+}
+
+// Heading returns the title of the run, or another text for a run without one.
+func (r runRow) Heading() string {
+	return cmp.Or(r.Title, "A program in "+cmp.Or(r.Language, "an unknown language"))
 }
 
 // Class returns the CSS class of the state.
@@ -72,7 +78,8 @@ type runsPage struct {
 // runFilter selects the runs that are listed.
 type runFilter struct {
 	State, Text string
-	page        int // from 1
+	page        int             // from 1
+	byTool      map[string]bool // the runs with a call of a tool that Text names
 }
 
 // States returns the states that can be selected.
@@ -119,7 +126,7 @@ func (f runFilter) takes(row runRow) bool {
 			return false
 		}
 	}
-	if f.Text == "" {
+	if f.Text == "" || f.byTool[row.ID] {
 		return true
 	}
 	return slices.ContainsFunc([]string{row.ID, row.State, row.Language, row.Owner, row.Session},
@@ -132,6 +139,10 @@ func (f runFilter) takes(row runRow) bool {
 // audit log.
 func showRuns(c *Console, q *query) (view, error) {
 	f := runFilterOf(q.URL.Query())
+	var err error
+	if f.byTool, err = c.opts.RunLog.OfTool(f.Text); err != nil {
+		return view{}, err
+	}
 	going := map[string]runRow{}
 	for _, run := range c.reachableRuns(q.who) {
 		if row := rowOfRun(run, c.opts.Now()); row.Going {
@@ -151,7 +162,9 @@ func showRuns(c *Console, q *query) (view, error) {
 		return view{}, err
 	}
 	for _, run := range past {
-		p.Rows = append(p.Rows, rowOfListed(run))
+		row := rowOfListed(run)
+		row.Title = c.titles.of(row.ID)
+		p.Rows = append(p.Rows, row)
 	}
 	if more {
 		p.Next = f.address("/runs", f.page+1)

@@ -25,7 +25,7 @@ func (d *Daemon) openConsole() (err error) {
 	}
 	d.console, err = console.New(console.Options{
 		System: d.opts.System, Runs: d.opts.System.Runs(), RunLog: d.opts.System.RunLog(),
-		Approvals: d.opts.System.Approvals(), Agents: d.known, Remotes: d.trust,
+		Approvals: d.opts.System.Approvals(), Agents: d.known, Remotes: d.trust, Tokens: d.known,
 		Identify: d.identify.Token, While: d.known.Authority().While, Status: d.consoleStatus, Hosts: serve.Hosts,
 		Clean: d.opts.System.Gate().Text, Secure: serve.Certificate != "" || serve.Proxy, Logger: d.log,
 	})

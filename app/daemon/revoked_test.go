@@ -38,7 +38,7 @@ func TestWhatATokenBeganEndsWithIt(t *testing.T) {
 		"revoked, with a session": {"2025-11-25", false,
 			func(id string) error { return tokens.Revoke(t.Context(), id) }},
 		"revoked, without a session": {"2026-07-28", false,
-			func(id string) error { return s.daemon.known.RevokeToken(t.Context(), id) }},
+			func(id string) error { return s.daemon.known.RevokeToken(t.Context(), id, "ann") }},
 		"revoked, its agent": {"2025-11-25", true, func(id string) error { return tokens.Revoke(t.Context(), id) }},
 		"expired":            {"2025-11-25", false, nil},
 	} {

@@ -1,12 +1,14 @@
 package system
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/agents"
@@ -17,6 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/secret"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -80,6 +83,10 @@ func (s *System) OpenAgents(ctx context.Context) (*Agents, error) {
 	}
 	unwatch, err := telemetry.WatchBudgets(a.Uses)
 	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	a.undo.Add(unwatch)
+	if unwatch, err = telemetry.WatchTokens(a.tokens.Ends); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	a.undo.Add(unwatch)
@@ -149,12 +156,12 @@ func (a *Agents) Tokens() *auth.Tokens { return a.tokens }
 func (a *Agents) Authority() *auth.Authority { return a.authority }
 
 // RevokeToken makes a token invalid, and kills the agents that it registered.
-func (a *Agents) RevokeToken(ctx context.Context, id string) error {
+func (a *Agents) RevokeToken(ctx context.Context, id, by string) error {
 	if err := a.tokens.Revoke(ctx, id); err != nil {
 		return err
 	}
 	a.authority.Changed()
-	return errors.Join(a.Record(ctx, "token revoked: "+id), a.EndOf(ctx, id, Principal()))
+	return errors.Join(a.Record(ctx, by, "token revoked: "+id), a.EndOf(ctx, id, by))
 }
 
 // SetStatus suspends, resumes or kills an agent. Its running acts end at once.
@@ -163,9 +170,19 @@ func (a *Agents) SetStatus(ctx context.Context, id string, status agents.Status,
 	return a.Service.SetStatus(ctx, id, status, by)
 }
 
-// Record writes an action of the operator to the audit log.
-func (a *Agents) Record(ctx context.Context, what string) error {
-	return a.log.Append(ctx, audit.Record{Kind: audit.KindOperator, Identity: audit.Identity{Principal: Principal()},
+// CreateToken issues a token and returns its value, of which only the hash is stored. It is recorded
+// before.
+func (a *Agents) CreateToken(ctx context.Context, grant auth.Grant, by string) (auth.Token, secret.Value, error) {
+	whom := cmp.Or(grant.Principal, "a principal of its own")
+	if err := a.Record(ctx, by, "token made for "+whom+" with "+strings.Join(grant.Scopes, " ")); err != nil {
+		return auth.Token{}, secret.Value{}, err
+	}
+	return a.tokens.Create(ctx, grant)
+}
+
+// Record writes an action of an operator to the audit log.
+func (a *Agents) Record(ctx context.Context, by, what string) error {
+	return a.log.Append(ctx, audit.Record{Kind: audit.KindOperator, Identity: audit.Identity{Principal: by},
 		Detail: what})
 }
 

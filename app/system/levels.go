@@ -1,6 +1,12 @@
 package system
 
 import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"os"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/airlock-mcp/airlock/internal/telemetry"
@@ -25,7 +31,55 @@ func (s *System) watchLevels() error {
 		return err
 	}
 	s.undo.Add(stop)
+	stop, err = telemetry.WatchSeries(
+		telemetry.Series{Name: "airlock.server.up", Unit: "1", Attribute: telemetry.AttrServer, Read: s.serversUp,
+			Description: "Whether a server can be called: 1, or 0."},
+		telemetry.Series{Name: "airlock.certificate.expires", Unit: "s", Attribute: telemetry.AttrFile,
+			Read: s.certificateEnds, Description: "When the certificate of the daemon expires."},
+	)
+	if err != nil {
+		return err
+	}
+	s.undo.Add(stop)
 	return nil
+}
+
+// serversUp returns 1 for each server that can be called, and 0 for the others.
+func (s *System) serversUp(context.Context) (map[string]int64, error) {
+	up := map[string]int64{}
+	snapshot := s.catalog.Snapshot()
+	if snapshot == nil {
+		return up, nil
+	}
+	for _, server := range snapshot.Servers() {
+		up[server.ID] = 0
+		if server.Problem == "" && server.Unreachable == "" {
+			up[server.ID] = 1
+		}
+	}
+	return up, nil
+}
+
+// certificateEnds returns when the certificate in the file of serve.certificate expires, in seconds
+// since 1970.
+func (s *System) certificateEnds(context.Context) (map[string]int64, error) {
+	path := s.config.Serve.Certificate
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate: %w", err)
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, fmt.Errorf("reading the certificate %q: it is not in PEM", path)
+	}
+	leaf, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate %q: %w", path, err)
+	}
+	return map[string]int64{path: leaf.NotAfter.Unix()}, nil
 }
 
 // freeBytes returns how many bytes can be written to the file system of a directory, or 0 if that is

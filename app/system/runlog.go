@@ -2,12 +2,15 @@ package system
 
 import (
 	"errors"
+	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/airlock-mcp/airlock/app/attachment"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/broker/replay"
 )
 
 // maxIndexed is how many runs of the audit log a RunLog lists, the newest ones.
@@ -85,6 +88,40 @@ func (l *RunLog) List(match func(ListedRun) bool, skip, n int) (list []ListedRun
 	return list, false, nil
 }
 
+// Limits of a search for runs by tool.
+const (
+	maxToolRuns = 5000
+	toolBytes   = 64 << 20 // of the log are read, from its end
+)
+
+// OfTool returns the IDs of runs that have called a tool, or tried to, whose server/tool contains a
+// text. Old runs may be missing.
+func (l *RunLog) OfTool(text string) (map[string]bool, error) {
+	if text == "" {
+		return nil, nil
+	}
+	found := map[string]bool{}
+	word := text[strings.LastIndex(text, "/")+1:]
+	_, err := audit.Scan(l.directories.Audit, toolBytes, []string{word},
+		func(b audit.Brief, record func() (audit.Record, error)) (bool, error) {
+			if b.Kind != audit.KindIntent && b.Kind != audit.KindOutcome {
+				return true, nil
+			}
+			r, err := record()
+			if err != nil {
+				return false, err
+			}
+			if strings.Contains(r.ServerID+"/"+r.ToolName, text) {
+				found[r.RunID] = true
+			}
+			return len(found) < maxToolRuns, nil
+		})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return found, err
+}
+
 // Find returns a run of the log by its whole ID.
 func (l *RunLog) Find(id string) (ListedRun, bool, error) {
 	l.mu.Lock()
@@ -112,6 +149,11 @@ func (l *RunLog) Tree(run ListedRun) (*audit.RunTree, error) {
 	}
 	WithoutHeld(tree)
 	return tree, nil
+}
+
+// Recording returns the recording of a run.
+func (l *RunLog) Recording(run string) (*replay.Recording, error) {
+	return LoadRecording(l.directories, l.config.Replay, run)
 }
 
 // Show returns a run with its recording. If the run has no recording, unkept is the reason.

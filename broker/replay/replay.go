@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -78,11 +79,28 @@ func Open(dir string, opts *Options) (*Store, error) {
 // runID is the form of a run's ID; another never becomes part of a path.
 var runID = lazyregexp.New(`^run_[0-9a-zA-Z]{1,64}$`)
 
-func (s *Store) path(run string) (string, error) {
+func (s *Store) path(run string) (string, error) { return pathOf(s.dir, run) }
+
+func pathOf(dir, run string) (string, error) {
 	if !runID.MatchString(run) {
 		return "", fmt.Errorf("%q is not the ID of a run: %w", run, ErrNotFound)
 	}
-	return filepath.Join(s.dir, run+suffix), nil
+	return filepath.Join(dir, run+suffix), nil
+}
+
+// Remove removes the recording of a run from a store in dir. The error is ErrNotFound if there is
+// none.
+func Remove(dir, run string) error {
+	path, err := pathOf(dir, run)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing the recording of run %q: %w", run, ErrNotFound)
+	} else if err != nil {
+		return fmt.Errorf("removing the recording of run %q: %w", run, err)
+	}
+	return nil
 }
 
 // Head is what a run was made of.

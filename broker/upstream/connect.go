@@ -88,6 +88,7 @@ func (s *server) try(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, s.config.StartTimeout)
 	defer stop()
 	session, list, err := s.establish(ctx)
+	telemetry.CountServerStart(ctx, s.config.ID, err != nil)
 	if s.settle(session, list, err) {
 		s.cache.save(s.config, list)
 	}

@@ -2,8 +2,10 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 )
 
@@ -47,6 +49,18 @@ var refusals = counter("airlock.quota.refused", "{request}",
 // CountRefusal counts a request that a limit refused, with one of a few words for each attribute.
 func CountRefusal(ctx context.Context, resource, reason string) {
 	refusals.Add(ctx, 1, metric.WithAttributes(AttrResource.String(resource), AttrError.String(reason)))
+}
+
+var serverStarts = counter("airlock.server.starts", "{start}",
+	"Attempts to start a server's program, or to begin a session with a server.")
+
+// CountServerStart counts an attempt to connect to an upstream server.
+func CountServerStart(ctx context.Context, server string, failed bool) {
+	attributes := []attribute.KeyValue{AttrServer.String(server)}
+	if failed {
+		attributes = append(attributes, AttrError.String("failed"))
+	}
+	serverStarts.Add(ctx, 1, metric.WithAttributes(attributes...))
 }
 
 var refusedTokens = counter("airlock.auth.refused", "{token}",
@@ -115,6 +129,48 @@ func WatchBudgets(read func(context.Context) ([]Use, error)) (stop func() error,
 		return nil, err
 	}
 	return registered.Unregister, nil
+}
+
+// Series is a number for each of several names, looked up when metrics are read.
+type Series struct {
+	Name, Unit, Description string
+	Attribute               attribute.Key // of the names
+	// Read may be called at any time, also concurrently.
+	Read func(context.Context) (map[string]int64, error)
+}
+
+// WatchSeries has series read until stop is called.
+func WatchSeries(series ...Series) (stop func() error, _ error) {
+	gauges := make([]metric.Int64ObservableGauge, len(series))
+	observables := make([]metric.Observable, len(series))
+	for i, s := range series {
+		g, err := meter.Int64ObservableGauge(s.Name, metric.WithUnit(s.Unit), metric.WithDescription(s.Description))
+		if err != nil {
+			return nil, err
+		}
+		gauges[i], observables[i] = g, g
+	}
+	registered, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		var errs []error
+		for i, s := range series {
+			values, err := s.Read(ctx)
+			errs = append(errs, err)
+			for name, value := range values {
+				o.ObserveInt64(gauges[i], value, metric.WithAttributes(s.Attribute.String(name)))
+			}
+		}
+		return errors.Join(errs...)
+	}, observables...)
+	if err != nil {
+		return nil, err
+	}
+	return registered.Unregister, nil
+}
+
+// WatchTokens has the ends of tokens read until stop is called, by their IDs, in seconds since 1970.
+func WatchTokens(read func(context.Context) (map[string]int64, error)) (stop func() error, _ error) {
+	return WatchSeries(Series{Name: "airlock.token.expires", Unit: "s", Attribute: AttrTokenID, Read: read,
+		Description: "When the valid tokens that Airlock issued expire."})
 }
 
 // Level is a number that is looked up when metrics are read.

@@ -38,6 +38,8 @@ const (
 	AttrImage    = attribute.Key("airlock.image")
 	AttrDecision = attribute.Key("airlock.decision")
 	AttrAgentID  = attribute.Key("airlock.agent.id")
+	AttrTokenID  = attribute.Key("airlock.token.id")
+	AttrFile     = attribute.Key("airlock.file")
 	AttrAccount  = attribute.Key("airlock.account")
 	AttrLimit    = attribute.Key("airlock.limit")
 	AttrAnswer   = attribute.Key("airlock.approval.answer")

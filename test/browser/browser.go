@@ -137,6 +137,17 @@ func (b *Browser) Evaluate(t *testing.T, code string, v any) {
 	}
 }
 
+// Axe returns the violations of the rules of axe-core on the page, one line for each element.
+func (b *Browser) Axe(t *testing.T) []string {
+	t.Helper()
+	var list []string
+	got := b.Do(t, "axe", nil).Value
+	if err := json.Unmarshal(got, &list); err != nil {
+		t.Fatalf("got %s: %v", got, err)
+	}
+	return list
+}
+
 // Problems returns and forgets what went wrong in the page since the last call.
 func (b *Browser) Problems(t *testing.T) []string {
 	t.Helper()

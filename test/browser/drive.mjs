@@ -7,8 +7,10 @@
 // that no traffic leaves this machine. AIRLOCK_BROWSER_PATIENCE is how many seconds a
 // step may take; 60 where it is unset.
 import { createInterface } from "node:readline";
+import { readFileSync } from "node:fs";
 import { chromium } from "playwright-core";
 
+const axeSource = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 const [program, ...names] = process.argv.slice(2);
 const rules = names.map((name) => "MAP " + name.replace("=", " "));
 const browser = await chromium.launch({
@@ -115,8 +117,14 @@ const steps = {
     const download = await begun;
     return { path: await download.path(), name: download.suggestedFilename() };
   },
-  async screenshot({ path, selector }) {
-    const whole = { path, animations: "disabled", caret: "hide" };
+  // axe returns the violations of the rules of axe-core, one line for each element.
+  async axe() {
+    await page.evaluate(axeSource);
+    const { violations } = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] }));
+    return { value: violations.flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.target.join(" ")}: ${n.failureSummary}`)) };
+  },
+  async screenshot({ path, selector, full }) {
+    const whole = { path, animations: "disabled", caret: "hide", fullPage: full ?? false };
     await (selector ? page.locator(selector).screenshot(whole) : page.screenshot(whole));
   },
   async where() {

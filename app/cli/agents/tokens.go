@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,12 +66,8 @@ func (v *tokensCreateVerb) Run(ctx context.Context, s *verb.Streams) error {
 			return err
 		}
 	}
-	return v.withTokens(ctx, s, func(tokens *auth.Tokens, a *system.Agents) error {
-		whom := cmp.Or(grant.Principal, "a principal of its own")
-		if err := a.Record(ctx, "token made for "+whom+" with "+strings.Join(grant.Scopes, " ")); err != nil {
-			return err
-		}
-		made, value, err := tokens.Create(ctx, grant)
+	return v.with(ctx, s, func(a *system.Agents) error {
+		made, value, err := a.CreateToken(ctx, grant, system.Principal())
 		if err != nil {
 			return err
 		}
@@ -141,7 +136,7 @@ type tokensRevokeVerb struct {
 // Run revokes a token.
 func (v *tokensRevokeVerb) Run(ctx context.Context, s *verb.Streams) error {
 	return v.with(ctx, s, func(a *system.Agents) error {
-		err := a.RevokeToken(ctx, v.Token)
+		err := a.RevokeToken(ctx, v.Token, system.Principal())
 		if errors.Is(err, auth.ErrUnknown) {
 			return verb.WithHint(err, "airlock tokens list", verb.ExitUsage)
 		}

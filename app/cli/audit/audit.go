@@ -26,6 +26,7 @@ type Verbs struct {
 	Verify auditVerifyVerb `cmd:"" help:"Check that no record was changed, removed or reordered."`
 	Export auditExportVerb `cmd:"" help:"Write the log in the form that another system reads."`
 	Report auditReportVerb `cmd:"" help:"Print who sent what where, on whose behalf, and who approved it."`
+	Erase  auditEraseVerb  `cmd:"" help:"Erase the kept arguments and recordings of a person's runs, and record that."`
 }
 
 // PeriodFlags select records by their time.

@@ -1,0 +1,159 @@
+package console
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/internal/caller"
+)
+
+// overviewSection shows what a person looks for first: what waits, what runs, what failed, and how
+// much was used.
+func overviewSection() section {
+	return section{name: "Overview", path: "/overview", scope: auth.ScopeRun, template: "overview", pages: []page{
+		{pattern: "GET /overview", scope: auth.ScopeRun, show: showOverview},
+		{pattern: "GET /overview/now", scope: auth.ScopeRun, show: func(c *Console, q *query) (view, error) {
+			v, err := showOverview(c, q)
+			v.part = "now"
+			return v, err
+		}},
+	}}
+}
+
+// Limits of the overview.
+const (
+	maxOverviewRows = 5
+	failedWithin    = 24 * time.Hour
+)
+
+// overview is the data of the page. Its lists have at most maxOverviewRows rows.
+type overview struct {
+	Waiting, Going, Failed             []overviewRow
+	WaitingMore, GoingMore, FailedMore int // rows that are not shown
+	MayAnswer                          bool
+	Charts                             []chart
+	Quiet                              bool // nothing has run yet
+}
+
+// overviewRow is a question or a run.
+type overviewRow struct {
+	runRow
+	Path  string
+	Until time.Time // of a question
+}
+
+func showOverview(c *Console, q *query) (view, error) {
+	o := overview{MayAnswer: q.may(auth.ScopeApprove)}
+	now := c.opts.Now()
+	for _, posted := range c.opts.Approvals.Posted() {
+		if o.MayAnswer && reaches(q.who, caller.See, caller.Question, askerOf(posted.Asking)) {
+			o.Waiting = append(o.Waiting, overviewRow{runRow: runRow{Owner: posted.Principal,
+				Title: posted.ServerID + "/" + posted.ToolName}, Path: "/questions/" + posted.ID, Until: posted.Expires})
+		}
+	}
+	for _, run := range c.reachableRuns(q.who) {
+		if row := rowOfRun(run, now); row.Going {
+			o.Going = append(o.Going, overviewRow{runRow: row, Path: "/runs/" + row.ID})
+		}
+	}
+	slices.SortFunc(o.Going, func(a, b overviewRow) int { return b.Began.Compare(a.Began) })
+	hours := newUsage(now, time.Hour, 24)
+	days := newUsage(now, 24*time.Hour, 14)
+	runs, _, err := c.opts.RunLog.List(func(run system.ListedRun) bool {
+		return reaches(q.who, caller.See, caller.Run, run.Owner)
+	}, 0, maxRunPages*runsPerPage)
+	if err != nil {
+		return view{}, err
+	}
+	for _, run := range runs {
+		row := rowOfListed(run)
+		failed := run.State != system.RunOK && run.State != system.RunUnfinished
+		hours.add(row, failed)
+		days.add(row, failed)
+		if failed && now.Sub(row.Began) < failedWithin {
+			if len(o.Failed) < maxOverviewRows {
+				row.Title = c.titles.of(row.ID)
+				o.Failed = append(o.Failed, overviewRow{runRow: row, Path: "/runs/" + row.ID})
+			} else {
+				o.FailedMore++
+			}
+		}
+	}
+	o.Charts = []chart{hours.chart("Runs in the last 24 hours"), days.chart("Runs in the last 14 days")}
+	o.Waiting, o.WaitingMore = firstRows(o.Waiting)
+	o.Going, o.GoingMore = firstRows(o.Going)
+	o.Quiet = len(runs) == 0 && len(o.Going) == 0
+	return view{title: "Overview", data: o}, nil
+}
+
+func firstRows(rows []overviewRow) (first []overviewRow, more int) {
+	n := min(len(rows), maxOverviewRows)
+	return rows[:n], len(rows) - n
+}
+
+// usage counts runs and calls by time.
+type usage struct {
+	first time.Time // the beginning of the first step
+	step  time.Duration
+	steps []usageStep
+}
+
+type usageStep struct{ runs, failed, calls int }
+
+func newUsage(now time.Time, step time.Duration, n int) *usage {
+	return &usage{now.UTC().Truncate(step).Add(-time.Duration(n-1) * step), step, make([]usageStep, n)}
+}
+
+func (u *usage) add(row runRow, failed bool) {
+	at := row.Began.Sub(u.first)
+	if at < 0 || at >= time.Duration(len(u.steps))*u.step {
+		return
+	}
+	s := &u.steps[at/u.step]
+	s.runs++
+	s.calls += row.Calls
+	if failed {
+		s.failed++
+	}
+}
+
+// chart is a row of bars in an SVG picture. All lengths are in its units.
+type chart struct {
+	Title, Text   string // Text describes the picture in words
+	Width, Height int
+	Bars          []chartBar
+}
+
+type chartBar struct {
+	X, Y, W, H       int
+	FailedY, FailedH int // the part of the bar for failed runs
+	Label            string
+	At               time.Time
+}
+
+const (
+	chartWidth  = 480
+	chartHeight = 96
+)
+
+func (u *usage) chart(title string) chart {
+	c := chart{Title: title, Width: chartWidth, Height: chartHeight}
+	most, all := 1, usageStep{}
+	for _, s := range u.steps {
+		most = max(most, s.runs)
+		all.runs, all.failed, all.calls = all.runs+s.runs, all.failed+s.failed, all.calls+s.calls
+	}
+	c.Text = fmt.Sprintf("%d runs, %d failed, %d calls", all.runs, all.failed, all.calls)
+	width := chartWidth / len(u.steps)
+	for i, s := range u.steps {
+		h := s.runs * chartHeight / most
+		failed := s.failed * chartHeight / most
+		c.Bars = append(c.Bars, chartBar{X: i * width, Y: chartHeight - h, W: width - 3, H: h,
+			FailedY: chartHeight - failed, FailedH: failed, At: u.first.Add(time.Duration(i) * u.step),
+			Label: fmt.Sprintf("%d runs, %d failed, %d calls", s.runs, s.failed, s.calls)})
+	}
+	return c
+}
