@@ -110,7 +110,8 @@ func New(opts Options) (*Console, error) {
 	}
 	c := &Console{opts: opts, mux: http.NewServeMux(), sections: sections(), links: newLinks(opts.Now),
 		failures: newFailures(opts.Now), flows: newFlows(opts.While)}
-	c.titles = newTitles(func(run string) (*replay.Recording, error) { return c.opts.RunLog.Recording(run) }, opts.Clean)
+	load := func(run string) (*replay.Recording, error) { return c.opts.RunLog.Recording(run) }
+	c.titles = newTitles(load, opts.Clean)
 	c.sessions = newSessions(opts.Now, c.flows.endOf)
 	var err error
 	if c.templates, err = parseTemplates(); err != nil {

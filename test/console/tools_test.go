@@ -58,7 +58,7 @@ func TestToolsAndPolicies(t *testing.T) {
 	admin := browser.Open(t)
 	signIn(t, admin, a, a.token(t, "bob", "admin"))
 	admin.Goto(t, a.address+"/servers")
-	admin.Click(t, "button", "Ask notes again")
+	admin.Click(t, "button", "Ask again: notes")
 	admin.Sees(t, "notes has answered.")
 	b.Goto(t, a.address+"/tools")
 	b.Click(t, "link", "One tool is withheld: its definition changed since first seen.")
