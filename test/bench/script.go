@@ -74,21 +74,9 @@ const (
 	burstPause = 2 * time.Second
 )
 
-// measureBursts asks for many verdicts at once, in turn with one alone.
-func measureBursts(ctx context.Context, b *bench) (err error) {
-	var undo cleanup.Stack
-	defer func() { err = errors.Join(err, undo.Run()) }()
-	image, err := images.Open(b.home, images.Verifier)
-	if err != nil {
-		return err
-	}
-	undo.Add(image.Close)
-	service, err := b.openVerifications(image, &undo)
-	if err != nil {
-		return err
-	}
-	one := fromSandbox(service, proofs[0].request)
-	ways := []way{{name: "one", take: one}, {name: "burst", take: func(ctx context.Context) (sample, error) {
+// together takes one measurement as often as a burst has, all at the same time.
+func together(one func(context.Context) (sample, error)) func(context.Context) (sample, error) {
+	return func(ctx context.Context) (sample, error) {
 		took := make(sample, burst)
 		asked, ctx := errgroup.WithContext(ctx)
 		for n := range burst {
@@ -101,13 +89,42 @@ func measureBursts(ctx context.Context, b *bench) (err error) {
 			})
 		}
 		return took, asked.Wait()
-	}}}
+	}
+}
+
+// measureBursts asks for many verdicts, and for many scripts of the gateway, at once, in turn with one alone.
+func measureBursts(ctx context.Context, b *bench) (err error) {
+	var undo cleanup.Stack
+	defer func() { err = errors.Join(err, undo.Run()) }()
+	image, err := images.Open(b.home, images.Verifier)
+	if err != nil {
+		return err
+	}
+	undo.Add(image.Close)
+	service, err := b.openVerifications(image, &undo)
+	if err != nil {
+		return err
+	}
+	face, err := b.openVerb(ctx, []string{"mcp", "--face", "gateway"}, map[string]any{}, &undo,
+		"QWED_MCP_TRUSTED_CODE_EXECUTION=true")
+	if err != nil {
+		return err
+	}
+	verdict := fromSandbox(service, proofs[0].request)
+	script := func(ctx context.Context) (sample, error) {
+		return timed(func() error { return face.script(ctx, scripts[0].code) })
+	}
+	ways := []way{{name: "verdict", take: verdict}, {name: "verdicts", take: together(verdict)},
+		{name: "script", take: script}, {name: "scripts", take: together(script)}}
 	taken, err := inTurn(ctx, b.rounds, burstPause, ways...)
 	if err != nil {
 		return err
 	}
-	b.table.add(newRow("a Z3 verdict", "ms", taken["one"]),
-		newRow(fmt.Sprintf("each of %d Z3 verdicts asked for at once", burst), "ms", taken["burst"]).times(taken["one"],
-			"one verdict"))
+	b.table.add(newRow("a Z3 verdict", "ms", taken["verdict"]),
+		newRow(fmt.Sprintf("each of %d Z3 verdicts asked for at once", burst), "ms", taken["verdicts"]).times(
+			taken["verdict"], "one verdict"),
+		newRow("the gateway's answer to a plain script", "ms", taken["script"]),
+		newRow(fmt.Sprintf("each of %d plain scripts sent to the gateway at once", burst), "ms", taken["scripts"]).times(
+			taken["script"], "one script"))
 	return nil
 }

@@ -15,6 +15,7 @@ type row struct {
 	Unit   string       `json:"unit"`
 	Count  int          `json:"n"` // how many measurements there are
 	P50    float64      `json:"p50"`
+	P90    float64      `json:"p90"`
 	P95    float64      `json:"p95"`
 	P99    float64      `json:"p99"`
 	Target string       `json:"target,omitempty"` // as the design has it
@@ -30,13 +31,15 @@ type comparison struct {
 
 // newRow sums up what was measured, of which the lower is the better.
 func newRow(what, unit string, s sample) row {
-	return row{What: what, Unit: unit, Count: len(s), P50: s.quantile(.5), P95: s.quantile(.95), P99: s.quantile(.99)}
+	return row{What: what, Unit: unit, Count: len(s), P50: s.quantile(.5), P90: s.quantile(.9),
+		P95: s.quantile(.95), P99: s.quantile(.99)}
 }
 
 // newRates sums up rates, of which the higher are the better: p95 is what 95 of
 // 100 reach.
 func newRates(what, unit string, s sample) row {
-	return row{What: what, Unit: unit, Count: len(s), P50: s.quantile(.5), P95: s.quantile(.05), P99: s.quantile(.01)}
+	return row{What: what, Unit: unit, Count: len(s), P50: s.quantile(.5), P90: s.quantile(.1),
+		P95: s.quantile(.05), P99: s.quantile(.01)}
 }
 
 // aims names the row's target.
@@ -60,7 +63,7 @@ func (r row) adds(other sample, name string) row {
 	return r
 }
 
-// fewestForPercentiles is the number of measurements from which the table has p95 and p99.
+// fewestForPercentiles is the number of measurements from which the table has p90, p95 and p99.
 const fewestForPercentiles = 50
 
 // table is printed as Markdown, row by row.
@@ -76,8 +79,8 @@ type table struct {
 func (t *table) begin(machine string) {
 	t.Machine = machine
 	fmt.Fprintf(t.out, "%s\n\n", machine)
-	t.line("what", "n", "p50", "p95", "p99", "unit", "target", "beside it, at p50")
-	t.line("---", "--:", "--:", "--:", "--:", "---", "---", "---")
+	t.line("what", "n", "p50", "p90", "p95", "p99", "unit", "target", "beside it, at p50")
+	t.line("---", "--:", "--:", "--:", "--:", "--:", "---", "---", "---")
 }
 
 func (t *table) add(rows ...row) {
@@ -86,19 +89,18 @@ func (t *table) add(rows ...row) {
 		for i, c := range r.Beside {
 			beside[i] = c.Text
 		}
-		p95, p99 := "", "" // of fewer measurements they would be its extremes
+		p90, p95, p99 := "", "", "" // of fewer measurements they would be its extremes
 		if r.Count >= fewestForPercentiles {
-			p95, p99 = figure(r.P95), figure(r.P99)
+			p90, p95, p99 = figure(r.P90), figure(r.P95), figure(r.P99)
 		}
-		t.line(r.What, fmt.Sprint(r.Count), figure(r.P50), p95, p99, r.Unit, r.Target,
-			strings.Join(beside, ", "))
+		t.line(r.What, fmt.Sprint(r.Count), figure(r.P50), p90, p95, p99, r.Unit, r.Target, strings.Join(beside, ", "))
 	}
 	t.Rows = append(t.Rows, rows...)
 }
 
-func (t *table) line(what, n, p50, p95, p99, unit, target, beside string) {
-	fmt.Fprintf(t.out, "| %-64s | %5s | %6s | %6s | %6s | %-4s | %-6s | %s |\n", what, n, p50, p95, p99, unit, target,
-		beside)
+func (t *table) line(what, n, p50, p90, p95, p99, unit, target, beside string) {
+	fmt.Fprintf(t.out, "| %-64s | %5s | %6s | %6s | %6s | %6s | %-4s | %-6s | %s |\n", what, n, p50, p90, p95, p99, unit,
+		target, beside)
 }
 
 func (t *table) end(load string, now time.Time) {

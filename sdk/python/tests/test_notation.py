@@ -30,6 +30,10 @@ from qwed_new.engines.math_engine import verify_math
         ("1,000 + 1 = 1,001", "VERIFIED"), ("1,000,000 / 1,000 = 1,001", "ERROR"), ("(1,500 + 500) * 2 = 4,000", "VERIFIED"),
         ("1,00 = 100", "INCONCLUSIVE"), ("0,123 = 123", "INCONCLUSIVE"), ("max(1,000) = 1000", "ERROR"),
         ("gcd(1,000, 10) = 10", "ERROR"),
+        ("lim x->0- 1/x = -oo", "INCONCLUSIVE"), ("lim x->0+ 1/x = oo", "INCONCLUSIVE"),
+        ("lim_{x->0^+} 1/x = oo", "INCONCLUSIVE"), ("lim x->0 -x = 0", "VERIFIED"), ("2≦3", "VERIFIED"), ("3⩾2", "VERIFIED"),
+        ("2✕3=6", "VERIFIED"), ("5–3=2", "VERIFIED"), ("5 percent of 100 = 5", "VERIFIED"),
+        ("5 percent of 100 = 6", "ERROR"),
         ("d/dx x^2 + 3x = 2x + 3", "INCONCLUSIVE"), ("d/dx(x^2) = 2x", "INCONCLUSIVE"),
     ],
 )  # fmt: skip

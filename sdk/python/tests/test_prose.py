@@ -21,6 +21,7 @@ The function of the heart is to pump blood.
 The class starts at nine; don't be late.
 He said "yes" and left.
 She's the boss; he isn't.
+Don't import; export!
 John's car is red
 You're right (as always).
 O'Brien's report isn't ready; ask Ann.

@@ -16,6 +16,7 @@ _KEYWORDS = frozenset(
     "new typeof void delete export default throw select insert update delete drop alter create truncate grant table where set into values "
     "echo sudo rm ls cd cat curl wget git chmod chown sh bash python pip npm".split()
 )
+_CONTRACTION = re.compile(r"[A-Za-z]n't\b|[A-Za-z]'(?:re|ll|ve)\b", re.I)
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*['’]?")
 
 
@@ -23,6 +24,8 @@ def is_prose(text: str) -> bool:
     """Report whether a text is a sentence, or has two words in a row as no program has, and no mark of a program."""
     if _CODE.search(text):
         return False
+    if _CONTRACTION.search(text) and text.count("'") % 2 and '"' not in text:
+        return True  # as a program, it would have a text without an end
     words = [w.strip(".,;:!?()\"'“”‘’…–—") for w in text.split()]
     if len(words) >= 4 and re.fullmatch(r"[A-Z].*[.!?]", text.strip(), re.S) and all(
         _WORD.fullmatch(w) for w in words if w):

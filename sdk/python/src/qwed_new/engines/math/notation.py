@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
-_FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20, 0x2212: 0x2D}
+_FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20, 0x2212: 0x2D} | str.maketrans(
+    "≦≧⩽⩾∙✕✖–", "≤≥≤≥·××-")
 _LIMIT = re.compile(
     r"^\s*lim(?:it)?\s*(?:_\s*)?[({]?\s*(?:as\s+)?([a-z])\s*(?:->|→)\s*([-+]?[\w.∞/]+)\s*[)}]?\s*(?:of\s+)?(?![-+]?\s*$)(.+?)\s*(?<!!)=\s*([^=<>]+)$"
 )
+_ONE_SIDED = re.compile(r"^\s*lim\b[^=]*?(?:->|→)\s*[-+]?[\w.∞/]+(?:[-+](?=[\s)}])|\s*\^\s*\{?\s*[-+])")
 _INTEGRAL = re.compile(r"∫\s*(?:_\{?([-\w.∞]+)\}?\s*\^\{?([-\w.∞]+)\}?\s+)?([^∫=<>]+?)\s*\bd([a-z])\b")
-_OF = re.compile(r"(\d+(?:\.\d+)?)\s*%\s+of\s+(?=[\d(a-z])", re.I)
+_OF = re.compile(r"(\d+(?:\.\d+)?)\s*(?:%|percent|per\s+cent)\s+of\s+(?=[\d(a-z])", re.I)
 _DERIVATIVE = re.compile(r"(?<![\w)])(?:d|∂)[²³]?(?:\^\d)?[a-z]?\s*/\s*(?:d|∂)([a-z])(?:[²³]|\^\d)?(?![a-z])")
 _SUM = re.compile(r"^\s*∑\s*_\{\s*([a-z])\s*=\s*([^{}=,]+)\}\s*\^\s*(?:\{([^{}=,]+)\}|(\w))(?=[\s(])([^=<>≤≥≠≈∑∏]*[^=<>≤≥≠≈∑∏!\s])\s*(?=[=<>≤≥≠≈])")
 _THOUSANDS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:,\d{3})+(?![\w,]|\.\d*,)")
@@ -22,6 +24,8 @@ def written_out(text: str) -> tuple[str, str]:
         return text, f"how far 'd/d{match[1]}' reaches is not clear: write diff(expression, {match[1]})"
     text = _THOUSANDS.sub(_without_commas, text)
     text = _OF.sub(r"(\1/100) * ", text)
+    if _ONE_SIDED.match(text):
+        return text, "a limit from one side is not decided: write limit(expression, x, point) for both sides"
     if match := _LIMIT.match(text):
         name, point, body, value = match.groups()
         if _has_several_terms(body):
