@@ -197,7 +197,7 @@ def _read_text(text, mime):
         except OSError as problem:
             if problem.errno != ENAMETOOLONG and (problem.errno not in (ENOENT, ENOTDIR) or _looks_like_path(path)):
                 raise
-    if text.startswith("data:") or mime and mime.startswith(("image/", "audio/")) and "svg" not in mime:
+    if text.startswith("data:") or (mime and mime.startswith(("image/", "audio/")) and "svg" not in mime):
         raise TypeError(f"attach got a text where bytes are needed; decode it with base64.b64decode: {_USAGE}")
     return text.encode("utf-8", "replace"), None, None
 
