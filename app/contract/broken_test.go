@@ -71,6 +71,9 @@ func (h *host) answer(ctx context.Context, conn net.Conn, line []byte, broken br
 	if err != nil {
 		return false
 	}
+	if req.Method == wire.MethodReclaim { // nothing was suspended
+		return say(conn, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":"no"}}`+"\n", req.ID))
+	}
 	result, err := h.handle(ctx, req)
 	if err != nil {
 		return false
@@ -102,7 +105,10 @@ func TestClientMeetsBrokenBroker(t *testing.T) {
 	}{
 		{"it hangs up once", func(conn net.Conn, _ json.RawMessage, answer string, count int64) bool {
 			return count > 0 && say(conn, answer)
-		}, [3]string{"SandboxError", "SandboxError", "3"}, ""},
+		}, [3]string{"SandboxError", "", "3"}, ""}, // what was not sent before is sent again
+		{"it hangs up whenever it is asked", func(net.Conn, json.RawMessage, string, int64) bool {
+			return false
+		}, [3]string{"SandboxError", "SandboxError", "SandboxError"}, ""},
 		{"it answers with rubbish once", func(conn net.Conn, _ json.RawMessage, answer string, count int64) bool {
 			if count == 0 {
 				return say(conn, "\xff\x00hello\n")

@@ -15,6 +15,7 @@ const HOME_LIMIT = 48;
 const OTHER_LIMIT = 2;
 
 const CHUNK = 1 << 16; // bytes that one read may take
+const MOST_REJOINS = 100; // without an answer: more suspensions than a call lasts
 
 const { parse } = JSON;
 const { nextTick } = process; // an import of node:process would open stdin
@@ -53,6 +54,7 @@ class Connection {
   #limit;
   #socket;
   #joined; // the socket was connected
+  #rejoins = 0; // since the last answer
   #pending = new Map(); // id → request, for what was sent and not answered
   #waiting = []; // requests not sent yet
   #gathers = false; // all requests of one turn are sent by one write
@@ -125,6 +127,7 @@ class Connection {
   }
 
   #onFrame(frame) {
+    this.#rejoins = 0;
     let answer;
     try {
       answer = parse(frame);
@@ -160,7 +163,7 @@ class Connection {
   #lose(socket, reason) {
     if (socket !== this.#socket) return;
     socket.destroy();
-    if (this.#pending.size === 0 || !this.#joined) {
+    if (this.#pending.size === 0 || !this.#joined || ++this.#rejoins > MOST_REJOINS) {
       this.#break(reason);
       return;
     }

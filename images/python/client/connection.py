@@ -20,6 +20,7 @@ MAX_FRAME = 16 << 20  # bytes, the newline included
 # costs more in gVisor than the read.
 _CHUNK = 1 << 16
 _SENT_AT_ONCE = 64  # frames
+_MOST_REJOINS = 100  # without an answer: more suspensions than a call lasts
 _ID_PREFIX = b'{"jsonrpc":"2.0","id":'
 _RECLAIM = _ID_PREFIX + b'%d,"method":"run/reclaim","params":{}}\n'
 
@@ -54,6 +55,7 @@ class Connection:
         self._waiting = deque()  # (id, frame, future), not sent yet
         self._unsent = deque()  # views of frames on their way
         self._due = False  # the loop will call to send them
+        self._rejoins = 0  # since the last answer
         self._parts = []  # the beginning of a frame whose end has not come
         self._size = 0  # bytes in _parts
         self._buffer = memoryview(bytearray(_CHUNK))
@@ -189,6 +191,7 @@ class Connection:
                 self._break(f"the broker sent a frame of more than {MAX_FRAME} bytes")
 
     def _on_frame(self, frame):
+        self._rejoins = 0
         try:
             answer = decode(frame.decode())
             future = self._pending.pop(answer["id"])
@@ -229,7 +232,8 @@ class Connection:
 
         What was sent is not sent again: the broker is asked for its answers.
         """
-        if not self._pending:
+        self._rejoins += 1
+        if not self._pending or self._rejoins > _MOST_REJOINS:
             self._break(reason)
             return
         self.close()
