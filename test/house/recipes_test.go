@@ -11,7 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// What a recipe of docs/extending.md names: a path in code quotes, packages of `go test`, and tests by
+// The names in a recipe of docs/extending.md: a path in code quotes, packages of `go test`, and tests by
 // a part of their name.
 var (
 	quotedPath  = regexp.MustCompile("`([a-z_]+/[\\w./-]+)`")

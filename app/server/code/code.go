@@ -312,7 +312,7 @@ func (s *Server) listInOrder(next mcp.MethodHandler) mcp.MethodHandler {
 //go:embed instructions.md
 var instructionsText string
 
-// What the instructions say about the network, without hosts that code may ask for and with some.
+// The statements of the instructions about the network, without hosts that code may ask for and with some.
 const (
 	withoutNetwork = "There is no network and there are no credentials: only tools reach outside."
 	withNetwork    = "Only tools and hosts of the argument network are reachable; no credentials."

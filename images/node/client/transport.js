@@ -157,8 +157,8 @@ class Connection {
   }
 
   /**
-   * Goes on with another socket: the sandbox was suspended, which closes all of them. What was
-   * sent is not sent again: the broker is asked for its answers.
+   * Goes on with another socket: the sandbox was suspended, which closes all of them. A request
+   * that was sent is not sent again: the broker is asked for its answers.
    */
   #lose(socket, reason) {
     if (socket !== this.#socket) return;

@@ -230,7 +230,7 @@ class Connection:
     def _rejoin(self, reason):
         """Go on with another socket: the sandbox was suspended, which closes all of them.
 
-        What was sent is not sent again: the broker is asked for its answers.
+        Requests that were sent are not sent again: the broker is asked for their answers.
         """
         self._rejoins += 1
         if not self._pending or self._rejoins > _MOST_REJOINS:
