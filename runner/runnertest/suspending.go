@@ -108,7 +108,7 @@ print(kept.read(), before == hash(bytes(memory)), time.monotonic() - began < 600
 	if got, want := string(s.Stderr().Head), "hears a\nhears b\nhears c\n"; got != want || exit != (runner.Exit{}) {
 		t.Errorf("stderr: got %q and exit %+v, want %q", got, exit, want)
 	}
-	if s.Usage().CPU <= 0 {
+	if !b.Unenforced && s.Usage().CPU <= 0 {
 		t.Error("no processor time was counted")
 	}
 	if err := s.Close(); err != nil {

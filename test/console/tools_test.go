@@ -97,6 +97,8 @@ func TestAuditLog(t *testing.T) {
 	b.Sees(t, "The log is sound: its chain is whole and its checkpoints fit.")
 	for _, format := range []string{"jsonl", "ocsf", "otlp"} {
 		b.Goto(t, a.address+"/audit")
+		var open bool
+		b.Evaluate(t, "document.querySelector('.actions details').open = true", &open)
 		b.Do(t, "choose", map[string]any{"label": "Format", "value": format})
 		b.Fill(t, "Only the run", ran.RunID)
 		saved := b.Do(t, "downloads", map[string]any{"role": "button", "name": "Export"})
