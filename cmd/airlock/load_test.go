@@ -20,12 +20,16 @@ import (
 func host(t *testing.T, config string) *mcp.ClientSession {
 	t.Helper()
 	env := testenv.Sandbox(t)
+	home := t.TempDir() // in a shared one, an unconfirmed configuration is refused while others are served
+	if err := os.Symlink(filepath.Join(env.Home, "images"), filepath.Join(home, "images")); err != nil {
+		t.Fatal(err)
+	}
 	file := filepath.Join(t.TempDir(), "airlock.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(filepath.Join(testenv.RepoRoot(t), "bin", "airlock"), "mcp", "--config", file)
-	cmd.Env = append(os.Environ(), "AIRLOCK_HOME="+env.Home, "AIRLOCK_RUNSC="+env.Runsc)
+	cmd.Env = append(os.Environ(), "AIRLOCK_HOME="+home, "AIRLOCK_RUNSC="+env.Runsc)
 	cmd.Stderr = t.Output()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
