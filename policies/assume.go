@@ -315,8 +315,8 @@ func (e *evaluation) declared(name string) abstract {
 		"servers": {abstract{kinds: kindSet, element: &element}, surely},
 	}}
 	return abstract{kinds: kindRecord, closed: true, members: map[string]member{
-		"session": {session, surely}, "input": {inputOf(e.tool), surely},
-		"paths": {asPaths(inputOf(e.tool)), surely}, "elicits": {of(kindBool), surely},
+		"session": {session, surely}, "input": {inputOf(e.tool.input), surely},
+		"paths": {asPaths(inputOf(e.tool.input)), surely}, "elicits": {of(kindBool), surely},
 	}}
 }
 

@@ -38,6 +38,7 @@ type Engine struct {
 	info     map[cedar.PolicyID]rule
 	version  string
 	parties  partiesCache
+	schemas  schemaCache
 }
 
 type rule struct {

@@ -1,14 +1,54 @@
 package policies
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// inputOf returns the possible arguments of a tool according to its input schema. Arguments are
+// maxSchemas limits the size of a schemaCache.
+const maxSchemas = 1024
+
+// schemaCache caches the possible arguments of tools, because decoding a schema takes longer than a decision. It is
+// safe for concurrent use.
+type schemaCache struct {
+	mu    sync.Mutex // guards known
+	known map[string]abstract
+}
+
+// of returns the possible arguments of a tool with this input schema. A schema without a number is not decoded,
+// because nothing else in it changes the Cedar form of an argument.
+func (c *schemaCache) of(schema json.RawMessage) abstract {
+	if !bytes.Contains(schema, []byte("number")) && !bytes.Contains(schema, []byte(`\u`)) {
+		return anything()
+	}
+	c.mu.Lock()
+	known, ok := c.known[string(schema)]
+	c.mu.Unlock()
+	if ok {
+		return known
+	}
+	made := anything()
+	if root, err := strictjson.Value(schema); err == nil {
+		made = inputOf(root)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil || len(c.known) >= maxSchemas {
+		c.known = map[string]abstract{}
+	}
+	c.known[string(schema)] = made
+	return made
+}
+
+// inputOf returns the possible arguments of a tool according to its decoded input schema. Arguments are
 // validated before policies are evaluated.
-func inputOf(tool *toolShape) abstract {
-	v := (&inputs{root: tool.input}).of(tool.input, maxTypeDepth)
+func inputOf(schema any) abstract {
+	v := (&inputs{root: schema}).of(schema, maxTypeDepth)
 	if v.kinds == kindRecord {
 		return v
 	}
@@ -29,10 +69,10 @@ func (in *inputs) of(node any, depth int) abstract {
 		return in.of(target, depth-1)
 	}
 	if values, ok := object["enum"].([]any); ok {
-		return constants(values)
+		return constants(values, object["type"])
 	}
 	if value, ok := object["const"]; ok {
-		return constants([]any{value})
+		return constants([]any{value}, object["type"])
 	}
 	for _, keyword := range []string{"anyOf", "oneOf"} {
 		if several, ok := object[keyword].([]any); ok && len(several) > 0 && object["type"] == nil {
@@ -66,17 +106,15 @@ func (in *inputs) of(node any, depth int) abstract {
 	return union(alternatives...)
 }
 
-// typed returns the possible values of one JSON type. A number is a Long or a decimal.
+// typed returns the possible values of one JSON type.
 func (in *inputs) typed(word any, object map[string]any, depth int) abstract {
 	switch word {
 	case "string":
 		return of(kindString)
 	case "boolean":
 		return of(kindBool)
-	case "integer":
-		return of(kindLong)
-	case "number":
-		return of(kindLong | kindDecimal)
+	case "integer", "number":
+		return of(numeric(word))
 	case "array":
 		element := in.of(object["items"], depth-1)
 		return abstract{kinds: kindSet, element: &element}
@@ -143,8 +181,20 @@ func (in *inputs) reference(object map[string]any) (any, bool) {
 	return node, node != nil
 }
 
-// constants returns the set of several JSON values.
-func constants(values []any) abstract {
+// numeric returns the kinds of number for a JSON type: a Long for an integer, a decimal for a number. Without such a
+// type, a number can be either: see number.
+func numeric(word any) kinds {
+	switch word {
+	case "integer":
+		return kindLong
+	case "number":
+		return kindDecimal
+	}
+	return kindLong | kindDecimal
+}
+
+// constants returns the set of several JSON values of a declared type.
+func constants(values []any, declared any) abstract {
 	var alternatives []abstract
 	for _, value := range values {
 		switch v := value.(type) {
@@ -152,6 +202,8 @@ func constants(values []any) abstract {
 			alternatives = append(alternatives, text(v))
 		case bool:
 			alternatives = append(alternatives, boolean(v))
+		case json.Number:
+			alternatives = append(alternatives, of(numeric(declared)))
 		case nil:
 		default:
 			return anything()

@@ -115,7 +115,7 @@ func translateExecution(e Execution) (cedar.Request, cedar.EntityMap) {
 		Principal: principal, Action: cedar.NewEntityUID(typeAction, "execute"), Resource: resource,
 		Context: cedar.NewRecord(cedar.RecordMap{
 			"policies": texts(e.Policies), "effect": cedar.String(e.Effect), "sql": cedar.Boolean(e.SQL),
-			"personal": texts(e.Personal), "secrets": texts(e.Secrets), "input": record(e.Input),
+			"personal": texts(e.Personal), "secrets": texts(e.Secrets), "input": record(e.Input, anything()),
 		}),
 	}, entities
 }

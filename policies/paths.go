@@ -94,13 +94,14 @@ func asPaths(v abstract) abstract {
 }
 
 // pathContext returns context.paths of a request.
-func pathContext(input map[string]any) cedar.Record {
+func pathContext(input map[string]any, possible abstract) cedar.Record {
 	members := make(cedar.RecordMap, len(input))
 	for name, v := range input {
 		if v == nil {
 			continue
 		}
-		members[cedar.String(name)] = value(paths(v))
+		of, _ := possible.member(name)
+		members[cedar.String(name)] = value(paths(v), of)
 	}
 	return cedar.NewRecord(members)
 }

@@ -16,7 +16,7 @@ const maxTypeDepth = 5
 // CedarSchema returns the Cedar schema of everything that policies can be about
 // with these servers, in its human-readable form, for editors and for other
 // tools of Cedar. An argument whose JSON Schema has not exactly one type in Cedar is left
-// out; a JSON number is a Long, though 1.5 arrives as a decimal.
+// out.
 func CedarSchema(servers []catalog.Server) []byte {
 	w := newWorld(servers)
 	tools := make([]*toolShape, 0, len(w.tools))
@@ -69,8 +69,10 @@ func cedarType(node any, depth int) (string, bool) {
 		return "String", true
 	case "boolean":
 		return "Bool", true
-	case "integer", "number":
+	case "integer":
 		return "Long", true
+	case "number":
+		return "decimal", true
 	case "array":
 		element, ok := cedarType(object["items"], depth-1)
 		return "Set<" + element + ">", ok

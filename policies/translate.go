@@ -33,7 +33,7 @@ func ToolID(serverID, name string) string {
 // translate returns a request as Cedar sees it. The entities may be those of other requests.
 func (e *Engine) translate(req Request, risk Risk) (cedar.Request, cedar.EntityMap) {
 	p := e.parties.of(partiesOf(req, risk))
-	return cedar.Request{Principal: p.principal, Action: p.action, Resource: p.tool, Context: requestContext(req)},
+	return cedar.Request{Principal: p.principal, Action: p.action, Resource: p.tool, Context: e.context(req)},
 		p.entities
 }
 
@@ -44,10 +44,11 @@ func hint(claim *bool, otherwise bool) bool {
 	return *claim
 }
 
-func requestContext(req Request) cedar.Record {
+func (e *Engine) context(req Request) cedar.Record {
+	arguments := e.schemas.of(req.Tool.InputSchema)
 	return cedar.NewRecord(cedar.RecordMap{
-		"input":   record(req.Input),
-		"paths":   pathContext(req.Input),
+		"input":   record(req.Input, arguments),
+		"paths":   pathContext(req.Input, arguments),
 		"elicits": cedar.Boolean(req.Elicits),
 		"session": req.Session.value(),
 	})
@@ -68,13 +69,14 @@ func (s Session) value() cedar.Value {
 	})
 }
 
-// record turns a JSON object into a record. A member that is null is left out:
+// record turns a JSON object with these possible values into a record. A member that is null is left out:
 // for `has` it is absent, as it is for most tools.
-func record(object map[string]any) cedar.Record {
+func record(object map[string]any, possible abstract) cedar.Record {
 	members := make(cedar.RecordMap, len(object))
 	for name, v := range object {
 		if v != nil {
-			members[cedar.String(name)] = value(v)
+			of, _ := possible.member(name)
+			members[cedar.String(name)] = value(v, of)
 		}
 	}
 	return cedar.NewRecord(members)
@@ -83,42 +85,47 @@ func record(object map[string]any) cedar.Record {
 // value turns a JSON value into Cedar's. What Cedar cannot hold exactly becomes
 // an Opaque entity, never an approximation and never nothing: every comparison
 // but == and != with it is a type error, and an error denies.
-func value(v any) cedar.Value {
+func value(v any, possible abstract) cedar.Value {
 	switch v := v.(type) {
 	case string:
 		return cedar.String(v)
 	case bool:
 		return cedar.Boolean(v)
 	case json.Number:
-		return number(v)
+		return number(v, possible.kinds)
 	case map[string]any:
-		return record(v)
+		return record(v, possible)
 	case []any:
-		return set(v)
+		return set(v, possible)
 	default:
 		return opaque("null")
 	}
 }
 
-func set(items []any) cedar.Value {
+func set(items []any, possible abstract) cedar.Value {
 	if len(items) > maxSet {
 		return opaque("list")
 	}
+	of := anything()
+	if possible.element != nil {
+		of = *possible.element
+	}
 	values := make([]cedar.Value, len(items))
 	for i, item := range items {
-		values[i] = value(item)
+		values[i] = value(item, of)
 	}
 	return cedar.NewSet(values...)
 }
 
-// number gives a Long for whole numbers of 64 bits, however they are written, and
-// a Decimal for others of at most four decimal places.
-func number(n json.Number) cedar.Value {
+// number gives a Decimal if a number is possible here and an integer is not. Otherwise it gives a Long for whole
+// numbers of 64 bits, however they are written, and a Decimal for others. A Decimal has at most four decimal places.
+func number(n json.Number, possible kinds) cedar.Value {
 	r, ok := new(big.Rat).SetString(string(n))
 	if !ok {
 		return opaque("number")
 	}
-	if r.IsInt() && r.Num().IsInt64() {
+	always := possible&kindDecimal != 0 && possible&kindLong == 0
+	if !always && r.IsInt() && r.Num().IsInt64() {
 		return cedar.Long(r.Num().Int64())
 	}
 	scaled := new(big.Rat).Mul(r, big.NewRat(10_000, 1))
