@@ -31,10 +31,7 @@ type installation struct {
 func newInstallation(t *testing.T, config string) *installation {
 	t.Helper()
 	built := testenv.Sandbox(t)
-	home, dir := t.TempDir(), t.TempDir()
-	if err := os.Symlink(filepath.Join(built.Home, "images"), filepath.Join(home, "images")); err != nil {
-		t.Fatal(err)
-	}
+	home, dir := testenv.NewHome(t, built), t.TempDir()
 	server := filepath.Join(testenv.RepoRoot(t), "test", "servers", "node_modules", "@modelcontextprotocol",
 		"server-filesystem", "dist", "index.js")
 	i := &installation{T: t, home: home, dir: dir, file: filepath.Join(home, "airlock.yaml")}

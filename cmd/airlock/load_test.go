@@ -15,21 +15,28 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// host starts the real program as an agent host does, and returns a session
-// with it.
-func host(t *testing.T, config string) *mcp.ClientSession {
+// configured writes a configuration and returns its path.
+func configured(t *testing.T, config string) string {
 	t.Helper()
-	env := testenv.Sandbox(t)
-	home := t.TempDir() // in a shared one, an unconfirmed configuration is refused while others are served
-	if err := os.Symlink(filepath.Join(env.Home, "images"), filepath.Join(home, "images")); err != nil {
-		t.Fatal(err)
-	}
 	file := filepath.Join(t.TempDir(), "airlock.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return file
+}
+
+// host starts the real program as an agent host does, with a new state directory, and
+// returns a session with it.
+func host(t *testing.T, config string) *mcp.ClientSession {
+	t.Helper()
+	testenv.OwnHome(t)
+	return connected(t, configured(t, config))
+}
+
+// connected is host with a configuration file, in the state directory of AIRLOCK_HOME.
+func connected(t *testing.T, file string) *mcp.ClientSession {
+	t.Helper()
 	cmd := exec.Command(filepath.Join(testenv.RepoRoot(t), "bin", "airlock"), "mcp", "--config", file)
-	cmd.Env = append(os.Environ(), "AIRLOCK_HOME="+home, "AIRLOCK_RUNSC="+env.Runsc)
 	cmd.Stderr = t.Output()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/base64"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,12 +69,7 @@ func TestSandboxScript(t *testing.T) {
 			nameConfiguration(env)
 			// The scripts run beside each other, so each has a separate home: a host that one of them serves
 			// would guard the configurations of the others.
-			home := filepath.Join(env.WorkDir, ".airlock")
-			if err := errors.Join(os.Mkdir(home, 0o700),
-				os.Symlink(filepath.Join(sandbox.Home, "images"), filepath.Join(home, "images"))); err != nil {
-				return err
-			}
-			env.Setenv("AIRLOCK_HOME", home)
+			env.Setenv("AIRLOCK_HOME", testenv.NewHome(t, sandbox))
 			env.Setenv("AIRLOCK_RUNSC", sandbox.Runsc)
 			env.Setenv("REPO", root)
 			env.Setenv("SERVERS", filepath.Join(root, "test", "servers", "node_modules", "@modelcontextprotocol"))

@@ -16,7 +16,7 @@ import (
 // Serving goes on through SIGHUP, which has the files read again; a change of a
 // file needs no signal.
 func TestServingReloads(t *testing.T) {
-	env := testenv.Sandbox(t)
+	testenv.OwnHome(t)
 	file := filepath.Join(t.TempDir(), "airlock.yaml")
 	write := func(text string) {
 		t.Helper()
@@ -27,7 +27,6 @@ func TestServingReloads(t *testing.T) {
 	const server = "mcpServers: {files: {command: cat}}\n"
 	write(server)
 	cmd := exec.Command(filepath.Join(testenv.RepoRoot(t), "bin", "airlock"), "mcp", "--config", file)
-	cmd.Env = append(os.Environ(), "AIRLOCK_HOME="+env.Home, "AIRLOCK_RUNSC="+env.Runsc)
 	in, out, stderr := pipes(t, cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

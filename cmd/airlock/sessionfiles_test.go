@@ -61,7 +61,7 @@ unlinkSync("d/e/large.bin");`, `[["a.txt","d","d/e","d/e/large.bin","hard","line
 // Files in /workspace/session stay between the runs of a session, with either
 // driver, from the pool; nothing that code leaves there is more than bytes.
 func TestFilesStayInASession(t *testing.T) {
-	testenv.Sandbox(t)
+	testenv.OwnHome(t)
 	daemon := ctrdtest.Run(t)
 	const whatDriversDiffer = 4 // steps; the rest is the guests' and the store's
 	for driver, test := range map[string]struct {
@@ -77,7 +77,8 @@ func TestFilesStayInASession(t *testing.T) {
 			config := fmt.Sprintf(
 				"sandbox: {%stimeout: 20s, inodes: 2000}\nsession: {bytes: 4MiB, files: 50}\naudit: {path: %q}\n",
 				test.settings, filepath.Join(dir, "audit"))
-			session := host(t, config)
+			file := configured(t, config)
+			session := connected(t, file)
 			for _, step := range steps[:test.steps] {
 				data, told := ran(t, session, step.language, step.code)
 				if data != step.data || !strings.Contains(told, step.told) {
@@ -86,7 +87,7 @@ func TestFilesStayInASession(t *testing.T) {
 			}
 			if driver == "runsc" {
 				runsAtOnce(t, session)
-				if data, _ := ran(t, host(t, config), "python",
+				if data, _ := ran(t, connected(t, file), "python",
 					"import os\nresult = os.listdir('/workspace/session')"); data != "[]" {
 					t.Errorf("another session: got %s, want nothing", data)
 				}
@@ -141,12 +142,12 @@ func ran(t *testing.T, session *mcp.ClientSession, language, code string) (data,
 
 // The files of an Airlock that was killed are gone when the next one has started.
 func TestFilesOfAKilledAirlockAreRemoved(t *testing.T) {
-	env := testenv.Sandbox(t)
+	env := testenv.OwnHome(t)
 	left := filepath.Join(env.Home, "sessions", "process-of-a-killed-one")
 	if err := os.MkdirAll(left, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	host(t, fmt.Sprintf("audit: {path: %q}\n", filepath.Join(t.TempDir(), "audit")))
+	connected(t, configured(t, fmt.Sprintf("audit: {path: %q}\n", filepath.Join(t.TempDir(), "audit"))))
 	if _, err := os.Stat(left); !os.IsNotExist(err) {
 		t.Errorf("got %v, want that it is gone", err)
 	}

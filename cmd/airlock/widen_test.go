@@ -86,9 +86,8 @@ func (p *person) does(command string) string {
 // at once. Now a change that may permit more is shown and recorded, and is in force only
 // after a person has confirmed it outside of the host; a restart does not help the host.
 func TestAWideningChangeWaitsForAPerson(t *testing.T) {
-	env := testenv.Sandbox(t)
-	testenv.OwnHome(t)
-	home := os.Getenv("AIRLOCK_HOME")
+	env := testenv.OwnHome(t)
+	home := env.Home
 	dir := t.TempDir()
 	file, rules := filepath.Join(dir, "airlock.yaml"), filepath.Join(dir, "rules.cedar")
 	program := filepath.Join(testenv.RepoRoot(t), "bin", "airlock")

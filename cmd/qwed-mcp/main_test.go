@@ -38,7 +38,7 @@ type install struct {
 
 func newInstall(t *testing.T) *install {
 	t.Helper()
-	i := &install{T: t, env: testenv.Sandbox(t)}
+	i := &install{T: t, env: testenv.OwnHome(t)}
 	dir := t.TempDir()
 	i.file, i.audit = filepath.Join(dir, "airlock.yaml"), filepath.Join(dir, "audit")
 	if err := os.WriteFile(i.file, []byte("audit: {path: "+i.audit+"}\n"), 0o600); err != nil {

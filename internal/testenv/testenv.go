@@ -72,12 +72,22 @@ func RepoRoot(t testing.TB) string {
 	}
 }
 
-// OwnHome is like Sandbox, with a separate state directory: it sets AIRLOCK_HOME and links
-// the images of the shared one.
+// OwnHome is Sandbox for a test that runs Airlock as a whole: with a new state directory,
+// for which it sets AIRLOCK_HOME. In a shared one, the agents of one test would guard the
+// configurations of the others.
 func OwnHome(t *testing.T) Env {
 	t.Helper()
 	env := Sandbox(t)
-	// Short, since sockets are made below it.
+	env.Home = NewHome(t, env)
+	t.Setenv("AIRLOCK_HOME", env.Home)
+	t.Setenv("AIRLOCK_RUNSC", env.Runsc)
+	return env
+}
+
+// NewHome returns a new state directory with the images of env. Its path is short, since
+// sockets are created below it.
+func NewHome(t testing.TB, env Env) string {
+	t.Helper()
 	home, err := os.MkdirTemp("", "alk")
 	if err != nil {
 		t.Fatal(err)
@@ -86,8 +96,5 @@ func OwnHome(t *testing.T) Env {
 	if err := os.Symlink(filepath.Join(env.Home, "images"), filepath.Join(home, "images")); err != nil {
 		t.Fatal(err)
 	}
-	env.Home = home
-	t.Setenv("AIRLOCK_HOME", home)
-	t.Setenv("AIRLOCK_RUNSC", env.Runsc)
-	return env
+	return home
 }

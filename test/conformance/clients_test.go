@@ -293,9 +293,7 @@ func overHTTP(t *testing.T, configuration string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := testenv.Sandbox(t)
-	t.Setenv("AIRLOCK_HOME", env.Home)
-	t.Setenv("AIRLOCK_RUNSC", env.Runsc)
+	testenv.OwnHome(t)
 	opened, err := system.Open(t.Context(), c, system.Options{Serving: true, Tools: system.CachedThenServers,
 		Logger: slog.New(slog.DiscardHandler), Version: "test"})
 	if err != nil {

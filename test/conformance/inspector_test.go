@@ -46,7 +46,7 @@ func newInspector(t *testing.T, era string) inspector {
 		script: filepath.Join(dir, "node_modules", "@modelcontextprotocol", "inspector", "clients", "launcher", "build",
 			"index.js"),
 		// A host hands only a few variables on, so what Airlock needs is named.
-		env: []string{"-e", "AIRLOCK_CONFIG=" + config, "-e", "AIRLOCK_HOME=" + newHome(t, env), "-e",
+		env: []string{"-e", "AIRLOCK_CONFIG=" + config, "-e", "AIRLOCK_HOME=" + testenv.NewHome(t, env), "-e",
 			"AIRLOCK_RUNSC=" + env.Runsc, "-e", "PATH=" + os.Getenv("PATH")},
 	}
 }

@@ -54,7 +54,7 @@ func TestClients(t *testing.T) {
 				} else {
 					to.Command, to.Args = filepath.Join(testenv.RepoRoot(t), "bin", "airlock"), []string{"mcp"}
 					to.Env = map[string]string{
-						"AIRLOCK_CONFIG": configuration(t), "AIRLOCK_HOME": newHome(t, env), "AIRLOCK_RUNSC": env.Runsc,
+						"AIRLOCK_CONFIG": configuration(t), "AIRLOCK_HOME": testenv.NewHome(t, env), "AIRLOCK_RUNSC": env.Runsc,
 						"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME"),
 					}
 				}
@@ -62,17 +62,6 @@ func TestClients(t *testing.T) {
 			})
 		}
 	}
-}
-
-// newHome makes a state directory with the existing images. In one that others are served from, a configuration
-// that nobody has confirmed is refused.
-func newHome(t *testing.T, env testenv.Env) string {
-	t.Helper()
-	home := t.TempDir()
-	if err := os.Symlink(filepath.Join(env.Home, "images"), filepath.Join(home, "images")); err != nil {
-		t.Fatal(err)
-	}
-	return home
 }
 
 // configuration writes one with a server whose tool echo runs at once, and whose tool
