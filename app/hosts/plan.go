@@ -182,6 +182,28 @@ func (p *Plan) write() error {
 	return nil
 }
 
+// TrustClaims adds to the configuration that the claims of these imported servers about their own tools are trusted.
+// It is called before Apply.
+func (p *Plan) TrustClaims(names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	add := map[string]string{}
+	for _, name := range names {
+		text, err := yamlMember(name, map[string]any{"trustAnnotations": true})
+		if err != nil {
+			return fmt.Errorf("writing the settings of the server %q: %w", name, err)
+		}
+		add[name] = text
+	}
+	edited, err := yamlFormat.checkedEdit(p.config, "servers", nil, add)
+	if err != nil {
+		return fmt.Errorf("adding settings to %s: %w", p.Config, err)
+	}
+	p.config = edited
+	return nil
+}
+
 // settings returns the entry as Airlock's configuration writes it.
 func (e Entry) settings() written {
 	return written{Type: e.Type, Command: e.Command, Args: e.Args, Cwd: e.Cwd, Env: e.Env, URL: e.URL,

@@ -126,11 +126,14 @@ func rawYAML(data []byte, key string, names []string) (map[string]string, error)
 	return texts, nil
 }
 
-func encodeYAML(_, name string, value written) (string, error) {
+func encodeYAML(_, name string, value written) (string, error) { return yamlMember(name, value) }
+
+// yamlMember returns a member of a mapping in block style.
+func yamlMember(name string, value any) (string, error) {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	if err := encoder.Encode(map[string]written{name: value}); err != nil {
+	if err := encoder.Encode(map[string]any{name: value}); err != nil {
 		return "", err
 	}
 	return out.String(), encoder.Close()

@@ -1,7 +1,6 @@
 package hosts
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -57,8 +56,8 @@ func (v *Init) Run(ctx context.Context, s *verb.Streams) error {
 	if len(plan.Changes) == 0 {
 		return nil
 	}
-	if !v.agreed(s) {
-		return nil
+	if agreed, err := v.agreed(s); err != nil || !agreed {
+		return err
 	}
 	if err := v.apply(ctx, s, plan, record); err != nil {
 		return err
@@ -168,22 +167,19 @@ func hostIDs() string {
 }
 
 // agreed asks whether to carry the plan out. Without a terminal it prints a hint and returns false.
-func (v *Init) agreed(s *verb.Streams) bool {
+func (v *Init) agreed(s *verb.Streams) (bool, error) {
 	if v.Yes {
-		return true
+		return true, nil
 	}
-	if in, ok := s.In.(*os.File); !ok || !verb.IsTerminal(in) {
+	if !v.asks(s) {
 		fmt.Fprintf(s.Err, "airlock: nothing was changed\nhint: airlock init --yes does what is listed above\n")
-		return false
+		return false, nil
 	}
-	fmt.Fprint(s.Out, "Do this? A backup of each file is kept beside it. [y/N] ")
-	answer, _ := bufio.NewReader(s.In).ReadString('\n')
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return true
+	yes, err := v.ask(s, "Do this? A backup of each file is kept beside it. [y/N] ")
+	if err == nil && !yes {
+		fmt.Fprintln(s.Out, "Nothing was changed.")
 	}
-	fmt.Fprintln(s.Out, "Nothing was changed.")
-	return false
+	return yes, err
 }
 
 // printPlan prints the changes to each file, and why other files are not changed.

@@ -68,6 +68,9 @@ func (v *Init) prove(ctx context.Context, s *verb.Streams, plan *hosts.Plan) (er
 	if err := startAsHost(ctx, plan, draft); err != nil {
 		return unproved(err)
 	}
+	if err := v.askTrust(ctx, s, plan, flags); err != nil {
+		return unproved(err)
+	}
 	return nil
 }
 
