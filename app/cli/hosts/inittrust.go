@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -74,7 +75,7 @@ func (v *Init) ask(s *verb.Streams, question string) (bool, error) {
 		if n == 1 && one[0] != '\n' {
 			answer.WriteByte(one[0])
 		}
-		if err == io.EOF || n == 1 && one[0] == '\n' {
+		if errors.Is(err, io.EOF) || n == 1 && one[0] == '\n' {
 			break
 		}
 		if err != nil {
