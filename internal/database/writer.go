@@ -3,7 +3,6 @@ package database
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"sync"
 )
@@ -151,15 +150,4 @@ func savepoint(c *connection, do func(Tx) error, failed *error) error {
 		}
 	}
 	return c.exec("RELEASE one")
-}
-
-// protect turns a panic of one update into its error: the commit of the others must not wait
-// forever because of it.
-func protect(tx Tx, do func(Tx) error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = errors.Join(errors.New("an update of the database panicked"), fmt.Errorf("%v", p))
-		}
-	}()
-	return do(tx)
 }

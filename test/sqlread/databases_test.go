@@ -20,6 +20,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 )
 
 // database executes texts as clients send them, several statements included.
@@ -142,26 +144,17 @@ CREATE SCHEMA cron; CREATE FUNCTION cron.schedule() RETURNS int LANGUAGE plpgsql
 const reset = "DELETE FROM users; DELETE FROM t; INSERT INTO users VALUES (1, 'a'), (2, 'b'); INSERT INTO t VALUES " +
 	"(1, 'a')"
 
-// postgres starts a server and connects to it once for each setting that changes
-// how it reads SQL.
+// postgres connects to a server once for each setting that changes how it reads SQL.
 func postgres(t *testing.T) []database {
 	t.Helper()
-	versions := "/usr/lib/postgresql/*/bin"
-	initdb, server := find(t, "postgresql", "initdb", versions), find(t, "postgresql", "postgres", versions)
-	dir, attr := scratch(t)
-	data := filepath.Join(dir, "data")
-	run(t, attr, dir, initdb, "--pgdata", data, "--username", "test", "--auth", "trust", "--no-sync", "--encoding",
-		"UTF8", "--locale", "C")
-	serve(t, attr, dir, server, "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c",
-		"statement_timeout=3s", "-c", "autovacuum=off")
+	server := databasetest.With(databasetest.Server(t), "statement_timeout", "3s")
 	var all []database
 	for i, setting := range []string{"", "SET standard_conforming_strings = off", "SET client_encoding = 'GBK'",
 		"SET client_encoding = 'SJIS'"} {
-		var conn *pgconn.PgConn
-		retry(t, "connecting to PostgreSQL", func() (err error) {
-			conn, err = pgconn.Connect(t.Context(), "host="+dir+" user=test dbname=postgres")
-			return err
-		})
+		conn, err := pgconn.Connect(t.Context(), server)
+		if err != nil {
+			t.Fatal(err)
+		}
 		t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
 		exec := func(ctx context.Context, text string) (string, error) {
 			results, err := conn.Exec(ctx, text).ReadAll()
