@@ -15,6 +15,9 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
+// SchemaAddress is the address of docs/airlock.schema.json, the JSON Schema of the configuration file.
+const SchemaAddress = "https://raw.githubusercontent.com/airlock-mcp/airlock/main/docs/airlock.schema.json"
+
 // Config is a complete configuration that has been validated, with all defaults filled in.
 type Config struct {
 	File     string   // absolute path of the file; empty for the built-in configuration

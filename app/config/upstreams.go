@@ -114,14 +114,19 @@ func (d *decoder) serverFields(s *Server) []field {
 	}
 }
 
-// transport reads type in the spellings that hosts use.
-func (d *decoder) transport(to *string) func(n *yaml.Node, path string) error {
-	spellings := map[string]string{
+// transports returns the transports by the spellings that hosts use.
+func transports() map[string]string {
+	return map[string]string{
 		"stdio": TransportStdio, "local": TransportStdio,
 		"http": TransportHTTP, "streamable-http": TransportHTTP, "streamableHttp": TransportHTTP,
 		"streamable_http": TransportHTTP,
 		"sse":             TransportSSE,
 	}
+}
+
+// transport reads type.
+func (d *decoder) transport(to *string) func(n *yaml.Node, path string) error {
+	spellings := transports()
 	return func(n *yaml.Node, path string) error {
 		text, err := d.text(n, path)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
@@ -168,7 +169,8 @@ func (p *Plan) write() error {
 	}
 	content := p.before
 	if content == nil {
-		content = []byte("# Airlock's configuration. docs/configuration.md explains every key. This file may\n" +
+		content = []byte("# yaml-language-server: $schema=" + config.SchemaAddress + "\n" +
+			"# Airlock's configuration. docs/configuration.md explains every key. This file may\n" +
 			"# hold credentials: keep it private, or write env:NAME, keyring:NAME or age:NAME.\n")
 	}
 	var err error

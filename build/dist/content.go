@@ -110,6 +110,7 @@ func (r *release) documents() ([]entry, error) {
 	}
 	for _, tree := range []struct{ from, archive, system string }{
 		{"docs/*.md", "docs", "/usr/share/doc/airlock/docs"},
+		{"docs/*.schema.json", "docs", "/usr/share/doc/airlock/docs"},
 		{"docs/design/*.md", "docs/design", "/usr/share/doc/airlock/docs/design"},
 		{"docs/pictures/*", "docs/pictures", "/usr/share/doc/airlock/docs/pictures"},
 		{"policies/*.cedar", "policies", "/usr/share/doc/airlock/policies"},
