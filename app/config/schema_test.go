@@ -24,9 +24,9 @@ import (
 
 type object = map[string]any
 
-// schemaOf is the JSON Schema (draft 2020-12) of the configuration file. It is made from the fields of the decoder;
-// what the decoder reads with a function is in the table below. It accepts everything that the decoder accepts, and
-// refuses unknown keys and wrong types. TestSchemaAgreesWithTheDecoder compares both.
+// schemaOf is the JSON Schema (draft 2020-12) of the configuration file. It is made from the fields of the decoder.
+// The table below has the keys that the decoder reads with a function. The schema accepts everything that the decoder
+// accepts, and refuses unknown keys and wrong types. TestSchemaAgreesWithTheDecoder compares both.
 func schemaOf(page string) object {
 	m := schemaMaker{page}
 	d, c := &decoder{}, Default()
@@ -247,8 +247,8 @@ func published(t *testing.T) (*schema.Schema, object) {
 func TestSchemaAgreesWithTheDecoder(t *testing.T) {
 	compiled, root := published(t)
 	samples := []string{`true`, `"true"`, `5`, `0`, `-1`, `0.5`, `"text"`, `"5"`, `"5m"`, `"64MiB"`, `"10/s"`,
-		`"${X}"`, `""`, `[]`, `["text"]`, `[["text"]]`, `[{}]`, `{}`, `{"zzzz":1}`, `{"zzzz":{}}`, `{"zzzz":{"zzzz":1}}`, `{"zzzz":[]}`,
-		`{"zzzz":["a"]}`,
+		`"${X}"`, `""`, `[]`, `["text"]`, `[["text"]]`, `[{}]`, `{}`, `{"zzzz":1}`, `{"zzzz":{}}`, `{"zzzz":{"zzzz":1}}`,
+		`{"zzzz":[]}`, `{"zzzz":["a"]}`,
 		`{"zzzz":null}`, `null`}
 	checked := 0
 	walk(root, nil, func(path []string, node object) {
