@@ -34,7 +34,7 @@ func (e *evaluation) keepDebit(ctx context.Context, tx database.Tx, record func(
 	if err := e.forgetRecorded(ctx, tx); err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO budget_debit VALUES (?, ?, ?)`, e.debit, e.process, string(raw))
+	_, err = database.ExecKeeping(ctx, tx, `INSERT INTO budget_debit VALUES (?, ?, ?)`, e.debit, e.process, string(raw))
 	return err
 }
 
@@ -57,7 +57,7 @@ func (g *agentGate) forgetRecorded(ctx context.Context, tx database.Tx) error {
 
 func deleteDebits(ctx context.Context, tx database.Tx, ids []string) error {
 	for _, id := range ids {
-		if _, err := tx.ExecContext(ctx, `DELETE FROM budget_debit WHERE id = ?`, id); err != nil {
+		if _, err := database.ExecKeeping(ctx, tx, `DELETE FROM budget_debit WHERE id = ?`, id); err != nil {
 			return err
 		}
 	}

@@ -82,7 +82,26 @@ func (e *evaluation) commit(ctx context.Context, tx database.Tx, approved bool) 
 	return e.store(ctx, tx)
 }
 
+// conversationKey is the key of a conversationState in the database's memo.
+type conversationKey struct{ agent, conversation string }
+
+func (e *evaluation) memoKey() conversationKey {
+	return conversationKey{e.agent.ID, e.context.Conversation}
+}
+
+// clone returns a copy that shares no list.
+func (s *conversationState) clone() conversationState {
+	other := *s
+	other.Recent, other.Calls = slices.Clone(s.Recent), slices.Clone(s.Calls)
+	other.Unchanged = slices.Clone(s.Unchanged)
+	return other
+}
+
 func (e *evaluation) load(ctx context.Context, tx database.Tx) error {
+	if known, ok := database.MemoOf(tx).Get(e.memoKey()).(conversationState); ok {
+		e.state = known.clone()
+		return nil
+	}
 	e.state = conversationState{}
 	var state string
 	err := tx.QueryRowContext(ctx, `SELECT state FROM conversation WHERE agent = ? AND id = ?`, e.agent.ID,
@@ -101,9 +120,12 @@ func (e *evaluation) store(ctx context.Context, tx database.Tx) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(
-		ctx, `INSERT INTO conversation VALUES (?, ?, ?) ON CONFLICT (agent, id) DO UPDATE SET state = excluded.state`,
+	_, err = database.ExecKeeping(ctx, tx,
+		`INSERT INTO conversation VALUES (?, ?, ?) ON CONFLICT (agent, id) DO UPDATE SET state = excluded.state`,
 		e.agent.ID, e.context.Conversation, string(state))
+	if err == nil {
+		database.MemoOf(tx).Put(e.memoKey(), e.state.clone())
+	}
 	return err
 }
 

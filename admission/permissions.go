@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -78,8 +77,8 @@ func (e *evaluation) judge() {
 // reload reads the agent in a transaction. If it has changed since the act was judged, the act is
 // judged again.
 func (e *evaluation) reload(ctx context.Context, tx database.Tx) error {
-	now, err := e.opts.Agents.Reload(ctx, tx, e.agent)
-	if err != nil || reflect.DeepEqual(now, e.agent) {
+	now, changed, err := e.opts.Agents.Reload(ctx, tx, e.agent)
+	if err != nil || !changed {
 		return err
 	}
 	e.agent = now

@@ -81,6 +81,10 @@ type Agent struct {
 
 	// TokenMark identifies the agent's token. It changes when the token is rotated.
 	TokenMark string `json:"-"`
+
+	// reading identifies the read of the database that returned the agent. Agents with the same
+	// reading are equal.
+	reading *byte
 }
 
 // Inherited holds the limits inherited from the caller that registered the agent. The agent never

@@ -35,13 +35,33 @@ func (r *recentAgents) put(a Agent) {
 	r.byID[a.ID] = a
 }
 
-// Reload reads an agent again in a transaction.
-func (s *Service) Reload(ctx context.Context, tx database.Tx, a Agent) (Agent, error) {
-	now, err := find(ctx, tx, a.ID)
-	if err == nil && !reflect.DeepEqual(now, a) {
-		s.remembered.put(now)
+// memoKey is the key of an agent in the database's memo.
+type memoKey string
+
+// Reload reads an agent again in a transaction. changed reports whether its state is another than a.
+func (s *Service) Reload(ctx context.Context, tx database.Tx, a Agent) (now Agent, changed bool, err error) {
+	memo := database.MemoOf(tx)
+	now, known := memo.Get(memoKey(a.ID)).(Agent)
+	if known && now.expired() { // its status has changed without a write
+		known = false
 	}
-	return now, err
+	if !known {
+		if now, err = find(ctx, tx, a.ID); err != nil {
+			return now, false, err
+		}
+		memo.Put(memoKey(a.ID), now)
+	}
+	if now.reading == a.reading {
+		return now, false, nil
+	}
+	s.remembered.put(now)
+	return now, !now.equals(a), nil
+}
+
+// equals reports whether two readings of an agent found the same state.
+func (a Agent) equals(b Agent) bool {
+	a.reading, b.reading = nil, nil
+	return reflect.DeepEqual(a, b)
 }
 
 // Recent returns an agent as of its last act. Its state may have changed, so the caller must Reload

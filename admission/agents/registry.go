@@ -196,8 +196,12 @@ func scanAgent(row interface{ Scan(...any) error }) (Agent, error) {
 	}
 	a.Trust = a.Type.Trust()
 	a.Created, a.Rotated = time.Unix(created, 0).UTC(), time.Unix(rotated, 0).UTC()
+	a.reading = new(byte)
 	return a, err
 }
+
+// expired reports whether the agent has expired, by the clock that agentColumns are read with.
+func (a Agent) expired() bool { return !a.Expires.IsZero() && !a.Expires.After(time.Now()) }
 
 func find(ctx context.Context, tx database.Tx, id string) (Agent, error) {
 	return scanAgent(tx.QueryRowContext(ctx, `SELECT `+agentColumns+` FROM agent WHERE id = ?`, id))

@@ -232,8 +232,11 @@ func (l *Ledger) addAll(ctx context.Context, tx database.Tx, accounts []string, 
 				e.requests, e.Tokens)
 		}
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO budget_usage VALUES `+values.String()+`
+	_, err := database.ExecKeeping(ctx, tx, `INSERT INTO budget_usage VALUES `+values.String()+`
 		ON CONFLICT DO UPDATE SET cost = cost + excluded.cost, requests = requests + excluded.requests, tokens = tokens + excluded.tokens`, args...)
+	if err == nil {
+		remember(database.MemoOf(tx), accounts, e)
+	}
 	for i := 0; i < len(args) && err == nil; i += 6 {
 		begun := line{args[i].(string), args[i+1].(int64)}
 		if l.begins(begun, args[i+2].(int64)) {
@@ -287,10 +290,49 @@ func (l *Ledger) prune(ctx context.Context, tx database.Tx, begun line) error {
 
 // Standing returns the state of an account. An unknown account has spent nothing and has no limit.
 func (l *Ledger) Standing(ctx context.Context, tx database.Tx, account string) (Standing, error) {
+	memo, now := database.MemoOf(tx), l.now().UTC()
+	if known, ok := memo.Get(memoKey(account)).(Standing); ok && known.isAt(now) {
+		return known, nil
+	}
 	// One statement, because it is executed for each account of each decision.
 	s, err := l.scan(tx.QueryRowContext(ctx, standingColumns+`FROM (SELECT ?3 AS account) a`+standingJoins,
 		l.spans(account)...))
+	if err == nil && s.isAt(now) {
+		memo.Put(memoKey(account), s)
+	}
 	return s, wrap("reading how the budget stands of", account, err)
+}
+
+// memoKey is the key of a Standing in the database's memo.
+type memoKey string
+
+// isAt reports whether a time is in both spans.
+func (s Standing) isAt(now time.Time) bool { return s.Hour.has(now, hour) && s.Day.has(now, day) }
+
+// has reports whether a time is in the span, which has a length.
+func (s Spent) has(at time.Time, length time.Duration) bool {
+	return s.Ends.Equal(at.UTC().Truncate(length).Add(length))
+}
+
+// remember adds an entry to the standings that are kept of accounts.
+func remember(memo *database.Memo, accounts []string, e entry) {
+	for _, account := range accounts {
+		s, ok := memo.Get(memoKey(account)).(Standing)
+		if !ok {
+			continue
+		}
+		if s.Hour.has(e.at, hour) {
+			s.Hour.add(e)
+		}
+		if s.Day.has(e.at, day) {
+			s.Day.add(e)
+		}
+		memo.Put(memoKey(account), s)
+	}
+}
+
+func (s *Spent) add(e entry) {
+	s.Cost, s.Requests, s.Tokens = s.Cost+e.Cost, s.Requests+e.requests, s.Tokens+e.Tokens
 }
 
 // The columns of a Standing, and where they come from. The parameters are those of spans, and a

@@ -213,10 +213,13 @@ var (
 	codeNames = []string{"code", "script", "sourcecode", "pythoncode", "jscode", "javascript", "program"}
 )
 
+// separators are what the names of members are compared without.
+var separators = strings.NewReplacer("_", "", "-", "", " ", "")
+
 // member returns the hints for a member of an object.
 func (c *content) member(h hints, name string) hints {
 	of := hints{language: h.language}
-	folded := strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
+	folded := strings.ToLower(separators.Replace(name))
 	switch {
 	case slices.Contains(sqlNames, folded), c.meaning.SQL && slices.Contains(queryNames, folded):
 		of.language = sqlText

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	_ "modernc.org/sqlite" // the driver of that name
 )
@@ -22,6 +23,8 @@ type sqlite struct {
 	path   string
 	write  *sql.DB // one connection
 	read   *sql.DB
+	views  chan *connection // those that no view uses; nil for one that is not connected
+	closed atomic.Bool
 	writer *writer
 }
 
@@ -32,7 +35,10 @@ var _ engine = (*sqlite)(nil)
 // release may only append to the list. Commits are on stable storage (write-ahead log,
 // synchronous=FULL).
 func Open(ctx context.Context, path string, versions ...string) (*DB, error) {
-	s := &sqlite{path: path}
+	s := &sqlite{path: path, views: make(chan *connection, readers)}
+	for range readers {
+		s.views <- nil
+	}
 	if err := s.open(ctx, versions); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the database %q: %w", path, err), s.closeFiles())
 	}
@@ -56,7 +62,7 @@ func (s *sqlite) open(ctx context.Context, versions []string) error {
 		return err
 	}
 	s.write.SetMaxOpenConns(1)
-	if s.read, err = sql.Open("sqlite", dsn(s.path, "deferred")); err != nil {
+	if s.read, err = sql.Open("sqlite", dsn(s.path, "deferred", "query_only(ON)")); err != nil {
 		return err
 	}
 	s.read.SetMaxOpenConns(readers)
@@ -77,14 +83,14 @@ func checkMode(file *os.File) error {
 	return nil
 }
 
-func dsn(path, lock string) string {
+func dsn(path, lock string, pragmas ...string) string {
 	values := url.Values{
 		"_txlock": {lock},
-		"_pragma": {
+		"_pragma": append([]string{
 			fmt.Sprintf("busy_timeout(%d)", transactionTimeout.Milliseconds()),
 			"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)", "trusted_schema(OFF)",
 			"temp_store(MEMORY)",
-		},
+		}, pragmas...),
 	}
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: values.Encode()}).String()
 }
@@ -115,12 +121,61 @@ func migrate(ctx context.Context, db *sql.DB, versions []string) error {
 }
 
 func (s *sqlite) view(ctx context.Context, f func(Tx) error) error {
-	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	c, err := s.reader(ctx)
 	if err != nil {
 		return fmt.Errorf("reading the database %q: %w", s.path, err)
 	}
-	defer tx.Rollback() // a view changes nothing
-	return f(tx)
+	defer s.leave(c)
+	if err := c.exec("BEGIN"); err != nil {
+		return fmt.Errorf("reading the database %q: %w", s.path, err)
+	}
+	return f(c)
+}
+
+// reader returns a connection that no other view uses. It waits for one if all are used.
+func (s *sqlite) reader(ctx context.Context) (*connection, error) {
+	var c *connection
+	select {
+	case c = <-s.views:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if c != nil {
+		return c, nil
+	}
+	c, err := connect(context.WithoutCancel(ctx), s.read)
+	if err != nil {
+		s.views <- nil
+		return nil, err
+	}
+	c.reads = true
+	return c, nil
+}
+
+// leave ends a view. The connection is kept for others.
+func (s *sqlite) leave(c *connection) {
+	if err := c.exec("ROLLBACK"); err != nil {
+		_ = c.close() // nothing depends on it
+		c = nil
+	}
+	s.views <- c
+	if s.closed.Load() {
+		s.closeViews()
+	}
+}
+
+// closeViews closes the connections that no view uses.
+func (s *sqlite) closeViews() {
+	for range readers {
+		select {
+		case c := <-s.views:
+			if c != nil {
+				_ = c.close() // nothing depends on it
+			}
+			s.views <- nil
+		default:
+		}
+	}
 }
 
 func (s *sqlite) update(ctx context.Context, f func(Tx) error) error { return s.writer.do(ctx, f) }
@@ -131,6 +186,8 @@ func (s *sqlite) close() error {
 }
 
 func (s *sqlite) closeFiles() error {
+	s.closed.Store(true)
+	s.closeViews()
 	var errs []error
 	for _, db := range []*sql.DB{s.write, s.read} {
 		if db != nil {

@@ -10,11 +10,14 @@ import (
 // maxStatements is how many statements one connection keeps compiled. Programs have fewer.
 const maxStatements = 256
 
-// connection is the connection of the writer. It compiles each statement once, which takes longer than to execute
-// it. It is not safe for concurrent use.
+// connection is the connection of the writer, or of one view at a time. It compiles each statement once, which takes
+// longer than to execute it. It is not safe for concurrent use.
 type connection struct {
-	conn  *sql.Conn
-	known map[string]*sql.Stmt
+	conn    *sql.Conn
+	known   map[string]*sql.Stmt
+	reads   bool // of views, which end with their context
+	memo    Memo
+	version int64 // of the database that the memo belongs to, as PRAGMA data_version
 }
 
 var _ Tx = (*connection)(nil)
@@ -56,9 +59,22 @@ func (c *connection) forget() error {
 
 func (c *connection) close() error { return errors.Join(c.forget(), c.conn.Close()) }
 
-// ExecContext executes a statement. Like the other methods it ignores the context: an update that has begun is not
-// interrupted, and watching a context costs more than most statements.
+// context returns the context of a statement. Updates ignore it: one that has begun is not interrupted, and watching
+// a context costs more than most statements.
+func (c *connection) context(ctx context.Context) context.Context {
+	if c.reads {
+		return ctx
+	}
+	return context.Background()
+}
+
+// ExecContext executes a statement.
 func (c *connection) ExecContext(_ context.Context, query string, args ...any) (sql.Result, error) {
+	c.memo.clear()
+	return c.execute(query, args)
+}
+
+func (c *connection) execute(query string, args []any) (sql.Result, error) {
 	s, err := c.statement(query)
 	if err != nil {
 		return nil, err
@@ -67,25 +83,31 @@ func (c *connection) ExecContext(_ context.Context, query string, args ...any) (
 }
 
 // QueryContext returns the rows of a statement, which the caller must close before it uses the same statement again.
-func (c *connection) QueryContext(_ context.Context, query string, args ...any) (*sql.Rows, error) {
+func (c *connection) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if !onlyReads(query) {
+		c.memo.clear()
+	}
 	s, err := c.statement(query)
 	if err != nil {
 		return nil, err
 	}
-	return s.QueryContext(context.Background(), args...)
+	return s.QueryContext(c.context(ctx), args...)
 }
 
 // QueryRowContext returns one row of a statement.
 func (c *connection) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	if !onlyReads(query) {
+		c.memo.clear()
+	}
 	s, err := c.statement(query)
 	if err != nil {
 		return c.conn.QueryRowContext(context.WithoutCancel(ctx), query, args...) // its Scan returns the error
 	}
-	return s.QueryRowContext(context.Background(), args...)
+	return s.QueryRowContext(c.context(ctx), args...)
 }
 
 func (c *connection) exec(statement string) error {
-	_, err := c.ExecContext(context.Background(), statement)
+	_, err := c.execute(statement, nil)
 	if err != nil {
 		return fmt.Errorf("%s: %w", statement, err)
 	}

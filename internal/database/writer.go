@@ -110,6 +110,9 @@ func (w *writer) transact(batch []*update, results []error) error {
 		w.conn = conn
 	}
 	err := w.conn.exec("BEGIN IMMEDIATE")
+	if err == nil {
+		err = w.conn.compareVersion()
+	}
 	for i, u := range batch {
 		if err != nil {
 			break
@@ -145,6 +148,7 @@ func savepoint(c *connection, do func(Tx) error, failed *error) error {
 		return err
 	}
 	if *failed = protect(c, do); *failed != nil {
+		c.memo.clear()
 		if err := c.exec("ROLLBACK TO one"); err != nil {
 			return err
 		}
