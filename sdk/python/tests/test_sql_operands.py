@@ -26,3 +26,24 @@ def test_operands(kind: str, dialect: str, operand: str) -> None:
 def test_a_required_column_may_be_missing_behind_an_outer_join(side: str) -> None:
     query = f"SELECT u.name FROM users u {side} JOIN orders o ON o.user_id = u.id WHERE u.age > 5 OR o.id IS NOT NULL"
     assert verify_sql(query, DDL).verified
+
+
+@pytest.mark.row("Q-072")
+@pytest.mark.parametrize(("dialect", "operand"), [
+    ("mysql", "degrees(created) >= 0"), ("mysql", "unhex(active) = active"), ("postgresql", "quote_ident(name) >= name"),
+    ("postgresql", "unistr(name) < 'zzz'"), ("oracle", "trunc(created) = created"), ("mysql", "created >> age"),
+])  # fmt: skip
+def test_an_operand_that_cannot_be_computed_is_not_approved(dialect: str, operand: str) -> None:
+    verdict = verify_sql(f"SELECT name FROM users WHERE id = 1 OR {operand}", DDL, dialect)
+    assert verdict.status == "INCONCLUSIVE"
+    assert "holds for every row is not known" in verdict.message
+
+
+def test_a_condition_that_is_no_operand_of_or_may_be_anything() -> None:
+    assert verify_sql("SELECT name FROM users WHERE id = 1 AND quote_ident(name) >= name", DDL).verified
+
+
+def test_mysql_has_no_fetch_first() -> None:
+    query = "SELECT name FROM users WHERE id = 1 ORDER BY id FETCH FIRST 1 ROW ONLY"
+    assert verify_sql(query, DDL, "mysql").status == "ERROR"
+    assert verify_sql(query, DDL, "postgresql").verified

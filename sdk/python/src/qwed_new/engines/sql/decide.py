@@ -67,7 +67,9 @@ def _decide(
         return Verdict(Status.ERROR, ENGINE, "the query is empty", issues=["the query is empty"])
     known = schema.read_schema(ddl, dialect) if ddl is not None else {}
     types = schema.types(known, schema.creates(ddl, dialect) if ddl is not None else ())
-    issues = [i for s in statements for i in _issues(s, mutations, types, dialect or "")]
+    operands = [tautology.operands(s, types, dialect or "") for s in statements]
+    issues = [f"always true: {t}" for o in operands for t in o.always]
+    issues += [i for s in statements for i in _issues(s, mutations)]
     if len(statements) > 1:
         issues.insert(0, f"{len(statements)} statements where one is wanted")
     if any(reading.hiding(c) for c in reading.comments(query)):
@@ -102,6 +104,11 @@ def _decide(
     if reason := dialects.invalid(
         text, statements[0], dialect, schema.creates(ddl, dialect) if ddl is not None else ()):
         raise SQLSyntaxError(reason)
+    if unclear := [t for o in operands for t in o.unclear]:
+        message = (
+            f"whether {unclear[0][:200]} holds for every row is not known; write the operand of OR as a comparison of "
+            "columns with constants")
+        return Verdict(Status.INCONCLUSIVE, ENGINE, message, {**evidence, "unclear": unclear}, issues=[message])
     message = "one statement that reads" + (
         " what the schema has" if ddl is not None else "; no schema was given to hold it against")
     return Verdict(
@@ -110,7 +117,7 @@ def _decide(
     )
 
 
-def _issues(statement: exp.Expression, mutations: bool, types: dict[str, str], dialect: str) -> list[str]:
+def _issues(statement: exp.Expression, mutations: bool) -> list[str]:
     issues: list[str] = []
     if isinstance(statement, _MUTATIONS):
         if not mutations:
@@ -125,7 +132,6 @@ def _issues(statement: exp.Expression, mutations: bool, types: dict[str, str], d
             issues.append(f"mutation inside a query: {node.key.upper()}")
     for node in statement.find_all(exp.Into, exp.Lock):
         issues.append("SELECT INTO" if isinstance(node, exp.Into) else "locks rows")
-    issues += [f"always true: {t}" for t in tautology.tautologies(statement, types, dialect)]
     issues += [f"function not allowed: {f}" for f in _functions(statement)]
     issues += [f"system table: {t}" for t in sorted(schema.tables(statement)) if schema.is_system(t)]
     for union in statement.find_all(exp.SetOperation):

@@ -18,6 +18,7 @@ _DOUBLE_COLON = frozenset({"postgres", "redshift", "snowflake", "duckdb", "click
 _ILIKE = _DOUBLE_COLON
 _LIMIT_WITH_COMMA = frozenset({"mysql", "sqlite", "clickhouse"})
 _NO_LIMIT = frozenset({"tsql", "oracle"})
+_NO_FETCH = frozenset({"mysql", "sqlite", "bigquery", "spark"})
 _DISTINCT_ON = frozenset({"postgres", "duckdb", "clickhouse"})
 _FILTER = frozenset({"postgres", "sqlite", "duckdb", "spark", "clickhouse", "trino"})
 _NO_FULL_JOIN = frozenset({"mysql"})
@@ -130,6 +131,9 @@ def _tokens(text: str, dialect: str | None) -> str:
             continue
         if token.token_type == TokenType.DCOLON and dialect not in _DOUBLE_COLON:
             return f":: is not a conversion in {dialect}; write CAST(… AS …)"
+        if token.token_type == TokenType.FETCH and following in (TokenType.FIRST, TokenType.NEXT) and (
+            dialect in _NO_FETCH):
+            return f"{dialect} has no FETCH; write LIMIT"
         if token.token_type == TokenType.LIMIT and dialect in _NO_LIMIT:
             return f"{dialect} has no LIMIT"
         if token.token_type == TokenType.LIMIT and i + 2 < len(tokens) and tokens[i + 2].token_type == TokenType.COMMA:

@@ -6,6 +6,8 @@ import re
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.tokens import TokenType
 
 from qwed_new.limits import TooLarge, bounded_text
 
@@ -35,6 +37,21 @@ class SQLSyntaxError(ValueError):
     """The text is not SQL of the dialect."""
 
 
+def _absolute_value(parser: Postgres.Parser) -> exp.Expression | None:
+    """Parse what follows @, or the parameter that begins with $."""
+    if parser._prev.text == "@":
+        return parser.expression(exp.Abs(this=parser._parse_unary()))
+    parser._retreat(parser._index - 1)
+    return parser._parse_type()
+
+
+class _PostgreSQL(Postgres):
+    """sqlglot reads the operator @ of PostgreSQL, the absolute value, as a parameter."""
+
+    class Parser(Postgres.Parser):
+        UNARY_PARSERS = {**Postgres.Parser.UNARY_PARSERS, TokenType.PARAMETER: _absolute_value}  # noqa: RUF012
+
+
 def dialect_of(name: str | None) -> str | None:
     """The parser's name of a dialect; LookupError for one that is not known."""
     return DIALECTS[(name or "").strip().lower()]
@@ -59,7 +76,8 @@ def parse(text: str, dialect: str | None, what: str = "query") -> list[exp.Expre
             raise TooLarge(f"{what} repeats {word!r} more than {MAX_DEPTH} times")
     try:
         statements = [
-            s for s in sqlglot.parse(text, read=dialect, error_level=sqlglot.ErrorLevel.RAISE) if s is not None]
+            s for s in sqlglot.parse(text, read=_PostgreSQL if dialect == "postgres" else dialect,
+            error_level=sqlglot.ErrorLevel.RAISE) if s is not None]
     except (sqlglot.errors.SqlglotError, RecursionError) as error:
         reason = "nested too deep" if isinstance(error, RecursionError) else str(error).splitlines()[0][:160]
         raise SQLSyntaxError(reason) from None

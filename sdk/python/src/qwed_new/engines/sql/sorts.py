@@ -14,6 +14,7 @@ MAX_TEXT = 200  # characters of a string constant
 
 Types = Mapping[str, str]  # columns in lower case with the SQL of their types, and REQUIRED if they are never NULL
 REQUIRED = " NOT NULL"
+ROW = "ROW"  # the type of a name that stands for all columns of a table, as in PostgreSQL
 
 YES, NO = z3.BoolVal(True), z3.BoolVal(False)
 
@@ -23,7 +24,7 @@ _INTEGERS = {
 }  # fmt: skip
 ROW_NAMES = frozenset({"rownum", "rowid"})  # of Oracle and SQLite: each row has one
 _NUMBERS = frozenset("DECIMAL NUMERIC NUMBER REAL FLOAT DOUBLE MONEY FLOAT4 FLOAT8 DEC".split())
-_TEXTS = frozenset("TEXT VARCHAR CHAR CHARACTER NVARCHAR VARCHAR2 NVARCHAR2 NCHAR CLOB CITEXT STRING BPCHAR".split())
+_TEXTS = frozenset("TEXT VARCHAR CHAR CHARACTER NVARCHAR VARCHAR2 NVARCHAR2 NCHAR CLOB CITEXT STRING BPCHAR BINARY VARBINARY".split())
 
 
 class Unclear(ValueError):
@@ -47,7 +48,7 @@ def sort_of_type(sql: str) -> str:
     base = re.split(r"[\s(]", sql.strip().upper())[0]
     if base in _INTEGERS or base in _NUMBERS:
         return "number"
-    if base in _TEXTS:
+    if base in _TEXTS or base == ROW:
         return "text"
     return "bool" if base in ("BOOL", "BOOLEAN") else "order"
 
@@ -121,6 +122,60 @@ def text_of(node: exp.Expression | None) -> str | None:
     return None
 
 
+def is_free(node: exp.Expression) -> bool:
+    """Report whether a node may have any value, whatever the row is: it is computed from other rows, from the clock or
+    from parameters, or is a search for words."""
+    if isinstance(node, exp.In):
+        return bool(node.args.get("query")) and bool(node.args["query"].find(exp.Table))
+    if isinstance(node, exp.MatchAgainst):
+        return not {c.sql() for c in node.this.find_all(exp.Column)} & {
+            c.sql() for e in node.expressions for c in e.find_all(exp.Column)}
+    if isinstance(node, exp.Func | exp.Add | exp.Sub | exp.Cast) and not isinstance(node, exp.Connector | exp.Any):
+        if not node.find(exp.Column) and (of_clock(node) or node.find(exp.Placeholder, exp.Parameter)):
+            return True
+    return isinstance(node, exp.AggFunc | exp.Window) or (
+        isinstance(node, exp.Exists | exp.Subquery) and bool(node.find(exp.Table)))
+
+
+_CLOCK = (
+    exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentDatetime, exp.Localtime, exp.Localtimestamp)
+_CLOCKS = frozenset("now getdate getutcdate sysdate sysdatetime curdate curtime systimestamp utc_timestamp utc_date".split())
+
+
+def of_clock(node: exp.Expression) -> bool:
+    """Report whether a node is computed from the time of the query and not from a row."""
+    return not node.find(exp.Column) and (bool(node.find(*_CLOCK)) or any(
+        str(n.this).lower() in _CLOCKS for n in node.find_all(exp.Anonymous)))
+
+
+_ORDERED = exp.EQ | exp.NEQ | exp.GT | exp.GTE | exp.LT | exp.LTE
+_COMPUTED = (
+    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow, exp.Abs, exp.Sqrt, exp.Floor, exp.Ceil, exp.Exp,
+    exp.Sin, exp.Cos, exp.Sign, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift,
+    exp.BitwiseRightShift)  # fmt: skip
+
+
+_OF_NUMBERS = frozenset(
+    "degrees radians tan cot asin acos atan atan2 sinh cosh tanh round trunc truncate ln log log2 log10 cbrt mod gcd lcm "
+    "factorial bit_count power".split())
+
+
+def _is_of_numbers(node: exp.Expression) -> bool:
+    """Report whether a node computes with numbers."""
+    name = str(node.this) if isinstance(node, exp.Anonymous) else node.sql_name() if isinstance(node, exp.Func) else ""
+    return isinstance(node, _COMPUTED) or name.lower() in _OF_NUMBERS
+
+
+def _kind(sort: str) -> str:
+    return "number" if sort == "bool" else sort
+
+
+def _has_date(node: exp.Expression) -> bool:
+    """Report whether each text that a node has as an operand begins like a date or a time."""
+    texts = [o.this for o in node.iter_expressions() if isinstance(o, exp.Literal) and o.is_string]
+    return bool(texts) and all(re.match(r"\d{4}|\d\d:\d\d|[-+]?infinity$|now$|today$|epoch$", t) for t in texts)
+
+
 class Sorts:
     """The sorts of the expressions of a condition. A column whose type is not known has the sort of what it is compared
     with."""
@@ -157,8 +212,33 @@ class Sorts:
         if isinstance(node, exp.Column) and not self._type(node):
             self._sorts.setdefault(name_of(node), sort)
 
+    def is_required(self, node: exp.Expression) -> bool:
+        """Report whether a node is a column that is never NULL."""
+        return isinstance(node, exp.Column) and (
+            self._type(node).endswith(REQUIRED) or node.name.lower() in ROW_NAMES)
+
     def _type(self, column: exp.Column) -> str:
         return self._types.get(column.sql().lower()) or self._types.get(column.name.lower()) or ""
+
+    def mixes(self, condition: exp.Expression) -> bool:
+        """Report whether a condition relies on a conversion that databases do in different ways, or refuse: a number
+        compared with a text that is not one, arithmetic with texts or dates, a computed number instead of a truth."""
+        for node in condition.walk():
+            kinds = {_kind(self.sort(o)) for o in node.iter_expressions()} - {""}
+            if isinstance(node, _ORDERED | exp.Between | exp.In | exp.NullSafeEQ | exp.NullSafeNEQ):
+                if len(kinds) > 1 and (kinds != {"text", "order"} or not _has_date(node)):
+                    return True
+            elif kinds & {"text", "order"} and _is_of_numbers(node) and self.sort(node) != "order":
+                if not (isinstance(node, exp.Sub) and of_clock(node.left) != of_clock(node.right)):
+                    return True  # and not the time since a date
+        tops = [condition, *(o for n in condition.find_all(exp.Connector, exp.Not) for o in n.iter_expressions())]
+        return any(
+            isinstance(t.unnest(), (*_COMPUTED, exp.DPipe, exp.BitwiseNot, exp.Neg)) and not isinstance(
+                t.unnest(), exp.BitwiseAnd) for t in tops)
+
+    def is_row(self, node: exp.Expression) -> bool:
+        """Report whether a node is the name of a table that stands for a row."""
+        return isinstance(node, exp.Column) and self._type(node).startswith(f"{ROW} ")
 
     def sort(self, node: exp.Expression) -> str:
         """The sort of a node, or "" if it is not known."""
@@ -177,11 +257,16 @@ class Sorts:
             node, exp.DPipe | exp.Concat | exp.Upper | exp.Lower | exp.Substring | exp.Trim | exp.Chr | exp.Replace | exp.Left
             | exp.Right | exp.Collate):
             return "text"
+        if (isinstance(node, exp.Add | exp.Sub) and isinstance(node.right, exp.Interval)) or of_clock(node):
+            return "order"
         if isinstance(
             node, exp.Add | exp.Sub | exp.Mul | exp.Div | exp.Mod | exp.Pow | exp.Abs | exp.Length | exp.Count
             | exp.Neg | exp.Sum | exp.StrPosition | exp.IntDiv | exp.Sqrt | exp.Sign | exp.Floor | exp.Ceil | exp.Exp
-            | exp.Sin | exp.Cos):
+            | exp.Sin | exp.Cos | exp.BitwiseAnd | exp.BitwiseOr | exp.BitwiseXor | exp.BitwiseNot
+            | exp.BitwiseLeftShift | exp.BitwiseRightShift):
             return "number"
+        if isinstance(node, exp.Predicate | exp.Connector | exp.Not) and not isinstance(node, exp.Any | exp.All):
+            return "bool"
         return ""
 
     def limits(self, node: exp.Expression) -> list[int | Decimal]:

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import z3
 from sqlglot import exp
 
 from qwed_new.engines.sql import samples
-from qwed_new.engines.sql.sorts import REQUIRED, Types, Unclear
+from qwed_new.engines.sql.sorts import REQUIRED, ROW, Types, Unclear
 from qwed_new.engines.sql.truths import Truths
 
 MILLISECONDS = 2_000
 
 
-def tautologies(statement: exp.Expression, types: Types | None = None, dialect: str = "") -> list[str]:
-    """The conditions, or operands of OR, that hold for every row; as SQL. types are those of columns, if they are
-    known."""
+class Operands(NamedTuple):
+    """Conditions and operands of OR, as SQL."""
+
+    always: list[str]  # they hold for every row
+    unclear: list[str]  # nothing is known about them: neither Z3 nor SQLite can compute them
+
+
+def operands(statement: exp.Expression, types: Types | None = None, dialect: str = "") -> Operands:
+    """The operands of OR, and the conditions, that do not restrict the rows of a statement or may not restrict them.
+    types are those of columns, if they are known."""
+    if dialect == "tsql":
+        statement = statement.transform(_concatenated)
     found: list[str] = []
+    unclear: list[str] = []
+    rows = {t.alias_or_name.lower(): ROW + REQUIRED for t in statement.find_all(exp.Table, exp.Subquery)}
+    types = {**rows, **(types or {})} if dialect in ("", "postgres") else types or {}
     if any(j.side for j in statement.find_all(exp.Join)):  # a column may be NULL there, whatever its table says
-        types = {c: t.removesuffix(REQUIRED) for c, t in (types or {}).items()}
+        types = {c: t.removesuffix(REQUIRED) for c, t in types.items()}
     for node in statement.find_all(exp.Where, exp.Having, exp.Join, exp.Qualify):
         condition = node.args.get("on") if isinstance(node, exp.Join) else node.this
         if not isinstance(condition, exp.Expression) or _is_lateral(node):
@@ -27,15 +39,27 @@ def tautologies(statement: exp.Expression, types: Types | None = None, dialect: 
         for part in _candidates(condition):
             is_operand = _columns(part.left) == _columns(part.right) if isinstance(
                 part, exp.Or | exp.Xor) else part is not condition
-            if part.sql() not in found and (
-                always_true(part, types) or (part is not condition and _is_constant(part))
-                or (is_operand and _holds_for_samples(part, types, dialect))
-            ):
+            if part.sql() in found:
+                continue
+            if always_true(part, types) or (part is not condition and _is_constant(part, dialect)):
                 found.append(part.sql())
-        if _is_constant(condition) and not condition.find(exp.Subquery, exp.Exists) and not _never_true(
+            elif is_operand and (holds := _holds_for_samples(part, types, dialect)) is not False:
+                if holds:
+                    found.append(part.sql())
+                elif not isinstance(part, exp.Or | exp.Xor) and not _may_be_false(part, types):
+                    unclear.append(part.sql())
+        if _is_constant(condition, dialect) and not condition.find(exp.Subquery, exp.Exists) and not _never_true(
             condition, types):
             found.append(condition.sql())
-    return list(dict.fromkeys(found))
+    return Operands(list(dict.fromkeys(found)), list(dict.fromkeys(unclear)))
+
+
+def _concatenated(node: exp.Expression) -> exp.Expression:
+    """Return + of SQL Server between texts as ||."""
+    if isinstance(node, exp.Add) and any(
+        isinstance(e, exp.DPipe) or (isinstance(e, exp.Literal) and e.is_string) for e in node.flatten()):
+        return exp.DPipe(this=_concatenated(node.left), expression=node.right, safe=True)
+    return node
 
 
 def _is_lateral(node: exp.Expression) -> bool:
@@ -43,18 +67,18 @@ def _is_lateral(node: exp.Expression) -> bool:
     return isinstance(node, exp.Join) and (isinstance(node.this, exp.Lateral) or bool(node.find(exp.Lateral)))
 
 
-def _is_constant(condition: exp.Expression) -> bool:
+def _is_constant(condition: exp.Expression, dialect: str) -> bool:
     """Report whether an operand of OR contains no column and no parameter, so that it has the same value for every
     row."""
     open_parts = (exp.Column, exp.AggFunc, exp.Placeholder, exp.Parameter)
     own = [n for n in condition.find_all(*open_parts, exp.Where) if not _in_unfiltered_query(n, condition)
-        and not _is_setting(n)]
+        and not _is_setting(n, dialect)]
     return not own and not isinstance(condition, exp.Boolean | exp.Or | exp.Xor | exp.And)
 
 
-def _is_setting(node: exp.Expression) -> bool:
-    """Whether a node is a variable of the server, such as @@version."""
-    return isinstance(node, exp.Parameter) and (
+def _is_setting(node: exp.Expression, dialect: str) -> bool:
+    """Report whether a node is a variable of the server, such as @@version, or of a session of MySQL, such as @a."""
+    return isinstance(node, exp.Parameter) and (dialect == "mysql" or
         isinstance(node.this, exp.Parameter) or isinstance(node.parent, exp.Parameter))
 
 
@@ -76,15 +100,17 @@ def _columns(node: exp.Expression) -> set[str]:
     return {c.sql() for c in node.find_all(exp.Column)}
 
 
-def _holds_for_samples(condition: exp.Expression, types: Types | None, dialect: str) -> bool:
-    """Report whether no sample row falsifies a condition, for what the truths does not know."""
-    truths = Truths(condition, types or {})
+def _holds_for_samples(condition: exp.Expression, types: Types, dialect: str) -> bool | None:
+    """Report whether no sample row falsifies a condition, for what Z3 does not know; None if SQLite does not know it
+    either."""
+    truths = Truths(condition, types)
 
     def is_empty(query: exp.Select) -> bool:
         where = query.args.get("where")
         return where is not None and not query.expressions[0].find(exp.AggFunc) and _never_true(where.this, types)
 
-    return samples.always_true(condition, truths.sort, truths.limits, is_empty, dialect)
+    holds = samples.always_true(condition, truths, is_empty, dialect)
+    return None if holds is False and truths.mixes(condition) else holds
 
 
 def always_true(condition: exp.Expression, types: Types | None = None) -> bool:
@@ -100,13 +126,23 @@ def always_true(condition: exp.Expression, types: Types | None = None) -> bool:
         *truths.bounds, truth.false)
 
 
-def _never_true(condition: exp.Expression, types: Types | None) -> bool:
-    truths = Truths(condition, types or {})
+def _never_true(condition: exp.Expression, types: Types) -> bool:
+    truths = Truths(condition, types)
     try:
         truth = truths.truth(condition)
     except (Unclear, z3.Z3Exception, RecursionError):
         return False
     return _unsatisfiable(*truths.bounds, truth.true)
+
+
+def _may_be_false(condition: exp.Expression, types: Types) -> bool:
+    """Report whether some row falsifies a condition of which Z3 knows every part."""
+    truths = Truths(condition, types)
+    try:
+        truth = truths.truth(condition)
+    except (Unclear, z3.Z3Exception, RecursionError):
+        return False
+    return not truths.opaque and not truths.mixes(condition) and not _unsatisfiable(*truths.bounds, truth.false)
 
 
 def _unsatisfiable(*terms: Any) -> bool:

@@ -18,6 +18,7 @@ from qwed_new.engines.sql.sorts import (
     Unclear,
     Value,
     any_of,
+    is_free,
     known,
     name_of,
     negated,
@@ -162,6 +163,8 @@ class Truths(Values):
     def _named_truth(self, node: exp.Expression) -> Truth:
         if varies(node):
             self._fresh += 1
+        if not is_free(node):
+            self.opaque.add(node.sql())
         name = f"? {name_of(node)}" + (f" {self._fresh}" if varies(node) else "")
         return known(self._null(node), z3.Bool(name))
 

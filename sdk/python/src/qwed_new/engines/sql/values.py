@@ -10,13 +10,12 @@ from sqlglot import exp
 from qwed_new.engines.sql.sorts import (
     MAX_TEXT,
     NO,
-    REQUIRED,
-    ROW_NAMES,
     Sorts,
     Truth,
     Types,
     Unclear,
     Value,
+    is_free,
     name_of,
     null_value,
     number_of,
@@ -38,6 +37,7 @@ class Values(Sorts):
         self._fresh = 0
         self.bounds: list[Any] = []  # facts, such as that no length is negative
         self.nulls: list[Any] = []
+        self.opaque: set[str] = set()  # the SQL of what became a variable and is computed from the row
         super().__init__(condition, types)
 
     def truth(self, node: exp.Expression) -> Truth:
@@ -74,10 +74,13 @@ class Values(Sorts):
             term = self._numeric(node, name) if sort == "number" else z3.Real("order " + name)
         if isinstance(node, exp.Abs | exp.Count | exp.StrPosition | exp.Length):
             self.bounds.append(term >= 0)
-        is_required = isinstance(node, exp.Column) and (self._type(node).endswith(REQUIRED) or node.name.lower() in ROW_NAMES)
         if name == "rownum":
             self.bounds.append(term >= 1)
-        null = NO if isinstance(node, exp.Count) or is_required else self._null(node)
+        if self.is_row(node):
+            self.bounds += [z3.PrefixOf(z3.StringVal("("), term), z3.SuffixOf(z3.StringVal(")"), term)]
+        if not isinstance(node, exp.Column | exp.Placeholder | exp.Parameter) and not is_free(node):
+            self.opaque.add(node.sql())
+        null = NO if isinstance(node, exp.Count) or self.is_required(node) else self._null(node)
         return Value(sort, term, null)
 
     def _numeric(self, node: exp.Expression, name: str) -> Any:
