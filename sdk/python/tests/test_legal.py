@@ -228,3 +228,20 @@ def test_statements_about_other_texts_disclose_nothing(text: str, disclosed: boo
 def test_years_courts_and_remarks_of_citations(text: str, status: str) -> None:
     """Issue 26: a remark in parentheses is a claim that is not verified, and years and courts have to fit."""
     assert CitationGuard().verify(text).status == status
+
+
+@pytest.mark.parametrize("citation", [
+    "9 Ex. 341", "Hadley v. Baxendale, 9 Ex. 341 (1854)", "Hadley v. Baxendale, 9 Exch. 341 (1854)",
+    "Donoghue v Stevenson [1932] AC 562", "R v Dudley and Stephens (1884) 14 QBD 273",
+    "Carlill v Carbolic Smoke Ball Co [1893] 1 QB 256", "Rylands v. Fletcher, L.R. 3 H.L. 330 (1868)",
+    "Caparo v Dickman [1990] 2 AC 605",
+])  # fmt: skip
+def test_a_citation_of_the_english_reports_is_not_refuted(citation: str) -> None:
+    """Issue 26: what is not known is no error."""
+    verdict = CitationGuard().verify(citation)
+    assert verdict.status == "INCONCLUSIVE" and not verdict.valid, verdict
+
+
+@pytest.mark.parametrize("citation", ["9 Zx. 341", "Mahoney v. Bar, 9 Zx. 341 (1854)", "Hadley v. Baxendale, Ex. 341"])
+def test_an_unknown_reporter_is_an_error(citation: str) -> None:
+    assert CitationGuard().verify(citation).status == "ERROR"

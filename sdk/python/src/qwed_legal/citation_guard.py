@@ -18,6 +18,13 @@ MAX_TEXT = 1_000
 _SHAPE = re.compile(r"\b(\d{1,4})\s+([A-Z][\w.' ]{0,30}?)\s+(\d{1,5})\b")
 
 
+# English law reports, of which reporters-db knows none: (1854) 9 Ex. 341, [1932] AC 562, L.R. 3 H.L. 330, 156 ER 145.
+_ENGLISH = re.compile(
+    r"\b\d{1,3}\s+(?:Ex(?:ch)?|E\.?\s?R|H\.?\s?L(?:\.?\s?C(?:as)?)?|Q\.?\s?B(?:\.?\s?D)?|K\.?\s?B|Ch(?:\.?\s?D)?|"
+    r"Ex\.?\s?D|C\.?\s?P(?:\.?\s?D)?|App\.?\s?Cas|M\.?\s?&\s?W|B\.?\s?&\s?S|E\.?\s?&\s?[BE]|Cr\.?\s?App\.?\s?R)\.?\s+\d{1,4}\b|"
+    r"\[\d{4}\]\s+(?:\d\s+)?(?:A\.?C|Q\.?B|K\.?B|Ch|Fam|W\.?L\.?R|All\s?E\.?R|Lloyd's Rep|UKSC|UKHL|EWCA (?:Civ|Crim)|EWHC)\.?\s+\d{1,5}\b")
+
+
 # The titles of the federal codes: 53 of the U.S. Code and 35 of the C.F.R. are reserved.
 _TITLES = {
     "USC": frozenset(str(n) for n in range(1, 55) if n != 53),
@@ -57,6 +64,8 @@ class CitationGuard:
             return _federal(federal, citation)
         found = [c for c in get_citations(citation) if isinstance(c, FullCaseCitation | FullLawCitation)]
         if not found:
+            if series := _ENGLISH.search(citation):
+                return _english(series[0])
             shape = _SHAPE.search(citation)
             return _verdict([f"Unknown reporter: {shape[2].strip()}" if shape else "the text is not a citation"], {})
         if len(found) > 1 and not (
@@ -173,6 +182,11 @@ def _verdict(issues: list[str], parts: dict[str, Any]) -> Verdict:
         return Verdict(Status.ERROR, ENGINE, "; ".join(issues), evidence, **fields)
     message = "the citation is well formed and its reporter is known; whether it exists, and what it holds, was not checked"
     return Verdict(Status.VERIFIED, ENGINE, message, evidence, **fields)
+
+
+def _english(citation: str) -> Verdict:
+    message = f"{citation!r} is of the English law reports, which are not known here; only American reporters are"
+    return Verdict(Status.INCONCLUSIVE, ENGINE, message, {"citation": citation}, **_fields([message], {}))
 
 
 def _fields(issues: list[str], parts: dict[str, Any]) -> dict[str, Any]:

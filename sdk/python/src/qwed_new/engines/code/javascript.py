@@ -20,10 +20,6 @@ _NAMES = frozenset(
     "__proto__ Worker SharedWorker ServiceWorker Worklet AsyncFunction GeneratorFunction AsyncGeneratorFunction module __filename "
     "createRequire ActiveXObject".split()
 )
-# Names of which only some uses are harmless: the right side of instanceof, typeof, and types in TypeScript.
-_TESTED = frozenset({
-    "Function", "Worker", "SharedWorker", "EventSource", "WebSocket", "AsyncFunction", "GeneratorFunction", "process",
-    "module"})
 _GLOBALS = frozenset("globalThis window global self frames top parent".split())
 _PROPERTIES = frozenset(
     "constructor __proto__ prototype eval Function exec execSync spawn spawnSync execFile execFileSync fork mainModule binding dlopen require "
@@ -167,7 +163,7 @@ def _judge(node: Node) -> list[Finding]:
     if kind == "import" and node.parent and node.parent.type == "call_expression":
         return _unresolved(node, "import()")
     if kind == "pair" and (key := node.child_by_field_name("key")) and _constant(key) in ("__proto__",):
-        return _block(node, "__proto__")
+        return [] if text_of(node.child_by_field_name("value")) == "null" else _block(node, "__proto__")
     if kind in ("with_statement", "debugger_statement"):
         return _block(node, kind.split("_")[0])
     if kind == "computed_property_name":
@@ -191,8 +187,12 @@ def _name(node: Node) -> list[Finding]:
     if name == "module" and node.parent is not None and text_of(
         node.parent.child_by_field_name("property")) == "exports":
         return []
+    if _is_only_tested(node):
+        return []
+    if name == "require" and (module := _required(node)) is not None:
+        return _module(node, module)
     if name in _NAMES:
-        return [] if name in _TESTED and _is_only_tested(node) else _block(node, name)
+        return _block(node, name)
     if name in _TIMERS and not _is_called(node):
         return _unresolved(node, f"{name} used as a value")
     if name in _GLOBALS:
@@ -232,14 +232,25 @@ def _is_called(node: Node) -> bool:
 
 
 def _is_only_tested(node: Node) -> bool:
-    """Report whether a name is only compared: `f instanceof Function`, `typeof process`."""
+    """Report whether a name or a property is only compared: `f instanceof Function`, `typeof process`,
+    `a.constructor === B`."""
     parent = node.parent
     if parent is None:
         return False
     operator = text_of(parent.child_by_field_name("operator"))
     if parent.type == "binary_expression":
-        return operator == "instanceof" and parent.child_by_field_name("right") == node
-    return parent.type == "unary_expression" and operator == "typeof"
+        return operator in ("===", "!==", "==", "!=") or (
+            operator == "instanceof" and parent.child_by_field_name("right") == node)
+    return parent.type == "unary_expression" and operator in ("typeof", "!")
+
+
+def _required(name: Node) -> str | None:
+    """The module of a call of require with one text, or None."""
+    call = name.parent
+    if call is None or not _is_called(name):
+        return None
+    arguments = call.child_by_field_name("arguments")
+    return _constant(_first(arguments)) if arguments is not None and len(arguments.named_children) == 1 else None
 
 
 def _new(node: Node) -> list[Finding]:
@@ -269,18 +280,25 @@ def _property(node: Node, name: str) -> list[Finding]:
         return []
     if name == "exec" and base is not None and base.type in ("regex", "identifier"):
         return []
-    if (
-        name == "constructor"
-        and base is not None
-        and base.type == "this"
-        and member
-        and member.parent
-        and member.parent.type == "member_expression"
-    ):
-        return []  # this.constructor.name
+    if member is not None and _is_only_tested(member):
+        return []
+    if name == "constructor" and member is not None and _is_named(member):
+        return []
     if name == "prototype" and base is not None and base.type == "identifier":
         return []
     return _block(node, name)
+
+
+def _is_named(member: Node) -> bool:
+    """Report whether only the name of a constructor is read, as a text: `a.constructor.name`; or a static member of the
+    class of `this`."""
+    outer = member.parent
+    if outer is None or outer.type != "member_expression" or outer.child_by_field_name("object") != member:
+        return False
+    if text_of(member.child_by_field_name("object")) == "this":
+        return True
+    is_target = outer.parent is not None and outer.parent.child_by_field_name("left") == outer
+    return text_of(outer.child_by_field_name("property")) == "name" and not _is_called(outer) and not is_target
 
 
 def _constant(node: Node | None, depth: int = 0) -> str | None:
@@ -328,6 +346,8 @@ def _subscript(node: Node) -> list[Finding]:
         return _block(node, name) if name in _PROPERTIES | _NAMES and name != "exec" else []
     if text_of(base) in _GLOBALS:
         return _unresolved(node, f"a computed property of {text_of(base)}")
+    if index is not None and text_of(index.child_by_field_name("function")) in ("Symbol", "Symbol.for"):
+        return []
     if index is not None and index.type in (
         "binary_expression", "template_string", "call_expression", "array", "subscript_expression"):
         inner = {n.type for n in walk(index)}
@@ -353,11 +373,18 @@ def _call(node: Node) -> list[Finding]:
     if last == "setAttribute" and (re.match(r"on|src|href|srcdoc", _constant(first) or "on", re.I)):
         return _unresolved(node, "setAttribute of an event or an address")
     if function is not None and function.type == "parenthesized_expression" and function.named_children[
-        0].type == "sequence_expression":
+        0].type == "sequence_expression" and not _is_compiled_import(function.named_children[0]):
         return _unresolved(node, "a call through a sequence")
     if name.startswith("Object.") and last in _REFLECTING:
         return _reflected(node, name, node.child_by_field_name("arguments"))
     return []
+
+
+def _is_compiled_import(sequence: Node) -> bool:
+    """Report whether a sequence is `(0, module.name)`, as compilers write the call of an imported function."""
+    parts = sequence.named_children
+    return len(parts) == 2 and parts[0].type == "number" and parts[1].type == "member_expression" and text_of(
+        parts[1].child_by_field_name("object")) not in _GLOBALS
 
 
 def _reflected(node: Node, name: str, arguments: Node | None) -> list[Finding]:
@@ -421,7 +448,12 @@ def _is_executor(parameters: Node | None) -> bool:
 
 
 def _import(node: Node, source: Node | None) -> list[Finding]:
-    module = (_constant(source) or "").removeprefix("node:").split("?")[0].removesuffix("/")
+    return _module(node, _constant(source) or "")
+
+
+def _module(node: Node, name: str) -> list[Finding]:
+    """Judge the import of a module."""
+    module = name.removeprefix("node:").split("?")[0].removesuffix("/")
     if not module or module in _MODULES or _URL.match(module) or module.endswith(".node"):
         return _block(node, f"import of {module}")
     return []

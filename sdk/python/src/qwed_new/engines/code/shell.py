@@ -82,6 +82,9 @@ def _command(node: Node) -> list[Finding]:
     if "/" in path and not PROGRAM_DIRECTORIES.fullmatch(path):
         return _find("blocked_command", node, f"a program that is named by its path: {path[:80]}")
     name = path.rsplit("/", 1)[-1]
+    if name == "awk" and any(
+        n.type in ("simple_expansion", "expansion", "ansi_c_string", "translated_string") for n in walk(node)):
+        return _find("computed_command", node, "a program for awk that is computed")
     if name in READING:
         words = " ".join([name, *(text_of(c) for c in node.named_children if c != name_node)])
         return _find("blocked_command", node, name) if READING[name].search(words) or READING[name].search(

@@ -51,6 +51,11 @@ READING = {
     ),
     "sort": re.compile(r"\s-\w*o|\s--output|\s--compress-program"),
     "uniq": re.compile(r"^uniq(?:\s+-\S+)*\s+[^\s|<>;&-]\S*\s+[^\s|<>;&]"),
+    # A redirection of awk follows print; getline and system run commands; @ calls a function by name.
+    "awk": re.compile(
+        r"\bsystem\b|\bgetline\b|@|\bARG[CV]\b|/inet|\bprintf?\b.*(?:>|\|)|\s-(?!F|v)\S|[\"']-(?!F|v)\S|\$['\"]", re.S),
+    "set": re.compile(r"^set(?!(?:\s+[-+](?:[eux]+|[eux]*o\s+(?:errexit|nounset|pipefail|xtrace)))+$)", re.S),
+    "command": re.compile(r"^command(?!\s+-[vV]\s)"),
     "tree": re.compile(r"\s-o\b"),
     "date": re.compile(r"\s(?:-\w*s|--set|-\w*f|--file)"),
     "hostname": re.compile(r"^hostname\s+(?!-)\S|\s-F"),
