@@ -80,3 +80,42 @@ def test_a_clause_of_a_sentence_supports_a_claim(claim: str, context: str) -> No
 def test_words_out_of_their_clause_support_nothing(claim: str, context: str) -> None:
     verdict = verify_fact(claim, context)
     assert verdict.status in ("INCONCLUSIVE", "ERROR") and not verdict.verified, verdict
+
+
+SUPPORTED_BY_A_PART = [
+    ("Ann moved to Rome", "Ann won a prize and moved to Rome."),
+    ("Ann won a prize", "Ann won a prize and moved to Rome."), ("Sales fell 3% in April", "Sales rose 5% in March but fell 3% in April."),
+    ("Acme was led by Bob", "Acme, led by Bob, reported a profit."),
+    ("Acme reported a profit", "Acme, led by Bob, reported a profit."),
+    ("Acme was founded in 1990", "Acme, founded in 1990, employs 500 people."),
+    ("Bob was the CEO of Acme", "Bob, the CEO of Acme, died in 1950."),
+    ("The floor was cold", "The cat sat on the mat because the floor was cold."),
+    ("The cat sat on the mat", "The cat sat on the mat because the floor was cold."),
+    ("The bridge was built in Paris", "The bridge was built in Paris by Ann."),
+    ("the eiffel tower is in paris", "The Eiffel Tower is in Paris. A tower burned."),
+]  # fmt: skip
+NOT_SUPPORTED_BY_A_PART = [
+    ("Bob fermented cheese", "Bob bought wine and fermented cheese."),
+    ("Bob is the CEO of Acme", "Bob, the CEO of Acme, died in 1950."),
+    ("Acme is led by Bob", "Acme, led by Bob, reported a profit."),
+    ("The vase was broken", "The vase was not broken by Ann."),
+    ("The vase was broken", "The vase was almost broken by Ann."),
+    ("The vase was broken", "The vase was broken by nobody."), ("The price was reduced", "The price was reduced by 0%."),
+    ("Ann moved to Rome", "Ann never won a prize and moved to Rome."),
+    ("Ann moved to Rome", "Ann met Bob, won a prize and moved to Rome."),
+    ("The floor was cold", "The cat sat on the mat as though the floor was cold."),
+    ("Bob was the king", "Bob, the alleged king, died in 1950."),
+    ("Bob was the CEO of Acme", "Bob, the brother of the CEO of Acme, died in 1950."),
+    ("The bill was passed", "The bill was nearly passed by the House."),
+    ("Ann moved to Rome", "A man who met Ann won a prize and moved to Rome."),
+]
+
+
+@pytest.mark.parametrize(("claim", "context"), SUPPORTED_BY_A_PART)
+def test_participles_causes_and_second_verbs_support(claim: str, context: str) -> None:
+    assert verify_fact(claim, context).verified
+
+
+@pytest.mark.parametrize(("claim", "context"), NOT_SUPPORTED_BY_A_PART)
+def test_participles_causes_and_second_verbs_support_no_more(claim: str, context: str) -> None:
+    assert not verify_fact(claim, context).verified

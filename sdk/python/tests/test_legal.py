@@ -237,7 +237,7 @@ def test_years_courts_and_remarks_of_citations(text: str, status: str) -> None:
     "Caparo v Dickman [1990] 2 AC 605",
 ])  # fmt: skip
 def test_a_citation_of_the_english_reports_is_not_refuted(citation: str) -> None:
-    """Issue 26: what is not known is no error."""
+    """Issue 26: an unknown series is not an error."""
     verdict = CitationGuard().verify(citation)
     assert verdict.status == "INCONCLUSIVE" and not verdict.valid, verdict
 

@@ -48,7 +48,7 @@ _WARM: tuple[tuple[str, dict[str, str]], ...] = (
     ("code", {"code": "import math\nprint(math.pi)"}),
 )
 
-# What scripts import that no engine does, and modules of libraries that load at their first use.
+# Modules that scripts import and engines do not, and modules of libraries that load at their first use.
 _SCRIPT_MODULES = (
     "qwed_new.engines.math_engine", "qwed_new.engines.logic_engine", "qwed_new.guards", "qwed_finance", "qwed_ucp",
     "qwed_mcp.security", "sympy.assumptions.wrapper", "sympy.integrals.heurisch", "sympy.integrals.manualintegrate",

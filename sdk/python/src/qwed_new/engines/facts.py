@@ -64,14 +64,19 @@ def _recased(claim: str, context: str) -> str:
     if len(words) < 3 or not (claim.islower() or claim.isupper() or all(w[0].isupper() for w in words)):
         return claim
     spellings: dict[str, set[str]] = {}
+    beside: dict[tuple[str, str], set[str]] = {}  # spellings of a word by the word before it
+    previous = ""
     for word in re.findall(r"[^\W\d_]+", context):
         spellings.setdefault(word.lower(), set()).add(word)
+        beside.setdefault((previous, word.lower()), set()).add(word)
+        previous = word.lower()
+    before = dict(zip((m.start() for m in re.finditer(r"[^\W\d_]+", claim)), ["", *(w.lower() for w in words)], strict=False))
 
     def spelt(match: re.Match[str]) -> str:
         lower = match[0].lower()
         if lower in _CASE_MATTERS and match[0] not in spellings.get(lower, ()):
             return match[0] if claim.islower() else lower
-        found = spellings.get(lower, {lower})
+        found = beside.get((before[match.start()], lower)) or spellings.get(lower, {lower})
         return next(iter(found)) if len(found) == 1 else match[0] if match[0] in found else lower
 
     return re.sub(r"[^\W\d_]+", spelt, claim)

@@ -123,7 +123,7 @@ _BUILD: dict[str, Any] = {
 
 
 def divisors(tree: Tree) -> list[Tree]:
-    """What may not be zero: the divisors outside quantifiers and inside."""
+    """Return the terms that must not be zero: the divisors outside quantifiers and inside."""
     if isinstance(tree, Atom):
         return []
     parts = tree.arguments if isinstance(tree, Form) else tree.items
@@ -169,6 +169,6 @@ def value_of(term: Any) -> Any:
 
 
 def core_of(solver: z3.Solver, names: Mapping[str, str]) -> list[str]:
-    """What a solver's unsat core names, in the order of names: the solver's own differs from run to run."""
+    """Return the names of a solver's unsat core, in the order of names: the solver's own differs from run to run."""
     labels = {str(label) for label in solver.unsat_core()}
     return [text for label, text in names.items() if label in labels]

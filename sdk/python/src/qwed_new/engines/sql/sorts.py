@@ -123,7 +123,7 @@ def text_of(node: exp.Expression | None) -> str | None:
 
 
 def is_free(node: exp.Expression) -> bool:
-    """Report whether a node may have any value, whatever the row is: it is computed from other rows, from the clock or
+    """Report whether a node may have any value for each row: it is computed from other rows, from the clock or
     from parameters, or is a search for words."""
     if isinstance(node, exp.In):
         return bool(node.args.get("query")) and bool(node.args["query"].find(exp.Table))

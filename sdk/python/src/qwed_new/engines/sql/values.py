@@ -1,4 +1,4 @@
-"""The values of SQL expressions as terms of Z3. What is not translated becomes a variable named by its SQL."""
+"""The values of SQL expressions as terms of Z3. An expression that is not translated becomes a variable named by its SQL."""
 
 from __future__ import annotations
 
