@@ -66,7 +66,11 @@ func (e *Engine) Decide(req Request) Decision {
 		d.Reasons = []string{"no policy is loaded"}
 		return d
 	}
-	request, entities := e.translate(req, d.Risk)
+	request, entities, costly := e.translate(req, d.Risk)
+	if costly {
+		d.Reasons = []string{tooLarge}
+		return d
+	}
 	d = e.authorize(e.rules, request, entities, d)
 	if req.Session.Unknown && len(d.Errors) > 0 {
 		d.Reasons = append(d.Reasons, "it is not known what this conversation has read: start a new one in the host")

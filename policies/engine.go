@@ -36,9 +36,12 @@ type Engine struct {
 	// connects are the rules of DecideConnect: all forbids, and the permits that name its action.
 	connects *cedar.PolicySet
 	info     map[cedar.PolicyID]rule
-	version  string
-	parties  partiesCache
-	schemas  schemaCache
+	// The operations of all rules, the number of comparisons among them, and the sum of their chunks.
+	operations          []operation
+	comparisons, chunks int
+	version             string
+	parties             partiesCache
+	schemas             schemaCache
 }
 
 type rule struct {
@@ -68,6 +71,9 @@ func Load(files ...File) (*Engine, error) {
 }
 
 func (e *Engine) add(file File) error {
+	if err := checkSize(file); err != nil {
+		return err
+	}
 	list, err := cedar.NewPolicyListFromBytes(file.Name, file.Source)
 	if err != nil {
 		return fmt.Errorf("policy file %q: %w", file.Name, err)
@@ -95,6 +101,12 @@ func (e *Engine) add(file File) error {
 		}
 		e.info[cedar.PolicyID(r.ID)] = r
 		e.rules.Add(cedar.PolicyID(r.ID), policy)
+		for _, o := range operationsOf(policy) {
+			e.operations = append(e.operations, o)
+			if e.chunks += o.chunk; o.chunk == 0 {
+				e.comparisons++
+			}
+		}
 		if r.Forbid || namesConnect(policy) {
 			e.connects.Add(cedar.PolicyID(r.ID), policy)
 		}

@@ -86,7 +86,12 @@ func (n *Named) Decide(e Execution) (d Decision, reason string) {
 	if unknown := n.Unknown(e.Policies); unknown != "" {
 		return Decision{Reasons: []string{unknown}}, unknown
 	}
-	request, entities := translateExecution(e)
+	input := converter{left: maxSetSteps}
+	parameters, _ := input.record(e.Input, anything())
+	if n.engine.exceeds(e.Input, input.longest, input.heaviest) {
+		return Decision{Reasons: []string{tooLarge}}, tooLarge
+	}
+	request, entities := translateExecution(e, parameters)
 	d = n.engine.authorize(n.engine.rules, request, entities, Decision{})
 	if d.Allow {
 		return d, ""
@@ -99,7 +104,7 @@ func (n *Named) Decide(e Execution) (d Decision, reason string) {
 	return d, strings.Join(d.Reasons, "; ")
 }
 
-func translateExecution(e Execution) (cedar.Request, cedar.EntityMap) {
+func translateExecution(e Execution, parameters cedar.Record) (cedar.Request, cedar.EntityMap) {
 	status := "inactive"
 	if e.Active {
 		status = "active"
@@ -115,7 +120,7 @@ func translateExecution(e Execution) (cedar.Request, cedar.EntityMap) {
 		Principal: principal, Action: cedar.NewEntityUID(typeAction, "execute"), Resource: resource,
 		Context: cedar.NewRecord(cedar.RecordMap{
 			"policies": texts(e.Policies), "effect": cedar.String(e.Effect), "sql": cedar.Boolean(e.SQL),
-			"personal": texts(e.Personal), "secrets": texts(e.Secrets), "input": record(e.Input, anything()),
+			"personal": texts(e.Personal), "secrets": texts(e.Secrets), "input": parameters,
 		}),
 	}, entities
 }

@@ -6,12 +6,15 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/cedar-policy/cedar-go"
 	"github.com/cedar-policy/cedar-go/x/exp/ast"
 )
 
 // maxPath is the length of the longest text that is normalised as a path (PATH_MAX).
 const maxPath = 4096
+
+// unclear is the value of a text that a server could read as another path. Rules about it fail to
+// evaluate, which denies the call; a member that is absent would only not match.
+type unclear struct{}
 
 // paths returns the arguments with each text normalised as a path: context.paths. Other values do not change.
 func paths(v any) any {
@@ -19,7 +22,7 @@ func paths(v any) any {
 	case string:
 		clean, ok := normalPath(v)
 		if !ok {
-			return nil
+			return unclear{}
 		}
 		return clean
 	case map[string]any:
@@ -91,17 +94,4 @@ func asPaths(v abstract) abstract {
 		v.members = members
 	}
 	return v
-}
-
-// pathContext returns context.paths of a request.
-func pathContext(input map[string]any, possible abstract) cedar.Record {
-	members := make(cedar.RecordMap, len(input))
-	for name, v := range input {
-		if v == nil {
-			continue
-		}
-		of, _ := possible.member(name)
-		members[cedar.String(name)] = value(paths(v), of)
-	}
-	return cedar.NewRecord(members)
 }

@@ -1,6 +1,8 @@
 package policies
 
 import (
+	"slices"
+
 	"github.com/cedar-policy/cedar-go"
 	"github.com/cedar-policy/cedar-go/x/exp/ast"
 )
@@ -149,23 +151,22 @@ func (r *references) comparisons(n ast.BinaryNode) {
 	}
 }
 
-// pathOf returns the names from a variable to a member; nil when the member is
-// of something else, such as a set.
-func pathOf(n ast.IsNode) []string {
-	switch n := n.(type) {
-	case ast.NodeTypeVariable:
-		return []string{string(n.Name)}
-	case ast.NodeTypeAccess:
-		return appendTo(pathOf(n.Arg), string(n.Value))
-	case ast.NodeTypeHas:
-		return appendTo(pathOf(n.Arg), string(n.Value))
+// pathOf returns the names from a variable to a member. It returns nil if the member is of something
+// else, such as a set, and if there are more than maxNested names.
+func pathOf(n ast.IsNode) (path []string) {
+	for range maxNested {
+		switch at := n.(type) {
+		case ast.NodeTypeVariable:
+			path = append(path, string(at.Name))
+			slices.Reverse(path)
+			return path
+		case ast.NodeTypeAccess:
+			path, n = append(path, string(at.Value)), at.Arg
+		case ast.NodeTypeHas:
+			path, n = append(path, string(at.Value)), at.Arg
+		default:
+			return nil
+		}
 	}
 	return nil
-}
-
-func appendTo(path []string, name string) []string {
-	if path == nil {
-		return nil
-	}
-	return append(path[:len(path):len(path)], name)
 }

@@ -30,11 +30,22 @@ func ToolID(serverID, name string) string {
 	return strings.NewReplacer("%", "%25", "/", "%2F").Replace(serverID) + "/" + name
 }
 
-// translate returns a request as Cedar sees it. The entities may be those of other requests.
-func (e *Engine) translate(req Request, risk Risk) (cedar.Request, cedar.EntityMap) {
+// translate returns a request as Cedar sees it. The entities may be those of other requests. costly
+// reports that the rules could take too long for the arguments.
+func (e *Engine) translate(req Request, risk Risk) (request cedar.Request, entities cedar.EntityMap, costly bool) {
 	p := e.parties.of(partiesOf(req, risk))
-	return cedar.Request{Principal: p.principal, Action: p.action, Resource: p.tool, Context: e.context(req)},
-		p.entities
+	arguments := e.schemas.of(req.Tool.InputSchema)
+	input, asPaths := converter{left: maxSetSteps}, converter{left: maxSetSteps}
+	values, _ := input.record(req.Input, arguments)
+	normal, _ := paths(req.Input).(map[string]any)
+	normalised, _ := asPaths.record(normal, arguments)
+	return cedar.Request{Principal: p.principal, Action: p.action, Resource: p.tool,
+		Context: cedar.NewRecord(cedar.RecordMap{
+			"input":   values,
+			"paths":   normalised,
+			"elicits": cedar.Boolean(req.Elicits),
+			"session": req.Session.value(),
+		})}, p.entities, e.exceeds(req.Input, input.longest, input.heaviest)
 }
 
 func hint(claim *bool, otherwise bool) bool {
@@ -42,16 +53,6 @@ func hint(claim *bool, otherwise bool) bool {
 		return otherwise
 	}
 	return *claim
-}
-
-func (e *Engine) context(req Request) cedar.Record {
-	arguments := e.schemas.of(req.Tool.InputSchema)
-	return cedar.NewRecord(cedar.RecordMap{
-		"input":   record(req.Input, arguments),
-		"paths":   pathContext(req.Input, arguments),
-		"elicits": cedar.Boolean(req.Elicits),
-		"session": req.Session.value(),
-	})
 }
 
 func (s Session) value() cedar.Value {
@@ -69,52 +70,31 @@ func (s Session) value() cedar.Value {
 	})
 }
 
-// record turns a JSON object with these possible values into a record. A member that is null is left out:
-// for `has` it is absent, as it is for most tools.
-func record(object map[string]any, possible abstract) cedar.Record {
-	members := make(cedar.RecordMap, len(object))
-	for name, v := range object {
-		if v != nil {
-			of, _ := possible.member(name)
-			members[cedar.String(name)] = value(v, of)
-		}
-	}
-	return cedar.NewRecord(members)
-}
-
-// value turns a JSON value into Cedar's. What Cedar cannot hold exactly becomes
-// an Opaque entity, never an approximation and never nothing: every comparison
-// but == and != with it is a type error, and an error denies.
-func value(v any, possible abstract) cedar.Value {
+// value turns a JSON value into Cedar's, and returns the weight of it. possible are the values that the
+// tool's schema permits. What Cedar cannot hold exactly becomes an Opaque entity, never an
+// approximation and never nothing: every comparison but == and != with it is a type error, and an
+// error denies.
+func (c *converter) value(v any, possible abstract) (made cedar.Value, weight int) {
+	weight = 1
 	switch v := v.(type) {
 	case string:
-		return cedar.String(v)
+		made, weight = cedar.String(v), weigh(v)
+		c.longest = max(c.longest, len(v))
 	case bool:
-		return cedar.Boolean(v)
+		made = cedar.Boolean(v)
 	case json.Number:
-		return number(v, possible.kinds)
+		made = number(v, possible.kinds)
 	case map[string]any:
-		return record(v, possible)
+		made, weight = c.record(v, possible)
 	case []any:
-		return set(v, possible)
+		made, weight = c.set(v, possible)
 	default:
-		return opaque("null")
+		made = opaque("null")
 	}
-}
-
-func set(items []any, possible abstract) cedar.Value {
-	if len(items) > maxSet {
-		return opaque("list")
+	if weight < maxWeight {
+		c.heaviest = max(c.heaviest, weight)
 	}
-	of := anything()
-	if possible.element != nil {
-		of = *possible.element
-	}
-	values := make([]cedar.Value, len(items))
-	for i, item := range items {
-		values[i] = value(item, of)
-	}
-	return cedar.NewSet(values...)
+	return made, weight
 }
 
 // number gives a Decimal if a number is possible here and an integer is not. Otherwise it gives a Long for whole

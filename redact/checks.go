@@ -59,8 +59,8 @@ var ciphertext = compile(
 var cipherName = compile(
 	`(?i)^(?:AES|DES|3DES|RSA|SHA\d*|HMAC|PBES2|PBKDF2|SCRAM|X?SALSA20|X?CHACHA20|CAMELLIA|ECDSA|ECDHE?|BLOWFISH|ARGON2\w*|BCRYPT|SCRYPT|MD5|RC4|ED25519|ARIA|SEED|[HREP]S(?:256|384|512)|A(?:128|192|256)(?:GCM)?KW|SM[234]|(?:AES|DES|DESede)Wrap|OAEPWith\w+|PBEWith\w+|PBKDF2With\w+)(?:[_\-/+.](?:[A-Z]{2,}\w*|\d{2,4}\w*|[A-Z]\d+\w*)){0,8}$`)
 
-// notPlaceholder reports whether a value is not a placeholder.
-func notPlaceholder(b []byte) bool { return !placeholder.Match(b) }
+// notPlaceholder reports whether a value is neither a placeholder nor published.
+func notPlaceholder(b []byte) bool { return !placeholder.Match(b) && !isPublished(b) }
 
 // credential reports whether the value of a header is a credential, and not code that makes one.
 func credential(b []byte) bool {
@@ -77,8 +77,8 @@ func random(b []byte) bool {
 var identifier = compile(
 	`^_*(?:[a-z]+|[A-Z]+|[A-Z]?[a-z]+(?:[A-Z][a-z]+)*)(?:[_\-./:][A-Za-z][a-z]*|[_\-./:][A-Z]+|[_\-./:]v?\d{1,4})*$`)
 
-// joined matches words with a few digits: as2-client-secret.
-var joined = compile(`^[a-z]+\d?(?:[_\-.](?:[a-z]+\d?|\d{1,12}))+$`)
+// joined matches words with a few digits, and flags: as2-client-secret, --username=.
+var joined = compile(`^[a-z]+\d?(?:[_\-.](?:[a-z]+\d?|\d{1,12}))+$|^--?[a-z]+(?:-[a-z]+)*=?$`)
 
 // hexadecimal matches a small hexadecimal number.
 var hexadecimal = compile(`^-?0[xX][0-9a-fA-F]{1,8}$|^\\\\?[uU][0-9a-fA-F]{4,8}$`)
@@ -103,10 +103,13 @@ func secretText(b []byte) bool {
 	return (bytes.ContainsAny(b, "0123456789!@#$%^&*+=/?") || isASCII(b) && mixedCase(b)) && entropy(b) >= 2
 }
 
-// typeName matches names of types that begin with an abbreviation, and camelWords names with
-// numbers between words: DSAPrivateKey, ReadUint24LengthPrefixed.
+// typeName matches names of types that begin with an abbreviation or a number: DSAPrivateKey,
+// Ed25519PrivateKey, clm58:AgencyCodeType. camelWords matches names with numbers between words:
+// ReadUint24LengthPrefixed.
 var (
-	typeName   = compile(`^_*[A-Z]{2,5}[a-z]{2,}(?:[A-Z][a-z]{2,})*$`)
+	typeName = compile(
+		`^_*[A-Z]{2,5}[a-z]{2,}(?:[A-Z][a-z]{2,})*$|^_*[A-Z]+[a-z]*\d{0,5}(?:[A-Z][a-z]{2,}){2,5}$|` +
+			`^[a-z]{2,12}\d{0,8}:(?:[A-Z][a-z]+){3,}$`)
 	camelWords = compile(`^[a-z]*(?:[A-Z][a-z]+\d{0,3})+$`)
 )
 
@@ -116,7 +119,7 @@ func isASCII(b []byte) bool {
 }
 
 // pattern matches regular expressions, and text with an escaped quote.
-var pattern = compile(`\[\^?[^\]]{0,20}(?:a-[zf]|A-[ZF]|0-9)|(?:a-z|A-Z|0-9)(?:\]|a-z|A-Z|0-9)|\\[dwsb"]|\(\?`)
+var pattern = compile(`^\[\^?\{\w+\}\]|\[\^?[^\]]{0,20}(?:a-[zf]|A-[ZF]|0-9)|(?:a-z|A-Z|0-9)(?:\]|a-z|A-Z|0-9)|\\[dwsb"]|\(\?`)
 
 // passwordText reports whether a value under the name of a password is a password. People choose
 // words and password managers use any printable character, so only values that are evidently
@@ -213,7 +216,7 @@ func changes(b []byte) int {
 // isSlackToken reports whether a value contains the numbers of workspace and user, or has the
 // length of tokens that encode them.
 func isSlackToken(b []byte) bool {
-	return notDummy(b) && (slackNumber.Match(b) || len(b) >= 60 && bytes.ContainsAny(b, "0123456789"))
+	return notDummy(b) && b[len(b)-1] != '-' && (slackNumber.Match(b) || len(b) >= 60 && bytes.ContainsAny(b, "0123456789"))
 }
 
 var slackNumber = compile(

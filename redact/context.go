@@ -1,6 +1,8 @@
 package redact
 
 import (
+	"bytes"
+
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
@@ -57,7 +59,7 @@ func contextRules() []rule {
 			re: compile(`\A(\$(?:1|5|6|8|y|argon2(?:i|d|id))\$[./A-Za-z0-9,=$+]{28,})`)},
 		{kind: "password", anchors: []string{"machine ", "default login", "default\n"},
 			re: compile(`(?i)\A(?:machine\s+\S{1,}|default)\s+login\s+\S{1,}\s+password\s+(\S{3,})`), line: true,
-			check: notPlaceholder},
+			check: func(b []byte) bool { return notPlaceholder(b) && !template.Match(bytes.TrimRight(b, `"'`)) }},
 		{kind: "password", anchors: []string{"-u", "--user", "--proxy-user"}, glued: true, locate: curlUser},
 		{kind: "facebook-token", anchors: []string{"facebook", "fb_", "appsecret"}, glued: true,
 			re: compile(`(?i)\A[a-z_.\- ]{0,30}["']?\s{0,3}[:=]\s{0,3}["']?([a-f0-9]{32})(?:[^A-Za-z0-9]|\z)`)},

@@ -4,7 +4,7 @@ import "bytes"
 
 // dummyWords matches what documentation shows instead of a token.
 var dummyWords = compile(
-	`(?i)example|placeholder|your[_\-]|[_\-]here\b|insert[_\-]|replace[_\-]?me|redacted|changeme|access_?token|xxxxx|xxxx[\-_]xxxx|\*\*\*\*|\.\.\.\.|dummy|goes[_\-]?here`)
+	`(?i)example|placeholder|your[_\-]|[_\-]here\b|insert[_\-]|replace[_\-]?me|redacted|changeme|access_?token|xxxxx|xxxx[\-_]xxxx|\*\*\*\*|####|\.\.\.\.|dummy|goes[_\-]?here`)
 
 // notDummy reports whether a value with the form of a token may be a token, and is not a
 // placeholder of documentation. Values longer than 400 bytes can contain any of the short words by
@@ -77,10 +77,11 @@ func isKeyBlock(block []byte) bool {
 // breaks, headers, base64.
 var armoured = compile(`\A(?:\s|\\[nr]|["'+,])*(?:[A-Za-z\-]+: |[A-Za-z0-9+/=\s\\]{16}|[^\n]{1,40}?[A-Za-z0-9+/=]{48})`)
 
-// isCounted reports whether at least four fifths of a value are letters or digits in ascending
-// order, consecutive or interleaved (abcdef123456, a1b2c3d4). People type such values when they
-// make up a token.
+// isCounted reports whether at least three quarters of the letters and digits of a value are in
+// ascending order, consecutive or interleaved (abcdef123456, abc123-def456, a1b2c3d4). People type
+// such values when they make up a token.
 func isCounted(value []byte) bool {
+	value = onlyAlnum(value)
 	if len(value) < 12 {
 		return false
 	}
@@ -92,11 +93,22 @@ func isCounted(value []byte) bool {
 		}
 		most = max(most, inRuns)
 	}
-	return most*5 >= len(value)*4
+	return most*4 >= len(value)*3
+}
+
+// onlyAlnum returns the letters and digits of a value.
+func onlyAlnum(value []byte) []byte {
+	kept := make([]byte, 0, len(value))
+	for _, c := range value {
+		if isAlnum(c) {
+			kept = append(kept, c)
+		}
+	}
+	return kept
 }
 
 // shortestRun is the minimum number of ascending characters that is not a coincidence.
-const shortestRun = 5
+const shortestRun = 3
 
 // countedBytes looks at every step-th byte of a value and returns how many of them are in ascending
 // runs.

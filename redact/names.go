@@ -57,9 +57,9 @@ var harmlessName = compile(`(?i)` +
 	`|(?:pub(?:lic)?|verif[a-z]*|(?:^|[^a-z])v|primary|foreign|sort|partition|cache|row|idempotency|translation|map|registry|hot|short|query|i18n|locale|label|event|` +
 	`object|data|composite|unique|group|recv|send|property|config|react|lookup|site)[_\-. ]?key` +
 	`|(?:passw(?:or)?d|secret|token|key|credential)s?[_\-. ]?(?:type|kind|name|path|file|url|uri|field|hint|label|header|length|len|size|count|ttl|` +
-	`expir|policy|manager|id\b|ref\b|arn|hash_?algo|algorithm|selector|placeholder|prompt|prefix|suffix|format|usage|endpoint|description|title|` +
+	`expir|policy|manager|mgr|id\b|ref\b|arn|hash_?algo|algorithm|selector|placeholder|prompt|prefix|suffix|format|usage|endpoint|description|title|` +
 	`regex|pattern|message|error|index|version|class|style|map|store|code|realm|(?:auth)?magic)` +
-	`|authenticity|(?:^|[_\-.])(?:non|not|no|in)[_\-]?(?:matching|valid)|^nonMatching|^(?:non|invalid|fake|dummy|mock|example|sample)[_\-]?(?:[A-Z]|[a-z]*[_\-])|public[_\-]?(?:token|key|secret|password)|^public`)
+	`|authenticity|\.(?:encode|decode|replace|split|strip|startswith|endswith|format|join)$|(?:^|[_\-.])(?:non|not|no|in)[_\-]?(?:matching|valid)|^nonMatching|^(?:non|invalid|fake|dummy|mock|example|sample)[_\-]?(?:[A-Z]|[a-z]*[_\-])|public[_\-]?(?:token|key|secret|password)|^public`)
 
 // harmlessVendor matches names that indicate an identifier or a digest.
 var harmlessVendor = compile(`(?i)` +

@@ -65,6 +65,29 @@ func TestRepetitiveTokens(t *testing.T) {
 	}
 }
 
+// Someone who makes up a token types letters and digits in their order. Such a value is not a token unless
+// it has exactly the format of a vendor.
+func TestCountedTokens(t *testing.T) {
+	const counted = "abc123xyz-456def789ghij-klmnopqrstuvwx-3456yza789bcde-1234fghijklmnop"
+	for text, isToken := range map[string]bool{
+		"sk-ant-api03-" + counted + "AA":                              false,
+		"sk-ant-api03-" + counted + "by56aaaogaopaaaabc123xyzBB":      false,
+		"sk-ant-api03-" + counted + "by56aaaogaopaaaabc123xyzAA":      true,
+		"sk-ant-api03-" + drawn(60) + "AA":                            true,
+		"ntn_" + strings.Repeat("1234567890", 6):                      false,
+		"ntn_" + drawn(60):                                            true,
+		`api_token = "abc123def456ghi789jkl012"`:                      false,
+		`api_token = "` + drawn(24) + `"`:                             true,
+		"DB_PASSWORD=abcdef123456":                                    true,
+		"npm_a1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p6q7r8":                    true,
+		"disk-test: sk_test_" + drawn(24) + ", xsk_test_" + drawn(24): true,
+	} {
+		if cleaned, _ := redact.New().Bytes([]byte(text)); string(cleaned) != text != isToken {
+			t.Errorf("%s: got %s, want it removed: %t", text, cleaned, isToken)
+		}
+	}
+}
+
 // A vendor's name counts if it is a word, and not within another word.
 func TestVendorNamesAreWords(t *testing.T) {
 	for name, isVendor := range map[string]bool{
@@ -88,6 +111,14 @@ func TestWhatIsNoSecret(t *testing.T) {
 		`password: "U2FsdGVkX19hbG90b2ZjaXBoZXJ0ZXh0"`, `secret = "vault:v1:AbCdEfGhIjKlMnOpQrStUvWxYz012345"`,
 		"keyVaultToStoreSecrets: cmp2-qat-1208358310", `curl --user "xxx:yyy" https://host.test`,
 		`curl -u "${USER:-${DEFAULT_USER}}:${APIKEY:-${DEFAULT_APIKEY}}"`,
+		`password = password.encode("latin1")`, `password = ":****"`, `fds_to_pass = [listener.fileno(), alive_r]`,
+		`MovedAttribute("HTTPPasswordMgrWithDefaultRealm", "urllib2", "urllib.request")`,
+		`return f'machine {host} login {self.username} password {self.password}'`, `creds = " --username=" + auth`,
+		"private_key: PKCS7PrivateKeyTypes,", "private_key: Ed25519PrivateKey | Ed448PrivateKey",
+		`_TOKEN: Final[str] = rf"[{_TCHAR}]+"`, `telegram_api_token = "clm58724:AgencyIdentificationCodeContentType"`,
+		`"token": "xoxp-572370529330-573807301142-572331691188-####################"`,
+		"access_token=2YotnFZFEjr1zCsicMWpAA", // RFC 6749, section 4.2.2
+		`nonMatching := "task_test_` + drawn(30) + `"`, `network_live_` + drawn(30), "disk_test_" + drawn(24),
 	} {
 		if cleaned, _ := redact.New().Bytes([]byte(text)); string(cleaned) != text {
 			t.Errorf("%s: got %s, want it to stay", text, cleaned)

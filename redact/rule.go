@@ -42,10 +42,14 @@ type locator func(text []byte, at, size int) (place, bool)
 
 // token returns a rule for values that consist of a fixed prefix and an expression. If the prefix
 // ends in a separator, it is specific enough, and a value longer than the format is matched as a
-// whole: it may be two tokens in a row, or a token with other text attached.
+// whole: it may be two tokens in a row, or a token with other text attached. A counted value must
+// have exactly the format.
 func token(kind, prefix, rest string) rule {
-	r := rule{kind: kind, anchors: []string{strings.ToLower(prefix)},
-		check: func(value []byte) bool { return notDummy(value[len(prefix):]) && !isRepetitive(value[len(prefix):]) }}
+	exact := compile(`\A` + regexp.QuoteMeta(prefix) + rest + `\z`)
+	r := rule{kind: kind, anchors: []string{strings.ToLower(prefix)}, check: func(value []byte) bool {
+		secret := value[len(prefix):]
+		return notDummy(secret) && !isRepetitive(secret) && (!isCounted(secret) || exact.Match(value))
+	}}
 	expression := `\A(` + regexp.QuoteMeta(prefix) + rest
 	if len(prefix) >= 3 && strings.ContainsAny(prefix[len(prefix)-1:], "_-.") {
 		expression += `[A-Za-z0-9_\-]*)`
@@ -117,7 +121,8 @@ func (r *rule) find(text []byte, at, size int, stuck bool) (s span, cost int, ok
 		check = notDummy
 	}
 	if s.start == s.end || !check(text[s.start:s.end]) || glued &&
-		!isGlued(text[at:at+size], text[min(at+size, s.end):s.end]) {
+		(endsInWord.Match(text[max(0, at-maxGlued):at+size]) ||
+			!isGlued(text[at:at+size], text[min(at+size, s.end):s.end])) {
 		return span{}, r.reach(), false
 	}
 	return s, r.reach(), true
@@ -156,6 +161,10 @@ func isGlued(word, value []byte) bool {
 	}
 	return (hasDigit(value) || mixedCase(value)) && entropy(value) >= 2.8
 }
+
+// endsInWord matches a word that ends like the prefix of a token: task_, network_.
+var endsInWord = compile(`(?i)(?:^|[^a-z])(?:(?:ba|de|di|du|fla|hu|kio|ma|ri|ta|tu|whi)s|` +
+	`(?:benchma|bookma|cle|da|fo|framewo|ma|netwo|pa|spa|wo)r)k[_\-](?:live|test|prod|ant|proj|or)?[_\-]?$`)
 
 // endOfText returns the end of a value without quotes. An escaped line break ends it.
 func endOfText(value []byte) int {

@@ -2,6 +2,9 @@ package redact
 
 import "slices"
 
+// anthropicKey matches the exact format of Anthropic's keys.
+var anthropicKey = compile(`^sk-ant-[a-z]+\d\d-[A-Za-z0-9_\-]{93}AA$`)
+
 // vendorRules are the formats of tokens as published by their vendors, or as observed in tokens
 // that vendors issue. Their order does not matter.
 func vendorRules() []rule {
@@ -193,7 +196,10 @@ func moneyRules() []rule {
 func modelRules() []rule {
 	return []rule{
 		{kind: "anthropic-key", anchors: []string{"sk-ant-"},
-			re: compile(`\A(sk-ant-[a-z0-9]{3,10}-[A-Za-z0-9_\-]{24,}[A-Za-z0-9_\-]*)`)},
+			re: compile(`\A(sk-ant-[a-z0-9]{3,10}-[A-Za-z0-9_\-]{24,}[A-Za-z0-9_\-]*)`),
+			check: func(b []byte) bool {
+				return notDummy(b) && (!isCounted(b[len("sk-ant-api03-"):]) || anthropicKey.Match(b))
+			}},
 		{kind: "openai-key", anchors: []string{"sk-"},
 			re: compile(`\A(sk-(?:(?:proj|svcacct|admin|None|service)-[A-Za-z0-9_\-]{20,}|[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}|[A-Za-z0-9]{48})[A-Za-z0-9_\-]*)`), check: isToken},
 		{kind: "model-key", anchors: []string{"sk-"},

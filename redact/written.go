@@ -25,7 +25,7 @@ var partly = compile(
 var call = compile(`^[\w\s.=!&*$"'+:>(\-]*(?:^|[\s.=!&*(:>])[A-Za-z_]{3,}\d{0,3}(?:(?:\.|::|->)[A-Za-z_]\w*)*[!?]?[\[(](?:[\w\s"'.,:$/=\-]|\([\w\s"'.,:$/=\-]*\))*[\])](?:[.\[][\w.()\[\]'"]*)?[\s.,;"'+()!?:\[\]\-]*$`)
 
 // dottedCall matches the beginning of a call of a function or method.
-var dottedCall = compile(`^[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+[!?]?\(|^[a-z]+(?:_[a-z]+)+\(|^:[a-z]+:`)
+var dottedCall = compile(`^\[?[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+[!?]?\(|^[a-z]+(?:_[a-z]+)+\(|^:[a-z]+:`)
 
 // concatenated matches the middle of a string concatenation: "' + password + '".
 var concatenated = compile(`^["']?\s?[+.&]+ .* [+.&]+\s?["']?$|^["'] ?[+.&,] |^["'] ?[+.] ?[A-Za-z$]`)
@@ -43,9 +43,9 @@ var versioned = compile(`^[~^=v<>]{0,2}\d+(?:\.\d+)+(?:[\-+][\w.]+)?$`)
 
 // filler matches the placeholders of documentation for a password.
 var filler = compile(
-	`(?i)^[*x.\-_•]+$|^an?[_\- ][a-z]+(?:[_\- .]|$)|^(?:your|my|the|some|enter|insert|replace|change|add|put)[_\- .]|change_?me|replace_?me|placeholder|redacted|dummy|example|^sample` +
+	`(?i)^[*x.\-_•:]+$|^an?[_\- ][a-z]+(?:[_\- .]|$)|^(?:your|my|the|some|enter|insert|replace|change|add|put)[_\- .]|change_?me|replace_?me|placeholder|redacted|dummy|example|^sample` +
 		`|^(?:passw(?:or)?d|passwd|pass|pwd|secret|token|string|text|required|optional|none|null|nil|undefined|true|false|port|user(?:name)?|hidden|masked|todo|tbd|fixme|test(?:ing)?|foobar|default)\d{0,3}$` +
-		`|^(?:unsafe|insecure|secure|value|empty|unset|unknown|disabled|enabled|foo|bar|baz|abc|pa55word|letmein)$|^(?:os|process|config|settings|options|self|this|env|secrets|vars|params|args|req|request|ctx|data|props)[.\[][A-Za-z_.'"\[\]]+$|^(?:true|false|none)\b`)
+		`|^(?:unsafe|insecure|secure|value|name|empty|unset|unknown|disabled|enabled|foo|bar|baz|abc|pa55word|letmein)$|^(?:os|process|config|settings|options|self|this|env|secrets|vars|params|args|req|request|ctx|data|props)[.\[][A-Za-z_.'"\[\]]+$|^(?:true|false|none)\b`)
 
 // wordlike matches a word of a sentence, a number, or a symbol between words.
 var wordlike = regexp.MustCompile(

@@ -23,11 +23,11 @@ type material struct {
 }
 
 // Files larger than maxFile are data rather than written text. At most maxMaterial is read of one
-// material, and at most maxGo of Go.
+// material, and at most maxSource of Go and of Python.
 const (
 	maxFile     = 1 << 20
 	maxMaterial = 24 << 20
-	maxGo       = 40_000_000
+	maxSource   = 40_000_000
 )
 
 // ordinary returns the materials: the files that the project's own build has fetched, in the
@@ -49,15 +49,20 @@ func ordinary(ctx context.Context) ([]material, error) {
 		return nil, fmt.Errorf("finding the standard library: %w", err)
 	}
 	goSource := append([]string{filepath.Join(strings.TrimSpace(string(goRoot)), "src")}, modules...)
+	pythonSource, err := pythonDirectories(ctx, root)
+	if err != nil {
+		return nil, err
+	}
 	npm := []string{filepath.Join(root, "test", "servers", "node_modules"),
 		filepath.Join(root, "test", "conformance", "node_modules")}
 	toolLists := cmp.Or(os.Getenv("AIRLOCK_CORPUS"), filepath.Join(root, "..", "shared", "corpus"))
 	list := []material{
-		{"Go source", nil}, {"JavaScript and TypeScript", nil}, {"prose", nil}, {"JSON and YAML", nil},
+		{"Go source", nil}, {"Python source", nil}, {"JavaScript and TypeScript", nil}, {"prose", nil}, {"JSON and YAML", nil},
 		{"lock files", nil}, {"tool lists", nil},
 	}
 	for i, pick := range []func() ([]string, error){
-		func() ([]string, error) { return readMost(maxGo, goSource, ".go") },
+		func() ([]string, error) { return readMost(maxSource, goSource, ".go") },
+		func() ([]string, error) { return readMost(maxSource, pythonSource, ".py") },
 		func() ([]string, error) { return read(npm, ".js", ".mjs", ".cjs", ".ts") },
 		func() ([]string, error) { return read(append(npm, modules...), ".md", ".txt", "LICENSE", "NOTICE") },
 		func() ([]string, error) { return read(append(npm, modules...), ".json", ".yaml", ".yml", ".toml") },
@@ -74,6 +79,19 @@ func ordinary(ctx context.Context) ([]material, error) {
 		}
 	}
 	return append(list, material{"UUIDs", []string{uuids()}}, material{"digests", []string{digests()}}), nil
+}
+
+// pythonDirectories returns the directories of Python's library, of the packages of the system, and of
+// those that the build has installed.
+func pythonDirectories(ctx context.Context, root string) ([]string, error) {
+	const program = "import os, sysconfig; print(sysconfig.get_path('stdlib')); " +
+		"[print(d) for d in ('/usr/lib/python3/dist-packages', sysconfig.get_path('purelib')) if os.path.isdir(d)]"
+	answer, err := exec.CommandContext(ctx, "python3", "-c", program).Output()
+	if err != nil {
+		return nil, fmt.Errorf("finding Python's library: %w", err)
+	}
+	installed, err := filepath.Glob(filepath.Join(root, "bin", "python-*"))
+	return append(strings.Fields(string(answer)), installed...), err
 }
 
 // read returns the texts below directories whose names have one of the endings. It ignores test
