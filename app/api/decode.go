@@ -11,7 +11,7 @@ import (
 
 // decode decodes a body, which must be a JSON object without members that into does not have.
 func decode(raw []byte, into any) error {
-	switch raw = bytes.TrimSpace(raw); {
+	switch raw = bytes.Trim(raw, " \t\r\n"); {
 	case len(raw) == 0:
 		return errors.New("the body is empty: send a JSON object")
 	case raw[0] != '{' && strictjson.Check(raw) == nil:

@@ -2,13 +2,13 @@ package api_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/app/server/servertest"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/verify"
 )
@@ -61,6 +61,30 @@ func TestEveryEndpointReadsJSONStrictly(t *testing.T) {
 	}))
 	id := s.register("admin", "own")
 	tried := 0
+	s.bodies(id, func(method, path string, example map[string]any) {
+		for what, text := range servertest.Ambiguous(t, example, "parameters") {
+			tried++
+			r, raw := s.send("admin", method, path, text)
+			if r.StatusCode == http.StatusUnprocessableEntity {
+				continue
+			}
+			// An announcement is answered with a decision, which is in the activity.
+			if r.StatusCode != http.StatusOK || !strings.Contains(string(raw), `"DENIED"`) {
+				t.Errorf("%s %s with %s: got %d %s for %s", method, path, what, r.StatusCode, raw, text)
+			}
+		}
+	})
+	if tried < 200 {
+		t.Errorf("tried %d bodies", tried)
+	}
+	if _, list := s.do("admin", "GET", "/v1/agents", ""); len(list["agents"].([]any)) != 1 {
+		t.Errorf("a refused body registered an agent: %v", list)
+	}
+}
+
+// bodies calls f for each endpoint with a body, with an example of the body.
+func (s *served) bodies(agent string, f func(method, path string, example map[string]any)) {
+	s.Helper()
 	for path, item := range s.spec["paths"].(map[string]any) {
 		for method, operation := range item.(map[string]any) {
 			body, ok := operation.(map[string]any)["requestBody"].(map[string]any)
@@ -70,59 +94,46 @@ func TestEveryEndpointReadsJSONStrictly(t *testing.T) {
 			schema := body["content"].(map[string]any)["application/json"].(map[string]any)["schema"].(map[string]any)
 			example, ok := s.example(schema, 2).(map[string]any)
 			if !ok {
-				t.Fatalf("%s %s: the body is not an object", method, path)
+				s.Fatalf("%s %s: the body is not an object", method, path)
 			}
-			path := strings.NewReplacer("{agent}", id, "{tool}", "send_email").Replace(path)
-			for what, text := range mutations(t, example) {
-				tried++
-				r, raw := s.send("admin", strings.ToUpper(method), path, text)
-				if r.StatusCode == http.StatusUnprocessableEntity {
-					continue
-				}
-				// An announcement is answered with a decision, which is in the activity.
-				if r.StatusCode != http.StatusOK || !strings.Contains(string(raw), `"DENIED"`) {
-					t.Errorf("%s %s with %s: got %d %s for %s", method, path, what, r.StatusCode, raw, text)
-				}
-			}
+			f(strings.ToUpper(method), strings.NewReplacer("{agent}", agent, "{tool}", "send_email").Replace(path), example)
 		}
-	}
-	if tried < 60 {
-		t.Errorf("tried %d bodies", tried)
-	}
-	if _, list := s.do("admin", "GET", "/v1/agents", ""); len(list["agents"].([]any)) != 1 {
-		t.Errorf("a refused body registered an agent: %v", list)
 	}
 }
 
-// mutations returns variants of an object that a strict reader refuses, by what is wrong.
-func mutations(t *testing.T, object map[string]any) map[string]string {
-	marshal := func(value any) string {
-		raw, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(raw)
-	}
-	whole := marshal(object)
-	add := func(text string) string { return strings.TrimSuffix(whole, "}") + "," + text + "}" }
-	made := map[string]string{"an unknown member": add(`"unknown_member":1`)}
-	for name, value := range object {
-		made["a repeated "+name] = add(fmt.Sprintf("%q:%s", name, marshal(value)))
-		made[name+" in another case"] = add(fmt.Sprintf("%q:%s", strings.ToUpper(name[:1])+name[1:], marshal(value)))
-		if inner, ok := value.(map[string]any); ok && name != "parameters" && len(inner) > 0 {
-			for what, text := range mutations(t, inner) {
-				rest := map[string]any{}
-				for other, v := range object {
-					if other != name {
-						rest[other] = v
-					}
-				}
-				made[what+" in "+name] = strings.TrimSuffix(marshal(rest), "}") + fmt.Sprintf(",%q:%s}", name, text)
+// Each endpoint with a body refuses one that is too large with 413, whether or not its length is
+// declared (issue 24).
+func TestEveryEndpointRefusesLargeBodies(t *testing.T) {
+	s := serveWith(t, asking(func(_ context.Context, _ caller.Caller, r verify.Request) (verify.Verdict, error) {
+		t.Errorf("engine %s was asked", r.Engine)
+		return verify.Verdict{}, errors.New("asked")
+	}))
+	tried := 0
+	s.bodies(s.register("admin", "own"), func(method, path string, _ map[string]any) {
+		for _, declared := range []bool{true, false} {
+			body := strings.NewReader(`{"a": "` + strings.Repeat("x", 12<<20) + `"}`) // as large as the largest limit
+			r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, struct{ io.Reader }{body})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if declared {
+				r.ContentLength = body.Size()
+			}
+			r.Header.Set("Authorization", "Bearer "+s.tokens["admin"])
+			answer, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Errorf("%s %s, declared %v: got %v, want 413", method, path, declared, err)
+				continue
+			}
+			raw, _ := io.ReadAll(answer.Body)
+			answer.Body.Close()
+			if tried++; answer.StatusCode != http.StatusRequestEntityTooLarge ||
+				!strings.Contains(string(raw), `"too_large"`) {
+				t.Errorf("%s %s, declared %v: got %d %.200s, want 413", method, path, declared, answer.StatusCode, raw)
 			}
 		}
+	})
+	if tried < 20 {
+		t.Errorf("tried %d bodies", tried)
 	}
-	for what, text := range made {
-		made[what] = strings.Replace(text, "{,", "{", 1)
-	}
-	return made
 }

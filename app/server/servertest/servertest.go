@@ -73,6 +73,12 @@ func (h *Host) write(line string) { go io.WriteString(h.in, line+"\n") } // an e
 // Ask sends a request with the members and returns the answer, which must be JSON with its ID.
 func (h *Host) Ask(t testing.TB, members string) string {
 	t.Helper()
+	return h.ask(t, members, false)
+}
+
+// ask is Ask. If broken is set, the message need not be JSON, and an error without an ID answers it.
+func (h *Host) ask(t testing.TB, members string, broken bool) string {
+	t.Helper()
 	h.asked++
 	h.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`, h.asked, members))
 	for {
@@ -81,7 +87,7 @@ func (h *Host) Ask(t testing.TB, members string) string {
 			t.Fatalf("%.200q has no answer: %v", members, err)
 		}
 		var answer struct {
-			ID     json.Number     `json:"id"`
+			ID     *json.Number    `json:"id"`
 			Method string          `json:"method"`
 			Result json.RawMessage `json:"result"`
 			Error  json.RawMessage `json:"error"`
@@ -92,7 +98,11 @@ func (h *Host) Ask(t testing.TB, members string) string {
 		if answer.Method != "" {
 			continue // a notification
 		}
-		if answer.ID.String() != fmt.Sprint(h.asked) || (answer.Result == nil) == (answer.Error == nil) {
+		if broken && answer.ID == nil && answer.Error != nil {
+			return line
+		}
+		if answer.ID == nil || answer.ID.String() != fmt.Sprint(h.asked) ||
+			(answer.Result == nil) == (answer.Error == nil) {
 			t.Fatalf("%.200q: got %.200s, want a result or an error for request %d", members, line, h.asked)
 		}
 		return line
@@ -113,6 +123,7 @@ func (h *Host) Hostile(t testing.TB) {
 		}
 	}
 	h.hostileArguments(t)
+	h.Strict(t)
 	message := func(size int) string { // which has size bytes
 		const empty = `"method":"ping","params":{"_meta":{"x":""}}`
 		frame := len(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`, h.asked+1, empty))
@@ -140,22 +151,44 @@ var deep = []string{
 	"null", "true", "[]", "{}", `[null]`, `{"":null}`, "-0", `[[[["\ud800"]]]]`,
 }
 
-// hostileArguments calls each tool with one hostile argument beside arguments that its schema
-// accepts. Arguments with a program to run are left out.
-func (h *Host) hostileArguments(t testing.TB) {
+// tool is a tool as a face lists it.
+type tool struct {
+	Name        string `json:"name"`
+	InputSchema struct {
+		Properties           map[string]property `json:"properties"`
+		Required             []string            `json:"required"`
+		AdditionalProperties any                 `json:"additionalProperties"`
+	} `json:"inputSchema"`
+}
+
+// property is the schema of an argument.
+type property struct {
+	Type any   `json:"type"`
+	Enum []any `json:"enum"`
+}
+
+// example returns a value that conforms to the schema.
+func (p property) example() any {
+	switch {
+	case len(p.Enum) > 0:
+		return p.Enum[0]
+	case p.Type == "object":
+		return map[string]any{}
+	case p.Type == "array":
+		return []any{}
+	case p.Type == "integer", p.Type == "number":
+		return 1
+	case p.Type == "boolean":
+		return true
+	}
+	return "x"
+}
+
+func (h *Host) tools(t testing.TB) []tool {
 	t.Helper()
 	var listed struct {
 		Result struct {
-			Tools []struct {
-				Name        string `json:"name"`
-				InputSchema struct {
-					Properties map[string]struct {
-						Type any   `json:"type"`
-						Enum []any `json:"enum"`
-					} `json:"properties"`
-					Required []string `json:"required"`
-				} `json:"inputSchema"`
-			} `json:"tools"`
+			Tools []tool `json:"tools"`
 		} `json:"result"`
 	}
 	if err := strictjson.UnmarshalOpen([]byte(h.Ask(t, `"method":"tools/list","params":{}`)), &listed); err != nil {
@@ -164,6 +197,13 @@ func (h *Host) hostileArguments(t testing.TB) {
 	if len(listed.Result.Tools) == 0 {
 		t.Fatal("the face has no tools")
 	}
+	return listed.Result.Tools
+}
+
+// hostileArguments calls each tool with one hostile argument beside arguments that its schema
+// accepts. Arguments with a program to run are left out.
+func (h *Host) hostileArguments(t testing.TB) {
+	t.Helper()
 	var hostile []string
 	for _, text := range slices.Concat(texts[:8], texts[len(texts)-3:]) { // refused calls of one account are delayed
 		quoted, err := json.Marshal(text)
@@ -172,26 +212,15 @@ func (h *Host) hostileArguments(t testing.TB) {
 		}
 		hostile = append(hostile, string(quoted))
 	}
-	for _, tool := range listed.Result.Tools {
+	for _, tool := range h.tools(t) {
 		for attacked := range tool.InputSchema.Properties {
 			if attacked == "code" || attacked == "language" {
 				continue
 			}
 			others := map[string]any{}
 			for _, name := range tool.InputSchema.Required {
-				of := tool.InputSchema.Properties[name]
-				switch {
-				case name == attacked:
-				case len(of.Enum) > 0:
-					others[name] = of.Enum[0]
-				case of.Type == "object":
-					others[name] = map[string]any{}
-				case of.Type == "array":
-					others[name] = []any{}
-				case of.Type == "integer", of.Type == "number":
-					others[name] = 1
-				default:
-					others[name] = "x"
+				if name != attacked {
+					others[name] = tool.InputSchema.Properties[name].example()
 				}
 			}
 			frame, err := json.Marshal(others)
