@@ -17,7 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/admission/budget"
 	"github.com/airlock-mcp/airlock/audit"
-	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 	"github.com/airlock-mcp/airlock/internal/secret"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/policies"
@@ -95,7 +95,7 @@ func newOfficeWith(t *testing.T, budgets map[string]budget.Limits, change ...fun
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := database.Open(t.Context(), filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
+	db, err := databasetest.Open(t.Context(), filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
 		agents.SchemaLists, agents.SchemaDebits)
 	if err != nil {
 		t.Fatal(err)
@@ -486,7 +486,7 @@ func BenchmarkVerifyAction(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	db, err := database.Open(b.Context(), filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
+	db, err := databasetest.Open(b.Context(), filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
 		agents.SchemaLists, agents.SchemaDebits)
 	if err != nil {
 		b.Fatal(err)

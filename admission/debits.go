@@ -31,7 +31,8 @@ func (e *evaluation) keepDebit(ctx context.Context, tx database.Tx, record func(
 	if err != nil {
 		return err
 	}
-	if err := e.forgetRecorded(ctx, tx); err != nil {
+	e.forgetting = append(e.forgetting, e.takeRecorded()...)
+	if err := deleteDebits(ctx, tx, e.forgetting); err != nil {
 		return err
 	}
 	_, err = database.ExecKeeping(ctx, tx, `INSERT INTO budget_debit VALUES (?, ?, ?)`, e.debit, e.process, string(raw))
@@ -43,16 +44,17 @@ func (e *evaluation) debitRecorded() {
 	e.debits.mu.Lock()
 	defer e.debits.mu.Unlock()
 	e.debits.recorded = append(e.debits.recorded, e.debit)
+	e.forgetting = nil
 }
 
-// forgetRecorded deletes the rows whose records are in the log. If the transaction fails, they stay
-// until the next start, which finds their records.
-func (g *agentGate) forgetRecorded(ctx context.Context, tx database.Tx) error {
+// takeRecorded returns the rows whose records are in the log, for the caller to delete. If its
+// transaction fails, they stay until the next start, which finds their records.
+func (g *agentGate) takeRecorded() []string {
 	g.debits.mu.Lock()
+	defer g.debits.mu.Unlock()
 	ids := g.debits.recorded
 	g.debits.recorded = nil
-	g.debits.mu.Unlock()
-	return deleteDebits(ctx, tx, ids)
+	return ids
 }
 
 func deleteDebits(ctx context.Context, tx database.Tx, ids []string) error {
@@ -67,7 +69,9 @@ func deleteDebits(ctx context.Context, tx database.Tx, ids []string) error {
 // closeDebits deletes the rows of the last debits.
 func (g *agentGate) closeDebits() {
 	ctx := context.Background() // nobody waits for it
-	if err := g.opts.Database.Update(ctx, func(tx database.Tx) error { return g.forgetRecorded(ctx, tx) }); err != nil {
+	ids := g.takeRecorded()
+	err := g.opts.Database.Update(ctx, func(tx database.Tx) error { return deleteDebits(ctx, tx, ids) })
+	if err != nil {
 		g.logger.WarnContext(ctx, "the records of the last debits are compared with the audit log at the next start",
 			slog.Any(telemetry.KeyError, err))
 	}

@@ -133,6 +133,8 @@ type evaluation struct {
 	debited budget.Amount        // 0 while the act is pending, and once it has ended
 	debitAt time.Time
 	debit   string // the ID of the newest debit or refund
+	// forgetting are the IDs of rows of debits that the transaction deletes.
+	forgetting []string
 }
 
 // hasPolicies reports whether the operator's policies decide about the act.
@@ -176,7 +178,10 @@ func (e *evaluation) decide(ctx context.Context) (r Ruling, err error) {
 	if e.isForwarded() { // it has no effects
 		transact = e.opts.Database.View
 	}
+	at := e.at
 	err = transact(ctx, func(tx database.Tx) (err error) {
+		e.at, e.debited = at, 0 // the transaction may be repeated
+		e.dropQuestion()
 		r, err = e.transact(ctx, tx)
 		return err
 	})

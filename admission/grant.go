@@ -30,6 +30,7 @@ func (g *Grant) Approve(ctx context.Context, by string) (Ruling, error) {
 	}
 	var r Ruling
 	err := e.opts.Database.Update(ctx, func(tx database.Tx) (err error) {
+		g.pending, e.debited = true, 0 // the transaction may be repeated
 		if r, err = g.again(ctx, tx); err != nil || e.debited == 0 {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/budget"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 )
 
 // JSON that parsers disagree about is rejected with one sentence.
@@ -90,6 +91,9 @@ func TestClocksThatJump(t *testing.T) {
 // With a full disk nothing is decided, and a failed decision has no effect: no step is taken and
 // nothing is debited.
 func TestAFullDiskPermitsNothing(t *testing.T) {
+	if !databasetest.IsSQLite() {
+		t.Skip("only SQLite can limit its number of pages")
+	}
 	o := newOffice(t, func(opts *options) { opts.Prices.Default = budget.USD / 100 })
 	a, _ := o.register("supervised", "")
 	pages := func(limit string) {
@@ -141,6 +145,9 @@ func TestAFullDiskPermitsNothing(t *testing.T) {
 
 // Many agents are listed page by page, each of them once.
 func TestAHundredThousandAgents(t *testing.T) {
+	if !databasetest.IsSQLite() {
+		t.Skip("the agents are made with functions of SQLite")
+	}
 	const many = 100_000
 	o := newOffice(t)
 	first, token := o.register("supervised", "")

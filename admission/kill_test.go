@@ -19,7 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/budget"
 	"github.com/airlock-mcp/airlock/audit"
-	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 )
 
 // victimVariable holds the state of the process that is killed: its directory, the ID of its agent,
@@ -49,7 +49,7 @@ func openState(ctx context.Context, dir string, wrap func(admission.Log) admissi
 	if wrap != nil {
 		acts = wrap(log)
 	}
-	db, err := database.Open(ctx, filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
+	db, err := databasetest.Open(ctx, filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
 		agents.SchemaLists, agents.SchemaDebits)
 	if err != nil {
 		return nil, nil, errors.Join(err, log.Close())

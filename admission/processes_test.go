@@ -10,12 +10,13 @@ import (
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/budget"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 )
 
 // second opens the agents of an office as another process would, with its own database connection.
 func (o *office) second(dir string) *office {
 	o.Helper()
-	db, err := database.Open(o.Context(), filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
+	db, err := databasetest.Open(o.Context(), filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
 		agents.SchemaLists, agents.SchemaDebits)
 	if err != nil {
 		o.Fatal(err)
@@ -96,6 +97,9 @@ func TestDecisionsSeeTheChangesOfOtherProcesses(t *testing.T) {
 
 // A decision that cannot be stored does not change what the next ones read.
 func TestAFailedDecisionLeavesNothingBehind(t *testing.T) {
+	if !databasetest.IsSQLite() {
+		t.Skip("the trigger is one of SQLite")
+	}
 	o := newOffice(t, func(opts *options) { opts.Prices.Default = budget.USD })
 	a, _ := o.register("supervised", `, "budget": {"max_daily_cost_usd": 2}`)
 	if got := o.try(a, action("calculate", "1"), step(1)); got != admission.Approved {

@@ -149,7 +149,9 @@ func (q *question) store(ctx context.Context, tx database.Tx) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `INSERT OR REPLACE INTO question VALUES (?, ?, ?, ?, ?, ?, '', ?)`,
+	_, err = tx.ExecContext(ctx, `INSERT INTO question VALUES (?, ?, ?, ?, ?, ?, '', ?)
+		ON CONFLICT (agent, conversation, step, subject) DO UPDATE
+		SET id = excluded.id, state = excluded.state, approver = excluded.approver, expires = excluded.expires`,
 		q.agent, q.conversation, q.step, q.subject, q.id, questionOpen, q.about.Expires.Unix())
 	return err
 }
@@ -180,12 +182,17 @@ func (e *evaluation) hold(q *question) *Error {
 	return nil
 }
 
-// release releases the reservation of a question that was not opened.
-func (e *evaluation) release() {
+// dropQuestion removes a question that was not opened.
+func (e *evaluation) dropQuestion() {
 	if e.ask != nil {
 		e.letGo(*e.ask)
 		e.ask = nil
 	}
+}
+
+// release releases the reservation of a question that was not opened.
+func (e *evaluation) release() {
+	e.dropQuestion()
 	if e.place != nil {
 		e.place.Release()
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 )
 
 // office has a registered agent, whose calls cost a dollar each.
@@ -32,7 +33,7 @@ type office struct {
 // agent registers an agent that may use the tools of the server "files", and lets it act.
 func (f *fixture) agent(t *testing.T, kind agents.Type, blocked ...string) *office {
 	t.Helper()
-	db, err := database.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), agents.Schema, agents.SchemaInherited,
+	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), agents.Schema, agents.SchemaInherited,
 		agents.SchemaLists, agents.SchemaDebits)
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
-	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 	"github.com/airlock-mcp/airlock/internal/secret"
 	"github.com/airlock-mcp/airlock/kernel"
 	"github.com/airlock-mcp/airlock/kernel/iatp"
@@ -81,7 +81,7 @@ func newWorld(t *testing.T, options ...func(*kernel.Options)) *world {
 	t.Helper()
 	ctx, dir := t.Context(), t.TempDir()
 	w := &world{said: map[string]string{}}
-	db, err := database.Open(ctx, filepath.Join(dir, "state.db"), agents.Schema, vfs.Schema+iatp.Schema,
+	db, err := databasetest.Open(ctx, filepath.Join(dir, "state.db"), agents.Schema, vfs.Schema+iatp.Schema,
 		agents.SchemaInherited, agents.SchemaLists, agents.SchemaDebits)
 	if err != nil {
 		t.Fatal(err)

@@ -42,11 +42,11 @@ type memoKey string
 func (s *Service) Reload(ctx context.Context, tx database.Tx, a Agent) (now Agent, changed bool, err error) {
 	memo := database.MemoOf(tx)
 	now, known := memo.Get(memoKey(a.ID)).(Agent)
-	if known && now.expired() { // its status has changed without a write
+	if known && s.expired(now) { // its status has changed without a write
 		known = false
 	}
 	if !known {
-		if now, err = find(ctx, tx, a.ID); err != nil {
+		if now, err = s.find(ctx, tx, a.ID); err != nil {
 			return now, false, err
 		}
 		memo.Put(memoKey(a.ID), now)

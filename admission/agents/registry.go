@@ -147,11 +147,12 @@ func (s *Service) SetStatus(ctx context.Context, id string, status Status, by st
 
 // change calls do with the agent in a transaction, and records what do returns before the
 // transaction is committed, so that no change happens without a record. If do returns an error, the
-// transaction is undone and nothing is recorded.
+// transaction is undone and nothing is recorded. If the database refuses the commit, the change is
+// tried again and has another record.
 func (s *Service) change(ctx context.Context, id, by string,
 	do func(database.Tx, Agent) (what string, err error)) error {
 	return s.opts.Database.Update(ctx, func(tx database.Tx) error {
-		a, err := find(ctx, tx, id)
+		a, err := s.find(ctx, tx, id)
 		if err != nil {
 			return err
 		}
@@ -169,11 +170,12 @@ func (s *Service) record(ctx context.Context, by, agent, what string) error {
 	})
 }
 
-// agentColumns are the columns read by scanAgent. The status of an expired agent is killed.
-const agentColumns = `id, name, type, principal, owner, permissions,
-	CASE WHEN expires <> 0 AND expires <= unixepoch() THEN 'killed' ELSE status END, created, rotated, token_hash, inherited, expires`
+// agentColumns are the columns read by scanAgent.
+const agentColumns = `id, name, type, principal, owner, permissions, status, created, rotated, token_hash, inherited,
+	expires`
 
-func scanAgent(row interface{ Scan(...any) error }) (Agent, error) {
+// scanAgent reads an agent. The status of an expired agent is killed.
+func (s *Service) scanAgent(row interface{ Scan(...any) error }) (Agent, error) {
 	var a Agent
 	var permissions, inherited string
 	var created, rotated, expires int64
@@ -194,23 +196,28 @@ func scanAgent(row interface{ Scan(...any) error }) (Agent, error) {
 	if expires != 0 {
 		a.Expires = time.Unix(expires, 0).UTC()
 	}
+	if s.expired(a) {
+		a.Status = Killed
+	}
 	a.Trust = a.Type.Trust()
 	a.Created, a.Rotated = time.Unix(created, 0).UTC(), time.Unix(rotated, 0).UTC()
 	a.reading = new(byte)
 	return a, err
 }
 
-// expired reports whether the agent has expired, by the clock that agentColumns are read with.
-func (a Agent) expired() bool { return !a.Expires.IsZero() && !a.Expires.After(time.Now()) }
+// expired reports whether the agent has expired.
+func (s *Service) expired(a Agent) bool {
+	return !a.Expires.IsZero() && !s.opts.Now().Before(a.Expires)
+}
 
-func find(ctx context.Context, tx database.Tx, id string) (Agent, error) {
-	return scanAgent(tx.QueryRowContext(ctx, `SELECT `+agentColumns+` FROM agent WHERE id = ?`, id))
+func (s *Service) find(ctx context.Context, tx database.Tx, id string) (Agent, error) {
+	return s.scanAgent(tx.QueryRowContext(ctx, `SELECT `+agentColumns+` FROM agent WHERE id = ?`, id))
 }
 
 // Find returns an agent, or ErrUnknown.
 func (s *Service) Find(ctx context.Context, id string) (a Agent, err error) {
 	err = s.opts.Database.View(ctx, func(tx database.Tx) error {
-		a, err = find(ctx, tx, id)
+		a, err = s.find(ctx, tx, id)
 		return err
 	})
 	return a, err
@@ -232,7 +239,7 @@ func (s *Service) Authenticate(ctx context.Context, token secret.Value) (Agent, 
 		if err != nil {
 			return err
 		}
-		a, err = find(ctx, tx, id)
+		a, err = s.find(ctx, tx, id)
 		return err
 	})
 	if err == nil && a.Status == Killed {
@@ -279,7 +286,7 @@ func (s *Service) List(ctx context.Context, only Selection, after string, n int)
 		}
 		defer rows.Close()
 		for rows.Next() {
-			a, err := scanAgent(rows)
+			a, err := s.scanAgent(rows)
 			if err != nil {
 				return err
 			}
@@ -293,7 +300,7 @@ func (s *Service) List(ctx context.Context, only Selection, after string, n int)
 // Budget returns the limits and the spending of an agent.
 func (s *Service) Budget(ctx context.Context, id string) (standing budget.Standing, err error) {
 	err = s.opts.Database.View(ctx, func(tx database.Tx) error {
-		a, err := find(ctx, tx, id)
+		a, err := s.find(ctx, tx, id)
 		if err != nil {
 			return err
 		}

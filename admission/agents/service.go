@@ -73,7 +73,25 @@ CREATE TRIGGER agent_inherits AFTER UPDATE OF inherited ON agent BEGIN
 	DELETE FROM agent_credential WHERE agent = old.id AND credential IN
 		(SELECT value ->> 'id' FROM json_each(old.inherited, '$.credentials'));
 	INSERT INTO agent_credential SELECT DISTINCT value ->> 'id', new.id FROM json_each(new.inherited, '$.credentials');
-END;`
+END;` + database.PostgreSQL + `
+CREATE INDEX agent_profile ON agent (json_extract(inherited, '$.profile'), id);
+CREATE INDEX agent_owner_profile ON agent (owner, json_extract(inherited, '$.profile'), id);
+CREATE TABLE agent_credential (
+	credential TEXT NOT NULL,
+	agent      TEXT NOT NULL,
+	PRIMARY KEY (credential, agent)
+);
+CREATE FUNCTION agent_inherits() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	IF TG_OP = 'UPDATE' THEN
+		DELETE FROM agent_credential WHERE agent = old.id AND credential IN (SELECT json_extract(value, '$.id')
+			FROM json_each(json_extract(old.inherited, '$.credentials')));
+	END IF;
+	INSERT INTO agent_credential SELECT DISTINCT json_extract(value, '$.id'), new.id
+		FROM json_each(json_extract(new.inherited, '$.credentials'));
+	RETURN NULL;
+END $$;
+CREATE TRIGGER agent_inherits AFTER INSERT OR UPDATE OF inherited ON agent
+	FOR EACH ROW EXECUTE FUNCTION agent_inherits();`
 
 // Log records every change. It is an audit.Log.
 type Log interface {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/audit"
-	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 )
 
 // K-021: signals are states.
@@ -18,7 +18,7 @@ func TestSignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	db, err := database.Open(t.Context(), filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
+	db, err := databasetest.Open(t.Context(), filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
 		agents.SchemaLists, agents.SchemaDebits)
 	if err != nil {
 		t.Fatal(err)

@@ -233,7 +233,8 @@ func (l *Ledger) addAll(ctx context.Context, tx database.Tx, accounts []string, 
 		}
 	}
 	_, err := database.ExecKeeping(ctx, tx, `INSERT INTO budget_usage VALUES `+values.String()+`
-		ON CONFLICT DO UPDATE SET cost = cost + excluded.cost, requests = requests + excluded.requests, tokens = tokens + excluded.tokens`, args...)
+		ON CONFLICT (account, span, start) DO UPDATE SET cost = budget_usage.cost + excluded.cost,
+		requests = budget_usage.requests + excluded.requests, tokens = budget_usage.tokens + excluded.tokens`, args...)
 	if err == nil {
 		remember(database.MemoOf(tx), accounts, e)
 	}
@@ -375,9 +376,9 @@ func (l *Ledger) scan(row interface{ Scan(...any) error }) (Standing, error) {
 // the name after: those that have a limit or were debited today.
 func (l *Ledger) List(ctx context.Context, tx database.Tx, prefix, after string, n int) ([]Standing, error) {
 	return l.standings(ctx, tx, standingColumns+`FROM (
-		SELECT account FROM (SELECT account FROM budget_limit WHERE account > ?3 AND account < ?4 ORDER BY 1 LIMIT ?5)
+		SELECT account FROM (SELECT account FROM budget_limit WHERE account > ?3 AND account < ?4 ORDER BY 1 LIMIT ?5) l
 		UNION SELECT account FROM (SELECT account FROM budget_usage
-			WHERE span = 86400 AND start = ?2 AND account > ?3 AND account < ?4 ORDER BY 1 LIMIT ?5)
+			WHERE span = 86400 AND start = ?2 AND account > ?3 AND account < ?4 ORDER BY 1 LIMIT ?5) u
 		ORDER BY 1 LIMIT ?5) a`+standingJoins+`ORDER BY 1`, l.spans(max(prefix, after), prefix+"\U0010ffff", n))
 }
 
@@ -436,19 +437,21 @@ func (l *Ledger) Costs(ctx context.Context, tx database.Tx, prefix string, accou
 	if err != nil {
 		return nil, err
 	}
-	rawAccounts, err := json.Marshal(accounts)
-	if err != nil {
-		return nil, err
-	}
 	// CROSS JOIN makes SQLite search each day and account in an index, and not scan all of them.
 	query := `SELECT start, account, cost, requests FROM json_each(?1) d CROSS JOIN budget_usage
-		WHERE span = 86400 AND start = d.value AND account > ?3 AND account < ?4 ORDER BY start, account`
+		WHERE span = 86400 AND start = CAST(d.value AS BIGINT) AND account > ?2 AND account < ?3 ORDER BY start, account`
+	args := []any{string(rawDays), prefix, prefix + "\U0010ffff"}
 	if accounts != nil {
-		query = `SELECT start, account, cost, requests FROM json_each(?1) d CROSS JOIN json_each(?2) a
-			CROSS JOIN budget_usage WHERE account = a.value AND span = 86400 AND start = d.value
-			AND account > ?3 AND account < ?4 ORDER BY start, account`
+		rawAccounts, err := json.Marshal(accounts)
+		if err != nil {
+			return nil, err
+		}
+		query = `SELECT start, account, cost, requests FROM json_each(?1) d CROSS JOIN json_each(?4) a
+			CROSS JOIN budget_usage WHERE account = a.value AND span = 86400 AND start = CAST(d.value AS BIGINT)
+			AND account > ?2 AND account < ?3 ORDER BY start, account`
+		args = append(args, string(rawAccounts))
 	}
-	rows, err := tx.QueryContext(ctx, query, string(rawDays), string(rawAccounts), prefix, prefix+"\U0010ffff")
+	rows, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("reading the costs of the ledger: %w", err)
 	}

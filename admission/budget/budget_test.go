@@ -12,6 +12,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission/budget"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 )
 
 // book is a ledger whose clock is set by the test.
@@ -23,7 +24,7 @@ type book struct {
 }
 
 func newBook(t *testing.T) *book {
-	db, err := database.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), budget.Schema)
+	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), budget.Schema)
 	if err != nil {
 		t.Fatal(err)
 	}

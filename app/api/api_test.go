@@ -23,6 +23,7 @@ import (
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker/taint"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 	"github.com/airlock-mcp/airlock/internal/schema"
 	"github.com/airlock-mcp/airlock/kernel/iatp"
 )
@@ -57,7 +58,7 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := database.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
+	db, err := databasetest.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
 		agents.SchemaInherited, agents.SchemaLists, agents.SchemaDebits, iatp.Schema, taint.Schema,
 		agents.SchemaSelections)
 	if err != nil {

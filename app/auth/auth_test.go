@@ -11,7 +11,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/internal/caller"
-	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
@@ -19,7 +19,7 @@ import (
 type clock struct{ now time.Time }
 
 func newTokens(t *testing.T) (*auth.Tokens, *clock) {
-	db, err := database.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), auth.Schema)
+	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), auth.Schema)
 	if err != nil {
 		t.Fatal(err)
 	}

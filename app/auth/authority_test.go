@@ -12,6 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
@@ -27,7 +28,7 @@ type office struct {
 
 func newOffice(t *testing.T, profiles ...string) *office {
 	dir := t.TempDir()
-	db, err := database.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
+	db, err := databasetest.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
 		agents.SchemaInherited, agents.SchemaLists, agents.SchemaDebits,
 		agents.SchemaSelections)
 	if err != nil {

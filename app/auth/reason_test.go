@@ -12,13 +12,13 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/airlock-mcp/airlock/app/config"
-	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
 // The error for a refused token that Airlock issued has the ID of the token if it is known.
 func TestWhyOwnTokensAreRefused(t *testing.T) {
-	db, err := database.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), Schema)
+	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), Schema)
 	if err != nil {
 		t.Fatal(err)
 	}

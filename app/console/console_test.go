@@ -26,6 +26,7 @@ import (
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/kernel/iatp"
 )
@@ -62,7 +63,7 @@ func serve(t *testing.T, change func(*console.Options)) *served {
 	t.Helper()
 	dir := t.TempDir()
 	s := &served{T: t, clock: testenv.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
-	db, err := database.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
+	db, err := databasetest.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
 		agents.SchemaInherited, agents.SchemaLists, agents.SchemaDebits, iatp.Schema,
 		agents.SchemaSelections)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/taint"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 	"github.com/airlock-mcp/airlock/internal/procfs"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
@@ -21,7 +22,7 @@ import (
 // openAt opens the store of one process in a state directory.
 func openAt(t *testing.T, directory string, clock *testenv.Clock) *taint.Store {
 	t.Helper()
-	db, err := database.Open(t.Context(), filepath.Join(directory, "state.db"), taint.Schema)
+	db, err := databasetest.Open(t.Context(), filepath.Join(directory, "state.db"), taint.Schema)
 	if err != nil {
 		t.Fatal(err)
 	}

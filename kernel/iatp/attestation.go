@@ -157,8 +157,8 @@ func (s *Service) Accept(ctx context.Context, agent string, e Envelope) (Stateme
 			now.Add(-clockSkew).Unix()); err != nil {
 			return err
 		}
-		result, err := tx.ExecContext(ctx, `INSERT OR IGNORE INTO attestation VALUES (?, ?, ?)`, agent, st.Nonce,
-			expires.Unix())
+		result, err := tx.ExecContext(ctx, `INSERT INTO attestation VALUES (?, ?, ?) ON CONFLICT DO NOTHING`,
+			agent, st.Nonce, expires.Unix())
 		if err != nil {
 			return err
 		}

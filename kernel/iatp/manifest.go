@@ -176,8 +176,9 @@ func (st stored) put(ctx context.Context, tx database.Tx, agent string) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `INSERT OR REPLACE INTO manifest VALUES (?, ?, ?, ?, ?)`, agent, string(raw), st.level,
-		st.remote, st.issued.Unix())
+	_, err = tx.ExecContext(ctx, `INSERT INTO manifest VALUES (?, ?, ?, ?, ?) ON CONFLICT (agent) DO UPDATE
+		SET envelope = excluded.envelope, level = excluded.level, remote = excluded.remote, issued = excluded.issued`,
+		agent, string(raw), st.level, st.remote, st.issued.Unix())
 	return err
 }
 

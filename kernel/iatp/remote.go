@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -25,6 +26,9 @@ var ErrNotPinned = errors.New("is not pinned")
 // Remotes returns at most n pinned agents in the order of their IDs, starting after the ID after. If
 // n is negative, it returns all.
 func (s *Service) Remotes(ctx context.Context, after string, n int) ([]Remote, error) {
+	if n < 0 {
+		n = math.MaxInt
+	}
 	return s.remotes(ctx, `agent > ? ORDER BY agent LIMIT ?`, after, n)
 }
 

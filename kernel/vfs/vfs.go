@@ -110,8 +110,9 @@ func (s *Store) Write(ctx context.Context, agent, path string, content []byte) e
 		if err := s.fits(ctx, tx, agent, path, int64(len(content))); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO vfs VALUES (?, ?, ?, ?, ?)`, agent, path, sealed,
-			len(content), s.now().Unix())
+		_, err := tx.ExecContext(ctx, `INSERT INTO vfs VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (agent, path) DO UPDATE SET sealed = excluded.sealed, bytes = excluded.bytes, changed = excluded.changed`,
+			agent, path, sealed, len(content), s.now().Unix())
 		return err
 	})
 }

@@ -21,16 +21,18 @@ const Variable = "AIRLOCK_TEST_POSTGRESQL"
 
 // Open opens the database of a path: a SQLite file, or a schema in PostgreSQL, which is the same for all processes.
 func Open(ctx context.Context, path string, versions ...string) (*database.DB, error) {
-	server := os.Getenv(Variable)
-	if server == "" {
+	if IsSQLite() {
 		return database.Open(ctx, path, versions...)
 	}
-	address, err := schema(ctx, server, path)
+	address, err := schema(ctx, os.Getenv(Variable), path)
 	if err != nil {
 		return nil, err
 	}
 	return database.OpenPostgreSQL(ctx, secret.New(address), "test", versions...)
 }
+
+// IsSQLite reports whether Open opens SQLite files.
+func IsSQLite() bool { return os.Getenv(Variable) == "" }
 
 // Schema returns the URL of an empty schema in PostgreSQL, for database.OpenPostgreSQL. Connections have the name of
 // the schema, so that Terminate ends only those.
