@@ -152,8 +152,7 @@ const endings = "\r\v\f\x00\u0085\u2028\u2029"
 // dashes reads "--". Followed by a space it is a comment in all databases. Otherwise MySQL reads
 // two minus signs.
 func (l *lexer) dashes() {
-	body, _, _ := strings.Cut(l.text[l.at+2:], "\n")
-	if body != "" && strings.IndexByte(" \t\r", body[0]) < 0 {
+	if rest := l.text[l.at+2:]; rest != "" && strings.IndexByte(" \t\r\n", rest[0]) < 0 {
 		l.tail |= dashTail
 		l.add(symbol, "-")
 		l.add(symbol, "-")
@@ -163,6 +162,7 @@ func (l *lexer) dashes() {
 		}
 		return
 	}
+	body, _, _ := strings.Cut(l.text[l.at+2:], "\n")
 	switch {
 	case strings.ContainsAny(strings.TrimSuffix(body, "\r"), endings):
 		l.differ("a comment has a character that ends a line in some databases")
