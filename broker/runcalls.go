@@ -159,6 +159,13 @@ func (s *RunCalls) leave(a *attempt) {
 // closePatience is how long Close waits for cancelled calls.
 const closePatience = 10 * time.Second
 
+// Begun returns the number of calls that have arrived so far, refused ones included.
+func (s *RunCalls) Begun() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counts.calls
+}
+
 // Close cancels the running calls, waits until their outcomes are recorded, and returns the totals
 // of all calls. It may be called again, but not concurrently.
 func (s *RunCalls) Close() Summary {

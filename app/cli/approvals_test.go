@@ -44,7 +44,7 @@ func askLikeRun(dir string) int {
 		return 1
 	}
 	defer desk.Close()
-	defer approvals.AskHere(desk, "ses_1", os.Stderr)()
+	defer approvals.AskHere(desk, "ses_1", os.Stderr, nil)()
 	v, err := desk.Ask(context.Background(), waitingCall(time.Minute))
 	if err != nil {
 		return 1

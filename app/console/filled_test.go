@@ -25,7 +25,7 @@ func (e executor) EndSession(string) {}
 
 func (e executor) Run(ctx context.Context, req orchestrator.Request) (*orchestrator.Outcome, error) {
 	printed := orchestrator.Printed{Stdout: string(req.Code), Stderr: string(req.Code)}
-	req.OnStart(func() orchestrator.Printed { return printed })
+	req.OnStart(orchestrator.Live{Printed: func() orchestrator.Printed { return printed }})
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()

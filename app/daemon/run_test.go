@@ -32,6 +32,8 @@ func (*at) Ask(context.Context, approval.Question) (approval.Verdict, error) {
 	return approval.Verdict{}, errors.New("no terminal")
 }
 
+func (a *at) Progress(string) {}
+
 func (a *at) Notice(n system.Notice) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -21,6 +21,8 @@ type RunHere interface {
 	Notice(system.Notice)
 	// Waits shows a call that waits for an approval from elsewhere.
 	Waits(approval.Question)
+	// Progress shows what the run has done so far, see orchestrator.Live.
+	Progress(text string)
 }
 
 // JoinRun connects to the running daemon of the same user, state directory and
@@ -90,6 +92,8 @@ func (j *joinedRun) read(ctx context.Context) (*join.RunOutcome, error) {
 			return nil, message.Refused
 		case message.Over != "":
 			j.over(message.Over)
+		case message.Progress != "":
+			j.here.Progress(message.Progress)
 		default:
 			if err := j.tell(ctx, message); err != nil {
 				return nil, fmt.Errorf("%w (%w)", join.ErrLost, err)

@@ -139,7 +139,9 @@ func (c *runClient) run(ctx context.Context, r join.RunRequest, who caller.Calle
 	if err != nil {
 		return refusal(err)
 	}
+	reported := c.report(ctx, run, r.Terminal)
 	outcome, err := run.Wait(ctx)
+	reported()
 	if err != nil {
 		return refusal(err)
 	}
@@ -151,6 +153,36 @@ func (c *runClient) run(ctx context.Context, r join.RunRequest, who caller.Calle
 	return join.ToClient{Outcome: &join.RunOutcome{
 		Line: line, Printed: printed(outcome.Printed), OK: failure == nil, Refused: failure != nil && failure.Refusal(),
 	}}
+}
+
+// progressEvery is the interval of messages about the progress of a run.
+const progressEvery = time.Second
+
+// report sends the progress of a run to a client with a terminal until stop is called.
+func (c *runClient) report(ctx context.Context, run *runs.Run, terminal bool) (stop func()) {
+	if !terminal {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var reporting sync.WaitGroup
+	reporting.Go(func() {
+		ticker := time.NewTicker(progressEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			if text := run.Progress(); text != "" && c.write(join.ToClient{Progress: text}) != nil {
+				return // the client has disconnected
+			}
+		}
+	})
+	return func() {
+		cancel()
+		reporting.Wait()
+	}
 }
 
 // printed returns the output of the code with credentials redacted. The daemon does this,

@@ -254,6 +254,9 @@ func (p *path) interrupt(conn *join.Conn, over <-chan struct{}) {
 // finished prints an outcome and reports whether it was printed completely. It removes the
 // printed parts from the outcome.
 func finished(outcome *join.RunOutcome) bool {
+	if tty.Is(os.Stdout) { // package cli shows the result to a person
+		return false
+	}
 	if outcome.Printed != "" {
 		if tty.Is(os.Stderr) { // where package cli writes what could steer it as escapes
 			return false

@@ -45,6 +45,7 @@ type ToClient struct {
 	Question json.RawMessage `json:"question,omitempty"` // an approval.Question, to be asked at the terminal
 	Waits    json.RawMessage `json:"waits,omitempty"`    // an approval.Question, to be answered elsewhere
 	Over     string          `json:"over,omitempty"`     // the ID of a question that is no longer open
+	Progress string          `json:"progress,omitempty"` // sent each second to a client with a terminal
 	Outcome  *RunOutcome     `json:"outcome,omitempty"`  // the last line
 	Refused  *RunRefusal     `json:"refused,omitempty"`  // the last line
 }

@@ -64,7 +64,7 @@ func (o *Orchestrator) runCall(ctx context.Context, req Request) (*Outcome, erro
 		return nil, err
 	}
 	if req.OnStart != nil {
-		req.OnStart(func() Printed { return Printed{} })
+		req.OnStart(Live{Printed: func() Printed { return Printed{} }, Calls: r.calls.Begun})
 	}
 	outcome, err := r.callAlone(ctx)
 	o.teardowns.Go(func() {

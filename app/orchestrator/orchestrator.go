@@ -212,9 +212,6 @@ func (o *Orchestrator) run(ctx context.Context, req Request, player *replay.Play
 	r := newRun(plan, &o.parts, sandbox, started)
 	r.admission, r.network = admission, net
 	r.files.draft, r.session = o.draft(plan), o.openSession(plan)
-	if req.OnStart != nil {
-		req.OnStart(r.printedSoFar)
-	}
 	executing, span := telemetry.Start(ctx, telemetry.SpanExecute)
 	outcome, err := r.execute(executing)
 	span.End(errorTypeOf(outcome, err))

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/program"
+	"github.com/airlock-mcp/airlock/internal/truncate"
+	"github.com/airlock-mcp/airlock/internal/visible"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -36,9 +39,8 @@ type Request struct {
 	// PreviewLarge has a result that is larger than the envelope end the run well,
 	// with a preview in its place; else it is an error. It is kept either way.
 	PreviewLarge bool
-	// OnStart is called once, when the run has its sandbox. Its argument returns the
-	// output of the code so far, at any time, also after the run. OnStart may be nil.
-	OnStart func(printed func() Printed)
+	// OnStart is called once, when the run has its sandbox. It may be nil.
+	OnStart func(Live)
 }
 
 // Announced contains an agent host's claims about itself. They are recorded, and no decision
@@ -46,6 +48,38 @@ type Request struct {
 type Announced struct {
 	Host  string // its name and version
 	Model string // the language model that writes the code, if the host names it
+}
+
+// Live are the facts of a run in progress. The functions may be called at any time, also after the run.
+type Live struct {
+	Printed func() Printed // the output of the code so far
+	Calls   func() int     // the tool calls so far, refused ones included
+}
+
+// maxProgress is how many bytes of a printed line Progress returns.
+const maxProgress = 200
+
+// Progress returns the number of tool calls so far and the last printed line, such as "3 calls: page 2 of 9". It
+// returns "" if there is neither.
+func (l Live) Progress() string {
+	var text, last string
+	if l.Calls != nil {
+		switch calls := l.Calls(); calls {
+		case 0:
+		case 1:
+			text = "1 call"
+		default:
+			text = fmt.Sprintf("%d calls", calls)
+		}
+	}
+	if l.Printed != nil {
+		lines := strings.TrimRight(l.Printed().Stdout, "\n")
+		last = visible.Line(truncate.Head(lines[strings.LastIndexByte(lines, '\n')+1:], maxProgress))
+	}
+	if text != "" && last != "" {
+		text += ": "
+	}
+	return text + last
 }
 
 // Printed is what code wrote to its streams, redacted and cut to their limits.

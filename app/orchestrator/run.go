@@ -106,6 +106,9 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 	if err := r.openCalls(ctx, clock); err != nil {
 		return nil, errors.Join(err, r.network.close())
 	}
+	if r.request.OnStart != nil {
+		r.request.OnStart(Live{Printed: r.printedSoFar, Calls: r.calls.Begun})
+	}
 	r.network.begin(r.calls)
 	go r.recordStart(ctx)
 	ended := r.await(ctx, clock)

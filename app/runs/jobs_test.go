@@ -36,7 +36,7 @@ func (s *scripts) Run(ctx context.Context, req orchestrator.Request) (*orchestra
 	s.mu.Lock()
 	s.begun = append(s.begun, name)
 	s.mu.Unlock()
-	req.OnStart(func() orchestrator.Printed { return orchestrator.Printed{} })
+	req.OnStart(orchestrator.Live{})
 	outcome := &orchestrator.Outcome{Envelope: orchestrator.Envelope{RunID: req.ID,
 		Result: orchestrator.Result{OK: true}}, Printed: orchestrator.Printed{Stdout: name}}
 	switch does {

@@ -77,7 +77,7 @@ type Run struct {
 	start, end  time.Time
 	events      []Event
 	questions   []approval.Question
-	printed     func() orchestrator.Printed // nil before the run has begun and when it is done
+	live        orchestrator.Live // zero before the run has begun and when it is done
 	outcome     *orchestrator.Outcome
 	err         error
 	subscribers map[chan struct{}]bool
@@ -153,15 +153,23 @@ func (r *Run) Status() Status {
 // Printed returns the output of the code so far, or all of it when the run is done.
 func (r *Run) Printed() orchestrator.Printed {
 	r.mu.Lock()
-	printed, outcome := r.printed, r.outcome
+	live, outcome := r.live, r.outcome
 	r.mu.Unlock()
 	switch { // without the lock, because redacting the output is slow
 	case outcome != nil:
 		return outcome.Printed
-	case printed != nil:
-		return printed()
+	case live.Printed != nil:
+		return live.Printed()
 	}
 	return orchestrator.Printed{}
+}
+
+// Progress returns the progress of the run, see orchestrator.Live. It is empty unless the run is in progress.
+func (r *Run) Progress() string {
+	r.mu.Lock()
+	live := r.live
+	r.mu.Unlock()
+	return live.Progress()
 }
 
 func (r *Run) over() bool {
@@ -174,10 +182,10 @@ func (r *Run) over() bool {
 }
 
 // began notes that the run has its sandbox.
-func (r *Run) began(printed func() orchestrator.Printed, now time.Time) {
+func (r *Run) began(live orchestrator.Live, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.state, r.start, r.printed = Running, now, printed
+	r.state, r.start, r.live = Running, now, live
 	r.noteLocked(Event{Kind: EventRunning, Time: now})
 }
 
@@ -185,7 +193,7 @@ func (r *Run) began(printed func() orchestrator.Printed, now time.Time) {
 func (r *Run) finish(outcome *orchestrator.Outcome, err error, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.state, r.end, r.printed, r.questions, r.code = Done, now, nil, nil, nil
+	r.state, r.end, r.live, r.questions, r.code = Done, now, orchestrator.Live{}, nil, nil
 	r.outcome, r.err = outcome, err
 	r.noteLocked(Event{Kind: EventDone, Time: now})
 	close(r.done)

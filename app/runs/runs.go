@@ -98,7 +98,7 @@ func (r *Registry) start(ctx context.Context, req orchestrator.Request, turn *qu
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	run := newRun(req, cancel, r.now())
-	req.OnStart = func(printed func() orchestrator.Printed) { run.began(printed, r.now()) }
+	req.OnStart = func(live orchestrator.Live) { run.began(live, r.now()) }
 	if !r.add(run) {
 		cancel()
 		return nil, ErrClosed

@@ -308,24 +308,24 @@ func TestTheFastPathCannotPrint(t *testing.T) {
 }
 
 // At a terminal, control characters are written as escapes, whether the program ends before or
-// after the message that it is waited for.
+// after the message that it is waited for. The result is shown without its envelope.
 func TestTheFastPathAtATerminal(t *testing.T) {
 	daemonHere(t, "")
-	write(t, "quick.py", "print('\\x1b[31mred')\nresult = 'quick'")
-	write(t, "slow.py", "import time\ntime.sleep(1)\nprint('\\x1b[31mred')\nresult = 'slow'")
+	write(t, "quick.py", "print('\\x1b[31mred')\nresult = 'done quick'")
+	write(t, "slow.py", "import time\ntime.sleep(1)\nprint('\\x1b[31mred')\nresult = 'done slow'")
 	for _, name := range []string{"quick", "slow"} {
 		terminal := testenv.Terminal(t, exec.Command(ownProgram(), "run", name+".py"))
 		var shown strings.Builder
-		for buffer := make([]byte, 4096); !strings.Contains(shown.String(), `"data":"`+name) ||
-			!strings.HasSuffix(shown.String(), "\n"); {
+		for buffer := make([]byte, 4096); !strings.Contains(shown.String(), "done "+name) ||
+			!strings.Contains(shown.String(), "run_"); {
 			n, err := terminal.Read(buffer)
 			shown.Write(buffer[:n])
 			if err != nil {
 				break
 			}
 		}
-		if text := shown.String(); !strings.Contains(text, `"data":"`+name) || !strings.Contains(text, "[31mred") ||
-			strings.Contains(text, "\x1b[31m") {
+		if text := shown.String(); !strings.Contains(text, "done "+name) || !strings.Contains(text, "[31mred") ||
+			strings.Contains(text, "\x1b[31m") || strings.Contains(text, `"run_id"`) {
 			t.Errorf("%s: the terminal shows %q", name, text)
 		}
 	}

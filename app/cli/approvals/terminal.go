@@ -12,18 +12,20 @@ import (
 )
 
 // AskHere registers the terminal of `airlock run` as the channel for approvals of its session.
-// Without a terminal, it prints on stderr how to answer the questions. stop unregisters it.
-func AskHere(desk *approval.Desk, session string, stderr io.Writer) (stop func()) {
+// Without a terminal, it prints on stderr how to answer the questions. line is hidden meanwhile. stop unregisters it.
+func AskHere(desk *approval.Desk, session string, stderr io.Writer, line *verb.ProgressLine) (stop func()) {
 	unsubscribe := desk.Subscribe(func(e approval.Event) {
 		if e.Open && !e.HasChannel {
+			line.Hide()
 			TellWaits(stderr, e.Question)
+			line.Show()
 		}
 	})
 	at, err := verb.OpenTerminal()
 	if err != nil {
 		return unsubscribe
 	}
-	unregister := desk.Register(session, &Person{At: at})
+	unregister := desk.Register(session, &Person{At: at, Line: line})
 	return func() {
 		unregister()
 		unsubscribe()
@@ -40,8 +42,9 @@ func TellWaits(stderr io.Writer, q approval.Question) {
 
 // Person is the user at the terminal of `airlock run`.
 type Person struct {
-	At *verb.Terminal
-	mu sync.Mutex // one question at a time
+	At   *verb.Terminal
+	Line *verb.ProgressLine // hidden while a question is shown
+	mu   sync.Mutex         // one question at a time
 }
 
 var _ approval.Asker = (*Person)(nil)
@@ -57,6 +60,8 @@ func (p *Person) Ask(ctx context.Context, q approval.Question) (approval.Verdict
 	if err := ctx.Err(); err != nil { // it was answered while another question was shown
 		return approval.Verdict{}, err
 	}
+	p.Line.Hide()
+	defer p.Line.Show()
 	chosen, err := askAt(ctx, p.At, q)
 	switch {
 	case err != nil && ctx.Err() != nil:

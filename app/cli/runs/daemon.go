@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/cli/approvals"
@@ -21,8 +22,8 @@ import (
 var errEnding = errors.New("the daemon is ending")
 
 // sendThere makes the run in a daemon, and prints the outcome as alone does.
-func sendThere(ctx context.Context, s *verb.Streams, conn *join.Conn, request orchestrator.Request) error {
-	return runThere(s, request, func(here *here) (*join.RunOutcome, error) {
+func (v *Run) sendThere(ctx context.Context, s *verb.Streams, conn *join.Conn, request orchestrator.Request) error {
+	return v.runThere(s, request, func(here *here) (*join.RunOutcome, error) {
 		return daemon.Run(ctx, conn, join.RunRequest{
 			Language: request.Language, Code: request.Code, Timeout: request.Timeout, Terminal: here.Person != nil,
 			Network: request.Network,
@@ -36,34 +37,34 @@ func (v *Run) finish(ctx context.Context, s *verb.Streams, sent *fastpath.Run) e
 	v.Hold() // the output may contain a credential
 	request := orchestrator.Request{Language: sent.Request.Language, Code: sent.Request.Code,
 		Caller: verb.LocalCaller()}
-	return runThere(s, request, func(here *here) (*join.RunOutcome,
+	return v.runThere(s, request, func(here *here) (*join.RunOutcome,
 		error) {
 		return daemon.Finish(ctx, sent.Conn, here)
 	})
 }
 
 // runThere calls wait for the outcome of a run and prints it.
-func runThere(s *verb.Streams, request orchestrator.Request, wait func(*here) (*join.RunOutcome, error)) error {
+func (v *Run) runThere(s *verb.Streams, request orchestrator.Request, wait func(*here) (*join.RunOutcome, error)) error {
 	here := &here{notice: verb.Notices(s.Err), err: s.Err}
+	here.line = verb.StartProgress(s, here.doing)
 	if at, err := verb.OpenTerminal(); err == nil {
 		defer at.Close()
-		here.Person = &approvals.Person{At: at}
+		here.Person = &approvals.Person{At: at, Line: here.line}
 	}
-	done := verb.Progress(s, "waiting for the daemon")
 	outcome, err := wait(here)
-	done()
+	here.line.Stop()
 	var refused *join.RunRefusal
 	switch {
 	case errors.As(err, &refused) && refused.Ending:
 		return errEnding
 	case errors.As(err, &refused) && refused.Usage:
-		return refuse(s, request, refused.Kind, verb.Usage(refused.Problem, refused.Advice))
+		return v.refuse(s, request, refused.Kind, verb.Usage(refused.Problem, refused.Advice))
 	case errors.As(err, &refused):
-		return refuse(s, request, refused.Kind, refused)
+		return v.refuse(s, request, refused.Kind, refused)
 	case err != nil:
-		return refuse(s, request, errortype.Sandbox, err)
+		return v.refuse(s, request, errortype.Sandbox, err)
 	}
-	return printRun(s, outcome)
+	return v.printRun(s, outcome)
 }
 
 // here is the client's side of a run that a daemon makes.
@@ -71,15 +72,36 @@ type here struct {
 	*approvals.Person // nil without a terminal
 	notice            func(system.Notice)
 	err               io.Writer
+	line              *verb.ProgressLine
+	progress          atomic.Pointer[string] // nil before the first message about it
 }
 
 var _ daemon.RunHere = (*here)(nil)
 
+// doing returns the text of the progress line.
+func (h *here) doing() string {
+	if text := h.progress.Load(); text != nil {
+		return running(*text)
+	}
+	return "waiting for the daemon"
+}
+
+// Progress implements daemon.RunHere.
+func (h *here) Progress(text string) { h.progress.Store(&text) }
+
 // Notice implements daemon.RunHere.
-func (h *here) Notice(n system.Notice) { h.notice(n) }
+func (h *here) Notice(n system.Notice) {
+	h.line.Hide()
+	defer h.line.Show()
+	h.notice(n)
+}
 
 // Waits implements daemon.RunHere.
-func (h *here) Waits(q approval.Question) { approvals.TellWaits(h.err, q) }
+func (h *here) Waits(q approval.Question) {
+	h.line.Hide()
+	defer h.line.Show()
+	approvals.TellWaits(h.err, q)
+}
 
 // Ask implements approval.Asker.
 func (h *here) Ask(ctx context.Context, q approval.Question) (approval.Verdict, error) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/cli/approvals"
@@ -29,13 +30,16 @@ type Run struct {
 	Timeout  time.Duration `help:"Shorter than the configured time limit; never longer."`
 	Network  []string      `placeholder:"NAME:PORT" help:"A host that the program may connect to, if the configuration lists it and policy permits it. May be repeated."`
 	JSONLogs bool          `name:"json-logs" help:"Write Airlock's own log lines as JSON."`
-	JSON     bool          `name:"json" help:"Changes nothing: what is printed is JSON already."`
+	JSON     bool          `name:"json" help:"Print the line of JSON on a terminal, too. Elsewhere it is always printed."`
 	File     string        `arg:"" optional:"" default:"-" help:"The program; - reads it from stdin."`
 }
 
+// isForPerson reports whether the outcome is shown to a person at a terminal instead of as JSON.
+func (v *Run) isForPerson(s *verb.Streams) bool { return !v.JSON && verb.IsTerminal(s.Out) }
+
 // Run makes one run. It uses the running daemon of the same user, state directory and
 // configuration, or makes the run in this process. If the command line is valid, it prints
-// exactly one line of JSON on stdout, also after errors.
+// exactly one line of JSON on stdout, also after errors, unless stdout is a terminal.
 func (v *Run) Run(ctx context.Context, s *verb.Streams) error {
 	if sent := fastpath.Sent(); sent != nil {
 		if err := v.finish(ctx, s, sent); !errors.Is(err, errEnding) {
@@ -45,31 +49,31 @@ func (v *Run) Run(ctx context.Context, s *verb.Streams) error {
 	code, err := v.read(s.In)
 	if err != nil {
 		v.Hold()
-		return refuse(s, orchestrator.Request{Language: v.Language()}, errortype.InvalidRequest, err)
+		return v.refuse(s, orchestrator.Request{Language: v.Language()}, errortype.InvalidRequest, err)
 	}
 	request := orchestrator.Request{
 		Language: v.Language(), Code: code, Timeout: v.Timeout, Caller: verb.LocalCaller(), Network: v.Network,
 	}
 	if err := request.Check(); err != nil {
 		v.Hold()
-		return refuse(s, request, errortype.InvalidRequest, err)
+		return v.refuse(s, request, errortype.InvalidRequest, err)
 	}
 	c, err := v.Load(s.Err)
 	if err != nil {
-		return refuse(s, request, errortype.Sandbox, err)
+		return v.refuse(s, request, errortype.Sandbox, err)
 	}
 	if err := verb.MayUse(c); err != nil {
-		return refuse(s, request, errortype.PolicyDenied, err)
+		return v.refuse(s, request, errortype.PolicyDenied, err)
 	}
 	if _, err := request.Hosts(c.Sandbox.Network); err != nil {
-		return refuse(s, request, errortype.InvalidRequest, err)
+		return v.refuse(s, request, errortype.InvalidRequest, err)
 	}
 	if request.Caller.Profile, err = verb.ProfileName(c, v.Profile); err != nil {
-		return refuse(s, request, errortype.Sandbox, err)
+		return v.refuse(s, request, errortype.Sandbox, err)
 	}
 	if conn, err := daemon.JoinRun(daemon.Host{Config: c, Version: verb.Version,
 		Profile: request.Caller.Profile}); err == nil {
-		if err = sendThere(ctx, s, conn, request); !errors.Is(err, errEnding) {
+		if err = v.sendThere(ctx, s, conn, request); !errors.Is(err, errEnding) {
 			return err
 		}
 	}
@@ -83,27 +87,44 @@ func (v *Run) alone(ctx context.Context, s *verb.Streams, c *config.Config, requ
 		return err
 	}
 	defer end()
-	done := verb.Progress(s, "starting the servers and a sandbox")
+	var live atomic.Pointer[orchestrator.Live]
+	request.OnStart = func(l orchestrator.Live) { live.Store(&l) }
+	line := verb.StartProgress(s, func() string {
+		if l := live.Load(); l != nil {
+			return running(l.Progress())
+		}
+		return "starting the servers and a sandbox"
+	})
+	defer line.Stop()
 	opened, err := verb.OpenSystem(ctx, c, s.Err, system.Options{
 		Tools: system.CachedThenServers, Code: request.Code, Logger: logger, Profile: request.Caller.Profile,
 	})
-	done()
 	if err != nil {
-		return refuse(s, request, errortype.Sandbox, err)
+		line.Stop()
+		return v.refuse(s, request, errortype.Sandbox, err)
 	}
 	desk := opened.Approvals()
-	stopAsking := approvals.AskHere(desk, request.Caller.Session, s.Err)
+	stopAsking := approvals.AskHere(desk, request.Caller.Session, s.Err, line)
 	outcome, err := opened.Orchestrator().Run(ctx, request)
 	stopAsking()
+	line.Stop()
 	if err != nil {
 		err = system.Advise(err)
-		return errors.Join(refuse(s, request, orchestrator.RefusalType(err), err), opened.Close())
+		return errors.Join(v.refuse(s, request, orchestrator.RefusalType(err), err), opened.Close())
 	}
-	printed := printOutcome(s, outcome)
+	printed := v.printOutcome(s, outcome)
 	if err := opened.Close(); err != nil {
 		fmt.Fprintf(s.Err, "airlock: %v\n", err)
 	}
 	return printed
+}
+
+// running returns the text of the progress line of a run that has begun.
+func running(progress string) string {
+	if progress == "" {
+		return "running"
+	}
+	return "running, " + progress
 }
 
 // read returns the program. It reads at most one byte more than the limit, which is enough to
@@ -137,13 +158,13 @@ func (v *Run) read(stdin io.Reader) ([]byte, error) {
 func (v *Run) Language() string { return program.LanguageOf(v.Lang, v.File) }
 
 // printOutcome prints what the code wrote to stderr and the envelope to stdout.
-func printOutcome(s *verb.Streams, outcome *orchestrator.Outcome) error {
+func (v *Run) printOutcome(s *verb.Streams, outcome *orchestrator.Outcome) error {
 	line, err := outcome.Envelope.Line()
 	if err != nil {
 		return err
 	}
 	failure := outcome.Envelope.Result.Error
-	return printRun(s, &join.RunOutcome{
+	return v.printRun(s, &join.RunOutcome{
 		Line: line, Printed: outcome.Stdout + outcome.Stderr, OK: failure == nil, Refused: failure != nil &&
 			failure.Refusal(),
 	})
@@ -151,7 +172,7 @@ func printOutcome(s *verb.Streams, outcome *orchestrator.Outcome) error {
 
 // printRun prints what the code wrote to stderr, and the line of its envelope to stdout. If the
 // run failed, it returns an error with the exit code.
-func printRun(s *verb.Streams, outcome *join.RunOutcome) error {
+func (v *Run) printRun(s *verb.Streams, outcome *join.RunOutcome) error {
 	stdout, isFile := verb.Behind(s.Out).(*os.File)
 	if stderr, bothAre := verb.Behind(s.Err).(*os.File); isFile && bothAre {
 		outcome.EndLine(stdout, stderr)
@@ -161,7 +182,11 @@ func printRun(s *verb.Streams, outcome *join.RunOutcome) error {
 			return fmt.Errorf("printing the logs: %w", err)
 		}
 	}
-	if err := printLineOf(s.Out, outcome.Line); err != nil {
+	show := printLineOf
+	if v.isForPerson(s) {
+		show = showOutcome
+	}
+	if err := show(s.Out, outcome.Line); err != nil {
 		return err
 	}
 	if code := outcome.ExitCode(); code != verb.ExitDone {
@@ -180,7 +205,10 @@ func forReader(out io.Writer, text string) string {
 }
 
 // refuse prints the envelope of a run that could not start, and returns err.
-func refuse(s *verb.Streams, request orchestrator.Request, kind string, err error) error {
+func (v *Run) refuse(s *verb.Streams, request orchestrator.Request, kind string, err error) error {
+	if v.isForPerson(s) {
+		return err // printed on stderr
+	}
 	return errors.Join(err,
 		printEnvelope(s.Out, orchestrator.Refused(request, verb.Version, kind, system.Sentence(err.Error()))))
 }

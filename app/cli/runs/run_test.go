@@ -32,7 +32,7 @@ func TestExitCodeOfARun(t *testing.T) {
 			var out, stderr bytes.Buffer
 			got := verb.ExitDone
 			var exit verb.ExitError
-			if err := printOutcome(&verb.Streams{Out: &out, Err: &stderr}, outcome); errors.As(err, &exit) {
+			if err := (&Run{}).printOutcome(&verb.Streams{Out: &out, Err: &stderr}, outcome); errors.As(err, &exit) {
 				got = int(exit)
 			} else if err != nil {
 				t.Fatal(err)

@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
@@ -239,38 +237,4 @@ func pagerCommand() *exec.Cmd {
 	command := exec.Command("/bin/sh", "-c", pager)
 	command.Env = append(os.Environ(), "LESS="+cmp.Or(os.Getenv("LESS"), "FRX"))
 	return command
-}
-
-// progressDelay is the time after which progress shows its message.
-const progressDelay = 300 * time.Millisecond
-
-// Progress shows a message on the terminal while a slow operation is in progress, until done is
-// called. Without a terminal it shows nothing.
-func Progress(s *Streams, what string) (done func()) {
-	if !IsTerminal(s.Err) {
-		return func() {}
-	}
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		began := time.Now()
-		wait := time.NewTimer(progressDelay)
-		defer wait.Stop()
-		shown := false
-		for {
-			select {
-			case <-stop:
-				if shown {
-					fmt.Fprint(s.Err, "\r\x1b[K")
-				}
-				return
-			case <-wait.C:
-				shown = true
-				text := fmt.Sprintf("%s … %d s", what, int(time.Since(began).Seconds()))
-				fmt.Fprintf(s.Err, "\r\x1b[K%s", OneLine(text, Width(s.Err)-1))
-				wait.Reset(time.Second)
-			}
-		}
-	}()
-	return func() { close(stop); <-stopped }
 }

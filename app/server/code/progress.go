@@ -45,9 +45,14 @@ func (s *Server) reportProgress(ctx context.Context, req *mcp.CallToolRequest, r
 				status = run.Status()
 			}
 			asked = len(status.Questions)
+			message := standing(status, time.Now(), s.hostAsks(status.Owner.Kind, req))
+			if status.State == runs.Running && asked == 0 {
+				if detail := run.Progress(); detail != "" {
+					message += ", " + detail
+				}
+			}
 			err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
-				ProgressToken: token, Progress: float64(told),
-				Message: standing(status, time.Now(), s.hostAsks(status.Owner.Kind, req)),
+				ProgressToken: token, Progress: float64(told), Message: message,
 			})
 			if err != nil {
 				s.logger.DebugContext(ctx, "progress could not be sent", slog.Any(telemetry.KeyError, err))

@@ -43,7 +43,7 @@ func (s *scripts) Run(ctx context.Context, req orchestrator.Request) (*orchestra
 		defer s.mu.Unlock()
 		s.active--
 	}()
-	req.OnStart(func() orchestrator.Printed { return orchestrator.Printed{} })
+	req.OnStart(orchestrator.Live{})
 	select {
 	case s.begun <- first:
 	case <-ctx.Done():
