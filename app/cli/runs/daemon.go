@@ -44,7 +44,8 @@ func (v *Run) finish(ctx context.Context, s *verb.Streams, sent *fastpath.Run) e
 }
 
 // runThere calls wait for the outcome of a run and prints it.
-func (v *Run) runThere(s *verb.Streams, request orchestrator.Request, wait func(*here) (*join.RunOutcome, error)) error {
+func (v *Run) runThere(s *verb.Streams, request orchestrator.Request,
+	wait func(*here) (*join.RunOutcome, error)) error {
 	here := &here{notice: verb.Notices(s.Err), err: s.Err}
 	here.line = verb.StartProgress(s, here.doing)
 	if at, err := verb.OpenTerminal(); err == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
@@ -17,7 +18,7 @@ import (
 // files and one line about the run. Control characters are escaped.
 func showOutcome(out io.Writer, line []byte) error {
 	var e orchestrator.Envelope
-	if err := json.Unmarshal(line, &e); err != nil {
+	if err := strictjson.UnmarshalOpen(line, &e); err != nil {
 		return fmt.Errorf("reading the envelope: %w", err)
 	}
 	var text strings.Builder
@@ -50,7 +51,7 @@ func showOutcome(out io.Writer, line []byte) error {
 // resultText returns a text as it is, and other results as indented JSON.
 func resultText(data json.RawMessage) string {
 	var text string
-	if json.Unmarshal(data, &text) == nil && len(data) > 0 && data[0] == '"' {
+	if strictjson.UnmarshalOpen(data, &text) == nil && len(data) > 0 && data[0] == '"' {
 		return text
 	}
 	var indented bytes.Buffer

@@ -110,7 +110,8 @@ func (f executor) Run(ctx context.Context, req orchestrator.Request) (*orchestra
 	f.mu.Unlock()
 	code := string(req.Code)
 	if code != "queue" {
-		req.OnStart(orchestrator.Live{Printed: func() orchestrator.Printed { return printed }, Calls: func() int { return 2 }})
+		req.OnStart(orchestrator.Live{Printed: func() orchestrator.Printed { return printed },
+			Calls: func() int { return 2 }})
 	}
 	switch {
 	case code == "break":
