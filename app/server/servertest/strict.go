@@ -100,7 +100,7 @@ func isUnknown(what string) bool {
 }
 
 // Strict calls each tool with arguments that a strict reader refuses. The face must refuse each call,
-// or refuse to read the message.
+// or refuse to read the message. A refusal of an argument with the wrong type must name it.
 func (h *Host) Strict(t testing.TB) {
 	t.Helper()
 	tried := 0
@@ -109,6 +109,7 @@ func (h *Host) Strict(t testing.TB) {
 		for name, of := range tool.InputSchema.Properties {
 			example[name] = of.example()
 		}
+		h.wrongTypes(t, tool, example)
 		for what, arguments := range Ambiguous(t, example) {
 			if tool.InputSchema.AdditionalProperties != false && isUnknown(what) {
 				continue
@@ -130,5 +131,26 @@ func (h *Host) Strict(t testing.TB) {
 	}
 	if tried < 20 {
 		t.Errorf("tried %d arguments", tried)
+	}
+}
+
+// wrongTypes calls a tool with each argument replaced by a value of another type.
+func (h *Host) wrongTypes(t testing.TB, called tool, example map[string]any) {
+	t.Helper()
+	for name, of := range called.InputSchema.Properties {
+		var wrong any = map[string]any{"wrong": []any{1}}
+		switch of.Type {
+		case "object":
+			wrong = "wrong"
+		case nil:
+			continue // any type
+		}
+		arguments := maps.Clone(example)
+		arguments[name] = wrong
+		answer := h.Ask(t, fmt.Sprintf(`"method":"tools/call","params":{"name":%q,"arguments":%s}`, called.Name,
+			marshal(t, arguments)))
+		if !strings.Contains(answer, name) {
+			t.Errorf("%s with a wrong %s: got %.300s, want an error with its name", called.Name, name, answer)
+		}
 	}
 }
