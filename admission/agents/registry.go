@@ -87,8 +87,8 @@ func (s *Service) Rotate(ctx context.Context, id, by string, with []caller.Crede
 }
 
 // agentsOf selects the agents of a credential that are not killed.
-const agentsOf = `SELECT agent.id FROM agent_credential CROSS JOIN agent ON agent.id = agent_credential.agent
-	WHERE agent_credential.credential = ? AND status <> 'killed'`
+const agentsOf = `SELECT agent.id FROM agent_credential CROSS JOIN agent
+	WHERE agent_credential.credential = ? AND agent.id = agent_credential.agent AND status <> 'killed'`
 
 // EndOf kills the agents that were registered with a revoked credential.
 func (s *Service) EndOf(ctx context.Context, credential, by string) error {

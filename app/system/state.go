@@ -12,11 +12,15 @@ import (
 	"github.com/airlock-mcp/airlock/internal/database"
 )
 
+// stateVersions are the versions of the state database.
+func stateVersions() []string {
+	return []string{agents.Schema, auth.Schema, kernelSchema, agents.SchemaInherited, taint.Schema, agents.SchemaLists,
+		agents.SchemaDebits, agents.SchemaSelections}
+}
+
 // openState opens the state database.
 func openState(ctx context.Context, home string) (*database.DB, error) {
-	return database.Open(ctx, filepath.Join(home, "state.db"), agents.Schema, auth.Schema, kernelSchema,
-		agents.SchemaInherited, taint.Schema, agents.SchemaLists, agents.SchemaDebits,
-		agents.SchemaSelections)
+	return database.Open(ctx, filepath.Join(home, "state.db"), stateVersions()...)
 }
 
 // state is the state database of a system. It is opened at its first use, because a single run does

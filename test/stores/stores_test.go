@@ -4,6 +4,7 @@ package stores
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 
 	"github.com/airlock-mcp/airlock/internal/database/databasetest"
@@ -14,10 +15,14 @@ import (
 var stores = []string{"./admission", "./admission/agents", "./admission/budget", "./app/auth", "./broker/taint",
 	"./kernel/iatp", "./kernel/vfs"}
 
+// users are packages whose tests use several stores together.
+var users = []string{"./app/api", "./kernel"}
+
 func TestStoresOnPostgreSQL(t *testing.T) {
-	tests := exec.CommandContext(t.Context(), "go", append([]string{"test", "-count=1"}, stores...)...)
+	tests := exec.CommandContext(t.Context(), "go", slices.Concat([]string{"test", "-count=1"}, stores, users)...)
 	tests.Dir = testenv.RepoRoot(t)
-	tests.Env = append(os.Environ(), databasetest.Variable+"="+databasetest.Server(t))
+	// Sandboxes are the same on both engines.
+	tests.Env = append(os.Environ(), databasetest.Variable+"="+databasetest.Server(t), "AIRLOCK_TEST_SANDBOX=")
 	if out, err := tests.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
