@@ -147,7 +147,8 @@ func checkServer(ctx context.Context, tx *sql.Tx) error {
 		return &setupError{"its encoding is " + encoding, "make one with the encoding UTF8: " +
 			"createdb --encoding UTF8 --template template0 NAME", nil}
 	case schema == "":
-		return &setupError{"no schema of its search_path can be used", "CREATE SCHEMA, GRANT USAGE, or correct search_path", nil}
+		return &setupError{"no schema of its search_path can be used",
+			"CREATE SCHEMA, GRANT USAGE, or correct search_path", nil}
 	}
 	return nil
 }
@@ -216,25 +217,29 @@ func (p *postgreSQL) attempt(connecting, ctx context.Context, options *sql.TxOpt
 		return isLost(conn), fmt.Errorf("beginning a transaction: %w", err)
 	}
 	if err := protect(&serverTx{tx, func() context.Context { return ctx }}, f); err != nil {
-		again := isRefused(err) || isLost(conn)
+		again := isRefused(err) || isEnded(err) || isLost(conn)
 		_ = tx.Rollback() // a lost connection is rolled back by the server
 		return again, err
 	}
 	if err := tx.Commit(); err != nil {
-		// Without an answer it is not known whether it was committed, so it is not repeated.
+		// Without an answer it is not known whether it was committed, so it is not repeated. A server that shuts down
+		// gives no answer, and may report its end after the commit.
 		return isRefused(err), fmt.Errorf("committing: %w", err)
 	}
 	return false, nil
 }
 
-// isRefused reports whether PostgreSQL has undone a transaction because of a concurrent one, or ends the connection.
+// isRefused reports whether PostgreSQL has undone a transaction because of a concurrent one: a serialization failure or
+// a deadlock.
 func isRefused(err error) bool {
-	switch code(err) {
-	case "40001", "40P01", // serialization failure, deadlock
-		"57P01", "57P02", "57P03": // the server or the backend shuts down, or starts
-		return true
-	}
-	return false
+	state := code(err)
+	return state == "40001" || state == "40P01"
+}
+
+// isEnded reports whether the server or the connection shuts down, or the server still starts.
+func isEnded(err error) bool {
+	state := code(err)
+	return state == "57P01" || state == "57P02" || state == "57P03"
 }
 
 // code returns the SQLSTATE of an error of PostgreSQL, or an empty string.
