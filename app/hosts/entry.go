@@ -111,6 +111,9 @@ func (h Host) entry(name string, f fields, e Environment) (Entry, bool) {
 	if f.flag("disabled", false) || !f.flag("enabled", true) {
 		return Entry{}, false
 	}
+	if h.ID == "opencode" {
+		f = f.openCode()
+	}
 	kind := f.text("type")
 	if h.ID == "goose" && !slices.Contains([]string{"stdio", "sse", "streamable_http"}, kind) {
 		return Entry{}, false
@@ -124,6 +127,9 @@ func (h Host) entry(name string, f fields, e Environment) (Entry, bool) {
 	}
 	entry.translate(func(text string) string { return h.expand.translate(text) })
 	h.references(f, &entry)
+	if h.ID == "opencode" && entry.Stays == "" && entry.mentions("{file:") {
+		entry.Stays = "it reads a value from a file ({file:…}); write {env:NAME} first"
+	}
 	entry.project(e)
 	if entry.Cwd != "" && !filepath.IsAbs(entry.Cwd) && !strings.HasPrefix(entry.Cwd, "${") && entry.Stays == "" {
 		entry.Stays = fmt.Sprintf(
@@ -134,6 +140,19 @@ func (h Host) entry(name string, f fields, e Environment) (Entry, bool) {
 		entry.Stays = reason
 	}
 	return entry, true
+}
+
+// openCode returns an entry of OpenCode with the keys of other hosts: its command has the arguments, too.
+func (f fields) openCode() fields {
+	out := maps.Clone(f)
+	if line, _ := f["command"].([]any); len(line) > 0 {
+		out["command"], out["args"] = line[0], line[1:]
+	}
+	out["env"] = f["environment"]
+	if f["oauth"] == false {
+		delete(out, "oauth")
+	}
+	return out
 }
 
 // startTimeout returns the time that Codex gives a server to start. A time that Airlock's configuration does
@@ -244,6 +263,16 @@ func (e *Entry) translate(f func(string) string) {
 	}
 }
 
+// mentions reports whether a text of the entry contains part.
+func (e *Entry) mentions(part string) bool {
+	found := false
+	e.translate(func(text string) string {
+		found = found || strings.Contains(text, part)
+		return text
+	})
+	return found
+}
+
 // project replaces references to directories by their paths, because Airlock's configuration is in
 // another directory.
 func (e *Entry) project(env Environment) {
@@ -256,12 +285,17 @@ func (e *Entry) project(env Environment) {
 // dollar finds a variable without braces.
 var dollar = lazyregexp.New(`\$([A-Za-z_][A-Za-z0-9_]*)`)
 
+// braced finds a variable of OpenCode.
+var braced = lazyregexp.New(`\{env:([^{}]+)\}`)
+
 // translate converts a text of the host's file to Airlock's syntax, in which ${X} is a variable,
 // $${ a literal ${, and any other $ a plain character.
 func (x expansion) translate(text string) string {
 	switch x {
 	case expandNothing:
 		return strings.ReplaceAll(text, "${", "$${")
+	case expandEnv:
+		return braced.ReplaceAllString(strings.ReplaceAll(text, "${", "$${"), "$${$1}")
 	case expandDollar:
 		return dollar.ReplaceAllString(text, "${$1}")
 	}

@@ -26,6 +26,7 @@ const (
 	expandNothing expansion = iota // ${X} is plain text
 	expandBraces                   // ${X}, ${X:-default}, ${env:X} and the like, as Airlock does
 	expandDollar                   // $X as well
+	expandEnv                      // {env:X}, and nothing else
 )
 
 // Environment has the inputs that determine the paths of files.
@@ -99,6 +100,11 @@ func All() []Host {
 			ID: "junie", Title: "JetBrains Junie", format: jsonFormat, key: "mcpServers",
 			project: ".junie/mcp/mcp.json",
 			user:    func(e Environment) string { return filepath.Join(e.Home, ".junie", "mcp", "mcp.json") },
+		},
+		{
+			ID: "opencode", Title: "OpenCode", format: openCodeFormat, key: "mcp", expand: expandEnv,
+			project: "opencode.json",
+			user:    func(e Environment) string { return filepath.Join(e.config(), "opencode", "opencode.json") },
 		},
 		{
 			ID: "vscode", Title: "VS Code", format: jsonFormat, key: "servers", expand: expandBraces,

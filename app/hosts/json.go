@@ -14,6 +14,18 @@ import (
 // accept it.
 var jsonFormat = format{name: "JSON", decode: decodeJWCC, edit: editJWCC, raw: rawJWCC, encode: encodeJSON}
 
+// openCodeFormat is jsonFormat with entries as OpenCode writes them.
+var openCodeFormat = format{name: "JSON", decode: decodeJWCC, edit: editJWCC, raw: rawJWCC, encode: encodeOpenCode}
+
+func encodeOpenCode(_, _ string, value written) (string, error) {
+	return textOf(struct {
+		Type        string            `json:"type"`
+		Command     []string          `json:"command"`
+		Environment map[string]string `json:"environment,omitempty"`
+		Enabled     bool              `json:"enabled"`
+	}{"local", append([]string{value.Command}, value.Args...), value.Env, true})
+}
+
 func parseJWCC(data []byte) (hujson.Value, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = []byte("{}\n")
@@ -177,7 +189,10 @@ func reindent(text, unit, by, base string) string {
 	return strings.Join(lines, "\n")
 }
 
-func encodeJSON(_, _ string, value written) (string, error) {
+func encodeJSON(_, _ string, value written) (string, error) { return textOf(value) }
+
+// textOf returns a value as indented JSON.
+func textOf(value any) (string, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)

@@ -225,6 +225,8 @@ func (h Host) reference(variable string) string {
 		return "${env:" + variable + "}"
 	case "gemini":
 		return "$" + variable
+	case "opencode":
+		return "{env:" + variable + "}"
 	}
 	return ""
 }

@@ -19,7 +19,7 @@ import (
 
 // Init is airlock init.
 type Init struct {
-	Host      []string `placeholder:"HOST" help:"Only this host: claude-code, claude-desktop, cline, codex, copilot-cli, cursor, gemini, goose, junie, vscode, windsurf or zed. May be given several times."`
+	Host      []string `placeholder:"HOST" help:"Only this host: claude-code, claude-desktop, cline, codex, copilot-cli, cursor, gemini, goose, junie, opencode, vscode, windsurf or zed. May be given several times."`
 	Project   bool     `help:"Also the hosts' files of the project in this directory, which others may share."`
 	Config    string   `type:"path" placeholder:"FILE" help:"The configuration that servers are moved to; by default airlock/airlock.yaml in the user's configuration directory."`
 	Yes       bool     `short:"y" help:"Do it without asking."`
