@@ -40,6 +40,14 @@ func assignmentAt(text []byte, at, size int) (assignment, bool) {
 	for stop < len(text) && stop-at < maxName && isNameByte(text[stop]) {
 		stop++
 	}
+	if start > 1 && text[start-1] == ':' && text[start-2] == ':' {
+		if m := resourceType.FindIndex(text[max(0, start-maxName):start]); m != nil {
+			start -= m[1] - m[0]
+			if m := lastOfType.FindIndex(text[stop:min(len(text), stop+maxName)]); m != nil {
+				stop += m[1]
+			}
+		}
+	}
 	for stop > at+size && (text[stop-1] == '.' || text[stop-1] == '-') { // the operators .= and ->
 		stop--
 	}
@@ -84,6 +92,13 @@ func (p *reader) isName() bool { return nameFollows.Match(p.text[p.at:min(len(p.
 var nameFollows = compile("^\\\\?[\"'`]\\s{0,3}:(?:[ \t\n\"'\\[{]|$)")
 
 func isNameByte(c byte) bool { return isWord(c) || c == '-' || c == '.' }
+
+// resourceType and lastOfType match the parts of a type of CloudFormation before and after a word:
+// AWS::IAM::AccessKey.
+var (
+	resourceType = compile(`(?:AWS|Alexa|Custom)::(?:\w+::)?$`)
+	lastOfType   = compile(`^::\w+`)
+)
 
 // reader reads an assignment.
 type reader struct {

@@ -80,6 +80,9 @@ var identifier = compile(
 // joined matches words with a few digits, and flags: as2-client-secret, --username=.
 var joined = compile(`^[a-z]+\d?(?:[_\-.](?:[a-z]+\d?|\d{1,12}))+$|^--?[a-z]+(?:-[a-z]+)*=?$`)
 
+// cssColour matches a colour in a style sheet.
+var cssColour = compile(`^#(?:[0-9a-fA-F]{3,8}|[a-z]+)$`)
+
 // hexadecimal matches a small hexadecimal number.
 var hexadecimal = compile(`^-?0[xX][0-9a-fA-F]{1,8}$|^\\\\?[uU][0-9a-fA-F]{4,8}$`)
 
@@ -97,7 +100,7 @@ func isAddress(b []byte) bool {
 func secretText(b []byte) bool {
 	if isMadeUp(b) || isCiphertext(b) || !notPlaceholder(b) || !notDummy(b) || isAddress(b) ||
 		identifier.Match(b) || joined.Match(b) || pattern.Match(b) || versioned.Match(b) || hexadecimal.Match(b) ||
-		cipherName.Match(b) || typeName.Match(b) {
+		cipherName.Match(b) || typeName.Match(b) || cssColour.Match(b) {
 		return false
 	}
 	return (bytes.ContainsAny(b, "0123456789!@#$%^&*+=/?") || isASCII(b) && mixedCase(b)) && entropy(b) >= 2

@@ -59,7 +59,7 @@ var harmlessName = compile(`(?i)` +
 	`|(?:passw(?:or)?d|secret|token|key|credential)s?[_\-. ]?(?:type|kind|name|path|file|url|uri|field|hint|label|header|length|len|size|count|ttl|` +
 	`expir|policy|manager|mgr|id\b|ref\b|arn|hash_?algo|algorithm|selector|placeholder|prompt|prefix|suffix|format|usage|endpoint|description|title|` +
 	`regex|pattern|message|error|index|version|class|style|map|store|code|realm|(?:auth)?magic)` +
-	`|authenticity|\.(?:encode|decode|replace|split|strip|startswith|endswith|format|join)$|(?:^|[_\-.])(?:non|not|no|in)[_\-]?(?:matching|valid)|^nonMatching|^(?:non|invalid|fake|dummy|mock|example|sample)[_\-]?(?:[A-Z]|[a-z]*[_\-])|public[_\-]?(?:token|key|secret|password)|^public`)
+	`|authenticity|^(?:aws|alexa|custom)::\w+::\w+$|\.(?:encode|decode|replace|split|strip|startswith|endswith|format|join)$|(?:^|[_\-.])(?:non|not|no|in)[_\-]?(?:matching|valid)|^nonMatching|^(?:non|invalid|fake|dummy|mock|example|sample)[_\-]?(?:[A-Z]|[a-z]*[_\-])|public[_\-]?(?:token|key|secret|password)|^public`)
 
 // harmlessVendor matches names that indicate an identifier or a digest.
 var harmlessVendor = compile(`(?i)` +

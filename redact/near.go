@@ -24,6 +24,9 @@ func nearby(text []byte, at, size int) (place, bool) {
 	if at > 0 && isWord(text[at-1]) || at+size < len(text) && isWord(text[at+size]) && text[at+size]|0x20 != 's' {
 		return place{}, false
 	}
+	if bytes.HasSuffix(text[:at], []byte("::")) && resourceType.FindIndex(text[max(0, at-maxName):at]) != nil {
+		return place{}, false
+	}
 	from := at + size
 	window := text[from:min(len(text), from+nearAfter+maxToken)]
 	if hasDigit(window[:min(len(window), 2*nearAfter)]) {

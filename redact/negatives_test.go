@@ -117,6 +117,10 @@ func TestWhatIsNoSecret(t *testing.T) {
 		"private_key: PKCS7PrivateKeyTypes,", "private_key: Ed25519PrivateKey | Ed448PrivateKey",
 		`_TOKEN: Final[str] = rf"[{_TCHAR}]+"`, `telegram_api_token = "clm58724:AgencyIdentificationCodeContentType"`,
 		`"token": "xoxp-572370529330-573807301142-572331691188-####################"`,
+		`"AWS::IAM::AccessKey": "23f995735d09bdb9",`, `"AWS::SecretsManager::Secret": "150ef5b439192da2"`,
+		`Token.OutPrompt: '#ansired', Token.Number: '#3f7'`,
+		"h1:hSWxHoqTgW2S2qGc0LTAI563KZ5YKYRhT3MFKZMbjag=\ngithub.com/go-logr/stdr v1.2.2/go.mod",
+		"clientId: hSWxHoqTgW2S2qGc0Lq7I563KZ5YKYRhT3MFKZMbjag=\nnext: word",
 		"access_token=2YotnFZFEjr1zCsicMWpAA", // RFC 6749, section 4.2.2
 		`nonMatching := "task_test_` + drawn(30) + `"`, `network_live_` + drawn(30), "disk_test_" + drawn(24),
 	} {

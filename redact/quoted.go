@@ -50,7 +50,7 @@ func (s *search) withoutQuotedPrintable(text []byte, first, last int, d depth) [
 func isQuotedPrintable(line []byte) bool {
 	if body := bytes.TrimRight(line, "\r\n"); len(body) < len(line) && len(body) > 1 && body[len(body)-1] == '=' &&
 		body[len(body)-2] != '=' {
-		return true
+		return !digestAtEnd.Match(body[max(0, len(body)-maxDigest):])
 	}
 	for at := 0; ; at++ {
 		i := bytes.IndexByte(line[at:], '=')
@@ -63,6 +63,12 @@ func isQuotedPrintable(line []byte) bool {
 		}
 	}
 }
+
+// digestAtEnd matches the base64 of 32 bytes, whose padding is not a soft break: a digest in go.sum.
+var digestAtEnd = compile(`(?:^|[^A-Za-z0-9+/])[A-Za-z0-9+/]{43}=(?:[\s"',;)]|$)`)
+
+// maxDigest is the length of such a digest, with the character before it.
+const maxDigest = 45
 
 func quotedAt(text []byte) (char []byte, size int) {
 	switch {

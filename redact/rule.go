@@ -142,9 +142,13 @@ func (r *rule) tells(word []byte) bool {
 // maxGlued is the maximum number of letters and digits directly before a token.
 const maxGlued = 24
 
-// isInData reports whether text[at] is in the middle of base64 data, in which the beginning of any token
-// occurs by chance.
+// isInData reports whether text[at] is in the middle of base64 data or in a digest, in which the
+// beginning of any token occurs by chance.
 func isInData(text []byte, at int) bool {
+	if m := digestAtEnd.FindIndex(text[max(0, at-maxDigest):min(len(text), at+maxDigest)]); m != nil &&
+		m[0] < min(at, maxDigest) {
+		return true
+	}
 	for n := range maxGlued {
 		if at-1-n < 0 || !isAlnum(text[at-1-n]) && text[at-1-n] != '+' && text[at-1-n] != '/' {
 			return false

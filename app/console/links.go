@@ -46,6 +46,12 @@ func (l *links) use(code string) (caller.Caller, bool) {
 	return found.who, true
 }
 
+// account returns the account of the caller of a code, and does not remove the code.
+func (l *links) account(code string) (string, bool) {
+	found, ok := l.open.Get(sha256.Sum256([]byte(code)))
+	return found.who.Account(), ok && l.now().Before(found.until)
+}
+
 // linkPath is the path at which a code is redeemed.
 const linkPath = "/link"
 
@@ -66,6 +72,7 @@ func (c *Console) showLink(w http.ResponseWriter, r *http.Request) {
 }
 
 // useLink signs in with the code of a link.
+// Its code is also in the URL, so that the request counts for the account of the code (see Account).
 func (c *Console) useLink(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		c.render(w, nil, "refused", refusedView(errForm))

@@ -165,8 +165,11 @@ func (c *Console) sessionID(r *http.Request) string {
 }
 
 // Account returns the account that a request is counted for, if it has the cookie of an open
-// session.
+// session or the code of a link that can be used.
 func (c *Console) Account(r *http.Request) (account string, ok bool) {
+	if r.URL.Path == linkPath {
+		return c.links.account(r.URL.Query().Get("code"))
+	}
 	id := c.sessionID(r)
 	if id == "" {
 		return "", false

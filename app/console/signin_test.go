@@ -255,8 +255,14 @@ func TestALinkSignsInOnce(t *testing.T) {
 			t.Fatalf("looking: got %d %s", got.status, got.body)
 		}
 	}
+	// Requests with the code count for the account of its caller, not for the network (issue 23).
+	for address, want := range map[string]bool{path: true, "/link?code=guess": false, "/?code=" + code: false} {
+		if _, ok := s.console.Account(httptest.NewRequest(http.MethodGet, address, nil)); ok != want {
+			t.Errorf("%s: got an account %t, want %t", address, ok, want)
+		}
+	}
 	b := s.browser()
-	if got := b.send(http.MethodPost, "/link", url.Values{"code": {code}}, nil); got.status != http.StatusSeeOther ||
+	if got := b.send(http.MethodPost, path, url.Values{"code": {code}}, nil); got.status != http.StatusSeeOther ||
 		got.header.Get("Location") != "/" {
 		t.Errorf("using: got %d %s", got.status, got.body)
 	}

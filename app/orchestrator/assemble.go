@@ -36,12 +36,19 @@ func (r *run) assemble(ctx context.Context, ended ending, calls broker.Summary, 
 	r.removed = append(r.removed, r.files.found()...)
 	var note, end string
 	var printed Printed
-	r.inTurn(ctx, func() {
+	usage := r.sandbox.Usage()
+	size := len(result.Data) + logs.size()
+	if result.Error != nil {
+		size += len(result.Error.Message) + len(result.Error.Traceback)
+	}
+	if size > muchToRedact { // others can use its slot while this run waits for its turn
+		go r.sandbox.Close() // tearDown waits for it and logs its error
+	}
+	r.inTurn(ctx, size, func() {
 		r.clean(&result) // before the logs: placeholders are numbered in this order, also in a replay
 		note, end = r.remark(ended, result, logs)
 		printed = r.print(logs)
 	})
-	usage := r.sandbox.Usage()
 	cpu := usage.CPU + time.Duration(r.cleaned.Load())
 	outcome := r.seal(ctx, result, calls, printed,
 		Metrics{PeakMemoryBytes: usage.PeakMemory, CPUMS: cpu.Milliseconds()})

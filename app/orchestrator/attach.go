@@ -99,7 +99,8 @@ func (r *run) attach(content []byte, mime, name string) (attachment.File, error)
 	var inspected attachment.Inspected
 	var cleanedName []byte
 	var err error
-	r.inTurn(context.Background(), func() {
+	// A small image can decode to many pixels, so every file waits for its turn.
+	r.inTurn(context.Background(), muchToRedact+1, func() {
 		inspected = attachment.Inspect(content, mime, name)
 		if err = r.cleanFile(&inspected); err != nil {
 			return

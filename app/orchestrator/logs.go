@@ -19,6 +19,9 @@ type logs struct {
 	lastLines      []byte // the end of stdout, for lastJSON
 }
 
+// size returns how many bytes of the output are redacted.
+func (l logs) size() int { return len(l.stdout.Head) + len(l.stderr.Head) }
+
 // collect returns the output of the code up to its delivery, which is the guest's last
 // action, or up to its end.
 func (r *run) collect(ctx context.Context, ended ending) logs {
@@ -60,9 +63,10 @@ func (r *run) stderrLimit(stdout int) int64 {
 // final output of the run.
 func (r *run) printedSoFar() Printed {
 	var p Printed
-	r.inTurn(context.Background(), func() {
-		p.Stdout, p.StdoutCut = soFar(r.parts.Redactor, r.sandbox.Stdout(), r.limits.Stdout)
-		p.Stderr, p.StderrCut = soFar(r.parts.Redactor, r.sandbox.Stderr(), r.stderrLimit(len(p.Stdout)))
+	l := logs{stdout: r.sandbox.Stdout(), stderr: r.sandbox.Stderr()}
+	r.inTurn(context.Background(), l.size(), func() {
+		p.Stdout, p.StdoutCut = soFar(r.parts.Redactor, l.stdout, r.limits.Stdout)
+		p.Stderr, p.StderrCut = soFar(r.parts.Redactor, l.stderr, r.stderrLimit(len(p.Stdout)))
 	})
 	return p
 }

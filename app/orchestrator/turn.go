@@ -11,14 +11,20 @@ import (
 // without a slot.
 const cleaningPatience = 5 * time.Second
 
-// inTurn calls redact, which redacts what leaves the run, in a slot of the run's account. There is one
-// slot for each processor, so an account with much to redact does not delay the runs of others.
-// The processor time is added to that of the run.
-func (r *run) inTurn(ctx context.Context, redact func()) {
-	waiting, cancel := context.WithTimeout(ctx, cleaningPatience)
-	defer cancel()
-	if slot, err := r.parts.cleaning.Wait(waiting, r.identity.Caller.Account()); err == nil {
-		defer slot.Release()
+// muchToRedact is the maximum number of bytes that a run redacts without waiting for a slot.
+// They take at most some tens of milliseconds.
+const muchToRedact = 16 << 10
+
+// inTurn calls redact, which redacts bytes that leave the run. Many bytes are redacted in a slot of
+// the run's account. There is one slot for each processor, so an account with much to redact does not
+// delay the runs of others. The processor time is added to that of the run.
+func (r *run) inTurn(ctx context.Context, bytes int, redact func()) {
+	if bytes > muchToRedact {
+		waiting, cancel := context.WithTimeout(ctx, cleaningPatience)
+		defer cancel()
+		if slot, err := r.parts.cleaning.Wait(waiting, r.identity.Caller.Account()); err == nil {
+			defer slot.Release()
+		}
 	}
 	runtime.LockOSThread() // the time is measured by thread
 	defer runtime.UnlockOSThread()
