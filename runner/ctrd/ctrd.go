@@ -14,6 +14,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/opencontainers/go-digest"
+
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/runner"
@@ -51,6 +53,8 @@ type Driver struct {
 
 	mu     sync.Mutex
 	images map[string]string // by digest: the snapshot that a sandbox's root is a view of
+	// checked are the states of the snapshots, by the image's digest, when their files were verified.
+	checked map[string]digest.Digest
 }
 
 var _ runner.Driver = (*Driver)(nil)
@@ -63,7 +67,8 @@ func New(ctx context.Context, opts *Options) (*Driver, error) {
 	if opts == nil || opts.Address == "" || opts.Shim == "" || opts.Runsc == "" || opts.Logger == nil {
 		return nil, errors.New("the containerd driver needs a daemon's address, a shim, a runsc and a logger")
 	}
-	d := &Driver{opts: *opts, host: bounds.Find(), images: map[string]string{}}
+	d := &Driver{opts: *opts, host: bounds.Find(), images: map[string]string{},
+		checked: map[string]digest.Digest{}}
 	d.opts.Version = cmp.Or(opts.Version, gvisor.Version)
 	if os.Geteuid() != 0 {
 		return nil, errors.New("the containerd driver needs root, to prove and to limit what the daemon starts")

@@ -1,6 +1,7 @@
 package ctrd_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -150,6 +151,66 @@ func TestImages(t *testing.T) {
 				t.Errorf("containerd still has %q", left)
 			}
 		})
+	}
+}
+
+// TestChangedFiles checks that no sandbox starts from files that were changed in the daemon after the
+// import, also if another driver imported them (issue 24).
+func TestChangedFiles(t *testing.T) {
+	env := testenv.Sandbox(t)
+	daemon := ctrdtest.Run(t)
+	sound := image(t, env.Home, "python")
+	first := newDriver(t, daemon)
+	acquire := func(driver *ctrd.Driver) error {
+		s, err := newRunner(t, driver).Acquire(t.Context(),
+			runner.Request{Image: sound, Limits: runner.DefaultLimits()})
+		if err == nil {
+			err = s.Close()
+		}
+		return err
+	}
+	if err := acquire(first); err != nil {
+		t.Fatal(err)
+	}
+	var guest string
+	for _, layer := range ctrd.Layers(t, first, sound) {
+		found, err := filepath.Glob(filepath.Join(layer, "opt", "airlock", "*", "__init__.py"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found) > 0 {
+			guest = found[0]
+		}
+	}
+	whole, err := os.ReadFile(guest)
+	if err != nil {
+		t.Fatalf("no file of the guest was found: %v", err)
+	}
+	info, err := os.Stat(guest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(content []byte) {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(guest, content, 0o644),
+			os.Chtimes(guest, info.ModTime(), info.ModTime())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changed := bytes.Clone(whole)
+	changed[len(changed)-1] ^= 1 // the size and the time of modification stay
+	write(changed)
+	for name, driver := range map[string]*ctrd.Driver{"that has started one": first, "that is new": newDriver(t, daemon)} {
+		if err := acquire(driver); err == nil || !strings.Contains(err.Error(), "was changed") {
+			t.Errorf("a driver %s: got %v, want an error about the changed file", name, err)
+		}
+		if left := ctrd.Resources(t, driver); len(left) > 0 {
+			t.Errorf("containerd still has %q", left)
+		}
+	}
+	write(whole)
+	if err := acquire(first); err != nil {
+		t.Errorf("after the file was restored: %v", err)
 	}
 }
 

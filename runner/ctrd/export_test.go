@@ -3,12 +3,15 @@ package ctrd
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/containerd/containerd/api/services/tasks/v1"
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/core/leases"
 	"github.com/containerd/containerd/v2/core/snapshots"
+
+	"github.com/airlock-mcp/airlock/runner"
 )
 
 // Resources lists what sandboxes have in the daemon.
@@ -104,4 +107,29 @@ func RemoveImages(t *testing.T, d *Driver) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// Layers returns the directories of the layers of an image that a sandbox would be started from, the
+// lowest last.
+func Layers(t *testing.T, d *Driver, image runner.Image) []string {
+	t.Helper()
+	parent, err := d.imported(t.Context(), image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const key = "layers"
+	service := d.daemon.client.SnapshotService(d.daemon.snapshotter)
+	mounts, err := service.View(t.Context(), key, parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := service.Remove(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	for _, option := range mounts[0].Options {
+		if lower, ok := strings.CutPrefix(option, "lowerdir="); ok {
+			return strings.Split(lower, ":")
+		}
+	}
+	return []string{mounts[0].Source}
 }

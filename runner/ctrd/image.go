@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +20,9 @@ import (
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/identity"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sys/unix"
 
+	built "github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/runner"
 )
@@ -49,7 +52,51 @@ func (d *Driver) imageRoot(ctx context.Context, spec runner.Spec) ([]*types.Moun
 	if err != nil {
 		return nil, fmt.Errorf("making a snapshot of image %q: %w", spec.Image.Name, err)
 	}
-	return mounts, nil
+	if err := d.verified(ctx, spec.Image, mounts); err != nil {
+		return nil, fmt.Errorf("checking the files of image %q (imported again after `ctr -n %s images rm %s`): %w",
+			spec.Image.Name, namespace, recordName(spec.Image), err)
+	}
+	return mount.ToProto(mounts), nil
+}
+
+// verified proves that the files that the daemon mounts for a sandbox are those of the image. The
+// daemon checked the archives that it unpacked, but not what has become of the files since. The
+// contents are read once, and again after any change of a file.
+func (d *Driver) verified(ctx context.Context, image runner.Image, mounts []mount.Mount) error {
+	return mount.WithReadonlyTempMount(ctx, mounts, func(root string) error {
+		found, err := stateOf(root)
+		if err != nil {
+			return err
+		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.checked[image.Digest] == found {
+			return nil
+		}
+		if err := built.VerifyDirectory(ctx, image.Layout, image.Digest, root); err != nil {
+			return err
+		}
+		d.checked[image.Digest] = found
+		return nil
+	})
+}
+
+// stateOf returns a digest of the names, modes, sizes and times of change of all files below a
+// directory. Nobody can set the time of change of a file.
+func stateOf(root string) (digest.Digest, error) {
+	state := digest.Canonical.Digester()
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		var s unix.Stat_t
+		if err := unix.Lstat(path, &s); err != nil {
+			return fmt.Errorf("reading the state of %q: %w", path, err)
+		}
+		_, err = fmt.Fprintf(state.Hash(), "%q %o %d %d\n", path[len(root):], s.Mode, s.Size, s.Ctim.Nano())
+		return err
+	})
+	return state.Digest(), err
 }
 
 // imported returns the snapshot of an image, and imports the image if the daemon does not
@@ -74,16 +121,12 @@ func (d *Driver) forget(digest string) {
 }
 
 // view makes a read-only snapshot that belongs to the sandbox's lease.
-func (d *daemon) view(ctx context.Context, key, parent string) ([]*types.Mount, error) {
-	var mounts []mount.Mount
-	err := making(leases.WithLease(ctx, leaseOf(key)), func(ctx context.Context) (err error) {
+func (d *daemon) view(ctx context.Context, key, parent string) (mounts []mount.Mount, err error) {
+	err = making(leases.WithLease(ctx, leaseOf(key)), func(ctx context.Context) (err error) {
 		mounts, err = d.client.SnapshotService(d.snapshotter).View(ctx, key, parent)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return mount.ToProto(mounts), nil
+	return mounts, err
 }
 
 // importImage sends an image from its OCI layout (OCI Image Format Specification, "Image
@@ -107,7 +150,7 @@ func (d *daemon) importImage(ctx context.Context, image runner.Image) (snapshot 
 	if err != nil {
 		return "", err
 	}
-	record := images.Image{Name: "airlock/" + image.Name + "@" + image.Digest, Target: target}
+	record := images.Image{Name: recordName(image), Target: target}
 	if _, err := d.client.ImageService().Create(ctx, record); err != nil && !errdefs.IsAlreadyExists(err) {
 		return "", err
 	}
@@ -121,6 +164,9 @@ func (d *daemon) importImage(ctx context.Context, image runner.Image) (snapshot 
 	}
 	return identity.ChainID(layers).String(), d.prune(ctx, image.Name, record.Name)
 }
+
+// recordName returns the name of an image in the daemon.
+func recordName(image runner.Image) string { return "airlock/" + image.Name + "@" + image.Digest }
 
 // prune removes the former builds of an image. Sandboxes that are made of one keep
 // their snapshots; an Airlock that still wants one imports it again.
