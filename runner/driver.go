@@ -106,6 +106,8 @@ type Saver interface {
 	// Load returns a template of a state that Template.State returned, for sandboxes
 	// with this spec.
 	Load(ctx context.Context, spec Spec, state io.Reader) (Template, error)
+	// Format names the form of saved states: the driver and its version. Load cannot load another form.
+	Format() string
 }
 
 // Template is a saved sandbox. Sandboxes that were started from it do not need

@@ -47,6 +47,15 @@ func newCollector(limit int64, count func(n int) bool) *collector {
 	return c
 }
 
+// restore begins with what another process has kept of streams that have ended.
+func (c *collector) restore(kept Output) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.head, c.tail, c.total = kept.Head, kept.Tail, kept.Total
+	close(c.last.begun)
+	close(c.last.done)
+}
+
 // reading is the reading of one stream.
 type reading struct {
 	done  chan struct{} // closed when the stream has ended

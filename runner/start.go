@@ -118,11 +118,16 @@ func (r *Runner) launch(ctx context.Context, id string, req Request, from Templa
 		from == nil); err != nil {
 		return nil, err
 	}
+	r.adopt(s)
+	return s, nil
+}
+
+// adopt makes a sandbox one of those that Close closes.
+func (r *Runner) adopt(s *Sandbox) {
 	r.track(s)
 	var undo cleanup.Stack
 	undo.Add(func() error { r.untrack(s); return nil })
 	s.onClose = undo.Take()
-	return s, nil
 }
 
 // embody starts a process for a sandbox without one, and everything around it.

@@ -6,15 +6,28 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"path/filepath"
+	"time"
 
 	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
+// Saved is a suspended sandbox whose state outlives the process, as data for Restore.
+type Saved struct {
+	State  string // name of the file with the state, in Options.SuspendDir
+	Key    string // decrypts the state; a secret
+	Format string // of the state: another driver, or another version of it, cannot load it
+	Usage  Usage
+	Stdout Output
+	Stderr Output
+}
+
 // Suspend saves the state of a paused sandbox and ends its processes: it takes a slot of the runner no more.
 // Its connections to the socket end; what it has written to its outputs is read first. Continue
-// continues it. errors.ErrUnsupported means that sandboxes of this kind cannot be suspended.
-func (r *Runner) Suspend(ctx context.Context, s *Sandbox) error {
+// continues it. If durable, the state outlives the process until the sandbox goes on or ends, and Saved returns what
+// Restore needs. errors.ErrUnsupported means that sandboxes of this kind cannot be suspended.
+func (r *Runner) Suspend(ctx context.Context, s *Sandbox, durable bool) error {
 	saver, ok := r.driver.(Saver)
 	if !ok || s.req.Network != nil || s.req.Image.Unsaved {
 		return fmt.Errorf("cannot suspend sandbox %q: %w", s.ID(), errors.ErrUnsupported)
@@ -27,7 +40,7 @@ func (r *Runner) Suspend(ctx context.Context, s *Sandbox) error {
 	if err := s.machine.to(suspended, "suspend"); err != nil {
 		return err
 	}
-	if err := r.suspend(ctx, saver, s); err != nil {
+	if err := r.suspend(ctx, saver, s, durable); err != nil {
 		// It may have ended meanwhile: then that is its state.
 		_ = s.machine.to(paused, "suspend")
 		return fmt.Errorf("cannot suspend sandbox %q: %w", s.ID(), err)
@@ -35,9 +48,9 @@ func (r *Runner) Suspend(ctx context.Context, s *Sandbox) error {
 	return nil
 }
 
-func (r *Runner) suspend(ctx context.Context, saver Saver, s *Sandbox) error {
+func (r *Runner) suspend(ctx context.Context, saver Saver, s *Sandbox, durable bool) error {
 	// The state cannot be larger than the memory, which is reserved while the size is unknown.
-	room, err := r.vault.reserve(s.req.Caller, s.Usage().PeakMemory)
+	room, err := r.vault.bytes.Take(s.req.Caller, s.Usage().PeakMemory)
 	if err != nil {
 		return err
 	}
@@ -60,7 +73,7 @@ func (r *Runner) suspend(ctx context.Context, saver Saver, s *Sandbox) error {
 		}
 		return err
 	}
-	saved, err := r.vault.store(s.req.Caller, state)
+	saved, err := r.vault.store(s.req.Caller, state, durable)
 	if err != nil {
 		r.opts.Logger.WarnContext(ctx, "a suspended sandbox is kept in memory", slog.Any(telemetry.KeyError, err))
 	}
@@ -84,9 +97,63 @@ func (s *Sandbox) keep(saved *deposit) error {
 	return nil
 }
 
+// Saved returns a suspended sandbox as data. It returns false unless the sandbox is suspended and its state outlives
+// the process.
+func (r *Runner) Saved(s *Sandbox) (Saved, bool) {
+	saver, ok := r.driver.(Saver)
+	usage := s.Usage()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !ok || s.saved == nil || s.saved.path == "" {
+		return Saved{}, false
+	}
+	return Saved{State: filepath.Base(s.saved.path), Key: s.saved.key.String(), Format: saver.Format(), Usage: usage,
+		Stdout: s.Stdout(), Stderr: s.Stderr()}, true
+}
+
+// Restore returns the suspended sandbox that another process has saved, for a request with the same image, limits and
+// mounts. Continue continues it. It must be closed.
+func (r *Runner) Restore(saved Saved, req Request) (*Sandbox, error) {
+	saver, ok := r.driver.(Saver)
+	if !ok || saver.Format() != saved.Format {
+		return nil, errors.New("restoring a sandbox: its state was saved by another version of gVisor")
+	}
+	s := newSandbox(newID(), req)
+	s.machine.now = suspended
+	s.goOnce.Do(func() {})
+	s.meter.usage, s.meter.earlier, s.meter.before = saved.Usage, saved.Usage.CPU, math.MaxInt64
+	s.streams.written.Store(saved.Stdout.Total + saved.Stderr.Total)
+	s.streams.stdout.restore(saved.Stdout)
+	s.streams.stderr.restore(saved.Stderr)
+	_, done, err := r.enter(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if s.saved, err = r.vault.open(req.Caller, saved.State, saved.Key); err != nil {
+		return nil, fmt.Errorf("restoring a sandbox: %w", err)
+	}
+	r.adopt(s)
+	return s, nil
+}
+
+// SweepSaved removes the states of suspended sandboxes for which keep returns false. It is called before sandboxes
+// are started.
+func (r *Runner) SweepSaved(keep func(state string) bool) error { return r.vault.sweep(keep) }
+
+// Leave frees what a suspended sandbox takes in this process, and leaves its state to a Restore in another one.
+// Nothing else may use the sandbox afterwards, apart from Close.
+func (s *Sandbox) Leave() error {
+	saved := s.take()
+	if saved == nil {
+		return nil
+	}
+	return saved.leave()
+}
+
 // Continue lets a suspended sandbox go on, in new processes, once a slot of the runner is free. If it fails, the
-// sandbox is over.
-func (r *Runner) Continue(ctx context.Context, s *Sandbox) (err error) {
+// sandbox is over. begin is called when the new processes are ready to start; nothing starts if it returns an error.
+func (r *Runner) Continue(ctx context.Context, s *Sandbox, begin func() error) (err error) {
 	defer func() {
 		if err != nil {
 			s.endSuspended()
@@ -102,7 +169,7 @@ func (r *Runner) Continue(ctx context.Context, s *Sandbox) (err error) {
 		return err
 	}
 	defer done()
-	turn, err := r.awaitTurn(ctx, s.req)
+	turn, err := r.awaitRoom(ctx, s.req)
 	if err != nil {
 		return err
 	}
@@ -115,6 +182,9 @@ func (r *Runner) Continue(ctx context.Context, s *Sandbox) (err error) {
 		state, err := saved.load(ctx, saver, spec)
 		if err != nil {
 			return nil, err
+		}
+		if err := begin(); err != nil {
+			return nil, errors.Join(err, state.Close())
 		}
 		process, err := saver.StartFrom(ctx, spec, state)
 		return process, errors.Join(err, state.Close())
@@ -138,6 +208,24 @@ func (r *Runner) Continue(ctx context.Context, s *Sandbox) (err error) {
 	s.meter.mu.Unlock()
 	return s.machine.to(running, "continue")
 }
+
+// awaitRoom takes a slot of the queue for a sandbox that has run before, however many wait.
+func (r *Runner) awaitRoom(ctx context.Context, req Request) (*quota.Reservation, error) {
+	for {
+		turn, err := r.awaitTurn(ctx, req)
+		if !errors.Is(err, ErrBusy) {
+			return turn, err
+		}
+		select {
+		case <-time.After(fullQueuePause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// fullQueuePause is how long a suspended sandbox waits before it tries to join a full queue again.
+const fullQueuePause = 100 * time.Millisecond
 
 // hold keeps the slot of the runner until the sandbox is closed or suspended.
 func (s *Sandbox) hold(turn *quota.Reservation) {
@@ -171,7 +259,7 @@ func (s *Sandbox) endSuspended() bool {
 	s.mu.Unlock()
 	_ = s.machine.to(stopped, "kill")
 	if saved != nil {
-		// The file has no name: it is removed when this process ends, whatever happens here.
+		// An unnamed file ends with this process; a named one is removed when the next one starts.
 		_ = saved.erase()
 	}
 	return true

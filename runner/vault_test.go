@@ -30,7 +30,7 @@ func TestVault(t *testing.T) {
 	v := newVault(dir)
 	secret := rand.Text()
 	state := &text{data: bytes.Repeat([]byte(secret+"\n"), 100_000)}
-	d, err := v.store("ann", state)
+	d, err := v.store("ann", state, false)
 	if err != nil || !state.closed {
 		t.Fatalf("%v, closed %v", err, state.closed)
 	}
@@ -76,9 +76,9 @@ func TestVault(t *testing.T) {
 
 // A state that cannot be written stays in memory; one that has no room is refused before it is made.
 func TestVaultWithoutRoom(t *testing.T) {
-	v := newVault(filepath.Join(t.TempDir(), "missing"))
+	v := newVault("/dev/null/no directory")
 	state := &text{data: []byte("state")}
-	d, err := v.store("ann", state)
+	d, err := v.store("ann", state, false)
 	if err == nil || state.closed {
 		t.Fatalf("%v, closed %v: want an error, and the state", err, state.closed)
 	}
@@ -89,7 +89,7 @@ func TestVaultWithoutRoom(t *testing.T) {
 	if err := d.erase(); err != nil || state.closed {
 		t.Errorf("%v: what was loaded is the caller's", err)
 	}
-	if _, err := v.reserve("ann", 1<<40); !errors.As(err, new(*quota.Refusal)) {
+	if _, err := v.bytes.Take("ann", 1<<40); !errors.As(err, new(*quota.Refusal)) {
 		t.Errorf("got %v, want a refusal", err)
 	}
 }

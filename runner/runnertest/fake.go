@@ -155,6 +155,9 @@ func (f *Fake) Save(_ context.Context, p runner.Process) (runner.Template, error
 	return &fakeTemplate{driver: f, spec: p.(*fakeProcess).spec}, nil
 }
 
+// Format names the driver.
+func (f *Fake) Format() string { return f.Name() }
+
 // Load returns a template for the spec.
 func (f *Fake) Load(_ context.Context, spec runner.Spec, state io.Reader) (runner.Template, error) {
 	if _, err := io.ReadAll(state); err != nil {

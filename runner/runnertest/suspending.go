@@ -2,6 +2,7 @@ package runnertest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"testing"
@@ -14,7 +15,7 @@ import (
 // open files and outputs, on another connection, and nothing of it is left meanwhile.
 func testSuspend(t *testing.T, b *bench) {
 	const rounds = 3
-	s := b.acquire(t, b.request(`
+	wanted := b.request(`
 import socket, threading, time
 def connect():
     s = socket.socket(socket.AF_UNIX); s.connect("/run/airlock/broker.sock")
@@ -46,9 +47,10 @@ for number in range(3):
     assert ticks > was
 kept.seek(0)
 print(kept.read(), before == hash(bytes(memory)), time.monotonic() - began < 600)
-`))
+`)
+	s := b.acquire(t, wanted)
 	conn := connected(t, s)
-	if err := b.runner.Suspend(t.Context(), s); err == nil {
+	if err := b.runner.Suspend(t.Context(), s, false); err == nil {
 		t.Fatal("a sandbox was suspended that is not paused")
 	}
 	for number := range rounds {
@@ -65,8 +67,12 @@ print(kept.read(), before == hash(bytes(memory)), time.monotonic() - began < 600
 			t.Fatal(err)
 		}
 		began := time.Now()
-		if err := b.runner.Suspend(t.Context(), s); errors.Is(err, errors.ErrUnsupported) {
-			t.Skip(err)
+		durable := number == 1
+		if err := b.runner.Suspend(t.Context(), s, durable); errors.Is(err, errors.ErrUnsupported) {
+			if _, ok := b.Driver.(runner.Saver); ok {
+				t.Fatal(err)
+			}
+			return
 		} else if err != nil {
 			t.Fatal(err)
 		}
@@ -83,8 +89,13 @@ print(kept.read(), before == hash(bytes(memory)), time.monotonic() - began < 600
 			t.Errorf("waiting for a suspended sandbox: got %v", err)
 		}
 		cancel()
+		if durable {
+			s = moved(t, b, s, wanted)
+		} else if _, ok := b.runner.Saved(s); ok {
+			t.Error("a state that ends with its process can be restored by another one")
+		}
 		began = time.Now()
-		if err := b.runner.Continue(t.Context(), s); err != nil {
+		if err := b.runner.Continue(t.Context(), s, begin); err != nil {
 			t.Fatal(err)
 		}
 		t.Logf("continued in %v", time.Since(began))
@@ -117,6 +128,47 @@ print(kept.read(), before == hash(bytes(memory)), time.monotonic() - began < 600
 	testEndedWhileSuspended(t, b)
 }
 
+// begin lets a suspended sandbox go on.
+func begin() error { return nil }
+
+// moved returns a suspended sandbox as another process restores it.
+func moved(t *testing.T, b *bench, s *runner.Sandbox, wanted runner.Request) *runner.Sandbox {
+	t.Helper()
+	saved, ok := b.runner.Saved(s)
+	if !ok {
+		t.Fatal("a durable state cannot be restored")
+	}
+	if err := errors.Join(s.Leave(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(saved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, wrong := range map[string]func(*runner.Saved){
+		"another version": func(s *runner.Saved) { s.Format += "1" },
+		"another key":     func(s *runner.Saved) { s.Key = "" },
+		"another path":    func(s *runner.Saved) { s.State = "../" + s.State },
+		"no file":         func(s *runner.Saved) { s.State = "sb-000000000000.state" },
+	} {
+		changed := saved
+		wrong(&changed)
+		if _, err := b.runner.Restore(changed, wanted); err == nil {
+			t.Errorf("%s: a sandbox was restored", name)
+		}
+	}
+	var read runner.Saved
+	if err := json.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	restored, err := b.runner.Restore(read, wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { restored.Close() })
+	return restored
+}
+
 // testEndedWhileSuspended kills and closes suspended sandboxes.
 func testEndedWhileSuspended(t *testing.T, b *bench) {
 	for _, how := range []string{"kill", "close"} {
@@ -126,7 +178,7 @@ s = socket.socket(socket.AF_UNIX); s.connect("/run/airlock/broker.sock")
 s.recv(1)
 `))
 		defer connected(t, s).Close()
-		if err := errors.Join(s.Pause(t.Context()), b.runner.Suspend(t.Context(), s)); err != nil {
+		if err := errors.Join(s.Pause(t.Context()), b.runner.Suspend(t.Context(), s, false)); err != nil {
 			t.Fatal(err)
 		}
 		end := s.Kill
@@ -139,7 +191,7 @@ s.recv(1)
 		if exit, err := s.Wait(t.Context()); err != nil || exit.Signal != 9 {
 			t.Errorf("%s: got %+v and %v, want signal 9", how, exit, err)
 		}
-		if err := b.runner.Continue(t.Context(), s); err == nil {
+		if err := b.runner.Continue(t.Context(), s, begin); err == nil {
 			t.Errorf("%s: a sandbox that was ended went on", how)
 		}
 		if load := b.runner.Load(); load.InUse != 0 {

@@ -84,6 +84,9 @@ func (d *Driver) Save(ctx context.Context, started runner.Process) (_ runner.Tem
 	return t, nil
 }
 
+// Format names the version of gVisor, which reads only what it has saved.
+func (d *Driver) Format() string { return Name + " " + d.opts.Version }
+
 // Load returns a template of a state that was saved before.
 func (d *Driver) Load(_ context.Context, spec runner.Spec, state io.Reader) (runner.Template, error) {
 	spec, err := spec.Resolve()
