@@ -6,24 +6,18 @@ import "sync"
 // requests at a time. They are kept for the next request: the stack of a new one has to grow, step
 // by step, each time.
 type handlers struct {
-	do      func(handling)
-	next    chan handling // to one that has nothing to do
+	do      func(*openRequest)
+	next    chan *openRequest // to one that has nothing to do
 	running sync.WaitGroup
 }
 
-// handling is a request on its way to its handler.
-type handling struct {
-	req     Request
-	request *openRequest
-}
-
-func newHandlers(do func(handling)) *handlers {
-	return &handlers{do: do, next: make(chan handling)}
+func newHandlers(do func(*openRequest)) *handlers {
+	return &handlers{do: do, next: make(chan *openRequest)}
 }
 
 // handle hands a request to one that has nothing to do, or to a new one. The caller bounds how many
 // requests are handled at a time.
-func (h *handlers) handle(one handling) {
+func (h *handlers) handle(one *openRequest) {
 	select {
 	case h.next <- one:
 	default:

@@ -12,24 +12,24 @@ func TestHandlers(t *testing.T) {
 	const waves, atOnce = 50, 20
 	var handled [waves * atOnce]atomic.Int32
 	var wave sync.WaitGroup
-	h := newHandlers(func(one handling) { one.request.over() })
+	h := newHandlers(func(one *openRequest) { one.over() })
 	for n := range waves {
 		wave.Add(atOnce)
 		together := make(chan struct{})
 		for i := range atOnce {
-			h.handle(handling{request: &openRequest{over: func() {
+			h.handle(&openRequest{over: func() {
 				if i%2 == 0 {
 					<-together // so that the next ones need separate handlers
 				}
 				handled[n*atOnce+i].Add(1)
 				wave.Done()
-			}}})
+			}})
 		}
 		close(together)
 		wave.Wait()
 	}
 	last := false
-	h.handle(handling{request: &openRequest{over: func() { last = true }}})
+	h.handle(&openRequest{over: func() { last = true }})
 	h.close()
 	if !last {
 		t.Error("close did not wait")

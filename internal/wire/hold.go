@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -42,7 +43,7 @@ func (c *Conversation) Hold(ctx context.Context) (*Held, int, error) {
 		return nil, 0, ErrNotQuiet
 	}
 	c.holding = h
-	interruptAccept(listener)
+	setDeadline(listener, past)
 	for n := range c.living {
 		interruptReads(n.conn)
 	}
@@ -82,10 +83,10 @@ func (c *Conversation) look(listener net.Listener) (settled, quiet bool, open in
 	}
 	ids := map[string]bool{}
 	for r := range c.open {
-		if ids[r.id] {
+		if ids[string(r.req.ID)] {
 			return true, false, 0
 		}
-		ids[r.id] = true
+		ids[string(r.req.ID)] = true
 	}
 	for n := range c.living {
 		if n.received != n.framed || isReadable(n.conn) || hasUnread(n.conn) {
@@ -124,7 +125,7 @@ func (h *Held) end(each func(*connection)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.holding = nil
-	resume(c.listener)
+	setDeadline(c.listener, time.Time{})
 	for n := range c.living {
 		_ = n.conn.SetReadDeadline(time.Time{})
 		each(n)
@@ -186,7 +187,7 @@ func (c *Conversation) reclaim(n *connection, req Request) {
 	c.mu.Lock()
 	done := answer{id: req.ID, refused: true, left: func(error) {}}
 	for r := range c.open {
-		if r.conn != nil || r.id != string(req.ID) {
+		if r.conn != nil || !bytes.Equal(r.req.ID, req.ID) {
 			continue
 		}
 		r.conn = n
@@ -205,10 +206,6 @@ func (c *Conversation) reclaim(n *connection, req Request) {
 var past = time.Unix(1, 0)
 
 func interruptReads(conn net.Conn) { _ = conn.SetReadDeadline(past) }
-
-func interruptAccept(l net.Listener) { setDeadline(l, past) }
-
-func resume(l net.Listener) { setDeadline(l, time.Time{}) }
 
 func setDeadline(l net.Listener, t time.Time) {
 	if timed, ok := l.(interface{ SetDeadline(time.Time) error }); ok {

@@ -17,7 +17,7 @@ import (
 )
 
 // held starts a conversation whose requests wait until answer is closed, and returns its socket.
-func held(t *testing.T, answer <-chan struct{}) (*wire.Conversation, string) {
+func held(t *testing.T, answer <-chan struct{}, reopened ...wire.Request) (*wire.Conversation, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", path)
@@ -35,6 +35,7 @@ func held(t *testing.T, answer <-chan struct{}) (*wire.Conversation, string) {
 			return "cancelled", nil
 		}
 	})
+	c.Reopen(reopened)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- c.Serve(ctx, listener) }()
@@ -173,5 +174,30 @@ func TestReclaimedRequestsEndWithTheirConnection(t *testing.T) {
 	fmt.Fprintln(after, `{"jsonrpc":"2.0","id":2,"method":"fast","params":{}}`)
 	line(t, bufio.NewReader(after))
 	after.Close()
+	hold(t, c, 0).Release()
+}
+
+// The requests of a conversation that another process has detached are handled again, and can be reclaimed.
+func TestRequestsAreReopened(t *testing.T) {
+	answer := make(chan struct{})
+	former, path := held(t, answer)
+	fmt.Fprintln(dial(t, path), `{"jsonrpc":"2.0","id":"a","method":"slow","params":{"n":1}}`)
+	hold(t, former, 1).Detach()
+	open := former.Open()
+	if len(open) != 1 || string(open[0].ID) != `"a"` || open[0].Method != "slow" || string(open[0].Params) != `{"n":1}` {
+		t.Fatalf("got %+v", open)
+	}
+	c, path := held(t, answer, append(open, wire.Request{ID: json.RawMessage("2"), Method: "fast"})...)
+	after := dial(t, path)
+	answers := bufio.NewReader(after)
+	fmt.Fprintln(after, `{"jsonrpc":"2.0","id":2,"method":"run/reclaim","params":{}}`)
+	if got := line(t, answers); got != `{"jsonrpc":"2.0","id":2,"result":"at once"}`+"\n" {
+		t.Errorf("got %s", got)
+	}
+	close(answer)
+	fmt.Fprintln(after, `{"jsonrpc":"2.0","id":"a","method":"run/reclaim","params":{}}`)
+	if got := line(t, answers); got != `{"jsonrpc":"2.0","id":"a","result":"a"}`+"\n" {
+		t.Errorf("got %s", got)
+	}
 	hold(t, c, 0).Release()
 }

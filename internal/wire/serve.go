@@ -48,18 +48,20 @@ type Conversation struct {
 	open     map[*openRequest]struct{}
 	living   map[*connection]struct{}
 	holding  *Held // not nil while connections are not read
+
+	reopened []Request // see Reopen
 }
 
 // openRequest is a request whose answer has not been sent.
 type openRequest struct {
-	id   string
-	over func() // releases what the request takes up
+	req    Request
+	over   func()             // releases what the request takes up
+	cancel context.CancelFunc // of what came with it
 
 	// The connection that gets the answer; nil if the sandbox was suspended since, until a
 	// connection reclaims the request. Guarded by the conversation's mutex, as is ready.
-	conn   *connection
-	origin *connection // on which it came
-	ready  *answer     // the answer, if there is no connection for it
+	conn  *connection
+	ready *answer // the answer, if there is no connection for it
 }
 
 // NewConversation returns a conversation whose requests handle answers.
@@ -96,6 +98,9 @@ func (c *Conversation) Serve(ctx context.Context, listener net.Listener) error {
 	c.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() { listener.Close() })
 	defer stop()
+	for _, req := range c.reopened {
+		c.reopen(ctx, req)
+	}
 	err := c.accept(ctx, listener)
 	if err != nil {
 		cancel(err)
@@ -169,7 +174,7 @@ func (n *connection) serve(ctx context.Context) error {
 	c := n.of
 	stop := context.AfterFunc(ctx, func() { n.conn.Close() })
 	defer stop()
-	handlers := newHandlers(func(h handling) { c.answer(ctx, h.request, h.req) })
+	handlers := newHandlers(func(r *openRequest) { c.answer(ctx, r) })
 	err := n.read(ctx, handlers)
 	n.conn.Close()
 	<-c.conns
@@ -193,7 +198,7 @@ func (c *Conversation) left(n *connection) bool {
 	}
 	for r := range c.open {
 		if r.conn == n {
-			r.origin.cancel()
+			r.cancel()
 		}
 	}
 	return false
@@ -230,42 +235,66 @@ func (n *connection) read(ctx context.Context, handlers *handlers) error {
 			release()
 			return nil
 		}
-		opened := c.opened(n, req, func() {
+		opened := &openRequest{req: req, conn: n, cancel: n.cancel, over: func() {
 			release()
 			<-c.inFlight
-		})
+		}}
+		c.opened(opened)
 		if slices.Contains(c.inTurn, req.Method) {
-			c.answer(ctx, opened, req)
+			c.answer(ctx, opened)
 			continue
 		}
-		handlers.handle(handling{req, opened})
+		handlers.handle(opened)
 	}
 }
 
 // opened registers a request that is handled from now on.
-func (c *Conversation) opened(n *connection, req Request, over func()) *openRequest {
-	r := &openRequest{id: string(req.ID), over: over, conn: n, origin: n}
+func (c *Conversation) opened(r *openRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open[r] = struct{}{}
-	return r
+}
+
+// Open returns the requests whose answers have not been sent, in no order. Their bytes are not copied: they belong
+// to the conversation.
+func (c *Conversation) Open() []Request {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	open := make([]Request, 0, len(c.open))
+	for r := range c.open {
+		open = append(open, r.req)
+	}
+	return open
+}
+
+// Reopen has Serve begin with requests, at most MaxInFlight, whose connections ended when their sandbox was
+// suspended: each is handled at once, and its answer waits until a connection reclaims it. It is called before Serve.
+func (c *Conversation) Reopen(requests []Request) { c.reopened = requests }
+
+// reopen handles a request without a connection.
+func (c *Conversation) reopen(ctx context.Context, req Request) {
+	c.inFlight <- struct{}{}
+	ctx, cancel := context.WithCancel(ctx)
+	r := &openRequest{req: req, cancel: cancel, over: func() { cancel(); <-c.inFlight }}
+	c.opened(r)
+	c.running.Go(func() { c.answer(ctx, r) })
 }
 
 // answer handles a request and sends its answer, or keeps it for a connection that will reclaim it.
-func (c *Conversation) answer(ctx context.Context, r *openRequest, req Request) {
+func (c *Conversation) answer(ctx context.Context, r *openRequest) {
 	if ctx.Err() != nil {
 		c.closeRequest(r)
 		r.over()
 		return // messages after the end of the conversation do not count
 	}
-	result, err := c.handle(ctx, req)
+	result, err := c.handle(ctx, r.req)
 	if err != nil {
 		c.closeRequest(r)
 		r.over()
 		c.fail(err)
 		return
 	}
-	done := answer{id: req.ID, result: result, left: func(err error) {
+	done := answer{id: r.req.ID, result: result, left: func(err error) {
 		if err != nil && ctx.Err() == nil {
 			c.fail(err)
 		}
