@@ -199,20 +199,13 @@ func (s *argumentStore) beginLocked() error {
 func newArgumentsFile(to age.Recipient) (cipher.AEAD, []byte, error) {
 	key := make([]byte, 32)
 	rand.Read(key) // never fails: crypto/rand aborts the program instead
-	var wrapped bytes.Buffer
-	w, err := age.Encrypt(&wrapped, to)
-	if err == nil {
-		_, err = w.Write(key)
-	}
-	if err == nil {
-		err = w.Close()
-	}
+	wrapped, err := agekey.Seal(to, key)
 	if err != nil {
 		return nil, nil, err
 	}
 	seal, err := newSeal(key)
-	text := binary.BigEndian.AppendUint32([]byte(argumentsTop), uint32(wrapped.Len()))
-	return seal, append(text, wrapped.Bytes()...), err
+	text := binary.BigEndian.AppendUint32([]byte(argumentsTop), uint32(len(wrapped)))
+	return seal, append(text, wrapped...), err
 }
 
 func newSeal(key []byte) (cipher.AEAD, error) {
@@ -333,11 +326,7 @@ func eachKept(path string, identity age.Identity, visit func(keptArguments)) err
 	if !ok || !whole {
 		return fmt.Errorf("%q is damaged", path)
 	}
-	plain, err := age.Decrypt(bytes.NewReader(header), identity)
-	if err != nil {
-		return fmt.Errorf("%q: %w", path, err)
-	}
-	key, err := io.ReadAll(plain)
+	key, err := agekey.Open(header, identity)
 	if err != nil {
 		return fmt.Errorf("%q: %w", path, err)
 	}

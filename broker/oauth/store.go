@@ -1,7 +1,6 @@
 package oauth
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -90,13 +89,9 @@ func (s *Store) load(path string) (*record, error) {
 		return nil, fmt.Errorf("reading a kept sign-in: %w", err)
 	}
 	var r record
-	opened, err := age.Decrypt(bytes.NewReader(sealed), key)
-	if err == nil {
-		var plain []byte
-		if plain, err = io.ReadAll(io.LimitReader(opened, maxRecord+1)); err == nil &&
-			strictjson.UnmarshalOpen(plain, &r) != nil { // its error would quote the text
-			err = errors.New("it does not have the form of a sign-in")
-		}
+	plain, err := agekey.Open(sealed, key)
+	if err == nil && strictjson.UnmarshalOpen(plain, &r) != nil { // its error would quote the text
+		err = errors.New("it does not have the form of a sign-in")
 	}
 	if err == nil && r.Format != recordFormat {
 		err = fmt.Errorf("it has the format %d, and this Airlock reads %d", r.Format, recordFormat)
@@ -117,17 +112,12 @@ func (s *Store) save(path string, r *record) error {
 	if err != nil {
 		return errors.New("keeping a sign-in: it has no JSON form")
 	}
-	var sealed bytes.Buffer
-	w, err := age.Encrypt(&sealed, key.Recipient())
-	if err == nil {
-		_, err = w.Write(plain)
-		err = errors.Join(err, w.Close())
-	}
+	sealed, err := agekey.Seal(key.Recipient(), plain)
 	if err == nil {
 		err = os.MkdirAll(s.directory, 0o700)
 	}
 	if err == nil {
-		err = store.WriteFile(path, sealed.Bytes(), 0o600)
+		err = store.WriteFile(path, sealed, 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("keeping a sign-in: %w", err)

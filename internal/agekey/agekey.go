@@ -1,9 +1,11 @@
-// Package agekey keeps the age identities that Airlock makes for itself: one in a
-// file that only its user can read.
+// Package agekey keeps the age identities that Airlock makes for itself, each in a
+// file that only its user can read, and encrypts small texts with them.
 package agekey
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -37,4 +39,35 @@ func Load(path string) (*age.X25519Identity, error) {
 		return nil, err
 	}
 	return LoadOrCreate(path)
+}
+
+// Seal encrypts the parts, one after the other, to a recipient.
+func Seal(to age.Recipient, parts ...[]byte) ([]byte, error) {
+	var sealed bytes.Buffer
+	w, err := age.Encrypt(&sealed, to)
+	if err != nil {
+		return nil, fmt.Errorf("encrypting: %w", err)
+	}
+	for _, part := range parts {
+		if _, err := w.Write(part); err != nil {
+			return nil, fmt.Errorf("encrypting: %w", err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("encrypting: %w", err)
+	}
+	return sealed.Bytes(), nil
+}
+
+// Open decrypts what Seal returned. It returns an error if anything was changed.
+func Open(sealed []byte, with age.Identity) ([]byte, error) {
+	r, err := age.Decrypt(bytes.NewReader(sealed), with)
+	if err != nil {
+		return nil, fmt.Errorf("decrypting: %w", err)
+	}
+	plain, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("decrypting: %w", err)
+	}
+	return plain, nil
 }

@@ -1,18 +1,15 @@
 package iatp
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
-	"filippo.io/age"
-
+	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/database"
 )
 
@@ -182,19 +179,8 @@ func (s *Service) newKey(agent string) (Key, error) {
 	}
 	now := s.now()
 	key := Key{ID: thumbprint(public), Agent: agent, Public: public, Created: now, Expires: now.Add(keyLife)}
-	var sealed bytes.Buffer
-	w, err := age.Encrypt(&sealed, s.opts.Identity.Recipient())
-	if err != nil {
-		return Key{}, fmt.Errorf("encrypting a key: %w", err)
-	}
-	if _, err := w.Write(private.Seed()); err != nil {
-		return Key{}, fmt.Errorf("encrypting a key: %w", err)
-	}
-	if err := w.Close(); err != nil {
-		return Key{}, fmt.Errorf("encrypting a key: %w", err)
-	}
-	key.sealed = sealed.Bytes()
-	return key, nil
+	key.sealed, err = agekey.Seal(s.opts.Identity.Recipient(), private.Seed())
+	return key, err
 }
 
 func (k Key) insert(ctx context.Context, tx database.Tx) error {
@@ -205,11 +191,7 @@ func (k Key) insert(ctx context.Context, tx database.Tx) error {
 
 func (s *Service) unseal(key Key) (ed25519.PrivateKey, error) {
 	damaged := fmt.Errorf("the stored key %q is damaged", key.ID)
-	r, err := age.Decrypt(bytes.NewReader(key.sealed), s.opts.Identity)
-	if err != nil {
-		return nil, damaged
-	}
-	seed, err := io.ReadAll(io.LimitReader(r, ed25519.SeedSize+1))
+	seed, err := agekey.Open(key.sealed, s.opts.Identity)
 	if err != nil || len(seed) != ed25519.SeedSize {
 		return nil, damaged
 	}

@@ -9,12 +9,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"filippo.io/age"
 
+	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/database"
 )
 
@@ -226,28 +226,11 @@ func (s *Store) Usage(ctx context.Context, agent string) (files int, bytes int64
 func owner(agent, path string) []byte { return []byte(agent + "\x00" + path + "\x00") }
 
 func (s *Store) seal(agent, path string, content []byte) ([]byte, error) {
-	var out bytes.Buffer
-	w, err := age.Encrypt(&out, s.identity.Recipient())
-	if err != nil {
-		return nil, fmt.Errorf("encrypting a file: %w", err)
-	}
-	for _, part := range [][]byte{owner(agent, path), content} {
-		if _, err := w.Write(part); err != nil {
-			return nil, fmt.Errorf("encrypting a file: %w", err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("encrypting a file: %w", err)
-	}
-	return out.Bytes(), nil
+	return agekey.Seal(s.identity.Recipient(), owner(agent, path), content)
 }
 
 func (s *Store) open(sealed []byte, agent, path string) ([]byte, error) {
-	r, err := age.Decrypt(bytes.NewReader(sealed), s.identity)
-	if err != nil {
-		return nil, ErrDamaged
-	}
-	content, err := io.ReadAll(r)
+	content, err := agekey.Open(sealed, s.identity)
 	if err != nil {
 		return nil, ErrDamaged
 	}
