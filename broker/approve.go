@@ -24,6 +24,8 @@ func (a *attempt) approve(ctx context.Context) *failure {
 		return nil
 	}
 	a.approval = approval.Pending
+	a.run.ask(a.call.Tag, a.call.Expires)
+	defer a.run.asked(a.call.Tag)
 	var fail *failure
 	a.run.parked(func() {
 		asking, span := telemetry.Start(ctx, telemetry.SpanApprove)
@@ -34,6 +36,11 @@ func (a *attempt) approve(ctx context.Context) *failure {
 	})
 	if fail == nil {
 		fail = a.approved(ctx)
+	}
+	if begin := a.run.opts.OnApproved; fail == nil && begin != nil {
+		if err := begin(a.call.Tag); err != nil {
+			fail = unrecorded(err)
+		}
 	}
 	a.run.met(a.approval)
 	return fail
@@ -66,6 +73,7 @@ func (a *attempt) ask(ctx context.Context) *failure {
 		return a.askedBefore(same.refused)
 	}
 	question := a.question()
+	a.run.ask(a.call.Tag, question.Expires)
 	if err := a.recordQuestion(ctx, question); err != nil {
 		return unrecorded(err)
 	}
@@ -162,6 +170,10 @@ func (a *attempt) howToAllow() string {
 
 func (a *attempt) question() approval.Question {
 	now := a.broker.opts.Now()
+	expires := a.call.Expires
+	if expires.IsZero() {
+		expires = now.Add(a.run.limits.ApprovalTimeout)
+	}
 	rules := make([]string, len(a.ruling.Rules))
 	for i, r := range a.ruling.Rules {
 		rules[i] = r.String()
@@ -176,7 +188,7 @@ func (a *attempt) question() approval.Question {
 		risk = a.ruling.Risk.Level()
 	}
 	return approval.Question{
-		ID: telemetry.NewID("apr"), Asked: now, Expires: now.Add(a.run.limits.ApprovalTimeout),
+		ID: telemetry.NewID("apr"), Asked: now, Expires: expires,
 		Asking: approval.Asking{
 			Principal: who.Caller.Principal, Issuer: who.Caller.Issuer, CallerKind: string(who.Caller.Kind),
 			Profile:   who.Caller.Profile,

@@ -143,6 +143,7 @@ func (b *Broker) Open(run Run, snapshot *catalog.Snapshot, opts *RunOptions) (*R
 		s.opts.Redactor = b.opts.Redactor
 	}
 	s.waiting.changed = s.opts.OnWait
+	s.resume(s.opts.Before)
 	if s.opts.Admitted != nil {
 		s.counts.state = s.opts.Admitted.Approval
 	}

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
@@ -28,6 +29,12 @@ type Call struct {
 	// Line is the line of the code that makes the call, starting at 1, as claimed by the client
 	// inside the sandbox; 0 if unknown. It does not affect any decision.
 	Line int
+	// Tag identifies the call in RunCalls.Asking and to RunOptions.OnApproved. The code cannot choose it for other
+	// runs; it may be empty.
+	Tag string
+	// Expires is when the question about this call expires that another process has asked; zero if none has. The call
+	// is decided and asked about anew.
+	Expires time.Time
 }
 
 // Answer is the response to the sandbox: the upstream's result, or a code, a sentence and the

@@ -26,6 +26,11 @@ type RunOptions struct {
 	// with false when the last one has stopped, so that the run's clock can be paused. It must not
 	// call the RunCalls. It may be nil.
 	OnWait func(waiting bool)
+	// OnApproved is called with the Tag of a call that a person has approved, before it is made. The call is refused
+	// if it returns an error. It may be nil.
+	OnApproved func(tag string) error
+	// Before is what the run has used in other processes.
+	Before Used
 	// Recording stores every call with its answer. It may be nil. If it fails, the run cannot be
 	// replayed, but continues.
 	Recording Recording
@@ -35,6 +40,14 @@ type RunOptions struct {
 	// Admitted is the decision about the run as a whole. If it is set, the calls of the run take no
 	// steps. It is nil if only the calls are decided.
 	Admitted *Admission
+}
+
+// Used is what the calls of a run have used of its limits.
+type Used struct {
+	Calls, Made, Denied int
+	BytesIn, BytesOut   int64
+	Approval            approval.State // the most restrictive state
+	Redactions          map[string]int
 }
 
 // Recording stores the answers to a run's calls. *replay.Recorder implements it. Answered is safe
@@ -61,6 +74,7 @@ type RunCalls struct {
 	mu     sync.Mutex // guards all fields below
 	counts runCounts
 	active activeCalls
+	asking map[string]time.Time // the calls that wait for approval, by Tag, with the end of their question
 
 	failures failures
 	searches admission.Bucket // of the catalog
@@ -213,6 +227,49 @@ func (s *RunCalls) Active() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.active.cancels)
+}
+
+// Used returns what the calls have used so far, apart from those that wait for approval.
+func (s *RunCalls) Used() Used {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Used{Calls: s.counts.calls - len(s.asking), Made: s.counts.made, Denied: s.counts.denied,
+		BytesIn: s.counts.bytesIn, BytesOut: s.counts.bytesOut, Approval: s.counts.state,
+		Redactions: maps.Clone(s.counts.redactions)}
+}
+
+// resume continues the counts of another process.
+func (s *RunCalls) resume(before Used) {
+	s.counts.calls, s.counts.made, s.counts.denied = before.Calls, before.Made, before.Denied
+	s.counts.bytesIn, s.counts.bytesOut, s.counts.redactions = before.BytesIn, before.BytesOut, before.Redactions
+	if before.Approval != "" {
+		s.counts.state = before.Approval
+	}
+}
+
+// Asking returns the calls that wait for a person's approval, by Tag, with the end of their question; the zero time
+// if it is not asked yet. They have done nothing so far.
+func (s *RunCalls) Asking() map[string]time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.asking)
+}
+
+// ask notes that a call waits for approval, and until when.
+func (s *RunCalls) ask(tag string, expires time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.asking == nil {
+		s.asking = map[string]time.Time{}
+	}
+	s.asking[tag] = expires
+}
+
+// asked notes that a call does not wait for approval any more.
+func (s *RunCalls) asked(tag string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.asking, tag)
 }
 
 // met records the approval state of a call.
