@@ -45,6 +45,7 @@ func encode(text []byte, r *Record) (_ []byte, at int, err error) {
 	e.string("decision", r.Decision)
 	e.string("definition_digest", r.DefinitionDigest)
 	e.string("detail", r.Detail)
+	e.flag("durable", r.Durable)
 	e.number("duration_ms", r.DurationMS)
 	e.string("engine", r.Engine)
 	e.string("error_source", r.ErrorSource)
@@ -103,6 +104,13 @@ func (e *canonicalText) string(name, value string) {
 func (e *canonicalText) must(name, value string) {
 	e.name(name)
 	e.text = appendString(e.text, value)
+}
+
+func (e *canonicalText) flag(name string, value bool) {
+	if value {
+		e.name(name)
+		e.text = append(e.text, "true"...)
+	}
 }
 
 func (e *canonicalText) number(name string, n int64) {

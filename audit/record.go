@@ -146,6 +146,8 @@ type RunFacts struct {
 	OutputDigest  string `json:"output_digest,omitempty"`
 	ApprovalState string `json:"approval_state,omitempty"`
 	Calls         int    `json:"calls,omitempty"`
+	// Durable is set if a suspended run goes on, or ends, in a later process, should this one end.
+	Durable bool `json:"durable,omitempty"`
 	// Limits are those in force when the run began, by the configuration's keys,
 	// with values as the configuration would take them.
 	Limits map[string]string `json:"limits,omitempty"`

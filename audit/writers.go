@@ -116,6 +116,10 @@ func (u *unfinished) see(r Record) {
 		delete(*u, r.CallID)
 	case KindRunStart:
 		(*u)[r.RunID] = r
+	case KindRunSuspend:
+		if r.Durable { // another process continues it, and records its end in any case
+			delete(*u, r.RunID)
+		}
 	case KindRunEnd:
 		delete(*u, r.RunID)
 	}

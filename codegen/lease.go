@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -34,6 +35,43 @@ type Lease struct {
 	mu    sync.Mutex
 	lock  *store.Lock // nil after Close
 	watch *watch      // may be nil
+}
+
+// Hold returns a lease on a tree in dir that Publish has published before, perhaps in another process. name is the
+// last element of its path. It is an error if the tree is gone or not what was published.
+func Hold(dir, name string) (*Lease, error) {
+	path := filepath.Join(dir, name)
+	lock, err := hold(path, store.Shared)
+	if err != nil {
+		return nil, fmt.Errorf("holding wrappers: %w", err)
+	}
+	if lock == nil {
+		return nil, errors.New("the wrappers of the tools as they were are gone")
+	}
+	t := &Tree{Digest: "sha256:" + name}
+	err = filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(path, file)
+		t.Files = append(t.Files, File{Path: filepath.ToSlash(rel), Data: data})
+		return err
+	})
+	slices.SortFunc(t.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	if err == nil {
+		err = t.verify(path)
+	}
+	if err == nil && digest(t.Files) != t.Digest {
+		err = errors.New("the wrappers of the tools as they were have been changed")
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Release())
+	}
+	return &Lease{Path: path, tree: t, lock: lock}, nil
 }
 
 // Intact reports whether the tree is still as it was published. It costs one

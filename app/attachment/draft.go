@@ -44,6 +44,19 @@ func (s *Store) Begin(runID string, owner caller.Owner, limits Limits) *Draft {
 	return &Draft{store: s, limits: limits, set: Set{RunID: runID, Owner: owner}}
 }
 
+// Continue returns the draft of a run that has attached what the store has of it.
+func (s *Store) Continue(runID string, owner caller.Owner, limits Limits) *Draft {
+	d := s.Begin(runID, owner, limits)
+	if set, err := s.Files(runID); err == nil && set.Owner == owner { // otherwise there is nothing, or it has expired
+		d.set = set
+		for _, f := range set.Files {
+			d.bytes += f.Bytes
+		}
+		s.owns(owner, runID)
+	}
+	return d
+}
+
 // Admit refuses, with a *LimitError, a file of so many bytes that the run may not attach.
 func (d *Draft) Admit(bytes int64) error {
 	d.mu.Lock()

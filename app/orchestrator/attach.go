@@ -44,6 +44,9 @@ func (o *Orchestrator) draft(p plan) *attachment.Draft {
 	if p.player != nil || p.request.Script != nil {
 		store = nil
 	}
+	if p.request.Restored() && store != nil {
+		return store.Continue(p.identity.ID, p.identity.Caller.Owner(), o.opts.Attachments)
+	}
 	return store.Begin(p.identity.ID, p.identity.Caller.Owner(), o.opts.Attachments)
 }
 

@@ -70,6 +70,16 @@ func (c *clock) pause(on bool) {
 	c.timer.Reset(max(c.left, 0))
 }
 
+// remaining returns the time that is left.
+func (c *clock) remaining() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.paused {
+		return c.left - (c.worked() - c.before)
+	}
+	return c.left - time.Since(c.since)
+}
+
 // stop releases the timer. The clock then never expires.
 func (c *clock) stop() {
 	c.mu.Lock()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/attachment"
 	"github.com/airlock-mcp/airlock/app/sessionfiles"
+	"github.com/airlock-mcp/airlock/app/suspended"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/replay"
@@ -45,6 +46,8 @@ type Parts struct {
 	Recordings *replay.Store
 	// Sessions store the files that runs of one session share. If nil, they share none.
 	Sessions *sessionfiles.Store
+	// Suspended stores the runs that other processes can continue. If nil, suspended runs end with the process.
+	Suspended *suspended.Store
 	// Attachments store the files that programs attach, and large results. If nil, neither
 	// is stored.
 	Attachments *attachment.Store
@@ -92,6 +95,7 @@ type Options struct {
 type Orchestrator struct {
 	parts     Parts
 	opts      Options
+	going     pausers
 	teardowns sync.WaitGroup
 }
 
@@ -131,8 +135,11 @@ func (o *Orchestrator) Check(req Request) error {
 // broker.ErrSessions, or an error of starting the sandbox. Cancelling ctx ends the run and is
 // reported in its outcome.
 func (o *Orchestrator) Run(ctx context.Context, req Request) (*Outcome, error) {
-	if req.Call != nil {
+	switch {
+	case req.Call != nil:
 		return o.traced(ctx, req, o.runCall)
+	case req.Restored():
+		return o.traced(ctx, req, o.restore)
 	}
 	return o.traced(ctx, req, func(ctx context.Context, req Request) (*Outcome, error) { return o.run(ctx, req, nil) })
 }
@@ -212,10 +219,20 @@ func (o *Orchestrator) run(ctx context.Context, req Request, player *replay.Play
 	r := newRun(plan, &o.parts, sandbox, started)
 	r.admission, r.network = admission, net
 	r.files.draft, r.session = o.draft(plan), o.openSession(plan)
+	if len(wanted.Mounts) > 0 {
+		r.wrappers = wanted.Mounts[0].Source
+	}
+	outcome, err := o.carryOut(ctx, r, release)
+	done = err == nil
+	return outcome, err
+}
+
+// carryOut executes a run in its sandbox, and removes what belongs to it in the background.
+func (o *Orchestrator) carryOut(ctx context.Context, r *run, release func()) (*Outcome, error) {
+	r.going = &o.going
 	executing, span := telemetry.Start(ctx, telemetry.SpanExecute)
 	outcome, err := r.execute(executing)
 	span.End(errorTypeOf(outcome, err))
-	done = err == nil
 	o.teardowns.Go(func() {
 		defer release()
 		r.tearDown(context.WithoutCancel(ctx), outcome)

@@ -3,11 +3,9 @@ package orchestrator
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
 const (
@@ -25,11 +23,21 @@ type pauser struct {
 	run   *run
 	clock *clock
 
+	state atomic.Pointer[suspension] // nil while it is not suspended
+
 	mu        sync.Mutex // guards what follows, and is held while the sandbox changes
 	waiting   bool
 	timer     *time.Timer
 	paused    bool
 	suspended bool
+	saved     *savedRun // what is stored of the suspended run for another process; may be nil
+	left      bool      // to another process
+}
+
+// suspension is the state of a suspended run, for those who look at it.
+type suspension struct {
+	since   time.Time
+	durable bool // another process can continue it
 }
 
 // wait is called when the run starts or stops waiting for a person.
@@ -44,11 +52,14 @@ func (p *pauser) wait(waiting bool) {
 		}
 		return
 	}
-	p.timer.Stop()
 	if p.suspended {
-		go p.resume() // it may have to wait for a slot
+		p.clock.pause(false)
+		if p.saved == nil { // otherwise the answer is stored first, see answered
+			go p.resume(false) // it may have to wait for a slot
+		}
 		return
 	}
+	p.timer.Stop()
 	p.clock.pause(false)
 	p.resumeLocked()
 }
@@ -56,8 +67,16 @@ func (p *pauser) wait(waiting bool) {
 // pause stops the sandbox. Where that cannot be done, the code goes on, and the
 // clock charges the run for what it does meanwhile.
 func (p *pauser) pause() {
+	if p.run.going.isLeaving() {
+		p.leave()
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.pauseLocked()
+}
+
+func (p *pauser) pauseLocked() {
 	if !p.waiting || p.paused || p.suspended {
 		return
 	}
@@ -96,9 +115,4 @@ func (p *pauser) over() bool {
 	defer cancel()
 	_, _ = p.run.sandbox.Wait(ctx) // how it ended, the run itself reports
 	return ctx.Err() == nil
-}
-
-func (p *pauser) log(ctx context.Context, message string, err error) {
-	p.run.parts.Logger.ErrorContext(ctx, message,
-		slog.String(telemetry.KeyRun, p.run.identity.ID), slog.Any(telemetry.KeyError, err))
 }

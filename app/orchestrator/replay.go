@@ -63,9 +63,16 @@ func (o *Orchestrator) Replay(ctx context.Context, runID string) (*Replayed, err
 func (r *run) openCalls(ctx context.Context, clock *clock) error {
 	opts := &broker.RunOptions{Redactor: r.redactor, Player: r.player, Admitted: r.admission}
 	if clock != nil { // a call without code has no clock to stop
-		opts.OnWait = (&pauser{run: r, clock: clock}).wait
+		r.pauser = &pauser{run: r, clock: clock}
+		opts.OnWait, opts.OnApproved = r.pauser.wait, r.pauser.approved
 	}
-	if r.player == nil && r.parts.Recordings != nil && !r.holdsCredential() {
+	if saved := r.request.saved; saved != nil {
+		clock.pause(true)
+		r.pauser.suspended, r.pauser.saved = true, saved
+		r.pauser.state.Store(&suspension{saved.Since, true})
+		opts.Before = saved.Used
+	}
+	if r.player == nil && r.parts.Recordings != nil && !r.restored && !r.holdsCredential() {
 		recorder, err := r.parts.Recordings.Create(head(r), recordedTools(r.snapshot))
 		if err != nil {
 			r.unreplayable(ctx, err)

@@ -40,7 +40,9 @@ type Request struct {
 	// with a preview in its place; else it is an error. It is kept either way.
 	PreviewLarge bool
 	// OnStart is called once, when the run has its sandbox. It may be nil.
-	OnStart func(Live)
+	OnStart func(Live) `json:"-"`
+
+	saved *savedRun // see Orchestrator.Suspended
 }
 
 // Announced contains an agent host's claims about itself. They are recorded, and no decision

@@ -51,6 +51,12 @@ type run struct {
 	session   *sessionfiles.Run // nil if the session keeps no files
 	network   *network          // nil if the run has none
 	socket    *wire.Conversation
+	wrappers  string  // directory of the wrappers
+	restored  bool    // another process has begun it
+	pauser    *pauser // nil for a call without code
+	going     *pausers
+	ctx       context.Context         // of the run as a whole
+	leave     context.CancelCauseFunc // ends ctx
 	guest     guestState
 	start     startRecord
 }
@@ -101,17 +107,28 @@ const undoTimeout = 10 * time.Second
 
 // execute runs the code and assembles the outcome. The caller tears down afterwards.
 func (r *run) execute(ctx context.Context) (*Outcome, error) {
-	clock := startClock(r.limits.Timeout, func() time.Duration { return r.sandbox.Usage().CPU })
+	ctx, r.leave = context.WithCancelCause(ctx)
+	defer r.leave(nil)
+	r.ctx = ctx
+	clock := startClock(r.left(), func() time.Duration { return r.sandbox.Usage().CPU })
 	defer clock.stop()
 	if err := r.openCalls(ctx, clock); err != nil {
 		return nil, errors.Join(err, r.network.close())
 	}
+	defer r.going.add(r.pauser)()
 	if r.request.OnStart != nil {
 		r.request.OnStart(Live{Printed: r.printedSoFar, Calls: r.calls.Begun})
 	}
 	r.network.begin(r.calls)
-	go r.recordStart(ctx)
+	if !r.restored {
+		go r.recordStart(ctx)
+	}
 	ended := r.await(ctx, clock)
+	if ended.cancelled && errors.Is(context.Cause(ctx), errLeft) {
+		r.calls.Close()
+		return nil, errors.Join(errLeft, r.sandbox.Leave(), r.network.close())
+	}
+	defer r.pauser.end(ctx)
 	if ended.cancelled {
 		ended.authority = broker.Ended(context.Cause(ctx))
 	}
@@ -133,6 +150,14 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 	}
 	outcome := r.assemble(undo, ended, r.calls.Close(), logs)
 	return r.recorded(undo, outcome, ended), nil
+}
+
+// left returns the run's time limit, or what another process has left of it.
+func (r *run) left() time.Duration {
+	if saved := r.request.saved; saved != nil {
+		return saved.Left
+	}
+	return r.limits.Timeout
 }
 
 // recorded records the end of the run and returns its outcome. If the end cannot be
@@ -168,9 +193,11 @@ func (r *run) tearDown(ctx context.Context, outcome *Outcome) {
 
 // await serves the sandbox's socket until the run is over and returns why.
 func (r *run) await(ctx context.Context, clock *clock) ending {
-	if err := r.sandbox.Go(); err != nil {
-		close(r.guest.served)
-		return ending{internal: err}
+	if !r.restored {
+		if err := r.sandbox.Go(); err != nil {
+			close(r.guest.served)
+			return ending{internal: err}
+		}
 	}
 	serving, stop := context.WithCancel(ctx)
 	var interrupting sync.WaitGroup

@@ -28,9 +28,18 @@ func (r *run) handleCall(ctx context.Context, req wire.Request) (any, error) {
 			return nil, err
 		}
 	}
-	answer, read := r.calls.CallUnread(ctx, broker.Call{ServerID: params.ServerID, Name: params.Name,
-		Arguments: params.Arguments, Line: params.Line})
-	return callAnswer{answer, lasting{read}}, nil
+	call := broker.Call{ServerID: params.ServerID, Name: params.Name, Arguments: params.Arguments, Line: params.Line,
+		Tag: string(req.ID)}
+	if r.restored {
+		var stored any
+		if stored, call.Expires = r.pauser.reopened(call.Tag); stored != nil {
+			return stored, nil
+		}
+	}
+	answer, read := r.calls.CallUnread(ctx, call)
+	answered := callAnswer{answer, lasting{read}}
+	r.pauser.answered(ctx, call.Tag, answered)
+	return answered, nil
 }
 
 // plainCall reads params in the form that our clients write: each member occurs once, and

@@ -3,10 +3,13 @@ package orchestrator
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/quota"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/internal/wire"
 )
 
@@ -27,6 +30,10 @@ var errNotWaiting = errors.New("not all requests wait for people")
 func (p *pauser) suspend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.suspendLocked()
+}
+
+func (p *pauser) suspendLocked() {
 	ctx, cancel := context.WithTimeout(context.Background(), suspendTimeout)
 	defer cancel()
 	var err error
@@ -34,8 +41,9 @@ func (p *pauser) suspend() {
 		if !p.waiting || !p.paused {
 			return
 		}
-		if err = p.suspendLocked(ctx); err == nil {
+		if err = p.trySuspendLocked(ctx); err == nil {
 			p.paused, p.suspended = false, true
+			p.state.Store(&suspension{time.Now(), p.saved != nil})
 			p.note(ctx, audit.KindRunSuspend)
 			return
 		}
@@ -56,8 +64,9 @@ func (p *pauser) suspend() {
 	}
 }
 
-// suspendLocked suspends the sandbox if all its requests wait for people.
-func (p *pauser) suspendLocked(ctx context.Context) error {
+// trySuspendLocked suspends the sandbox if all its requests wait for people. If they all wait for approval, the run
+// can then be continued by another process.
+func (p *pauser) trySuspendLocked(ctx context.Context) error {
 	r := p.run
 	held, open, err := r.socket.Hold(ctx)
 	if err != nil {
@@ -67,14 +76,28 @@ func (p *pauser) suspendLocked(ctx context.Context) error {
 		held.Release()
 		return errNotWaiting
 	}
-	err = r.parts.Runner.Suspend(ctx, r.sandbox)
+	asking := r.calls.Asking()
+	durable := r.parts.Suspended != nil && len(asking) == open
+	err = r.parts.Runner.Suspend(ctx, r.sandbox, durable)
 	if errors.Is(err, errors.ErrUnsupported) {
 		held.Release()
 		return err
 	}
 	// The connections have ended, even if the sandbox could not be saved.
 	held.Detach()
-	return err
+	if err != nil || !durable {
+		return err
+	}
+	saved, ok := p.save(asking)
+	if !ok {
+		return nil
+	}
+	if err := r.parts.Suspended.Put(r.identity.ID, saved); err != nil {
+		p.log(ctx, "a suspended run ends with this process", err)
+		return nil
+	}
+	p.saved = saved
+	return nil
 }
 
 // settleLocked lets the code run for a moment.
@@ -86,31 +109,190 @@ func (p *pauser) settleLocked(ctx context.Context) error {
 	return p.run.sandbox.Pause(ctx)
 }
 
-// resume continues a suspended run. One that cannot go on has failed.
-func (p *pauser) resume() {
+// suspendNow suspends a run that waits, and reports whether it is suspended.
+func (p *pauser) suspendNow() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.suspended || p.waiting {
+	if p.waiting && !p.suspended {
+		p.timer.Stop()
+		p.pauseLocked()
+		p.timer.Stop()
+		p.suspendLocked()
+	}
+	return p.suspended
+}
+
+// resume continues a suspended run, unless calls wait for people again and it is not forced. One that cannot go on has
+// failed.
+func (p *pauser) resume(forced bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.suspended || p.left || p.waiting && !forced {
 		return
 	}
+	err := p.run.parts.Runner.Continue(p.run.ctx, p.run.sandbox, p.beginLocked)
 	p.suspended = false
-	ctx, cancel := context.WithTimeout(context.Background(), p.run.limits.Timeout)
-	defer cancel()
-	err := p.run.parts.Runner.Continue(ctx, p.run.sandbox)
-	p.clock.pause(false)
+	p.state.Store(nil)
+	ctx := context.WithoutCancel(p.run.ctx)
 	if err != nil {
+		p.clock.pause(false)
 		if !p.over() {
 			p.log(ctx, "a suspended run could not go on and is ended", err)
 		}
 		return
 	}
 	p.note(ctx, audit.KindRunResume)
+	if p.waiting { // it goes on all the same, and is paused again
+		p.timer = time.AfterFunc(p.run.suspendAfter, p.pause)
+		return
+	}
+	p.clock.pause(false)
+}
+
+// beginLocked notes, before the sandbox goes on, that no other process can continue the run.
+func (p *pauser) beginLocked() error {
+	if p.saved == nil {
+		return nil
+	}
+	p.saved.Continued = true
+	return p.run.parts.Suspended.Put(p.run.identity.ID, p.saved)
+}
+
+// approved notes, before it is made, that a person has approved a call of a suspended run.
+func (p *pauser) approved(tag string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.left {
+		return errLeft
+	}
+	return p.changeLocked(tag, func(call *savedCall) { call.Begun = true })
+}
+
+// answered notes the answer to a call of a suspended run.
+func (p *pauser) answered(ctx context.Context, tag string, answer callAnswer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.left {
+		return
+	}
+	err := p.changeLocked(tag, func(call *savedCall) {
+		// The error of an answer that has no JSON ends the run when it is sent.
+		call.Answer, _ = answer.AppendJSON(nil)
+	})
+	if err != nil {
+		p.log(ctx, "the answer to a call of a suspended run could not be stored", err)
+	}
+	switch {
+	case p.run.going.isLeaving():
+		go p.leave()
+	case p.suspended && !p.waiting:
+		go p.resume(false) // it may have to wait for a slot
+	}
+}
+
+// changeLocked changes what is stored of an open call of a suspended run, if there is such a call.
+func (p *pauser) changeLocked(tag string, change func(*savedCall)) error {
+	if p.saved == nil || p.saved.Continued {
+		return nil
+	}
+	call := p.saved.find(tag)
+	if call == nil {
+		return nil
+	}
+	change(call)
+	return p.run.parts.Suspended.Put(p.run.identity.ID, p.saved)
+}
+
+// leave leaves a run to another process if it waits for people, or only waits to go on. If calls of it are being made,
+// their answers are awaited first.
+func (p *pauser) leave() {
+	if !p.suspendNow() {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.suspended || p.saved == nil || p.saved.Continued || p.saved.isMaking() || p.left {
+		return
+	}
+	p.left = true
+	p.run.leave(errLeft)
+}
+
+// end removes what is stored of a run that is over.
+func (p *pauser) end(ctx context.Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.saved == nil {
+		return
+	}
+	if err := p.run.parts.Suspended.Remove(p.run.identity.ID); err != nil {
+		p.log(ctx, "what was stored of a suspended run could not be removed", err)
+	}
 }
 
 // note records that the run was suspended, or goes on.
 func (p *pauser) note(ctx context.Context, kind audit.Kind) {
 	record := p.run.record(kind)
+	record.Durable = kind == audit.KindRunSuspend && p.saved != nil
 	if err := p.run.parts.Audit.Note(ctx, record); err != nil {
 		p.log(ctx, "that a run was suspended or goes on could not be recorded", err)
 	}
+}
+
+// pausers are the runs that go on and may wait for people. The zero value is ready to use.
+type pausers struct {
+	mu      sync.Mutex
+	byRun   map[string]*pauser
+	leaving bool
+}
+
+// add adds a run, until remove is called.
+func (all *pausers) add(p *pauser) (remove func()) {
+	id := p.run.identity.ID
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.byRun == nil {
+		all.byRun = map[string]*pauser{}
+	}
+	all.byRun[id] = p
+	return func() {
+		all.mu.Lock()
+		defer all.mu.Unlock()
+		delete(all.byRun, id)
+	}
+}
+
+// find returns a run that goes on, or nil.
+func (all *pausers) find(id string) *pauser {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return all.byRun[id]
+}
+
+// isLeaving reports whether leave was called.
+func (all *pausers) isLeaving() bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return all.leaving
+}
+
+// leave leaves all runs that wait, and those that wait later.
+func (all *pausers) leave() {
+	all.mu.Lock()
+	all.leaving = true
+	var now []*pauser
+	for _, p := range all.byRun {
+		now = append(now, p)
+	}
+	all.mu.Unlock()
+	var left sync.WaitGroup
+	for _, p := range now {
+		left.Go(p.leave)
+	}
+	left.Wait()
+}
+
+func (p *pauser) log(ctx context.Context, message string, err error) {
+	p.run.parts.Logger.ErrorContext(ctx, message,
+		slog.String(telemetry.KeyRun, p.run.identity.ID), slog.Any(telemetry.KeyError, err))
 }

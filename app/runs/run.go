@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/airlock-mcp/airlock/admission/approval"
@@ -49,6 +50,7 @@ type Status struct {
 	Language   string
 	Background bool
 	State      State
+	Suspended  time.Time // since when its sandbox is suspended; zero if it is not
 	Asked      time.Time // when it was requested
 	Began      time.Time // when it got its sandbox; zero while it is queued
 	Ended      time.Time // zero while it is not done
@@ -70,6 +72,9 @@ type Run struct {
 	asked      time.Time
 	cancel     context.CancelFunc
 	done       chan struct{} // closed when the run is done
+	// anySession is set if the session that began the run has ended: its principal then reaches it from every session.
+	anySession atomic.Bool
+	suspended  func(id string) (since time.Time, durable bool)
 
 	mu          sync.Mutex // guards what follows
 	code        []byte     // nil when the run is done
@@ -84,16 +89,25 @@ type Run struct {
 }
 
 func newRun(req orchestrator.Request, cancel context.CancelFunc, now time.Time) *Run {
-	return &Run{
+	if req.Restored() {
+		now = req.Began()
+	}
+	r := &Run{
 		id: req.ID, owner: req.Caller.Owner(), language: req.Language, background: req.Background, code: req.Code,
 		asked: now, cancel: cancel, done: make(chan struct{}),
 		state: Queued, events: []Event{{Kind: EventQueued, Time: now}}, subscribers: map[chan struct{}]bool{},
 	}
+	r.anySession.Store(req.Restored())
+	return r
 }
 
 // reachedBy reports whether a caller may do act with the run through a host.
 func (r *Run) reachedBy(c caller.Caller, act caller.Act) bool {
-	return c.May(caller.Hosts, act, caller.Object{Kind: caller.Run, Owner: r.owner})
+	door := caller.Hosts
+	if r.anySession.Load() {
+		door = caller.People
+	}
+	return c.May(door, act, caller.Object{Kind: caller.Run, Owner: r.owner})
 }
 
 // ID returns the run's ID.
@@ -140,10 +154,15 @@ func (r *Run) Subscribe() (changed <-chan struct{}, stop func()) {
 
 // Status returns the current status of the run.
 func (r *Run) Status() Status {
+	var suspended time.Time
+	if !r.over() && r.suspended != nil {
+		suspended, _ = r.suspended(r.id)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return Status{
-		ID: r.id, Owner: r.owner, Language: r.language, Background: r.background,
+		Suspended: suspended,
+		ID:        r.id, Owner: r.owner, Language: r.language, Background: r.background,
 		State: r.state, Asked: r.asked, Began: r.start, Ended: r.end,
 		Events: append([]Event(nil), r.events...), Questions: append([]approval.Question(nil), r.questions...),
 		Outcome: r.outcome, Err: r.err,

@@ -29,6 +29,17 @@ type Executor interface {
 	EndSession(session string)
 }
 
+// Suspender is an Executor whose runs can be suspended while they wait for people. *orchestrator.Orchestrator
+// implements it.
+type Suspender interface {
+	Executor
+	// SuspendedSince returns since when a run is suspended, and whether it survives the process; the zero time if it
+	// is not suspended.
+	SuspendedSince(id string) (since time.Time, durable bool)
+	// Leave leaves the runs that wait for people, now and later, to the next process. Their Run returns an error.
+	Leave()
+}
+
 // Options of a registry. The zero value is usable.
 type Options struct {
 	Questions *Questions       // nil: runs have no questions
@@ -90,7 +101,10 @@ func (r *Registry) start(ctx context.Context, req orchestrator.Request, turn *qu
 	if !req.Caller.Known() {
 		return nil, errUnknownCaller
 	}
-	if err := errors.Join(ctx.Err(), r.executor.Check(req)); err != nil {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := r.executor.Check(req); err != nil && !req.Restored() { // a restored run ends as interrupted
 		return nil, err
 	}
 	if req.ID == "" {
@@ -98,6 +112,7 @@ func (r *Registry) start(ctx context.Context, req orchestrator.Request, turn *qu
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	run := newRun(req, cancel, r.now())
+	run.suspended = r.suspendedSince
 	req.OnStart = func(live orchestrator.Live) { run.began(live, r.now()) }
 	if !r.add(run) {
 		cancel()
@@ -208,13 +223,26 @@ func (r *Registry) Cancel(c caller.Caller, id string) bool {
 	return true
 }
 
+// suspendedSince returns since when a run is suspended, and whether it survives the process.
+func (r *Registry) suspendedSince(id string) (since time.Time, durable bool) {
+	if executor, ok := r.executor.(Suspender); ok {
+		return executor.SuspendedSince(id)
+	}
+	return time.Time{}, false
+}
+
 // EndSession cancels the runs of a session, waits for them and forgets them, because no caller can
-// request them any more. It may be called twice.
+// request them any more. Runs that can wait for people beyond the process go on: their principal reaches them from
+// other sessions. It may be called twice.
 func (r *Registry) EndSession(session string) {
 	var left []*Run
 	r.mu.Lock()
 	for id, run := range r.runs {
 		if run.owner.Session == session {
+			if _, durable := r.suspendedSince(id); durable {
+				run.anySession.Store(true)
+				continue
+			}
 			run.cancel()
 			left = append(left, run)
 			delete(r.runs, id)
@@ -251,12 +279,15 @@ func (r *Registry) Going() int {
 	return n
 }
 
-// Drain refuses new runs with ErrClosed from now on, and waits until all others are done or ctx
-// ends. It reports whether all are done.
+// Drain refuses new runs with ErrClosed from now on, leaves those that can wait for people beyond the process to the
+// next one, and waits until all others are done or ctx ends. It reports whether all are done.
 func (r *Registry) Drain(ctx context.Context) bool {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
+	if executor, ok := r.executor.(Suspender); ok {
+		executor.Leave()
+	}
 	over := make(chan struct{})
 	go func() { // ends with the runs, which Close ends at the latest
 		r.going.Wait()

@@ -35,7 +35,7 @@ func openRunner(ctx context.Context, c *config.Config, home string, pooled bool,
 	return runner.New(driver, &runner.Options{
 		Logger: logger, StateDir: store.Run(home), MaxSandboxes: c.Sandbox.MaxSandboxes, MaxWaiting: waiting,
 		Pool: pool,
-		Save: pooled, SuspendDir: home, // the directory of living sandboxes may be in memory
+		Save: pooled, SuspendDir: store.Suspended(home), // the directory of living sandboxes may be in memory
 	})
 }
 

@@ -23,12 +23,15 @@ import (
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/sessionfiles"
+	"github.com/airlock-mcp/airlock/app/suspended"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
+	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/redact"
 	"github.com/airlock-mcp/airlock/runner"
 )
@@ -57,6 +60,9 @@ type Options struct {
 	// Code is the program if the system is opened for only one run. The system waits only briefly
 	// for servers that the program does not name.
 	Code []byte
+	// Durable has suspended runs go on in the next process with the same state directory. Only one process of it may
+	// be durable.
+	Durable bool
 	// Tools is the source of the first list of tools.
 	Tools ToolSource
 	// Profile is the profile of all callers; servers outside of it are not started. If it is empty,
@@ -130,6 +136,7 @@ type machine struct {
 
 	attachments  *attachment.Store
 	sessionFiles *sessionfiles.Store // nil if no session lasts longer than a run
+	suspended    *suspended.Store    // nil if suspended runs end with the process
 }
 
 // Open opens everything that runs need. The caller must close the system.
@@ -190,7 +197,7 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 	if err := s.assemble(servers); err != nil {
 		return nil, Advise(err)
 	}
-	return s, nil
+	return s, s.restoreRuns(ctx)
 }
 
 // checkIntegrity returns an error if the installation was tampered with. It is called before any
@@ -241,6 +248,11 @@ func (s *System) prepare(ctx context.Context) error {
 	}
 	if err = s.openSessionFiles(ctx); err != nil {
 		return err
+	}
+	if s.opts.Durable {
+		if s.suspended, err = suspended.Open(store.Suspended(s.directories.Home), s.directories.Keys); err != nil {
+			return err
+		}
 	}
 	if s.sandboxes, err = openRunner(ctx, s.config, s.directories.Home, s.opts.Serving, s.opts.Logger); err != nil {
 		return err
@@ -359,7 +371,7 @@ func (s *System) assemble(servers broker.Upstream) error {
 		Runner: s.sandboxes, Broker: s.broker, Audit: s.log, Redactor: redactor, Images: s.images, Missing: s.noImages,
 		Script:   script,
 		Wrappers: orchestrator.NewWrappers(s.directories.Wrappers, s.opts.Logger), Snapshots: s, Logger: s.opts.Logger,
-		Recordings: s.recordings, Attachments: s.attachments, Sessions: s.sessionFiles,
+		Recordings: s.recordings, Attachments: s.attachments, Sessions: s.sessionFiles, Suspended: s.suspended,
 	}, orchestrator.Options{
 		Limits: sandboxLimits(s.config), BackgroundTimeout: s.config.Sandbox.BackgroundTimeout,
 		SuspendAfter: s.config.Runs.SuspendAfter,
@@ -381,6 +393,20 @@ func (s *System) assemble(servers broker.Upstream) error {
 	}
 	if s.opts.Serving {
 		return s.watchLevels()
+	}
+	return nil
+}
+
+// restoreRuns continues the runs that the process before this one has suspended.
+func (s *System) restoreRuns(ctx context.Context) error {
+	requests, err := s.orchestrator.Suspended()
+	if err != nil {
+		s.opts.Logger.ErrorContext(ctx, "some suspended runs cannot be continued", slog.Any(telemetry.KeyError, err))
+	}
+	for _, req := range requests {
+		if _, err := s.runs.Start(ctx, req); err != nil {
+			return fmt.Errorf("continuing a suspended run: %w", err)
+		}
 	}
 	return nil
 }

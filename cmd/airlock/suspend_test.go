@@ -60,8 +60,11 @@ func newSuspending(t *testing.T) *suspending {
 }
 
 // records returns how many records of a kind the log has.
-func (s *suspending) records(kind string) (n int) {
-	segments, err := filepath.Glob(filepath.Join(s.log, "*"))
+func (s *suspending) records(kind string) int { return s.occurrences(`"kind":"` + kind + `"`) }
+
+// occurrences returns how often a text is in the log.
+func (s *suspending) occurrences(of string) (n int) {
+	segments, err := filepath.Glob(filepath.Join(s.log, "audit-*.jsonl"))
 	if err != nil {
 		s.Error(err)
 	}
@@ -73,7 +76,7 @@ func (s *suspending) records(kind string) (n int) {
 		if err != nil {
 			s.Error(err)
 		}
-		n += bytes.Count(text, []byte(`"kind":"`+kind+`"`))
+		n += bytes.Count(text, []byte(of))
 	}
 	return n
 }

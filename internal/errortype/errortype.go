@@ -14,11 +14,13 @@ const (
 
 // What happened to a call, a search, or a run.
 const (
-	Output    = "OutputLimit"
-	Timeout   = "Timeout"
-	Killed    = "Killed"
-	Sandbox   = "SandboxError"
-	RateLimit = "RateLimit"
+	Output  = "OutputLimit"
+	Timeout = "Timeout"
+	Killed  = "Killed"
+	// Interrupted is for a run or call that had begun when Airlock ended.
+	Interrupted = "Interrupted"
+	Sandbox     = "SandboxError"
+	RateLimit   = "RateLimit"
 )
 
 // What happened to a call.
@@ -52,8 +54,8 @@ func IsDenial(errorType string) bool {
 // any type.
 func Known(errorType string) bool {
 	switch errorType {
-	case InvalidRequest, Memory, Processes, Disk, NonZeroExit, NotSerializable, Output, Timeout, Killed, Sandbox,
-		RateLimit,
+	case InvalidRequest, Memory, Processes, Disk, NonZeroExit, NotSerializable, Output, Timeout, Killed, Interrupted,
+		Sandbox, RateLimit,
 		Tool, Validation, OutputValidation, UnknownTool, PolicyDenied, ApprovalDenied, ApprovalTimeout, Budget, Loop,
 		Transient:
 		return true

@@ -61,6 +61,9 @@ func Wrappers(home string) string { return filepath.Join(home, "wrappers") }
 // Roots is the directory with the certificates that sandboxes with a network trust.
 func Roots(home string) string { return filepath.Join(home, "roots") }
 
+// Suspended is the directory of suspended runs and their states.
+func Suspended(home string) string { return filepath.Join(home, "suspended") }
+
 // Audit is the directory of audit records.
 func Audit(home string) string { return filepath.Join(home, "audit") }
 

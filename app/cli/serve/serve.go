@@ -53,7 +53,7 @@ func (v *Verb) Run(ctx context.Context, s *verb.Streams) error {
 	}
 	defer end()
 	opened, err := verb.OpenSystem(ctx, c, s.Err, system.Options{
-		Serving: true, Environ: os.Environ(), Thorough: true, Tools: system.CachedThenServers, Logger: logger,
+		Serving: true, Durable: true, Environ: os.Environ(), Thorough: true, Tools: system.CachedThenServers, Logger: logger,
 		Reread: v.reread(c),
 	})
 	if err != nil {

@@ -1,0 +1,149 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/codegen"
+	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/errortype"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// restore continues a run that another process has suspended: its sandbox stays suspended while people are asked
+// again about its open calls. A run that cannot go on ends as interrupted.
+func (o *Orchestrator) restore(ctx context.Context, req Request) (*Outcome, error) {
+	saved := req.saved
+	p, err := o.restoredPlan(ctx, req)
+	if err == nil {
+		err = saved.check(p.imageName())
+	}
+	if err != nil {
+		return o.interrupted(ctx, p, err)
+	}
+	mount, release, err := o.parts.Wrappers.adopt(context.WithoutCancel(ctx), saved.Wrappers)
+	if err != nil {
+		return o.interrupted(ctx, p, err)
+	}
+	wanted := o.sandboxFor(p.image, mount)
+	wanted.Limits, wanted.Caller = saved.Limits, p.identity.Caller.Account()
+	sandbox, err := o.parts.Runner.Restore(saved.Sandbox, wanted)
+	if err != nil {
+		release()
+		return o.interrupted(ctx, p, err)
+	}
+	r := newRun(p, &o.parts, sandbox, saved.Started)
+	r.wrappers, r.restored = mount.Source, true
+	r.cleaned.Store(int64(saved.Cleaned))
+	r.files.draft, r.session = o.draft(p), o.openSession(p)
+	r.files.remove(saved.Removed)
+	r.guest.handedOut.Store(true)
+	close(r.start.done)
+	r.socket.Reopen(saved.requests())
+	return o.carryOut(ctx, r, release)
+}
+
+// restoredPlan returns the plan of a run that another process has begun.
+func (o *Orchestrator) restoredPlan(ctx context.Context, req Request) (plan, error) {
+	image, err := o.imageFor(req)
+	return plan{
+		identity: broker.Run{
+			ID: req.ID, Caller: req.Caller, TraceID: req.saved.TraceID, CodeHash: canon.Digest(req.Code),
+			Code: string(req.Code), Language: req.Language, Context: req.Context,
+		},
+		request: req, image: image, limits: req.saved.Limits, version: o.opts.Version,
+		snapshot: o.snapshotFor(ctx, req), redactor: o.redactor(), suspendAfter: o.opts.SuspendAfter,
+	}, err
+}
+
+// interrupted ends a run that another process has begun and that cannot go on.
+func (o *Orchestrator) interrupted(ctx context.Context, p plan, why error) (*Outcome, error) {
+	saved := p.request.saved
+	o.parts.Logger.WarnContext(ctx, "a suspended run cannot go on and is ended",
+		slog.String(telemetry.KeyRun, p.identity.ID), slog.Any(telemetry.KeyError, why))
+	r := newRun(p, &o.parts, nil, saved.Started)
+	r.files.draft = o.draft(p)
+	result := failed(errortype.Interrupted, false, fmt.Sprintf(
+		"the run was interrupted and cannot go on: %v. It had made %d calls when it last waited for a person; "+
+			"look at what they did before you run the code again", why, saved.Used.Made))
+	outcome := r.seal(ctx, result, broker.Summary{Made: saved.Used.Made, Denied: saved.Used.Denied,
+		BytesIn: saved.Used.BytesIn, ApprovalState: string(saved.Used.Approval), Redactions: saved.Used.Redactions},
+		Printed{}, Metrics{PeakMemoryBytes: saved.Sandbox.Usage.PeakMemory, CPUMS: saved.Sandbox.Usage.CPU.Milliseconds()})
+	outcome = r.recorded(ctx, outcome, ending{})
+	return outcome, o.parts.Suspended.Remove(p.identity.ID)
+}
+
+// refuseStored removes what is stored of a run and is not what Airlock has written, and records it.
+func (o *Orchestrator) refuseStored(id string, why error) error {
+	if why == nil {
+		why = errors.New("it is that of another run")
+	}
+	record := audit.Record{Kind: audit.KindRunEnd, Identity: audit.Identity{RunID: id}}
+	record.Outcome, record.ErrorType, record.Detail = audit.OutcomeError, errortype.Interrupted,
+		"the stored state of the suspended run was refused: "+why.Error()
+	ctx := context.Background()
+	o.parts.Logger.ErrorContext(ctx, "the stored state of a suspended run was refused",
+		slog.String(telemetry.KeyRun, id), slog.Any(telemetry.KeyError, why))
+	return errors.Join(o.parts.Audit.Note(ctx, record), o.parts.Suspended.Remove(id))
+}
+
+// errLeft is the cause of the end of a run that goes on in another process.
+var errLeft = errors.New("the run waits for a person, and goes on when Airlock starts again")
+
+// Leave leaves runs that wait for people to a process that comes after this one, now and from now on: they are
+// suspended, and their Run returns. It returns when this has been tried with all runs that wait now.
+func (o *Orchestrator) Leave() { o.going.leave() }
+
+// Suspend suspends a run that waits for people at once. The error is an *InputError if it does not.
+func (o *Orchestrator) Suspend(id string) error {
+	p := o.going.find(id)
+	if p == nil || !p.suspendNow() {
+		return &InputError{"the run does not wait for a person, so it is not suspended",
+			"a run is suspended while all its open calls wait for a person's approval"}
+	}
+	return nil
+}
+
+// Resume lets a suspended run go on before its calls are answered. The error is an *InputError if it is not suspended.
+func (o *Orchestrator) Resume(id string) error {
+	p := o.going.find(id)
+	if p == nil || p.state.Load() == nil {
+		return &InputError{"the run is not suspended", "list the runs with `airlock runs list`"}
+	}
+	p.resume(true)
+	return nil
+}
+
+// SuspendedSince returns since when a run is suspended, and whether another process can continue it; the zero time if
+// it is not suspended.
+func (o *Orchestrator) SuspendedSince(id string) (since time.Time, durable bool) {
+	p := o.going.find(id)
+	if p == nil {
+		return time.Time{}, false
+	}
+	s := p.state.Load()
+	if s == nil {
+		return time.Time{}, false
+	}
+	return s.since, s.durable
+}
+
+// adopt returns the mount of a tree that another process has published, and a function to release it.
+func (w *Wrappers) adopt(ctx context.Context, path string) (runner.Mount, func(), error) {
+	lease, err := codegen.Hold(w.dir, filepath.Base(path))
+	if err != nil {
+		return runner.Mount{}, nil, err
+	}
+	return runner.Mount{Source: lease.Path, Target: wrappersTarget}, func() {
+		if err := lease.Close(); err != nil {
+			w.logger.WarnContext(ctx, "wrappers stay on disk", slog.Any(telemetry.KeyError, err))
+		}
+	}, nil
+}

@@ -1,0 +1,177 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/internal/errortype"
+	"github.com/airlock-mcp/airlock/internal/wire"
+	"github.com/airlock-mcp/airlock/redact"
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// savedRun is a suspended run as data: what another process needs to continue it.
+type savedRun struct {
+	Request  Request
+	TraceID  string
+	Started  time.Time
+	Since    time.Time // when it was suspended
+	Limits   runner.Limits
+	Left     time.Duration // of the time limit
+	Image    string        // imageName
+	Wrappers string        // directory of the wrappers
+	Sandbox  runner.Saved
+	Used     broker.Used
+	Cleaned  time.Duration // processor time of redaction
+	Removed  []redact.Finding
+	Open     []savedCall
+	// Continued is set before the sandbox goes on. From then on, another process cannot continue the run.
+	Continued bool
+}
+
+// savedCall is an open call of a suspended run.
+type savedCall struct {
+	ID      json.RawMessage // of the request on the socket
+	Params  json.RawMessage
+	Expires time.Time // when the question about it expires
+	// Begun is set before the call is made. If Answer is missing then, the call may have been made.
+	Begun  bool
+	Answer json.RawMessage `json:",omitempty"`
+}
+
+// find returns the open call with the ID of a request, or nil.
+func (s *savedRun) find(id string) *savedCall {
+	for i := range s.Open {
+		if string(s.Open[i].ID) == id {
+			return &s.Open[i]
+		}
+	}
+	return nil
+}
+
+// isMaking reports whether a call is being made.
+func (s *savedRun) isMaking() bool {
+	return slices.ContainsFunc(s.Open, func(c savedCall) bool { return c.Begun && c.Answer == nil })
+}
+
+// save returns the suspended run as data. It returns false if its state ends with this process.
+func (p *pauser) save(asking map[string]time.Time) (*savedRun, bool) {
+	r := p.run
+	state, ok := r.parts.Runner.Saved(r.sandbox)
+	if !ok {
+		return nil, false
+	}
+	saved := &savedRun{
+		Request: r.request, TraceID: r.identity.TraceID, Started: r.started, Since: time.Now(), Limits: r.limits,
+		Left: p.clock.remaining(), Image: r.imageName(), Wrappers: r.wrappers, Sandbox: state, Used: r.calls.Used(),
+		Cleaned: time.Duration(r.cleaned.Load()), Removed: r.files.found(),
+	}
+	for _, req := range r.socket.Open() {
+		expires, waits := asking[string(req.ID)]
+		if !waits {
+			return nil, false
+		}
+		saved.Open = append(saved.Open, savedCall{ID: req.ID, Params: req.Params, Expires: expires})
+	}
+	return saved, true
+}
+
+// requests returns the open requests, for wire.Conversation.Reopen.
+func (s *savedRun) requests() []wire.Request {
+	requests := make([]wire.Request, 0, len(s.Open))
+	for _, call := range s.Open {
+		requests = append(requests, wire.Request{ID: call.ID, Method: methodCall, Params: call.Params})
+	}
+	return requests
+}
+
+// interruptedCall is the answer to a call that another process may have made.
+var interruptedCall = broker.Answer{Error: &broker.Error{Type: errortype.Interrupted,
+	Message: "Airlock ended while the call was made, so it may have been carried out: look before you make it again",
+	Source:  errortype.SourceBroker}}
+
+// savedAnswer is an answer that another process has received.
+type savedAnswer json.RawMessage
+
+// AppendJSON appends the answer.
+func (a savedAnswer) AppendJSON(text []byte) ([]byte, error) { return append(text, a...), nil }
+
+var _ wire.Appender = savedAnswer(nil)
+
+// reopened returns the answer to a call that another process has dealt with. It is nil if the call is to be made; then
+// expires is when the question about it ends, or zero for a call of this process.
+func (p *pauser) reopened(id string) (answer any, expires time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.saved == nil || p.saved.Continued {
+		return nil, time.Time{}
+	}
+	call := p.saved.find(id)
+	switch {
+	case call == nil:
+		return nil, time.Time{}
+	case call.Answer != nil:
+		answer = savedAnswer(call.Answer)
+	case call.Begun:
+		answer = callAnswer{interruptedCall, lasting{func() {}}}
+	default:
+		return nil, call.Expires
+	}
+	if p.suspended && !p.waiting {
+		go p.resume(false)
+	}
+	return answer, time.Time{}
+}
+
+// Suspended returns requests for the runs that processes before this one have suspended. Each of them is to be passed
+// to Run once: it goes on, or it ends as interrupted. It is called before other runs start.
+func (o *Orchestrator) Suspended() ([]Request, error) {
+	stored := o.parts.Suspended
+	if stored == nil {
+		return nil, nil
+	}
+	ids, err := stored.List()
+	if err != nil {
+		return nil, err
+	}
+	var requests []Request
+	states := map[string]bool{}
+	var damaged error
+	for _, id := range ids {
+		saved := &savedRun{}
+		if err := stored.Get(id, saved); err != nil || saved.Request.ID != id {
+			damaged = errors.Join(damaged, o.refuseStored(id, err))
+			continue
+		}
+		saved.Request.saved = saved
+		requests = append(requests, saved.Request)
+		if !saved.Continued {
+			states[saved.Sandbox.State] = true
+		}
+	}
+	return requests, errors.Join(damaged, o.parts.Runner.SweepSaved(func(state string) bool { return states[state] }))
+}
+
+// Restored reports whether another process has begun the run.
+func (r Request) Restored() bool { return r.saved != nil }
+
+// Since is when a restored run was suspended.
+func (r Request) Since() time.Time { return r.saved.Since }
+
+// Began is when a restored run was started.
+func (r Request) Began() time.Time { return r.saved.Started }
+
+// check returns why the run cannot go on in this process.
+func (s *savedRun) check(image string) error {
+	switch {
+	case s.Continued:
+		return errors.New("Airlock ended while it went on")
+	case s.Image != image:
+		return fmt.Errorf("the image of its sandbox has changed: it was %s, and is %s", s.Image, image)
+	}
+	return nil
+}

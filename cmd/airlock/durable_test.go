@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
+)
+
+// durable is a daemon that is killed while runs wait for a person, and started again.
+type durable struct {
+	*suspending
+	install *installation
+	token   string
+	daemon  *exec.Cmd
+}
+
+func newDurable(t *testing.T) *durable {
+	t.Helper()
+	i := newInstallation(t, "runs: {suspendAfter: 200ms}\naudit: {path: audit.jsonl}\n")
+	config, err := os.ReadFile(i.file)
+	if err == nil { // so that its tools ask
+		err = os.WriteFile(i.file, bytes.ReplaceAll(config, []byte("allow: ['*']"), nil), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &durable{suspending: &suspending{T: t, dir: i.dir, log: filepath.Join(i.home, "audit.jsonl")}, install: i}
+	var made struct{ Token string }
+	if err := json.Unmarshal([]byte(i.airlock("tokens", "create", "host", "--json")), &made); err != nil {
+		t.Fatal(err)
+	}
+	d.token = made.Token
+	t.Cleanup(d.kill)
+	return d
+}
+
+// start starts the daemon and opens a session with it.
+func (d *durable) start() {
+	d.Helper()
+	d.daemon = d.install.command("serve", "--config", d.install.file, "--listen", "127.0.0.1:0")
+	d.daemon.Stderr = d.Output()
+	out, err := d.daemon.StdoutPipe()
+	if err == nil {
+		err = d.daemon.Start()
+	}
+	if err != nil {
+		d.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		d.Fatal(err)
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	if d.session, err = client.Connect(d.Context(), &mcp.StreamableClientTransport{
+		Endpoint:   strings.TrimSpace(line) + "/mcp",
+		HTTPClient: &http.Client{Transport: bearer(d.token)}, DisableStandaloneSSE: true, MaxRetries: -1},
+		&mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}); err != nil {
+		d.Fatal(err)
+	}
+}
+
+// kill ends the daemon at once.
+func (d *durable) kill() {
+	if d.daemon == nil {
+		return
+	}
+	_ = d.daemon.Process.Kill()
+	_ = d.daemon.Wait() // it was killed
+	d.daemon = nil
+}
+
+// stop ends the daemon in order.
+func (d *durable) stop() {
+	d.Helper()
+	if err := d.daemon.Process.Signal(os.Interrupt); err != nil {
+		d.Error(err)
+	}
+	if err := d.daemon.Wait(); err != nil {
+		d.Errorf("airlock serve: %v", err)
+	}
+	d.daemon = nil
+}
+
+// asked waits until so many questions are open and returns their IDs.
+func (d *durable) asked(want int) []string {
+	d.Helper()
+	for d.Context().Err() == nil {
+		var open struct {
+			Approvals []struct{ ID string }
+		}
+		out, err := d.install.command("approvals", "list", "--json").Output()
+		if err == nil {
+			err = json.Unmarshal(out, &open)
+		}
+		if err != nil {
+			d.Fatal(err)
+		}
+		if len(open.Approvals) == want {
+			var ids []string
+			for _, q := range open.Approvals {
+				ids = append(ids, q.ID)
+			}
+			return ids
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	d.FailNow()
+	return nil
+}
+
+// approve approves a question.
+func (d *durable) approve(id string) {
+	d.Helper()
+	cmd := testenv.AtTerminal(d, d.install.command("approvals", "approve", "--yes", id))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		d.Fatalf("airlock approvals approve: %v\n%s", err, out)
+	}
+}
+
+// awaitSuspended waits until a run has been suspended for the nth time.
+func (d *durable) awaitSuspended(n int) {
+	d.Helper()
+	for d.records("run_suspend") < n && d.Context().Err() == nil {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// secretless fails the test if a file of the suspended runs has a text in it.
+func (d *durable) secretless(canary string) {
+	d.Helper()
+	files := 0
+	err := filepath.WalkDir(filepath.Join(d.install.home, "suspended"), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		files++
+		data, err := os.ReadFile(path)
+		if info, infoErr := e.Info(); infoErr != nil || info.Mode().Perm() != 0o600 {
+			d.Errorf("%s: others can read it: %v", path, infoErr)
+		}
+		if bytes.Contains(data, []byte(canary)) {
+			d.Errorf("%s can be read", path)
+		}
+		return err
+	})
+	if err != nil || files != 2 {
+		d.Errorf("%d files, %v; want the run and its state", files, err)
+	}
+}
+
+// Programs that wait for a person go on after the daemon was killed or stopped: with their memory, files and output,
+// and no call is made twice.
+func TestSuspendedRunsSurviveTheDaemon(t *testing.T) {
+	testenv.Sandbox(t)
+	const canary = "canary-7f3a9c"
+	for _, test := range []struct{ name, language, code, want string }{
+		{"python", "python", `
+import asyncio, hashlib, os, time
+from servers.files import create_directory
+print("before")
+memory = "canary-" + "7f3a9c"
+data = os.urandom(20 << 20); digest = hashlib.sha256(data).digest()
+kept = open("/tmp/kept", "w+"); kept.write("kept")
+began = time.monotonic()
+await create_directory({"path": "DIR/one"})
+print("one")
+await asyncio.gather(create_directory({"path": "DIR/two"}), create_directory({"path": "DIR/three"}))
+kept.seek(0)
+result = [memory[:6], kept.read(), digest == hashlib.sha256(data).digest(), time.monotonic() >= began]`,
+			`["canary","kept",true,true]`},
+		{"node", "node", `
+import { create_directory } from "/workspace/servers/files/index.js";
+console.log("before");
+const memory = "canary-" + "7f3a9c";
+const data = Buffer.alloc(20 << 20, "abc");
+await create_directory({ path: "DIR/one" });
+console.log("one");
+await Promise.all([create_directory({ path: "DIR/two" }), create_directory({ path: "DIR/three" })]);
+export default [memory.slice(0, 6), data.every((byte, i) => byte === 97 + (i % 3))];`,
+			`["canary",true]`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := newDurable(t)
+			d.start()
+			run, text := call(t, d.session, "run_code", map[string]any{"language": test.language, "background": true,
+				"code": strings.ReplaceAll(test.code, "DIR", d.dir)})
+			if run.RunID == "" {
+				t.Fatal(text)
+			}
+			d.awaitSuspended(1)
+			d.secretless(canary)
+			d.kill() // while it waits
+			d.start()
+			if now, text := call(t, d.session, "get_run", map[string]any{"run_id": run.RunID}); now.State != "running" ||
+				!strings.Contains(now.Stdout, "before") {
+				t.Errorf("got %+v, %s", now, text)
+			}
+			d.approve(d.asked(1)[0])
+			d.awaitSuspended(2)
+			two := d.asked(2)
+			d.approve(two[0]) // the other call still waits
+			for d.occurrences(`"outcome":"ok"`) < 2 && t.Context().Err() == nil {
+				time.Sleep(10 * time.Millisecond)
+			}
+			d.stop()
+			d.start()
+			d.approve(d.asked(1)[0])
+			got, text := until(t, d.session, run.RunID, func(s runState) bool { return s.State == "done" })
+			if !got.OK || string(got.Data) != test.want || !strings.Contains(got.Stdout, "before\none\n") {
+				t.Errorf("got %+v, %s, want %s", got, text, test.want)
+			}
+			var made []string
+			entries, err := os.ReadDir(d.dir)
+			for _, e := range entries {
+				made = append(made, e.Name())
+			}
+			if err != nil || !slices.Equal(made, []string{"one", "three", "two"}) {
+				t.Errorf("got %v, %v", made, err)
+			}
+			if intents, ends := d.records("intent"), d.records("run_end"); intents != 3 || ends != 1 {
+				t.Errorf("%d calls were made and the run ended %d times, want 3 and 1", intents, ends)
+				t.Log(d.install.airlock("audit", "tail", "-n", "40", "--json"))
+			}
+			if left, err := os.ReadDir(filepath.Join(d.install.home, "suspended")); err != nil || len(left) > 0 {
+				t.Errorf("%v and %v are left", left, err)
+			}
+			d.stop()
+		})
+	}
+}
