@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -23,8 +22,6 @@ type pauser struct {
 	run   *run
 	clock *clock
 
-	state atomic.Pointer[suspension] // nil while it is not suspended
-
 	mu        sync.Mutex // guards what follows, and is held while the sandbox changes
 	waiting   bool
 	timer     *time.Timer
@@ -32,12 +29,6 @@ type pauser struct {
 	suspended bool
 	saved     *savedRun // what is stored of the suspended run for another process; may be nil
 	left      bool      // to another process
-}
-
-// suspension is the state of a suspended run, for those who look at it.
-type suspension struct {
-	since   time.Time
-	durable bool // another process can continue it
 }
 
 // wait is called when the run starts or stops waiting for a person.

@@ -69,7 +69,7 @@ func (r *run) openCalls(ctx context.Context, clock *clock) error {
 	if saved := r.request.saved; saved != nil {
 		clock.pause(true)
 		r.pauser.suspended, r.pauser.saved = true, saved
-		r.pauser.state.Store(&suspension{saved.Since, true})
+		r.pauser.tell(true)
 		opts.Before = saved.Used
 	}
 	if r.player == nil && r.parts.Recordings != nil && !r.restored && !r.holdsCredential() {

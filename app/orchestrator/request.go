@@ -42,6 +42,10 @@ type Request struct {
 	// OnStart is called once, when the run has its sandbox. It may be nil.
 	OnStart func(Live) `json:"-"`
 
+	// OnSuspend is called when the run has been suspended, and with false when it goes on. A durable run survives the
+	// process. It may be nil.
+	OnSuspend func(suspended, durable bool) `json:"-"`
+
 	saved *savedRun // see Orchestrator.Suspended
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"time"
 
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
@@ -114,25 +113,11 @@ func (o *Orchestrator) Suspend(id string) error {
 // Resume lets a suspended run go on before its calls are answered. The error is an *InputError if it is not suspended.
 func (o *Orchestrator) Resume(id string) error {
 	p := o.going.find(id)
-	if p == nil || p.state.Load() == nil {
+	if p == nil || !p.isSuspended() {
 		return &InputError{"the run is not suspended", "list the runs with `airlock runs list`"}
 	}
 	p.resume(true)
 	return nil
-}
-
-// SuspendedSince returns since when a run is suspended, and whether another process can continue it; the zero time if
-// it is not suspended.
-func (o *Orchestrator) SuspendedSince(id string) (since time.Time, durable bool) {
-	p := o.going.find(id)
-	if p == nil {
-		return time.Time{}, false
-	}
-	s := p.state.Load()
-	if s == nil {
-		return time.Time{}, false
-	}
-	return s.since, s.durable
 }
 
 // adopt returns the mount of a tree that another process has published, and a function to release it.

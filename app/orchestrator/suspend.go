@@ -43,7 +43,7 @@ func (p *pauser) suspendLocked() {
 		}
 		if err = p.trySuspendLocked(ctx); err == nil {
 			p.paused, p.suspended = false, true
-			p.state.Store(&suspension{time.Now(), p.saved != nil})
+			p.tell(true)
 			p.note(ctx, audit.KindRunSuspend)
 			return
 		}
@@ -122,6 +122,13 @@ func (p *pauser) suspendNow() bool {
 	return p.suspended
 }
 
+// isSuspended reports whether the run is suspended.
+func (p *pauser) isSuspended() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.suspended
+}
+
 // resume continues a suspended run, unless calls wait for people again and it is not forced. One that cannot go on has
 // failed.
 func (p *pauser) resume(forced bool) {
@@ -132,7 +139,7 @@ func (p *pauser) resume(forced bool) {
 	}
 	err := p.run.parts.Runner.Continue(p.run.ctx, p.run.sandbox, p.beginLocked)
 	p.suspended = false
-	p.state.Store(nil)
+	p.tell(false)
 	ctx := context.WithoutCancel(p.run.ctx)
 	if err != nil {
 		p.clock.pause(false)
@@ -227,6 +234,13 @@ func (p *pauser) end(ctx context.Context) {
 	}
 	if err := p.run.parts.Suspended.Remove(p.run.identity.ID); err != nil {
 		p.log(ctx, "what was stored of a suspended run could not be removed", err)
+	}
+}
+
+// tell tells the caller of the run that it was suspended, or goes on.
+func (p *pauser) tell(suspended bool) {
+	if told := p.run.request.OnSuspend; told != nil {
+		told(suspended, suspended && p.saved != nil)
 	}
 }
 

@@ -30,7 +30,10 @@ const (
 	EventRunning  EventKind = "running"
 	EventAsked    EventKind = "asked"    // a call waits for a person
 	EventAnswered EventKind = "answered" // it no longer waits, for any answer
-	EventDone     EventKind = "done"
+	// EventSuspended and EventResumed are for the sandbox of a run that waits.
+	EventSuspended EventKind = "suspended"
+	EventResumed   EventKind = "resumed"
+	EventDone      EventKind = "done"
 )
 
 // Event is one change of a run.
@@ -51,6 +54,7 @@ type Status struct {
 	Background bool
 	State      State
 	Suspended  time.Time // since when its sandbox is suspended; zero if it is not
+	Durable    bool      // it is suspended, and survives the process
 	Asked      time.Time // when it was requested
 	Began      time.Time // when it got its sandbox; zero while it is queued
 	Ended      time.Time // zero while it is not done
@@ -74,11 +78,12 @@ type Run struct {
 	done       chan struct{} // closed when the run is done
 	// anySession is set if the session that began the run has ended: its principal then reaches it from every session.
 	anySession atomic.Bool
-	suspended  func(id string) (since time.Time, durable bool)
 
 	mu          sync.Mutex // guards what follows
 	code        []byte     // nil when the run is done
 	state       State
+	suspended   time.Time
+	durable     bool
 	start, end  time.Time
 	events      []Event
 	questions   []approval.Question
@@ -154,15 +159,11 @@ func (r *Run) Subscribe() (changed <-chan struct{}, stop func()) {
 
 // Status returns the current status of the run.
 func (r *Run) Status() Status {
-	var suspended time.Time
-	if !r.over() && r.suspended != nil {
-		suspended, _ = r.suspended(r.id)
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return Status{
-		Suspended: suspended,
-		ID:        r.id, Owner: r.owner, Language: r.language, Background: r.background,
+		Suspended: r.suspended, Durable: r.durable,
+		ID: r.id, Owner: r.owner, Language: r.language, Background: r.background,
 		State: r.state, Asked: r.asked, Began: r.start, Ended: r.end,
 		Events: append([]Event(nil), r.events...), Questions: append([]approval.Question(nil), r.questions...),
 		Outcome: r.outcome, Err: r.err,
@@ -208,10 +209,40 @@ func (r *Run) began(live orchestrator.Live, now time.Time) {
 	r.noteLocked(Event{Kind: EventRunning, Time: now})
 }
 
+// suspend notes that the run was suspended, or goes on.
+func (r *Run) suspend(suspended, durable bool, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state == Done {
+		return
+	}
+	r.durable = durable
+	if !suspended {
+		r.suspended = time.Time{}
+		r.noteLocked(Event{Kind: EventResumed, Time: now})
+		return
+	}
+	r.suspended = now
+	r.noteLocked(Event{Kind: EventSuspended, Time: now})
+}
+
+// outlives reports whether the run goes on when its session ends, because it can wait for people beyond the process.
+// Its principal then reaches it from every session.
+func (r *Run) outlives() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.durable {
+		r.anySession.Store(true)
+	}
+	return r.durable
+}
+
 // finish notes the outcome of the run.
 func (r *Run) finish(outcome *orchestrator.Outcome, err error, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.suspended, r.durable = time.Time{}, false
+	r.suspended, r.durable = time.Time{}, false
 	r.state, r.end, r.live, r.questions, r.code = Done, now, orchestrator.Live{}, nil, nil
 	r.outcome, r.err = outcome, err
 	r.noteLocked(Event{Kind: EventDone, Time: now})

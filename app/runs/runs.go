@@ -29,13 +29,10 @@ type Executor interface {
 	EndSession(session string)
 }
 
-// Suspender is an Executor whose runs can be suspended while they wait for people. *orchestrator.Orchestrator
+// Leaver is an Executor whose runs can wait for people beyond the process. *orchestrator.Orchestrator
 // implements it.
-type Suspender interface {
+type Leaver interface {
 	Executor
-	// SuspendedSince returns since when a run is suspended, and whether it survives the process; the zero time if it
-	// is not suspended.
-	SuspendedSince(id string) (since time.Time, durable bool)
 	// Leave leaves the runs that wait for people, now and later, to the next process. Their Run returns an error.
 	Leave()
 }
@@ -112,8 +109,8 @@ func (r *Registry) start(ctx context.Context, req orchestrator.Request, turn *qu
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	run := newRun(req, cancel, r.now())
-	run.suspended = r.suspendedSince
 	req.OnStart = func(live orchestrator.Live) { run.began(live, r.now()) }
+	req.OnSuspend = func(suspended, durable bool) { run.suspend(suspended, durable, r.now()) }
 	if !r.add(run) {
 		cancel()
 		return nil, ErrClosed
@@ -223,14 +220,6 @@ func (r *Registry) Cancel(c caller.Caller, id string) bool {
 	return true
 }
 
-// suspendedSince returns since when a run is suspended, and whether it survives the process.
-func (r *Registry) suspendedSince(id string) (since time.Time, durable bool) {
-	if executor, ok := r.executor.(Suspender); ok {
-		return executor.SuspendedSince(id)
-	}
-	return time.Time{}, false
-}
-
 // EndSession cancels the runs of a session, waits for them and forgets them, because no caller can
 // request them any more. Runs that can wait for people beyond the process go on: their principal reaches them from
 // other sessions. It may be called twice.
@@ -239,8 +228,7 @@ func (r *Registry) EndSession(session string) {
 	r.mu.Lock()
 	for id, run := range r.runs {
 		if run.owner.Session == session {
-			if _, durable := r.suspendedSince(id); durable {
-				run.anySession.Store(true)
+			if run.outlives() {
 				continue
 			}
 			run.cancel()
@@ -285,7 +273,7 @@ func (r *Registry) Drain(ctx context.Context) bool {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
-	if executor, ok := r.executor.(Suspender); ok {
+	if executor, ok := r.executor.(Leaver); ok {
 		executor.Leave()
 	}
 	over := make(chan struct{})

@@ -187,10 +187,27 @@ func started(run *runs.Run) (*mcp.CallToolResult, error) {
 	return res, nil
 }
 
+// statePending is the state of a run that waits for a person beyond the request that began it.
+const statePending runs.State = "PENDING"
+
+// pending answers for a run that waits for a person.
+func pending(status runs.Status) (*mcp.CallToolResult, error) {
+	res, err := content(begun{status.ID, statePending})
+	if err != nil {
+		return nil, err
+	}
+	q := status.Questions[0]
+	addText(res, fmt.Sprintf("run_id: %s; PENDING: it waits for a person to allow %s.%s, until %s: %s. It goes on after "+
+		"the answer, where it was; do not run the code again. get_run shows its outcome.", status.ID, q.ServerID, q.ToolName,
+		q.Expires.UTC().Format(time.RFC3339), howToAnswer(q, false)))
+	return res, nil
+}
+
 // shown is the answer of get_run.
 type shown struct {
 	RunID     string     `json:"run_id"`
 	State     runs.State `json:"state"`
+	Suspended time.Time  `json:"suspended_since,omitzero"`
 	*result              // of a run that is done
 	Waiting   []waitsFor `json:"waiting,omitempty"`
 	Stdout    string     `json:"stdout,omitempty"`
@@ -216,7 +233,7 @@ func (s *Server) show(ctx context.Context, status runs.Status, p orchestrator.Pr
 	req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	hostAsks, version := s.hostAsks(status.Owner.Kind, req), req.ProtocolVersion()
 	answer := shown{
-		RunID: status.ID, State: status.State, StdoutCut: p.StdoutCut, StderrCut: p.StderrCut,
+		RunID: status.ID, State: status.State, Suspended: status.Suspended, StdoutCut: p.StdoutCut, StderrCut: p.StderrCut,
 		Stdout: tail(p.Stdout, maxLog), Stderr: tail(p.Stderr, maxLog),
 	}
 	for _, q := range status.Questions {

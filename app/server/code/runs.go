@@ -137,6 +137,11 @@ func (s *Server) runBetweenRequests(ctx context.Context, c call, req orchestrato
 // later.
 func (s *Server) finish(ctx context.Context, c call, req orchestrator.Request, run *runs.Run) (*mcp.CallToolResult,
 	error) {
+	if !s.hostAsks(c.caller.Kind, c.request) {
+		if status, waits := waitsDurably(ctx, run); waits {
+			return pending(status)
+		}
+	}
 	outcome, err := run.Wait(ctx)
 	req.ID = run.ID()
 	switch {
@@ -149,6 +154,24 @@ func (s *Server) finish(ctx context.Context, c call, req orchestrator.Request, r
 		return nil, err
 	}
 	return s.finished(ctx, outcome, c.request.ProtocolVersion())
+}
+
+// waitsDurably waits until the run is done, ctx ends, or the run waits for a person so that it survives its request and
+// Airlock. In the last case it returns true and the status of the run.
+func waitsDurably(ctx context.Context, run *runs.Run) (runs.Status, bool) {
+	changed, stop := run.Subscribe()
+	defer stop()
+	for {
+		status := run.Status()
+		if status.State == runs.Done || status.Durable && len(status.Questions) > 0 {
+			return status, status.State != runs.Done
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return status, false
+		}
+	}
 }
 
 func (s *Server) busy(ctx context.Context, c call, req orchestrator.Request, sentence string) (*mcp.CallToolResult,
