@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/approval"
@@ -24,8 +26,8 @@ func (a *attempt) approve(ctx context.Context) *failure {
 		return nil
 	}
 	a.approval = approval.Pending
-	a.run.ask(a.call.Tag, a.call.Expires)
-	defer a.run.asked(a.call.Tag)
+	a.run.questions.ask(a.call.Tag, a.call.Expires)
+	defer a.run.questions.over(a.call.Tag)
 	var fail *failure
 	a.run.parked(func() {
 		asking, span := telemetry.Start(ctx, telemetry.SpanApprove)
@@ -73,7 +75,7 @@ func (a *attempt) ask(ctx context.Context) *failure {
 		return a.askedBefore(same.refused)
 	}
 	question := a.question()
-	a.run.ask(a.call.Tag, question.Expires)
+	a.run.questions.ask(a.call.Tag, question.Expires)
 	if err := a.recordQuestion(ctx, question); err != nil {
 		return unrecorded(err)
 	}
@@ -275,8 +277,32 @@ func withoutDefaults(arguments, inputSchema json.RawMessage) json.RawMessage {
 type questions struct {
 	typed typed // values that people have typed for servers
 
-	mu   sync.Mutex // guards same
-	same map[string]*sameQuestion
+	mu     sync.Mutex // guards what follows
+	same   map[string]*sameQuestion
+	asking map[string]time.Time // the calls that wait for approval, by Tag, with the end of their question
+}
+
+// ask notes that a call waits for approval, and until when.
+func (q *questions) ask(tag string, expires time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.asking == nil {
+		q.asking = map[string]time.Time{}
+	}
+	q.asking[tag] = expires
+}
+
+// over notes that a call does not wait for approval any more.
+func (q *questions) over(tag string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.asking, tag)
+}
+
+func (q *questions) waiting() map[string]time.Time {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return maps.Clone(q.asking)
 }
 
 // of returns the state of one question.

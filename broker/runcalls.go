@@ -74,7 +74,6 @@ type RunCalls struct {
 	mu     sync.Mutex // guards all fields below
 	counts runCounts
 	active activeCalls
-	asking map[string]time.Time // the calls that wait for approval, by Tag, with the end of their question
 
 	failures failures
 	searches admission.Bucket // of the catalog
@@ -231,9 +230,10 @@ func (s *RunCalls) Active() int {
 
 // Used returns what the calls have used so far, apart from those that wait for approval.
 func (s *RunCalls) Used() Used {
+	asking := len(s.questions.waiting())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Used{Calls: s.counts.calls - len(s.asking), Made: s.counts.made, Denied: s.counts.denied,
+	return Used{Calls: s.counts.calls - asking, Made: s.counts.made, Denied: s.counts.denied,
 		BytesIn: s.counts.bytesIn, BytesOut: s.counts.bytesOut, Approval: s.counts.state,
 		Redactions: maps.Clone(s.counts.redactions)}
 }
@@ -249,28 +249,7 @@ func (s *RunCalls) resume(before Used) {
 
 // Asking returns the calls that wait for a person's approval, by Tag, with the end of their question; the zero time
 // if it is not asked yet. They have done nothing so far.
-func (s *RunCalls) Asking() map[string]time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.asking)
-}
-
-// ask notes that a call waits for approval, and until when.
-func (s *RunCalls) ask(tag string, expires time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.asking == nil {
-		s.asking = map[string]time.Time{}
-	}
-	s.asking[tag] = expires
-}
-
-// asked notes that a call does not wait for approval any more.
-func (s *RunCalls) asked(tag string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.asking, tag)
-}
+func (s *RunCalls) Asking() map[string]time.Time { return s.questions.waiting() }
 
 // met records the approval state of a call.
 func (s *RunCalls) met(state approval.State) {

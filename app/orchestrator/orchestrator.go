@@ -229,9 +229,8 @@ func (o *Orchestrator) run(ctx context.Context, req Request, player *replay.Play
 
 // carryOut executes a run in its sandbox, and removes what belongs to it in the background.
 func (o *Orchestrator) carryOut(ctx context.Context, r *run, release func()) (*Outcome, error) {
-	r.going = &o.going
 	executing, span := telemetry.Start(ctx, telemetry.SpanExecute)
-	outcome, err := r.execute(executing)
+	outcome, err := r.execute(executing, &o.going)
 	span.End(errorTypeOf(outcome, err))
 	o.teardowns.Go(func() {
 		defer release()

@@ -19,8 +19,11 @@ const (
 // pauser pauses a run while it waits for a person: its clock at
 // once, its sandbox soon after. If it waits for longer, the sandbox is suspended.
 type pauser struct {
-	run   *run
-	clock *clock
+	run      *run
+	clock    *clock
+	going    *pausers
+	over     <-chan struct{}         // closed when the run is over or cancelled
+	leaveRun context.CancelCauseFunc // ends the run
 
 	mu        sync.Mutex // guards what follows, and is held while the sandbox changes
 	waiting   bool
@@ -58,7 +61,7 @@ func (p *pauser) wait(waiting bool) {
 // pause stops the sandbox. Where that cannot be done, the code goes on, and the
 // clock charges the run for what it does meanwhile.
 func (p *pauser) pause() {
-	if p.run.going.isLeaving() {
+	if p.going.isLeaving() {
 		p.leave()
 		return
 	}
@@ -78,7 +81,7 @@ func (p *pauser) pauseLocked() {
 	if after := p.run.suspendAfter; p.paused && after > 0 {
 		p.timer = time.AfterFunc(max(after-pauseAfter, 0), p.suspend)
 	}
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) && !p.over() {
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) && !p.hasEnded() {
 		p.log(ctx, "a run that waits for a person could not be paused", err)
 	}
 }
@@ -92,7 +95,7 @@ func (p *pauser) resumeLocked() {
 	p.paused = false
 	ctx, cancel := context.WithTimeout(context.Background(), pauseTimeout)
 	defer cancel()
-	if err := p.run.sandbox.Resume(ctx); err != nil && !p.over() {
+	if err := p.run.sandbox.Resume(ctx); err != nil && !p.hasEnded() {
 		p.log(ctx, "a paused run could not go on and is ended", err)
 		if err := p.run.sandbox.Kill(); err != nil {
 			p.log(ctx, "a paused run could not be ended", err)
@@ -100,8 +103,8 @@ func (p *pauser) resumeLocked() {
 	}
 }
 
-// over reports whether the sandbox has ended, so that nothing need be changed.
-func (p *pauser) over() bool {
+// hasEnded reports whether the sandbox has ended, so that nothing need be changed.
+func (p *pauser) hasEnded() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_, _ = p.run.sandbox.Wait(ctx) // how it ended, the run itself reports

@@ -63,7 +63,6 @@ func (o *Orchestrator) Replay(ctx context.Context, runID string) (*Replayed, err
 func (r *run) openCalls(ctx context.Context, clock *clock) error {
 	opts := &broker.RunOptions{Redactor: r.redactor, Player: r.player, Admitted: r.admission}
 	if clock != nil { // a call without code has no clock to stop
-		r.pauser = &pauser{run: r, clock: clock}
 		opts.OnWait, opts.OnApproved = r.pauser.wait, r.pauser.approved
 	}
 	if saved := r.request.saved; saved != nil {
@@ -72,7 +71,7 @@ func (r *run) openCalls(ctx context.Context, clock *clock) error {
 		r.pauser.tell(true)
 		opts.Before = saved.Used
 	}
-	if r.player == nil && r.parts.Recordings != nil && !r.restored && !r.holdsCredential() {
+	if r.player == nil && r.parts.Recordings != nil && !r.request.Restored() && !r.holdsCredential() {
 		recorder, err := r.parts.Recordings.Create(head(r), recordedTools(r.snapshot))
 		if err != nil {
 			r.unreplayable(ctx, err)

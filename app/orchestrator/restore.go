@@ -39,7 +39,7 @@ func (o *Orchestrator) restore(ctx context.Context, req Request) (*Outcome, erro
 		return o.interrupted(ctx, p, err)
 	}
 	r := newRun(p, &o.parts, sandbox, saved.Started)
-	r.wrappers, r.restored = mount.Source, true
+	r.wrappers = mount.Source
 	r.cleaned.Store(int64(saved.Cleaned))
 	r.files.draft, r.session = o.draft(p), o.openSession(p)
 	r.files.remove(saved.Removed)
@@ -72,11 +72,11 @@ func (o *Orchestrator) interrupted(ctx context.Context, p plan, why error) (*Out
 	result := failed(errortype.Interrupted, false, fmt.Sprintf(
 		"the run was interrupted and cannot go on: %v. It had made %d calls when it last waited for a person; "+
 			"look at what they did before you run the code again", why, saved.Used.Made))
+	usage := saved.Sandbox.Usage
 	outcome := r.seal(ctx, result, broker.Summary{Made: saved.Used.Made, Denied: saved.Used.Denied,
 		BytesIn: saved.Used.BytesIn, ApprovalState: string(saved.Used.Approval), Redactions: saved.Used.Redactions},
-		Printed{}, Metrics{PeakMemoryBytes: saved.Sandbox.Usage.PeakMemory, CPUMS: saved.Sandbox.Usage.CPU.Milliseconds()})
-	outcome = r.recorded(ctx, outcome, ending{})
-	return outcome, o.parts.Suspended.Remove(p.identity.ID)
+		Printed{}, Metrics{PeakMemoryBytes: usage.PeakMemory, CPUMS: usage.CPU.Milliseconds()})
+	return r.recorded(ctx, outcome, ending{}), o.parts.Suspended.Remove(p.identity.ID)
 }
 
 // refuseStored removes what is stored of a run and is not what Airlock has written, and records it.

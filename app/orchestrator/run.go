@@ -52,11 +52,7 @@ type run struct {
 	network   *network          // nil if the run has none
 	socket    *wire.Conversation
 	wrappers  string  // directory of the wrappers
-	restored  bool    // another process has begun it
 	pauser    *pauser // nil for a call without code
-	going     *pausers
-	ctx       context.Context         // of the run as a whole
-	leave     context.CancelCauseFunc // ends ctx
 	guest     guestState
 	start     startRecord
 }
@@ -106,21 +102,21 @@ type ending struct {
 const undoTimeout = 10 * time.Second
 
 // execute runs the code and assembles the outcome. The caller tears down afterwards.
-func (r *run) execute(ctx context.Context) (*Outcome, error) {
-	ctx, r.leave = context.WithCancelCause(ctx)
-	defer r.leave(nil)
-	r.ctx = ctx
+func (r *run) execute(ctx context.Context, going *pausers) (*Outcome, error) {
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
 	clock := startClock(r.left(), func() time.Duration { return r.sandbox.Usage().CPU })
 	defer clock.stop()
+	r.pauser = &pauser{run: r, clock: clock, going: going, over: ctx.Done(), leaveRun: leave}
 	if err := r.openCalls(ctx, clock); err != nil {
 		return nil, errors.Join(err, r.network.close())
 	}
-	defer r.going.add(r.pauser)()
+	defer going.add(r.pauser)()
 	if r.request.OnStart != nil {
 		r.request.OnStart(Live{Printed: r.printedSoFar, Calls: r.calls.Begun})
 	}
 	r.network.begin(r.calls)
-	if !r.restored {
+	if !r.request.Restored() {
 		go r.recordStart(ctx)
 	}
 	ended := r.await(ctx, clock)
@@ -193,7 +189,7 @@ func (r *run) tearDown(ctx context.Context, outcome *Outcome) {
 
 // await serves the sandbox's socket until the run is over and returns why.
 func (r *run) await(ctx context.Context, clock *clock) ending {
-	if !r.restored {
+	if !r.request.Restored() {
 		if err := r.sandbox.Go(); err != nil {
 			close(r.guest.served)
 			return ending{internal: err}

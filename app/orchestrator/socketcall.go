@@ -30,7 +30,7 @@ func (r *run) handleCall(ctx context.Context, req wire.Request) (any, error) {
 	}
 	call := broker.Call{ServerID: params.ServerID, Name: params.Name, Arguments: params.Arguments, Line: params.Line,
 		Tag: string(req.ID)}
-	if r.restored {
+	if r.request.Restored() {
 		var stored any
 		if stored, call.Expires = r.pauser.reopened(call.Tag); stored != nil {
 			return stored, nil

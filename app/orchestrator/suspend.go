@@ -56,7 +56,7 @@ func (p *pauser) suspendLocked() {
 		}
 	}
 	switch {
-	case errors.Is(err, errors.ErrUnsupported), p.over():
+	case errors.Is(err, errors.ErrUnsupported), p.hasEnded():
 	case errors.Is(err, wire.ErrNotQuiet), errors.Is(err, errNotWaiting), errors.As(err, new(*quota.Refusal)):
 		p.timer = time.AfterFunc(p.run.suspendAfter, p.suspend)
 	default:
@@ -137,13 +137,22 @@ func (p *pauser) resume(forced bool) {
 	if !p.suspended || p.left || p.waiting && !forced {
 		return
 	}
-	err := p.run.parts.Runner.Continue(p.run.ctx, p.run.sandbox, p.beginLocked)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-p.over:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	err := p.run.parts.Runner.Continue(ctx, p.run.sandbox, p.beginLocked)
 	p.suspended = false
 	p.tell(false)
-	ctx := context.WithoutCancel(p.run.ctx)
+	ctx = context.WithoutCancel(ctx)
 	if err != nil {
 		p.clock.pause(false)
-		if !p.over() {
+		if !p.hasEnded() {
 			p.log(ctx, "a suspended run could not go on and is ended", err)
 		}
 		return
@@ -190,7 +199,7 @@ func (p *pauser) answered(ctx context.Context, tag string, answer callAnswer) {
 		p.log(ctx, "the answer to a call of a suspended run could not be stored", err)
 	}
 	switch {
-	case p.run.going.isLeaving():
+	case p.going.isLeaving():
 		go p.leave()
 	case p.suspended && !p.waiting:
 		go p.resume(false) // it may have to wait for a slot
@@ -222,7 +231,7 @@ func (p *pauser) leave() {
 		return
 	}
 	p.left = true
-	p.run.leave(errLeft)
+	p.leaveRun(errLeft)
 }
 
 // end removes what is stored of a run that is over.

@@ -3,7 +3,6 @@ package runs
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/airlock-mcp/airlock/admission/approval"
@@ -76,15 +75,12 @@ type Run struct {
 	asked      time.Time
 	cancel     context.CancelFunc
 	done       chan struct{} // closed when the run is done
-	// anySession is set if the session that began the run has ended: its principal then reaches it from every session.
-	anySession atomic.Bool
 
 	mu          sync.Mutex // guards what follows
 	code        []byte     // nil when the run is done
 	state       State
-	suspended   time.Time
-	durable     bool
-	start, end  time.Time
+	suspension  suspension
+	span        span
 	events      []Event
 	questions   []approval.Question
 	live        orchestrator.Live // zero before the run has begun and when it is done
@@ -93,25 +89,36 @@ type Run struct {
 	subscribers map[chan struct{}]bool
 }
 
+// suspension is whether a run waits without a sandbox.
+type suspension struct {
+	since      time.Time // zero if it does not
+	durable    bool      // it survives the process
+	anySession bool      // the session that began the run has ended: its principal reaches it from every session
+}
+
+// span is when a run got its sandbox, and when it was done.
+type span struct{ start, end time.Time }
+
 func newRun(req orchestrator.Request, cancel context.CancelFunc, now time.Time) *Run {
 	if req.Restored() {
 		now = req.Began()
 	}
-	r := &Run{
+	return &Run{
 		id: req.ID, owner: req.Caller.Owner(), language: req.Language, background: req.Background, code: req.Code,
 		asked: now, cancel: cancel, done: make(chan struct{}),
 		state: Queued, events: []Event{{Kind: EventQueued, Time: now}}, subscribers: map[chan struct{}]bool{},
+		suspension: suspension{anySession: req.Restored()},
 	}
-	r.anySession.Store(req.Restored())
-	return r
 }
 
 // reachedBy reports whether a caller may do act with the run through a host.
 func (r *Run) reachedBy(c caller.Caller, act caller.Act) bool {
+	r.mu.Lock()
 	door := caller.Hosts
-	if r.anySession.Load() {
+	if r.suspension.anySession {
 		door = caller.People
 	}
+	r.mu.Unlock()
 	return c.May(door, act, caller.Object{Kind: caller.Run, Owner: r.owner})
 }
 
@@ -162,9 +169,9 @@ func (r *Run) Status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return Status{
-		Suspended: r.suspended, Durable: r.durable,
+		Suspended: r.suspension.since, Durable: r.suspension.durable,
 		ID: r.id, Owner: r.owner, Language: r.language, Background: r.background,
-		State: r.state, Asked: r.asked, Began: r.start, Ended: r.end,
+		State: r.state, Asked: r.asked, Began: r.span.start, Ended: r.span.end,
 		Events: append([]Event(nil), r.events...), Questions: append([]approval.Question(nil), r.questions...),
 		Outcome: r.outcome, Err: r.err,
 	}
@@ -205,7 +212,7 @@ func (r *Run) over() bool {
 func (r *Run) began(live orchestrator.Live, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.state, r.start, r.live = Running, now, live
+	r.state, r.span.start, r.live = Running, now, live
 	r.noteLocked(Event{Kind: EventRunning, Time: now})
 }
 
@@ -216,13 +223,13 @@ func (r *Run) suspend(suspended, durable bool, now time.Time) {
 	if r.state == Done {
 		return
 	}
-	r.durable = durable
+	r.suspension.durable = durable
 	if !suspended {
-		r.suspended = time.Time{}
+		r.suspension.since = time.Time{}
 		r.noteLocked(Event{Kind: EventResumed, Time: now})
 		return
 	}
-	r.suspended = now
+	r.suspension.since = now
 	r.noteLocked(Event{Kind: EventSuspended, Time: now})
 }
 
@@ -231,19 +238,19 @@ func (r *Run) suspend(suspended, durable bool, now time.Time) {
 func (r *Run) outlives() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.durable {
-		r.anySession.Store(true)
+	if r.suspension.durable {
+		r.suspension.anySession = true
 	}
-	return r.durable
+	return r.suspension.durable
 }
 
 // finish notes the outcome of the run.
 func (r *Run) finish(outcome *orchestrator.Outcome, err error, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.suspended, r.durable = time.Time{}, false
-	r.suspended, r.durable = time.Time{}, false
-	r.state, r.end, r.live, r.questions, r.code = Done, now, orchestrator.Live{}, nil, nil
+	r.suspension.since, r.suspension.durable = time.Time{}, false
+	r.suspension.since, r.suspension.durable = time.Time{}, false
+	r.state, r.span.end, r.live, r.questions, r.code = Done, now, orchestrator.Live{}, nil, nil
 	r.outcome, r.err = outcome, err
 	r.noteLocked(Event{Kind: EventDone, Time: now})
 	close(r.done)

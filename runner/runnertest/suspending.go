@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -158,7 +159,7 @@ func moved(t *testing.T, b *bench, s *runner.Sandbox, wanted runner.Request) *ru
 		}
 	}
 	var read runner.Saved
-	if err := json.Unmarshal(text, &read); err != nil {
+	if err := strictjson.Unmarshal(text, &read); err != nil {
 		t.Fatal(err)
 	}
 	restored, err := b.runner.Restore(read, wanted)

@@ -53,8 +53,8 @@ func (v *Verb) Run(ctx context.Context, s *verb.Streams) error {
 	}
 	defer end()
 	opened, err := verb.OpenSystem(ctx, c, s.Err, system.Options{
-		Serving: true, Durable: true, Environ: os.Environ(), Thorough: true, Tools: system.CachedThenServers, Logger: logger,
-		Reread: v.reread(c),
+		Serving: true, Durable: true, Environ: os.Environ(), Thorough: true, Tools: system.CachedThenServers,
+		Logger: logger, Reread: v.reread(c),
 	})
 	if err != nil {
 		return err

@@ -233,8 +233,8 @@ func (s *Server) show(ctx context.Context, status runs.Status, p orchestrator.Pr
 	req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	hostAsks, version := s.hostAsks(status.Owner.Kind, req), req.ProtocolVersion()
 	answer := shown{
-		RunID: status.ID, State: status.State, Suspended: status.Suspended, StdoutCut: p.StdoutCut, StderrCut: p.StderrCut,
-		Stdout: tail(p.Stdout, maxLog), Stderr: tail(p.Stderr, maxLog),
+		RunID: status.ID, State: status.State, Suspended: status.Suspended,
+		StdoutCut: p.StdoutCut, StderrCut: p.StderrCut, Stdout: tail(p.Stdout, maxLog), Stderr: tail(p.Stderr, maxLog),
 	}
 	for _, q := range status.Questions {
 		answer.Waiting = append(answer.Waiting, waitsFor{q.ID, q.ServerID, q.ToolName, q.Expires,

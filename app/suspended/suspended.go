@@ -15,6 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // keyFile is the name of the key in the directory of keys.
@@ -118,7 +119,7 @@ func (s *Store) Get(run string, content any) error {
 		return ErrDamaged
 	}
 	text, ours := strings.CutPrefix(string(plain), run+"\n")
-	if !ours || json.Unmarshal([]byte(text), content) != nil {
+	if !ours || strictjson.UnmarshalOpen([]byte(text), content) != nil {
 		return ErrDamaged
 	}
 	return nil
