@@ -172,16 +172,17 @@ class _Lexer:
             raise _Differ(f"the character {c!r} outside of strings means different things to databases")
 
     def _dashes(self) -> None:
-        end = self.text.find("\n", self.at)
-        body = self.text[self.at + 2 : end if end >= 0 else len(self.text)]
         if self.bracket:
             raise _Differ("a comment begins between brackets")
-        if body and body[0] not in " \t\r":
+        # The line is only looked for where a comment begins: many dashes would look for it many times.
+        if self._peek(2) and self._peek(2) not in " \t\r\n":
             self.tail |= _DASH
             self._add("symbol", "-")
             self._add("symbol", "-")
             self.at += 2
             return
+        end = self.text.find("\n", self.at)
+        body = self.text[self.at + 2 : end if end >= 0 else len(self.text)]
         if any(c in _ENDINGS for c in body.removesuffix("\r")):
             raise _Differ("a comment has a character that ends a line in some databases")
         self.at += 2 + len(body)
