@@ -132,11 +132,7 @@ func (c *Conversation) accept(ctx context.Context, listener net.Listener) error 
 			return fmt.Errorf("accepting on the socket: %w", err)
 		}
 		own, ctx := c.connected(ctx, conn)
-		c.running.Go(func() {
-			if err := own.serve(ctx); err != nil {
-				c.fail(err)
-			}
-		})
+		c.running.Go(func() { own.serve(ctx) })
 	}
 }
 
@@ -169,20 +165,22 @@ func (c *Conversation) connected(ctx context.Context, conn net.Conn) (*connectio
 }
 
 // serve answers the requests of the connection, and returns when all are answered. They are cancelled
-// if the far side hangs up, unless the sandbox was suspended.
-func (n *connection) serve(ctx context.Context) error {
+// if the far side hangs up, unless the sandbox was suspended. An error of the far side ends the conversation.
+func (n *connection) serve(ctx context.Context) {
 	c := n.of
 	stop := context.AfterFunc(ctx, func() { n.conn.Close() })
 	defer stop()
 	handlers := newHandlers(func(r *openRequest) { c.answer(ctx, r) })
-	err := n.read(ctx, handlers)
+	if err := n.read(ctx, handlers); err != nil {
+		// Before the far side sees the end: a program that ends then must not hide why.
+		c.fail(err)
+	}
 	n.conn.Close()
 	<-c.conns
 	if !c.left(n) {
 		n.cancel()
 	}
 	handlers.close()
-	return err
 }
 
 // left removes a connection that has ended. It reports whether its requests go on without it.

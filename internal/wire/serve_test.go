@@ -177,6 +177,48 @@ func TestServeReturnsTheHandlersError(t *testing.T) {
 	}
 }
 
+// A program may end as soon as its connection is closed, and with it the conversation. The violation that closed it
+// is still what Serve returns.
+func TestServeReturnsTheViolationThatClosedAConnection(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		done <- wire.Serve(ctx, closeCalls{listener, cancel}, echo)
+	}()
+	fmt.Fprintln(dial(t, path), "")
+	var violation *wire.ProtocolError
+	if err := <-done; !errors.As(err, &violation) {
+		t.Errorf("got %v, want the violation", err)
+	}
+}
+
+// closeCalls is a listener whose connections call then when they are closed.
+type closeCalls struct {
+	net.Listener
+	then func()
+}
+
+func (l closeCalls) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	return closingConn{conn, l.then}, err
+}
+
+type closingConn struct {
+	net.Conn
+	then func()
+}
+
+func (c closingConn) Close() error {
+	defer c.then()
+	return c.Conn.Close()
+}
+
 // Messages of the remote side are handled in order if order matters.
 func TestServeTakesSomeMethodsInTurn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
