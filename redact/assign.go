@@ -389,6 +389,7 @@ func (p *reader) value(a *assignment) bool {
 		a.end, p.at = escaped, escaped
 		return p.finish(a)
 	}
+	p.at = min(p.at, len(p.text)) // a backslash may be the last character
 	if p.at < len(p.text) || p.at-a.start < minTruncated {
 		return false
 	}

@@ -454,3 +454,22 @@ func TestRowsWithoutAHeadStay(t *testing.T) {
 		}
 	}
 }
+
+// Issue 23: a text that ended with a backslash in a quoted value made redaction panic. Every beginning of a text is
+// cleaned, because output can be cut anywhere.
+func TestTextsMayEndAnywhere(t *testing.T) {
+	rng := rand.New(rand.NewPCG(23, 41))
+	r := redact.New()
+	for form, write := range assignments {
+		for range 3 {
+			text := write(passwordNames[rng.IntN(len(passwordNames))], generatedPassword(rng)+`\`)
+			for end := range len(text) + 1 {
+				r.Bytes(slices.Clone([]byte(text)[:end]))
+				r.Bytes(append([]byte(text)[:end:end], '\\'))
+			}
+		}
+		if got, found := r.Bytes([]byte(write("password", "hV7q!kd2Rw"))); len(found) == 0 {
+			t.Errorf("%s: %s", form, got)
+		}
+	}
+}
