@@ -18,6 +18,8 @@ import (
 type Log interface {
 	Append(ctx context.Context, r audit.Record) error
 	Note(ctx context.Context, r audit.Record) error
+	NoteKept(ctx context.Context, r audit.Record) error
+	Sync() error
 	Hash(b []byte) string
 }
 

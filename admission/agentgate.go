@@ -55,7 +55,7 @@ type agentGate struct {
 	asking     sync.WaitGroup
 	assessing  *quota.Limiter
 	unrecorded rateRefusals
-	debits     debits
+	records    keptRecords
 	process    string // procfs.Name of this process
 
 	mu     sync.Mutex                    // guards the fields below
@@ -119,7 +119,7 @@ func (g *agentGate) close() {
 	g.mu.Unlock()
 	g.asking.Wait()
 	g.closeRefusals()
-	g.closeDebits()
+	g.closeRecords()
 }
 
 // Prices are the prices of an agent's actions. The zero value makes them free.

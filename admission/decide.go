@@ -132,8 +132,9 @@ type evaluation struct {
 	ask     *question            // opened with the reservation after the commit
 	debited budget.Amount        // 0 while the act is pending, and once it has ended
 	debitAt time.Time
-	debit   string // the ID of the newest debit or refund
-	// forgetting are the IDs of rows of debits that the transaction deletes.
+	// kept is the record that the transaction has kept and the log does not have yet; nil if there is none.
+	kept *audit.Record
+	// forgetting are the IDs of kept records that the transaction deletes.
 	forgetting []string
 }
 
@@ -180,10 +181,12 @@ func (e *evaluation) decide(ctx context.Context) (r Ruling, err error) {
 	}
 	at := e.at
 	err = transact(ctx, func(tx database.Tx) (err error) {
-		e.at, e.debited = at, 0 // the transaction may be repeated
+		e.at, e.debited, e.kept = at, 0, nil // the transaction may be repeated
 		e.dropQuestion()
-		r, err = e.transact(ctx, tx)
-		return err
+		if r, err = e.transact(ctx, tx); err != nil || !e.isAnnounced() && e.debited == 0 {
+			return err
+		}
+		return e.keepRecord(ctx, tx, e.decisionRecord(r))
 	})
 	return r, err
 }
@@ -239,11 +242,6 @@ func (e *evaluation) transact(ctx context.Context, tx database.Tx) (Ruling, erro
 	e.debitAt, e.debited = e.now(), charge.Cost
 	if err := e.ledger.Record(ctx, tx, e.accounts(), charge); err != nil {
 		return r, err
-	}
-	if e.debited != 0 {
-		if err := e.keepDebit(ctx, tx, func() audit.Record { return e.decisionRecord(r) }); err != nil {
-			return r, err
-		}
 	}
 	return r, e.commit(ctx, tx, r.Decision == Approved)
 }

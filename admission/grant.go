@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
@@ -30,12 +29,12 @@ func (g *Grant) Approve(ctx context.Context, by string) (Ruling, error) {
 	}
 	var r Ruling
 	err := e.opts.Database.Update(ctx, func(tx database.Tx) (err error) {
-		g.pending, e.debited = true, 0 // the transaction may be repeated
+		g.pending, e.debited, e.kept = true, 0, nil // the transaction may be repeated
 		if r, err = g.again(ctx, tx); err != nil || e.debited == 0 {
 			return err
 		}
 		r.Approver = by
-		return e.keepDebit(ctx, tx, func() audit.Record { return e.recordOf(r, e.debited, "") })
+		return e.keepRecord(ctx, tx, e.recordOf(r, e.debited, ""))
 	})
 	if err != nil {
 		g.pending, e.debited = true, 0
@@ -43,16 +42,10 @@ func (g *Grant) Approve(ctx context.Context, by string) (Ruling, error) {
 	}
 	r.Approver = by
 	telemetry.CountAgentAction(ctx, e.agent.ID, r.Decision, e.debited.Dollars())
-	return r, e.note(ctx, e.recordOf(r, e.debited, ""))
-}
-
-// note writes a record, which may be that of a debit or refund.
-func (e *evaluation) note(ctx context.Context, r audit.Record) error {
-	err := e.log.Note(ctx, r)
-	if err == nil && r.DebitID != "" {
-		e.debitRecorded()
+	if e.kept != nil {
+		return r, e.noteKept(ctx)
 	}
-	return err
+	return r, e.log.Note(ctx, e.recordOf(r, 0, ""))
 }
 
 // again repeats the steps of the decision, without counting a second request.
@@ -89,16 +82,15 @@ func (g *Grant) End(ctx context.Context, done bool, kept time.Duration) error {
 	if back <= 0 {
 		return nil
 	}
-	record := func() audit.Record { return e.recordOf(Ruling{}, -back, detail) }
 	err := e.opts.Database.Update(ctx, func(tx database.Tx) error {
 		if err := e.ledger.Adjust(ctx, tx, e.accounts(), -back, e.debitAt); err != nil {
 			return err
 		}
-		return e.keepDebit(ctx, tx, record)
+		return e.keepRecord(ctx, tx, e.recordOf(Ruling{}, -back, detail))
 	})
 	if err != nil {
 		return err
 	}
 	telemetry.CountAgentAction(ctx, e.agent.ID, "", -back.Dollars())
-	return e.note(ctx, record())
+	return e.noteKept(ctx)
 }

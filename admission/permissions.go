@@ -118,8 +118,14 @@ func (e *evaluation) subject() (risk.Subject, error) {
 		arguments = map[string]any{}
 	}
 	// A tool would get the members of the action beside its parameters.
-	of.Arguments = []any{arguments, map[string]any{"query": e.action.Query, "code": e.action.Code,
-		"target": e.action.Target}}
+	beside := map[string]any{}
+	for name, text := range map[string]string{"query": e.action.Query, "code": e.action.Code,
+		"target": e.action.Target} {
+		if text != "" {
+			beside[name] = text
+		}
+	}
+	of.Arguments = []any{arguments, beside}
 	return of, nil
 }
 

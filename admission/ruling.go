@@ -224,7 +224,8 @@ func (e *evaluation) accounts() []string {
 }
 
 // record writes the ruling to the audit log. That of an announcement is durable when record
-// returns; that of other acts becomes durable with the record of the act.
+// returns: the transaction has kept it, so that a decision waits for the disk once. The ruling of
+// other acts becomes durable with the record of the act.
 func (e *evaluation) record(ctx context.Context, r Ruling) error {
 	telemetry.CountAgentAction(ctx, e.agent.ID, r.Decision, e.debited.Dollars())
 	if !e.act.Recorded {
@@ -237,13 +238,12 @@ func (e *evaluation) record(ctx context.Context, r Ruling) error {
 	}
 	var err error
 	switch {
-	case e.isAnnounced():
+	case e.kept != nil:
+		err = e.noteKept(ctx)
+	case e.isAnnounced(): // it was refused before the transaction
 		err = e.log.Append(ctx, e.decisionRecord(r))
-		if err == nil && e.debited != 0 {
-			e.debitRecorded()
-		}
-	case !e.act.Recorded || e.debited != 0:
-		err = e.note(ctx, e.decisionRecord(r))
+	case !e.act.Recorded:
+		err = e.log.Note(ctx, e.decisionRecord(r))
 	}
 	return err
 }
@@ -278,7 +278,7 @@ func (e *evaluation) recordOf(r Ruling, cost budget.Amount, detail string) audit
 		record.ErrorType = r.Error.Code
 	}
 	if cost != 0 {
-		record.CostUSD, record.DebitID = cost.String(), e.debit
+		record.CostUSD = cost.String()
 	}
 	return record
 }

@@ -114,6 +114,15 @@ func (l *Log) Note(ctx context.Context, r Record) error {
 	return l.submit(context.WithoutCancel(ctx), r, false)
 }
 
+// NoteKept is Note for a record that the caller keeps on stable storage until Sync has returned nil.
+// If the log has a witness, it waits for it like Append.
+func (l *Log) NoteKept(ctx context.Context, r Record) error {
+	return l.submit(context.WithoutCancel(ctx), r, l.submitter != nil)
+}
+
+// Sync returns when all records that are in the file are on stable storage.
+func (l *Log) Sync() error { return l.commits.appender.disk.sync() }
+
 func (l *Log) submit(ctx context.Context, r Record, durable bool) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("recording %s: %w", r.Kind, err)

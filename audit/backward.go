@@ -8,9 +8,10 @@ import (
 // blockBytes is how much of a file is read at a time, from its end.
 const blockBytes = 256 << 10
 
-// eachLineBackward calls visit for each whole line of a file, the last one first,
-// until it returns false.
-func eachLineBackward(path string, visit func(line []byte) (more bool, err error)) error {
+// eachLineBackward calls visit for each whole line of a file, the last one first, until it returns
+// false. Lines that wanted returns false for, several at a time, are skipped; nil wants all.
+func eachLineBackward(path string, wanted func(lines []byte) bool,
+	visit func(line []byte) (more bool, err error)) error {
 	f, err := openPlain(path, os.O_RDONLY)
 	if err != nil {
 		return err
@@ -31,6 +32,9 @@ func eachLineBackward(path string, visit func(line []byte) (more bool, err error
 			block = block[:bytes.LastIndexByte(block, '\n')+1]
 		}
 		block = append(block, rest...)
+		if first := bytes.IndexByte(block, '\n') + 1; first > 0 && wanted != nil && !wanted(block[first:]) {
+			block = block[:first]
+		}
 		for {
 			block = bytes.TrimSuffix(block, []byte("\n"))
 			at := bytes.LastIndexByte(block, '\n')

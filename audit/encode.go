@@ -87,6 +87,13 @@ func encode(text []byte, r *Record) (_ []byte, at int, err error) {
 	return append(e.text, '}'), at, e.err
 }
 
+// Text returns the record as a line of the log has it, without its hash. Its number, its time and its
+// writer are those that the record has, which may be none.
+func (r Record) Text() ([]byte, error) {
+	text, _, err := encode(nil, &r)
+	return text, err
+}
+
 func (e *canonicalText) name(name string) {
 	if !e.first {
 		e.text = append(e.text, ',')

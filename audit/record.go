@@ -107,7 +107,8 @@ type Ruling struct {
 	// CostUSD is what an agent's act was debited, in US dollars as a decimal number;
 	// below zero what was returned.
 	CostUSD string `json:"cost_usd,omitempty"`
-	// DebitID identifies the debit or refund of CostUSD.
+	// DebitID identifies the record of an announcement, a debit or a refund, which a table of the state
+	// database keeps until the log is on stable storage.
 	DebitID string `json:"debit_id,omitempty"`
 	// VerificationID is the risk gateway's, of one decision.
 	VerificationID string `json:"verification_id,omitempty"`

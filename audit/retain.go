@@ -230,7 +230,7 @@ func firstTime(path string) (first time.Time, err error) {
 // lastTime returns the time of the last record of a full file, except the one that ends it: that can
 // be much newer.
 func lastTime(path string) (last time.Time, err error) {
-	err = eachLineBackward(path, func(line []byte) (bool, error) {
+	err = eachLineBackward(path, nil, func(line []byte) (bool, error) {
 		last, err = timeOf(line, KindRotate)
 		return last.IsZero(), err
 	})

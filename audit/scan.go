@@ -39,11 +39,24 @@ func ScanBefore(dir string, before uint64, limit int64, words []string,
 	}
 	var read int64
 	more := true
-	for _, s := range slices.Backward(list) {
+	mentioned := func(text []byte) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(text, []byte(word)) })
+	}
+	wanted := func(lines []byte) bool {
+		if size := int64(len(lines)); before == 0 && read+size <= limit && !mentioned(lines) {
+			read += size
+			return false
+		}
+		return before == 0 || mentioned(lines)
+	}
+	for i, s := range slices.Backward(list) {
 		if before > 0 && s.first >= before {
 			continue
 		}
-		err := eachLineBackward(s.path, func(line []byte) (bool, error) {
+		if before > 0 && i+1 < len(list) && list[i+1].first < before {
+			before = 0 // an earlier segment has only records below it
+		}
+		err := eachLineBackward(s.path, wanted, func(line []byte) (bool, error) {
 			if before > 0 {
 				var at struct {
 					Seq uint64 `json:"seq"`
@@ -59,8 +72,7 @@ func ScanBefore(dir string, before uint64, limit int64, words []string,
 			if read += int64(len(line)) + 1; read > limit {
 				more = false
 			}
-			if !more || !slices.ContainsFunc(words,
-				func(word string) bool { return bytes.Contains(line, []byte(word)) }) {
+			if !more || !mentioned(line) {
 				return more, nil
 			}
 			var b Brief

@@ -2,6 +2,8 @@ package policies
 
 import (
 	_ "embed"
+	"strings"
+	"sync"
 
 	"github.com/cedar-policy/cedar-go"
 )
@@ -44,13 +46,58 @@ type Act struct {
 	Engine   string // that it needs; empty for none
 }
 
-// DecideAct applies the rules to an act, as Decide does to a call.
+// DecideAct applies the rules to an act, as Decide does to a call. The caller must not change the lists of the
+// decision, because later decisions share them.
 func (e *Engine) DecideAct(act Act) Decision {
 	if e == nil {
 		return Decision{Reasons: []string{"no policy is loaded"}}
 	}
-	request, entities := translateAct(act)
-	return e.authorize(e.rules, request, entities, Decision{})
+	return e.acts.of(act, func() Decision {
+		request, entities := translateAct(act)
+		return e.authorize(e.rules, request, entities, Decision{})
+	})
+}
+
+// maxActs is how many decisions about acts an engine caches; types and engines longer than
+// maxActText bytes are not cached.
+const maxActs, maxActText = 4096, 256
+
+// actCache caches decisions about acts: they depend on nothing but the act. It is safe for concurrent
+// use. The zero value is ready to use.
+type actCache struct {
+	mu    sync.Mutex // guards known
+	known map[actKey]Decision
+}
+
+// actKey is an act without its list of engines, and the list as a text.
+type actKey struct {
+	agent, kind, engine, engines string
+	trust                        int
+	active, blocked, anyEngine   bool
+	risk                         Risk
+	category                     ActCategory
+}
+
+// of returns the decision about an act, which make determines.
+func (c *actCache) of(act Act, make func() Decision) Decision {
+	key := actKey{act.AgentID, act.Type, act.Engine, strings.Join(act.Engines, "\x00"), act.Trust, act.Active,
+		act.Blocked, act.Engines == nil, act.Risk, act.Category}
+	if len(key.kind)+len(key.engines) > maxActText {
+		return make()
+	}
+	c.mu.Lock()
+	d, ok := c.known[key]
+	c.mu.Unlock()
+	if !ok {
+		d = make()
+		c.mu.Lock()
+		if c.known == nil || len(c.known) >= maxActs {
+			c.known = map[actKey]Decision{}
+		}
+		c.known[key] = d
+		c.mu.Unlock()
+	}
+	return d
 }
 
 func translateAct(act Act) (cedar.Request, cedar.EntityMap) {

@@ -42,6 +42,7 @@ type Engine struct {
 	version             string
 	parties             partiesCache
 	schemas             schemaCache
+	acts                actCache
 }
 
 type rule struct {

@@ -1,6 +1,7 @@
 package risk
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
@@ -16,37 +17,42 @@ const atCommand = "(?im)(?:^|[;&|(`{]|\\bsudo\\s|\\bxargs\\s|-exec\\s|\\b(?:then
 
 // pattern finds texts with effects. A text without one of the words, in lower case, is not matched against it.
 type pattern struct {
-	words string // separated by spaces
+	words []string
 	*lazyregexp.Regexp
 }
 
+// patternOf returns a pattern; its words are separated by spaces.
+func patternOf(words string, re *lazyregexp.Regexp) pattern {
+	return pattern{strings.Fields(words), re}
+}
+
 var shellPatterns = []pattern{
-	{"#!", lazyregexp.New(`\A#!\s*/`)},
-	{"rm rmdir shred unlink mv chmod chown chgrp chattr ln tee", lazyregexp.New(atCommand +
-		`(?:rm|rmdir|shred|unlink|mv|chmod|chown|chgrp|chattr|ln|tee)\s+[-/~.$*"'\w]+\S*(?:\s+\S+)?\s*(?:$|[;&|)` +
-		"`" + `]|\s-|\s/)`)},
-	{"rm sudo su mkfs dd wipefs fdisk parted umount truncate", lazyregexp.New(atCommand +
-		`(?:rm\s+-|sudo\s+\S|su\s+-|mkfs[.\w]*\s|dd\s+(?:if|of)=|wipefs\s|fdisk\s|parted\s|umount\s|truncate\s+-)`)},
-	{"shutdown reboot halt poweroff kill", lazyregexp.New(atCommand +
-		`(?:shutdown\s+(?:-|now|\+?\d)|(?:reboot|halt|poweroff)\s*(?:$|[;&|-])|kill(?:all)?\s+-|pkill\s+\S)`)},
-	{"useradd userdel usermod passwd crontab iptables systemctl at", lazyregexp.New(atCommand +
-		`(?:user(?:add|del|mod)\s|passwd\s+\S|crontab\s+-|iptables\s|systemctl\s+\w*(?:stop|start|able|mask)|at\s+now)`)},
-	{"docker podman kubectl helm terraform", lazyregexp.New(atCommand +
-		`(?:docker|podman|kubectl|helm|terraform)\s+(?:rm|rmi|run|exec|delete|apply|destroy|drain|scale|install|uninstall|system\s)`)},
-	{"git apt yum dnf brew pip npm", lazyregexp.New(atCommand +
-		`(?:git\s+(?:push|clean|reset\s+--hard)|(?:apt|apt-get|yum|dnf|brew|pip3?|npm)\s+(?:install|remove|purge|uninstall|i)\s)`)},
-	{"sh python perl ruby node php", lazyregexp.New(atCommand +
-		`(?:(?:/\S*/)?(?:ba|z|k|da|fi)?sh\s+-\w*c|(?:/\S*/)?(?:python[\d.]*\s+-c|perl\s+-\w*e|ruby\s+-\w*e|node\s+-\w*e|php\s+-\w*r)\b)`)},
-	{"powershell pwsh cmd del rd format reg", lazyregexp.New(atCommand +
-		`(?:(?:powershell|pwsh)(?:\.exe)?\s+-|cmd(?:\.exe)?\s+/[ck]|del\s+/[fsq]|rd\s+/s|format\s+[a-z]:|reg\s+(?:add|delete)\s)`)},
-	{"psql mysql mariadb sqlite3 mongo redis-cli dropdb dropuser", lazyregexp.New(atCommand +
-		`(?:psql|mysql|mariadb|sqlite3|mongosh?|redis-cli|dropdb|dropuser)\s+\S`)},
-	{"remove-item -computer -process invoke-expression set-content out-file", lazyregexp.New(
-		`(?i)\b(?:Remove-Item|Stop-Computer|Restart-Computer|Stop-Process|Invoke-Expression|Start-Process|Set-Content|Out-File)\s+\S`)},
-	{"curl wget base64", lazyregexp.New(
-		`(?i)\b(?:curl|wget)\b[^\n|]*\|\s*(?:sudo\s+)?(?:/\S*/)?(?:ba|z|da)?sh\b|\bbase64\s+(?:-d|--decode)\b[^\n|]*\|`)},
-	{"> /dev/tcp/ -delete", lazyregexp.New(
-		`(?:^|\s)\d?>{1,2}\s*/(?:dev/(?:sd|nvme|hd|tcp)|etc|usr|bin|boot|root|home|var)\b|/dev/tcp/|\s-delete\s*$`)},
+	patternOf("#!", lazyregexp.New(`\A#!\s*/`)),
+	patternOf("rm rmdir shred unlink mv chmod chown chgrp chattr ln tee", lazyregexp.New(atCommand+
+		`(?:rm|rmdir|shred|unlink|mv|chmod|chown|chgrp|chattr|ln|tee)\s+[-/~.$*"'\w]+\S*(?:\s+\S+)?\s*(?:$|[;&|)`+
+		"`"+`]|\s-|\s/)`)),
+	patternOf("rm sudo su mkfs dd wipefs fdisk parted umount truncate", lazyregexp.New(atCommand+
+		`(?:rm\s+-|sudo\s+\S|su\s+-|mkfs[.\w]*\s|dd\s+(?:if|of)=|wipefs\s|fdisk\s|parted\s|umount\s|truncate\s+-)`)),
+	patternOf("shutdown reboot halt poweroff kill", lazyregexp.New(atCommand+
+		`(?:shutdown\s+(?:-|now|\+?\d)|(?:reboot|halt|poweroff)\s*(?:$|[;&|-])|kill(?:all)?\s+-|pkill\s+\S)`)),
+	patternOf("useradd userdel usermod passwd crontab iptables systemctl at", lazyregexp.New(atCommand+
+		`(?:user(?:add|del|mod)\s|passwd\s+\S|crontab\s+-|iptables\s|systemctl\s+\w*(?:stop|start|able|mask)|at\s+now)`)),
+	patternOf("docker podman kubectl helm terraform", lazyregexp.New(atCommand+
+		`(?:docker|podman|kubectl|helm|terraform)\s+(?:rm|rmi|run|exec|delete|apply|destroy|drain|scale|install|uninstall|system\s)`)),
+	patternOf("git apt yum dnf brew pip npm", lazyregexp.New(atCommand+
+		`(?:git\s+(?:push|clean|reset\s+--hard)|(?:apt|apt-get|yum|dnf|brew|pip3?|npm)\s+(?:install|remove|purge|uninstall|i)\s)`)),
+	patternOf("sh python perl ruby node php", lazyregexp.New(atCommand+
+		`(?:(?:/\S*/)?(?:ba|z|k|da|fi)?sh\s+-\w*c|(?:/\S*/)?(?:python[\d.]*\s+-c|perl\s+-\w*e|ruby\s+-\w*e|node\s+-\w*e|php\s+-\w*r)\b)`)),
+	patternOf("powershell pwsh cmd del rd format reg", lazyregexp.New(atCommand+
+		`(?:(?:powershell|pwsh)(?:\.exe)?\s+-|cmd(?:\.exe)?\s+/[ck]|del\s+/[fsq]|rd\s+/s|format\s+[a-z]:|reg\s+(?:add|delete)\s)`)),
+	patternOf("psql mysql mariadb sqlite3 mongo redis-cli dropdb dropuser", lazyregexp.New(atCommand+
+		`(?:psql|mysql|mariadb|sqlite3|mongosh?|redis-cli|dropdb|dropuser)\s+\S`)),
+	patternOf("remove-item -computer -process invoke-expression set-content out-file", lazyregexp.New(
+		`(?i)\b(?:Remove-Item|Stop-Computer|Restart-Computer|Stop-Process|Invoke-Expression|Start-Process|Set-Content|Out-File)\s+\S`)),
+	patternOf("curl wget base64", lazyregexp.New(
+		`(?i)\b(?:curl|wget)\b[^\n|]*\|\s*(?:sudo\s+)?(?:/\S*/)?(?:ba|z|da)?sh\b|\bbase64\s+(?:-d|--decode)\b[^\n|]*\|`)),
+	patternOf("> /dev/tcp/ -delete", lazyregexp.New(
+		`(?:^|\s)\d?>{1,2}\s*/(?:dev/(?:sd|nvme|hd|tcp)|etc|usr|bin|boot|root|home|var)\b|/dev/tcp/|\s-delete\s*$`)),
 }
 
 // isShell reports whether a text has a shell command with effects. The text in lower case is given beside it.
@@ -54,36 +60,35 @@ func isShell(text, lower string) bool { return matchesAny(shellPatterns, text, l
 
 var codePatterns = []pattern{
 	// Python
-	{"os", lazyregexp.New(
-		`\bos\s*\.\s*(?:system|popen|remove|unlink|rmdir|removedirs|rename|replace|exec\w+|spawn\w+|kill|chmod|chown|truncate|putenv|mkdir|makedirs)\s*\(`)},
-	{"shutil subprocess pty pickle marshal importlib runpy",
-		lazyregexp.New(`\b(?:shutil\s*\.\s*(?:rmtree|move|copy\w*)|subprocess\s*\.\s*\w+|` +
-			`pty\s*\.\s*spawn|pickle\s*\.\s*loads?|marshal\s*\.\s*loads|importlib\s*\.\s*import_module|runpy\s*\.\s*\w+)\s*\(`)},
-	{"__", lazyregexp.New(`\b__import__\s*\(|__builtins__|__subclasses__\s*\(|__globals__`)},
-	{"import", lazyregexp.New(
-		`(?m)(?:^|;)\s*(?:from\s+(?:os|subprocess|shutil|ctypes|pty|socket|importlib)\b[\w.]*\s+import\b|` +
-			`import\s+(?:[\w.]+\s*,\s*)*(?:os|subprocess|shutil|ctypes|pty|socket|importlib)\s*(?:$|[;,]|\bas\b))`)},
-	{"open unlink write_ rmdir", lazyregexp.New(
-		`\bopen\s*\([^)\n]*,\s*(?:mode\s*=\s*)?['"][rb+]*[wax]|\)\s*\.\s*(?:unlink|write_text|write_bytes|rmdir)\s*\(`)},
+	patternOf("os", lazyregexp.New(
+		`\bos\s*\.\s*(?:system|popen|remove|unlink|rmdir|removedirs|rename|replace|exec\w+|spawn\w+|kill|chmod|chown|truncate|putenv|mkdir|makedirs)\s*\(`)),
+	patternOf("shutil subprocess pty pickle marshal importlib runpy", lazyregexp.New(`\b(?:shutil\s*\.\s*(?:rmtree|move|copy\w*)|subprocess\s*\.\s*\w+|`+
+		`pty\s*\.\s*spawn|pickle\s*\.\s*loads?|marshal\s*\.\s*loads|importlib\s*\.\s*import_module|runpy\s*\.\s*\w+)\s*\(`)),
+	patternOf("__", lazyregexp.New(`\b__import__\s*\(|__builtins__|__subclasses__\s*\(|__globals__`)),
+	patternOf("import", lazyregexp.New(
+		`(?m)(?:^|;)\s*(?:from\s+(?:os|subprocess|shutil|ctypes|pty|socket|importlib)\b[\w.]*\s+import\b|`+
+			`import\s+(?:[\w.]+\s*,\s*)*(?:os|subprocess|shutil|ctypes|pty|socket|importlib)\s*(?:$|[;,]|\bas\b))`)),
+	patternOf("open unlink write_ rmdir", lazyregexp.New(
+		`\bopen\s*\([^)\n]*,\s*(?:mode\s*=\s*)?['"][rb+]*[wax]|\)\s*\.\s*(?:unlink|write_text|write_bytes|rmdir)\s*\(`)),
 	// Python, JavaScript, PHP
-	{"eval exec passthru proc_open popen system", lazyregexp.New(
-		`(?:^|[^.\w])(?:(?:eval|exec)\s*\(\s*\S|(?:shell_exec|passthru|proc_open|pcntl_exec|popen|system)\()`)},
+	patternOf("eval exec passthru proc_open popen system", lazyregexp.New(
+		`(?:^|[^.\w])(?:(?:eval|exec)\s*\(\s*\S|(?:shell_exec|passthru|proc_open|pcntl_exec|popen|system)\()`)),
 	// JavaScript
-	{"require import", lazyregexp.New(
-		`\brequire\s*\(\s*['"](?:node:)?(?:child_process|fs|net|vm|worker_threads|os)\b|` +
-			`\bimport\b[^\n;]*['"](?:node:)?(?:child_process|fs|net|vm|worker_threads)\b`)},
-	{"process sync function", lazyregexp.New(`\bprocess\s*\.\s*(?:exit|kill|binding|dlopen|mainModule)\b|` +
-		`\b(?:execSync|spawnSync|execFileSync|child_process)\b|\bnew\s+Function\b|\bFunction\s*\(\s*['"]`)},
-	{"fs deno", lazyregexp.New(
-		`\bfs\s*\.\s*(?:promises\s*\.\s*)?(?:unlink|rm|rmdir|write|append|truncate|rename|chmod|mkdir)\w*\s*\(|` +
-			`\bDeno\s*\.\s*(?:run|remove|write\w*|Command)\b`)},
+	patternOf("require import", lazyregexp.New(
+		`\brequire\s*\(\s*['"](?:node:)?(?:child_process|fs|net|vm|worker_threads|os)\b|`+
+			`\bimport\b[^\n;]*['"](?:node:)?(?:child_process|fs|net|vm|worker_threads)\b`)),
+	patternOf("process sync function", lazyregexp.New(`\bprocess\s*\.\s*(?:exit|kill|binding|dlopen|mainModule)\b|`+
+		`\b(?:execSync|spawnSync|execFileSync|child_process)\b|\bnew\s+Function\b|\bFunction\s*\(\s*['"]`)),
+	patternOf("fs deno", lazyregexp.New(
+		`\bfs\s*\.\s*(?:promises\s*\.\s*)?(?:unlink|rm|rmdir|write|append|truncate|rename|chmod|mkdir)\w*\s*\(|`+
+			`\bDeno\s*\.\s*(?:run|remove|write\w*|Command)\b`)),
 	// Java, C#, PHP, Go, Rust, Ruby
-	{"runtime process php exec popen %x", lazyregexp.New(`\bRuntime\s*\.\s*getRuntime\s*\(|\bProcessBuilder\s*\(|` +
-		`\bSystem\.Diagnostics\.Process\b|<\?php|\bexec\.Command(?:Context)?\s*\(|\bprocess::Command\b|\bIO\.popen\b|%x[({[]`)},
+	patternOf("runtime process php exec popen %x", lazyregexp.New(`\bRuntime\s*\.\s*getRuntime\s*\(|\bProcessBuilder\s*\(|`+
+		`\bSystem\.Diagnostics\.Process\b|<\?php|\bexec\.Command(?:Context)?\s*\(|\bprocess::Command\b|\bIO\.popen\b|%x[({[]`)),
 	// MongoDB, GraphQL
-	{"db mutation", lazyregexp.New(
-		`\bdb\s*\.\s*\w+\s*\.\s*(?:drop|delete|remove|update|insert|replace|bulkWrite|rename)\w*\s*\(|` +
-			`\bdb\s*\.\s*dropDatabase\s*\(|\A\s*mutation\b[^{]*\{`)},
+	patternOf("db mutation", lazyregexp.New(
+		`\bdb\s*\.\s*\w+\s*\.\s*(?:drop|delete|remove|update|insert|replace|bulkWrite|rename)\w*\s*\(|`+
+			`\bdb\s*\.\s*dropDatabase\s*\(|\A\s*mutation\b[^{]*\{`)),
 }
 
 // isCode reports whether a text has code with effects. The text in lower case is given beside it.
@@ -98,14 +103,9 @@ func matchesAny(patterns []pattern, text, lower string) bool {
 	return false
 }
 
-// containsAny reports whether a text contains one of the words, which are separated by spaces.
-func containsAny(text, words string) bool {
-	for word := range strings.SplitSeq(words, " ") {
-		if strings.Contains(text, word) {
-			return true
-		}
-	}
-	return false
+// containsAny reports whether a text contains one of the words.
+func containsAny(text string, words []string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
 }
 
 // effectOfSQL returns the effect of the SQL in a text that may be anything.

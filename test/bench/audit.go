@@ -21,12 +21,20 @@ import (
 // nowhere keeps no record. Its calls cost what a call costs without a log.
 type nowhere struct{}
 
-func (nowhere) Append(context.Context, audit.Record) error { return nil }
-func (nowhere) Note(context.Context, audit.Record) error   { return nil }
-func (nowhere) Hash([]byte) string                         { return "" }
-func (nowhere) Arguments(any) json.RawMessage              { return nil }
+func (nowhere) Append(context.Context, audit.Record) error   { return nil }
+func (nowhere) Note(context.Context, audit.Record) error     { return nil }
+func (nowhere) NoteKept(context.Context, audit.Record) error { return nil }
+func (nowhere) Sync() error                                  { return nil }
+func (nowhere) Hash([]byte) string                           { return "" }
+func (nowhere) Arguments(any) json.RawMessage                { return nil }
 
-var _ broker.Recorder = nowhere{}
+// recorder is what a broker and the admission of its calls write to.
+type recorder interface {
+	broker.Recorder
+	admission.Log
+}
+
+var _ recorder = nowhere{}
 
 // instant is a server that answers at once.
 type instant struct{}
@@ -49,8 +57,8 @@ func measureAudit(ctx context.Context, b *bench) (err error) {
 	var ways []way
 	atOnce := []int{1, 16}
 	for _, callers := range atOnce {
-		for name, recorder := range map[string]broker.Recorder{"durable": log, "nowhere": nowhere{}} {
-			session, err := openCalls(recorder)
+		for name, records := range map[string]recorder{"durable": log, "nowhere": nowhere{}} {
+			session, err := openCalls(records)
 			if err != nil {
 				return err
 			}
@@ -74,14 +82,14 @@ func measureAudit(ctx context.Context, b *bench) (err error) {
 }
 
 // openCalls returns the calls of a run at a broker whose limits do not matter here.
-func openCalls(recorder broker.Recorder) (*broker.RunCalls, error) {
+func openCalls(records recorder) (*broker.RunCalls, error) {
 	engine, err := policies.Load(policies.Default())
 	if err != nil {
 		return nil, err
 	}
 	const plenty = 1 << 40
 	often := admission.Rate{Calls: plenty, Per: time.Second}
-	acts, err := admission.New(admission.Options{Log: recorder, Rules: admission.Rules{
+	acts, err := admission.New(admission.Options{Log: records, Rules: admission.Rules{
 		Policies: engine, Operator: policies.Operator{"target": {TrustAnnotations: true}},
 		Limits: admission.Limits{Calls: plenty, SessionCalls: plenty, Repeats: plenty, BytesIn: plenty,
 			BytesOut:   plenty,
@@ -90,7 +98,7 @@ func openCalls(recorder broker.Recorder) (*broker.RunCalls, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := broker.New(instant{}, recorder, acts, nil)
+	made, err := broker.New(instant{}, records, acts, nil)
 	if err != nil {
 		return nil, err
 	}
