@@ -142,6 +142,15 @@ prerequisites:
 compiler pip redis nginx postgresql mariadb chromium pngquant:
 	@build/prerequisites $@
 
+# Only the program: Debian's package would start a Prometheus. Without it the test of the alert rules is skipped.
+.PHONY: promtool
+promtool: bin/promtool ## fetch Prometheus' promtool, which tests the alert rules
+bin/promtool:
+	@mkdir -p $(@D)/promtool.d
+	@cd $(@D)/promtool.d && ../../build/step 'fetching promtool' apt-get download prometheus
+	@dpkg-deb --fsys-tarfile $(@D)/promtool.d/prometheus_*.deb | tar -xO ./usr/bin/promtool >$(@D)/promtool.d/promtool
+	@chmod +x $(@D)/promtool.d/promtool && mv $(@D)/promtool.d/promtool $@ && rm -r $(@D)/promtool.d
+
 # Go knows better than make whether something changed, and is quick about it.
 .PHONY: bin/airlock
 bin/airlock:

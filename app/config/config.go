@@ -263,7 +263,7 @@ func Default() *Config {
 		Files: Files{
 			Attachments: Attachments{Files: 32, FileBytes: 10 << 20, Bytes: 32 << 20, Keep: 7 * 24 * time.Hour,
 				Size: 1 << 30},
-			Session: Session{Bytes: 32 << 20, Files: 1000, Size: 1 << 30},
+			Session: Session{Bytes: 64 << 20, Files: 1000, Size: 1 << 30},
 		},
 		Discovery: Discovery{Refresh: 10 * time.Minute, Embeddings: Embeddings{Timeout: 2 * time.Second, Batch: 64}},
 	}

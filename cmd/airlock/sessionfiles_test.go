@@ -96,6 +96,36 @@ func TestFilesStayInASession(t *testing.T) {
 	}
 }
 
+// A result that is too large for a run's line is in a file of the session, if the session can hold it
+// (issue 27.10). A result that it cannot hold removes nothing else.
+func TestAResultOf50MBIsKeptInTheSession(t *testing.T) {
+	testenv.OwnHome(t)
+	const rest = "/workspace/session for the next run"
+	steps := []struct{ name, language, code, data, told string }{
+		{"Python keeps it", "python", "open('/workspace/session/own', 'w').write('own')\n" +
+			"result = ['ä' * 1_000_000] * 25", ``, "all of it is in /workspace/session/large-result.json"},
+		{"Node reads it and leaves another one", "node", `
+import { readFileSync } from "node:fs";
+const rows = JSON.parse(readFileSync("/workspace/session/large-result.json", "utf8"));
+globalThis.result = rows.map((row) => row.replaceAll("ä", "öö").slice(0, 1_000_000)).concat([rows.length]);`,
+			``, "all of it is in /workspace/session/large-result.json"},
+		{"Python reads that one", "python", "import json\n" +
+			"rows = json.load(open('/workspace/session/large-result.json'))\n" +
+			"result = [len(rows), rows[-1], rows[0][:2], open('/workspace/session/own').read()]", `[26,25,"öö","own"]`, ""},
+		{"Python, more than the session holds", "python", "result = ['x' * 1_000_000] * 70", ``, rest},
+		{"Node, more than the session holds", "node",
+			"globalThis.result = Array(70).fill('x'.repeat(1_000_000));", ``, rest},
+		{"the rest stays", "python", "import os\nresult = os.listdir('/workspace/session')", `["own"]`, ""},
+	}
+	session := connected(t, configured(t, fmt.Sprintf("audit: {path: %q}\n", filepath.Join(t.TempDir(), "audit"))))
+	for _, step := range steps {
+		data, told := ran(t, session, step.language, step.code)
+		if data != step.data || !strings.Contains(told, step.told) {
+			t.Errorf("%s: got %s, want %s; told %q, want %q in it", step.name, data, step.data, told, step.told)
+		}
+	}
+}
+
 // runsAtOnce starts runs of a session that each write the same file and a separate one.
 func runsAtOnce(t *testing.T, session *mcp.ClientSession) {
 	t.Helper()

@@ -17,6 +17,9 @@ const BROKEN = 71;
 // What Node itself exits with when a top-level await never settles.
 const UNSETTLED = 13;
 
+// The advice for a result that is too large. The host has the same sentence.
+const ADVICE = "return a summary, and hand over the rest with client.attach or keep it in /workspace/session for the next run";
+
 const LAST_WORDS =
   '{"ok":false,"error":{"type":"SandboxError","message":"the code has ended, but it broke its interpreter so far that nothing more can be said","source":"code"}}';
 
@@ -27,10 +30,10 @@ const { getOwnPropertyDescriptor } = Object;
 
 /** Tells the host how the code ended, and exits. */
 export function deliver(link, ending) {
-  ending.session?.save();
   for (let i = 0; i < TRIES; i++) {
     try {
       const text = params(ending);
+      save(ending); // after the params, because a large result is kept in a file
       flush();
       link.finish(text);
       reallyExit(0);
@@ -39,12 +42,20 @@ export function deliver(link, ending) {
     }
   }
   try {
+    save(ending);
     flush();
     link.finish(LAST_WORDS);
     reallyExit(0);
   } catch {
     reallyExit(BROKEN);
   }
+}
+
+/** Saves the session's files, once. */
+function save(ending) {
+  const { session } = ending;
+  ending.session = undefined;
+  session?.save();
 }
 
 /** Returns the params of `run/finish` for an ending, as JSON text. */
@@ -79,7 +90,8 @@ function succeeded(ending) {
   const text = `{"ok":true,"has_result":true,"data":${data}${remark}}`;
   const size = byteLength(text);
   if (size <= MAX_PARAMS) return text;
-  const message = `the result takes ${size} bytes as JSON, far more than a run returns; return a summary, and hand over the rest with client.attach or keep it in /workspace/session for the next run`;
+  const kept = ending.session?.keepResult(data);
+  const message = `the result takes ${size} bytes as JSON, far more than a run returns; ${kept ? `all of it is in ${kept}: read that file in the next run, and return a summary` : ADVICE}`;
   return failed({ type: "OutputLimit", message, source: "code" });
 }
 

@@ -5,13 +5,14 @@
 const { closeSync, constants, lstatSync, mkdirSync, openSync, readdirSync, readSync, rmSync, writeSync } = process.getBuiltinModule("node:fs");
 
 const DIRECTORY = "/workspace/session";
+const RESULT = "large-result.json";
 const PIECE = 1 << 20; // bytes of one piece
 const BATCH = 4 << 20; // bytes of one request
 const BATCH_FILES = 400;
 const MAX_DEPTH = 32;
 
 const { stringify } = JSON;
-const { alloc, from: toBytes } = Buffer;
+const { alloc, byteLength, from: toBytes } = Buffer;
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 const BIG = { bigint: true };
 
@@ -44,6 +45,35 @@ export class SessionFiles {
       this.#save();
     } catch (problem) {
       tell(`what this run left in /workspace/session was not kept: ${problem instanceof TooMuch ? problem.message : (problem?.code ?? "it cannot be read")}`);
+    }
+  }
+
+  /** Writes a result, as JSON, to a file of the session; returns its path, or undefined if it does not fit. */
+  keepResult(data) {
+    const path = `${DIRECTORY}/${RESULT}`;
+    const { max_files: mostFiles, max_bytes: mostBytes } = this.#granted;
+    try {
+      rmSync(path, { force: true }); // of an earlier run
+      const { found } = this.#found();
+      let size = byteLength(data);
+      for (const status of found.values()) size += Number(status.size);
+      if (found.size >= mostFiles || size > mostBytes) return undefined;
+      const descriptor = openSync(path, O_WRONLY | O_NOFOLLOW | O_CREAT | O_EXCL, 0o644);
+      try {
+        const bytes = toBytes(data);
+        for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at);
+      } finally {
+        closeSync(descriptor);
+      }
+      return path;
+    } catch {
+      // The disk is full, or the code has left something else there.
+      try {
+        rmSync(path, { force: true });
+      } catch {
+        // it is a directory
+      }
+      return undefined;
     }
   }
 

@@ -24,7 +24,8 @@ class Ending:
 
     `failure` is the exception that reached the top, or None. `namespace` holds the
     globals, `code` the program's text. `unawaited` lists the coroutines that were dropped without `await`, as
-    pairs of function name and file. A `script` has no result.
+    pairs of function name and file. A `script` has no result. `session` has the files for the
+    session's next run, or is None.
     """
 
     def __init__(self, namespace, code, script=False):
@@ -33,6 +34,7 @@ class Ending:
         self.script = script
         self.failure = None
         self.unawaited = []
+        self.session = None
 
 
 def prepare():

@@ -16,6 +16,12 @@ MAX_PARAMS = (16 << 20) - 1024  # bytes; the rest of a frame is for its other me
 _TRIES = 3
 _SIGNALS = valid_signals()  # made ahead: to block them is one call then, which no handler comes before
 
+# The advice for a result that is too large. The host has the same sentence.
+_ADVICE = (
+    "return a summary, and hand over the rest with client.attach or keep it in /workspace/session for the next run"
+)
+_KEPT = "all of it is in %s: read that file in the next run, and return a summary"
+
 _DISK_FULL = " (the sandbox's disk is full: keep less, or work in pieces)"
 
 _LAST_WORDS = (
@@ -29,15 +35,25 @@ def deliver(link, ending):
     for _ in range(_TRIES):
         try:
             _prepare(ending)
-            link.finish(_params(ending))
+            params = _params(ending)
+            _save(ending)  # after the params, because a large result is kept in a file
+            link.finish(params)
             return True
         except BaseException:  # the code may have installed hooks that run here
             continue
     try:
+        _save(ending)
         link.finish(_LAST_WORDS)
         return True
     except BaseException:
         return False
+
+
+def _save(ending):
+    """Save the session's files, once."""
+    session, ending.session = ending.session, None
+    if session is not None:
+        session.save()
 
 
 def rehearse(ending):
@@ -126,10 +142,9 @@ def _succeeded(ending):
     params = f'{{"ok":true,"has_result":true,"data":{data}}}'
     size = len(params.encode())
     if size > MAX_PARAMS:
-        message = (
-            f"the result takes {size} bytes as JSON, far more than a run returns; return a summary, and hand over the "
-            "rest with client.attach or keep it in /workspace/session for the next run"
-        )
+        kept = ending.session.keep_result(data) if ending.session is not None else None
+        advice = _KEPT % kept if kept else _ADVICE
+        message = f"the result takes {size} bytes as JSON, far more than a run returns; {advice}"
         return _failed({"type": "OutputLimit", "message": message, "source": "code"})
     return params
 

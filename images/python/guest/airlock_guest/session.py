@@ -43,14 +43,13 @@ def main():
     link = Link()
     start = link.start()
     granted = start.get("session")
-    files = session_files.SessionFiles(link, granted) if granted else None
+    session = session_files.SessionFiles(link, granted) if granted else None
     ending = execute.run(start["code"], script=start.get("script", False))
+    ending.session = session
     if "matplotlib.pyplot" in sys.modules:
         from airlock_guest.figures import attach_open
 
         attach_open(ending)
-    if files is not None:
-        files.save()
     delivered = outcome.deliver(link, ending)
     _exit(0 if delivered else BROKEN)
 

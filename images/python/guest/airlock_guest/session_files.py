@@ -28,6 +28,7 @@ from client.codec import encode
 
 DIRECTORY = "/workspace/session"
 
+_RESULT = "large-result.json"
 _PIECE = 1 << 20  # bytes of one piece
 _BATCH = 4 << 20  # bytes of one request
 _BATCH_FILES = 400
@@ -68,6 +69,26 @@ class SessionFiles:
             _tell(f"what this run left in /workspace/session was not kept: {problem}")
         except BaseException as problem:  # the code may have broken the builtins
             _tell(f"what this run left in /workspace/session was not kept: {type(problem).__name__}")
+
+    def keep_result(self, data):
+        """Write a result, as JSON, to a file of the session; return its path, or None if it does not fit."""
+        try:
+            content = memoryview(data.encode())
+            _remove(_RESULT)  # of an earlier run
+            found, _ = self._found()
+            size = sum(status.st_size for status in found.values())
+            if len(found) >= self._most_files or size + len(content) > self._most_bytes:
+                return None
+            descriptor = open(f"{DIRECTORY}/{_RESULT}", O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_CREAT | O_EXCL, 0o644)
+            try:
+                while content:
+                    content = content[write(descriptor, content) :]
+            finally:
+                close(descriptor)
+        except (OSError, MemoryError, _TooMuch):  # the disk is full, or the code has left something else there
+            _remove(_RESULT)
+            return None
+        return f"{DIRECTORY}/{_RESULT}"
 
     def _stamp(self):
         try:
