@@ -12,8 +12,10 @@ import (
 
 var mentionsSQL = lazyregexp.New(`\bSQL\b`)
 
-// atCommand matches the places at which a shell expects a command.
-const atCommand = "(?im)(?:^|[;&|(`{]|\\bsudo\\s|\\bxargs\\s|-exec\\s|\\b(?:then|do|else|env|nohup|exec)\\s)\\s*"
+// atCommand matches the places at which a shell expects a command, and the directory of the command.
+const atCommand = "(?im)(?:^|[;&|(`{]|-exec(?:dir)?\\s|" +
+	"\\b(?:sudo|doas|xargs|then|do|else|env|nohup|exec|command|builtin|time|nice|setsid|busybox|toybox|timeout\\s+\\S+)" +
+	"\\s(?:\\s*-\\S+\\s)*)\\s*(?:/(?:[\\w.-]+/)*)?"
 
 // pattern finds texts with effects. A text without one of the words, in lower case, is not matched against it.
 type pattern struct {
@@ -29,8 +31,18 @@ func patternOf(words string, re *lazyregexp.Regexp) pattern {
 var shellPatterns = []pattern{
 	patternOf("#!", lazyregexp.New(`\A#!\s*/`)),
 	patternOf("rm rmdir shred unlink mv chmod chown chgrp chattr ln tee", lazyregexp.New(atCommand+
-		`(?:rm|rmdir|shred|unlink|mv|chmod|chown|chgrp|chattr|ln|tee)\s+[-/~.$*"'\w]+\S*(?:\s+\S+)?\s*(?:$|[;&|)`+
+		`(?:rm|rmdir|shred|unlink|mv|chmod|chown|chgrp|chattr|ln|tee)\s+[-/~.$*"'{\w]+\S*(?:\s+\S+)?\s*(?:$|[;&|)`+
 		"`"+`]|\s-|\s/)`)),
+	patternOf("rm mv cp chmod chown chgrp ln install sed tar rsync", lazyregexp.New(atCommand+
+		`(?:rm\s+(?:\S+\s+)*-|(?:mv|cp|chmod|chown|chgrp|ln|install)\s+-\w+\s+\S+\s+\S|sed\s+-\w*i|`+
+		`tar\s+(?:-\w*x|x\w{0,4}\s)|rsync\s+-)`)),
+	patternOf("xargs", lazyregexp.New(
+		`(?i)\bxargs\s+(?:-\S+\s+)*(?:rm|rmdir|unlink|shred|kill|mv|chmod|chown)\b`)),
+	patternOf("nc ncat netcat ssh scp service :()", lazyregexp.New(atCommand+
+		`(?:(?:nc|ncat|netcat)\s+(?:\S+\s+)*-\w*[ec]\b|ssh\s+(?:-\S+\s+)*\S+@\S+\s+\S|scp\s+\S[^\n]*\S:\S*|`+
+		`service\s+\S+\s+(?:stop|start|restart)\s*(?:$|[;&|])|:\(\)\s*\{)`)),
+	patternOf("aws gcloud az gsutil s3cmd", lazyregexp.New(atCommand+
+		`(?:aws|gcloud|az|gsutil|s3cmd)\s(?:[^\n;|&]*\s)?(?:rm|rb|delete|destroy|terminate|remove|purge)(?:-\S+)?(?:\s|$)`)),
 	patternOf("rm sudo su mkfs dd wipefs fdisk parted umount truncate", lazyregexp.New(atCommand+
 		`(?:rm\s+-|sudo\s+\S|su\s+-|mkfs[.\w]*\s|dd\s+(?:if|of)=|wipefs\s|fdisk\s|parted\s|umount\s|truncate\s+-)`)),
 	patternOf("shutdown reboot halt poweroff kill", lazyregexp.New(atCommand+
@@ -56,7 +68,19 @@ var shellPatterns = []pattern{
 }
 
 // isShell reports whether a text has a shell command with effects. The text in lower case is given beside it.
-func isShell(text, lower string) bool { return matchesAny(shellPatterns, text, lower) }
+func isShell(text, lower string) bool {
+	if matchesAny(shellPatterns, text, lower) {
+		return true
+	}
+	if !strings.ContainsAny(text, `'"\$`) {
+		return false
+	}
+	unquoted := shellQuotes.Replace(text)
+	return unquoted != text && matchesAny(shellPatterns, unquoted, strings.ToLower(unquoted))
+}
+
+// shellQuotes removes what a shell removes from a word, as in r"m" -rf, and writes $IFS as a space.
+var shellQuotes = strings.NewReplacer("\\\n", "", `\`, "", `'`, "", `"`, "", "${IFS}", " ", "$IFS", " ")
 
 var codePatterns = []pattern{
 	// Python
@@ -82,10 +106,23 @@ var codePatterns = []pattern{
 	patternOf("fs deno", lazyregexp.New(
 		`\bfs\s*\.\s*(?:promises\s*\.\s*)?(?:unlink|rm|rmdir|write|append|truncate|rename|chmod|mkdir)\w*\s*\(|`+
 			`\bDeno\s*\.\s*(?:run|remove|write\w*|Command)\b`)),
+	patternOf("globalthis window self global getattr bun", lazyregexp.New(
+		`\b(?:globalThis|window|self|global)\s*(?:\.\s*|\[\s*['"])(?:eval|Function)\b|`+
+			`\bgetattr\s*\(\s*(?:os|sys|subprocess|shutil|builtins|__builtins__)\b|\bBun\s*\.\s*(?:write|spawn\w*|\$)`)),
 	// Java, C#, PHP, Go, Rust, Ruby
+	patternOf("files. file. directory. fileutils. os. fs::", lazyregexp.New(
+		`\bFiles\.(?:delete|write|move|copy|create)\w*\s*\(|`+
+			`\b(?:File|Directory)\.(?:[Dd]elete|unlink|rename|Move|Write\w*|write)\s*\(|\bFileUtils\.\w+|`+
+			`\bos\.(?:Remove|RemoveAll|Rename|WriteFile|Create|Truncate|Mkdir\w*|Chmod|Chown)\s*\(|`+
+			`\bfs::(?:remove_\w+|write|rename|create_dir\w*|set_permissions)\b`)),
+	patternOf("unlink rmdir file_put_contents", lazyregexp.New(
+		`(?:^|[^.\w])(?:unlink|rmdir|file_put_contents)\s*\(\s*['"$]`)),
 	patternOf("runtime process php exec popen %x", lazyregexp.New(`\bRuntime\s*\.\s*getRuntime\s*\(|\bProcessBuilder\s*\(|`+
 		`\bSystem\.Diagnostics\.Process\b|<\?php|\bexec\.Command(?:Context)?\s*\(|\bprocess::Command\b|\bIO\.popen\b|%x[({[]`)),
-	// MongoDB, GraphQL
+	// MongoDB, GraphQL, Cypher, Gremlin, Redis
+	patternOf("delete drop flush config", lazyregexp.New(`(?i)\bDETACH\s+DELETE\s+\w|`+
+		`\bg\s*\.\s*[VE]\s*\([^\n]*\.\s*drop\s*\(\s*\)|\A\s*(?:FLUSHALL|FLUSHDB)\b\s*(?:A?SYNC)?\s*\z|`+
+		`\A\s*CONFIG\s+SET\s+\S+\s+\S`)),
 	patternOf("db mutation", lazyregexp.New(
 		`\bdb\s*\.\s*\w+\s*\.\s*(?:drop|delete|remove|update|insert|replace|bulkWrite|rename)\w*\s*\(|`+
 			`\bdb\s*\.\s*dropDatabase\s*\(|\A\s*mutation\b[^{]*\{`)),

