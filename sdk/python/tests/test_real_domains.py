@@ -23,6 +23,9 @@ from qwed_new.engines.math_engine import verify_math
         ("sqrt(x*y) = sqrt(x)*sqrt(-y)", "INCONCLUSIVE"),
         ("sqrt(-x)*sqrt(-y) = sqrt(x*y)", "INCONCLUSIVE"), ("sqrt(x)*sqrt(y)*sqrt(z) = sqrt(x*y*z)", "VERIFIED"),
         ("sqrt(-1)*sqrt(-1) = -1", "VERIFIED"), ("i*i = -1", "VERIFIED"),
+        ("integral(cbrt(x),x,-1,1) = 0", "VERIFIED"), ("cbrt(x^3) = x", "VERIFIED"), ("cbrt(x^3) = abs(x)", "ERROR"),
+        ("cbrt(x^2) = cbrt(x)^2", "VERIFIED"), ("diff(cbrt(x),x) = 1/(3*cbrt(x)^2)", "VERIFIED"),
+        ("asin(x) + acos(x) = pi/2", "VERIFIED"), ("integral(cbrt(x),x) = 3/4*x*cbrt(x)", "VERIFIED"),
         ("sqrt(x)/sqrt(x) = 1", "VERIFIED"), ("x/sqrt(x) = sqrt(x)", "VERIFIED"), ("sqrt(x) = x", "ERROR"),
     ],
 )  # fmt: skip

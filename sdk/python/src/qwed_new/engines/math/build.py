@@ -47,7 +47,10 @@ class Builder:
         if node.function in _BINDERS:
             return _BINDERS[node.function](self, node)
         arguments = [self.build(a) for a in node.arguments]
-        value = _OPERATIONS[node.function](*arguments)
+        if self._assume and node.function in ("cbrt", "root"):
+            value = _real_root(*arguments) if node.function == "root" else _real_root(*arguments, Integer(3))
+        else:
+            value = _OPERATIONS[node.function](*arguments)
         if value is sympy.zoo or value is sympy.nan or value.has(sympy.zoo, sympy.nan):
             raise Undefined(f"{node.function} has no value there")
         _check_size(value)
@@ -151,9 +154,18 @@ def _gamma(a: Expr) -> Expr:
 def _root(a: Expr, n: Expr) -> Expr:
     if n == 0:
         raise Undefined("a root's degree is not 0")
-    if isinstance(a, Rational) and a < 0 and isinstance(n, Integer) and n % 2:
+    if a.is_number and a.is_negative and isinstance(n, Integer) and n % 2:
         return -_pow(-a, 1 / n)  # the real root
     return _pow(a, 1 / n)
+
+
+def _real_root(a: Expr, n: Expr) -> Expr:
+    """A root of an expression whose variables are real, which of an odd degree is real for negative values too."""
+    if a.is_number or a.is_nonnegative or not isinstance(n, Integer) or n % 2 == 0:
+        return _root(a, n)
+    if a.is_negative:
+        return -_root(-a, n)
+    return sympy.sign(a) * _root(sympy.Abs(a), n)
 
 
 _OPERATIONS: dict[str, Callable[..., Expr]] = {

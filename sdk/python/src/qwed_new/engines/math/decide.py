@@ -13,9 +13,10 @@ from sympy import Expr, FiniteSet, Rational
 from qwed_new.engines.math import grammar, readings
 from qwed_new.engines.math.build import Builder, Undefined, only_symbol
 from qwed_new.engines.math.checks import Disagreement
+from qwed_new.engines.math.domain import conditions, is_total
 from qwed_new.engines.math.equality import Outcome, equal, is_real, points, sign_of, value_at
 from qwed_new.engines.math.grammar import Claim, HostileText, MathSyntaxError, Node, Number
-from qwed_new.engines.math.inequalities import decide_order, low_points
+from qwed_new.engines.math.inequalities import Domain, decide_order, low_points
 from qwed_new.limits import TimeLimit, TooLarge, limited
 from qwed_new.verdict import Status, Verdict
 
@@ -204,6 +205,10 @@ def _unequal_everywhere(left: Node, right: Node, outcome: Outcome) -> Outcome:
             shown = {k: str(v) for k, v in point.items()}
             return Outcome(
                 False, "exact evaluation at a point", "the two sides are equal at a point", {"counterexample": shown})
+    for relation in (">", "<"):
+        ordered = _order(left, right, relation)
+        if ordered.holds:
+            return ordered
     return Outcome(
         None, "signs of the terms", "no value was found at which the sides are equal, and no proof that there is none")
 
@@ -224,28 +229,35 @@ def _order(left: Node, right: Node, relation: str) -> Outcome:
             {"left": str(a), "right": str(b)}
         )
     checked = 0
+
+    def fails_at(point: dict[str, Rational]) -> Outcome | None:
+        nonlocal checked
+        x, y = value_at(left, a, point), value_at(right, b, point)
+        if x is None or y is None or not (is_real(x) and is_real(y)):
+            return None
+        checked += 1
+        sign = sign_of(x - y)
+        if sign is None or sign in wanted:
+            return None
+        shown = {k: str(v) for k, v in point.items()}
+        return Outcome(
+            False, "exact evaluation at a point", "the claim fails at a point",
+            {"counterexample": shown, "left": str(x), "right": str(y)})
+
     tried = [point for _, point in zip(range(40), points(names), strict=False)]
     if len(names) == 1 and (a - b).free_symbols and not (grammar.has_binder(left) or grammar.has_binder(right)):
         tried += [{names[0]: point} for point in low_points(a - b, relation)]
     for point in tried:
-        x, y = value_at(left, a, point), value_at(right, b, point)
-        if x is None or y is None or not (is_real(x) and is_real(y)):
-            continue
-        checked += 1
-        if (sign := sign_of(x - y)) is not None and sign not in wanted:
-            shown = {k: str(v) for k, v in point.items()}
-            return Outcome(
-                False,
-                "exact evaluation at a point",
-                "the claim fails at a point",
-                {"counterexample": shown, "left": str(x), "right": str(y)},
-            )
+        if refuted := fails_at(point):
+            return refuted
     difference = sympy.factor(a - b) if relation[0] == ">" else sympy.factor(b - a)
     if difference.is_positive or ("=" in relation and difference.is_nonnegative):
         return Outcome(True, "signs of the factors", "", {"difference": str(difference), "domain": "real"})
     if not checked:
         return Outcome(None, "none", "no point was found at which both sides are defined")
-    return decide_order(a - b, relation)
+    real = Builder(real=True)
+    limits = [(real.build(node), relation) for side in (left, right) for node, relation in conditions(side)]
+    return decide_order(a - b, relation, Domain(is_total(left) and is_total(right), limits, fails_at))
 
 
 def _compare(expression: str, claimed: str) -> Verdict:

@@ -12,6 +12,7 @@ from sympy import Expr, Float, Rational
 
 from qwed_new.engines.math import grammar
 from qwed_new.engines.math.build import Builder, TwoConventions, Undefined, denominators
+from qwed_new.engines.math.domain import least_values
 from qwed_new.engines.math.grammar import Apply, Node
 from qwed_new.limits import TooLarge, within
 
@@ -101,7 +102,7 @@ def equal(left: Node, right: Node) -> Outcome:
             return Outcome(None, proof, "no point was found at which both sides are defined", evidence)
         return Outcome(True, proof, "", evidence)
     reason = f"the sides agree at {checked} points, but no proof was found"
-    least = {} if complex_values else _domains(left) | _domains(right)
+    least = {} if complex_values else least_values(left) | least_values(right)
     if least and checked:
         restricted = _Restricted(least)
         if proof := _prove_zero(restricted.build(left) - restricted.build(right), symbols):
@@ -110,13 +111,28 @@ def equal(left: Node, right: Node) -> Outcome:
                 True, proof, "",
                 {**evidence, "domain": f"real, {', '.join(bounds)}, as both sides are defined only there"})
     if not complex_values:
-        positive = Builder(positive=True)
-        try:
-            if _prove_zero(positive.build(left) - positive.build(right), symbols):
-                reason = f"proven for positive values of {', '.join(names)} only"
-        except Undefined:
-            pass
+        by_sign = {sign: _proof_for(sign, left, right, symbols) for sign in ("positive", "negative")}
+        if len(names) == 1 and all(by_sign.values()) and _agree_at_zero(left, right, names[0]):
+            return Outcome(True, by_sign["negative"] + ", for negative values, zero and positive values", "", evidence)
+        if by_sign["positive"]:
+            reason = f"proven for positive values of {', '.join(names)} only"
     return Outcome(None, "simplification", reason, evidence)
+
+
+def _proof_for(sign: str, left: Node, right: Node, symbols: list[Any]) -> str:
+    """Return the proof for values of one sign, "positive" or "negative", or ""."""
+    builder = Builder(**{sign: True})
+    try:
+        return _prove_zero(builder.build(left) - builder.build(right), symbols)
+    except Undefined:
+        return ""
+
+
+def _agree_at_zero(left: Node, right: Node, name: str) -> bool:
+    """Report whether the sides are equal at 0, or one is not defined there."""
+    builder, zero = Builder(real=True), {name: Rational(0)}
+    a, b = (value_at(node, builder.build(node), zero) for node in (left, right))
+    return a is None or b is None or differs(a, b) is False
 
 
 def _equal_numbers(a: Expr, b: Expr) -> Outcome:
@@ -179,28 +195,15 @@ class _Restricted(Builder):
         return sympy.Symbol(name, **{self._least[name]: True}) if name in self._least else super().symbol(name)
 
 
-def _domains(node: Node) -> dict[str, str]:
-    """Return the variables whose root or logarithm is taken, so that the real expression has no value below zero."""
-    found: dict[str, str] = {}
+def _has_whole_bounds(node: Node, point: dict[str, Rational]) -> bool:
+    """Report whether each sum and product of node has as many terms at a point as whole numbers say."""
     if not isinstance(node, Apply):
-        return found
-    for argument in node.arguments:
-        found |= _domains(argument)
-    first = node.arguments[0]
-    if isinstance(first, grammar.Name) and first.name.startswith("var:"):
-        if node.function in ("ln", "log", "log2", "log10"):
-            found[first.name[4:]] = "positive"
-        elif node.function == "sqrt" or (node.function == "pow" and _is_even_root(node.arguments[1])):
-            found.setdefault(first.name[4:], "nonnegative")
-    return found
-
-
-def _is_even_root(exponent: Node) -> bool:
-    try:
-        value = Builder().build(exponent)
-    except Undefined:
-        return False
-    return isinstance(value, Rational) and value.q % 2 == 0
+        return True
+    if node.function in ("sum", "product"):
+        low, high = (_At(point, real=True).build(bound) for bound in node.arguments[2:])
+        if high is not sympy.oo and not (isinstance(high, sympy.Integer) and high >= low - 1):
+            return False
+    return all(_has_whole_bounds(a, point) for a in node.arguments)
 
 
 def value_at(node: Node, expression: Expr, point: dict[str, Rational], real: bool = True) -> Expr | None:
@@ -208,6 +211,8 @@ def value_at(node: Node, expression: Expr, point: dict[str, Rational], real: boo
     is set."""
     try:
         if grammar.has_binder(node):
+            if not _has_whole_bounds(node, point):
+                return None
             by_name = {s: point[str(s)] for s in expression.free_symbols if str(s) in point}
             value = expression.subs(by_name)
             return None if value.has(sympy.nan, sympy.zoo) or value.free_symbols else value
@@ -255,6 +260,8 @@ def _prove_zero(difference: Expr, symbols: list[Any]) -> str:
     rewrites: dict[str, Callable[[], Expr]] = {}
     if difference.has(sympy.sin, sympy.cos, sympy.tan, sympy.sinh, sympy.cosh, sympy.tanh):
         rewrites["exponential normal form"] = lambda: sympy.expand(sympy.expand_trig(difference).rewrite(sympy.exp))
+    if difference.has(sympy.acos):
+        difference = difference.rewrite(sympy.asin)
     rewrites |= {
         "simplification": lambda: sympy.simplify(difference),
         "signs as quotients": lambda: sympy.simplify(difference.replace(sympy.sign, lambda s: s / sympy.Abs(s))),

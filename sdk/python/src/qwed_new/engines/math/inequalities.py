@@ -9,7 +9,8 @@ the facts do not determine the functions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -28,8 +29,17 @@ METHOD = "Z3 over the real numbers"
 _MIRROR = {"<": ">", "<=": ">="}
 
 
-def decide_order(difference: Expr, relation: str) -> Outcome:
-    """Decide `difference relation 0` for all real values at which difference is defined."""
+@dataclass(slots=True)
+class Domain:
+    """The points that a claim is about: those at which all its parts are real."""
+
+    total: bool  # all points belong to it
+    conditions: list[tuple[Expr, str]]  # how expressions relate to 0 at each of its points
+    fails_at: Callable[[dict[str, Rational]], Outcome | None]  # the refutation by a point, if it is one
+
+
+def decide_order(difference: Expr, relation: str, domain: Domain) -> Outcome:
+    """Decide `difference relation 0` for all real values of the domain."""
     if relation in _MIRROR:
         difference, relation = -difference, _MIRROR[relation]
     strict = relation == ">"
@@ -38,7 +48,9 @@ def decide_order(difference: Expr, relation: str) -> Outcome:
     plain = difference if polynomial else _plain(difference)
     try:
         for whole in (False,) if polynomial else (False, True):
-            outcome = _by_facts(plain, strict, symbols, polynomial, whole)
+            outcome = _by_facts(plain, strict, symbols, polynomial, _Translation(whole, domain.conditions))
+            if outcome.holds is False and not domain.total:
+                outcome = _confirmed(outcome, domain)
             if outcome.holds is not None:
                 return outcome
     except _Unsupported as error:
@@ -48,8 +60,17 @@ def decide_order(difference: Expr, relation: str) -> Outcome:
     return outcome
 
 
-def _by_facts(difference: Expr, strict: bool, symbols: list[Any], polynomial: bool, whole: bool) -> Outcome:
-    translation = _Translation(whole)
+def _confirmed(outcome: Outcome, domain: Domain) -> Outcome:
+    """Return the outcome if the claim as written fails at its point, which the solver found for a simpler form."""
+    try:
+        point = {name: Rational(value) for name, value in outcome.evidence["counterexample"].items()}
+    except (TypeError, ValueError):  # not a rational number
+        point = None
+    return (point and domain.fails_at(point)) or Outcome(None, METHOD, "no counter-example was found, and no proof")
+
+
+def _by_facts(
+    difference: Expr, strict: bool, symbols: list[Any], polynomial: bool, translation: _Translation) -> Outcome:
     term = translation.term(difference)
     solver = z3.Solver()
     solver.set("timeout", MILLISECONDS if not polynomial else 2 * MILLISECONDS)
@@ -74,11 +95,17 @@ class _Unsupported(Exception):
 class _Translation:
     """Translates expressions to terms of Z3. With whole, `facts` has bounds of functions by polynomials, too."""
 
-    def __init__(self, whole: bool) -> None:
+    def __init__(self, whole: bool, conditions: Iterable[tuple[Expr, str]] = ()) -> None:
         self.facts: list[Any] = []
         self._whole = whole
         self._terms: dict[Expr, Any] = {}
         self._pairs: dict[type, list[tuple[Any, Any]]] = {}
+        for expression, relation in conditions:
+            try:
+                term = self.term(_plain(expression))
+            except _Unsupported:
+                continue  # one fact less
+            self.facts.append(term > 0 if relation == ">" else term >= 0 if relation == ">=" else term != 0)
 
     def term(self, e: Expr) -> Any:
         """Return the term of an expression, the same for equal ones."""
@@ -118,6 +145,9 @@ class _Translation:
         if abs(exponent.p) > MAX_DEGREE or exponent.q > MAX_DEGREE:
             raise _Unsupported(f"only polynomials of degrees up to {MAX_DEGREE} can be proven")
         value = self.term(base)
+        if exponent.q % 2 and exponent.q > 1 and not (base.is_nonnegative or self._is_proven(value >= 0)):
+            raise _Unsupported(
+                "a negative number to the power 1/3 has a real and a complex value: write cbrt(a) or root(a, n)")
         if exponent.q > 1:  # real only if the base is not negative
             root = self._new()
             self.facts += [root >= 0, _times(root, exponent.q) == value]
@@ -127,6 +157,12 @@ class _Translation:
             self.facts.append(inverse * value == 1)
             value = inverse
         return _times(value, abs(exponent.p))
+
+    def _is_proven(self, claim: Any) -> bool:
+        solver = z3.Solver()
+        solver.set("timeout", MILLISECONDS)
+        solver.add(*self.facts, z3.Not(claim))
+        return bool(solver.check() == z3.unsat)
 
     def _constant(self, e: Expr) -> Any:
         """A number that is not rational, between two rational ones."""
@@ -224,9 +260,6 @@ class _Translation:
         self.facts += [z3.Implies(v >= 0, value >= v), z3.Implies(v <= 0, value <= v)]
         return value
 
-    def _arccosine(self, v: Any) -> Any:
-        return self.term(sympy.pi) / 2 - self._arcsine(v)
-
     def _floor(self, v: Any) -> Any:
         value = z3.FreshInt("n")
         self.facts += [z3.ToReal(value) <= v, v < z3.ToReal(value) + 1]
@@ -242,7 +275,6 @@ class _Translation:
         sympy.log: _logarithm,
         sympy.atan: _arctangent,
         sympy.asin: _arcsine,
-        sympy.acos: _arccosine,
         sympy.floor: _floor,
         sympy.ceiling: lambda self, v: -self._floor(-v),
         sympy.Abs: lambda self, v: z3.If(v >= 0, v, -v),
@@ -269,6 +301,7 @@ _FORMS: dict[Any, Callable[[Expr], Expr]] = {
     sympy.cot: lambda u: sympy.cos(u) / sympy.sin(u),
     sympy.sec: lambda u: 1 / sympy.cos(u),
     sympy.csc: lambda u: 1 / sympy.sin(u),
+    sympy.acos: lambda u: sympy.pi / 2 - sympy.asin(u),
     sympy.sinh: lambda u: (sympy.exp(u) - sympy.exp(-u)) / 2,
     sympy.cosh: lambda u: (sympy.exp(u) + sympy.exp(-u)) / 2,
     sympy.tanh: lambda u: (sympy.exp(2 * u) - 1) / (sympy.exp(2 * u) + 1),
