@@ -7,18 +7,17 @@ SQLite lacks is not executed, so that nothing is known about it.
 
 from __future__ import annotations
 
-import difflib
-import hashlib
-import math
 import random
 import re
 import sqlite3
 from collections.abc import Callable, Iterable
+from datetime import date
 from typing import Any
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from qwed_new.engines.sql.sample_functions import FUNCTIONS
 from qwed_new.engines.sql.sorts import Sorts, is_free, of_clock
 
 ROWS = 600
@@ -28,7 +27,7 @@ _FEWEST = 5  # rows that a condition must be computed for
 _PAD = 12  # characters before a constant, for conditions on a part of a text
 
 _NUMBERS = [*range(-1, 11), 12, 37, 99, 100, 1000, 86_400, 10**6, -37, -1000]
-_TEXTS = ["", "a", "Z", "0", "5", "x y", "zz9 -", "ä\n", "it's", "~~~~", "a@b.c", "2024-02-29", "q" * 300]
+_TEXTS = ["a", "Z", "0", "5", "x y", "zz9 -", "ä\n", "it's", "~~~~", "a@b.c", "2024-02-29", "q" * 300]
 _DATES = [
     "1969-12-31", "1970-01-01 00:00:00", "2000-01-01", "2024-02-29", "2038-01-19", "9999-12-31",
     *(f"20{i:02}-{i % 12 + 1:02}-{i % 31 + 1:02} {i % 24:02}:{i % 60:02}:{i % 60:02}" for i in range(60))]
@@ -36,8 +35,8 @@ _TODAY = "2026-07-01"
 _FIRST_DATES = {"mysql": "1000-01-01"}  # of a dialect; of the others, the first day of year 1
 
 _ANY_CASE = frozenset({"mysql", "tsql"})  # dialects that compare texts without regard to case and spaces at the end
+_OF_BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift)
 _AFFINITY = {"number": "NUMERIC", "text": "TEXT", "bool": "INTEGER", "order": "TEXT", "any": "BLOB"}
-_PARTS = {"year": (0, 4), "month": (5, 7), "day": (8, 10), "hour": (11, 13), "minute": (14, 16), "second": (17, 19)}
 
 
 class _Unclear(ValueError):
@@ -52,11 +51,19 @@ def always_true(
 
     sorts are those of the condition's columns, and is_empty reports whether a subquery has no rows.
     """
+    if dialect == "mysql" and condition.find(*_OF_BITS):  # with operands below zero, the two differ
+        found = [_always_true(c, sorts, is_empty, dialect) for c in (condition.transform(_unsigned), condition)]
+        return True if True in found else found[0]
+    return _always_true(condition, sorts, is_empty, dialect)
+
+
+def _always_true(
+    condition: exp.Expression, sorts: Sorts, is_empty: Callable[[exp.Select], bool], dialect: str) -> bool | None:
     try:
-        text, columns = _executable(condition, is_empty)
+        text, columns = _executable(condition, is_empty, dialect)
         constants = [n.this for n in condition.find_all(exp.Literal)]
         own = [_sort(c, sorts) for c in columns]
-        pools = [_pool(s, sorts.limits(c), constants, dialect) for s, c in zip(own, columns, strict=True)]
+        pools = [_pool(s, sorts.limits(c), constants, dialect, sorts.is_day(c)) for s, c in zip(own, columns, strict=True)]
         pools = [p if sorts.is_required(c) else [*p, None] for p, c in zip(pools, columns, strict=True)]
         tested = {c for test in condition.find_all(exp.Is) for c in test.find_all(exp.Column)}
         return _holds(text, own or ["number"], pools or [[1]], [i for i, c in enumerate(columns) if c not in tested], dialect)
@@ -70,10 +77,16 @@ def _sort(node: exp.Expression, sorts: Sorts) -> str:
     return sorts.sort(node) or ("number" if isinstance(node, exp.AggFunc | exp.Window) else "any")
 
 
-def _executable(condition: exp.Expression, is_empty: Callable[[exp.Select], bool]) -> tuple[str, list[exp.Expression]]:
+def _executable(
+    condition: exp.Expression, is_empty: Callable[[exp.Select], bool], dialect: str) -> tuple[str, list[exp.Expression]]:
     """Return a condition in SQLite's SQL, and its columns, parameters and free parts, which are called c0, c1, …"""
     columns: list[exp.Expression] = []
-    found = condition.copy().transform(lambda n: _simpler(n, is_empty))
+    found = condition.copy()
+    if dialect in _ANY_CASE:
+        found = found.transform(_in_any_case)
+    if dialect == "mysql":
+        found = found.transform(_first_byte)
+    found = found.transform(lambda n: _simpler(n, is_empty))
 
     def named(node: exp.Expression) -> exp.Expression:
         if not isinstance(node, exp.Column | exp.Placeholder | exp.Parameter) and not is_free(node):
@@ -107,8 +120,8 @@ def _simpler(node: exp.Expression, is_empty: Callable[[exp.Select], bool]) -> ex
     if isinstance(node, exp.SimilarTo) and isinstance(node.expression, exp.Literal):
         return exp.RegexpLike(this=node.this, expression=exp.Literal.string(
             "^(?:" + node.expression.name.replace("%", ".*").replace("_", ".") + ")$"))
-    if isinstance(node, exp.MD5 | exp.SHA | exp.SHA2):
-        return exp.Anonymous(this="DIGEST", expressions=[node.this])
+    if isinstance(node, exp.TimeToStr) and "%" not in node.text("format"):  # of a number, as in to_char(1, '999')
+        raise _Unclear(node.sql())
     if isinstance(node, exp.BitwiseXor):
         return exp.paren(exp.Sub(this=exp.paren(exp.BitwiseOr(this=node.left, expression=node.right)),
             expression=exp.paren(exp.BitwiseAnd(this=node.left, expression=node.right))))
@@ -126,6 +139,34 @@ def _simpler(node: exp.Expression, is_empty: Callable[[exp.Select], bool]) -> ex
     if isinstance(node, exp.EQ | exp.NEQ | exp.LT | exp.LTE | exp.GT | exp.GTE) and isinstance(
         node.right, exp.Any | exp.All | exp.Anonymous):
         return _each(node, is_empty)
+    return node
+
+
+def _unsigned(node: exp.Expression) -> exp.Expression:
+    """Return an operation on bits of MySQL, whose result is never negative. The operations within it are those of
+    SQLite, which have the same bits."""
+    if isinstance(node, exp.BitwiseRightShift):
+        node = exp.Anonymous(this="SHIFTED", expressions=[node.left, node.right])
+    elif not isinstance(node, _OF_BITS):
+        return node
+    outer = node.parent
+    while isinstance(outer, exp.Paren):
+        outer = outer.parent
+    if isinstance(outer, (*_OF_BITS, exp.BitwiseCount)) or (isinstance(outer, exp.Anonymous) and outer.this == "SHIFTED"):
+        return node
+    return exp.Anonymous(this="UNSIGNED", expressions=[node.copy()])
+
+
+def _first_byte(node: exp.Expression) -> exp.Expression:
+    """Return ASCII of MySQL, which is about the first byte of a text."""
+    return exp.Anonymous(this="FIRST_BYTE", expressions=[node.this]) if isinstance(node, exp.Ascii) else node
+
+
+def _in_any_case(node: exp.Expression) -> exp.Expression:
+    """Return a comparison of computed texts that ignores case."""
+    compares = isinstance(node, exp.EQ | exp.NEQ | exp.LT | exp.LTE | exp.GT | exp.GTE)
+    if compares and isinstance(node.left, exp.Func | exp.DPipe) and not node.find(exp.Cast, exp.Collate):
+        node.set("this", exp.Collate(this=exp.paren(node.left.copy()), expression=exp.to_identifier("ANY_CASE")))
     return node
 
 
@@ -168,7 +209,7 @@ def _overlaid(node: exp.Overlay) -> exp.Expression:
     return exp.paren(exp.DPipe(this=exp.DPipe(this=before, expression=node.expression.copy()), expression=behind))
 
 
-def _pool(sort: str, limits: list[Any], constants: list[str], dialect: str) -> list[Any]:
+def _pool(sort: str, limits: list[Any], constants: list[str], dialect: str, only_dates: bool = False) -> list[Any]:
     """Return the values of a column: those that every column of its sort has, and some around the constants."""
     numbers = [n for c in constants if (n := _number(c)) is not None]
     if sort == "bool":
@@ -185,20 +226,31 @@ def _pool(sort: str, limits: list[Any], constants: list[str], dialect: str) -> l
     if sort == "order":
         dates = [c for c in constants if re.match(r"\d{4}-\d\d-\d\d", c)]
         first = _FIRST_DATES.get(dialect, "0001-01-01")
-        near = [d for c in dates for d in (c, c[:9] + "0", c[:9] + "9")]
+        near = [d for c in dates for d in (c, c[:9] + "0", c[:9] + "9") if _is_date(d)]
         years = [f"{int(n):04}-07-04" for n in numbers if 1 <= n <= 9999]
-        return [first, *_DATES, *(d for d in near + years if d >= first)]
+        pool = [first, *_DATES, *(d for d in near + years if d >= first)]
+        return [d[:10] for d in pool] if only_dates else pool
+    empty = [] if dialect == "oracle" else [""]  # an empty text of Oracle is NULL
     near_texts = [c.strip("%^$.*") for c in constants] + constants
     near_texts += [v for c in constants for k in range(1, _PAD) for v in (c[:k], c[k:], "." * k + c)]
     sized = ["x" * int(n) for n in numbers if 0 < n <= 1_000 and n == int(n)]
     letters = [chr(int(n)) for n in numbers if 32 <= n < 0xD800]
-    return [*_TEXTS, *near_texts, *(c + "x" for c in near_texts), *(c.upper() for c in near_texts), *sized, *letters]
+    pool = [*_TEXTS, *near_texts, *(c + "x" for c in near_texts), *(c.upper() for c in near_texts), *sized, *letters]
+    return empty + [text for text in pool if text]
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text[:10])
+    except ValueError:
+        return False
+    return True
 
 
 def _holds(text: str, sorts: list[str], pools: list[list[Any]], required: list[int], dialect: str) -> bool | None:
     db = sqlite3.connect(":memory:")
     try:
-        for name, size, function in _FUNCTIONS:
+        for name, size, function in FUNCTIONS:
             db.create_function(name, size, function, deterministic=True)
         db.execute("PRAGMA case_sensitive_like = ON")
         db.create_collation("ANY_CASE", _compare)
@@ -252,79 +304,3 @@ def _number(text: str) -> float | int | None:
     if not abs(number) < 2**62:
         return None
     return int(number) if number == int(number) else number
-
-
-def _matches(pattern: str | None, text: str | None) -> bool | None:
-    if pattern is None or text is None:
-        return None
-    if re.search(r"[)*+}][*+{]|\\\d", str(pattern)) or len(str(pattern)) > 200:
-        raise ValueError("the pattern may take long")
-    return bool(re.search(str(pattern), str(text)[:50]))
-
-
-def _replaced(text: str, pattern: str, new: str, flags: str = "") -> str:
-    _matches(pattern, "")  # refuses patterns that may take long
-    return re.sub(pattern, lambda match: new, text[:50], count=0 if "g" in str(flags) else 1)
-
-
-def _index_of(pattern: str, text: str) -> int:
-    """The index of PATINDEX, which begins with 1."""
-    start, end = pattern.startswith("%"), pattern.endswith("%")
-    inner = re.escape(pattern.strip("%")).replace("%", ".*").replace("_", ".").replace(r"\[", "[").replace(r"\]", "]")
-    found = re.search(("" if start else "^") + inner + ("" if end else "$"), text[:50], re.S)
-    return found.start() + 1 if found else 0
-
-
-def _part(part: str, date: str | None) -> int | None:
-    if date is None:
-        return None
-    start, end = _PARTS[part.lower()]
-    return int(str(date)[start:end] or 0)
-
-
-def _trunc(unit: str, date: str | None) -> str | None:
-    return date if date is None else str(date)[: _PARTS[unit.lower()][1]] + {"year": "-01-01", "month": "-01"}.get(
-        unit.lower(), "")
-
-
-def _or_null(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *values: None if None in values else function(*values)
-
-
-# Functions that SQLite lacks: name, number of parameters, and the function.
-_FUNCTIONS: tuple[tuple[str, int, Callable[..., Any]], ...] = (
-    ("REGEXP", 2, _matches),
-    ("REGEXP_I_LIKE", 2, lambda text, pattern: _matches(None if pattern is None else f"(?i){pattern}", text)),
-    ("DATE_PART", 2, _part),
-    ("DATE_TRUNC", 2, _trunc),
-    ("ASCII", 1, _or_null(lambda t: ord(str(t)[0]) if str(t) else 0)),
-    ("OCTET_LENGTH", 1, _or_null(lambda t: len(str(t).encode()))),
-    ("DATALENGTH", 1, _or_null(lambda t: len(str(t)))),
-    ("BIT_LENGTH", 1, _or_null(lambda t: 8 * len(str(t).encode()))),
-    ("STARTS_WITH", 2, _or_null(lambda text, part: str(text).startswith(str(part)))),
-    ("LEFT", 2, _or_null(lambda text, n: str(text)[: max(int(n), 0)])),
-    ("RIGHT", 2, _or_null(lambda text, n: str(text)[-int(n) :] if int(n) > 0 else "")),
-    ("REVERSE", 1, _or_null(lambda t: str(t)[::-1])),
-    ("REPEAT", 2, _or_null(lambda t, n: (str(t) * min(max(int(n), 0), 100))[:10_000])),
-    ("STRCMP", 2, _or_null(lambda a, b: (str(a) > str(b)) - (str(a) < str(b)))),
-    ("FIND_IN_SET", 2, _or_null(lambda t, all_: str(all_).split(",").index(str(t)) + 1 if str(t) in str(all_).split(",") else 0)),
-    ("PATINDEX", 2, _or_null(lambda pattern, t: _index_of(str(pattern), str(t)))),
-    ("CHARINDEX", 2, _or_null(lambda part, t: str(t).find(str(part)) + 1)),
-    ("LOCATE", 2, _or_null(lambda part, t: str(t).find(str(part)) + 1)),
-    ("DIGEST", 1, _or_null(lambda t: hashlib.sha256(str(t).encode()).hexdigest())),
-    ("INITCAP", 1, _or_null(lambda t: str(t).title())),
-    ("LPAD", 3, _or_null(lambda t, n, fill: str(t)[: max(int(n), 0)].rjust(min(int(n), 1_000), str(fill)[:1] or " "))),
-    ("RPAD", 3, _or_null(lambda t, n, fill: str(t)[: max(int(n), 0)].ljust(min(int(n), 1_000), str(fill)[:1] or " "))),
-    ("TRANSLATE", 3, _or_null(lambda t, old, new: str(t).translate({ord(c): str(new)[i : i + 1] for i, c in enumerate(str(old))}))),
-    ("SPLIT_PART", 3, _or_null(lambda t, by, n: [*str(t).split(str(by) or None), *[""] * 100][min(max(int(n), 1), 100) - 1])),
-    ("CONCAT_WS", -1, lambda by, *values: None if by is None else str(by).join(str(v) for v in values if v is not None)),
-    ("CONCAT", -1, lambda *values: "".join(str(v) for v in values if v is not None)),
-    ("STUFF", 4, _or_null(lambda t, start, n, new: str(t)[: int(start) - 1] + str(new) + str(t)[int(start) - 1 + int(n) :])),
-    ("REGEXP_REPLACE", -1, _or_null(lambda t, pattern, new="", *flags: _replaced(str(t), str(pattern), str(new), *flags))),
-    ("SIMILARITY", 2, _or_null(lambda a, b: difflib.SequenceMatcher(None, str(a)[:50], str(b)[:50]).ratio())),
-    ("CBRT", 1, _or_null(lambda a: math.copysign(abs(a) ** (1 / 3), a))),
-    ("AGE", 2, _or_null(lambda a, b: "0" if a == b else "1")),
-    ("NUM_NULLS", -1, lambda *values: values.count(None)),
-    ("NUM_NONNULLS", -1, lambda *values: len(values) - values.count(None)),
-    ("POWER", 2, _or_null(lambda a, b: 1 if a == 1 else a**b if abs(a) < 10**6 and 0 <= b < 9 else None)),
-)  # fmt: skip

@@ -269,6 +269,10 @@ class Sorts:
             return "bool"
         return ""
 
+    def is_day(self, node: exp.Expression) -> bool:
+        """Report whether a node is a column of dates without a time."""
+        return isinstance(node, exp.Column) and re.split(r"[\s(]", self._type(node).upper())[0] == "DATE"
+
     def limits(self, node: exp.Expression) -> list[int | Decimal]:
         """The least and the greatest number of a column's type, or nothing."""
         sql = self._type(node).upper() if isinstance(node, exp.Column) else ""

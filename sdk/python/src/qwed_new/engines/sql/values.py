@@ -219,6 +219,8 @@ class Values(Sorts):
                     term = term * base.term
                 return Value("number", term, base.null)
             return None
+        if isinstance(node, exp.BitwiseAnd | exp.BitwiseOr | exp.BitwiseXor):
+            return self._variable(node, "number")._replace(null=z3.Or(self._null_of(node.left), self._null_of(node.right)))
         operate = _OPERATE.get(type(node))
         if operate is not None:
             a, b = self.value(node.left, "number"), self.value(node.right, "number")
