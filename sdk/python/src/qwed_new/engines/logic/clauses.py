@@ -12,6 +12,7 @@ from itertools import count
 
 from qwed_new.engines.logic import lexicon
 from qwed_new.engines.logic.dsl import Atom, Form, LogicSyntaxError, Tree
+from qwed_new.engines.logic.modifiers import RELATIVES, modified, object_relative
 
 Term = Atom
 Phrase = Callable[[Term], Tree]  # a predicate of a thing
@@ -20,6 +21,7 @@ _UNIVERSAL = frozenset("all every each any".split())
 _BODY = {"everyone": "ALL", "anyone": "ALL", "nobody": "NO", "someone": "SOME"}
 _THING = {"everything": "ALL", "anything": "ALL", "nothing": "NO", "something": "SOME"}
 _AUXILIARY = lexicon.COPULAS | lexicon.MODALS | frozenset("has have had does do did".split())
+_AFTER_VERBS = lexicon.PREPOSITIONS | {"a", "an", "the", "every", "all", "some", "no"}
 _ARTICLE = re.compile(r"^(?:a|an|the) ")
 _POSSESSIVE = re.compile(r"^(?:my|your|our|\w+'s?) ")
 
@@ -38,6 +40,7 @@ class Clauses:
 
     def __init__(self) -> None:
         self.names: set[str] = set()
+        self.verbs: set[str] = set()  # the base forms of words behind names
         self.persons: set[str] = set()
         self.pronouns: set[str] = set()
         self._variables = count(1)
@@ -69,6 +72,8 @@ class Clauses:
             words[:3] = ["no"]
         if words[0] in _UNIVERSAL | {"some", "no"} and words[1:3] == ["of", "the"]:
             words[1:3] = []
+        if words[0] == "all" and words[1] == "the":
+            words[1:2] = []
         return self._sentence(words)
 
     def _sentence(self, words: list[str]) -> Tree:
@@ -93,21 +98,37 @@ class Clauses:
         restriction: Phrase = (lambda x: form("PRED", "someone", x)) if words[0] in _BODY else (
             lambda x: form("THING", x))
         rest = words[1:]
-        if rest and rest[0] in ("who", "that"):
-            inner, rest = self._relative(rest[1:])
-            outer = restriction
-            restriction = lambda x: form("AND", outer(x), inner(x))
+        if parts := modified(words, _AUXILIARY):
+            if len(parts.noun) > 1:
+                raise NotRead(f"{' '.join(parts.noun[1:])!r} after {words[0]!r}")
+            restriction, rest = _both(restriction, self._complement(parts.modifier, "")), parts.rest
+        else:
+            restriction, rest = self._related(restriction, rest)
         self._no_denial(kind, rest)
         return self._quantify(kind, restriction, self._verb_phrase(rest))
 
+    def _related(self, restriction: Phrase, rest: list[str]) -> tuple[Phrase, list[str]]:
+        """Return a restriction with the relative clause that rest may begin with, and the words behind it."""
+        if not rest or rest[0] not in RELATIVES:
+            return restriction, rest
+        if parts := object_relative(rest, self.names):
+            if not parts.rest or not (parts.rest[0] in _AUXILIARY or parts.rest[0].endswith(("s", "ed"))):
+                raise NotRead(f"the verb behind {' '.join(rest)[:60]!r}")
+            subject = self._constant(parts.subject)
+            return _both(restriction, lambda x: form("REL", parts.verb, subject, x)), parts.rest
+        if rest[0] == "whom":
+            raise NotRead("'whom'")
+        inner, rest = self._relative(rest[1:])
+        return _both(restriction, inner), rest
+
     def _determined(self, words: list[str]) -> Tree:
         kind = {"no": "NO", "some": "SOME"}.get(words[0], "ALL")
-        noun, rest = self._split_noun(words[1:], plural=words[0] not in ("every", "each"))
-        restriction = self._noun(noun)
-        if rest[0] in ("who", "that", "which"):
-            inner, rest = self._relative(rest[1:])
-            outer = restriction
-            restriction = lambda x: form("AND", outer(x), inner(x))
+        if parts := modified(words[1:], _AUXILIARY):
+            restriction = _both(self._noun(" ".join(parts.noun)), self._complement(parts.modifier, ""))
+            rest = parts.rest
+        else:
+            noun, rest = self._split_noun(words[1:], plural=words[0] not in ("every", "each"))
+            restriction, rest = self._related(self._noun(noun), rest)
         self._no_denial(kind, rest)
         return self._quantify(kind, restriction, self._verb_phrase(rest))
 
@@ -129,7 +150,7 @@ class Clauses:
         """Return the noun with which words begin, and the rest, which begins with a verb or a relative pronoun."""
         for i in range(1, min(len(words), 6)):
             word = words[i]
-            if word in _AUXILIARY or word in ("who", "that", "which"):
+            if word in _AUXILIARY or word in RELATIVES:
                 return " ".join(words[:i]), words[i:]
             if word in lexicon.STRANGE - {"and", "or"} or word in lexicon.PREPOSITIONS:
                 raise NotRead(f"{word!r} after {' '.join(words[:i])!r}")
@@ -139,6 +160,8 @@ class Clauses:
             if words[i].endswith("s") and not words[i].endswith(("ss", "us", "is")) and not lexicon.is_plural(
                 words[i - 1]):
                 return " ".join(words[:i]), words[i:]
+            if _is_past(words[i]) and (i + 1 == len(words) or words[i + 1] in _AFTER_VERBS or words[i + 1] in self.names):
+                return " ".join(words[:i]), words[i:]
         raise NotRead(f"the verb in {' '.join(words)[:60]!r}")
 
     def _relative(self, words: list[str]) -> tuple[Phrase, list[str]]:
@@ -146,6 +169,7 @@ class Clauses:
         starts = [
             i for i in range(1, len(words)) if words[i] in _AUXILIARY and not (i == 1 and words[0] in lexicon.MODALS)]
         starts += [i for i in range(1, len(words)) if words[i].endswith("s") and words[i] not in _AUXILIARY]
+        starts += [i for i in range(1, len(words)) if words[i] in self.verbs]
         for i in starts:
             if words[i - 1] in ("not", "a", "an", "the") or words[i - 1] in _AUXILIARY:
                 continue
@@ -160,14 +184,21 @@ class Clauses:
         for i in range(1, len(words)):
             if words[i] in _AUXILIARY:
                 return self._about(words[:i], words[i:])
-        for i in range(1, min(len(words), 4)):
+        if words[0] == "the" and len(words) > 5 and (parts := object_relative(words[2:], self.names)) and parts.rest:
+            return self._about(words[: -len(parts.rest)], parts.rest)
+        for i in range(1, min(len(words), 6 if words[0] == "the" else 4)):
             after = words[i]
             if after in lexicon.STRANGE:
                 raise NotRead(f"{after!r}")
+            if words[0] == "the" and (after in self.names or words[i - 1] in lexicon.PREPOSITIONS):
+                continue
             if after.endswith("s") and not after.endswith(("ss", "us", "is")) and not lexicon.is_plural(words[i - 1]):
                 return self._about(words[:i], words[i:])
-        if len(words) >= 2 and words[0] in self.names and words[1].endswith("ed"):
+        if len(words) >= 2 and words[0] in self.names and _is_past(words[1]):
             return self._about(words[:1], words[1:])
+        if lexicon.is_plural(words[0]) and words[1].isalpha() and not words[1].endswith(("s", "ly", "ed")) and (
+            words[1] not in lexicon.PREPOSITIONS | lexicon.PASTS):
+            return self._all(self._noun(words[0]), self._verb_phrase(words[1:]))
         raise NotRead(f"the verb in {' '.join(words)[:60]!r}")
 
     def _about(self, subject: list[str], rest: list[str]) -> Tree:
@@ -191,6 +222,7 @@ class Clauses:
         text = " ".join(words)
         strange = [w for w in words if (w in lexicon.STRANGE and w != "that") or w in _AUXILIARY]
         strange += [w for w in words[:1] if w in lexicon.PREPOSITIONS]
+        strange += [w for w in words[:2] if len(words) > 1 and (w in lexicon.QUANTITIES or w.isdigit())]
         if strange or len(words) > 5:
             raise NotRead(f"{(strange or words)[0]!r} in {text[:60]!r}")
         if words[0] in lexicon.PRONOUNS and len(words) == 1 and words[0] != "it":
@@ -252,6 +284,8 @@ class Clauses:
     def _complement(self, words: list[str], tense: str) -> Phrase:
         """The predicate after a form of `to be`."""
         text = " ".join(words)
+        if re.fullmatch(r"even|divisible by \d+", text):  # of a number
+            return lambda x: form("PRED", tense + text, x)
         if compared := self._comparison(text):
             if tense:
                 raise NotRead(f"a comparison in the past: {text[:60]!r}")
@@ -262,13 +296,16 @@ class Clauses:
             negated = [w for w in (match[1], match[2]) if w.startswith("not ")]
             if (" and " in match[2] + match[1] and head == "OR") or " or " in match[2] or negated:
                 raise LogicSyntaxError("'and' and 'or' stand together without parentheses: write (OR p (AND q r))")
+            places = all(p.split()[0] in lexicon.PREPOSITIONS for p in match.groups())
             for part in match.groups():
-                words = part.split()
-                named = words[0] in self.names and not lexicon.NATIONALITY.fullmatch(words[0])
+                words = part.split()[1:] if places else part.split()
+                named = not places and words[0] in self.names and not lexicon.NATIONALITY.fullmatch(words[0])
                 if named or set(words) & (lexicon.PREPOSITIONS | {"between", "among"}) or len(words) > 3:
                     raise NotRead(f"{part!r} beside {match[2]!r}")
             parts = [self._complement(p.split(), tense) for p in match.groups()]
             return lambda x: form(head, *(p(x) for p in parts))
+        if (match := re.match(r"^one of the (\w+)$", text)) and lexicon.is_plural(match[1]) and not tense:
+            return self._noun(match[1])
         article = _ARTICLE.match(text)
         adjective = len(words) == 1 and lexicon.NATIONALITY.fullmatch(text)
         if not article and not adjective and words and words[0] in self.names and not lexicon.is_plural(
@@ -284,6 +321,8 @@ class Clauses:
             noun, relative = self._noun(match[1]), self._verb_phrase(match[2].split())
             return lambda x: form("AND", noun(x), relative(x))
         name = self._opaque(_ARTICLE.sub("", text).split())
+        if (match := re.fullmatch(r"\w+'s? (\w+)", name)) and not tense:  # Bob's mother is a mother
+            return _both(lambda x: form("PRED", name, x), self._noun(match[1]))
         head, *others = name.split(" ")
         name = " ".join([
             *name.split(" ")[:-1], lexicon.singular(name.split(" ")[-1])]) if not others or article else name
@@ -376,6 +415,14 @@ class Clauses:
             lambda x: form("PRED" if kind else "THING", *(["someone", x] if kind else [x])))
         condition, result = self._verb_phrase(first.split()), self._verb_phrase(second.split())
         return self._all(lambda x: form("AND", restriction(x), condition(x)), result)
+
+
+def _both(first: Phrase, second: Phrase) -> Phrase:
+    return lambda x: form("AND", first(x), second(x))
+
+
+def _is_past(word: str) -> bool:
+    return word.endswith("ed") or word in lexicon.PASTS
 
 
 def _denied(phrase: Phrase) -> Phrase:

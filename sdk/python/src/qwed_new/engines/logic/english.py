@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from qwed_new.engines.logic import first_order, lexicon
@@ -59,6 +60,7 @@ _NOT_ALL = re.compile(r"^not (all|every|everyone|everything)\b(.*)$")
 _SOMEBODY = re.compile(
     r"^if (?:(someone|anyone|a person)|(something|anything)|an? (\w+)) (.+?)(?:, then|,| then) (?:he|she|they|it|that \w+) (.+)$"
 )
+_OF_ONE = re.compile(r"^if ([\w-]+) ([^,]+?)(?:, then|,| then) (?:he|she) (.+)$")
 _LETTER = re.compile(r"^([a-z]\w?) is (not )?(true|false)$")
 
 
@@ -69,6 +71,7 @@ class Statements:
         self._spelt: dict[str, str] = {}
         self._clauses = Clauses()
         self._clauses.names = _names(texts)
+        self._clauses.verbs = _verbs(texts, self._clauses.names)
         self.propositions: list[str] = []
         self.unread: dict[str, str] = {}  # the propositions that the grammar did not read, and why
 
@@ -108,12 +111,24 @@ class Statements:
                 return self._clauses.conditional(match[1] or "", match[3] or "", match[4], match[5])
             except NotRead as error:
                 return self._proposition(text, error)
+        text = self._with_name(text)
         for pattern, head in _SPLITS:
             if match := re.match(pattern, text):
                 return self._joined(head, [g.strip(" ,") for g in match.groups()], text, depth)
         if text.startswith("not ") and not text.startswith("not a single "):
             return Form("NOT", (self._english(text[4:], depth + 1),))
         return self._clause(text, depth)
+
+    def _with_name(self, text: str) -> str:
+        """Return `if Bob studies, he passes` with the name, if the condition has one name only, in place of he or
+        she."""
+        match = _OF_ONE.match(text)
+        names = self._clauses.names
+        if not match or match[1] not in names or any(w in names for w in re.findall(r"[\w-]+", f"{match[2]} {match[3]}")):
+            return text
+        if set(re.findall(r"\w+", match[2] + " " + match[3])) & lexicon.PRONOUNS:
+            return text
+        return f"if {match[1]} {match[2]}, {match[1]} {match[3]}"
 
     def _joined(self, head: str, texts: list[str], text: str, depth: int) -> Tree:
         if head == "UNREAD":
@@ -216,6 +231,13 @@ def _names(texts: Sequence[str]) -> set[str]:
     return capital - small - lexicon.STRANGE - lexicon.PRONOUNS - {"the", "a", "an", "it", "my", "your", "our", "only"}
 
 
+def _verbs(texts: Sequence[str], names: set[str]) -> set[str]:
+    """Return the base forms of verbs in the third person that stand behind a name."""
+    words = [t.lower().split() for t in texts if isinstance(t, str)]
+    return {lexicon.base_form(b) for line in words for a, b in pairwise(line)
+        if a in names and b.endswith("s") and not b.endswith(("ss", "us", "is")) and b.isalpha()} - {"have", "do"}
+
+
 def _quietly(read: Any, text: str) -> Tree | None:
     try:
         return read(text)
@@ -226,6 +248,7 @@ def _quietly(read: Any, text: str) -> Tree | None:
 def _normalise(text: str) -> str:
     text = re.sub(r"[’‘`]", "'", text.lower())
     text = re.sub(r"\b(every|some|any)body\b", r"\1one", text)
+    text = re.sub(r"^whoever\b", "everyone who", text)
     text = re.sub(r"\bcan't\b|\bcannot\b", "can not", text)
     text = re.sub(r"\bwon't\b", "will not", text)
     text = re.sub(r"n't\b", " not", text)

@@ -63,6 +63,12 @@ WEATHER = frozenset(
     "windy foggy stormy dark cold hot warm wet dry late early night day noon midnight morning evening winter summer spring autumn monday tuesday "
     "wednesday thursday friday saturday sunday christmas".split()
 )
+QUANTITIES = frozenset(
+    "two three four five six seven eight nine ten eleven twelve twenty fifty hundred thousand dozen million couple pair lots".split())
+# Irregular verbs in the past that are no other words.
+PASTS = frozenset(
+    "came went saw ate ran won lost got made took gave knew wrote said told slept drank drove flew sang sat stood fell felt kept met paid "
+    "sent spent taught thought bought broke caught chose brought built sold began became forgot".split())
 MODALS = frozenset("can must may will should could would might shall".split())
 # Adjectives that are written with a capital letter.
 NATIONALITY = re.compile(
@@ -139,7 +145,7 @@ def related(a: str, b: str) -> bool:
 
 def words_of(text: str) -> set[str]:
     """Return the words of a phrase that have a meaning on their own; y is written as i, as before an ending."""
-    return {re.sub(r"y$", "i", w) for w in set(re.findall(r"[^\W\d_]+", text)) - _SMALL}
+    return {re.sub(r"y$", "i", _PLURALS.get(w, w)) for w in set(re.findall(r"[^\W\d_]+", text)) - _SMALL}
 
 
 _ENDINGS = frozenset("i s es d ed r er st est ing ning ting ly ness n en ter ness".split())
