@@ -159,3 +159,16 @@ def test_what_a_model_translated_is_inconclusive() -> None:
         verdict = verify_translated("Gib mir zwei und zwei", translation, "some-model")
         assert verdict.status == "INCONCLUSIVE" and verdict.evidence["verdict_on_translation"]["status"] == inner
     assert verify_translated("x", "import os; os.system('id')", "some-model").status == "BLOCKED"
+
+
+@pytest.mark.row("P-007")
+@pytest.mark.parametrize(("query", "status", "kind"), [
+    ("All men are mortal. Socrates is a man. Therefore Socrates is mortal.", "VERIFIED", "logic"),
+    ("If it rains, the ground is wet. The ground is wet. So it rains.", "ERROR", "logic"),
+    ("I like it. So do you.", "INCONCLUSIVE", "logic"), ("So what is 2+2?", "INCONCLUSIVE", "unknown"),
+    ("Is 10 greater than 3?", "VERIFIED", "math"), ("Is 2 greater than or equal to 3?", "ERROR", "math"),
+    ("Is 5 more than 3?", "INCONCLUSIVE", "unknown"),
+])  # fmt: skip
+def test_arguments_and_comparisons_are_routed(query: str, status: str, kind: str) -> None:
+    verdict = verify(query)
+    assert (verdict.status, verdict.query_type) == (status, kind), verdict

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -266,7 +267,8 @@ def test_an_engine_that_hangs_or_ends_is_inconclusive_and_the_next_call_works() 
     worker._process.kill()
     worker._process.wait()
     assert worker.ask("math", {"expression": "1=1"}).verified
-    worker._seconds = 0.0
+    worker._process.send_signal(signal.SIGSTOP)
+    worker._seconds = 0.1
     assert worker.ask("math", {"expression": "1=1"}).status == "INCONCLUSIVE"
     worker._seconds = 20
     assert worker.ask("math", {"expression": "1=1"}).verified and worker.ask(

@@ -109,7 +109,7 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             CLIENT + 'result = client.verify_math("x**2 + 2*x + 1 = (x+1)**2")\nprint(result.verified)', "True\n",
             marks=pytest.mark.row("P-008")),
         pytest.param(
-            CLIENT + 'result = client.verify_logic("(AND (GT x 5) (LT y 10))")\nprint(result.model["x"] > 5, result.model["y"] < 10)', "True True\n", marks=pytest.mark.row("P-009")),
+            CLIENT + 'result = client.verify_logic("(AND (GT x 5) (LT y 10))")\nprint(result.model)', "{'x': 6, 'y': 9}\n", marks=pytest.mark.row("P-009")),
         pytest.param(
             CLIENT + 'result = client.verify_code(code, language="python")\nfor vuln in result.vulnerabilities:\n    print(f"{vuln.severity}: {vuln.message}")',
             "critical: Dangerous pattern: eval\n",
@@ -128,8 +128,8 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         pytest.param(
             CLIENT + 'result = client.verify_stats(\n    query="The average salary is above 50000",\n    file_path="data.csv"\n)\nprint(result.verified)', "True\n", marks=pytest.mark.row("P-014")),
         pytest.param(
-            CLIENT + 'result = client.verify_consensus(\n    query="The square root of 144 is 12",\n    mode="high",\n    min_confidence=0.8\n)\nprint(result.verified)     # True\nprint(result.confidence >= 0.95)',
-            "True\nTrue\n",
+            CLIENT + 'result = client.verify_consensus(\n    query="The square root of 144 is 12",\n    mode="high",\n    min_confidence=0.8\n)\nprint(result.verified)     # True\nprint(result.confidence)   # 0.95',
+            "True\n0.95\n",
             marks=pytest.mark.row("P-015"),
         ),
         pytest.param(

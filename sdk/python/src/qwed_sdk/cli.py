@@ -32,9 +32,13 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with QWEDClient(timeout=options.timeout) as client:
             verdict = options.ask(client, options)
-    except (QWEDError, ValueError, OSError) as error:
+    except OSError as error:
+        what = f"{error.filename} cannot be read: {error.strerror}" if error.filename else error
+        print(f"error: {what}", file=sys.stderr)
+        return 2
+    except (QWEDError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
-        return 2 if isinstance(error, ValueError | OSError) else 1
+        return 2 if isinstance(error, ValueError) else 1
     _show(verdict, options.json)
     return 0 if verdict["verified"] else 1
 

@@ -6,7 +6,7 @@ import re
 
 from qwed_new.engines import english_math
 from qwed_new.engines.code import is_program, javascript, verify_code
-from qwed_new.engines.logic import verify_logic
+from qwed_new.engines.logic import verify_logic, verify_logic_statement
 from qwed_new.engines.math import verify_math
 from qwed_new.engines.math.build import Builder
 from qwed_new.engines.math.decide import number_text
@@ -24,11 +24,13 @@ _CODE = re.compile(
     r"^\s*(?:import\s+\w+|from\s+\w[\w.]*\s+import\b|def\s+\w+\s*\(|class\s+\w+\s*[:(]|print\s*\(|eval\s*\(|exec\s*\(|@\w+\s*$|for\s+\w+\s+in\b.*:|while\b.*:|try\s*:)",
     re.M,
 )
+_CONCLUSION = re.compile(r"(?:therefore|thus|hence|so|consequently|it follows that),? (.+)", re.I | re.S)
 _JAVASCRIPT = re.compile(r"^\s*(?:const|let|var|function)\s+\w+|=>|\bconsole\.log\(|\brequire\(", re.M)
 
 
 def verify(query: str) -> Verdict:
-    """Decide a claim of an unknown kind: QWED-Logic, SQL, a program, or mathematics in symbols or in plain words.
+    """Decide a claim of an unknown kind: QWED-Logic, SQL, a program, an argument (`…. Therefore …`), or mathematics
+    in symbols or in plain words.
 
     A text that is understood completely without a model is decided; any other text is INCONCLUSIVE. `query_type` is
     the kind.
@@ -43,12 +45,21 @@ def verify(query: str) -> Verdict:
             return verdict.with_fields(query_type="logic")
     if _SQL.match(query) and (verdict := verify_sql(query, dialect=None))["status"] != "ERROR":
         return verdict.with_fields(query_type="sql")
+    if len(query) <= 10_000 and (argument := _argument(query)):
+        return verify_logic_statement(*argument).with_fields(query_type="logic")
     if not is_prose(query):
         if _CODE.search(query):
             return _program(query, "python")
         if _JAVASCRIPT.search(query) and javascript.analyse(query) is not None:
             return _program(query, "javascript")
     return _mathematics(query)
+
+
+def _argument(query: str) -> tuple[list[str], str] | None:
+    """Return the premises and the conclusion of sentences whose last one begins with a word such as `therefore`."""
+    *premises, last = re.split(r"(?<=[^\W\d])[.;]\s+", query.strip())
+    match = _CONCLUSION.match(last)
+    return (premises, match[1]) if premises and match else None
 
 
 def _program(query: str, language: str) -> Verdict:

@@ -19,8 +19,8 @@ from qwed_new.verdict import Status, Verdict
 ENGINE = "consensus"
 MODES = {"single": 1, "high": 2, "maximum": 3}
 SECONDS = 20.0
-# The doubt about the verdict of a single engine. If engines agree, their doubts are multiplied.
-_DOUBT = Fraction(1, 10)
+# The confidence in a verdict on which so many engines agree.
+_CONFIDENCE = (Fraction(0), Fraction(9, 10), Fraction(19, 20), Fraction(99, 100))
 
 
 class _NotFor(ValueError):
@@ -68,9 +68,7 @@ def _vote(verdict: Verdict) -> bool | None:
 def _conclude(votes: dict[str, bool | None], left_out: dict[str, str], needed: int, wanted: Fraction) -> Verdict:
     decided = {name: vote for name, vote in votes.items() if vote is not None}
     agree = len(set(decided.values())) == 1
-    confidence = float(
-        1 - _DOUBT ** len(decided) if needed > 1 or len(decided) > 1
-        else Fraction(19, 20)) if decided and agree else 0.0
+    confidence = float(_CONFIDENCE[len(decided)]) if agree else 0.0
     evidence = {"votes": votes, "left_out": left_out, "engines_wanted": needed}
     fields: dict[str, Any] = {"confidence": confidence, "engines_used": len(decided)}
     if decided and not agree:

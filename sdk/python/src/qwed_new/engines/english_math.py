@@ -68,6 +68,8 @@ def translate(text: str) -> tuple[str, bool] | None:
         lowered, question = match[1], True
     elif match := _YES_NO.match(lowered):
         lowered = re.sub(r"\bequal to\b|\bequal\b", "equals", match[1])
+        lowered = re.sub(r"^(\S+) ((?:greater|larger|bigger|less|smaller) than (?:or equals )?\S+)$", r"\1 is \2", lowered)
+        lowered = lowered.replace("or equals ", "or equal to ")
     if _TWO_READINGS.search(lowered) or any(_sign_is_open(*m.groups()) for m in _DIFFERENCE.finditer(lowered)):
         return None
     for _ in range(3):

@@ -59,6 +59,10 @@ def _decide(tree: Tree, seconds: float) -> Verdict:
     )
 
 
+_MAX_BOUNDS = 20  # conjuncts whose bounds a model keeps to
+_NEAREST = {"GT": 1, "GTE": 0, "LT": -1, "LTE": 0}  # from a bound to the nearest whole number
+
+
 def _decide_for(tree: Tree, seconds: float, numbers: str) -> tuple[Verdict, bool]:
     """The verdict when numbers are of that sort, and whether that was only assumed of a variable."""
     sorts = Sorts(numbers)
@@ -101,7 +105,7 @@ def _solve(tree: Tree, seconds: float, sorts: Sorts) -> Verdict:
                 Status.ERROR, ENGINE, message, {**evidence, "unsat_core": core}, model=None, unsat_core=core,
                 satisfiable=False)
     if answer == z3.sat:
-        model = solver.model()
+        model = _tight(solver, conjuncts, compiler)
         values = {
             name: value_of(model.eval(term, model_completion=True)) for name,
             term in sorted(compiler.variables.items())}
@@ -118,6 +122,27 @@ def _solve(tree: Tree, seconds: float, sorts: Sorts) -> Verdict:
             satisfiable=False)
     return Verdict(
         Status.INCONCLUSIVE, ENGINE, f"the solver did not decide: {why_unknown(solver)}", evidence, model=None)
+
+
+def _tight(solver: z3.Solver, conjuncts: list[Tree], compiler: Compiler) -> z3.ModelRef:
+    """Return a model in which whole numbers are as near to the bounds that are written for them as they can be."""
+    model = solver.model()
+    for conjunct in conjuncts[:_MAX_BOUNDS]:
+        if not isinstance(conjunct, Form) or len(conjunct.arguments) != 2 or conjunct.head not in _NEAREST:
+            continue
+        left, right = (compiler.compile(a) for a in conjunct.arguments)
+        step = _NEAREST[conjunct.head]
+        if z3.is_int_value(left):
+            left, right, step = right, left, -step
+        if not (z3.is_const(left) and z3.is_int(left) and not z3.is_int_value(left) and z3.is_int_value(right)):
+            continue
+        solver.push()
+        solver.add(left == right + step)
+        if solver.check() == z3.sat:
+            model = solver.model()
+        else:
+            solver.pop()
+    return model
 
 
 def _quantified(tree: Tree) -> bool:
