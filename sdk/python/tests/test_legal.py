@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -245,3 +246,19 @@ def test_a_citation_of_the_english_reports_is_not_refuted(citation: str) -> None
 @pytest.mark.parametrize("citation", ["9 Zx. 341", "Mahoney v. Bar, 9 Zx. 341 (1854)", "Hadley v. Baxendale, Ex. 341"])
 def test_an_unknown_reporter_is_an_error(citation: str) -> None:
     assert CitationGuard().verify(citation).status == "ERROR"
+
+
+def _rows(name: str) -> list[list[str]]:
+    lines = (Path(__file__).parent / "programs" / name).read_text().splitlines()
+    return [line.split(" ", 1) for line in lines if not line.startswith("#")]
+
+
+@pytest.mark.row("Q-076")
+@pytest.mark.parametrize(("kind", "citation"), _rows("citation_forms.txt"))
+def test_forms_of_citations(kind: str, citation: str) -> None:
+    assert CitationGuard().verify(citation).verified == (kind == "V")
+
+
+@pytest.mark.parametrize(("kind", "content"), _rows("disclosures.txt"))
+def test_only_a_statement_about_the_text_itself_discloses(kind: str, content: str) -> None:
+    assert is_disclosed(content) == (kind == "T")

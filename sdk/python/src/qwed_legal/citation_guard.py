@@ -11,6 +11,7 @@ from eyecite import get_citations
 from eyecite.models import FullCaseCitation, FullLawCitation
 from reporters_db import EDITIONS, REPORTERS
 
+from qwed_legal import federal_rules
 from qwed_new.verdict import Status, Verdict
 
 ENGINE = "legal.citation"
@@ -60,6 +61,8 @@ class CitationGuard:
         """Judge one citation of a case or a statute; the verdict has valid, issues and parsed_components."""
         if not isinstance(citation, str) or not citation.strip() or len(citation) > MAX_TEXT:
             return _verdict(["the citation is empty or too long"], {})
+        if (source := federal_rules.judge(citation)) is not None:
+            return _verdict(*source)
         if federal := list(_FEDERAL.finditer(citation)):
             return _federal(federal, citation)
         found = [c for c in get_citations(citation) if isinstance(c, FullCaseCitation | FullLawCitation)]
@@ -128,6 +131,10 @@ class CitationGuard:
             issues.append("the year has two digits")
         if isinstance(parts["volume"], int) and parts["volume"] > _LAST_VOLUMES.get(reporter, parts["volume"]):
             issues.append(f"{reporter} has no volume {parts['volume']}")
+        if re.search(r"[-−]$", text[: found.span()[0]]):
+            issues.append("the volume has a sign")
+        if (circuit := re.search(r"\((\d+)\w\w Cir\.?", text)) and not 1 <= int(circuit[1]) <= 11:
+            issues.append(f"there is no {circuit[0][1:]}")
         if not parts["page"] or not parts["volume"]:
             issues.append("volume or page is missing")
         return _verdict(issues, parts)

@@ -9,14 +9,19 @@ from qwed_new.plain_text import plain
 
 _DISCLOSURE = re.compile(
     r"\b(?:ai|a\.i\.|machine|llm|model)[- ](?:generated|produced|assisted|written|drafted)\b"
-    r"|\b(?:generated|produced|created|written|drafted|prepared)\s+(?:by|using|with(?:\s+the\s+(?:help|assistance)\s+of)?)\s+"
-    r"(?:an?\s+)?(?:ai|artificial\s+intelligence|llm|large\s+language\s+model|machine|chatgpt)\b",
+    r"|\b(?:generated|produced|created|written|drafted|prepared|composed)\s+(?:by|using|with(?:\s+the\s+(?:help|assistance)\s+of)?)\s+"
+    r"(?:an?\s+)?(?:ai|artificial\s+intelligence|llm|(?:large\s+)?language\s+model|machine|chatgpt|gpt-\d\w*)\b",
     re.I,
 )
+# `AI-generated` before a noun is a disclosure if the noun is the text itself, or a part of it.
+_OF_THE_TEXT = re.compile(
+    r"(?:^|\b(?:this|the following|following|these|is|are|was|been|be|contains?|includes?|has|have|notice|disclosure|disclaimer|warning|note|"
+    r"partly|partially|largely|mostly|fully|entirely|wholly|automatically|an?|and|as|with)[ :]*)$", re.I)
+_NOT_NOW = re.compile(r"\bnon[- ]?$|\b(?:formerly|previously|originally|once|initially)\b[^,;]*$", re.I)
 _DENIED = re.compile(
     r"\b(?:not|no|never|none|nothing|nobody|neither|nor|without|zero|false|falsely|untrue|incorrect|wrong|myth|hardly|barely|scarcely|"
     r"den(?:y|ies|ied)|refus\w+|prohibit\w*|forbid\w*|forbidden|banned|exclud\w+|avoid\w*|lacks?|absence|free (?:of|from)|other than|"
-    r"rather than|instead of|unlike|except|anything but|far from|pretend\w*|if|whether|unless|were|would|could|should|imagine|suppose|doubt\w*|"
+    r"rather than|instead of|unlike|except|anything but|far from|pretend\w*|if|whether|unless|were (?:this|it|the)|would|could|should|imagine|suppose|doubt\w*|"
     r"(?:claim|sa(?:y|id)|alleg|joke|detect|spot|discuss|cover|mistake|believ|think|thought)\w*|polic(?:y|ies)|laws?|about|other|another|his|her|their|"
     r"report(?:s|ing)?\s+(?:ai|machine)[- ]\w+)\b"
     r"|[\"“][^\"”]*[\"”] (?:is a (?:term|word|phrase)|means|refers|shall)\b"
@@ -52,10 +57,21 @@ def _states(sentence: str) -> bool:
     whole = ""
     for i, clause in enumerate(clauses):
         whole = f"{whole} {clause}" if whole and (_CONTINUES.match(clause) or _OPEN.search(whole)) else clause
-        if not _DISCLOSURE.search(clause) or _DENIED.search(whole):
+        if not _discloses(clause) or _DENIED.search(whole):
             continue
         following = clauses[i + 1] if i + 1 < len(clauses) else ""
         if not _ANSWER_NO.match(following) and not _is_denied_later(following):
+            return True
+    return False
+
+
+def _discloses(clause: str) -> bool:
+    """Report whether a clause says of the text itself that a machine produced it, and not of another."""
+    for match in _DISCLOSURE.finditer(clause):
+        before, after = clause[: match.start()], clause[match.end() :]
+        if _NOT_NOW.search(before) or re.match(r"[- ]free\b", after):
+            continue
+        if "by" in match[0].lower().split() or re.search(r"using|with", match[0], re.I) or _OF_THE_TEXT.search(before):
             return True
     return False
 
