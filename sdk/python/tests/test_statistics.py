@@ -78,3 +78,21 @@ def test_measures_agree_with_fractions(numbers: list[Decimal]) -> None:
             claim = f"The {measure} of x is above {Decimal(claimed).scaleb(-4):f}"
             if abs(claimed) < 10**28:
                 assert verify_stats(claim, csv_text=table).status == status, claim
+
+
+TABLE = "n,salary\na,40000\nb,60000\nc,65000\n"
+SPREAD = "x\n2\n4\n4\n4\n5\n5\n7\n9\n"
+
+
+@pytest.mark.row("P-014")
+@pytest.mark.parametrize(("status", "table", "claim"), [
+    ("VERIFIED", TABLE, "The salary average is above 54999.99"), ("VERIFIED", TABLE, "The salary sum is 165000"),
+    ("VERIFIED", SPREAD, "The population variance of x is 4"),
+    ("VERIFIED", SPREAD, "The population standard deviation of x is 2"),
+    ("ERROR", SPREAD, "The sample standard deviation of x is 2.1"), ("ERROR", TABLE, "The average salary is not above 50000"),
+    ("ERROR", TABLE, "The average salary is zero"), ("VERIFIED", "x\n-1\n-3\n", "The mean of x is negative"),
+    ("ERROR", "x\n-1\n-3\n", "The mean of x is positive"), ("INCONCLUSIVE", TABLE, "The average salary of men is 55000"),
+    ("INCONCLUSIVE", TABLE, "The salary average of men is 55000"),
+])  # fmt: skip
+def test_other_forms_of_claims(status: str, table: str, claim: str) -> None:
+    assert verify_stats(claim, csv_text=table).status == status

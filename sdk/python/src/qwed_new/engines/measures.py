@@ -55,7 +55,8 @@ class Column:
 
 
 def measure(name: str, column: Column) -> Value:
-    """Return a measure of a column; stdev and variance are those of a sample and need two numbers."""
+    """Return a measure of a column; stdev and variance are those of a sample and need two numbers,
+    unless "population " precedes them."""
     numbers, scale = column.multiples, column.scale
     if name in ("sum", "count"):
         return Fraction(sum(numbers), scale)
@@ -69,8 +70,8 @@ def measure(name: str, column: Column) -> Value:
         ordered, half = sorted(numbers), len(numbers) // 2
         middle = 2 * ordered[half] if len(numbers) % 2 else ordered[half - 1] + ordered[half]
         return Fraction(middle, 2 * scale)
-    spread = column.variance(len(numbers) - 1)
-    return spread if name == "variance" else Root(spread)
+    spread = column.variance(len(numbers) - (0 if name.startswith("population ") else 1))
+    return spread if name.endswith("variance") else Root(spread)
 
 
 def compare(value: Value, other: Fraction) -> int:

@@ -23,9 +23,12 @@ _MEASURES = {
     "maximum": "max", "max": "max", "highest": "max", "largest": "max",
     "minimum": "min", "min": "min", "lowest": "min", "smallest": "min", "standard deviation": "stdev", "std": "stdev",
     "variance": "variance", "count": "count", "number": "count",
-    "range": "range",
+    "range": "range", "sample standard deviation": "stdev", "sample variance": "variance",
+    "population standard deviation": "population stdev", "population variance": "population variance",
 }  # fmt: skip
 _RELATIONS = (
+    (r"(?:is|are|was) not (?:above|over|greater than|more than|higher than|larger than)", "<="),
+    (r"(?:is|are|was) not (?:below|under|less than|lower than|smaller than)", ">="),
     (r"(?:is|are|was) (?:above|over|greater than|more than|higher than|larger than)|exceeds?|>(?!=)", ">"),
     (r"(?:is|are) (?:at least|no less than|greater than or equal to)|>=|≥", ">="),
     (r"(?:is|are|was) (?:below|under|less than|fewer than|lower than|smaller than)|<(?!=)", "<"),
@@ -38,6 +41,11 @@ _CLAIM = re.compile(
     rf"^(?:verify that |is |does )?(?:the |their )?(?P<measure>{'|'.join(sorted(map(re.escape, _MEASURES), key=len, reverse=True))})(?: value)?(?: of| for)?(?: the)? ?(?P<rest>.*)$",
     re.I,
 )
+# The measure behind the column: `the salary average is …`.
+_COLUMN_FIRST = re.compile(
+    r"^(?:the )?(?P<column>\S+(?: \S+)?) (?P<measure>average|mean|median|sum|total|maximum|minimum|range|variance) (?P<rest>(?:is|was|exceeds?|equals?|[<>=≥≤]).*)$", re.I
+)
+_SIGNS = {"positive": "> 0", "negative": "< 0", "zero": "= 0"}
 _VALUE = r"[$€£]?-?\d[\d,]*(?:\.\d+)?(?:\s*(?:k|thousand|million|billion))?"
 _PRECISION = re.compile(
     rf",?\s*(?:\(?(?:rounded )?to (?P<places>\d{{1,2}}) (?:decimals?|decimal places?|d\.?p\.?)\)?|(?:±|\+/-)\s*(?P<by>{_VALUE}))$", re.I
@@ -110,6 +118,8 @@ def _parse(query: str, header: list[str]) -> tuple[str, str, str, list[Claimed]]
     if not isinstance(query, str) or len(query) > 2_000:
         raise _NotUnderstood("the claim is not a short text")
     text = " ".join(query.strip().rstrip(".!?").split())
+    text = re.sub(r"\bis (positive|negative|zero)$", lambda m: _SIGNS[m[1].lower()], text, flags=re.I)
+    text = _COLUMN_FIRST.sub(r"the \g<measure> of \g<column> \g<rest>", text)
     precision = _PRECISION.search(text)
     match = _CLAIM.match(text[: precision.start()] if precision else text)
     if not match:
