@@ -154,7 +154,12 @@ func dense(b []byte) bool { return !bytes.ContainsAny(b, " {}<") && entropy(b) >
 var reference = compile(`^[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+$|^[A-Za-z_]\w*\$\d*$`)
 
 // isReference reports whether a value is such a member, and not a token of two parts.
-func isReference(b []byte) bool { return reference.Match(b) && changes(b) < max(5, len(b)/6) }
+func isReference(b []byte) bool {
+	return reference.Match(b) && changes(b) < max(5, len(b)/6) && len(digitInside.FindAllIndex(b, 2)) < 2
+}
+
+// digitInside matches a digit within a word. Names in code have digits at their end: ed25519.PrivateKey.
+var digitInside = compile(`[A-Za-z]\d{1,2}[A-Za-z]`)
 
 // product matches a number times a name, in code.
 var product = compile(`^\d+[*/+][A-Za-z_]\w*$|^[A-Za-z_]\w*[*/+]\d+$`)

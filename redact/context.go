@@ -23,6 +23,9 @@ func contextRules() []rule {
 		{kind: "url-password", anchors: []string{"://"}, glued: true, after: 1000, locate: urlPassword},
 		{kind: "authorization", anchors: []string{"authorization"}, glued: true,
 			re: compile(`(?i)\Aauthorization["']?\s{0,3}(?:[:=,]|=>)\s{0,3}["']?(?:bearer|basic|token|apikey|bot|digest)\s+["']?([A-Za-z0-9][A-Za-z0-9._~+/\-]{7,}={0,2})`), check: credential},
+		{kind: "authorization", anchors: []string{"authorization"}, glued: true, line: true,
+			re: compile(`(?i)\Aauthorization["']?\s{0,3}[:=]\s{0,3}["']?(?:bearer|token|apikey|bot)\s+([^\s"'` + "`" +
+				`&,;<\\\x1b][^\s"'` + "`" + `&,;<\\\x1b]{11,200})`), check: isTyped}, // more than RFC 6750 allows
 		{kind: "authorization", anchors: []string{"bearer "},
 			re: compile(`(?i)\Abearer\s+([A-Za-z0-9._~+/\-]{20,}={0,2})`), check: random},
 		{kind: "aws-secret-key", anchors: []string{"aws", "secretaccesskey", "secret_access_key", "secretkey",
@@ -100,8 +103,7 @@ func contextRules() []rule {
 			re: compile(`(?i)\Aauth plain ([A-Za-z0-9+/]{8,}={0,2})`), check: notDummy},
 		{kind: "private-key", anchors: []string{"mii", "mhcc", "mc4c", "mig", "mihc", "b3blbnnza"}, after: 100,
 			re: derKey, check: notDummy},
-		{kind: "password", anchors: append([]string{"password", "passphrase", "passcode", "pwd", "passwort"},
-			foreignPasswords()...), after: 200, line: true, re: saidPassword, check: isSaid},
+		{kind: "password", anchors: saidWords(), glued: true, after: 20, locate: saidAt},
 		{kind: "secret", anchors: nearWords(), glued: true, after: 100, locate: nearby},
 		{kind: "secret", anchors: headWords(), glued: true, column: columnsBelow},
 		{kind: "secret", anchors: []string{"insert into", "insert or "}, glued: true, column: insertedValues},

@@ -36,7 +36,7 @@ func allSame(b []byte) bool { return len(bytes.Trim(b, string(b[:1]))) == 0 }
 // isCurlPassword excludes the placeholders of documentation and the variables of scripts.
 func isCurlPassword(b []byte) bool {
 	isFallback := b[0] == '-' && bytes.IndexByte(b, '}') > 0 // of ${NAME:-fallback}
-	return !isFallback && !allSame(b) && notPlaceholder(b) && notDummy(b) && bytes.IndexByte([]byte("$<["), b[0]) < 0 &&
+	return !isFallback && !allSame(b) && (notPlaceholder(b) || isTyped(b)) && notDummy(b) && bytes.IndexByte([]byte("$<["), b[0]) < 0 &&
 		!bytes.HasSuffix(b, []byte(">"))
 }
 

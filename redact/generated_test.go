@@ -388,7 +388,7 @@ func dump(s string, width, group int, offset, format string, characters bool) st
 			fmt.Fprintf(&b, format, part[i])
 		}
 		if characters {
-			b.WriteString("  " + part)
+			b.WriteString("  " + strings.ReplaceAll(part, "\n", "."))
 		}
 		b.WriteByte('\n')
 	}

@@ -127,19 +127,3 @@ func longestPart(b []byte) []byte {
 func isHexText(b []byte) bool {
 	return bytes.IndexFunc(b, func(r rune) bool { return r > 'f' || !isHex(byte(r)) && r != '-' }) < 0
 }
-
-// saidPassword matches a password in a sentence: "the password for staging is …", "set the password
-// to …", "Password (prod): …".
-var saidPassword = compile("(?i)\\A(?:password|passphrase|passcode|pwd|passwort|" + foreignPassword +
-	")(?:'s)?(?: (?:for|of|für|para|pour|per|do) [^\\n=:]{1,40}?| \\([^)\\n]{1,30}\\))?(?:\\*\\*)?(?:(?: ?:| is| " +
-	"was| ist| lautet| es| est| é| è| jest| =| -| –| —|'s)(?: now| set to)?:?(?:\\*\\*)? [\"'`]?| to " +
-	"[\"'`])([^\\s\"'`,;<>(){}\\[\\]]{5,63}[^\\s\"'`,;<>(){}\\[\\].!?:])")
-
-// isSaid requires letters and digits, because most text after such a word is an ordinary word.
-func isSaid(b []byte) bool {
-	return len(b) >= 6 && hasDigit(b) && !unicodeEscape.Match(b) && bytes.ContainsAny(b, letters) && passwordText(b) &&
-		!isReference(b) && !identifier.Match(b)
-}
-
-// unicodeEscape matches an escape. Text that contains one is searched again after unescaping.
-var unicodeEscape = compile(`\\u[0-9A-Fa-f]{4}`)

@@ -11,12 +11,13 @@ const maxPlainLines = 8
 func (s *search) quotedPrintable(text []byte, d depth) []span {
 	var spans []span
 	first, last, plain := -1, 0, 0
+	before := [2]int{} // the beginnings of the two lines before, which may have the name of a value
 	for start := 0; start < len(text) && bytes.IndexByte(text[start:], '=') >= 0; {
 		stop := lineAfter(text, start)
 		switch {
 		case isQuotedPrintable(text[start:stop]):
 			if first < 0 {
-				first = start
+				first = before[0]
 			}
 			last, plain = lineAfter(text, stop), 0 // a soft break continues in the next line
 		case first >= 0 && plain == maxPlainLines:
@@ -25,6 +26,7 @@ func (s *search) quotedPrintable(text []byte, d depth) []span {
 		default:
 			plain++
 		}
+		before = [2]int{before[1], start}
 		start = stop
 	}
 	if first >= 0 {

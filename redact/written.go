@@ -72,10 +72,21 @@ func isCode(b []byte) bool {
 	if b[0] == '$' && mixed(b) && changes(b) >= 2 && bytes.IndexByte(b, '_') < 0 {
 		return false
 	}
-	return template.Match(b) || partly.Match(b) || call.Match(b) || dottedCall.Match(b) || concatenated.Match(b) ||
+	return template.Match(b) || partly.Match(b) && !isPasswordAround(b) ||
+		call.Match(b) || dottedCall.Match(b) || concatenated.Match(b) ||
 		markup.Match(b) ||
 		filePath.Match(b)
 }
+
+// isPasswordAround reports whether the text without its references is not words but a password, in which a verb such
+// as %s or a name in braces occurs by chance.
+func isPasswordAround(b []byte) bool {
+	rest := referenceWithin.ReplaceAll(b, nil)
+	return len(rest) >= 8 && mixed(rest) && changes(rest) >= 3 && !bytes.ContainsAny(rest, " /") &&
+		bytes.Count(b, []byte("${")) == 0
+}
+
+var referenceWithin = compile(`\$?\{[^{}]*\}+|%[sdvq]|\$\([^()]*\)|<[^<>]*>`)
 
 // isSymbols reports whether a quoted value is a secret of letters, digits and symbols, and not a template, a
 // regular expression or words.

@@ -160,8 +160,7 @@ func New(driver Driver, opts *Options) (*Runner, error) {
 	}
 	r := &Runner{
 		driver: driver, opts: complete, instance: own,
-		queue: quota.New(quota.Limit{Resource: quota.Sandboxes, Total: int64(complete.MaxSandboxes),
-			Queue: complete.MaxWaiting}),
+		queue:    quota.New(quota.ForSandboxes(complete.MaxSandboxes, complete.MaxWaiting)),
 		starting: map[*context.CancelCauseFunc]struct{}{},
 		living:   map[*Sandbox]struct{}{},
 		programs: map[*Program]struct{}{},

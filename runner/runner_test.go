@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -264,6 +265,49 @@ func TestACapAndAQueue(t *testing.T) {
 	wait.Wait()
 	if _, most := fake.Alive(); most > 3 {
 		t.Errorf("sandboxes at once: got %d, want at most 3", most)
+	}
+}
+
+// Issue 23: runs of one account that sleep until their time limit leave a sandbox for another account.
+func TestSleepingRunsLeaveASandbox(t *testing.T) {
+	r := newRunner(t, &runnertest.Fake{Guest: patient}, runner.Options{Pool: -1})
+	of := func(account string) runner.Request {
+		req := request()
+		req.Caller = account
+		return req
+	}
+	waits, giveUp := context.WithCancel(t.Context())
+	var queue sync.WaitGroup
+	var held []*runner.Sandbox
+	for n := range runner.DefaultSandboxes {
+		if n == runner.DefaultSandboxes-1 {
+			queue.Go(func() {
+				if s, err := r.Acquire(waits, of("sleeper")); err == nil {
+					t.Error("one account got all sandboxes")
+					_ = s.Close()
+				}
+			})
+			break
+		}
+		s, err := r.Acquire(t.Context(), of("sleeper"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, s)
+	}
+	for r.Load().Waiting == 0 {
+		runtime.Gosched()
+	}
+	s, err := r.Acquire(t.Context(), of("other"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	giveUp()
+	queue.Wait()
+	for _, s := range append(held, s) {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

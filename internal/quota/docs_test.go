@@ -55,7 +55,10 @@ func document() string {
 	b.WriteString("| resource | in total | of one account | waiting | rate of one account | setting |\n")
 	b.WriteString("|---|---|---|---|---|---|\n")
 	for _, l := range limits {
-		total, queue, rate := amount(l.Total), amount(int64(l.Queue)), ""
+		total, each, queue, rate := amount(l.Total), amount(l.Each), amount(int64(l.Queue)), ""
+		if l.Reserved > 0 {
+			each = amount(l.Total - l.Reserved)
+		}
 		switch {
 		case l.Resource == Redactions:
 			total = "one for each processor"
@@ -68,7 +71,7 @@ func document() string {
 		case l.Rate > 0:
 			rate = fmt.Sprintf("one in %g seconds, %d at once", 1/l.Rate, l.Burst)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", l.Resource, total, amount(l.Each), queue, rate, l.Settings)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", l.Resource, total, each, queue, rate, l.Settings)
 	}
 	return b.String()
 }

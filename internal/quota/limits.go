@@ -43,6 +43,7 @@ type Limit struct {
 	Resource Resource
 	Total    int64   // units in use by all accounts, or entries of a table
 	Each     int64   // of one account
+	Reserved int64   // units of Total that only accounts without a unit can use
 	Queue    int     // waiters of all accounts
 	Rate     float64 // requests of one account in a second, in the long run
 	Burst    int     // requests of one account at once
@@ -69,7 +70,7 @@ var limits = []Limit{
 	{Resource: Requests, Total: MaxRequests, Each: MaxRequests / 8, Settings: "`serve.callerRequests`"},
 	{Resource: LargeMessages, Total: 256 * mib, Each: 64 * mib},
 	{Resource: Sessions, Total: 10_000, Each: 1_000, Shared: true, Idle: 30 * time.Minute},
-	{Resource: Sandboxes, Total: DefaultSandboxes, Queue: DefaultWaiting,
+	{Resource: Sandboxes, Total: DefaultSandboxes, Reserved: 1, Queue: DefaultWaiting,
 		Settings: "`sandbox.maxSandboxes`, `sandbox.queue`"},
 	{Resource: Suspended, Total: 1024 * mib, Each: 512 * mib},
 	{Resource: Redactions, Queue: 1 << 16}, // in total one for each processor
@@ -88,6 +89,20 @@ var limits = []Limit{
 	{Resource: Credentials, Total: 10_000},
 	{Resource: Rates, Total: 10_000},
 }
+
+// ForSandboxes returns the limit of sandboxes for the given settings. Fewer than minShared sandboxes are not shared:
+// one account can use all of them.
+func ForSandboxes(total, queue int) Limit {
+	l := For(Sandboxes)
+	l.Total, l.Queue = int64(total), queue
+	if total < minShared {
+		l.Reserved = 0
+	}
+	return l
+}
+
+// minShared is the minimum number of sandboxes of which one is reserved.
+const minShared = DefaultSandboxes
 
 // For returns the limit of a resource, with the defaults of its settings. It panics if the resource
 // has none.

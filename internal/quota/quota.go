@@ -50,7 +50,8 @@ func (r *Refusal) Count(ctx context.Context) {
 // those that wait and are below their own limit. Among equals it goes to the account served least
 // recently, and within an account to its first waiter. If the queue is full, a new waiter replaces
 // the last waiter of the account with the most waiters, unless that is the new waiter's account. So
-// no account can fill the queue for others. A Limiter is safe for concurrent use.
+// no account can fill the queue for others. Reserved units go only to accounts that have none, so no account can take
+// all units for as long as its work lasts. A Limiter is safe for concurrent use.
 type Limiter struct {
 	limit Limit
 	rates *Table[string, *rate.Limiter]
@@ -137,7 +138,7 @@ func (l *Limiter) exceededLocked(account string, n int64) Reason {
 	switch {
 	case l.limit.Each > 0 && n > l.limit.Each-own:
 		return OfAccount
-	case l.limit.Total > 0 && n > l.limit.Total-l.used:
+	case l.limit.Total > 0 && (n > l.limit.Total-l.used || own > 0 && n > l.limit.Total-l.limit.Reserved-l.used):
 		return OfAll
 	}
 	return ""
@@ -250,12 +251,18 @@ func (l *Limiter) grantLocked(r *Reservation, n int64) {
 	l.forgetLocked(r.account) // n may be 0
 }
 
+// mayGrowLocked reports whether the limits permit an account one more of the free units.
+func (l *Limiter) mayGrowLocked(u *usage) bool {
+	return (l.limit.Each <= 0 || u.used < l.limit.Each) &&
+		(u.used == 0 || l.limit.Total <= 0 || l.used < l.limit.Total-l.limit.Reserved)
+}
+
 // dispatchLocked gives free units to waiters.
 func (l *Limiter) dispatchLocked() {
 	for l.waiting > 0 && (l.limit.Total <= 0 || l.used < l.limit.Total) {
 		var next *usage
 		for _, u := range l.of {
-			if len(u.waiters) > 0 && (l.limit.Each <= 0 || u.used < l.limit.Each) && (next == nil || u.before(next)) {
+			if len(u.waiters) > 0 && l.mayGrowLocked(u) && (next == nil || u.before(next)) {
 				next = u
 			}
 		}

@@ -351,3 +351,49 @@ func empty(t *testing.T, q *Limiter) {
 		t.Errorf("in the end: got %d units, %d waiters and %d accounts, want none", used, waiting, len(q.of))
 	}
 }
+
+// Issue 23: an account whose work never ends cannot take the last unit from an account that has none.
+func TestReservedUnits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(ForSandboxes(8, 32))
+		var held []*Reservation
+		for range 7 {
+			r, err := q.Wait(t.Context(), "greedy")
+			if err != nil {
+				t.Fatal(err)
+			}
+			held = append(held, r)
+		}
+		more := make(chan *Reservation, 1)
+		go func() {
+			r, _ := q.Wait(t.Context(), "greedy")
+			more <- r
+		}()
+		synctest.Wait()
+		if used, waiting := q.Load(); used != 7 || waiting != 1 {
+			t.Fatalf("got %d in use and %d waiters, want 7 and 1", used, waiting)
+		}
+		for range 3 { // one after the other
+			other, err := q.Wait(t.Context(), "other")
+			if err != nil {
+				t.Fatal(err)
+			}
+			other.Release()
+			synctest.Wait()
+			if len(more) > 0 {
+				t.Fatal("the greedy account got the reserved unit")
+			}
+		}
+		held[0].Release()
+		(<-more).Release()
+		for _, r := range held {
+			r.Release()
+		}
+		if used, waiting := q.Load(); used != 0 || waiting != 0 {
+			t.Errorf("got %d in use and %d waiters at the end", used, waiting)
+		}
+	})
+	if l := ForSandboxes(2, 0); l.Reserved != 0 {
+		t.Errorf("of 2 sandboxes %d are reserved", l.Reserved)
+	}
+}
