@@ -60,7 +60,7 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 	}
 	db, err := databasetest.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
 		agents.SchemaInherited, agents.SchemaLists, agents.SchemaDebits, iatp.Schema, taint.Schema,
-		agents.SchemaSelections)
+		agents.SchemaSelections, auth.SchemaUses)
 	if err != nil {
 		t.Fatal(err)
 	}

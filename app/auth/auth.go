@@ -126,6 +126,8 @@ func (a *Authenticator) inForce(ctx context.Context, who caller.Caller) error {
 		return invalid(Ended)
 	case errors.Is(err, caller.ErrInactive):
 		return nil
+	case err == nil:
+		a.Authority.opts.Tokens.use(ctx, who.Credentials)
 	}
 	return err
 }

@@ -19,7 +19,7 @@ import (
 type clock struct{ now time.Time }
 
 func newTokens(t *testing.T) (*auth.Tokens, *clock) {
-	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), auth.Schema)
+	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), auth.Schema, auth.SchemaUses)
 	if err != nil {
 		t.Fatal(err)
 	}

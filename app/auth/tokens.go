@@ -56,12 +56,15 @@ type Token struct {
 	Created   time.Time  `json:"created"`
 	Expires   *time.Time `json:"expires,omitempty"`
 	Revoked   *time.Time `json:"revoked,omitempty"`
+	// Used is the day (UTC) of its last use; nil if it was not used.
+	Used *time.Time `json:"last_used,omitempty"`
 }
 
 // Tokens are the tokens that Airlock issued. Its methods are safe for concurrent use.
 type Tokens struct {
-	db  *database.DB
-	now func() time.Time
+	db   *database.DB
+	now  func() time.Time
+	uses uses
 }
 
 // NewTokens returns the tokens of a database with the table of Schema. now is the
@@ -184,7 +187,8 @@ func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 	list := []Token{}
 	err := t.db.View(ctx, func(tx database.Tx) error {
 		rows, err := tx.QueryContext(
-			ctx, `SELECT id, name, principal, profile, scopes, created, expires, revoked FROM token ORDER BY created DESC, id`)
+			ctx, `SELECT token.id, name, principal, profile, scopes, created, expires, revoked, coalesce(day, 0)
+			FROM token LEFT JOIN credential_use ON credential_use.id = token.id ORDER BY created DESC, token.id`)
 		if err != nil {
 			return err
 		}
@@ -192,13 +196,13 @@ func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 		for rows.Next() {
 			var one Token
 			var scopes string
-			var created, expires, revoked int64
+			var created, expires, revoked, used int64
 			if err := rows.Scan(&one.ID, &one.Name, &one.Principal, &one.Profile, &scopes, &created, &expires,
-				&revoked); err != nil {
+				&revoked, &used); err != nil {
 				return err
 			}
 			one.Scopes, one.Created = strings.Fields(scopes), time.Unix(created, 0).UTC()
-			one.Expires, one.Revoked = moment(expires), moment(revoked)
+			one.Expires, one.Revoked, one.Used = moment(expires), moment(revoked), moment(used)
 			list = append(list, one)
 		}
 		return rows.Err()

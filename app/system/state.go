@@ -15,7 +15,7 @@ import (
 // stateVersions are the versions of the state database.
 func stateVersions() []string {
 	return []string{agents.Schema, auth.Schema, kernelSchema, agents.SchemaInherited, taint.Schema, agents.SchemaLists,
-		agents.SchemaDebits, agents.SchemaSelections}
+		agents.SchemaDebits, agents.SchemaSelections, auth.SchemaUses}
 }
 
 // openState opens the state database.

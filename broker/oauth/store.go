@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"filippo.io/age"
 
@@ -100,6 +101,29 @@ func (s *Store) load(path string) (*record, error) {
 		return nil, fmt.Errorf("the kept sign-in %q cannot be read: %w", path, err)
 	}
 	return &r, nil
+}
+
+// SignIn describes a kept sign-in.
+type SignIn struct {
+	Principal string
+	ServerID  string
+	Issuer    string
+	Scopes    []string
+	Renewed   time.Time // when its tokens were last issued, which a use of the sign-in causes
+	Over      string    // why the person has to sign in again; empty if it can be used
+}
+
+// List returns the kept sign-ins of all principals, in no particular order.
+func (s *Store) List() (list []SignIn, err error) {
+	paths, err := filepath.Glob(filepath.Join(s.directory, "*.age"))
+	for _, path := range paths {
+		r, loadErr := s.load(path)
+		if r != nil {
+			list = append(list, SignIn{r.Principal, r.ServerID, r.Issuer, r.Tokens.Scopes, r.Changed, r.Over})
+		}
+		err = errors.Join(err, loadErr)
+	}
+	return list, err
 }
 
 // save replaces a sign-in durably.

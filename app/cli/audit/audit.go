@@ -26,6 +26,7 @@ type Verbs struct {
 	Verify auditVerifyVerb `cmd:"" help:"Check that no record was changed, removed or reordered."`
 	Export auditExportVerb `cmd:"" help:"Write the log in the form that another system reads."`
 	Report auditReportVerb `cmd:"" help:"Print who sent what where, on whose behalf, and who approved it."`
+	Access auditAccessVerb `cmd:"" help:"List who can do what now: valid tokens, agents and sign-ins, and when each was last used."`
 	Erase  auditEraseVerb  `cmd:"" help:"Erase the kept arguments and recordings of a person's runs, and record that."`
 }
 
