@@ -141,3 +141,29 @@ func checkLogLevel(next mcp.MethodHandler) mcp.MethodHandler {
 		return next(ctx, method, req)
 	}
 }
+
+// negotiate replaces the revision of an initialize request by the one that its answer will have. The
+// SDK keeps the requested one, and compares it with revisions when it answers later requests.
+func negotiate(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if params, ok := req.GetParams().(*mcp.InitializeParams); ok && params != nil {
+			params.ProtocolVersion = revisionOf(params.ProtocolVersion)
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// revisionOf returns the revision of a session whose client requests one.
+func revisionOf(requested string) string {
+	newest := ""
+	for _, v := range mcp.SupportedProtocolVersions() {
+		if v >= Stateless {
+			continue // it has no sessions
+		}
+		if v == requested {
+			return v
+		}
+		newest = max(newest, v)
+	}
+	return newest
+}

@@ -194,6 +194,30 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
+// Issue 24: the form of answers is that of the negotiated revision, whatever the client has requested.
+func TestRequestedRevisionsThatDoNotExist(t *testing.T) {
+	w := newWorld(t)
+	for _, revision := range []string{"DRAFT-2026-v1", "9999-12-31", "2025-11-26", "", "2026-07-28"} {
+		program := testenv.StartProgram(t, w.program("--stdio"))
+		answer, err := program.Ask([]byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` +
+			revision + `","capabilities":{},"clientInfo":{"name":"host","version":"1"}}}`))
+		if err != nil || !strings.Contains(string(answer), `"protocolVersion":"2025-11-25"`) {
+			t.Errorf("%q: %s, %v, want 2025-11-25", revision, answer, err)
+		}
+		answer, err = program.Ask([]byte(`{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"vfs://no"}}`))
+		if err != nil || !strings.Contains(string(answer), `"code":-32002`) {
+			t.Errorf("%q: an unknown resource: %s, %v, want code -32002", revision, answer, err)
+		}
+		answer, err = program.Ask([]byte(`{"jsonrpc":"2.0","id":3,"method":"resources/read","params":{"uri":"audit://"}}`))
+		if err != nil || strings.Contains(string(answer), "resultType") {
+			t.Errorf("%q: a resource: %s, %v, want no resultType", revision, answer, err)
+		}
+		if err := program.End(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // ask starts a program, sends one line, and returns the first line of its answer.
 func ask(t *testing.T, cmd *exec.Cmd, line string) string {
 	t.Helper()

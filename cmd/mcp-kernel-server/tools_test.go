@@ -270,7 +270,7 @@ func TestResources(t *testing.T) {
 		"vfs://" + a + "/mem/../../" + b + "/mem/x", "vfs://" + a + "/mem/%2e%2e/x",
 		"vfs://" + a + "/mem/notes/today.md%00", "vfs://" + a + "/mem/none", "vfs://" + a + "/other/x",
 		"vfs://" + a + "/policy/../mem/notes/today.md", "vfs://" + a + "/mem/notes/today.md?x",
-		"vfs://unknown/mem/x", "audit://" + a, "audit://" + a + "/log/x", "audit://unknown/other", "file:///etc/passwd",
+		"vfs://unknown/mem/x", "audit://unknown/log", "audit://%00%1b/log", "audit://" + a, "audit://" + a + "/log/x", "audit://unknown/other", "file:///etc/passwd",
 		"vfs:", "", "vfs:///mem/x", "VFS://" + a + "/mem/notes/today.md",
 	} {
 		text, err := read(uri)

@@ -119,6 +119,11 @@ func (s *Server) auditTrail(ctx context.Context, a kernel.Actor, agent string) (
 	if errors.As(err, &no) {
 		return nil, kernel.ErrNoFile
 	}
+	if err == nil && agent != "" && view.Total == 0 { // there may be no such agent
+		if _, err := s.kernel.PolicyFileNames(ctx, a, agent); err != nil {
+			return nil, err
+		}
+	}
 	return document(view, err)
 }
 
