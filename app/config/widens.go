@@ -4,12 +4,14 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/catalog"
 )
 
 // Widens returns the changed keys with which after may permit more than before. Policy files
 // are compared by policies.Widens instead. Only the following changes do not widen: a server
-// was removed, auth was removed, a tool was denied or is not allowed any more, a risk was raised, or a limit was
-// lowered. Any other change counts as widening.
+// was removed, a profile was removed, auth was removed, a tool was denied or is not allowed any
+// more, a risk was raised, or a limit was lowered. Any other change counts as widening.
 func Widens(before, after *Config) []string {
 	live, restart := Changes(before, after)
 	was, is := map[string]Server{}, map[string]Server{}
@@ -29,12 +31,23 @@ func Widens(before, after *Config) []string {
 		case key == "limits" && limitsNarrow(before.Limits.Calls, after.Limits.Calls):
 		case ofServer && settingsNarrow(was[id].Settings, is[id].Settings):
 		case ofConnection && !stays:
+		case key == "profiles" && profilesNarrow(before, after):
 		case key == "auth" && after.Auth.Issuer == "": // tokens of the issuer are refused
 		default:
 			keys = append(keys, key)
 		}
 	}
 	return keys
+}
+
+// profilesNarrow reports whether profiles were only removed. Callers of a removed profile are refused.
+func profilesNarrow(before, after *Config) bool {
+	for _, p := range after.Profiles {
+		if !slices.ContainsFunc(before.Profiles, func(was *catalog.Profile) bool { return reflect.DeepEqual(was, p) }) {
+			return false
+		}
+	}
+	return before.DefaultProfile == after.DefaultProfile
 }
 
 // settingsNarrow reports whether the new settings of a server permit nothing more.

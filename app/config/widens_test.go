@@ -50,6 +50,7 @@ limits: {calls: 50}
 		{"a higher limit", "mcpServers: {files: {command: cat}, crm: {command: cat}}\nservers: {files: {allow: " +
 			"[read, write], deny: [drop], tools: {move: {risk: destructive}}}}\nlimits: {calls: 500}\n",
 			[]string{"limits"}},
+		{"a profile more", base + "profiles: {small: {servers: [files]}}\n", []string{"profiles"}},
 		{"another audit log", base + "audit: {path: /elsewhere}\n", []string{"audit.path"}},
 	}
 	read := func(text string) *config.Config {
@@ -67,5 +68,35 @@ limits: {calls: 50}
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// Issue 23: the end of a profile ends its credentials at once, and does not wait for a person.
+func TestARemovedProfileDoesNotWiden(t *testing.T) {
+	read := func(profiles string) *config.Config {
+		t.Helper()
+		c, err := config.Read("/etc/airlock.yaml", []byte("mcpServers: {files: {command: cat}, crm: {command: cat}}\n"+
+			profiles), func(string) (string, bool) { return "", false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	const both = "profiles: {small: {servers: [files]}, large: {servers: [files, crm]}}\n"
+	for name, test := range map[string]struct {
+		before, after string
+		want          []string
+	}{
+		"one of two":   {both, "profiles: {small: {servers: [files]}}\n", nil},
+		"the last one": {"profiles: {small: {servers: [files]}}\n", "", nil},
+		"one grows": {"profiles: {small: {servers: [files]}}\n", "profiles: {small: {servers: [files, crm]}}\n",
+			[]string{"profiles"}},
+		"another name": {"profiles: {small: {servers: [files]}}\n", "profiles: {tiny: {servers: [files]}}\n",
+			[]string{"profiles"}},
+		"the default": {"profiles: {small: {default: true, servers: [files]}}\n", "", []string{"profiles"}},
+	} {
+		if got := config.Widens(read(test.before), read(test.after)); !slices.Equal(got, test.want) {
+			t.Errorf("%s: got %v, want %v", name, got, test.want)
+		}
 	}
 }
