@@ -185,10 +185,9 @@ def _line(item: Any, place: str, quantum: Decimal) -> tuple[Decimal | None, list
     if count <= 0 or count != count.to_integral_value():
         issues.append(f"{place} has the quantity {count}")
     computed = unit * count
-    given = item.get("discount", 0)
-    discount = abs(amount(given.get("amount", given.get("value")) if isinstance(given, Mapping) else given))
-    if added := sorted(
-        k for k in _ADDED if isinstance(item.get(k), str | int | float | Decimal) and amount(item[k]) != 0):
+    named = _totals(item)
+    discount = abs(named.get("discount", Decimal(0)))
+    if added := sorted(k for k in _ADDED if named.get(k)):
         issues.append(f"{place} has {', '.join(added)} of its own, which is not added up here")
     for name, value in stated.items():
         if value not in ((computed, computed - discount) if name != "subtotal" else (computed,)):
@@ -221,6 +220,10 @@ def _totals(cart: Mapping[str, Any]) -> dict[str, Decimal]:
         if name in found and found[name] != amount(value):
             raise ValueError(f"{name} is given twice, as {found[name]:f} and {value}")
         found[name] = amount(value)
+    for key, value in cart.items():
+        name = _listed(str(key), value)
+        if name and not {name, str(key)} & set(found) and (parts := _charged(name, value)):
+            found[name] = parts
     negative = sorted(k for k, v in found.items() if v < 0 and k in (*_ADDED, "subtotal"))
     if negative:
         raise ValueError(f"{', '.join(negative)} is negative")
@@ -247,10 +250,40 @@ def _charged(kind: str, value: Any) -> Decimal:
         return Decimal(0)
 
 
+def _singular(kind: str) -> set[str]:
+    return {kind, kind.removesuffix("s"), kind.removesuffix("es")}
+
+
+def _listed(key: str, value: Any) -> str:
+    """Return the charge whose parts a list such as `fees` has, or ""."""
+    if not isinstance(value, list):
+        return ""
+    return next((n for n in sorted(_singular(key.lower())) if n in (*_ADDED, *_TAKEN)), "")
+
+
 def _has_parts(kind: str, value: Any, totals: Mapping[str, Decimal]) -> bool:
     """Report whether a field lists the parts of an amount of the totals, as `discounts` does."""
-    names = {kind, kind.removesuffix("s"), kind.removesuffix("es")}
-    return isinstance(value, list | Mapping) and bool(names & set(totals))
+    return isinstance(value, list | Mapping) and bool(_singular(kind) & set(totals))
+
+
+def _wrong_parts(cart: Mapping[str, Any], totals: Mapping[str, Decimal]) -> list[str]:
+    """Return the lists whose parts do not add up to their amount of the totals."""
+    issues = []
+    for key, value in cart.items():
+        kind = str(key).lower()
+        if kind in ("totals", *_PARTS) or not _has_parts(kind, value, totals):
+            continue
+        named = min(_singular(kind) & set(totals))
+        parts = _charged(named, value)
+        if not parts and isinstance(value, Mapping):  # {"state": "1.00", "city": "0.60"}
+            parts = sum((abs(_charged("tax", v)) for v in value.values()), Decimal(0))
+        if not parts:
+            continue
+        group = _TAKEN if named in _TAKEN else _ADDED
+        whole = sum((abs(v) for n, v in totals.items() if n in group), Decimal(0))
+        if parts not in (abs(totals[named]), whole):
+            issues.append(f"{key} add up to {parts:f}, but {named} is {totals[named]:f}")
+    return issues
 
 
 def _left_out(entry: Mapping[str, Any], totals: Mapping[str, Decimal], total: Decimal | None) -> list[str]:
@@ -285,6 +318,7 @@ def _sums(cart: Mapping[str, Any], evidence: dict[str, Any]) -> tuple[list[str],
             left_out += [f"{name} of item {i + 1}" for name in _left_out(item, _totals(item), value)]
     totals = _totals(cart)
     issues += [f"{name} is null" for name in ("total", "grand_total", "subtotal") if name in cart and cart[name] is None]
+    issues += _wrong_parts(cart, totals)
     evidence["totals"], evidence["lines"] = dict(totals), lines
     if isinstance(currency, str):
         issues += [f"{k} {v:f} is not an amount of {currency}" for k, v in totals.items() if v != v.quantize(quantum)]
