@@ -22,6 +22,18 @@ def test_operands(kind: str, dialect: str, operand: str) -> None:
     assert verdict.status == ("BLOCKED" if kind == "T" else "VERIFIED"), verdict
 
 
+VALIDITY = (Path(__file__).parent / "programs" / "sql_validity.txt").read_text().splitlines()[1:]
+COLUMNS = (
+    "CREATE TABLE users (id INT NOT NULL, name TEXT, age INT, created DATE);"
+    "CREATE TABLE orders (id INT PRIMARY KEY, user_id INT, total DECIMAL(10,2))")
+
+
+@pytest.mark.row("Q-072", "P-011")
+@pytest.mark.parametrize(("kind", "dialect", "query"), [line.split(" ", 2) for line in VALIDITY])
+def test_validity_by_dialect(kind: str, dialect: str, query: str) -> None:
+    assert verify_sql(query, COLUMNS, dialect).verified == (kind == "V")
+
+
 @pytest.mark.parametrize("side", ["LEFT", "RIGHT", "FULL"])
 def test_a_required_column_may_be_missing_behind_an_outer_join(side: str) -> None:
     query = f"SELECT u.name FROM users u {side} JOIN orders o ON o.user_id = u.id WHERE u.age > 5 OR o.id IS NOT NULL"

@@ -15,6 +15,7 @@ from qwed_new.engines.sql.reads import words
 
 # Constructs with the dialects that have them. The generic dialect has all.
 _DOUBLE_COLON = frozenset({"postgres", "redshift", "snowflake", "duckdb", "clickhouse", "spark"})
+_SIMILAR_TO = frozenset({"postgres", "redshift", "duckdb"})
 _ILIKE = _DOUBLE_COLON
 _LIMIT_WITH_COMMA = frozenset({"mysql", "sqlite", "clickhouse"})
 _NO_LIMIT = frozenset({"tsql", "oracle"})
@@ -127,6 +128,8 @@ def _tokens(text: str, dialect: str | None) -> str:
         following = tokens[i + 1].token_type if i + 1 < len(tokens) else TokenType.SEMICOLON
         if token.token_type == TokenType.COMMA and following in _AFTER_COMMA and dialect not in _TRAILING_COMMA:
             return f"a comma before {tokens[i + 1].text if i + 1 < len(tokens) else 'the end'}"
+        if token.token_type == TokenType.ON and following in (TokenType.SEMICOLON, TokenType.R_PAREN, TokenType.WHERE):
+            return "ON without a condition"
         if dialect is None:
             continue
         if token.token_type == TokenType.DCOLON and dialect not in _DOUBLE_COLON:
@@ -174,6 +177,10 @@ def _shape(statement: exp.Expression, dialect: str | None) -> str:
             continue
         if isinstance(node, exp.ILike) and dialect not in _ILIKE:
             return f"{dialect} has no ILIKE"
+        if isinstance(node, exp.SimilarTo) and dialect not in _SIMILAR_TO:
+            return f"{dialect} has no SIMILAR TO"
+        if isinstance(node, exp.Query) and dialect == "mysql" and node.args.get("offset") and not node.args.get("limit"):
+            return "mysql has no OFFSET without LIMIT"
         if isinstance(node, exp.Distinct) and node.args.get("on") and dialect not in _DISTINCT_ON:
             return f"{dialect} has no DISTINCT ON"
         if isinstance(node, exp.Filter) and dialect not in _FILTER:

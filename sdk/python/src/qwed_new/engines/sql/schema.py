@@ -78,6 +78,7 @@ def _folded(name: exp.Identifier, dialect: str | None) -> str:
     return name.name if dialect == "postgres" and name.quoted else name.name.lower()
 
 
+_ROW_IDS = frozenset({"rowid", "oid", "_rowid_"})  # columns that each table of SQLite has
 _DEFAULT_SCHEMAS = frozenset({"", "public", "main", "dbo"})
 
 
@@ -135,6 +136,8 @@ def problems(statement: exp.Expression, schema: Schema, dialect: str | None) -> 
                 else n
             )
             known = {t.split(".")[-1]: c for t, c in schema.items()}
+            if dialect == "sqlite" and (named := {c.name.lower() for c in folded.find_all(exp.Column)} & _ROW_IDS):
+                known = {t: {**dict.fromkeys(named, "INTEGER"), **c} for t, c in known.items()}
             for table in folded.find_all(exp.Table):
                 table.set("db", None)  # the schema was held against the known tables above
             qualify(folded, schema=known, dialect=dialect, quote_identifiers=False, identify=False,
