@@ -20,5 +20,6 @@ def test_an_inequality_is_proven_refuted_or_undecided(status: str, claim: str) -
     """Issue 26: a claim that is not true for all values is never VERIFIED. One that was undecided may be decided."""
     got = verify_math(claim)
     assert got.status == status, got
+    assert status != "VERIFIED" or "counterexample" not in got.evidence
     if status == "ERROR":
         assert got.evidence["counterexample"], "a refuted inequality names the point at which it fails"

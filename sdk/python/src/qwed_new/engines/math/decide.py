@@ -197,7 +197,7 @@ def _unequal_everywhere(left: Node, right: Node, outcome: Outcome) -> Outcome:
     builder = Builder(real=True)
     difference = builder.build(left) - builder.build(right)
     if difference.is_nonzero or difference.is_positive or difference.is_negative:
-        return Outcome(True, "signs of the terms", "", outcome.evidence)
+        return Outcome(True, "signs of the terms", "", {"domain": "real"})
     names = sorted(grammar.variables(left) | grammar.variables(right))
     for _, point in zip(range(24), points(names), strict=False):
         a, b = value_at(left, builder.build(left), point), value_at(right, builder.build(right), point)
