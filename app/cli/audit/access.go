@@ -53,7 +53,7 @@ func (v *auditAccessVerb) print(s *verb.Streams, all []system.Access) error {
 		return verb.PrintLine(s.Out, map[string]any{"access": append([]system.Access{}, all...)})
 	}
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(s.Err, "airlock: no token, agent or sign-in is such")
+		_, err := fmt.Fprintln(s.Err, "airlock: no token, agent or sign-in matches")
 		return err
 	}
 	return verb.Paged(s, func(w io.Writer) error {
