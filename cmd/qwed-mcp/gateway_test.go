@@ -144,7 +144,6 @@ func TestTheFace(t *testing.T) {
 
 // a program that a request waits for has 30 seconds.
 func TestAProgramHasThirtySeconds(t *testing.T) {
-	t.Parallel() // it waits
 	h := newInstall(t).host(trusted)
 	res, text := h.call(
 		"execute_python_code", map[string]any{"code": "import time\nprint('so far')\ntime.sleep(60)\nprint('never')"})
@@ -159,7 +158,6 @@ func TestAProgramHasThirtySeconds(t *testing.T) {
 
 // jobs, as a host sees them.
 func TestJobs(t *testing.T) {
-	t.Parallel() // it waits
 	h := newInstall(t).host(trusted, "QWED_MCP_BACKGROUND_TIMEOUT=60")
 	job := h.dispatch("from qwed_legal import LegalGuard\n\nguard = LegalGuard()\n# ... long-running multi-guard " +
 		"verification\nprint('All checks passed')")
