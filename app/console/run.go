@@ -48,6 +48,8 @@ type runPage struct {
 	Timeline  timeline
 	Questions []approval.Question // that wait for a person
 	Answers   bool                // the caller may answer them
+	Suspended time.Time           // since when it waits without a sandbox; zero if it does not
+	Durable   bool                // it is suspended, and goes on after a restart
 	Texts     []runText
 	Unkept    string // why the code and the output are missing; empty if they are not
 	Files     []attachment.File
@@ -137,7 +139,7 @@ func showRun(c *Console, q *query) (view, error) {
 	p := runPage{Row: s.row(c.opts.Now()), Answers: q.may(auth.ScopeApprove)}
 	p.MayCancel = p.Row.Going && s.run != nil
 	if s.status != nil {
-		p.Questions = s.status.Questions
+		p.Questions, p.Suspended, p.Durable = s.status.Questions, s.status.Suspended, s.status.Durable
 	}
 	if s.tree != nil {
 		p.Start, p.End = s.tree.Start, s.tree.End

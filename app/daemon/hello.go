@@ -59,12 +59,23 @@ func ConsoleLink() (join.Link, error) {
 
 // RestartServer ends the daemon's connection to a server and opens another one.
 func RestartServer(id string) error {
-	conn, err := join.Dial(join.Hello{Purpose: join.PurposeRestart, Server: id})
+	return send(join.Hello{Purpose: join.PurposeRestart, Server: id})
+}
+
+// send sends a request that the daemon answers with its status alone.
+func send(h join.Hello) error {
+	conn, err := join.Dial(h)
 	if err != nil {
 		return err
 	}
 	return conn.Close()
 }
+
+// SuspendRun suspends a run of the running daemon that waits for a person.
+func SuspendRun(id string) error { return send(join.Hello{Purpose: join.PurposeSuspend, Run: id}) }
+
+// ResumeRun continues a suspended run of the running daemon.
+func ResumeRun(id string) error { return send(join.Hello{Purpose: join.PurposeResume, Run: id}) }
 
 // ServerLog returns what a server of the running daemon has written to stderr.
 func ServerLog(id string) ([]byte, error) {

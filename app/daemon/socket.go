@@ -171,10 +171,11 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 		}
 		return json.NewEncoder(conn).Encode(join.Reply{Status: &status, Link: &link})
 	case join.PurposeRestart:
-		if err := d.opts.System.RestartServer(ctx, owner(), h.Server); err != nil {
-			return refuseHost(conn, err.Error())
-		}
-		return json.NewEncoder(conn).Encode(join.Reply{Status: &status})
+		return d.done(conn, status, d.opts.System.RestartServer(ctx, owner(), h.Server))
+	case join.PurposeSuspend:
+		return d.done(conn, status, d.opts.System.Orchestrator().Suspend(h.Run))
+	case join.PurposeResume:
+		return d.done(conn, status, d.opts.System.Orchestrator().Resume(h.Run))
 	case join.PurposeLog:
 		lines, err := d.opts.System.ServerLog(owner(), h.Server)
 		if err != nil {
@@ -215,6 +216,14 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 		return err
 	}
 	return d.serveHost(ctx, conn, in, local)
+}
+
+// done answers a request that was carried out, or failed with err.
+func (d *Daemon) done(conn net.Conn, status join.Status, err error) error {
+	if err != nil {
+		return refuseHost(conn, err.Error())
+	}
+	return json.NewEncoder(conn).Encode(join.Reply{Status: &status})
 }
 
 // owner is the user whom Airlock runs for, who sees and restarts all servers.
@@ -308,6 +317,7 @@ func (d *Daemon) status(ctx context.Context) join.Status {
 	s := join.Status{
 		PID: os.Getpid(), Version: d.opts.Version, URL: d.opts.URL, Since: d.since, State: "ready",
 		Hosts: int(d.socket.joined.Load()), Runs: d.opts.System.Runs().Going(),
+		Suspended: d.opts.System.Runs().Suspended(),
 	}
 	if err := d.opts.System.Ready(ctx); err != nil {
 		s.State, s.Reason = "starting", err.Error()

@@ -27,6 +27,8 @@ const (
 	PurposeRestart = "restart" // end the connection to Server and open another one
 	PurposeLog     = "log"     // what Server has written to stderr follows as text
 	PurposeServers = "servers" // the states of all servers follow as JSON
+	PurposeSuspend = "suspend" // suspend Run, which waits for a person
+	PurposeResume  = "resume"  // continue Run, which is suspended
 	PurposeStop    = "stop"    // shut down gracefully; the connection ends with the daemon
 )
 
@@ -40,6 +42,7 @@ type Hello struct {
 	Profile string `json:"profile,omitempty"` // of PurposeHost and PurposeRun; empty for the default one
 	Agent   string `json:"agent,omitempty"`   // the token of the agent that the host is; of PurposeHost
 	Server  string `json:"server,omitempty"`  // of PurposeRestart and PurposeLog
+	Run     string `json:"run,omitempty"`     // the ID of a run; of PurposeSuspend and PurposeResume
 }
 
 // Reply is the daemon's answer to Hello. If the daemon refuses, Refused is the reason.
@@ -67,6 +70,8 @@ type Status struct {
 	Reason  string    `json:"reason,omitempty"` // why it is not ready
 	Hosts   int       `json:"hosts"`            // that joined through the socket
 	Runs    int       `json:"runs"`             // that are queued or running
+	// Suspended is how many of the runs wait for people without a sandbox.
+	Suspended int `json:"suspended,omitempty"`
 	// Pending is why the configuration as it is now is not in force, with a hint; empty if it is.
 	Pending     string `json:"pending,omitempty"`
 	PendingHint string `json:"pending_hint,omitempty"`

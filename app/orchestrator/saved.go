@@ -19,7 +19,6 @@ type savedRun struct {
 	Request  Request
 	TraceID  string
 	Started  time.Time
-	Since    time.Time // when it was suspended
 	Limits   runner.Limits
 	Left     time.Duration // of the time limit
 	Image    string        // imageName
@@ -66,7 +65,7 @@ func (p *pauser) save(asking map[string]time.Time) (*savedRun, bool) {
 		return nil, false
 	}
 	saved := &savedRun{
-		Request: r.request, TraceID: r.identity.TraceID, Started: r.started, Since: time.Now(), Limits: r.limits,
+		Request: r.request, TraceID: r.identity.TraceID, Started: r.started, Limits: r.limits,
 		Left: p.clock.remaining(), Image: r.imageName(), Wrappers: r.wrappers, Sandbox: state, Used: r.calls.Used(),
 		Cleaned: time.Duration(r.cleaned.Load()), Removed: r.files.found(),
 	}
@@ -159,9 +158,6 @@ func (o *Orchestrator) Suspended() ([]Request, error) {
 // Restored reports whether another process has begun the run.
 func (r Request) Restored() bool { return r.saved != nil }
 
-// Since is when a restored run was suspended.
-func (r Request) Since() time.Time { return r.saved.Since }
-
 // Began is when a restored run was started.
 func (r Request) Began() time.Time { return r.saved.Started }
 
@@ -169,7 +165,7 @@ func (r Request) Began() time.Time { return r.saved.Started }
 func (s *savedRun) check(image string) error {
 	switch {
 	case s.Continued:
-		return errors.New("Airlock ended while it went on")
+		return errors.New("the process of Airlock ended while it went on")
 	case s.Image != image:
 		return fmt.Errorf("the image of its sandbox has changed: it was %s, and is %s", s.Image, image)
 	}

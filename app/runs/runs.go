@@ -267,6 +267,17 @@ func (r *Registry) Going() int {
 	return n
 }
 
+// Suspended returns the number of runs that wait for people without a sandbox.
+func (r *Registry) Suspended() int {
+	n := 0
+	for _, run := range r.All() {
+		if !run.Status().Suspended.IsZero() {
+			n++
+		}
+	}
+	return n
+}
+
 // Drain refuses new runs with ErrClosed from now on, leaves those that can wait for people beyond the process to the
 // next one, and waits until all others are done or ctx ends. It reports whether all are done.
 func (r *Registry) Drain(ctx context.Context) bool {

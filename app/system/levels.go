@@ -17,6 +17,9 @@ func (s *System) watchLevels() error {
 	stop, err := telemetry.Watch(
 		telemetry.Level{Name: "airlock.sandbox.ready", Unit: "{sandbox}", Description: "Sandboxes that wait for work.",
 			Read: func() int64 { return int64(s.sandboxes.Load().Ready) }},
+		telemetry.Level{Name: "airlock.run.suspended", Unit: "{run}",
+			Description: "Runs that wait for people without a sandbox.",
+			Read:        func() int64 { return int64(s.runs.Suspended()) }},
 		telemetry.Level{Name: "airlock.sandbox.in_use", Unit: "{sandbox}", Description: "Sandboxes that run code.",
 			Read: func() int64 { return int64(s.sandboxes.Load().InUse) }},
 		telemetry.Level{Name: "airlock.queue.waiting", Unit: "{run}", Description: "Runs that wait for a sandbox.",

@@ -27,9 +27,9 @@ type durable struct {
 	daemon  *exec.Cmd
 }
 
-func newDurable(t *testing.T) *durable {
+func newDurable(t *testing.T, suspendAfter string) *durable {
 	t.Helper()
-	i := newInstallation(t, "runs: {suspendAfter: 200ms}\naudit: {path: audit.jsonl}\n")
+	i := newInstallation(t, "runs: {suspendAfter: "+suspendAfter+"}\naudit: {path: audit.jsonl}\n")
 	config, err := os.ReadFile(i.file)
 	if err == nil { // so that its tools ask
 		err = os.WriteFile(i.file, bytes.ReplaceAll(config, []byte("allow: ['*']"), nil), 0o600)
@@ -193,7 +193,7 @@ export default [memory.slice(0, 6), data.every((byte, i) => byte === 97 + (i % 3
 			`["canary",true]`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := newDurable(t)
+			d := newDurable(t, "200ms")
 			d.start()
 			background := test.name == "python"
 			run, text := call(t, d.session, "run_code", map[string]any{"language": test.language,
@@ -240,4 +240,50 @@ export default [memory.slice(0, 6), data.every((byte, i) => byte === 97 + (i % 3
 			d.stop()
 		})
 	}
+}
+
+// An operator suspends a run that waits, and lets it go on before the answer; no other run.
+func TestRunsAreSuspendedByHand(t *testing.T) {
+	testenv.Sandbox(t)
+	d := newDurable(t, "1h")
+	d.start()
+	runs := func(verb, id, want string) {
+		t.Helper()
+		out, err := d.install.command("runs", verb, id).CombinedOutput()
+		if !strings.Contains(string(out), want) || (err == nil) != !strings.Contains(want, "not") {
+			t.Errorf("airlock runs %s: got %q, %v, want %q", verb, out, err, want)
+		}
+	}
+	run, _ := call(t, d.session, "run_code", map[string]any{"language": "python", "background": true, "code": `
+import asyncio
+from servers.files import create_directory
+ticks = 0
+async def tick():
+    global ticks
+    while True:
+        await asyncio.sleep(0.01)
+        ticks += 1
+task = asyncio.create_task(tick())
+await create_directory({"path": "` + d.dir + `/one"})
+result = ticks > 0`})
+	runs("suspend", "run_0", "does not wait for a person, so it is not suspended")
+	asked := d.asked(1)
+	runs("resume", run.RunID, "the run is not suspended")
+	runs("suspend", run.RunID, "is suspended until")
+	d.awaitSuspended(1)
+	var state struct{ Runs, Suspended int }
+	if out, err := d.install.command("status", "--json").Output(); err != nil ||
+		json.Unmarshal(out, &state) != nil || state.Runs != 1 || state.Suspended != 1 {
+		t.Errorf("got the status %s, %v, want a suspended run", out, err)
+	}
+	runs("resume", run.RunID, "goes on")
+	for d.records("run_resume") < 1 && t.Context().Err() == nil {
+		time.Sleep(10 * time.Millisecond)
+	}
+	d.approve(asked[0])
+	if got, text := until(t, d.session, run.RunID, func(s runState) bool { return s.State == "done" }); !got.OK ||
+		string(got.Data) != "true" {
+		t.Errorf("got %+v, %s", got, text)
+	}
+	d.stop()
 }

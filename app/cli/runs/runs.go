@@ -19,6 +19,9 @@ import (
 type Verbs struct {
 	List runsListVerb `cmd:"" help:"List the newest runs: when, for whom, how each ended."`
 	Show runsShowVerb `cmd:"" help:"Show one run: how it ended and what came of it, its code and what it printed."`
+
+	Suspend runsSuspendVerb `cmd:"" help:"Free the sandbox of a run that waits for a person, at once."`
+	Resume  runsResumeVerb  `cmd:"" help:"Let a suspended run go on before its calls are answered."`
 }
 
 type runsListVerb struct {

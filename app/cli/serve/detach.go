@@ -121,6 +121,9 @@ func (v *Status) Run(s *verb.Streams) error {
 		status.URL, status.PID, status.Version,
 		time.Since(status.Since).Round(time.Second), verb.Counted(status.Hosts, "host"),
 		verb.Counted(status.Runs, "run"))
+	if err == nil && status.Suspended > 0 {
+		_, err = fmt.Fprintf(s.Out, "suspended until people answer: %s\n", verb.Counted(status.Suspended, "run"))
+	}
 	if err == nil && status.Reason != "" {
 		_, err = fmt.Fprintf(s.Out, "no run can be made: %s\n", verb.Clean(status.Reason))
 	}
