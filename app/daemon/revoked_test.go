@@ -74,10 +74,13 @@ func TestWhatATokenBeganEndsWithIt(t *testing.T) {
 			if started["run_id"] == nil {
 				t.Fatalf("got %v, %s", started, text)
 			}
+			runs := s.daemon.opts.System.Runs().All()
+			run := runs[len(runs)-1]
 			select {
 			case <-g.arrived:
-			case <-t.Context().Done():
-				t.Fatal("the run made no call")
+			case <-run.Done():
+				status := run.Status()
+				t.Fatalf("the run made no call: %+v, %v", status.Outcome, status.Err)
 			}
 			if test.end != nil {
 				if err := test.end(made.ID); err != nil {
