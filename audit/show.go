@@ -55,10 +55,7 @@ func show(dir string, first uint64, runID string, p Period) (*RunTree, error) {
 		if !strings.HasPrefix(r.RunID, runID) || !p.Has(r) {
 			return nil
 		}
-		if runs[r.RunID] == nil {
-			runs[r.RunID] = &RunTree{ID: r.RunID, Calls: []CallTree{}, Events: []Record{}}
-		}
-		runs[r.RunID].add(r)
+		treeIn(runs, r.RunID).add(r)
 		return nil
 	})
 	if err != nil {

@@ -141,6 +141,9 @@ func (r *Runner) Restore(saved Saved, req Request) (*Sandbox, error) {
 // are started.
 func (r *Runner) SweepSaved(keep func(state string) bool) error { return r.vault.sweep(keep) }
 
+// EraseSaved removes the state of a suspended sandbox that is not restored. It is no error if there is none.
+func (r *Runner) EraseSaved(saved Saved) error { return r.vault.erase(saved.State) }
+
 // Leave frees what a suspended sandbox takes in this process, and leaves its state to a Restore in another one.
 // Nothing else may use the sandbox afterwards, apart from Close.
 func (s *Sandbox) Leave() error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -134,6 +135,17 @@ func (v *vault) sweep(keep func(name string) bool) error {
 		}
 	}
 	return errors.Join(append(errs, err)...)
+}
+
+// erase removes the file of a deposit that was not opened.
+func (v *vault) erase(name string) error {
+	if !stateName.MatchString(name) {
+		return fmt.Errorf("%q is not the name of a state", name)
+	}
+	if err := os.Remove(filepath.Join(v.dir, name)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // load returns a template of the stored state.

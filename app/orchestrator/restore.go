@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 
@@ -69,27 +68,36 @@ func (o *Orchestrator) interrupted(ctx context.Context, p plan, why error) (*Out
 		slog.String(telemetry.KeyRun, p.identity.ID), slog.Any(telemetry.KeyError, why))
 	r := newRun(p, &o.parts, nil, saved.Started)
 	r.files.draft = o.draft(p)
-	result := failed(errortype.Interrupted, false, fmt.Sprintf(
-		"the run was interrupted and cannot go on: %v. It had made %d calls when it last waited for a person; "+
-			"look at what they did before you run the code again", why, saved.Used.Made))
+	result := failed(errortype.Interrupted, false, Interruption(why.Error(), saved.logged))
 	usage := saved.Sandbox.Usage
 	outcome := r.seal(ctx, result, broker.Summary{Made: saved.Used.Made, Denied: saved.Used.Denied,
 		BytesIn: saved.Used.BytesIn, ApprovalState: string(saved.Used.Approval), Redactions: saved.Used.Redactions},
 		Printed{}, Metrics{PeakMemoryBytes: usage.PeakMemory, CPUMS: usage.CPU.Milliseconds()})
-	return r.recorded(ctx, outcome, ending{}), o.parts.Suspended.Remove(p.identity.ID)
+	outcome = r.recorded(ctx, outcome, ending{})
+	return outcome, errors.Join(o.parts.Runner.EraseSaved(saved.Sandbox), o.parts.Suspended.Remove(p.identity.ID))
 }
 
-// refuseStored removes what is stored of a run and is not what Airlock has written, and records it.
-func (o *Orchestrator) refuseStored(id string, why error) error {
-	if why == nil {
-		why = errors.New("it is that of another run")
+// Interruption is the message of a run that another process has begun and that cannot go on. logged is what the audit
+// log has of it, or nil.
+func Interruption(why string, logged *audit.RunTree) string {
+	made := "which calls it had made is not known"
+	if logged != nil {
+		made = logged.Journal()
 	}
-	record := audit.Record{Kind: audit.KindRunEnd, Identity: audit.Identity{RunID: id}}
-	record.Outcome, record.ErrorType, record.Detail = audit.OutcomeError, errortype.Interrupted,
-		"the stored state of the suspended run was refused: "+why.Error()
+	return "the run was interrupted and cannot go on: " + why + "; " + made +
+		"; look at what it did before you run the code again"
+}
+
+// refuseStored removes what is stored of a run that cannot be continued: it is not what Airlock has written, or the
+// run has ended, because Airlock ended before it removed the file, or because somebody put the file back. It is
+// recorded as a record of a kind.
+func (o *Orchestrator) refuseStored(id string, kind audit.Kind, why string) error {
+	record := audit.Record{Kind: kind, Identity: audit.Identity{RunID: id}}
+	record.Outcome, record.ErrorType, record.Detail = audit.OutcomeRefused, errortype.Interrupted,
+		"the stored state of the suspended run was refused: "+why
 	ctx := context.Background()
-	o.parts.Logger.ErrorContext(ctx, "the stored state of a suspended run was refused",
-		slog.String(telemetry.KeyRun, id), slog.Any(telemetry.KeyError, why))
+	o.parts.Logger.WarnContext(ctx, "the stored state of a suspended run was refused",
+		slog.String(telemetry.KeyRun, id), slog.String(telemetry.KeyError, why))
 	return errors.Join(o.parts.Audit.Note(ctx, record), o.parts.Suspended.Remove(id))
 }
 

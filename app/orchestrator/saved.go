@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/wire"
@@ -28,8 +29,12 @@ type savedRun struct {
 	Cleaned  time.Duration // processor time of redaction
 	Removed  []redact.Finding
 	Open     []savedCall
+	// Number counts the times that the run was suspended beyond its process.
+	Number int
 	// Continued is set before the sandbox goes on. From then on, another process cannot continue the run.
 	Continued bool
+
+	logged *audit.RunTree // what the audit log has of the run
 }
 
 // savedCall is an open call of a suspended run.
@@ -67,7 +72,10 @@ func (p *pauser) save(asking map[string]time.Time) (*savedRun, bool) {
 	saved := &savedRun{
 		Request: r.request, TraceID: r.identity.TraceID, Started: r.started, Limits: r.limits,
 		Left: p.clock.remaining(), Image: r.imageName(), Wrappers: r.wrappers, Sandbox: state, Used: r.calls.Used(),
-		Cleaned: time.Duration(r.cleaned.Load()), Removed: r.files.found(),
+		Cleaned: time.Duration(r.cleaned.Load()), Removed: r.files.found(), Number: 1,
+	}
+	if p.saved != nil {
+		saved.Number += p.saved.Number
 	}
 	for _, req := range r.socket.Open() {
 		expires, waits := asking[string(req.ID)]
@@ -126,9 +134,13 @@ func (p *pauser) reopened(id string) (answer any, expires time.Time) {
 	return answer, time.Time{}
 }
 
+// Logged returns the records of runs from the audit log, from a time on. Runs without records are missing.
+type Logged func(since time.Time, ids map[string]bool) (map[string]*audit.RunTree, error)
+
 // Suspended returns requests for the runs that processes before this one have suspended. Each of them is to be passed
-// to Run once: it goes on, or it ends as interrupted. It is called before other runs start.
-func (o *Orchestrator) Suspended() ([]Request, error) {
+// to Run once: it goes on, or it ends as interrupted. The files of runs that have ended are removed. It is called
+// before other runs start.
+func (o *Orchestrator) Suspended(logged Logged) ([]Request, error) {
 	stored := o.parts.Suspended
 	if stored == nil {
 		return nil, nil
@@ -137,13 +149,37 @@ func (o *Orchestrator) Suspended() ([]Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	var requests []Request
-	states := map[string]bool{}
-	var damaged error
+	found, refused, wanted := map[string]*savedRun{}, map[string]error{}, map[string]bool{}
+	first := time.Now()
 	for _, id := range ids {
 		saved := &savedRun{}
-		if err := stored.Get(id, saved); err != nil || saved.Request.ID != id {
-			damaged = errors.Join(damaged, o.refuseStored(id, err))
+		err := stored.Get(id, saved)
+		if err == nil && saved.Request.ID != id {
+			err = errors.New("it is that of another run")
+		}
+		found[id], refused[id], wanted[id] = saved, err, true
+		if saved.Started.Before(first) { // if it is damaged, from the beginning of the log on
+			first = saved.Started
+		}
+	}
+	if len(found) == 0 {
+		return nil, o.parts.Runner.SweepSaved(func(string) bool { return false })
+	}
+	runs, err := logged(first, wanted)
+	if err != nil {
+		return nil, err
+	}
+	var requests []Request
+	var unremoved error
+	states := map[string]bool{}
+	for id, saved := range found {
+		saved.logged = runs[id]
+		switch ended := saved.logged != nil && saved.logged.End != nil; {
+		case ended:
+			unremoved = errors.Join(unremoved, o.refuseStored(id, audit.KindRunResume, "the run has ended"))
+			continue
+		case refused[id] != nil:
+			unremoved = errors.Join(unremoved, o.refuseStored(id, audit.KindRunEnd, refused[id].Error()))
 			continue
 		}
 		saved.Request.saved = saved
@@ -152,7 +188,20 @@ func (o *Orchestrator) Suspended() ([]Request, error) {
 			states[saved.Sandbox.State] = true
 		}
 	}
-	return requests, errors.Join(damaged, o.parts.Runner.SweepSaved(func(state string) bool { return states[state] }))
+	return requests, errors.Join(unremoved, o.parts.Runner.SweepSaved(func(state string) bool { return states[state] }))
+}
+
+// isOld reports whether the audit log has more of the run than what was stored. Then somebody put the file back after
+// it had been removed or replaced. The last suspension may be missing in the log, because it is recorded last.
+func (s *savedRun) isOld() bool {
+	number, resumed, calls := s.logged.SinceSuspended()
+	begun := 0
+	for _, call := range s.Open {
+		if call.Begun {
+			begun++
+		}
+	}
+	return number > s.Number || number == s.Number && (resumed && !s.Continued || calls > begun)
 }
 
 // Restored reports whether another process has begun the run.
@@ -166,6 +215,10 @@ func (s *savedRun) check(image string) error {
 	switch {
 	case s.Continued:
 		return errors.New("the process of Airlock ended while it went on")
+	case s.logged == nil:
+		return errors.New("the audit log does not have it")
+	case s.isOld():
+		return errors.New("what was stored of it is older than the audit log")
 	case s.Image != image:
 		return fmt.Errorf("the image of its sandbox has changed: it was %s, and is %s", s.Image, image)
 	}

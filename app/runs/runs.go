@@ -44,6 +44,8 @@ type Options struct {
 	// While returns a context that ends when a caller may no longer act. If it is nil, callers may
 	// always act.
 	While func(ctx context.Context, who caller.Caller) (_ context.Context, stop func())
+	// Past returns a run that ended with a process before this one. If it is nil, there are none.
+	Past func(id string) (Past, bool)
 }
 
 // Registry has the runs that are queued or running, and finished runs within the limits of this
@@ -52,6 +54,7 @@ type Registry struct {
 	executor Executor
 	now      func() time.Time
 	while    func(ctx context.Context, who caller.Caller) (context.Context, func())
+	past     func(id string) (Past, bool)
 	going    sync.WaitGroup
 
 	mu       sync.Mutex      // guards what follows
@@ -78,6 +81,10 @@ func New(executor Executor, opts *Options) *Registry {
 	r.while = func(ctx context.Context, _ caller.Caller) (context.Context, func()) { return ctx, func() {} }
 	if opts != nil && opts.While != nil {
 		r.while = opts.While
+	}
+	r.past = func(string) (Past, bool) { return Past{}, false }
+	if opts != nil && opts.Past != nil {
+		r.past = opts.Past
 	}
 	if opts != nil && opts.Questions != nil {
 		opts.Questions.follow(r.noteQuestion)
@@ -175,14 +182,26 @@ func (r *Registry) forgetLocked(runs []*Run) {
 // Get returns a run that the caller may see. It returns false both for a run of another caller and
 // for a run that does not exist.
 func (r *Registry) Get(c caller.Caller, id string) (*Run, bool) {
+	run, ok := r.find(id)
+	if !ok {
+		past, ended := r.past(id)
+		if !ended {
+			return nil, false
+		}
+		run = past.run(id)
+	}
+	if !run.reachedBy(c, caller.See) {
+		return nil, false
+	}
+	return run, true
+}
+
+func (r *Registry) find(id string) (*Run, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.forgetLocked(r.finished.expired(r.now()))
 	run, ok := r.runs[id]
-	if !ok || !run.reachedBy(c, caller.See) {
-		return nil, false
-	}
-	return run, true
+	return run, ok
 }
 
 // List returns the runs that the caller may see, the oldest first.

@@ -36,7 +36,7 @@ func NewRunLog(directories Directories, c *config.Config) *RunLog {
 }
 
 // RunLog returns the runs of the system's audit log.
-func (s *System) RunLog() *RunLog { return NewRunLog(s.directories, s.config) }
+func (s *System) RunLog() *RunLog { return s.runLog }
 
 // refreshLocked reads what is new in the log.
 func (l *RunLog) refreshLocked() error {

@@ -128,6 +128,7 @@ type machine struct {
 	images     map[string]runner.Image // by language
 	noImages   map[string]error        // why a language has none
 	log        *audit.Log
+	runLog     *RunLog // the runs in log
 	desk       *approval.Desk
 	questions  *runs.Questions // passes the questions of all runs to desk
 	recordings *replay.Store   // nil if recordings are switched off
@@ -385,7 +386,9 @@ func (s *System) assemble(servers broker.Upstream) error {
 		return err
 	}
 	s.undo.Add(func() error { s.orchestrator.Close(); return nil })
-	s.runs = runs.New(s.orchestrator, &runs.Options{Questions: s.questions, While: s.authority.While})
+	s.runLog = NewRunLog(s.directories, s.config)
+	s.runs = runs.New(s.orchestrator, &runs.Options{Questions: s.questions, While: s.authority.While,
+		Past: s.interrupted})
 	s.undo.Add(func() error { s.runs.Close(); return nil })
 	s.catalog.onChange(s.orchestrator.Warm)
 	if s.opts.Code != nil {
@@ -399,7 +402,10 @@ func (s *System) assemble(servers broker.Upstream) error {
 
 // restoreRuns continues the runs that the process before this one has suspended.
 func (s *System) restoreRuns(ctx context.Context) error {
-	requests, err := s.orchestrator.Suspended()
+	var logged orchestrator.Logged = func(since time.Time, ids map[string]bool) (map[string]*audit.RunTree, error) {
+		return audit.ShowRuns(s.directories.Audit, ids, audit.Period{Since: since})
+	}
+	requests, err := s.orchestrator.Suspended(logged)
 	if err != nil {
 		s.opts.Logger.ErrorContext(ctx, "some suspended runs cannot be continued", slog.Any(telemetry.KeyError, err))
 	}

@@ -3,14 +3,19 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -85,6 +90,9 @@ func (d *durable) kill() {
 // stop ends the daemon in order.
 func (d *durable) stop() {
 	d.Helper()
+	if err := d.session.Close(); err != nil {
+		d.Error(err)
+	}
 	if err := d.daemon.Process.Signal(os.Interrupt); err != nil {
 		d.Error(err)
 	}
@@ -94,25 +102,30 @@ func (d *durable) stop() {
 	d.daemon = nil
 }
 
+// open returns the IDs of the open questions.
+func (d *durable) open() (ids []string, err error) {
+	var open struct {
+		Approvals []struct{ ID string }
+	}
+	out, err := d.install.command("approvals", "list", "--json").Output()
+	if err == nil {
+		err = json.Unmarshal(out, &open)
+	}
+	for _, q := range open.Approvals {
+		ids = append(ids, q.ID)
+	}
+	return ids, err
+}
+
 // asked waits until so many questions are open and returns their IDs.
 func (d *durable) asked(want int) []string {
 	d.Helper()
 	for d.Context().Err() == nil {
-		var open struct {
-			Approvals []struct{ ID string }
-		}
-		out, err := d.install.command("approvals", "list", "--json").Output()
-		if err == nil {
-			err = json.Unmarshal(out, &open)
-		}
+		ids, err := d.open()
 		if err != nil {
 			d.Fatal(err)
 		}
-		if len(open.Approvals) == want {
-			var ids []string
-			for _, q := range open.Approvals {
-				ids = append(ids, q.ID)
-			}
+		if len(ids) == want {
 			return ids
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -286,4 +299,183 @@ result = ticks > 0`})
 		t.Errorf("got %+v, %s", got, text)
 	}
 	d.stop()
+}
+
+// A stored run that Airlock has not written so, or that is older than the audit log, does not go on: it ends as
+// interrupted, or has ended, and no call is made for it.
+func TestStoredRunsAreRefused(t *testing.T) {
+	testenv.Sandbox(t)
+	d := newDurable(t, "20ms")
+	d.start()
+	begin := func(name string) string {
+		run, text := call(t, d.session, "run_code", map[string]any{"language": "python", "background": true, "code": `
+from servers.files import create_directory
+await create_directory({"path": "` + d.dir + "/" + name + `1"})
+await create_directory({"path": "` + d.dir + "/" + name + `2"})`})
+		if run.RunID == "" {
+			t.Fatal(text)
+		}
+		return run.RunID
+	}
+	stored := filepath.Join(d.install.home, "suspended")
+	copied := func(to, from string) {
+		t.Helper()
+		if err := os.RemoveAll(to); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// These are stored at three times: before the first call, before the second one, and after the end.
+	replayed := begin("replayed")
+	d.awaitSuspended(1)
+	first, second := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
+	copied(first, stored)
+	d.approve(d.asked(1)[0])
+	d.awaitSuspended(2)
+	ended := begin("ended")
+	d.awaitSuspended(3)
+	copied(second, stored)
+	for _, id := range d.asked(2) {
+		d.approve(id)
+	}
+	d.awaitSuspended(4)
+	d.kill()
+	file := func(dir, run string) string { return filepath.Join(dir, run+".run") }
+	copied(stored, second) // replayed is that of before its second call
+	if err := os.Rename(file(first, replayed), file(stored, "run_00000000000000000000000000000001")); err != nil {
+		t.Fatal(err) // that of another run
+	}
+	sealed, err := os.ReadFile(file(stored, ended))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"cut": sealed[:len(sealed)/2], "empty": nil, "plain": []byte("{}")} {
+		if err := os.WriteFile(file(stored, "run_"+name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.start()
+	if got, text := until(t, d.session, ended, func(s runState) bool { return s.State == "done" }); got.Error.Type !=
+		"Interrupted" || !strings.Contains(text, "older than the audit log") ||
+		!strings.Contains(text, "files/create_directory (ok)") {
+		t.Errorf("got %+v, %s", got, text)
+	}
+	if n := d.occurrences("the stored state of the suspended run was refused"); n != 5 {
+		t.Errorf("%d were refused, want the replay of a run that has ended, and 4 files", n)
+	}
+	if intents := d.records("intent"); intents != 3 {
+		t.Errorf("%d calls were made, want the 3 that were approved", intents)
+	}
+	if left, err := os.ReadDir(stored); err != nil || len(left) > 0 {
+		t.Errorf("%v and %v are left", left, err)
+	}
+	d.stop()
+}
+
+// kills is how often TestKilledWhileRunsWait kills the daemon, unless AIRLOCK_KILLS names another number.
+const kills = 8
+
+// However often the daemon is killed while a program makes calls that people approve, no call is made twice, and the
+// run ends once.
+func TestKilledWhileRunsWait(t *testing.T) {
+	testenv.Sandbox(t)
+	left, err := strconv.Atoi(cmp.Or(os.Getenv("AIRLOCK_KILLS"), strconv.Itoa(kills)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 0))
+	t.Logf("seed %d", seed)
+	ended := map[string]int{}
+	for left > 0 {
+		d := newDurable(t, "20ms")
+		d.start()
+		run, text := call(t, d.session, "run_code", map[string]any{"language": "python", "background": true, "code": `
+from servers.files import create_directory
+from client import ToolError
+ends = []
+for i in range(6):
+    try:
+        await create_directory({"path": f"` + d.dir + `/{i}"})
+        ends.append("made")
+    except ToolError as e:
+        ends.append(e.type)
+result = ends`})
+		if run.RunID == "" {
+			t.Fatal(text)
+		}
+		stop := make(chan struct{})
+		var approving sync.WaitGroup
+		approving.Go(func() { d.approveAll(stop, random.IntN(600)) })
+		for d.records("run_start") == 0 && t.Context().Err() == nil {
+			time.Sleep(20 * time.Millisecond)
+		}
+		for ; left > 0 && d.records("run_end") == 0; left-- {
+			time.Sleep(time.Duration(random.IntN(1500)) * time.Millisecond)
+			d.kill()
+			d.start()
+		}
+		for d.records("run_end") == 0 && t.Context().Err() == nil {
+			time.Sleep(20 * time.Millisecond)
+		}
+		close(stop)
+		approving.Wait()
+		for hash, n := range d.values(`"arguments_hash":"`, `"kind":"intent"`) {
+			if n > 1 {
+				t.Errorf("call %s was made %d times", hash, n)
+			}
+		}
+		if ends := d.records("run_end"); ends != 1 {
+			t.Errorf("the run ended %d times", ends)
+		}
+		if now, text := call(t, d.session, "get_run", map[string]any{"run_id": run.RunID}); now.State == "done" {
+			ended[cmp.Or(now.Error.Type, string(now.Data))]++
+		} else if d.values(`"outcome":"`, `"kind":"run_end"`)["ok"] == 0 { // its result was lost with a daemon
+			t.Errorf("got %+v, %s", now, text)
+		}
+		d.stop()
+	}
+	t.Log(ended)
+}
+
+// approveAll approves every question until stop is closed, each time after so many milliseconds. That a question is
+// gone meanwhile is no error.
+func (d *durable) approveAll(stop <-chan struct{}, milliseconds int) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Duration(milliseconds) * time.Millisecond):
+		}
+		open, err := d.open()
+		if err != nil {
+			continue
+		}
+		for _, id := range open {
+			_ = testenv.AtTerminal(d, d.install.command("approvals", "approve", "--yes", id)).Run()
+		}
+	}
+}
+
+// values counts the values after a text in the records that have another text.
+func (d *durable) values(after, in string) map[string]int {
+	d.Helper()
+	segments, err := filepath.Glob(filepath.Join(d.log, "audit-*.jsonl"))
+	counts := map[string]int{}
+	for _, segment := range segments {
+		text, readErr := os.ReadFile(segment)
+		err = errors.Join(err, readErr)
+		for line := range strings.Lines(string(text)) {
+			if _, rest, ok := strings.Cut(line, after); ok && strings.Contains(line, in) {
+				value, _, _ := strings.Cut(rest, `"`)
+				counts[value]++
+			}
+		}
+	}
+	if err != nil {
+		d.Error(err)
+	}
+	return counts
 }
