@@ -32,13 +32,18 @@ func TestOneCallerLeavesRoomInTheQueue(t *testing.T) {
 			Caller: caller.Caller{Kind: caller.Agent, Registrar: account}})
 		answers <- answer{account, err}
 	}
+	await := func(places int) {
+		for load := l.parts.Runner.Load(); load.InUse+load.Waiting < places; load = l.parts.Runner.Load() {
+			time.Sleep(time.Millisecond)
+		}
+	}
 	const places = runner.DefaultSandboxes + runner.DefaultWaiting
-	for range places {
+	for range places - 1 { // one sandbox is reserved for others
 		go ask("ann")
 	}
-	for load := l.parts.Runner.Load(); load.InUse+load.Waiting < places; load = l.parts.Runner.Load() {
-		time.Sleep(time.Millisecond)
-	}
+	await(places - 1)
+	go ask("bob") // has that sandbox
+	await(places)
 	go ask("bob")
 	if first := <-answers; first.account != "ann" || !errors.Is(first.err, runner.ErrBusy) {
 		t.Errorf("got %+v, want a run of ann's refused", first)
