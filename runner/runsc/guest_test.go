@@ -26,7 +26,13 @@ result = [os.urandom(8).hex(), random.random(), random.Random().random(), secret
 `,
 		"node": `
 import { randomBytes, randomUUID, webcrypto } from "node:crypto";
-globalThis.result = [randomBytes(8).toString("hex"), Math.random(), Math.random(), randomUUID(), [...webcrypto.getRandomValues(new Uint8Array(8))].join()];
+import { once } from "node:events";
+import { createContext, runInContext, runInNewContext, Script } from "node:vm";
+import { Worker } from "node:worker_threads";
+const post = 'require("node:worker_threads").parentPort.postMessage(Math.random())';
+const [ofWorker] = await once(new Worker(post, { eval: true }), "message");
+globalThis.result = [randomBytes(8).toString("hex"), Math.random(), Math.random(), randomUUID(), [...webcrypto.getRandomValues(new Uint8Array(8))].join(),
+  runInNewContext("Math.random()"), runInContext("Math.random()", createContext()), new Script("Math.random()").runInNewContext(), ofWorker];
 `,
 	}
 	dir, err := os.MkdirTemp("/tmp", "airlock-")

@@ -3,7 +3,7 @@
 import { rehearse, run } from "./execute.mjs";
 import { Link } from "./link.mjs";
 import { holdOutput, practise, writeAtOnce } from "./output.mjs";
-import { reseedMathRandom } from "./random.mjs";
+import { reseedMathRandom, seedNewContexts } from "./random.mjs";
 import { prepareSession, SessionFiles } from "./session.mjs";
 import { keepHome } from "/workspace/client/transport.js";
 import client from "/workspace/client/index.js";
@@ -72,6 +72,7 @@ export async function live() {
   writeSync(1, `${proof()}ready\n`);
   const word = wait(begun ?? "");
   reseedMathRandom();
+  seedNewContexts();
   if (word !== "now") await rehearse();
   const link = await Link.open();
   const { code, session } = link.start();

@@ -3,10 +3,51 @@
 // For node:crypto, see openssl.cnf.
 
 const { closeSync, openSync, readSync } = process.getBuiltinModule("node:fs");
+const vm = process.getBuiltinModule("node:vm");
+const { createContext, isContext, runInContext } = vm;
 
 /** Makes Math.random xoshiro128++ (Blackman and Vigna, 2019), seeded by the kernel. */
 export function reseedMathRandom() {
-  let [a, b, c, d] = seed();
+  replaceMathRandom(...seed());
+}
+
+/** Does the same in each context that node:vm makes from now on. */
+export function seedNewContexts() {
+  vm.createContext = function (object, options) {
+    if (isObject(object) && isContext(object)) return createContext(object, options);
+    const context = createContext(object, options);
+    seedContext(context);
+    return context;
+  };
+  for (const [of, name, at] of [[vm, "runInNewContext", 1], [vm.Script.prototype, "runInNewContext", 0]]) {
+    const original = of[name];
+    of[name] = function (...args) {
+      args[at] = newContext(args[at], args[at + 1]);
+      return original.apply(this, args);
+    };
+  }
+  process.getBuiltinModule("node:module").syncBuiltinESMExports();
+}
+
+/** Returns the context for an object that is not one yet, with the options of runInNewContext. */
+function newContext(object, options) {
+  if (isObject(object) && isContext(object)) return object;
+  const { contextName: name, contextOrigin: origin, contextCodeGeneration: codeGeneration, microtaskMode } =
+    isObject(options) ? options : {};
+  const given = Object.entries({ name, origin, codeGeneration, microtaskMode }).filter(([, v]) => v !== undefined);
+  const context = createContext(object, Object.fromEntries(given));
+  seedContext(context);
+  return context;
+}
+
+function seedContext(context) {
+  runInContext(`(${replaceMathRandom})(${seed().join()})`, context);
+}
+
+const isObject = (value) => typeof value === "object" && value !== null;
+
+/** Replaces Math.random. Its text is also run in other contexts, so it refers to nothing but its arguments. */
+function replaceMathRandom(a, b, c, d) {
   const draw = () => {
     const sum = (a + d) | 0;
     const drawn = (((sum << 7) | (sum >>> 25)) + a) | 0;
