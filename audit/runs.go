@@ -7,6 +7,22 @@ type RunSummary struct {
 	ID    string  `json:"run_id"`
 	Start *Record `json:"start,omitempty"` // nil when the log begins after it
 	End   *Record `json:"end,omitempty"`   // nil while it runs, or when Airlock ended before it did
+	// Suspended is since when it waits for a person without a sandbox; nil if it does not.
+	Suspended *Record `json:"suspended,omitempty"`
+}
+
+// add takes note of a record of the run, if it is about its state.
+func (s *RunSummary) add(r Record) {
+	switch r.Kind {
+	case KindRunStart:
+		s.Start = &r
+	case KindRunSuspend:
+		s.Suspended = &r
+	case KindRunResume:
+		s.Suspended = nil
+	case KindRunEnd:
+		s.End, s.Suspended = &r, nil
+	}
 }
 
 // Runs returns the newest n runs with records in the period, the newest first.
@@ -18,7 +34,7 @@ func Runs(dir string, n int, p Period) ([]RunSummary, error) {
 		return nil, err
 	}
 	err = each(dir, first, `"kind":"run_`, func(r Record) error {
-		if r.Kind != KindRunStart && r.Kind != KindRunEnd || !p.Has(r) {
+		if !p.Has(r) {
 			return nil
 		}
 		run := runs[r.RunID]
@@ -27,11 +43,7 @@ func Runs(dir string, n int, p Period) ([]RunSummary, error) {
 			runs[r.RunID] = run
 			order = append(order, r.RunID)
 		}
-		if r.Kind == KindRunStart {
-			run.Start = &r
-		} else {
-			run.End = &r
-		}
+		run.add(r)
 		if len(order) > 2*n { // keep only what a list needs
 			for _, id := range order[:len(order)-n] {
 				delete(runs, id)

@@ -40,6 +40,18 @@ func TestRunsAreListedNewestFirst(t *testing.T) {
 			t.Errorf("got %+v, want %s", runs[i], want)
 		}
 	}
+	for _, test := range []struct {
+		kind      audit.Kind
+		suspended bool
+	}{
+		{audit.KindRunSuspend, true}, {audit.KindRunResume, false}, {audit.KindRunSuspend, true},
+		{audit.KindRunEnd, false},
+	} {
+		append(test.kind, 8)
+		if runs, err = audit.Runs(dir, 2, audit.Period{}); err != nil || (runs[1].Suspended != nil) != test.suspended {
+			t.Errorf("after %s: got %+v, %v", test.kind, runs, err)
+		}
+	}
 	if all, err := audit.Runs(dir, 100, audit.Period{}); err != nil || len(all) != 10 {
 		t.Errorf("got %d runs and %v, want all 10", len(all), err)
 	}

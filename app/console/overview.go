@@ -70,7 +70,7 @@ func showOverview(c *Console, q *query) (view, error) {
 	}
 	for _, run := range runs {
 		row := rowOfListed(run)
-		failed := run.State != system.RunOK && run.State != system.RunUnfinished
+		failed := run.State != system.RunOK && run.IsOver()
 		hours.add(row, failed)
 		days.add(row, failed)
 		if failed && now.Sub(row.Began) < failedWithin {

@@ -58,7 +58,7 @@ func (r runRow) Class() string { return classOf(r.State, r.Going) }
 
 func classOf(state string, going bool) string {
 	switch {
-	case going, state == system.RunUnfinished:
+	case going, state == system.RunUnfinished, state == system.RunSuspended:
 		return "waiting"
 	case state == system.RunOK:
 		return "ok"

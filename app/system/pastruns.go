@@ -19,12 +19,14 @@ import (
 const (
 	RunOK         = "ok"
 	RunUnfinished = "unfinished" // it is not done, or Airlock ended before it
+	RunSuspended  = "suspended"  // it waits for a person without a sandbox
 )
 
 // ListedRun is a run of the audit log as a list shows it.
 type ListedRun struct {
 	ID         string `json:"run_id"`
-	State      string `json:"state"` // ok, unfinished, or the type of its error
+	State      string `json:"state"` // ok, unfinished, suspended, or the type of its error
+	Suspended  string `json:"suspended_since,omitempty"`
 	Began      string `json:"began,omitempty"`
 	DurationMS int64  `json:"duration_ms"`
 	Language   string `json:"language,omitempty"`
@@ -45,10 +47,26 @@ func ListRun(run audit.RunSummary) ListedRun {
 	if run.Start != nil {
 		listed.start(*run.Start)
 	}
+	if run.Suspended != nil {
+		listed.suspend(*run.Suspended)
+	}
 	if run.End != nil {
 		listed.end(*run.End)
 	}
 	return listed
+}
+
+// IsOver reports whether the run has ended.
+func (l ListedRun) IsOver() bool { return l.State != RunUnfinished && l.State != RunSuspended }
+
+// suspend sets the fields from the record with which the run was suspended.
+func (l *ListedRun) suspend(r audit.Record) { l.State, l.Suspended = RunSuspended, r.Time }
+
+// resume sets the fields of a run that goes on.
+func (l *ListedRun) resume() {
+	if l.State == RunSuspended {
+		l.State, l.Suspended = RunUnfinished, ""
+	}
 }
 
 // start sets the fields from the record of the start of the run.
@@ -59,7 +77,7 @@ func (l *ListedRun) start(r audit.Record) {
 
 // end sets the fields from the record of the end of the run.
 func (l *ListedRun) end(r audit.Record) {
-	l.State = RunOK
+	l.State, l.Suspended = RunOK, ""
 	if r.Outcome != audit.OutcomeOK {
 		l.State = r.ErrorType
 		if l.State == "" {

@@ -41,18 +41,20 @@ func (s *System) RunLog() *RunLog { return s.runLog }
 // refreshLocked reads what is new in the log.
 func (l *RunLog) refreshLocked() error {
 	return l.reader.Advance(func(r audit.Record) error {
-		if r.Kind != audit.KindRunStart && r.Kind != audit.KindRunEnd {
-			return nil
-		}
 		run := l.byID[r.RunID]
 		if run == nil {
 			run = &ListedRun{ID: r.RunID, State: RunUnfinished}
 			l.byID[r.RunID] = run
 			l.order = append(l.order, r.RunID)
 		}
-		if r.Kind == audit.KindRunStart {
+		switch r.Kind {
+		case audit.KindRunStart:
 			run.start(r)
-		} else {
+		case audit.KindRunSuspend:
+			run.suspend(r)
+		case audit.KindRunResume:
+			run.resume()
+		case audit.KindRunEnd:
 			run.end(r)
 		}
 		if excess := len(l.order) - maxIndexed; excess >= maxIndexed/10 {

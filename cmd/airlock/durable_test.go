@@ -284,6 +284,10 @@ result = ticks > 0`})
 	runs("resume", run.RunID, "the run is not suspended")
 	runs("suspend", run.RunID, "is suspended until")
 	d.awaitSuspended(1)
+	if out, err := d.install.command("runs", "list", "--config", d.install.file).Output(); err != nil ||
+		!bytes.Contains(out, []byte("suspended")) {
+		t.Errorf("got the list %s, %v, want a suspended run", out, err)
+	}
 	var state struct{ Runs, Suspended int }
 	if out, err := d.install.command("status", "--json").Output(); err != nil ||
 		json.Unmarshal(out, &state) != nil || state.Runs != 1 || state.Suspended != 1 {

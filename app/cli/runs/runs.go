@@ -78,14 +78,14 @@ func stateStyle(state string) verb.Style {
 	switch state {
 	case system.RunOK:
 		return verb.Green
-	case system.RunUnfinished:
+	case system.RunUnfinished, system.RunSuspended:
 		return verb.Yellow
 	}
 	return verb.Red
 }
 
 func took(run system.ListedRun) string {
-	if run.State == system.RunUnfinished {
+	if !run.IsOver() {
 		return "-"
 	}
 	return (time.Duration(run.DurationMS) * time.Millisecond).String()
