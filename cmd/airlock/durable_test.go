@@ -379,7 +379,7 @@ await create_directory({"path": "` + d.dir + "/" + name + `2"})`})
 }
 
 // kills is how often TestKilledWhileRunsWait kills the daemon, unless AIRLOCK_KILLS names another number.
-const kills = 8
+const kills = 4
 
 // However often the daemon is killed while a program makes calls that people approve, no call is made twice, and the
 // run ends once.
