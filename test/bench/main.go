@@ -71,6 +71,7 @@ func parts() []part {
 		{"instead", measureInstead},
 		{"print", measurePrinting},
 		{"memory", measureMemory},
+		{"suspend", measureSuspended},
 		{"wrappers", measureWrappers},
 		{"import", measureImports},
 		{"search", measureSearch},
