@@ -56,7 +56,8 @@ func measureSuspended(ctx context.Context, b *bench) (err error) {
 		}
 		undo.Add(image.Close)
 		request := runner.Request{Limits: runner.DefaultLimits(), Image: runner.Image{
-			Name: image.Name, Digest: image.Digest, RootFS: image.RootFS, Layout: image.Layout, Args: image.Args, Env: image.Env,
+			Name: image.Name, Digest: image.Digest, RootFS: image.RootFS, Layout: image.Layout, Args: image.Args,
+			Env: image.Env,
 		}}
 		var taken suspensions
 		for range min(b.rounds, suspendRounds) {
