@@ -28,7 +28,7 @@ demo: prerequisites build code-images test/servers/node_modules/.package-lock.js
 	@./examples/demo/run
 
 .PHONY: test
-test: setup sdk redis nginx postgresql mariadb chromium $(CLEAN_ROOT) $(COLLECTOR) ## run all tests, those with real sandboxes included
+test: setup sdk redis nginx postgresql mariadb chromium promtool $(CLEAN_ROOT) $(COLLECTOR) ## run all tests, those with real sandboxes included
 	@$(MAKE) --no-print-directory dist
 	go test -C build/dist -count=1 ./...
 	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -timeout=15m ./...
@@ -142,12 +142,13 @@ prerequisites:
 compiler pip redis nginx postgresql mariadb chromium pngquant:
 	@build/prerequisites $@
 
-# Only the program: Debian's package would start a Prometheus. Without it the test of the alert rules is skipped.
+# Only the program: Debian's package would start a Prometheus.
 .PHONY: promtool
 promtool: bin/promtool ## fetch Prometheus' promtool, which tests the alert rules
 bin/promtool:
 	@mkdir -p $(@D)/promtool.d
-	@cd $(@D)/promtool.d && ../../build/step 'fetching promtool' apt-get download prometheus
+	@cd $(@D)/promtool.d && ../../build/step 'fetching promtool' \
+		sh -c 'apt-get download prometheus || { apt-get update && apt-get download prometheus; }'
 	@dpkg-deb --fsys-tarfile $(@D)/promtool.d/prometheus_*.deb | tar -xO ./usr/bin/promtool >$(@D)/promtool.d/promtool
 	@chmod +x $(@D)/promtool.d/promtool && mv $(@D)/promtool.d/promtool $@ && rm -r $(@D)/promtool.d
 
