@@ -249,7 +249,6 @@ func (r *Run) finish(outcome *orchestrator.Outcome, err error, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.suspension.since, r.suspension.durable = time.Time{}, false
-	r.suspension.since, r.suspension.durable = time.Time{}, false
 	r.state, r.span.end, r.live, r.questions, r.code = Done, now, orchestrator.Live{}, nil, nil
 	r.outcome, r.err = outcome, err
 	r.noteLocked(Event{Kind: EventDone, Time: now})
