@@ -172,7 +172,8 @@ func (o *Orchestrator) Suspended(logged Logged) ([]Request, error) {
 	var requests []Request
 	var unremoved error
 	states := map[string]bool{}
-	for id, saved := range found {
+	for _, id := range ids { // in the same order at each start
+		saved := found[id]
 		saved.logged = runs[id]
 		switch ended := saved.logged != nil && saved.logged.End != nil; {
 		case ended:
