@@ -21,13 +21,14 @@ const (
 	maxStep         = 1 << 31
 )
 
-// Action is an action that an agent announces.
+// Action is an action that an agent announces. Its members have the order of canonical JSON, which makes the
+// fingerprint cheaper.
 type Action struct {
 	Type       string          `json:"action_type"`
-	Query      string          `json:"query"`
 	Code       string          `json:"code"`
-	Target     string          `json:"target"`
 	Parameters json.RawMessage `json:"parameters"` // an object in canonical form, or null
+	Query      string          `json:"query"`
+	Target     string          `json:"target"`
 }
 
 // Fingerprint returns the digest of an action. Equal actions have equal digests, however their JSON

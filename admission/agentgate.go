@@ -13,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/budget"
 	"github.com/airlock-mcp/airlock/admission/risk"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/cluster"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/policies"
@@ -22,6 +23,8 @@ import (
 type AgentOptions struct {
 	Agents   *agents.Service
 	Database *database.DB // of the agents
+	// Node is this process in a cluster; nil means that no other node uses the database.
+	Node *cluster.Node
 	// Rules decide what agents may do without approval; nil means policies.Agents.
 	Rules *policies.Engine
 	// Desk is used to ask people. If it is nil, no person can be asked.
@@ -54,14 +57,15 @@ type agentGate struct {
 
 	asking     sync.WaitGroup
 	assessing  *quota.Limiter
+	assessed   *quota.Limiter // of the time that assessments took
 	unrecorded rateRefusals
 	records    keptRecords
-	process    string // procfs.Name of this process
+	process    string // see thisProcess
 
-	mu     sync.Mutex                    // guards the fields below
-	closed bool                          // no new questions are opened
-	open   map[string]int                // number of open questions by agent
-	live   map[string]context.CancelFunc // cancel functions of the open questions by ID; nil before asking starts
+	mu     sync.Mutex               // guards the fields below
+	closed bool                     // no new questions are opened
+	open   map[string]int           // number of open questions by agent
+	live   map[string]*liveQuestion // the open questions by ID
 }
 
 // defaultQuestionTime is the default of AgentOptions.QuestionTime.
@@ -85,8 +89,9 @@ func (s *Service) OpenAgents(opts AgentOptions) (end func(), err error) {
 		opts.While = func(ctx context.Context, _ caller.Caller) (context.Context, func()) { return ctx, func() {} }
 	}
 	g := &agentGate{opts: opts, log: s.opts.Log, logger: s.opts.Logger, now: s.opts.Now, ledger: opts.Agents.Ledger(),
-		process: thisProcess(), assessing: quota.New(quota.For(quota.Assessments)), open: map[string]int{},
-		live: map[string]context.CancelFunc{}}
+		process: thisProcess(opts.Node.Name()), assessing: quota.New(quota.For(quota.Assessments)),
+		assessed: quota.New(quota.For(quota.AssessedTime)), open: map[string]int{},
+		live: map[string]*liveQuestion{}}
 	s.agents.Store(g)
 	return func() {
 		s.agents.CompareAndSwap(g, nil)
@@ -98,22 +103,36 @@ func (s *Service) OpenAgents(opts AgentOptions) (end func(), err error) {
 const smallInput = 16 << 10
 
 // awaitTurn waits for the turn of the agent's account with a request of a size. Each account has one
-// large request assessed at a time, so that no account can use all processors with hostile input.
-// The caller must release the reservation, which may be nil. The error is that of ctx.
-func (e *evaluation) awaitTurn(ctx context.Context, size int) (*quota.Reservation, error) {
+// large request assessed at a time, and a share of a processor for all of them, so that no account
+// can use all processors with hostile input. The caller must call done after the assessment. The
+// error is that of ctx.
+func (e *evaluation) awaitTurn(ctx context.Context, size int) (done func(), err error) {
 	if size <= smallInput {
-		return nil, ctx.Err()
+		return func() {}, ctx.Err()
 	}
-	return e.assessing.Wait(ctx, e.agent.Caller().Account())
+	account := e.agent.Caller().Account()
+	turn, err := e.assessing.Wait(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.assessed.AwaitRate(ctx, account); err != nil {
+		turn.Release()
+		return nil, err
+	}
+	began := time.Now()
+	return func() {
+		e.assessed.Charge(account, time.Since(began).Milliseconds())
+		turn.Release()
+	}, nil
 }
 
 // close ends the open questions and waits until their ends are recorded.
 func (g *agentGate) close() {
 	g.mu.Lock()
 	g.closed = true
-	for _, end := range g.live {
-		if end != nil {
-			end()
+	for _, q := range g.live {
+		if q.end != nil {
+			q.end()
 		}
 	}
 	g.mu.Unlock()

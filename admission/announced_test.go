@@ -360,11 +360,13 @@ func TestAConversationHasFiftySteps(t *testing.T) {
 	}
 }
 
-const unchanged = `, "state_source": "db_snapshot", "pre_action_state_hash": "0000000000000000000000000000000000000000000000000000000000000000"`
+const unchanged = `, "state_source": "db_snapshot", "pre_action_state_hash": ` +
+	`"0000000000000000000000000000000000000000000000000000000000000000"`
 
 // A-025, A-026, A-030: repeated actions on one state, with others in between.
 func TestNoProgress(t *testing.T) {
-	const changed = `, "state_source": "db_snapshot", "pre_action_state_hash": "1111111111111111111111111111111111111111111111111111111111111111"`
+	const changed = `, "state_source": "db_snapshot", "pre_action_state_hash": ` +
+		`"1111111111111111111111111111111111111111111111111111111111111111"`
 	a1, b1 := action("calculate", "A"), action("calculate", "B")
 	o := newOffice(t)
 	a, _ := o.register("trusted", "")

@@ -83,7 +83,8 @@ func TestAccountsAndCosts(t *testing.T) {
 		return lines
 	}
 	for want, only := range map[string]agents.Accounts{
-		"03-01 principal:user_123 1 1, 03-02 principal:user_123 2 2, 03-02 principal:user_1234 1 1": {Kind: "principal"},
+		"03-01 principal:user_123 1 1, 03-02 principal:user_123 2 2, 03-02 principal:user_1234 1 1": {
+			Kind: "principal"},
 		"03-01 principal:user_123 1 1, 03-02 principal:user_123 2 2": {Kind: "principal",
 			Principal: "user_123"},
 		fmt.Sprintf("03-01 agent:%s 1 1, 03-02 agent:%s 1 1, 03-02 agent:%s 1 1", a.ID, a.ID, b.ID): {Kind: "agent",

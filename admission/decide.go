@@ -9,7 +9,6 @@ import (
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/admission/budget"
-	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -104,7 +103,7 @@ func (e *evaluation) decideAgent(ctx context.Context) (Ruling, *Grant, error) {
 	if err := e.record(ctx, r); err != nil {
 		return Ruling{}, nil, err
 	}
-	if err := e.openQuestion(ctx); err != nil {
+	if r, err = e.existing(ctx, r); err != nil {
 		return Ruling{}, nil, err
 	}
 	if r.Error != nil || r.Decision == Pending && e.isAnnounced() {
@@ -126,16 +125,22 @@ type evaluation struct {
 	at      acted
 	onState string // fingerprint of the action on its state; empty without a state
 	judged
-	state   conversationState
-	place   approval.Reservation // for a question, if the rules require one
-	full    error                // the reason why the reservation failed
-	ask     *question            // opened with the reservation after the commit
-	debited budget.Amount        // 0 while the act is pending, and once it has ended
+	state conversationState
+	questioning
+	debited budget.Amount // 0 while the act is pending, and once it has ended
 	debitAt time.Time
 	// kept is the record that the transaction has kept and the log does not have yet; nil if there is none.
-	kept *audit.Record
+	kept *keptRecord
 	// forgetting are the IDs of kept records that the transaction deletes.
 	forgetting []string
+}
+
+// questioning is what an evaluation needs to ask a person.
+type questioning struct {
+	place approval.Reservation // for a question, if the rules require one
+	full  error                // the reason why the reservation failed
+	ask   *question            // opened with the reservation after the commit
+	asked *liveQuestion        // asked by an earlier request of the agent
 }
 
 // hasPolicies reports whether the operator's policies decide about the act.
@@ -183,6 +188,7 @@ func (e *evaluation) decide(ctx context.Context) (r Ruling, err error) {
 	err = transact(ctx, func(tx database.Tx) (err error) {
 		e.at, e.debited, e.kept = at, 0, nil // the transaction may be repeated
 		e.dropQuestion()
+		e.asked = nil
 		if r, err = e.transact(ctx, tx); err != nil || !e.isAnnounced() && e.debited == 0 {
 			return err
 		}
@@ -194,11 +200,11 @@ func (e *evaluation) decide(ctx context.Context) (r Ruling, err error) {
 // prepare does the slow work before the transaction, in the account's turn: it parses the act,
 // determines its risk, and evaluates the rules.
 func (e *evaluation) prepare(ctx context.Context) error {
-	turn, err := e.awaitTurn(ctx, len(e.act.Arguments)+len(e.act.Context))
+	done, err := e.awaitTurn(ctx, len(e.act.Arguments)+len(e.act.Context))
 	if err != nil {
 		return err
 	}
-	defer turn.Release()
+	defer done()
 	if err := e.read(); err != nil || e.isBuiltIn() {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/schema"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/policies"
@@ -15,6 +16,7 @@ type RuleSet struct {
 	Files    []policies.File
 	Operator policies.Operator
 	Snapshot *catalog.Snapshot
+	Roles    []string // that can approve
 }
 
 // Explanation is the decision about a call, as if it were the first of its session.
@@ -30,12 +32,12 @@ type Explanation struct {
 func (e Explanation) WhyRisk() string { return policies.WhyRisk(e.Request) }
 
 // ErrNoObject is returned if the arguments are not a JSON object.
-var ErrNoObject = errors.New("the arguments are no JSON object")
+var ErrNoObject = errors.New("the arguments are not a JSON object")
 
-// Explain decides a call of a principal, which has the form of caller.Caller.Name. If arguments is
-// empty, the call is decided without arguments and not checked against the tool's schema. The error
-// is from catalog.Snapshot.Lookup, ErrNoObject, or a mistake in the rules.
-func (r RuleSet) Explain(principal, serverID, toolName, arguments string) (Explanation, error) {
+// Explain decides a call of a caller. If arguments is empty, the call is decided without arguments and
+// not checked against the tool's schema. The error is from catalog.Snapshot.Lookup, ErrNoObject, or a
+// mistake in the rules.
+func (r RuleSet) Explain(who caller.Caller, serverID, toolName, arguments string) (Explanation, error) {
 	tool, err := r.Snapshot.Lookup(serverID, toolName)
 	if err != nil {
 		return Explanation{}, err
@@ -50,14 +52,23 @@ func (r RuleSet) Explain(principal, serverID, toolName, arguments string) (Expla
 		return Explanation{}, err
 	}
 	request := policies.Request{
-		Principal: principal, Tool: tool, Settings: r.Operator.Settings(
+		Principal: who.Name(), Facts: who.Facts, Tool: tool, Settings: r.Operator.Settings(
 			serverID, toolName, r.Snapshot.Flags(serverID, toolName)), Input: input,
 	}
-	explained := Explanation{Request: request, Decision: engine.Decide(request)}
+	explained := Explanation{Request: request, Decision: engine.WithRoles(r.Roles).Decide(request)}
 	if arguments != "" {
 		explained.Unfit = fits(tool, decoded)
 	}
 	return explained, nil
+}
+
+// ExplainConnect returns the decision of the rules about a connection, as the first one of its session.
+func (r RuleSet) ExplainConnect(c policies.Connection) (policies.Decision, error) {
+	engine, err := policies.Load(r.Files...)
+	if err != nil {
+		return policies.Decision{}, err
+	}
+	return engine.DecideConnect(c), nil
 }
 
 // fits checks arguments as the broker does before it asks the policies.

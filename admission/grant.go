@@ -9,7 +9,7 @@ import (
 )
 
 // Grant is the permission for one act. If it is pending, the caller must call Approve before the
-// act. The caller must call End after the act, whatever its outcome. The methods are not safe for
+// act. The caller must call End after the act, also if the act fails. The methods are not safe for
 // concurrent use.
 type Grant struct {
 	evaluation *evaluation

@@ -117,8 +117,9 @@ func claim(ctx context.Context, s *victim, agent string, conversation, step int)
 // perform makes the call of a step of a conversation instead of announcing it.
 func perform(ctx context.Context, s *victim, agent string, conversation, step int) (admission.Ruling, error) {
 	r, grant, err := s.acts.Decide(ctx, admission.Act{
-		Kind: admission.Run, Agent: agent, Longest: 3 * time.Second, Arguments: json.RawMessage(fmt.Sprintf(`{"code": "%d"}`, step)),
-		Context: json.RawMessage(fmt.Sprintf(`{"conversation_id": "c%d", "step_number": %d}`, conversation, step)),
+		Kind: admission.Run, Agent: agent, Longest: 3 * time.Second,
+		Arguments: json.RawMessage(fmt.Sprintf(`{"code": "%d"}`, step)),
+		Context:   json.RawMessage(fmt.Sprintf(`{"conversation_id": "c%d", "step_number": %d}`, conversation, step)),
 	})
 	if err == nil {
 		err = grant.End(ctx, true, 0)
@@ -232,7 +233,8 @@ func TestNoStepAndNoCentIsLost(t *testing.T) {
 		t.Errorf("the ledger has %s, the log %s", standing.Day.Cost, recorded)
 	}
 	if found < 4+3+7+11+15 {
-		t.Errorf("%d debits were found at a start, want one for each of 4 kills before a record, and all of 4 others", found)
+		t.Errorf("%d debits were found at a start, want one for each of 4 kills before a record, and all of 4 others",
+			found)
 	}
 	if report, err := audit.Verify(filepath.Join(dir, "audit"), nil); err != nil || !report.OK() {
 		t.Errorf("the audit log: %+v, %v", report, err)

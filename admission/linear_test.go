@@ -21,21 +21,28 @@ import (
 // if they go back in the text.
 var costly = []string{
 	// SQL
-	"SELECT ", "(", "((", ")", "'", "''", `"`, "`", "[", "--", "-- \r", "/*", "/*!", "/*! */", "*/", "/**/", "#", "$$", "$a$", "$a$ $b$ ",
+	"SELECT ", "(", "((", ")", "'", "''", `"`, "`", "[", "--", "-- \r", "/*", "/*!", "/*! */", "*/", "/**/", "#", "$$",
+	"$a$", "$a$ $b$ ",
 	"$a", "E'\\", "\\'", "U&'", ";", "; ;", "SELECT 1;", "a.", "x,", "SELECT (", "WITH a AS (", "CASE WHEN ", "UNION ",
 	"DROP", "DROP ", "DELETE ", "q'[", "{", "}}", "@@", "0x", "\x00", "\u2028", "\ufeff", "1e", "1.",
 	"DELETE FROM ", "INSERT INTO ", "UPDATE x SET ", "EXPLAIN ", "f(", "BEGIN ", "DO $$", "COPY ",
 	// shells
-	"rm ", "rm -", "sudo ", "sudo sudo ", "env ", "x=1 ", "; then ", "|", "| ", "&& ", "`rm", "$(", "${", "<<A\n", "curl ", "curl | ",
+	"rm ", "rm -", "sudo ", "sudo sudo ", "env ", "x=1 ", "; then ", "|", "| ", "&& ", "`rm", "$(", "${", "<<A\n",
+	"curl ", "curl | ",
 	"base64 -d ", "> /", "-exec ", "xargs ", "git ", "\\\n", "kill ", "cmd /", "powershell ",
 	// code
-	"import ", "import os,", "import a, ", "from os ", "os . ", "os.", "open(", "open (,", "eval(", "exec ( ", "__import__", "require('",
-	"process . ", "new Function", "fs . promises", "db . x ", "db.a.", "<?php", "%x", "mutation", "\nmutation ", "subprocess .",
+	"import ", "import os,", "import a, ", "from os ", "os . ", "os.", "open(", "open (,", "eval(", "exec ( ",
+	"__import__", "require('",
+	"process . ", "new Function", "fs . promises", "db . x ", "db.a.", "<?php", "%x", "mutation", "\nmutation ",
+	"subprocess .",
 	// encodings
-	"%", "%25", "%2525", "%41", "\\u0041", "\\u", "\\x41", "&#", "&#65;", "&amp;", "&amp;amp;", "QUJD", "QUJD\n", "==", "41 42 ", "0x41,", "QQ==",
-	"%u0041", "+ADw-", "=?utf-8?q?", "=3D", "\\101", "a\u0301", "\ufb01", "\u1e9b\u0323", "\uff33\uff25", "\u202e", "\u200b",
+	"%", "%25", "%2525", "%41", "\\u0041", "\\u", "\\x41", "&#", "&#65;", "&amp;", "&amp;amp;", "QUJD", "QUJD\n", "==",
+	"41 42 ", "0x41,", "QQ==",
+	"%u0041", "+ADw-", "=?utf-8?q?", "=3D", "\\101", "a\u0301", "\ufb01", "\u1e9b\u0323", "\uff33\uff25", "\u202e",
+	"\u200b",
 	// markdown and JSON in texts
-	"*", "**", "_a", "![", "![](", "[a](", "<a ", "<!--", "> ", "- ", "\n\n", "|a|\n", "{\"a\":", "[[", `\"`, "{\\\"", `{"a":"`, "]", "null,",
+	"*", "**", "_a", "![", "![](", "[a](", "<a ", "<!--", "> ", "- ", "\n\n", "|a|\n", "{\"a\":", "[[", `\"`, "{\\\"",
+	`{"a":"`, "]", "null,",
 	// words and numbers
 	"a", "a ", "A1", "9", "0", ".", "e", "-", " ", "\n", "\t", "\r\n", "é", "\U0010ffff",
 }
@@ -101,7 +108,9 @@ func TestJudgingIsLinear(t *testing.T) {
 	for name, judge := range judges {
 		t.Run(name, func(t *testing.T) {
 			for _, unit := range costly {
-				testenv.Linear(t, fmt.Sprintf("%q", unit), size, func(n int) func() { return judge(repeatedText(unit, n)) })
+				testenv.Linear(t, fmt.Sprintf("%q", unit), size, func(n int) func() {
+					return judge(repeatedText(unit, n))
+				})
 			}
 		})
 	}
@@ -132,7 +141,9 @@ func TestJudgingValuesIsLinear(t *testing.T) {
 			return `{"a":0.` + strings.Repeat("0", n/2) + strings.Repeat("7", n/2) + `}`
 		},
 		"numbers with exponents": func(n int) string { return `{"a":[` + strings.Repeat("1e308,", n/6) + `1]}` },
-		"nested lists":           func(n int) string { return `{"a":` + strings.Repeat("[", n/2) + strings.Repeat("]", n/2) + `}` },
+		"nested lists": func(n int) string {
+			return `{"a":` + strings.Repeat("[", n/2) + strings.Repeat("]", n/2) + `}`
+		},
 		"lists of depth 60": func(n int) string {
 			return `{"a":[` + strings.Repeat(strings.Repeat("[", 60)+strings.Repeat("]", 60)+",", n/121) + `1]}`
 		},

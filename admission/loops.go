@@ -116,16 +116,35 @@ func (e *evaluation) load(ctx context.Context, tx database.Tx) error {
 }
 
 func (e *evaluation) store(ctx context.Context, tx database.Tx) error {
-	state, err := json.Marshal(e.state)
+	state := e.state.clone()
+	err := database.Later(ctx, tx, storedConversation{e.memoKey(), state})
+	if err == nil {
+		database.MemoOf(tx).Put(e.memoKey(), state)
+	}
+	return err
+}
+
+// storedConversation is a conversation whose state is stored.
+type storedConversation struct {
+	conversationKey
+	state conversationState
+}
+
+// Key returns the conversation.
+func (s storedConversation) Key() any { return s.conversationKey }
+
+// After returns the later state.
+func (s storedConversation) After(database.Write) database.Write { return s }
+
+// Execute stores the state.
+func (s storedConversation) Execute(ctx context.Context, tx database.Tx) error {
+	state, err := json.Marshal(s.state)
 	if err != nil {
 		return err
 	}
 	_, err = database.ExecKeeping(ctx, tx,
 		`INSERT INTO conversation VALUES (?, ?, ?) ON CONFLICT (agent, id) DO UPDATE SET state = excluded.state`,
-		e.agent.ID, e.context.Conversation, string(state))
-	if err == nil {
-		database.MemoOf(tx).Put(e.memoKey(), e.state.clone())
-	}
+		s.agent, s.conversation, string(state))
 	return err
 }
 

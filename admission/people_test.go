@@ -210,7 +210,8 @@ func TestABudgetOfZeroAllowsNothing(t *testing.T) {
 func TestTools(t *testing.T) {
 	o := newOffice(t)
 	custom, _ := o.register(
-		"supervised", `, "permissions": {"allowed_tools": ["my_custom_tool", "send_money"], "blocked_tools": ["send_email"]}`)
+		"supervised", `, "permissions": {"allowed_tools": ["my_custom_tool", "send_money"], "blocked_tools": `+
+			`["send_email"]}`)
 	plain, _ := o.register("trusted", "")
 	for _, tc := range []struct {
 		agent            agents.Agent
@@ -322,16 +323,18 @@ func TestTokens(t *testing.T) {
 // A-001 to A-006: registrations.
 func TestRegistrations(t *testing.T) {
 	for raw, want := range map[string]string{
-		`{"name": "a", "type": "autonomous", "principal_id": "u"}`:                                           "",
-		`{"name": "a", "type": "root", "principal_id": "u"}`:                                                 "type",
-		`{"name": "", "type": "trusted", "principal_id": "u"}`:                                               "name",
-		`{"name": "a", "type": "trusted"}`:                                                                   "principal_id",
-		`{"name": "a", "type": "trusted", "principal_id": "u", "permissions": {"allowed_engines": ["mth"]}}`: `did you mean "math"`,
-		`{"name": "a", "type": "trusted", "principal_id": "u", "permissions": {"allow": []}}`:                "allow",
-		`{"name": "a", "type": "trusted", "principal_id": "u", "budget": {"max_daily_cost_usd": -1}}`:        "",
-		`{"name": "a", "type": "trusted", "principal_id": "u", "budget": {"max_requests_per_hour": -1}}`:     "max_requests_per_hour",
-		`{"name": "a", "type": "trusted", "principal_id": "u", "trust_level": 3}`:                            "trust_level",
-		`{"name": "a\u0007", "type": "trusted", "principal_id": "u"}`:                                        "control",
+		`{"name": "a", "type": "autonomous", "principal_id": "u"}`: "",
+		`{"name": "a", "type": "root", "principal_id": "u"}`:       "type",
+		`{"name": "", "type": "trusted", "principal_id": "u"}`:     "name",
+		`{"name": "a", "type": "trusted"}`:                         "principal_id",
+		`{"name": "a", "type": "trusted", "principal_id": "u", "permissions": {"allowed_engines": ` +
+			`["mth"]}}`: `did you mean "math"`,
+		`{"name": "a", "type": "trusted", "principal_id": "u", "permissions": {"allow": []}}`:         "allow",
+		`{"name": "a", "type": "trusted", "principal_id": "u", "budget": {"max_daily_cost_usd": -1}}`: "",
+		`{"name": "a", "type": "trusted", "principal_id": "u", "budget": ` +
+			`{"max_requests_per_hour": -1}}`: "max_requests_per_hour",
+		`{"name": "a", "type": "trusted", "principal_id": "u", "trust_level": 3}`: "trust_level",
+		`{"name": "a\u0007", "type": "trusted", "principal_id": "u"}`:             "control",
 	} {
 		_, err := agents.ParseRegistration([]byte(raw))
 		if want == "" && strings.Contains(raw, "-1") {
@@ -356,7 +359,7 @@ func TestActivity(t *testing.T) {
 	o.try(a, action("send_email", "x"), step(2))
 	o.try(a, action("execute_code", "x"), step(3))
 	o.try(a, action("calculate", "1"), `{}`)
-	entries, err := agents.Activity(o.logDir, a.ID, 10)
+	entries, err := agents.Activity(o.logDir, a.ID, 0, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +375,7 @@ func TestActivity(t *testing.T) {
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if newest, err := agents.Activity(o.logDir, a.ID, 1); err != nil || len(newest) != 1 ||
+	if newest, err := agents.Activity(o.logDir, a.ID, 0, 1); err != nil || len(newest) != 1 ||
 		newest[0].ErrorCode != "QWED-AGENT-CTX-001" {
 		t.Errorf("%v, %v", newest, err)
 	}

@@ -29,7 +29,7 @@ func (e *evaluation) limit(ctx context.Context) *Error {
 		return refuse(CodeRate, "too many requests: wait before the next one")
 	}
 	e.logger.WarnContext(ctx, "the rate limiter cannot tell, and its requests are denied", "error", err)
-	return refuse(CodeRateUnknown, "the rate limiter is unavailable, and while it is all requests are denied")
+	return refuse(CodeRateUnknown, "the rate limiter is unavailable, so all requests are denied")
 }
 
 // judged holds the assessed risk of an act and the decision of the rules, for one state of the

@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/cluster"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/policies"
@@ -18,7 +20,8 @@ import (
 // flooded.
 const maxOpenQuestions = 8
 
-// The states of a question.
+// The states of a question. The column approver of an open one has the ID of the node that asks, which is empty without
+// a cluster.
 const (
 	questionOpen     = "open"
 	questionApproved = "approved"
@@ -65,7 +68,7 @@ func (e *evaluation) people(ctx context.Context, tx database.Tx) (Ruling, error)
 	case answered.state == questionRefused:
 		return e.denied(refuse(CodeRefused, "%sa person refused %s (%s)", why, what, answered.approver)), nil
 	case answered.state == questionOpen:
-		r.ApprovalID = answered.id
+		r.ApprovalID, e.asked = answered.id, e.liveQuestion(answered.id)
 		return r, nil
 	}
 	if refused := e.hold(&q); refused != nil {
@@ -73,7 +76,7 @@ func (e *evaluation) people(ctx context.Context, tx database.Tx) (Ruling, error)
 		return e.denied(refused), nil
 	}
 	r.ApprovalID = q.id
-	return r, q.store(ctx, tx)
+	return r, q.store(ctx, tx, e.opts.Node.ID())
 }
 
 func (e *evaluation) questionKey() (questionKey, error) {
@@ -104,7 +107,10 @@ func (e *evaluation) newQuestion() (question, error) {
 			SessionID: q.conversation, RunID: q.id, CallID: q.id, Account: agent.Caller().Account()},
 		Subject: approval.Subject{ServerID: "agent " + agent.Name, ToolName: e.action.Type, Arguments: arguments,
 			PolicyVersion: s.opts.Rules.Version()},
-		Grounds: approval.Grounds{Risk: e.why(), Rules: rules, Approve: []string{policies.Owner}},
+		Grounds: approval.Grounds{Risk: e.why(), Rules: rules, Approve: e.rules.Approve, People: e.rules.People},
+	}
+	if len(q.about.Approve) == 0 { // the tool is dangerous
+		q.about.Approve = []string{policies.Owner}
 	}
 	return q, nil
 }
@@ -116,7 +122,8 @@ func (s *agentGate) answer(ctx context.Context, tx database.Tx, q *question) (an
 	var r answered
 	var expires int64
 	err := tx.QueryRowContext(
-		ctx, `SELECT state, id, approver, expires FROM question WHERE agent = ? AND conversation = ? AND step = ? AND subject = ?`,
+		ctx, `SELECT state, id, approver, expires FROM question
+		WHERE agent = ? AND conversation = ? AND step = ? AND subject = ?`,
 		q.agent, q.conversation, q.step, q.subject).Scan(&r.state, &r.id, &r.approver, &expires)
 	if errors.Is(err, sql.ErrNoRows) {
 		return answered{}, nil
@@ -124,7 +131,13 @@ func (s *agentGate) answer(ctx context.Context, tx database.Tx, q *question) (an
 	if err != nil {
 		return answered{}, err
 	}
-	if !s.now().Before(time.Unix(expires, 0)) || r.state == questionOpen && !s.isLive(r.id) {
+	live := r.state != questionOpen || s.liveQuestion(r.id) != nil
+	if !live && r.approver != s.opts.Node.ID() {
+		if live, err = cluster.Lives(ctx, tx, r.approver); err != nil {
+			return answered{}, err
+		}
+	}
+	if !live || !s.now().Before(time.Unix(expires, 0)) {
 		return answered{}, nil // it expired, or the process that asked has ended
 	}
 	return r, nil
@@ -144,15 +157,15 @@ func (e *evaluation) useAnswer(ctx context.Context, tx database.Tx) error {
 
 // store adds the question, and removes questions of the agent that can no longer be answered or
 // used.
-func (q *question) store(ctx context.Context, tx database.Tx) error {
+func (q *question) store(ctx context.Context, tx database.Tx, asker string) error {
 	_, err := tx.ExecContext(ctx, `DELETE FROM question WHERE agent = ? AND expires < ?`, q.agent, q.about.Asked.Unix())
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO question VALUES (?, ?, ?, ?, ?, ?, '', ?)
-		ON CONFLICT (agent, conversation, step, subject) DO UPDATE
-		SET id = excluded.id, state = excluded.state, approver = excluded.approver, expires = excluded.expires`,
-		q.agent, q.conversation, q.step, q.subject, q.id, questionOpen, q.about.Expires.Unix())
+	_, err = tx.ExecContext(ctx, `INSERT INTO question VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (agent, conversation, step, subject) DO UPDATE SET id = excluded.id, state = excluded.state,
+		approver = excluded.approver, expires = excluded.expires`,
+		q.agent, q.conversation, q.step, q.subject, q.id, questionOpen, asker, q.about.Expires.Unix())
 	return err
 }
 
@@ -177,7 +190,7 @@ func (e *evaluation) hold(q *question) *Error {
 			maxOpenQuestions)
 	}
 	s.open[q.agent]++
-	s.live[q.id] = nil
+	s.live[q.id] = &liveQuestion{opened: make(chan struct{})}
 	e.ask = q
 	return nil
 }
@@ -202,17 +215,56 @@ func (e *evaluation) release() {
 func (s *agentGate) letGo(q question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.live[q.id].close()
 	delete(s.live, q.id)
 	if s.open[q.agent]--; s.open[q.agent] <= 0 {
 		delete(s.open, q.agent)
 	}
 }
 
-func (s *agentGate) isLive(id string) bool {
+// liveQuestion is a question that people can answer now or soon.
+type liveQuestion struct {
+	end    context.CancelFunc // nil before asking starts
+	opened chan struct{}      // closed when people can answer, or never can
+	exists bool               // people can answer, or could; set before opened is closed
+	closed bool
+}
+
+// close closes opened. The caller must hold the mutex of the questions.
+func (q *liveQuestion) close() {
+	if !q.closed {
+		q.closed = true
+		close(q.opened)
+	}
+}
+
+// liveQuestion returns an open question, or nil if this process does not ask it.
+func (s *agentGate) liveQuestion(id string) *liveQuestion {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, live := s.live[id]
-	return live
+	return s.live[id]
+}
+
+// existing returns a ruling whose question people can answer. PENDING with another is a refusal,
+// which is recorded as well.
+func (e *evaluation) existing(ctx context.Context, r Ruling) (Ruling, error) {
+	err := e.openQuestion(ctx)
+	if err == nil && e.asked != nil { // another request of the agent asks
+		select {
+		case <-e.asked.opened:
+		case <-ctx.Done():
+			return Ruling{}, ctx.Err()
+		}
+	}
+	if err == nil && (e.asked == nil || e.asked.exists) {
+		return r, nil
+	}
+	if err != nil {
+		e.logger.ErrorContext(ctx, "opening a question about an agent's action", slog.Any(telemetry.KeyError, err))
+	}
+	r = e.denied(refuse(CodeNobody, "no person can be asked at the moment: try again"))
+	r.Error.Retryable = true
+	return r, e.log.Note(ctx, e.decisionRecord(r))
 }
 
 var errServiceClosed = errors.New("the agent service is closed")
@@ -233,9 +285,11 @@ func (e *evaluation) openQuestion(ctx context.Context) error {
 	if err != nil {
 		end()
 		s.asking.Done()
-		return err // the question's row in the database is ignored, because the question is not live
+		// Without its row the question is asked again.
+		return errors.Join(err, s.keep(context.WithoutCancel(ctx), q, approval.Verdict{}, err))
 	}
 	e.ask = nil
+	s.announceOpen(q)
 	go func() {
 		defer s.asking.Done()
 		defer end()
@@ -263,9 +317,17 @@ func (s *agentGate) beginAsking(q question, end func()) error {
 	if s.closed {
 		return errServiceClosed
 	}
-	s.live[q.id] = end
+	s.live[q.id].end = end
 	s.asking.Add(1)
 	return nil
+}
+
+// announceOpen is called when people can answer a question.
+func (s *agentGate) announceOpen(q question) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live[q.id].exists = true
+	s.live[q.id].close()
 }
 
 // keep stores an answer. An unanswered question is removed, so that it is asked again.

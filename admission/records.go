@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/airlock-mcp/airlock/audit"
@@ -16,53 +17,100 @@ import (
 )
 
 // syncEvery is how many records are kept in the database at least before the log is synced for them.
-const syncEvery = 64
+const syncEvery = 256
 
 // keptRecords are the records that transactions have kept in the database until the audit log has
 // them on stable storage: those of announcements, so that a decision waits for the disk once, and
-// those of debits and refunds. A process that is killed, or a machine that stops, leaves their rows,
-// and the next start writes the records that the log does not have. The zero value is ready to use.
+// those of debits and refunds. Those of one commit share a row. A process that is killed, or a machine
+// that stops, leaves their rows, and the next start writes the records that the log does not have. The
+// zero value is ready to use.
 type keptRecords struct {
-	mu       sync.Mutex // guards the fields below
+	mu       sync.Mutex // guards the fields below, and the field left of rows
+	unsynced int        // number of records in the log that are perhaps not on stable storage
 	recorded []string   // IDs of rows whose records are in the log, perhaps not on stable storage
 	durable  []string   // IDs of rows whose records are; the next transaction deletes them
+}
+
+// keptRow is a row of kept records.
+type keptRow struct {
+	id   string
+	left int // number of records that are not in the log
+}
+
+// keptRecord is a record that the transaction has kept. It has its row when the transaction is committed.
+type keptRecord struct {
+	audit.Record
+	row *keptRow
+}
+
+// keptWrite keeps the records of the updates that share a commit.
+type keptWrite struct {
+	process string
+	records []*keptRecord
+	forget  []string // IDs of rows to delete
+}
+
+// keptKey is the key of a keptWrite: all are merged.
+type keptKey struct{}
+
+// Key returns the same for all.
+func (*keptWrite) Key() any { return keptKey{} }
+
+// After returns the earlier write with the records of this one.
+func (w *keptWrite) After(earlier database.Write) database.Write {
+	all := earlier.(*keptWrite)
+	all.records, all.forget = append(all.records, w.records...), append(all.forget, w.forget...)
+	return all
+}
+
+// Execute stores the row.
+func (w *keptWrite) Execute(ctx context.Context, tx database.Tx) error {
+	row := &keptRow{id: w.records[0].DebitID, left: len(w.records)}
+	var lines []byte
+	for _, r := range w.records {
+		text, err := r.Text()
+		if err != nil {
+			return err
+		}
+		lines, r.row = append(append(lines, text...), '\n'), row
+	}
+	if err := deleteKept(ctx, tx, w.forget); err != nil {
+		return err
+	}
+	_, err := database.ExecKeeping(ctx, tx, `INSERT INTO budget_debit VALUES (?, ?, ?)`, row.id, w.process,
+		string(lines))
+	return err
 }
 
 // keepRecord stores a record in the transaction. The caller must call noteKept after the commit.
 func (e *evaluation) keepRecord(ctx context.Context, tx database.Tx, r audit.Record) error {
 	r.DebitID = telemetry.NewID("debit")
-	raw, err := r.Text()
-	if err != nil {
-		return err
-	}
 	e.forgetting = append(e.forgetting, e.records.takeDurable()...)
-	if err := deleteKept(ctx, tx, e.forgetting); err != nil {
-		return err
-	}
-	_, err = database.ExecKeeping(ctx, tx, `INSERT INTO budget_debit VALUES (?, ?, ?)`, r.DebitID, e.process, string(raw))
-	e.kept = &r
-	return err
+	e.kept = &keptRecord{Record: r}
+	return database.Later(ctx, tx, &keptWrite{e.process, []*keptRecord{e.kept}, e.forgetting})
 }
 
 // noteKept writes the kept record to the audit log.
 func (e *evaluation) noteKept(ctx context.Context) error {
-	r := *e.kept
+	r := e.kept
 	e.kept, e.forgetting = nil, nil
-	if err := e.log.NoteKept(ctx, r); err != nil {
+	if err := e.log.NoteKept(ctx, r.Record); err != nil {
 		return err // the row stays
 	}
-	e.records.wrote(r.DebitID, e.log.Sync)
+	e.records.wrote(r.row, e.log.Sync)
 	return nil
 }
 
-// wrote is called when the record of a row is in the log. One call in syncEvery syncs it. If that
+// wrote is called when a record of a row is in the log. One call in syncEvery syncs it. If that
 // fails, the rows stay until the next start.
-func (k *keptRecords) wrote(id string, sync func() error) {
+func (k *keptRecords) wrote(row *keptRow, sync func() error) {
 	k.mu.Lock()
-	k.recorded = append(k.recorded, id)
+	if row.left--; row.left == 0 {
+		k.recorded = append(k.recorded, row.id)
+	}
 	var ids []string
-	if len(k.recorded) >= syncEvery {
-		ids, k.recorded = k.recorded, nil
+	if k.unsynced++; k.unsynced >= syncEvery {
+		ids, k.recorded, k.unsynced = k.recorded, nil, 0
 	}
 	k.mu.Unlock()
 	if len(ids) == 0 || sync() != nil {
@@ -121,7 +169,7 @@ func (s *Service) Reconcile(ctx context.Context,
 	if g == nil {
 		return ErrNoAgents
 	}
-	left, err := g.leftRecords(ctx)
+	left, rows, err := g.leftRecords(ctx)
 	if err != nil || len(left) == 0 {
 		return err
 	}
@@ -147,11 +195,11 @@ func (s *Service) Reconcile(ctx context.Context,
 			return err
 		}
 	}
-	return g.opts.Database.Update(ctx, func(tx database.Tx) error { return deleteKept(ctx, tx, ids) })
+	return g.opts.Database.Update(ctx, func(tx database.Tx) error { return deleteKept(ctx, tx, rows) })
 }
 
-// leftRecords returns the records that processes have kept that have ended.
-func (g *agentGate) leftRecords(ctx context.Context) (left []audit.Record, err error) {
+// leftRecords returns the records that processes have kept that have ended, and the IDs of their rows.
+func (g *agentGate) leftRecords(ctx context.Context) (left []audit.Record, ids []string, err error) {
 	err = g.opts.Database.View(ctx, func(tx database.Tx) error {
 		rows, err := tx.QueryContext(ctx, `SELECT id, process, record FROM budget_debit ORDER BY id`)
 		if err != nil {
@@ -159,26 +207,40 @@ func (g *agentGate) leftRecords(ctx context.Context) (left []audit.Record, err e
 		}
 		defer rows.Close()
 		for rows.Next() {
-			var id, process, raw string
-			if err := rows.Scan(&id, &process, &raw); err != nil {
+			var id, process, text string
+			if err := rows.Scan(&id, &process, &text); err != nil {
 				return err
 			}
-			if lives, _ := procfs.Lives(process); lives {
+			owner, name, ofNode := strings.Cut(process, NodeMark)
+			if !ofNode {
+				owner, name = "", process
+			}
+			// The log of another node has the records of its rows.
+			if lives, _ := procfs.Lives(name); lives || owner != g.opts.Node.Name() {
 				continue
 			}
-			var r audit.Record
-			if err := strictjson.UnmarshalOpen([]byte(raw), &r); err != nil {
-				return fmt.Errorf("reading debit %q: %w", id, err)
+			ids = append(ids, id)
+			for line := range strings.Lines(text) {
+				var r audit.Record
+				if err := strictjson.UnmarshalOpen([]byte(line), &r); err != nil {
+					return fmt.Errorf("reading debit %q: %w", id, err)
+				}
+				left = append(left, r)
 			}
-			left = append(left, r)
 		}
 		return rows.Err()
 	})
-	return left, err
+	return left, ids, err
 }
 
-// thisProcess returns the name of this process, or "" if it cannot be found.
-func thisProcess() string {
+// NodeMark follows the name of a node in the column process of kept records.
+const NodeMark = "@"
+
+// thisProcess returns the name of this process, or "" if it cannot be found, after the name of its node in a cluster.
+func thisProcess(node string) string {
 	name, _ := procfs.Name(os.Getpid())
+	if node != "" {
+		return node + NodeMark + name
+	}
 	return name
 }

@@ -184,6 +184,7 @@ func (e *evaluation) decided() policies.Decision {
 		d.Approve = slices.Concat(d.Approve, e.rules.Approve)
 		slices.Sort(d.Approve)
 		d.Approve = slices.Compact(d.Approve)
+		d.People = max(d.People, e.rules.People)
 	}
 	return d
 }
@@ -193,7 +194,7 @@ func (e *evaluation) denied(why *Error) Ruling {
 	if r.Error = why; e.rules.Allow { // they did not deny it
 		r.Policies = nil
 	}
-	r.Rules.Allow, r.Rules.Approve = false, nil
+	r.Rules.Allow, r.Rules.Approve, r.Rules.People = false, nil, 0
 	return r
 }
 
@@ -205,7 +206,7 @@ func (e *evaluation) exceeded(err error) (Ruling, error) {
 		return Ruling{}, err
 	}
 	r := e.ruling(BudgetExceeded)
-	r.Rules.Allow, r.Rules.Approve = false, nil
+	r.Rules.Allow, r.Rules.Approve, r.Rules.People = false, nil, 0
 	r.Error = &Error{Code: exceeded.Code, Message: exceeded.Text, Retryable: !exceeded.Again.IsZero(),
 		Reason: OverBudget}
 	if !exceeded.Again.IsZero() {
@@ -216,7 +217,7 @@ func (e *evaluation) exceeded(err error) (Ruling, error) {
 
 // accounts returns the names of the accounts that the act is debited to.
 func (e *evaluation) accounts() []string {
-	accounts := []string{e.agent.Account(), budget.Principal + ":" + e.agent.PrincipalID}
+	accounts := []string{e.agent.LedgerAccount(), budget.Principal + ":" + e.agent.PrincipalID}
 	if e.context.Conversation != "" && e.ledger.HasDefault(budget.Session) {
 		accounts = append(accounts, budget.Session+":"+e.agent.ID+"/"+e.context.Conversation)
 	}

@@ -25,7 +25,8 @@ func TestToolsOfAirlocksOwnAreBounded(t *testing.T) {
 		opts.Prices = admission.Prices{Actions: map[string]budget.Amount{"cmvk_verify": 3 * budget.USD}}
 	})
 	a, _ := o.register("supervised",
-		`, "budget": {"max_daily_cost_usd": 10, "max_requests_per_hour": 100}, "permissions": {"blocked_tools": ["cmvk_review"]}`)
+		`, "budget": {"max_daily_cost_usd": 10, "max_requests_per_hour": 100}, "permissions": {"blocked_tools": `+
+			`["cmvk_review"]}`)
 	use := func(tool string) string {
 		t.Helper()
 		r, _, err := o.use(a.ID, tool)

@@ -46,6 +46,7 @@ type appender struct {
 	key    signingKey
 	writer *writer
 	files  openFiles
+	index  *indexer // set by newCommitter
 
 	end  cursorEnd
 	tree tree     // over all records

@@ -89,7 +89,7 @@ func openArguments(at places, writer string, o ArgumentsOptions, now func() time
 // may have been moved elsewhere since.
 func loadRecipient(keys string) (age.Recipient, error) {
 	path := filepath.Join(keys, argumentsPubFile)
-	text, err := os.ReadFile(path)
+	text, err := files.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		identity, err := agekey.LoadOrCreate(filepath.Join(keys, argumentsKeyFile))
 		if err != nil {
@@ -250,27 +250,60 @@ func (s *argumentStore) close() error {
 }
 
 // ErrNoArgumentsKey means that the private key for kept arguments is missing.
-var ErrNoArgumentsKey = errors.New("the key to the arguments is not here")
+var ErrNoArgumentsKey = errors.New("the key that decrypts the arguments is missing")
+
+// keptReader reads kept arguments and compares them with the hashes of the log.
+type keptReader struct {
+	identity age.Identity
+	hasher   hasher
+	paths    []string // of the files with arguments, the oldest first
+}
+
+func openKept(dir, keys string) (*keptReader, error) {
+	at, err := findPlaces(dir, keys)
+	if err != nil {
+		return nil, err
+	}
+	identity, err := agekey.Load(filepath.Join(at.keys, argumentsKeyFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoArgumentsKey
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the key of the kept arguments: %w", err)
+	}
+	h, err := loadHasher(at.keys)
+	if err != nil {
+		return nil, err
+	}
+	paths, err := filepath.Glob(filepath.Join(argumentsDirectory(dir), "*"+argumentsSuffix))
+	return &keptReader{identity, h, paths}, err
+}
+
+// each calls visit for all kept arguments, and returns how many files are damaged.
+func (r *keptReader) each(visit func(keptArguments)) (damaged int) {
+	for _, path := range r.paths {
+		if err := eachKept(path, r.identity, visit); err != nil {
+			damaged++
+		}
+	}
+	return damaged
+}
+
+// proven returns the arguments if they have the hash of the log.
+func (r *keptReader) proven(k keptArguments, hash string) (values json.RawMessage, ok bool) {
+	switch unescaped := withoutHTMLEscapes(k.Values); hash {
+	case r.hasher.sum(k.Values):
+		return k.Values, true
+	case r.hasher.sum(unescaped):
+		return unescaped, true
+	}
+	return nil, false
+}
 
 // ShowArguments adds the kept arguments to the calls of a run. Arguments that do not
 // match the log's hash are left out and counted.
 func ShowArguments(dir, keys string, t *RunTree) (misfits int, err error) {
-	at, err := findPlaces(dir, keys)
-	if err != nil {
-		return 0, err
-	}
-	identity, err := agekey.Load(filepath.Join(at.keys, argumentsKeyFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, ErrNoArgumentsKey
-	}
-	if err != nil {
-		return 0, fmt.Errorf("the key of the kept arguments: %w", err)
-	}
-	h, err := loadHasher(at.keys)
-	if err != nil {
-		return 0, err
-	}
-	paths, err := filepath.Glob(filepath.Join(argumentsDirectory(dir), "*"+argumentsSuffix))
+	reader, err := openKept(dir, keys)
 	if err != nil {
 		return 0, err
 	}
@@ -278,26 +311,19 @@ func ShowArguments(dir, keys string, t *RunTree) (misfits int, err error) {
 	for i := range t.Calls {
 		calls[t.Calls[i].ID] = &t.Calls[i]
 	}
-	for _, path := range paths {
-		err := eachKept(path, identity, func(k keptArguments) {
-			c := calls[k.CallID]
-			if c == nil || k.RunID != t.ID {
-				return
-			}
-			switch unescaped := withoutHTMLEscapes(k.Values); c.Last().ArgumentsHash {
-			case h.sum(k.Values):
-				c.Arguments = k.Values
-			case h.sum(unescaped):
-				c.Arguments = unescaped
-			default:
-				misfits++
-			}
-		})
-		if err != nil {
-			misfits++
+	damaged := reader.each(func(k keptArguments) {
+		c := calls[k.CallID]
+		if c == nil || k.RunID != t.ID {
+			return
 		}
-	}
-	return misfits, nil
+		values, ok := reader.proven(k, c.Last().ArgumentsHash)
+		if !ok {
+			misfits++
+			return
+		}
+		c.Arguments = values
+	})
+	return misfits + damaged, nil
 }
 
 // withoutHTMLEscapes undoes the escapes that json.Marshal adds to a json.RawMessage.

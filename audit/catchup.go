@@ -28,7 +28,7 @@ func (s *appender) catchUp() error {
 			return err
 		}
 		if at == nil || !at.endsAt(s.end.mark()) {
-			return s.disk.fail(fmt.Errorf("records %d to %d were added to it, and no Airlock wrote them", before,
+			return s.disk.fail(fmt.Errorf("records %d to %d were added by another program", before,
 				s.end.next-1))
 		}
 		s.at = *at

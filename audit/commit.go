@@ -84,6 +84,7 @@ func newCommitter(s *appender, submitter *submitter) *committer {
 		finished: make(chan struct{}), more: make(chan struct{}, 1), stop: make(chan struct{}),
 		done: make(chan struct{}),
 	}
+	s.index = startIndexer(s.places.dir, s.files.active.Name())
 	c.turn.Lock()
 	c.arm() // for what the start has written
 	c.turn.Unlock()
@@ -244,7 +245,9 @@ func (c *committer) run() {
 			c.flush(&c.settle, (*appender).unsigned)
 		case <-c.keep.C:
 			c.flush(&c.keep, (*appender).unkept)
+			c.appender.index.wake()
 		case <-c.stop:
+			c.appender.index.close()
 			return
 		}
 	}

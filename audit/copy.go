@@ -75,7 +75,7 @@ func (p places) parts() ([]Part, error) {
 		return nil
 	})
 	for name, file := range p.evidenceParts() {
-		content, readErr := os.ReadFile(file)
+		content, readErr := files.ReadFile(file)
 		if errors.Is(readErr, fs.ErrNotExist) {
 			continue
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"time"
 
 	"github.com/airlock-mcp/airlock/audit/witness"
@@ -147,7 +146,7 @@ func (d Delivery) readCursor() (m mark, err error) {
 	if d.Cursor == "" {
 		return m, nil
 	}
-	text, err := os.ReadFile(d.Cursor)
+	text, err := files.ReadFile(d.Cursor)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, nil
 	}

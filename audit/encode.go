@@ -44,6 +44,7 @@ func encode(text []byte, r *Record) (_ []byte, at int, err error) {
 	e.string("debit_id", r.DebitID)
 	e.string("decision", r.Decision)
 	e.string("definition_digest", r.DefinitionDigest)
+	e.raw("delegation", r.Delegation)
 	e.string("detail", r.Detail)
 	e.flag("durable", r.Durable)
 	e.number("duration_ms", r.DurationMS)

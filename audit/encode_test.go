@@ -51,6 +51,10 @@ func fill(v reflect.Value) {
 			m.SetMapIndex(reflect.ValueOf(strings.ToValidUTF8(text(), "?")+".rate"), value)
 		}
 		v.Set(m)
+	case reflect.Bool:
+		v.SetBool(true)
+	default:
+		panic("a record has a member of a kind that is not filled: " + v.Kind().String())
 	}
 }
 

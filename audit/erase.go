@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"filippo.io/age"
-
 	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	files "github.com/airlock-mcp/airlock/internal/store"
@@ -88,7 +86,7 @@ func (l *Log) EraseArguments(ctx context.Context, dir, keys string, e *Erasure) 
 // eraseFrom replaces a file of kept arguments by one without the erased entries, and returns their
 // number. The new file has a new key and the old time, so that it is removed when the old one would
 // have been.
-func eraseFrom(path string, identity *age.X25519Identity, erased func(keptArguments) bool) (n int, err error) {
+func eraseFrom(path string, identity *agekey.Key, erased func(keptArguments) bool) (n int, err error) {
 	f, err := openPlain(path, os.O_RDONLY)
 	if err != nil {
 		return 0, err

@@ -79,7 +79,8 @@ func TestErasureOfAPersonsArgumentsWhileAnotherProcessWrites(t *testing.T) {
 	}
 	recorded := false
 	for _, r := range records(t, dir) {
-		recorded = recorded || r.Kind == audit.KindOperator && r.Principal == "carol" && strings.Contains(r.Detail, `"ann"`)
+		recorded = recorded || r.Kind == audit.KindOperator && r.Principal == "carol" &&
+			strings.Contains(r.Detail, `"ann"`)
 	}
 	if !recorded {
 		t.Error("no record of the erasure")

@@ -284,7 +284,7 @@ func (p *position) mismatch(f *facts) string {
 	end := p.base.seq + uint64(len(p.pending))
 	switch {
 	case f.last.seq > end:
-		return fmt.Sprintf("records %d to %d are not signed, and no Airlock wrote them", end+1, f.last.seq)
+		return fmt.Sprintf("records %d to %d are not signed, and were not written by Airlock", end+1, f.last.seq)
 	case f.last.seq < p.base.seq:
 		return fmt.Sprintf("records %d to %d are missing: they were written", f.last.seq+1, p.base.seq)
 	}

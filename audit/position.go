@@ -14,6 +14,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/internal/store"
 )
 
 // noFollow refuses a symbolic link in place of a file.
@@ -161,7 +163,7 @@ func (p *position) sameBoot() bool { return p.boot != "" && p.boot == bootID() }
 
 // readPosition reads the position of a log, or returns nil if it does not exist.
 func readPosition(path string) (*position, error) {
-	text, err := os.ReadFile(path)
+	text, err := store.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -90,6 +90,8 @@ type Act struct {
 	// Values are the arguments covered by ArgumentsHash. They are not part of the record. If
 	// the operator configured that, they are stored encrypted beside the log.
 	Values json.RawMessage `json:"-"`
+	// Delegation is on whose behalf a call was made, and through whom: a Delegation in JSON.
+	Delegation json.RawMessage `json:"delegation,omitempty"`
 	// Engine is the engine of package verify that was asked.
 	Engine string `json:"engine,omitempty"`
 }

@@ -88,7 +88,8 @@ func openRemoval(signed []byte, key verifyingKey) (*Removal, error) {
 func (e *evidence) readRemovals(dir string, key verifyingKey) {
 	data, err := readPlain(filepath.Join(dir, removalsFile))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		e.findings = append(e.findings, Finding{File: removalsFile, Text: "the removals cannot be read: " + err.Error()})
+		e.findings = append(e.findings, Finding{File: removalsFile, Text: "the removals cannot be read: " +
+			err.Error()})
 		return
 	}
 	notes, rest := keptNotes(data)
@@ -97,8 +98,9 @@ func (e *evidence) readRemovals(dir string, key verifyingKey) {
 		r, err := openRemoval(signed, key)
 		if last := e.removed(); err != nil || last != nil && (r.First != last.Last+1 || r.Origin != last.Origin) ||
 			e.head != nil && r.Origin != e.head.origin {
-			e.findings = append(e.findings, Finding{File: removalsFile, Text: "a removal is damaged or forged, or does " +
-				"not follow the one before it"})
+			e.findings = append(e.findings, Finding{File: removalsFile,
+				Text: "a removal is damaged or forged, or does " +
+					"not follow the one before it"})
 			return
 		}
 		e.removals = append(e.removals, r)

@@ -11,10 +11,12 @@ type ReportOptions struct {
 	Period
 	Principal string // an act in this principal's name
 	Server    string
+	Tool      string
+	CallID    string
 }
 
-// Row is one act in a report: who sent what where, on whose behalf, who permitted it, and what
-// came of it. Values of arguments are not part of it.
+// Row is one act in a report: who sent what where, on whose behalf, who permitted it, and its
+// outcome. Values of arguments are not part of it.
 type Row struct {
 	Seq        uint64 `json:"seq"` // of the record that ended the act
 	Time       string `json:"time"`
@@ -70,24 +72,30 @@ func columns() []column {
 // ErrEnough ends a report early, without an error, if visit returns it.
 var ErrEnough = errors.New("enough")
 
-// reader makes rows of records. It remembers what is under way, so its memory does not grow with
+// reader finds the acts in records. It remembers what is under way, so its memory does not grow with
 // the log.
 type reader struct {
 	opts    ReportOptions
 	runs    map[string]Record // run_start records of runs that have not ended
 	intents map[string]Record // of calls that have not ended
+	visit   func(record, start Record) error
 }
 
 // EachRow calls visit for each act of the log that matches, in the order in which they ended; acts
 // that have not ended are last. Each record is proven on the way.
 func EachRow(dir string, opts ReportOptions, visit func(Row) error) error {
-	r := &reader{opts, map[string]Record{}, map[string]Record{}}
+	return eachAct(dir, opts, func(record, start Record) error { return visit(rowOf(record, start)) })
+}
+
+// eachAct calls visit for each act that matches, with the records of its end and of the start of its run.
+func eachAct(dir string, opts ReportOptions, visit func(record, start Record) error) error {
+	r := &reader{opts, map[string]Record{}, map[string]Record{}, visit}
 	first, err := FirstSince(dir, opts.Period)
 	if err == nil {
-		err = each(dir, first, "", func(record Record) error { return r.read(record, visit) })
+		err = each(dir, first, opts.CallID, r.read) // the lines of a call have its ID
 	}
 	if err == nil {
-		err = r.rest(visit)
+		err = r.rest()
 	}
 	if errors.Is(err, ErrEnough) {
 		return nil
@@ -95,7 +103,7 @@ func EachRow(dir string, opts ReportOptions, visit func(Row) error) error {
 	return err
 }
 
-func (r *reader) read(record Record, visit func(Row) error) error {
+func (r *reader) read(record Record) error {
 	switch record.Kind {
 	case KindRunStart:
 		r.runs[record.RunID] = record
@@ -112,15 +120,15 @@ func (r *reader) read(record Record, visit func(Row) error) error {
 		if record.Decision == "" { // it was closed after its Airlock had been killed
 			record.Ruling = intent.Ruling
 		}
-		return r.visit(record, visit)
+		return r.act(record)
 	case KindAction, KindKernel, KindDecision, KindOperator:
-		return r.visit(record, visit)
+		return r.act(record)
 	}
 	return nil
 }
 
 // rest visits the calls that have not ended.
-func (r *reader) rest(visit func(Row) error) error {
+func (r *reader) rest() error {
 	open := make([]Record, 0, len(r.intents))
 	for _, intent := range r.intents {
 		intent.Outcome = "under way"
@@ -128,30 +136,35 @@ func (r *reader) rest(visit func(Row) error) error {
 	}
 	slices.SortFunc(open, func(a, b Record) int { return int(a.Seq) - int(b.Seq) })
 	for _, intent := range open {
-		if err := r.visit(intent, visit); err != nil {
+		if err := r.act(intent); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *reader) visit(record Record, visit func(Row) error) error {
+// act visits a record if it matches.
+func (r *reader) act(record Record) error {
 	o := r.opts
 	if !o.Has(record) || o.Principal != "" && o.Principal != record.Principal ||
-		o.Server != "" && o.Server != record.ServerID {
+		o.Server != "" && o.Server != record.ServerID || o.Tool != "" && o.Tool != record.ToolName ||
+		o.CallID != "" && o.CallID != record.CallID {
 		return nil
 	}
-	start := r.runs[record.RunID]
+	return r.visit(record, r.runs[record.RunID])
+}
+
+func rowOf(record, start Record) Row {
 	what := operation(record)
 	if record.Kind == KindOperator || record.ToolName == "" && record.Detail != "" {
 		what = string(record.Kind) + ": " + record.Detail
 	}
-	return visit(Row{
+	return Row{
 		Seq: record.Seq, Time: record.Time, Principal: record.Principal, Issuer: record.Issuer,
 		CallerKind: record.CallerKind, Host: start.Host, Model: start.Model, RunID: record.RunID,
 		CallID: record.CallID, Server: record.ServerID, What: what,
 		Arguments: string(bytes.TrimSpace(record.Arguments)),
 		Decision:  record.Decision, Policies: joined(record.Policies), Approval: record.Approval,
 		Approver: record.Approver, Outcome: record.Outcome, ErrorType: record.ErrorType,
-	})
+	}
 }

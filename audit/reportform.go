@@ -90,7 +90,7 @@ func writeTable(w io.Writer, dir string, opts ReportOptions) error {
 	if err := t.flush(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "%d acts\n", n)
+	_, err = fmt.Fprintf(w, "%d in all\n", n)
 	return err
 }
 
@@ -261,7 +261,7 @@ func writeHTML(w io.Writer, dir string, opts ReportOptions) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "</tbody></table><p>%d acts</p></body></html>\n", n)
+	_, err = fmt.Fprintf(w, "</tbody></table><p>%d in all</p></body></html>\n", n)
 	return err
 }
 

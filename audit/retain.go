@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
@@ -142,7 +143,7 @@ func (s *appender) oldestNeeded() (uint64, error) {
 	}
 	for _, entry := range entries {
 		path := filepath.Join(s.places.writers, entry.Name())
-		text, err := os.ReadFile(path)
+		text, err := store.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) || entry.Name() == s.writer.id || !lives(path, string(text)) {
 			continue
 		}
@@ -202,6 +203,9 @@ func (s *appender) finishRemoval(e *evidence) error {
 	for i, seg := range list {
 		if i+1 == len(list) || list[i+1].first > last.Last+1 {
 			break
+		}
+		if err := os.Remove(indexPath(seg.path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 		if err := os.Remove(seg.path); err != nil {
 			return err

@@ -240,7 +240,8 @@ func (s *appender) record(e *evidence, found *survey, remarks []string) error {
 	if e.legacy() {
 		records = append(records, Record{Kind: KindUpgrade, Time: s.now(), Detail: fmt.Sprintf(
 			"records %d to %d were written by an earlier version; they fit its signatures, the last of which is of "+
-				"record %d with the hash %s; from here on checkpoints have the form of C2SP, with a Merkle tree over all records",
+				"record %d with the hash %s; from here on checkpoints have the form of C2SP, with a Merkle tree over "+
+				"all records",
 			found.first, found.last.seq, e.head.size, e.head.legacy)})
 		records = append(records, found.open.closing(endedEarly, s.now())...)
 	}

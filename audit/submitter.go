@@ -350,7 +350,7 @@ func (b progress) write(path string) error {
 // readBrought reads the progress of the witness. It returns the zero value if the witness has
 // received nothing.
 func readBrought(path string) (progress, error) {
-	text, err := os.ReadFile(path)
+	text, err := files.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return progress{}, nil
 	}

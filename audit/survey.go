@@ -250,7 +250,7 @@ func fingerprintsName(positionName string) string {
 
 func readFingerprints(path string) map[fingerprint]bool {
 	known := map[fingerprint]bool{}
-	text, err := os.ReadFile(path)
+	text, err := files.ReadFile(path)
 	if err != nil {
 		return known // every file is read again
 	}
@@ -278,7 +278,7 @@ func keepFingerprints(path string, list []segment, known map[fingerprint]bool, r
 			fmt.Fprintf(&text, "%d %d %d %d\n", print.first, print.inode, print.size, print.ctime)
 		}
 	}
-	if old, err := os.ReadFile(path); err == nil && string(old) == text.String() || text.Len() == 0 &&
+	if old, err := files.ReadFile(path); err == nil && string(old) == text.String() || text.Len() == 0 &&
 		errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

@@ -109,11 +109,12 @@ func verify(dir string, o VerifyOptions) (Report, error) {
 	if v.report.Origin != "" {
 		v.report.Key = shot.key.named(v.report.Origin)
 	}
-	v.remark(shot.remarks...)
+	v.note(shot.remarks...)
 	if len(list) > 0 && !o.Partial {
 		if from, to := shot.evidence.unexplained(list[0].first); from <= to {
-			v.find(Finding{filepath.Base(list[0].path), 0, from, fmt.Sprintf("records %d to %d are missing, and no signed "+
-				"summary says that Airlock removed them: older files were moved away or removed", from, to)})
+			v.find(Finding{filepath.Base(list[0].path), 0, from,
+				fmt.Sprintf("records %d to %d are missing, and no signed "+
+					"summary says that Airlock removed them: older files were moved away or removed", from, to)})
 		}
 	}
 	if len(list) > 0 {
@@ -129,6 +130,9 @@ func verify(dir string, o VerifyOptions) (Report, error) {
 		}
 		if v.segment(s, i == 0, limit); v.gone {
 			return Report{}, errGrew
+		}
+		if i+1 < len(list) {
+			v.checkIndex(s)
 		}
 	}
 	v.end()
@@ -191,7 +195,7 @@ func (s *snapshot) take(dir string, at places, o VerifyOptions) (err error) {
 	}
 	text := o.Verifier
 	if text == "" {
-		public, err := os.ReadFile(filepath.Join(at.keys, verifierFile))
+		public, err := files.ReadFile(filepath.Join(at.keys, verifierFile))
 		if err == nil {
 			text = string(public)
 		}
@@ -206,7 +210,8 @@ func (s *snapshot) take(dir string, at places, o VerifyOptions) (err error) {
 	s.key, s.evidence = key, readEvidence(dir, at.position, key)
 	if s.evidence.legacy() {
 		s.remarks = append(s.remarks,
-			"it was written by an earlier version, whose signatures prove less: the next start takes it over and records so")
+			"it was written by an earlier version, whose signatures prove less: the next start takes it over and "+
+				"records so")
 	} else if s.evidence.position == nil {
 		text := "its position is not beside the keys, so whether the log was put back to an earlier state as a whole " +
 			"cannot be told"
@@ -232,7 +237,7 @@ func (v *verifier) signatures(e evidence) {
 	for _, f := range e.findings {
 		v.find(f)
 	}
-	v.remark(e.remarks...)
+	v.note(e.remarks...)
 	if e.head != nil {
 		v.report.Origin, v.report.Signed = e.head.origin, e.head.size
 	}
@@ -270,7 +275,7 @@ func (v *verifier) end() {
 	for _, f := range findings {
 		v.find(f)
 	}
-	v.remark(remarks...)
+	v.note(remarks...)
 	if v.wanted != "" {
 		v.find(Finding{headFile, 0, 0, fmt.Sprintf(
 			"no record has the hash %s that was kept: the log was put back to an earlier state, or is another",
@@ -281,7 +286,7 @@ func (v *verifier) end() {
 	}
 }
 
-func (v *verifier) remark(texts ...string) { v.report.Remarks = append(v.report.Remarks, texts...) }
+func (v *verifier) note(texts ...string) { v.report.Remarks = append(v.report.Remarks, texts...) }
 
 // segment proves the records of a file. Of the newest, limit bytes are looked at.
 func (v *verifier) segment(s segment, first bool, limit int64) {

@@ -113,7 +113,8 @@ func (v *verifier) compareWitness(dir string, o VerifyOptions) error {
 			visible.Clip(v.report.Origin, maxShown))
 	}
 	for _, origin := range slices.Sorted(maps.Keys(v.witness.others)) {
-		find(0, "the witness has %d records of another log under the same key (%s): this log may have been begun in its place", v.witness.others[origin], visible.Clip(origin, maxShown))
+		find(0, "the witness has %d records of another log under the same key (%s): this log may have been begun in "+
+			"its place", v.witness.others[origin], visible.Clip(origin, maxShown))
 	}
 	v.compareStrangers()
 	for _, c := range v.witness.kept {

@@ -63,7 +63,7 @@ func lives(path, text string) bool {
 // startTime is when a process started, in the kernel's clock ticks; empty when
 // there is no such process.
 func startTime(pid int) string {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	stat, err := files.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return ""
 	}
@@ -172,7 +172,7 @@ func (s *appender) closeUnfinished() error {
 }
 
 func (s *appender) closeWriter(path, id string) error {
-	text, err := os.ReadFile(path)
+	text, err := files.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

@@ -98,7 +98,7 @@ func (a *attempt) ask(ctx context.Context) *failure {
 	default:
 		same.refused = &refusal{question.ID, a.verdict, "a person refused this very call"}
 	}
-	return a.heed(question)
+	return a.outcome(question)
 }
 
 // askedBefore returns the failure of a call about which a person was asked in this run without
@@ -118,9 +118,9 @@ func (a *attempt) askedBefore(r *refusal) *failure {
 // whereToAnswer describes how to answer if no host asks the person.
 const whereToAnswer = "Questions are answered with `airlock approvals watch` in a terminal, while the run waits"
 
-// heed converts a verdict to a failure. It returns nil if a person approved in time and the rules
+// outcome converts a verdict to a failure. It returns nil if a person approved in time and the rules
 // have not changed since.
-func (a *attempt) heed(question approval.Question) *failure {
+func (a *attempt) outcome(question approval.Question) *failure {
 	a.approval = approval.Denied
 	switch a.verdict.Answer {
 	case approval.Yes:
@@ -185,6 +185,10 @@ func (a *attempt) question() approval.Question {
 		flags = append(flags, flag.String())
 	}
 	who := a.run.identity
+	var ids []string
+	for _, one := range who.Caller.Credentials {
+		ids = append(ids, one.ID)
+	}
 	risk := a.ruling.Risk.String()
 	if a.tool.ServerID == "" { // a run; its risk is only known to rules about agents
 		risk = a.ruling.Risk.Level()
@@ -195,6 +199,7 @@ func (a *attempt) question() approval.Question {
 			Principal: who.Caller.Principal, Issuer: who.Caller.Issuer, CallerKind: string(who.Caller.Kind),
 			Profile:   who.Caller.Profile,
 			SessionID: who.Caller.Session, RunID: who.ID, CallID: a.id, Account: who.Caller.Account(),
+			Credentials: strings.Join(ids, " "),
 		},
 		Subject: approval.Subject{
 			ServerID: a.tool.ServerID, ToolName: a.tool.Name, DefinitionDigest: a.tool.Digest,
@@ -202,7 +207,7 @@ func (a *attempt) question() approval.Question {
 			Code: a.shownCode(), ClaimedLine: a.call.Line,
 		},
 		Grounds: approval.Grounds{Risk: risk, Flags: flags, Rules: rules, Approve: a.ruling.Approve,
-			Cure: policies.HowToAllow(*a.request(), a.ruling)},
+			People: a.ruling.People, Cure: policies.HowToAllow(*a.request(), a.ruling)},
 	}
 }
 

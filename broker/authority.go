@@ -31,8 +31,8 @@ func (localAuthority) Check(_ context.Context, who caller.Caller) error {
 // approved it has ended since. Nothing happens between this check and the record of the intent.
 func (a *attempt) inForce(ctx context.Context) *failure {
 	err := a.broker.opts.Authority.Check(ctx, a.run.identity.Caller)
-	if err == nil && a.verdict.Approver != nil {
-		if failed := a.broker.opts.Authority.Check(ctx, *a.verdict.Approver); failed != nil {
+	for _, approver := range a.verdict.Approvers {
+		if failed := a.broker.opts.Authority.Check(ctx, approver); err == nil && failed != nil {
 			if ctx.Err() != nil {
 				return a.cut(ctx)
 			}

@@ -22,9 +22,9 @@ type backlog struct {
 var errStuck = errors.New("nothing moves on")
 
 // add waits until n more bytes fit within most, and adds them. A larger n waits until the backlog
-// is empty. If patience is not 0 and nothing is removed for that time, add returns errStuck. It
+// is empty. If timeout is not 0 and nothing is removed for that time, add returns errStuck. It
 // also returns when ctx ends.
-func (b *backlog) add(ctx context.Context, n, most int64, patience time.Duration) error {
+func (b *backlog) add(ctx context.Context, n, most int64, timeout time.Duration) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.bytes > 0 && b.bytes+n > most {
@@ -33,8 +33,8 @@ func (b *backlog) add(ctx context.Context, n, most int64, patience time.Duration
 	}
 	for began := time.Now(); b.bytes > 0 && b.bytes+n > most; {
 		var left time.Duration
-		if patience > 0 {
-			if left = patience - min(time.Since(began), time.Since(b.eased)); left <= 0 {
+		if timeout > 0 {
+			if left = timeout - min(time.Since(began), time.Since(b.eased)); left <= 0 {
 				return errStuck
 			}
 		}
@@ -46,8 +46,8 @@ func (b *backlog) add(ctx context.Context, n, most int64, patience time.Duration
 	return nil
 }
 
-// room waits until no other call waits and at most most bytes are held.
-func (b *backlog) room(ctx context.Context, most int64) error {
+// waitBelow waits until no other call waits and at most most bytes are held.
+func (b *backlog) waitBelow(ctx context.Context, most int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for b.waiting > 0 || b.bytes > most {

@@ -61,7 +61,8 @@ func yes() *bool { b := true; return &b }
 func tools() []catalog.Tool {
 	list := []catalog.Tool{
 		{Name: "read_file", InputSchema: json.RawMessage(
-			`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}`), Annotations: catalog.Annotations{ReadOnlyHint: yes()}},
+			`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],` +
+				`"additionalProperties":false}`), Annotations: catalog.Annotations{ReadOnlyHint: yes()}},
 		{Name: "delete_file", InputSchema: json.RawMessage(
 			`{"type":"object","properties":{"keep":{"default":1},"any":true}}`),
 			Annotations: catalog.Annotations{DestructiveHint: yes()}},
@@ -184,6 +185,25 @@ func (f *fixture) records(t testing.TB) []audit.Record {
 
 func call(name, arguments string) broker.Call {
 	return broker.Call{ServerID: "files", Name: name, Arguments: json.RawMessage(arguments)}
+}
+
+// Each record of a call has on whose behalf it was made, and through whom (issue 31).
+func TestRecordsHaveTheDelegation(t *testing.T) {
+	f := newFixture(t, nil)
+	f.open().Call(t.Context(), call("read_file", `{"path":"/srv"}`))
+	kinds := map[audit.Kind]bool{}
+	for _, r := range f.records(t) {
+		if r.CallID == "" {
+			continue
+		}
+		kinds[r.Kind] = true
+		if want := `{"act":{"kind":"program","sub":"sha256:c"},"sub":"ann"}`; string(r.Delegation) != want {
+			t.Errorf("the %s has the delegation %s, want %s", r.Kind, r.Delegation, want)
+		}
+	}
+	if !kinds[audit.KindIntent] || !kinds[audit.KindOutcome] {
+		t.Errorf("records of the call: %v", kinds)
+	}
 }
 
 func TestCall(t *testing.T) {

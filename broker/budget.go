@@ -60,7 +60,7 @@ func (s *RunCalls) acquireSlot(ctx context.Context) error {
 		return err
 	}
 	limits := s.limits
-	err := s.unread.room(ctx, limits.UnreadBytes-limits.ResultBytes) // for the largest result
+	err := s.unread.waitBelow(ctx, limits.UnreadBytes-limits.ResultBytes) // for the largest result
 	if err == nil {
 		err = ctx.Err() // a slot freed by the end of the run does not count
 	}
@@ -70,17 +70,17 @@ func (s *RunCalls) acquireSlot(ctx context.Context) error {
 	return err
 }
 
-// readPatience is how long a result waits for code that does not read at all, before it is
+// readTimeout is how long a result waits for code that does not read at all, before it is
 // withheld.
-const readPatience = 5 * time.Second
+const readTimeout = 5 * time.Second
 
 // keepUnread adds the result to the unread answers, as soon as it fits.
 func (a *attempt) keepUnread(ctx context.Context) *failure {
 	most, size := a.run.limits.UnreadBytes, int64(len(a.result))
-	err := a.run.unread.add(ctx, size, most, readPatience)
+	err := a.run.unread.add(ctx, size, most, readTimeout)
 	switch {
 	case ctx.Err() != nil:
-		return failf(errortype.Killed, "the run ended before it had room for the result").because(context.Cause(ctx))
+		return failf(errortype.Killed, "the run ended before it could receive the result").because(context.Cause(ctx))
 	case err != nil:
 		return exceeded(admission.LimitUnreadBytes, errortype.Budget,
 			"the call was made, but %d bytes of answers wait to be read already, so its result is withheld; read the "+

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/canon"
 )
 
 // Run is the identity of a call. It is derived from the socket on which the call arrived, never
@@ -16,9 +18,33 @@ type Run struct {
 	CodeHash string        // sha256:… of the code's bytes
 	Code     string        // the code, shown to a person who is asked; may be empty
 	Language string        // of the code
+	Host     string        // the name that the host has given itself; may be empty
+	ByHost   bool          // the run is one call of the host, and Code describes it
 	// Context is the host's description of the step of this run: the JSON of an announced action's
 	// context. It may be empty.
 	Context json.RawMessage
+}
+
+// delegation returns on whose behalf the calls of a run are made, as records have it. A call without code is made by
+// the host itself.
+func (r Run) delegation() json.RawMessage {
+	c := r.Caller
+	d := audit.Delegation{Subject: c.Principal, Issuer: c.Issuer}
+	if c.Kind == caller.Agent {
+		d = audit.Delegation{Subject: c.Registrar}
+	}
+	d = d.Through("host", r.Host, true)
+	if c.Kind == caller.Agent {
+		d = d.Through("agent", c.Principal, false)
+	}
+	if !r.ByHost {
+		d = d.Through("program", r.CodeHash, false)
+	}
+	text, err := canon.Marshal(d)
+	if err != nil {
+		return nil // never: it has only texts
+	}
+	return text
 }
 
 // Call is one tool call as requested by the code.
@@ -26,6 +52,8 @@ type Call struct {
 	ServerID  string
 	Name      string
 	Arguments json.RawMessage // a JSON object
+	// Host reports that the host makes the call, which can also complete arguments and subscribe (catalog.Use).
+	Host bool
 	// Line is the line of the code that makes the call, starting at 1, as claimed by the client
 	// inside the sandbox; 0 if unknown. It does not affect any decision.
 	Line int

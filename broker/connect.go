@@ -90,8 +90,9 @@ func (a *attempt) decideConnection(ctx context.Context, host egress.Host) *failu
 	run := a.run.identity
 	r, grant, err := a.broker.admission.Decide(context.WithoutCancel(ctx), admission.Act{
 		Kind: admission.Connection, Agent: admission.AgentOf(run.Caller), Rules: a.rules, RunID: run.ID, CallID: a.id,
-		Host: &policies.Connection{Principal: run.Caller.Name(), Server: run.Caller.Kind == caller.Contained,
-			Host: host.Name, Port: host.Port, Session: a.before},
+		Host: &policies.Connection{Principal: run.Caller.Name(), Facts: run.Caller.Facts,
+			Server: run.Caller.Kind == caller.Contained,
+			Host:   host.Name, Port: host.Port, Session: a.before},
 	})
 	if err != nil {
 		return undecided(err)

@@ -45,7 +45,8 @@ func (a *attempt) decide(ctx context.Context) *failure {
 
 // request describes the call to the policies.
 func (a *attempt) request() *policies.Request {
-	return &policies.Request{Principal: a.run.identity.Caller.Name(), Tool: a.tool, Settings: a.settings,
+	return &policies.Request{Principal: a.run.identity.Caller.Name(), Facts: a.run.identity.Caller.Facts,
+		Tool: a.tool, Settings: a.settings,
 		Input: a.input, Session: a.before}
 }
 

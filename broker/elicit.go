@@ -12,6 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker/upstream"
+	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
@@ -41,7 +42,7 @@ const maxElicitations = 10
 
 // callUpstream calls the server in the caller's name. If the operator lets the server ask,
 // questions go to the person behind the run.
-func (a *attempt) callUpstream(ctx context.Context, patience *upstream.Patience) (json.RawMessage, error) {
+func (a *attempt) callUpstream(ctx context.Context, patience *upstream.PausableTimeout) (json.RawMessage, error) {
 	carrier := a.broker.upstream
 	if callers, ok := carrier.(CallersUpstream); ok {
 		own, done, err := callers.For(a.run.identity.Caller, a.tool.ServerID)
@@ -52,16 +53,17 @@ func (a *attempt) callUpstream(ctx context.Context, patience *upstream.Patience)
 		carrier = own
 	}
 	relaying, ok := carrier.(RelayingUpstream)
-	if !ok || !a.broker.admission.Rules().Elicitation[a.tool.ServerID] {
-		return carrier.Call(ctx, a.tool.ServerID, a.tool.Name, a.arguments)
+	if !ok || !a.broker.admission.Rules().Elicitation[a.tool.ServerID] && a.run.opts.Notices == nil {
+		return carrier.Call(ctx, a.tool.ServerID, catalog.UseName(a.tool.Use, a.tool.Name), a.arguments)
 	}
-	return relaying.CallFor(ctx, &relay{attempt: a, patience: patience}, a.tool.ServerID, a.tool.Name, a.arguments)
+	return relaying.CallFor(ctx, &relay{attempt: a, patience: patience}, a.tool.ServerID,
+		catalog.UseName(a.tool.Use, a.tool.Name), a.arguments)
 }
 
 // relay forwards questions to the person behind one call.
 type relay struct {
 	attempt  *attempt
-	patience *upstream.Patience
+	patience *upstream.PausableTimeout
 
 	mu    sync.Mutex // guards asked
 	asked int
@@ -69,8 +71,20 @@ type relay struct {
 
 var _ upstream.Relay = (*relay)(nil)
 
-// Notify implements upstream.Relay. Notifications of the server are dropped.
-func (r *relay) Notify(string, json.RawMessage) {}
+// Notify implements upstream.Relay.
+func (r *relay) Notify(method string, params json.RawMessage) {
+	if n := r.attempt.run.opts.Notices; n != nil {
+		n.pass(r.attempt, method, params)
+	}
+}
+
+// LogLevel implements upstream.Relay.
+func (r *relay) LogLevel() string {
+	if n := r.attempt.run.opts.Notices; n != nil {
+		return n.Level
+	}
+	return ""
+}
 
 // Elicit implements upstream.Relay. It asks the person in the server's name if policy allows it.
 // The values that they type are sent to that server and not stored.
@@ -124,6 +138,7 @@ func (r *relay) ask(ctx context.Context, f form) (upstream.ElicitationAnswer, er
 	question := a.question()
 	// the question is asked by the server
 	question.Code, question.ClaimedLine, question.Rules, question.Approve = "", 0, []string{}, []string{}
+	question.People = 0
 	question.Arguments = a.shown(f.shown)
 	question.Elicitation = &f.Elicitation
 	started := a.elicitationRecord(fmt.Sprintf("%s: the server asks the person, with %s, until %s", question.ID, f.what,
@@ -137,7 +152,7 @@ func (r *relay) ask(ctx context.Context, f form) (upstream.ElicitationAnswer, er
 		return upstream.ElicitationAnswer{}, err
 	}
 	if verdict.Answer == approval.Yes {
-		a.verdict.Approver = verdict.Approver
+		a.verdict.Approvers = verdict.Approvers
 		if fail := a.inForce(ctx); fail != nil {
 			r.note(ctx, question.ID+": the answer is not passed on: "+fail.Message, verdict.By)
 			return upstream.ElicitationAnswer{}, errors.New(fail.Message)

@@ -49,7 +49,8 @@ func (c *curious) CallFor(ctx context.Context, relay servers.Relay, serverID, _ 
 
 var city = servers.Elicitation{Message: "Where to?",
 	Schema: json.RawMessage(
-		`{"type":"object","properties":{"city":{"type":"string"},"class":{"type":"string","enum":["second"]}},"required":["city"]}`)}
+		`{"type":"object","properties":{"city":{"type":"string"},"class":{"type":"string","enum":["second"]}},` +
+			`"required":["city"]}`)}
 
 // asking is a broker in front of a curious server.
 func asking(t *testing.T, c *curious, verdict approval.Verdict, change func(*options)) (run *broker.RunCalls,

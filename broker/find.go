@@ -39,7 +39,16 @@ func (a *attempt) find(context.Context) *failure {
 	if err != nil {
 		return failf(errortype.UnknownTool, "the tool is not known").because(err)
 	}
+	if !a.call.Host && (tool.Use != "" || tool.Kind == catalog.KindTemplate || tool.Kind == catalog.KindAbout) {
+		return failf(errortype.UnknownTool, "code reads resources and calls tools; nothing else is called %s",
+			catalog.Quote(a.call.Name))
+	}
 	a.tool = tool
+	if tool.Kind == catalog.KindResource {
+		if a.call.Arguments, err = json.Marshal(map[string]string{"uri": tool.Identifier()}); err != nil {
+			return failf(errortype.Validation, "the URI cannot be read").because(err)
+		}
+	}
 	a.rules = a.broker.admission.Rules()
 	a.settings = a.rules.Operator.Settings(tool.ServerID, tool.Name, a.run.flagsIn(a.run.snapshot, tool))
 	return nil
@@ -89,7 +98,7 @@ func (a *attempt) validate(context.Context) *failure {
 	if a.arguments, err = compact(a.call.Arguments); err != nil {
 		return failf(errortype.Validation, "the arguments cannot be read").because(err)
 	}
-	check, err := a.broker.inputs.Get(a.tool.Digest, a.tool.InputSchema)
+	check, err := a.broker.inputs.Get(catalog.UseName(a.tool.Use, a.tool.Digest), a.tool.InputSchema)
 	if err == nil {
 		a.arguments, err = respell(a.arguments, input, check.Misspelt(input))
 	}

@@ -29,15 +29,19 @@ func TestFormsThatAPersonMayBeShown(t *testing.T) {
 		{"no form", ``, "", ``, false},
 		{"no fields", `{"type":"object","properties":{}}`, "", `{"properties":{},"type":"object"}`, false},
 		{"a text", field(`{"type":"string","title":"T","minLength":2,"format":"email"}`), "",
-			`{"properties":{"a":{"format":"email","minLength":2,"title":"T","type":"string"}},"required":["a"],"type":"object"}`, true},
+			`{"properties":{"a":{"format":"email","minLength":2,"title":"T","type":"string"}},"required":["a"],` +
+				`"type":"object"}`, true},
 		{"a default", field(`{"type":"integer","default":3}`), "",
 			`{"properties":{"a":{"default":3,"type":"integer"}},"required":["a"],"type":"object"}`, false},
 		{"choices", field(`{"type":"string","enum":["x","y"],"enumNames":["X","Y"]}`), "",
-			`{"properties":{"a":{"enum":["x","y"],"enumNames":["X","Y"],"type":"string"}},"required":["a"],"type":"object"}`, true},
+			`{"properties":{"a":{"enum":["x","y"],"enumNames":["X","Y"],"type":"string"}},"required":["a"],` +
+				`"type":"object"}`, true},
 		{"titled choices", field(`{"type":"string","oneOf":[{"const":"x","title":"X"}]}`), "",
-			`{"properties":{"a":{"oneOf":[{"const":"x","title":"X"}],"type":"string"}},"required":["a"],"type":"object"}`, true},
+			`{"properties":{"a":{"oneOf":[{"const":"x","title":"X"}],"type":"string"}},"required":["a"],` +
+				`"type":"object"}`, true},
 		{"several choices", field(`{"type":"array","items":{"type":"string","enum":["x"]},"maxItems":1}`), "",
-			`{"properties":{"a":{"items":{"enum":["x"],"type":"string"},"maxItems":1,"type":"array"}},"required":["a"],"type":"object"}`, true},
+			`{"properties":{"a":{"items":{"enum":["x"],"type":"string"},"maxItems":1,"type":"array"}},` +
+				`"required":["a"],"type":"object"}`, true},
 		{"what MCP does not know is left out", field(
 			`{"type":"boolean","$ref":"http://x","x-evil":1,"pattern":"(a+)+$"}`), "",
 			`{"properties":{"a":{"type":"boolean"}},"required":["a"],"type":"object"}`, true},

@@ -47,7 +47,8 @@ func TestLimits(t *testing.T) {
 		{"the rate of all tools", admission.Limits{ToolRate: hourly}, distinct, 3, "RateLimit", "limits.toolRate",
 			false},
 		{"the rate of one tool",
-			admission.Limits{Servers: map[string]admission.ServerLimits{"files": {Tools: map[string]admission.Rate{"read_file": hourly}}}},
+			admission.Limits{Servers: map[string]admission.ServerLimits{
+				"files": {Tools: map[string]admission.Rate{"read_file": hourly}}}},
 			distinct, 3, "RateLimit", "servers.files.tools.read_file.rate", false},
 		{"a loop", admission.Limits{Repeats: 3}, func(int) broker.Call { return call("read_file", `{"path":"x"}`) }, 3,
 			"LoopDetected", "limits.repeats", false},
@@ -81,12 +82,14 @@ func TestLimits(t *testing.T) {
 func TestLimitsThatMakeNoSense(t *testing.T) {
 	f := newFixture(t, nil)
 	for name, limits := range map[string]admission.Limits{
-		"a negative count":                     {Calls: -1},
-		"a negative size":                      {BytesIn: -1},
-		"a rate without calls":                 {ToolRate: admission.Rate{Per: time.Second}},
-		"a rate without a time":                {ServerRate: admission.Rate{Calls: 1}},
-		"a tool's rate that allows nothing":    {Servers: map[string]admission.ServerLimits{"files": {Tools: map[string]admission.Rate{"x": {}}}}},
-		"a server's negative time":             {Servers: map[string]admission.ServerLimits{"files": {CallTimeout: -1}}},
+		"a negative count":      {Calls: -1},
+		"a negative size":       {BytesIn: -1},
+		"a rate without calls":  {ToolRate: admission.Rate{Per: time.Second}},
+		"a rate without a time": {ServerRate: admission.Rate{Calls: 1}},
+		"a tool's rate that allows nothing": {Servers: map[string]admission.ServerLimits{
+			"files": {Tools: map[string]admission.Rate{"x": {}}}}},
+		"a server's negative time": {
+			Servers: map[string]admission.ServerLimits{"files": {CallTimeout: -1}}},
 		"no room for one result to be read in": {ResultBytes: 2, UnreadBytes: 1},
 	} {
 		if _, err := admission.New(admission.Options{Log: f.log, Rules: admission.Rules{Limits: limits}}); err == nil {

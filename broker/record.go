@@ -7,6 +7,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/internal/truncate"
@@ -92,8 +93,8 @@ func (a *attempt) recordVerdict(ctx context.Context, q approval.Question, asking
 		r.Detail = q.ID + " withdrawn, because the run ended"
 	case asking != nil:
 		r.Detail = q.ID + " could not be asked"
-	case a.verdict.ForRun:
-		r.Detail += ", and for this tool's further calls in this run"
+	case a.verdict.For.Reach != approval.ThisCall:
+		r.Detail += ", and for this tool's further calls " + a.verdict.For.Describe()
 	case a.verdict.Reason != "":
 		r.Detail += ": " + a.verdict.Reason
 	}
@@ -116,7 +117,7 @@ func (a *attempt) record(kind audit.Kind) audit.Record {
 		Act: audit.Act{
 			CallID: a.id, ParentID: run.ID, ServerID: a.recordedName(a.call.ServerID),
 			ToolName:         a.recordedName(a.call.Name),
-			DefinitionDigest: a.tool.Digest, ArgumentsHash: a.hash,
+			DefinitionDigest: a.tool.Digest, ArgumentsHash: a.hash, Delegation: run.delegation(),
 		},
 	}
 	if !a.decided {
@@ -134,9 +135,9 @@ func (a *attempt) record(kind audit.Kind) audit.Record {
 }
 
 // recordedName limits the length of a name chosen by the code, and redacts it unless it is the name
-// of a tool.
+// of a tool or a prompt. A URI can contain credentials.
 func (a *attempt) recordedName(name string) string {
-	if a.tool.Name == "" {
+	if a.tool.Name == "" || a.tool.Kind == catalog.KindResource {
 		name = a.run.opts.Redactor.Text(name)
 	}
 	return truncate.Bytes(name, maxRecordedName)

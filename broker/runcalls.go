@@ -29,6 +29,8 @@ type RunOptions struct {
 	// OnApproved is called with the Tag of a call that a person has approved, before it is made. The call is refused
 	// if it returns an error. It may be nil.
 	OnApproved func(tag string) error
+	// Notices receives what servers send during the calls. If it is nil, they are dropped.
+	Notices *Notices
 	// Before is what the run has used in other processes.
 	Before Used
 	// Recording stores every call with its answer. It may be nil. If it fails, the run cannot be
@@ -169,8 +171,8 @@ func (s *RunCalls) leave(a *attempt) {
 	}
 }
 
-// closePatience is how long Close waits for cancelled calls.
-const closePatience = 10 * time.Second
+// closeTimeout is how long Close waits for cancelled calls.
+const closeTimeout = 10 * time.Second
 
 // Begun returns the number of calls that have arrived so far, refused ones included.
 func (s *RunCalls) Begun() int {
@@ -191,7 +193,7 @@ func (s *RunCalls) Close() Summary {
 		idle := make(chan struct{})
 		s.active.idle = idle
 		s.mu.Unlock()
-		timer := time.NewTimer(closePatience)
+		timer := time.NewTimer(closeTimeout)
 		defer timer.Stop()
 		select {
 		case <-idle:

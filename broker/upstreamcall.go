@@ -2,6 +2,7 @@ package broker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/broker/upstream"
+	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/schema"
@@ -20,7 +22,7 @@ import (
 func (a *attempt) callServer(ctx context.Context) *failure {
 	limits := a.run.limits
 	timeout, limit := limits.TimeoutOf(a.tool.ServerID)
-	deadline, patience, cancel := upstream.WithPatience(ctx, timeout)
+	deadline, patience, cancel := upstream.WithPausableTimeout(ctx, timeout)
 	defer cancel()
 	result, err := a.callUpstream(deadline, patience)
 	switch {
@@ -91,6 +93,9 @@ func parseResult(raw json.RawMessage) (toolResult, error) {
 // validateOutput checks the result against the outputSchema published by the server. A failure
 // reported by the tool has no structured result to check.
 func (a *attempt) validateOutput(context.Context) *failure {
+	if a.tool.IsRead() {
+		return a.validateRead()
+	}
 	r, err := parseResult(a.result)
 	if err != nil {
 		return failf(errortype.OutputValidation, "the server answered with something that is no tool result").because(
@@ -114,6 +119,37 @@ func (a *attempt) validateOutput(context.Context) *failure {
 	case err != nil:
 		return failf(errortype.OutputValidation, "the result cannot be checked against the tool's output schema: %v",
 			err)
+	}
+	return nil
+}
+
+// validateRead checks the result of reading a resource, getting a prompt or completing an argument (MCP 2025-11-25,
+// Schema Reference, ReadResourceResult, GetPromptResult and CompleteResult). The result of a subscription is empty.
+func (a *attempt) validateRead() *failure {
+	var result map[string]json.RawMessage
+	var items []map[string]json.RawMessage
+	var completion struct {
+		Values []string `json:"values"`
+	}
+	err := strictjson.UnmarshalOpen(a.result, &result)
+	switch {
+	case err != nil || a.tool.Use == catalog.UseSubscribe:
+	case a.tool.Use == catalog.UseComplete:
+		if err = strictjson.UnmarshalOpen(result["completion"], &completion); err == nil && completion.Values == nil {
+			err = errNoResult
+		}
+	default:
+		member := "contents"
+		if a.tool.Kind == catalog.KindPrompt {
+			member = "messages"
+		}
+		if err = strictjson.UnmarshalOpen(result[member], &items); err == nil && items == nil {
+			err = errNoResult
+		}
+	}
+	if err != nil {
+		return failf(errortype.OutputValidation, "the server answered with something that is not a %s",
+			cmp.Or(string(a.tool.Use), string(a.tool.Kind))).because(err)
 	}
 	return nil
 }

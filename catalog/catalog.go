@@ -3,13 +3,20 @@
 // snapshots that can be searched.
 package catalog
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
-// Tool is one tool of one upstream server, as the server described it.
+// Tool is one tool of one upstream server, as the server described it, or another feature of the server.
 // Every text in it comes from a server and is hostile until proven otherwise.
 type Tool struct {
-	ServerID    string          // the key under mcpServers
-	Name        string          // the protocol's identifier: case-sensitive, never changed
+	ServerID string // the key under mcpServers
+	// Name is the protocol's identifier: case-sensitive, never changed. Features that are not tools have the name that
+	// FeatureName returns.
+	Name        string
+	Kind        Kind
+	Use         Use             // set by Lookup for a name of UseName
 	Title       string          // empty when absent
 	Description string          // empty when absent
 	InputSchema json.RawMessage // always a JSON object
@@ -18,7 +25,7 @@ type Tool struct {
 	Annotations  Annotations
 	// Raw is the definition byte for byte as it arrived; no field is lost.
 	Raw json.RawMessage
-	// Digest is "sha256:" and the hex SHA-256 of Raw.
+	// Digest is "sha256:" and the hex SHA-256 of Reviewed.
 	Digest string
 	// Withheld reports that the tool cannot be used and that only its name comes
 	// from the server: see Withhold.
@@ -40,6 +47,8 @@ type Annotations struct {
 type Server struct {
 	ID    string
 	Tools []Tool
+	// Features are the resources, templates of resources, and prompts that the server lists.
+	Features []Tool
 	// Problem is a sentence that explains why the server is missing. It is empty
 	// if the server's tools are known.
 	Problem string
@@ -51,6 +60,8 @@ type Server struct {
 	Retrying bool
 	// Warnings name what was left out of Tools and why, a sentence each.
 	Warnings []string
+	// Noticed is when Airlock noticed the last change of the lists, or zero if they have not changed.
+	Noticed time.Time
 }
 
 // displayTitle returns the title for people, from either of the two members in which a

@@ -10,8 +10,8 @@ import (
 var deprecation = lazyregexp.New(`DEPRECATED\b|(?i)` +
 	`^\s*\W?(deprecated|obsolete)\b\W?\s*([:.,;)\]-]|$|use\b|in favou?r)|` +
 	`[(\[](deprecated|obsolete)\b[^)\]]*[)\]]|` +
-	`\b(this|the) (tool|function|method|command|endpoint|operation|action|api) (is|was|has been) (now )?(deprecated|obsolete|superseded)\b|` +
-	`(^|[.!\n]\s*)(it )?(is|was|has been) (now )?(deprecated|obsolete)\b|` +
+	`\b(this|the) (tool|function|method|command|endpoint|operation|action|api) (is|was|has been) (now ` +
+	`)?(deprecated|obsolete|superseded)\b|(^|[.!\n]\s*)(it )?(is|was|has been) (now )?(deprecated|obsolete)\b|` +
 	`\bdeprecated (in favou?r of|and will be removed|since (v|version)?\d)|\bdeprecated[:;,.] (please )?use\b`)
 
 // isDeprecated reports whether a tool's title or description marks it as deprecated.

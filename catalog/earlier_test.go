@@ -21,7 +21,8 @@ func TestPrepareAfterChanges(t *testing.T) {
 	}
 	anyTool := func(server, name string) catalog.Tool {
 		made, err := catalog.ParseTool(server, fmt.Appendf(
-			nil, `{"name":%q,"description":%q,"inputSchema":{"type":"object","properties":{"path":{"type":"string","description":%q}}}}`,
+			nil, `{"name":%q,"description":%q,"inputSchema":{"type":"object","properties":{"path":{"type":"string",`+
+				`"description":%q}}}}`,
 			name, texts[random.IntN(len(texts))], texts[random.IntN(len(texts))]))
 		if err != nil {
 			t.Fatal(err)

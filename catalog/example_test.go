@@ -11,7 +11,8 @@ import (
 func Example() {
 	tools, warnings := catalog.ParseTools("files", []json.RawMessage{
 		json.RawMessage(`{"name":"read_file","description":"Read a file.","inputSchema":{"type":"object"}}`),
-		json.RawMessage(`{"name":"list_directory","description":"List what is in a directory.","inputSchema":{"type":"object"}}`),
+		json.RawMessage(`{"name":"list_directory","description":"List what is in a directory.",` +
+			`"inputSchema":{"type":"object"}}`),
 	})
 	snapshot, err := catalog.NewSnapshot([]catalog.Server{{ID: "files", Tools: tools}})
 	if err != nil || len(warnings) > 0 {

@@ -69,8 +69,8 @@ const maxWhole = 320
 type wordList struct{ words []string }
 
 func (l *wordList) add(text string) {
-	if room := maxFieldWords - len(l.words); room > 0 && text != "" {
-		l.words = append(l.words, contentWords(text, room)...)
+	if left := maxFieldWords - len(l.words); left > 0 && text != "" {
+		l.words = append(l.words, contentWords(text, left)...)
 	}
 }
 

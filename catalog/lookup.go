@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/nearest"
@@ -33,7 +34,8 @@ func (e *UnknownError) Error() string {
 	case e.Problem != "":
 		return fmt.Sprintf("server %s is missing: %s", Quote(e.ServerID), e.Problem)
 	default:
-		return fmt.Sprintf("server %s has no tool %s%s", Quote(e.ServerID), Quote(e.ToolName), e.meant())
+		kind, identifier := SplitFeatureName(e.ToolName)
+		return fmt.Sprintf("server %s has no %s %s%s", Quote(e.ServerID), kind.noun(), Quote(identifier), e.meant())
 	}
 }
 
@@ -53,12 +55,28 @@ func quoted(names []string) string {
 	return strings.Join(out, " or ")
 }
 
-// Lookup finds a tool that can be used. One that is not there is an
-// *UnknownError, one that is withheld a *WithheldError.
+// Lookup finds a tool that can be used, or another feature by the name of FeatureName or
+// UseName. One that is not there is an *UnknownError, one that is withheld a *WithheldError. A
+// resource need not be listed: see readable.
 func (s *Snapshot) Lookup(serverID, name string) (Tool, error) {
+	use, feature := SplitUse(name)
+	tool, err := s.lookup(serverID, feature)
+	if err != nil || use == "" {
+		return tool, err
+	}
+	if used, ok := tool.usedAs(use); ok {
+		return used, nil
+	}
+	return Tool{}, s.unknown(serverID, name)
+}
+
+func (s *Snapshot) lookup(serverID, name string) (Tool, error) {
 	tool, ok := s.at[toolKey{serverID, name}]
 	switch {
 	case !ok:
+		if kind, uri := SplitFeatureName(name); kind == KindResource {
+			return s.readable(serverID, uri)
+		}
 		return Tool{}, s.unknown(serverID, name)
 	case tool.Withheld:
 		return Tool{}, &WithheldError{serverID, name}
@@ -97,9 +115,12 @@ func (s *Snapshot) Nearest(serverID, name string) []string {
 	if !ok {
 		return nil
 	}
-	names := make([]string, len(server.Tools))
-	for i, tool := range server.Tools {
-		names[i] = tool.Name
+	kind, _ := SplitFeatureName(name)
+	var names []string
+	for _, tool := range slices.Concat(server.Tools, server.Features) {
+		if tool.Kind == kind {
+			names = append(names, tool.Name)
+		}
 	}
 	return nearest.Words(name, names, maxSuggestions)
 }

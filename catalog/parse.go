@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/internal/canon"
@@ -24,24 +23,11 @@ const (
 // ParseTool parses one item of a server's tools/list answer, which is untrusted. The error
 // is a sentence about the tool. On error the caller should skip the tool.
 func ParseTool(serverID string, raw json.RawMessage) (Tool, error) {
-	if len(raw) > maxDefinitionSize {
-		return Tool{}, fmt.Errorf("the definition has %d bytes, more than %d", len(raw), maxDefinitionSize)
-	}
-	if !utf8.Valid(raw) {
-		return Tool{}, fmt.Errorf("the definition is not UTF-8")
-	}
-	if kindOf(raw) != kindObject {
-		return Tool{}, fmt.Errorf("the definition is %s, not an object", kindOf(raw))
-	}
-	if err := checkShape(raw); err != nil {
+	fields, err := definitionFields(raw)
+	if err != nil {
 		return Tool{}, err
 	}
-	var fields map[string]json.RawMessage
-	if err := strictjson.UnmarshalOpen(raw, &fields); err != nil {
-		return Tool{}, fmt.Errorf("the definition is not JSON: %w", err)
-	}
 	tool := Tool{ServerID: serverID, Raw: bytes.Clone(raw), Digest: canon.Digest(raw)}
-	var err error
 	if tool.Name, err = toolName(fields["name"]); err != nil {
 		return Tool{}, err
 	}
@@ -59,6 +45,27 @@ func ParseTool(serverID string, raw json.RawMessage) (Tool, error) {
 	}
 	tool.Annotations = parseAnnotations(fields["annotations"])
 	return tool, nil
+}
+
+// definitionFields returns the members of a definition, which is untrusted.
+func definitionFields(raw json.RawMessage) (map[string]json.RawMessage, error) {
+	if len(raw) > maxDefinitionSize {
+		return nil, fmt.Errorf("the definition has %d bytes, more than %d", len(raw), maxDefinitionSize)
+	}
+	if !utf8.Valid(raw) {
+		return nil, fmt.Errorf("the definition is not UTF-8")
+	}
+	if kindOf(raw) != kindObject {
+		return nil, fmt.Errorf("the definition is %s, not an object", kindOf(raw))
+	}
+	if err := checkShape(raw); err != nil {
+		return nil, err
+	}
+	var fields map[string]json.RawMessage
+	if err := strictjson.UnmarshalOpen(raw, &fields); err != nil {
+		return nil, fmt.Errorf("the definition is not JSON: %w", err)
+	}
+	return fields, nil
 }
 
 // ParseTools parses all items of a server's list and keeps their order. It skips invalid
@@ -123,15 +130,10 @@ func toolName(raw json.RawMessage) (string, error) {
 	if n := utf8.RuneCountInString(name); n > maxNameLength {
 		return "", fmt.Errorf("name has %d characters, more than %d", n, maxNameLength)
 	}
-	hasWord := false
 	for _, c := range name {
 		if !isNameCharacter(c) {
 			return "", fmt.Errorf("name contains %+q; allowed are _, -, ., letters and digits", c)
 		}
-		hasWord = hasWord || !strings.ContainsRune("_-.", c)
-	}
-	if !hasWord {
-		return "", fmt.Errorf("name has no letter or digit")
 	}
 	return name, nil
 }

@@ -11,6 +11,9 @@ import (
 type Profile struct {
 	Name    string
 	Servers []ProfileServers
+	// Network lists the hosts that runs may ask for, as NAME:PORT, in place of those of the sandbox. nil means the
+	// latter.
+	Network []string
 }
 
 // ProfileServers are the servers whose IDs fit a pattern, and those of their
@@ -89,8 +92,9 @@ func (s *Snapshot) Within(p *Profile) *Snapshot {
 		if !p.ShowsServer(server.ID) {
 			continue
 		}
-		server.Tools = slices.DeleteFunc(slices.Clone(server.Tools),
-			func(t Tool) bool { return !p.Shows(server.ID, t.Name) })
+		hidden := func(t Tool) bool { return !p.Shows(server.ID, t.Name) }
+		server.Tools = slices.DeleteFunc(slices.Clone(server.Tools), hidden)
+		server.Features = slices.DeleteFunc(slices.Clone(server.Features), hidden)
 		servers = append(servers, server)
 	}
 	view, err := NewSnapshot(servers)

@@ -134,7 +134,8 @@ func TestDeprecatedToolsComeLater(t *testing.T) {
 		tool(t, "files", "read_file",
 			"Read the complete contents of a file as text. DEPRECATED: Use read_text_file instead."),
 		tool(t, "files", "read_text_file",
-			"Read the complete contents of a file from the file system as text, in many encodings, with detailed errors."),
+			"Read the complete contents of a file from the file system as text, in many encodings, with detailed "+
+				"errors."),
 	}})
 	for query, want := range map[string]string{
 		"read a file": "read_text_file", "read complete file contents as text": "read_text_file",

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -46,8 +47,11 @@ func NewSnapshot(servers []Server) (*Snapshot, error) {
 	s := &Snapshot{at: map[toolKey]*Tool{}, owners: map[string][]string{}}
 	for _, server := range servers {
 		server.Tools = slices.Clone(server.Tools)
+		server.Features = slices.Clone(server.Features)
 		server.Warnings = slices.Clone(server.Warnings)
-		slices.SortFunc(server.Tools, func(a, b Tool) int { return cmp.Compare(a.Name, b.Name) })
+		byName := func(a, b Tool) int { return cmp.Compare(a.Name, b.Name) }
+		slices.SortFunc(server.Tools, byName)
+		slices.SortFunc(server.Features, byName)
 		s.servers = append(s.servers, server)
 	}
 	slices.SortFunc(s.servers, func(a, b Server) int { return cmp.Compare(a.ID, b.ID) })
@@ -58,7 +62,7 @@ func NewSnapshot(servers []Server) (*Snapshot, error) {
 		if i > 0 && s.servers[i-1].ID == server.ID {
 			return nil, fmt.Errorf("two servers have the ID %q", server.ID)
 		}
-		if err := s.addTools(server); err != nil {
+		if err := errors.Join(s.addTools(server), s.addFeatures(server)); err != nil {
 			return nil, err
 		}
 	}
@@ -78,8 +82,22 @@ func (s *Snapshot) addTools(server Server) error {
 		}
 		s.at[key] = tool
 		s.tools = append(s.tools, tool)
-		name := spelling(tool.Name)
-		s.owners[name] = append(s.owners[name], server.ID)
+		if name := spelling(tool.Name); name != "" { // not only separators
+			s.owners[name] = append(s.owners[name], server.ID)
+		}
+	}
+	return nil
+}
+
+// addFeatures makes the features that are not tools known to Lookup. Searches do not find them.
+func (s *Snapshot) addFeatures(server Server) error {
+	for i := range server.Features {
+		f := &server.Features[i]
+		key := toolKey{server.ID, f.Name}
+		if _, twice := s.at[key]; twice || f.ServerID != server.ID || !f.IsRead() {
+			return fmt.Errorf("the feature %q of server %q is not unique, or of another server", f.Name, server.ID)
+		}
+		s.at[key] = f
 	}
 	return nil
 }
@@ -93,7 +111,7 @@ func (s *Snapshot) computeDigest() string {
 		write("server")
 		write(server.ID)
 		write(server.Problem)
-		for _, tool := range server.Tools {
+		for _, tool := range slices.Concat(server.Tools, server.Features) {
 			write(tool.Name)
 			write(tool.Digest)
 		}

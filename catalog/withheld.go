@@ -8,8 +8,8 @@ import (
 )
 
 // withheldText describes a withheld tool in place of its description.
-const withheldText = "Withheld by Airlock: its definition changed since it was last looked at, and calls are refused. " +
-	"An operator has to look at the change with `airlock tools diff`."
+const withheldText = "Withheld by Airlock: its definition changed since it was last looked at, and calls are " +
+	"refused. An operator has to look at the change with `airlock tools diff`."
 
 // Withhold returns a replacement for a tool whose changed definition was not reviewed. It
 // has the tool's name and the reason, and no text of the new definition.
@@ -19,7 +19,7 @@ func Withhold(tool Tool) Tool {
 	name, _ := json.Marshal(tool.Name)
 	raw := fmt.Appendf(nil, `{"name":%s,"description":%s,"inputSchema":{"type":"object"}}`, name, description)
 	return Tool{
-		ServerID: tool.ServerID, Name: tool.Name, Description: withheldText, Withheld: true,
+		ServerID: tool.ServerID, Name: tool.Name, Kind: tool.Kind, Description: withheldText, Withheld: true,
 		InputSchema: json.RawMessage(`{"type":"object"}`), Raw: raw, Digest: canon.Digest(raw),
 	}
 }

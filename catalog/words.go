@@ -66,7 +66,7 @@ func startsWord(last, c rune, rest string) bool {
 	return false
 }
 
-// isPluralEnd keeps the s of "URLs" with its word.
+// isPluralEnd reports whether rest begins with the plural s of an acronym, as in "URLs".
 func isPluralEnd(rest string) bool {
 	if !strings.HasPrefix(rest, "s") {
 		return false

@@ -53,7 +53,7 @@ func Hold(dir, name string) (*Lease, error) {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		data, err := os.ReadFile(file)
+		data, err := store.ReadFile(file)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func Hold(dir, name string) (*Lease, error) {
 		err = t.verify(path)
 	}
 	if err == nil && digest(t.Files) != t.Digest {
-		err = errors.New("the wrappers of the tools as they were have been changed")
+		err = errors.New("the stored wrappers of the earlier tools have been modified")
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Release())

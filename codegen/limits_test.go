@@ -62,7 +62,9 @@ func TestHugeDefinitionsGiveSmallFiles(t *testing.T) {
 		}),
 		"doubling records": doubling(`"type":"object","properties":{`,
 			func(ref string) string { return `"a":` + ref + `,"b":{"allOf":[` + ref + `,{"required":["q"]}]}}` }),
-		"doubling tuples that are alike": `{"type":"object","properties":{"p":{"anyOf":[{"allOf":[{"$ref":"#/$defs/a0"},{"type":["array","string"]}]},{"allOf":[{"$ref":"#/$defs/b0"},{"type":["array","string"]}]}]}},"$defs":{` +
+		"doubling tuples that are alike": `{"type":"object",` +
+			`"properties":{"p":{"anyOf":[{"allOf":[{"$ref":"#/$defs/a0"},{"type":["array","string"]}]},` +
+			`{"allOf":[{"$ref":"#/$defs/b0"},{"type":["array","string"]}]}]}},"$defs":{` +
 			repeat(40, func(i int) string {
 				part := `{"allOf":[{"$ref":"#/$defs/%[1]s%[2]d"},{"type":["array","string"]}]}`
 				tuple := `"%[1]s%[3]d":{"allOf":[{"type":"array","prefixItems":[` + part + "," + part +
@@ -92,7 +94,8 @@ func TestHugeDefinitionsGiveSmallFiles(t *testing.T) {
 }
 
 func TestHugeTextsAreCutWithAPointer(t *testing.T) {
-	const pointers = `client.catalog.get_tool_definition("s", "talk") catalog.getToolDefinition({ serverId: "s", name: "talk" })`
+	const pointers = `client.catalog.get_tool_definition("s", "talk") catalog.getToolDefinition({ serverId: "s", ` +
+		`name: "talk" })`
 	for name, piece := range map[string]string{"words": "word ", "hidden characters": "\u200b", "lines": "\n\nx",
 		"quotation marks": `"""`, "one word": "x"} {
 		tool := catalog.Tool{Name: "talk", Title: strings.Repeat(piece, 1<<18),

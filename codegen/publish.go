@@ -177,7 +177,7 @@ func (t *Tree) verify(dir string) error {
 }
 
 func sameContent(name string, want []byte) error {
-	got, err := os.ReadFile(name)
+	got, err := store.ReadFile(name)
 	if err != nil {
 		return err
 	}

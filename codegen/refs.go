@@ -31,7 +31,7 @@ func (b *builder) reference(ref string, base *value) *shape {
 	return &shape{form: reference, target: t}
 }
 
-// withoutSelf removes a target from the alternatives of its own shape: "X is string or X"
+// withoutSelf removes a target from its alternatives: "X is string or X"
 // means "X is string".
 func withoutSelf(s *shape, self *target) *shape {
 	if s.form == reference && s.target == self {

@@ -10,8 +10,7 @@ import (
 
 // This file is the only way for untrusted text into a generated file: as a
 // literal of Python or JavaScript, inside a docstring or inside a JSDoc comment.
-// Whatever a reader could not see, or a lexer could take for the end of
-// something, is escaped.
+// It escapes invisible characters and characters that end a literal or comment.
 
 // nextRune decodes the first character of WTF-8 text. A lone surrogate counts
 // as a character; a byte that belongs to none becomes U+FFFD.

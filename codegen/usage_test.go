@@ -25,12 +25,14 @@ func TestUsages(t *testing.T) {
 		want     catalog.Usage
 	}{
 		{codegen.Python, "list-contacts", catalog.Usage{
-			Import:    "from servers.my_crm import list_contacts",
-			Signature: `await list_contacts({tags: list[str], limit?: int, status?: "open"|"closed", "odd key"?: str|None, filter?: {…}}) -> {contacts, next}`,
+			Import: "from servers.my_crm import list_contacts",
+			Signature: `await list_contacts({tags: list[str], limit?: int, status?: "open"|"closed", "odd key"?: ` +
+				`str|None, filter?: {…}}) -> {contacts, next}`,
 		}},
 		{codegen.Node, "list-contacts", catalog.Usage{
-			Import:    `import { listContacts } from "./servers/my_crm/index.js";`,
-			Signature: `await listContacts({tags: string[], limit?: number, status?: "open"|"closed", "odd key"?: string|null, filter?: {…}}) -> {contacts, next}`,
+			Import: `import { listContacts } from "./servers/my_crm/index.js";`,
+			Signature: `await listContacts({tags: string[], limit?: number, status?: "open"|"closed", "odd key"?: ` +
+				`string|null, filter?: {…}}) -> {contacts, next}`,
 		}},
 		{codegen.Python, "ping", catalog.Usage{Import: "from servers.my_crm import ping", Signature: "await ping()"}},
 	}

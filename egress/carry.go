@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,23 +19,22 @@ import (
 )
 
 // carry connects to a host, completes the sandbox's handshake and copies bytes in both directions. It reports a failure
-// in the Outcome.
-func (n *Network) carry(ctx context.Context, r *tcp.ForwarderRequest, host Host) (o Outcome) {
+// in the Outcome. local is the end of the sandbox, closed; nil if there is none.
+func (n *Network) carry(ctx context.Context, r *tcp.ForwarderRequest, host Host) (o Outcome, local *endpoint) {
 	remote, err := n.opts.Dial(ctx, "tcp", host.String())
 	if err != nil {
 		r.Complete(true)
 		o.Err = err
 		n.refuse(fmt.Sprintf("%s cannot be connected to: %s", host, reasonOf(err)))
-		return o
+		return o, nil
 	}
 	defer remote.Close()
 	o.Address, _ = netip.ParseAddrPort(remote.RemoteAddr().String())
-	inner, ok := n.endpoint(r)
+	local, ok := n.endpoint(ctx, r)
 	if !ok {
 		o.Err = errors.New("the sandbox gave up the connection")
-		return o
+		return o, nil
 	}
-	local := &reset{Conn: inner}
 	defer local.Close()
 	defer context.AfterFunc(ctx, func() { local.Close(); remote.Close() })()
 	s := &splice{n: n, host: host, local: local, remote: remote}
@@ -50,7 +48,7 @@ func (n *Network) carry(ctx context.Context, r *tcp.ForwarderRequest, host Host)
 	if cause := context.Cause(ctx); cause != nil {
 		o.Err = cause
 	}
-	return o
+	return o, local
 }
 
 // reasonOf returns why a host cannot be connected to, without addresses of the host's network.
@@ -68,23 +66,12 @@ func reasonOf(err error) string {
 	return "it refuses the connection or is unreachable"
 }
 
-// reset is a connection of which Close may be called several times.
-type reset struct {
-	net.Conn
-	once sync.Once
-}
-
-// Close closes the connection.
-func (r *reset) Close() (err error) {
-	r.once.Do(func() { err = r.Conn.Close() })
-	return err
-}
-
 // splice is a connection between a sandbox and a host.
 type splice struct {
 	n              *Network
 	host           Host
-	local, remote  net.Conn
+	local          *endpoint
+	remote         net.Conn
 	sent, received atomic.Int64
 }
 
@@ -104,14 +91,11 @@ func (s *splice) run() error {
 		return err
 	}
 	if first[0] == recordHandshake {
-		hello, name, err := readClientHello(from)
+		hello, err := s.hello(from)
 		if err != nil {
 			return err
 		}
-		if !strings.EqualFold(strings.TrimSuffix(name, "."), s.host.Name) {
-			return fmt.Errorf("the server name of TLS is %.253q, not %q", name, s.host.Name)
-		}
-		return s.both(func() error { return s.copy(s.remote, io.MultiReader(hello, from), &s.sent, &s.n.sent) })
+		return s.both(func() error { return s.records(hello, from) })
 	}
 	return s.both(func() error { return s.requests(from) })
 }
@@ -132,9 +116,7 @@ func (s *splice) both(upstream func() error) error {
 	}()
 	down := s.copy(s.local, s.remote, &s.received, &s.n.received)
 	if down == nil {
-		if half, ok := s.local.(*reset).Conn.(interface{ CloseWrite() error }); ok {
-			_ = half.CloseWrite()
-		}
+		_ = s.local.CloseWrite()
 	} else {
 		s.local.Close()
 		s.remote.Close()
@@ -172,6 +154,15 @@ func (s *splice) copy(to io.Writer, from io.Reader, counts ...*atomic.Int64) err
 	}
 }
 
+// send sends bytes of the program to the host, within the limits.
+func (s *splice) send(b []byte) (int, error) {
+	if err := s.count(int64(len(b)), []*atomic.Int64{&s.sent, &s.n.sent}); err != nil {
+		return 0, err
+	}
+	s.touch()
+	return s.remote.Write(b)
+}
+
 // count adds bytes to the counts of the connection and of the sandbox, in this order.
 func (s *splice) count(size int64, counts []*atomic.Int64) error {
 	counts[0].Add(size)
@@ -189,13 +180,6 @@ const maxHeader = 64 << 10
 func (s *splice) requests(from *bufio.Reader) error {
 	bounded := &boundedHeader{from: from}
 	reader := bufio.NewReader(bounded)
-	counted := writerFunc(func(b []byte) (int, error) {
-		if err := s.count(int64(len(b)), []*atomic.Int64{&s.sent, &s.n.sent}); err != nil {
-			return 0, err
-		}
-		s.touch()
-		return s.remote.Write(b)
-	})
 	for {
 		bounded.left = maxHeader
 		request, err := http.ReadRequest(reader)
@@ -212,7 +196,7 @@ func (s *splice) requests(from *bufio.Reader) error {
 		if request.Header.Get("User-Agent") == "" {
 			request.Header.Set("User-Agent", "") // otherwise Write adds that of Go
 		}
-		if err := request.Write(counted); err != nil {
+		if err := request.Write(writerFunc(s.send)); err != nil {
 			return err
 		}
 		_ = request.Body.Close()

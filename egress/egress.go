@@ -4,7 +4,7 @@
 //
 // A program reaches a host in three steps:
 //
-//  1. It resolves the name. The stack answers with an address that stands for the name in this sandbox only, if the
+//  1. It resolves the name. The stack answers with an address that identifies the name in this sandbox, if the
 //     name is in Options.Hosts, and otherwise with NXDOMAIN. No question leaves the host.
 //  2. It connects to the address. The Gate decides about host and port and records the decision. Then the name is
 //     resolved on the host, and package reach connects to an address that it has checked.
@@ -33,7 +33,7 @@ var (
 	Sandbox = netip.MustParseAddr("198.18.0.2")
 	// Gateway is the address of the stack, which is also the name server.
 	Gateway = netip.MustParseAddr("198.18.0.1")
-	// Subnet has all addresses that are used.
+	// Subnet has the addresses of the interface and of the stack. All others are behind the gateway.
 	Subnet = netip.MustParsePrefix("198.18.0.0/15")
 )
 
@@ -136,6 +136,7 @@ func (l Limits) withDefaults() Limits {
 // Options are the options of New. Hosts, Gate and Dial are required.
 type Options struct {
 	Hosts  []Host // the hosts that have a name; the Gate still decides about each connection
+	Any    bool   // every name has an address, for a trial that records what a program asks for
 	Gate   Gate
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error) // a reach.Dialer's DialContext
 	Limits Limits

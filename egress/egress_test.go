@@ -68,14 +68,21 @@ const port = 443
 // newSandbox returns a sandbox that may ask for hosts, all of which are at target.
 func newSandbox(t *testing.T, target string, limits egress.Limits, hosts ...string) *sandbox {
 	t.Helper()
-	g := &gate{}
-	opts := &egress.Options{Gate: g, Limits: limits}
-	opts.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, target)
 	}
 	if target == "" {
-		opts.Dial = (&reach.Dialer{}).DialContext
+		dial = (&reach.Dialer{}).DialContext
 	}
+	return newSandboxWith(t, dial, limits, hosts...)
+}
+
+// newSandboxWith returns a sandbox that may ask for hosts.
+func newSandboxWith(t *testing.T, dial func(context.Context, string, string) (net.Conn, error), limits egress.Limits,
+	hosts ...string) *sandbox {
+	t.Helper()
+	g := &gate{}
+	opts := &egress.Options{Gate: g, Limits: limits, Dial: dial}
 	for _, text := range hosts {
 		host, err := egress.ParseHost(text)
 		if err != nil {
@@ -89,6 +96,9 @@ func newSandbox(t *testing.T, target string, limits egress.Limits, hosts ...stri
 	}
 	network, err := egress.New(ours, opts)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := network.Open(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -236,7 +246,8 @@ func TestAListedHostIsReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	body, err := io.ReadAll(response.Body)
-	if err != nil || !strings.HasPrefix(string(body), "hello example.com HTTP/2.0") || !strings.HasSuffix(string(body), large) {
+	if err != nil || !strings.HasPrefix(string(body), "hello example.com HTTP/2.0") ||
+		!strings.HasSuffix(string(body), large) {
 		t.Fatalf("got %.100q, %v", body, err)
 	}
 	client.CloseIdleConnections()
@@ -266,14 +277,15 @@ func TestAListedHostIsReached(t *testing.T) {
 // Issue 30: names that were not asked for have no address, and no question about them leaves the sandbox.
 func TestOtherNamesHaveNoAddress(t *testing.T) {
 	s := newSandbox(t, "", egress.Limits{}, "api.example.com:443", "api.example.com:8443")
-	for _, name := range []string{"example.com", "evil.com", "secret-data.evil.com", "api.example.com.evil.com", "com"} {
+	for _, name := range []string{"example.com", "evil.com", "secret-data.evil.com", "api.example.com.evil.com",
+		"com"} {
 		if address, code := s.resolve(name, dnsmessage.TypeA); address.IsValid() || code != dnsmessage.RCodeNameError {
 			t.Errorf("%s: got %v, %v", name, address, code)
 		}
 		s.refused(`"` + name + `" is not in the network list`)
 	}
 	for _, name := range []string{"api.example.com", "API.example.COM"} {
-		if address, _ := s.resolve(name, dnsmessage.TypeA); !egress.Subnet.Contains(address) {
+		if address, _ := s.resolve(name, dnsmessage.TypeA); reach.Of(address) != reach.Public {
 			t.Errorf("%s: got %v", name, address)
 		}
 		if address, code := s.resolve(name, dnsmessage.TypeTXT); address.IsValid() || code != dnsmessage.RCodeSuccess {
@@ -370,12 +382,14 @@ func TestTheProtocolNamesTheHost(t *testing.T) {
 	}()
 	get := func(host string) string { return "GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n" }
 	for name, c := range map[string]struct{ sent, refused string }{
-		"another Host":           {get("evil.com"), `the Host of a request is "evil.com"`},
-		"another port":           {get("example.com:80"), `the Host of a request is "example.com:80"`},
-		"a second request":       {get("example.com") + get("second.evil"), `the Host of a request is "second.evil"`},
-		"a body, then a request": {"POST / HTTP/1.1\r\nHost: example.com\r\nContent-Length: 1\r\n\r\nx" + get("third.evil"), `"third.evil"`},
-		"an absolute target":     {"GET http://evil.com/ HTTP/1.1\r\nHost: example.com\r\n\r\n", `the Host of a request is "evil.com"`},
-		"CONNECT":                {"CONNECT evil.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n", "CONNECT is refused"},
+		"another Host":     {get("evil.com"), `the Host of a request is "evil.com"`},
+		"another port":     {get("example.com:80"), `the Host of a request is "example.com:80"`},
+		"a second request": {get("example.com") + get("second.evil"), `the Host of a request is "second.evil"`},
+		"a body, then a request": {"POST / HTTP/1.1\r\nHost: example.com\r\nContent-Length: 1\r\n\r\nx" +
+			get("third.evil"), `"third.evil"`},
+		"an absolute target": {"GET http://evil.com/ HTTP/1.1\r\nHost: example.com\r\n\r\n",
+			`the Host of a request is "evil.com"`},
+		"CONNECT": {"CONNECT evil.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n", "CONNECT is refused"},
 		"an upgrade": {"GET / HTTP/1.1\r\nHost: example.com\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
 			"Upgrade is refused"},
 		"two lengths": {"POST / HTTP/1.1\r\nHost: example.com\r\nContent-Length: 1\r\nContent-Length: 9\r\n\r\n",
@@ -410,10 +424,14 @@ func TestTheProtocolNamesTheHost(t *testing.T) {
 // clientHello returns the first message of a TLS client.
 func clientHello(t *testing.T, name string) string {
 	t.Helper()
+	return firstRecord(t, &tls.Config{ServerName: name, InsecureSkipVerify: true})
+}
+
+// firstRecord returns the first record of a TLS client.
+func firstRecord(t *testing.T, config *tls.Config) string {
+	t.Helper()
 	ours, theirs := net.Pipe()
-	go func() {
-		_ = tls.Client(ours, &tls.Config{ServerName: name, InsecureSkipVerify: true}).Handshake()
-	}()
+	go func() { _ = tls.Client(ours, config).Handshake() }()
 	defer ours.Close()
 	defer theirs.Close()
 	reader := bufio.NewReader(theirs)
@@ -435,7 +453,8 @@ func TestConnectionsAreLimited(t *testing.T) {
 	at := server.Listener.Addr().String()
 
 	s := newSandbox(t, at, egress.Limits{Bytes: 64 << 10}, "example.com:80")
-	_, err := s.client(server, "").Post("http://example.com/", "text/plain", strings.NewReader(strings.Repeat("x", 1<<20)))
+	_, err := s.client(server, "").Post("http://example.com/", "text/plain",
+		strings.NewReader(strings.Repeat("x", 1<<20)))
 	if err == nil {
 		t.Error("more bytes than the limit were sent")
 	}
@@ -500,6 +519,9 @@ func TestHostilePackets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer network.Close()
+	if err := network.Open(); err != nil {
+		t.Fatal(err)
+	}
 	ping := make([]byte, 28)
 	header.IPv4(ping).Encode(&header.IPv4Fields{TotalLength: 28, TTL: 64, Protocol: uint8(header.ICMPv4ProtocolNumber),
 		SrcAddr: tcpip.AddrFrom4(egress.Sandbox.As4()), DstAddr: tcpip.AddrFrom4(egress.Gateway.As4())})
@@ -521,12 +543,16 @@ func TestHostilePackets(t *testing.T) {
 
 func TestParseHost(t *testing.T) {
 	for text, want := range map[string]string{
-		"api.github.com:443": "api.github.com:443", "API.GitHub.com.:443": "api.github.com:443", "a_b.example:1": "a_b.example:1",
-		"localhost:80": "localhost:80",
+		"api.github.com:443": "api.github.com:443", "API.GitHub.com.:443": "api.github.com:443",
+		"a_b.example:1": "a_b.example:1",
+		"localhost:80":  "localhost:80",
 		// Addresses in every notation, and other mistakes.
-		"127.0.0.1:80": "", "2130706433:80": "", "0x7f000001:80": "", "0177.0.0.1:80": "", "127.1:80": "", "[::1]:80": "",
-		"1.0x7f:80": "", "github.com": "", "github.com:": "", "github.com:0": "", "github.com:https": "", "github.com:65536": "",
-		":443": "", "*.github.com:443": "", "a..b:443": "", "-a.b:443": "", "gith\u0443b.com:443": "", "a b:443": "",
+		"127.0.0.1:80": "", "2130706433:80": "", "0x7f000001:80": "", "0177.0.0.1:80": "", "127.1:80": "",
+		"[::1]:80":  "",
+		"1.0x7f:80": "", "github.com": "", "github.com:": "", "github.com:0": "", "github.com:https": "",
+		"github.com:65536": "",
+		":443":             "", "*.github.com:443": "", "a..b:443": "", "-a.b:443": "", "gith\u0443b.com:443": "",
+		"a b:443":                "",
 		"https://github.com:443": "", "user@github.com:443": "", strings.Repeat("a", 64) + ".com:443": "",
 		strings.Repeat("a.", 127) + "com:443": "", "github.com:+443": "",
 	} {

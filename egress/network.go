@@ -26,7 +26,6 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/transport/icmp"
 	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
-	"gvisor.dev/gvisor/pkg/waiter"
 )
 
 // The resources of a stack.
@@ -49,6 +48,7 @@ type Network struct {
 	stop  context.CancelCauseFunc
 	wg    sync.WaitGroup
 
+	opened         atomic.Bool
 	total          atomic.Int64 // connections that were requested
 	open           atomic.Int64
 	sent, received atomic.Int64
@@ -56,6 +56,7 @@ type Network struct {
 	mu       sync.Mutex
 	closed   bool
 	refusals []string
+	breached error // a connection before Open that would have been decided
 }
 
 // silence drops the messages that netstack logs to stderr: a sandbox could cause any number of them.
@@ -63,8 +64,8 @@ var silence = sync.OnceFunc(func() { log.SetTarget(log.GoogleEmitter{Writer: &lo
 
 const nic tcpip.NICID = 1
 
-// New starts the network behind a device of Pair. It takes over ours in every case. The caller must call Close after
-// the sandbox has ended.
+// New starts the network behind a device of Pair. It takes over ours in every case. Before Open, it refuses all
+// connections. The caller must call Close after the sandbox has ended.
 func New(ours *os.File, opts *Options) (*Network, error) {
 	silence()
 	conn, err := net.FileConn(ours)
@@ -87,6 +88,36 @@ func New(ours *os.File, opts *Options) (*Network, error) {
 	return n, nil
 }
 
+// Open lets connections be decided, and with Options.Any lets all names have addresses. Before it, the sandbox is
+// probed (package runner): its attempts are neither counted nor kept nor decided. The error reports an attempt that
+// would have been decided.
+func (n *Network) Open() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.breached == nil {
+		n.names.open(n.opts.Any)
+		n.opened.Store(true)
+	}
+	return n.breached
+}
+
+// Closed returns addresses that lead to no host, for the sandbox to try: an address without a name, another port of a
+// name, and the stack itself.
+func (n *Network) Closed() []netip.AddrPort {
+	closed := []netip.AddrPort{netip.AddrPortFrom(Gateway, 80)}
+	if len(n.opts.Hosts) > 0 {
+		port := uint16(1)
+		for slices.ContainsFunc(n.opts.Hosts, func(h Host) bool { return h.Port == port }) {
+			port++
+		}
+		closed = append(closed, netip.AddrPortFrom(firstName, port))
+	}
+	for _, address := range []netip.Addr{Subnet.Addr(), firstName.Prev(), netip.MustParseAddr("198.19.255.254")} {
+		closed = append(closed, netip.AddrPortFrom(address, 443))
+	}
+	return closed
+}
+
 // start runs functions until Close.
 func (n *Network) start(functions ...func()) {
 	n.mu.Lock()
@@ -104,7 +135,7 @@ func (n *Network) configure(ctx context.Context) error {
 	if err := n.stack.CreateNIC(nic, n.link); err != nil {
 		return errors.New(err.String())
 	}
-	// Each address of the subnet is the stack's.
+	// The stack accepts packets for every address of the subnet.
 	if err := n.stack.SetPromiscuousMode(nic, true); err != nil {
 		return errors.New(err.String())
 	}
@@ -117,9 +148,11 @@ func (n *Network) configure(ctx context.Context) error {
 		return errors.New(err.String())
 	}
 	n.stack.SetRouteTable([]tcpip.Route{{Destination: header.IPv4EmptySubnet, NIC: nic}})
+	timeWait := tcpip.TCPTimeWaitTimeoutOption(time.Millisecond) // no packet is delayed between two sockets
 	for _, option := range []tcpip.SettableTransportProtocolOption{
 		&tcpip.TCPReceiveBufferSizeRangeOption{Min: 4 << 10, Default: 64 << 10, Max: tcpBuffer},
 		&tcpip.TCPSendBufferSizeRangeOption{Min: 4 << 10, Default: 64 << 10, Max: tcpBuffer},
+		&timeWait,
 	} {
 		if err := n.stack.SetTransportProtocolOption(tcp.ProtocolNumber, option); err != nil {
 			return errors.New(err.String())
@@ -202,14 +235,19 @@ func (n *Network) serveDNS(ctx context.Context, server *gonet.UDPConn) {
 		if err != nil {
 			return
 		}
-		response, asked, known := n.names.answer(query[:size])
-		if asked != "" && !known {
-			n.refuse(notListed(asked))
-		}
-		if response != nil {
+		if response := n.answer(query[:size]); response != nil {
 			_, _ = server.WriteTo(response, from)
 		}
 	}
+}
+
+// answer returns the response to a query, or nil. A name that is not listed is a refusal.
+func (n *Network) answer(query []byte) []byte {
+	response, asked, known := n.names.answer(query)
+	if asked != "" && !known {
+		n.refuse(notListed(asked))
+	}
+	return response
 }
 
 func notListed(name string) string {
@@ -222,7 +260,7 @@ func clip(name string) string { return name[:min(len(name), 253)] }
 func (n *Network) refuse(reason string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.refusals) < maxRefusals && !slices.Contains(n.refusals, reason) {
+	if n.opened.Load() && len(n.refusals) < maxRefusals && !slices.Contains(n.refusals, reason) {
 		n.refusals = append(n.refusals, reason)
 	}
 }
@@ -249,6 +287,11 @@ func (n *Network) accept(ctx context.Context, r *tcp.ForwarderRequest) {
 func (n *Network) connect(ctx context.Context, r *tcp.ForwarderRequest) {
 	id := r.ID()
 	address := netip.AddrFrom4(id.LocalAddress.As4())
+	if !n.opened.Load() {
+		n.try(address, id.LocalPort)
+		r.Complete(true)
+		return
+	}
 	defer n.open.Add(-1)
 	switch open, total := n.open.Add(1), n.total.Add(1); {
 	case open > int64(n.opts.Limits.Open):
@@ -261,8 +304,9 @@ func (n *Network) connect(ctx context.Context, r *tcp.ForwarderRequest) {
 		return
 	}
 	if address == Gateway && id.LocalPort == dnsPort {
-		if conn, ok := n.endpoint(r); ok {
+		if conn, ok := n.endpoint(ctx, r); ok {
 			n.serveDNSOverTCP(ctx, conn)
+			conn.settle(ctx)
 		}
 		return
 	}
@@ -279,39 +323,39 @@ func (n *Network) connect(ctx context.Context, r *tcp.ForwarderRequest) {
 		return
 	}
 	began := time.Now()
-	outcome := n.carry(ctx, r, host)
+	outcome, local := n.carry(ctx, r, host)
 	outcome.Duration = time.Since(began)
 	done(outcome)
+	local.settle(ctx)
+}
+
+// try notes whether a connection before Open would have been decided.
+func (n *Network) try(address netip.Addr, port uint16) {
+	host, err := n.hostAt(address, port)
+	if err != nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.breached = fmt.Errorf("it connected to %s before it was checked", host)
 }
 
 // hostAt returns the host for which an address and a port stand.
 func (n *Network) hostAt(address netip.Addr, port uint16) (Host, error) {
-	name, ok := n.names.byAddress[address]
+	name, ok := n.names.nameAt(address)
 	if !ok {
 		return Host{}, fmt.Errorf("%s is an address without a name: connect by name",
 			netip.AddrPortFrom(address, port))
 	}
 	host := Host{name, port}
-	if !slices.Contains(n.opts.Hosts, host) {
+	if any := n.opts.Any && n.opened.Load(); !any && !slices.Contains(n.opts.Hosts, host) {
 		return Host{}, errors.New(notListed(host.String()))
 	}
 	return host, nil
 }
 
-// endpoint completes the handshake with the sandbox.
-func (n *Network) endpoint(r *tcp.ForwarderRequest) (*gonet.TCPConn, bool) {
-	var queue waiter.Queue
-	ep, err := r.CreateEndpoint(&queue)
-	if err != nil {
-		r.Complete(true)
-		return nil, false
-	}
-	r.Complete(false)
-	return gonet.NewTCPConn(&queue, ep), true
-}
-
 // serveDNSOverTCP answers one query after another (RFC 7766).
-func (n *Network) serveDNSOverTCP(ctx context.Context, conn *gonet.TCPConn) {
+func (n *Network) serveDNSOverTCP(ctx context.Context, conn *endpoint) {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	_ = conn.SetDeadline(time.Now().Add(n.opts.Limits.Handshake))
@@ -324,7 +368,7 @@ func (n *Network) serveDNSOverTCP(ctx context.Context, conn *gonet.TCPConn) {
 		if _, err := io.ReadFull(conn, query); err != nil {
 			return
 		}
-		response, _, _ := n.names.answer(query)
+		response := n.answer(query)
 		if response == nil {
 			return
 		}

@@ -71,15 +71,15 @@ func buildFrom(ctx context.Context, from inputs, opts BuildOptions) (Built, erro
 		registry:    opts.Registry,
 	}
 	defer b.say.stop()
-	built, err := b.buildAlone(ctx)
+	built, err := b.buildLocked(ctx)
 	if err != nil {
 		return Built{}, fmt.Errorf("building image %q: %w", from.def.Name, err)
 	}
 	return built, nil
 }
 
-// buildAlone builds the image, if necessary, while it holds the locks of the build.
-func (b *builder) buildAlone(ctx context.Context) (built Built, err error) {
+// buildLocked builds the image, if necessary, while it holds the locks of the build.
+func (b *builder) buildLocked(ctx context.Context) (built Built, err error) {
 	var undo cleanup.Stack
 	defer func() { err = errors.Join(err, undo.Run()) }()
 	for _, name := range b.locks() {

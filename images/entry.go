@@ -128,7 +128,8 @@ func pythonEntry(root *os.Root, pkg, name string) ([]string, error) {
 		return nil, err
 	}
 	module, attribute, _ := strings.Cut(entry, ":")
-	start := fmt.Sprintf("import sys, importlib, operator; sys.argv[0] = %q; sys.exit(operator.attrgetter(%q)(importlib.import_module(%q))())",
+	start := fmt.Sprintf("import sys, importlib, operator; sys.argv[0] = %q; "+
+		"sys.exit(operator.attrgetter(%q)(importlib.import_module(%q))())",
 		name, attribute, module)
 	return append(PythonArgs(), "-c", start), nil
 }

@@ -57,7 +57,8 @@ func TestNodeDependency(t *testing.T) {
 
 var wheelOfA = Package{Source: FromPyPI, Name: "a", Version: "1.0", Digest: "sha256:" + strings.Repeat("ab", 32)}
 
-const moduleOfA = `{"lockfileVersion":3,"packages":{"":{"dependencies":{"a":"*"}},"node_modules/a":{"version":"1.0.0","integrity":"sha512-eA=="}}}`
+const moduleOfA = `{"lockfileVersion":3,"packages":{"":{"dependencies":{"a":"*"}},` +
+	`"node_modules/a":{"version":"1.0.0","integrity":"sha512-eA=="}}}`
 
 func TestPackageLockComesBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "airlock.lock")
@@ -199,11 +200,15 @@ func TestPipsFailuresInASentence(t *testing.T) {
 	p := pip{arch: "arm64"}
 	for said, want := range map[string]string{
 		"ERROR: Could not find a version that satisfies the requirement a==9 (from versions: 1, 2)\nERROR: No " +
-			"matching distribution found for a==9": `no wheel of the Python package "a==9" was found for CPython 3.11 on arm64`,
-		"ERROR: Cannot install a==1 and b==2 because these package versions have conflicting dependencies.": "no versions of the Python packages fit together: a==1 and b==2",
-		"ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.":                         "another digest than the lock says",
-		"/usr/bin/python3: No module named pip":                                                             `needs the program "pip"`,
-		"ERROR: something new":                                                                              "pip could not fetch the Python packages: exit status 1\n  ERROR: something new",
+			"matching distribution found for a==9": `no wheel of the Python package "a==9" was found for CPython ` +
+			`3.11 on arm64`,
+		"ERROR: Cannot install a==1 and b==2 because these package versions have conflicting " +
+			"dependencies.": "no versions of the Python packages fit together: a==1 and b==2",
+		"ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.": "another digest than the lock " +
+			"says",
+		"/usr/bin/python3: No module named pip": `needs the program "pip"`,
+		"ERROR: something new": "pip could not fetch the Python packages: exit status 1\n" +
+			"  ERROR: something new",
 	} {
 		if err := p.failure(errors.New("exit status 1"), said); !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s", said, err, want)
@@ -213,10 +218,15 @@ func TestPipsFailuresInASentence(t *testing.T) {
 
 func TestPipReportsThatAreRefused(t *testing.T) {
 	for name, text := range map[string]string{
-		"no JSON":    `x`,
-		"a source":   `{"install":[{"metadata":{"name":"a","version":"1"},"download_info":{"url":"https://x/a-1.tar.gz","archive_info":{"hashes":{"sha256":"` + strings.Repeat("ab", 32) + `"}}}}]}`,
-		"no digest":  `{"install":[{"metadata":{"name":"a","version":"1"},"download_info":{"url":"https://x/a-1-py3-none-any.whl"}}]}`,
-		"a bad name": `{"install":[{"metadata":{"name":"-a b","version":"1"},"download_info":{"url":"https://x/a-1-py3-none-any.whl","archive_info":{"hashes":{"sha256":"` + strings.Repeat("ab", 32) + `"}}}}]}`,
+		"no JSON": `x`,
+		"a source": `{"install":[{"metadata":{"name":"a","version":"1"},` +
+			`"download_info":{"url":"https://x/a-1.tar.gz","archive_info":{"hashes":{"sha256":"` +
+			strings.Repeat("ab", 32) + `"}}}}]}`,
+		"no digest": `{"install":[{"metadata":{"name":"a","version":"1"},` +
+			`"download_info":{"url":"https://x/a-1-py3-none-any.whl"}}]}`,
+		"a bad name": `{"install":[{"metadata":{"name":"-a b","version":"1"},` +
+			`"download_info":{"url":"https://x/a-1-py3-none-any.whl","archive_info":{"hashes":{"sha256":"` +
+			strings.Repeat("ab", 32) + `"}}}}]}`,
 	} {
 		if got, err := parsePipReport([]byte(text)); err == nil {
 			t.Errorf("%s: got %v, want an error", name, got)

@@ -60,6 +60,10 @@ type Definition struct {
 	// RestoreNeeds is the processor's feature without which a sandbox of the image
 	// must not be restored from a saved one; "" for none. See Restorable.
 	RestoreNeeds string `yaml:"restoreNeeds"`
+
+	// Fresh starts every sandbox of the image from the beginning. The program draws numbers at its start that would be
+	// the same in all sandboxes that are restored from one, and cannot draw them again.
+	Fresh bool `yaml:"fresh"`
 }
 
 // Restorable reports whether sandboxes of the image may be restored from a saved one on this

@@ -111,7 +111,8 @@ func checkLockedWheels(t *testing.T, def Definition, arch string, locked []Packa
 		version = strings.Fields(version)[0]
 		pkg := Package{Source: FromPyPI, Name: normalName(name)}
 		if i := slices.IndexFunc(locked, pkg.sameName); i < 0 || locked[i].Version != version {
-			t.Errorf("image %q, %s: images.lock does not pin %s %s: run `airlock images build --update-lock images/images.lock`", def.Name, arch, name, version)
+			t.Errorf("image %q, %s: images.lock does not pin %s %s: run `airlock images build --update-lock "+
+				"images/images.lock`", def.Name, arch, name, version)
 		}
 	}
 	if wanted == 0 || wanted != len(locked) {

@@ -139,8 +139,9 @@ func wheel(t *testing.T, name string, needs []string, files map[string]string) [
 	}
 	all := map[string]string{
 		name + "-1.0.dist-info/METADATA": metadata,
-		name + "-1.0.dist-info/WHEEL":    "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-		name + "-1.0.dist-info/RECORD":   "",
+		name + "-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\n" +
+			"Tag: py3-none-any\n",
+		name + "-1.0.dist-info/RECORD": "",
 	}
 	for path, content := range files {
 		all[path] = content
@@ -302,7 +303,8 @@ func TestNodePackagesOfARegistry(t *testing.T) {
 	home, npm := builder(t, "node"), newRegistry(t)
 	marker := filepath.Join(t.TempDir(), "ran")
 	npm.npm(t, "greeting",
-		`{"name":"greeting","version":"1.0.0","main":"index.js","dependencies":{"words":"^1.0.0"},"bin":{"greet":"index.js"},"scripts":{"install":"touch `+marker+`"}}`,
+		`{"name":"greeting","version":"1.0.0","main":"index.js","dependencies":{"words":"^1.0.0"},`+
+			`"bin":{"greet":"index.js"},"scripts":{"install":"touch `+marker+`"}}`,
 		map[string]string{"index.js": "module.exports = 'hello ' + require('words');\n"})
 	npm.npm(t, "words", `{"name":"words","version":"1.0.0","main":"index.js"}`,
 		map[string]string{"index.js": "module.exports = 'world';\n"})

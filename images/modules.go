@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,9 +83,29 @@ func resolveModules(ctx context.Context, wanted []string, registry, dir string) 
 	if err != nil {
 		return nil, fmt.Errorf("resolving npm packages: %w", err)
 	}
-	var compact bytes.Buffer
-	err = json.Compact(&compact, text)
-	return compact.Bytes(), err
+	return withoutMissing(text)
+}
+
+// withoutMissing removes optional dependencies that are not in npm's lock file from the packages that ask for them, and
+// returns the file without white space. Some packages name programs for systems for which none is published, and `npm
+// ci` refuses a lock without them.
+func withoutMissing(text []byte) ([]byte, error) {
+	var lock map[string]any
+	if err := strictjson.UnmarshalOpen(text, &lock); err != nil {
+		return nil, fmt.Errorf("reading npm's lock: %w", err)
+	}
+	packages, _ := lock["packages"].(map[string]any)
+	found := map[string]bool{}
+	for place := range packages {
+		_, name := cutLast(place, nodeModules+"/")
+		found[name] = true
+	}
+	for _, entry := range packages {
+		module, _ := entry.(map[string]any)
+		optional, _ := module["optionalDependencies"].(map[string]any)
+		maps.DeleteFunc(optional, func(name string, _ any) bool { return !found[name] })
+	}
+	return json.Marshal(lock)
 }
 
 func writeManifest(dir string, wanted []string) error {
@@ -199,7 +220,8 @@ func npm(ctx context.Context, dir, registry string, args ...string) error {
 }
 
 var npmMissing = lazyregexp.New(
-	`(?m)(?:404 +'?([^\s']+?)'? is not in this registry|No matching version found for (\S+?)\.?\s*$|404 Not Found - GET \S*/(\S+))`)
+	`(?m)(?:404 +'?([^\s']+?)'? is not in this registry|No matching version found for (\S+?)\.?\s*$|404 Not Found ` +
+		`- GET \S*/(\S+))`)
 
 func npmFailure(err error, said string) error {
 	if found := npmMissing.FindStringSubmatch(said); found != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -34,6 +33,7 @@ type Image struct {
 	Layout    string   // directory on the host with the image as an OCI layout
 	Args      []string // the guest program and its arguments
 	Env       []string // the whole environment; nothing is inherited
+	Fresh     bool     // see Definition
 	Record    Record   // what went in
 	hold      *store.Lock
 }
@@ -120,7 +120,7 @@ const maxOpens = 3
 func open(dir string, wanted inputs) (Image, error) {
 	def := wanted.def
 	for range maxOpens {
-		current, err := os.ReadFile(filepath.Join(dir, wanted.directory(), currentFile))
+		current, err := store.ReadFile(filepath.Join(dir, wanted.directory(), currentFile))
 		if errors.Is(err, fs.ErrNotExist) {
 			return Image{}, fmt.Errorf("opening image %q: %w", def.Name, ErrNotBuilt)
 		}
@@ -161,6 +161,7 @@ func openDirectory(directory string, def Definition) (Image, error) {
 		Layout:    filepath.Join(directory, "oci"),
 		Args:      slices.Clone(def.Args),
 		Env:       slices.Clone(def.Env),
+		Fresh:     def.Fresh,
 		Record:    record,
 		hold:      hold,
 	}, nil
@@ -174,7 +175,7 @@ func digestOf(directory string) string { return "sha256:" + filepath.Base(direct
 func Records(home string) []Record {
 	var records []Record
 	for _, directory := range subdirectories(store.Images(home)) {
-		current, err := os.ReadFile(filepath.Join(directory, currentFile))
+		current, err := store.ReadFile(filepath.Join(directory, currentFile))
 		if err != nil {
 			continue
 		}
@@ -186,7 +187,7 @@ func Records(home string) []Record {
 }
 
 func readRecord(directory string) (Record, error) {
-	text, err := os.ReadFile(filepath.Join(directory, recordFile))
+	text, err := store.ReadFile(filepath.Join(directory, recordFile))
 	if err != nil {
 		return Record{}, err
 	}

@@ -25,7 +25,8 @@ func TestAnAllowedActionIsDispatched(t *testing.T) {
 	got, err := w.Execute(t.Context(), local, request(
 		"database_query", id, `{"query":"SELECT 1"}`, "read_only", "no_pii"))
 	raw, _ := json.Marshal(got)
-	want := `{"status":"executed","action":"database_query","result":"Action 'database_query' executed successfully","params_received":["query"],"output":[{"n":1}],"run_id":"run_1"}`
+	want := `{"status":"executed","action":"database_query","result":"Action 'database_query' executed successfully",` +
+		`"params_received":["query"],"output":[{"n":1}],"run_id":"run_1"}`
 	if err != nil || string(raw) != want {
 		t.Errorf("%s, %v; want %s", raw, err, want)
 	}
@@ -306,7 +307,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	}
 	// The agent's activity has the refusals with their reasons.
 	var reasons []string
-	activity, err := agents.Activity(w.logDir, id, 100)
+	activity, err := agents.Activity(w.logDir, id, 0, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 	"github.com/airlock-mcp/airlock/internal/secret"
@@ -106,7 +107,7 @@ func newWorld(t *testing.T, options ...func(*kernel.Options)) *world {
 		t.Fatal(err)
 	}
 	if w.trust, err = iatp.New(iatp.Options{Database: db, Agents: w.agents, Log: w.log,
-		Identity: identity}); err != nil {
+		Identity: agekey.Of(identity)}); err != nil {
 		t.Fatal(err)
 	}
 	named, err := policies.LoadNamed()
@@ -117,7 +118,7 @@ func newWorld(t *testing.T, options ...func(*kernel.Options)) *world {
 		Admission: w.acts, Agents: w.agents, Log: w.log, AuditDirectory: filepath.Join(dir, "audit"), Trust: w.trust,
 		Policies:   named,
 		Dispatcher: w,
-		Files:      vfs.New(db, identity, vfs.Limits{Files: 10, FileBytes: 1 << 10, Bytes: 4 << 10}, nil),
+		Files:      vfs.New(db, agekey.Of(identity), vfs.Limits{Files: 10, FileBytes: 1 << 10, Bytes: 4 << 10}, nil),
 		Models:     w.serveModels(t),
 		Actions: map[string]kernel.Action{
 			"database_query": {Server: "db", Tool: "query", SQL: "query"}, "look_up": {Server: "db", Tool: "look"},

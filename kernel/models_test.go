@@ -106,7 +106,8 @@ func TestModelsThatDoNotAnswer(t *testing.T) {
 	w.say(map[string]string{"gpt-4": "VERDICT: TRUE", "gemini-pro": "VERDICT: TRUE"})
 	got, err := w.VerifyClaim(t.Context(), local, claim())
 	if err != nil || fmt.Sprint(got.Models) != "[gemini-pro gpt-4]" ||
-		fmt.Sprint(got.Missing) != "[{claude-sonnet-4 it answered with status 500} {other it answered with status 500}]" {
+		fmt.Sprint(got.Missing) != "[{claude-sonnet-4 it answered with status 500} {other it answered with status "+
+			"500}]" {
 		t.Errorf("the default is all that are configured: %+v, %v", got, err)
 	}
 	for _, models := range [][]string{{"gpt-4", "gpt-5"}, {"gpt-4", "gpt-4"}, {"gpt-4", "other"}, {}} {
@@ -164,7 +165,8 @@ func TestWhatLeavesForModels(t *testing.T) {
 }
 
 const evalIssue = "```json\n" +
-	`{"issues": [{"category": "Security", "severity": "HIGH", "issue": "eval() usage is dangerous", "fix": "Use JSON.parse() or ast.literal_eval() for data parsing"}]}` + "\n```"
+	`{"issues": [{"category": "Security", "severity": "HIGH", "issue": "eval() usage is dangerous", "fix": "Use ` +
+	`JSON.parse() or ast.literal_eval() for data parsing"}]}` + "\n```"
 
 // K-015 to K-017
 func TestReviewOfCode(t *testing.T) {
@@ -173,12 +175,14 @@ func TestReviewOfCode(t *testing.T) {
 	got, err := w.ReviewCode(t.Context(), local, kernel.Code{Text: "eval(x)", Language: "python",
 		Focus: []string{"security"}})
 	raw, _ := json.Marshal(got)
-	issue := `{"category":"security","severity":"high","issue":"eval() usage is dangerous","fix":"Use JSON.parse() or ast.literal_eval() for data parsing"}`
+	issue := `{"category":"security","severity":"high","issue":"eval() usage is dangerous","fix":"Use JSON.parse() ` +
+		`or ast.literal_eval() for data parsing"}`
 	want := `{"consensus":0.67,"reviews":[{"model":"gpt-4","passed":true,"issues":[],"summary":"No issues found"},` +
 		`{"model":"claude-sonnet-4","passed":false,"issues":[` + issue +
-		`],"summary":"Found 1 issue(s)"},{"model":"gemini-pro","passed":true,"issues":[],"summary":"No issues found"}],` +
-		`"issues":[` + issue +
-		`],"recommendation":"Based on multi-model review:\n1. eval() usage is dangerous: Use JSON.parse() or ast.literal_eval() for data parsing"}`
+		`],"summary":"Found 1 issue(s)"},{"model":"gemini-pro","passed":true,"issues":[],"summary":"No issues ` +
+		`found"}],"issues":[` + issue +
+		`],"recommendation":"Based on multi-model review:\n1. eval() usage is dangerous: Use JSON.parse() or ` +
+		`ast.literal_eval() for data parsing"}`
 	if err != nil || string(raw) != want {
 		t.Errorf("%s, %v\nwant %s", raw, err, want)
 	}

@@ -58,7 +58,8 @@ func (s *Service) Judge(ctx context.Context, a Actor, code, language string) (Sa
 	if err != nil {
 		return Safety{}, err
 	}
-	verdict, err := s.opts.Verifier.Verify(ctx, verify.Request{Engine: "code", Arguments: arguments, Caller: a.Account()})
+	verdict, err := s.opts.Verifier.Verify(ctx, verify.Request{Engine: "code", Arguments: arguments,
+		Caller: a.Account()})
 	asked := err == nil || errors.Is(err, verify.ErrInterrupted)
 	err = errors.Join(err, debit.End(context.WithoutCancel(ctx), asked, 0))
 	if err != nil {

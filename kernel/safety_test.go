@@ -26,7 +26,8 @@ func TestCodeIsJudgedByTheEngine(t *testing.T) {
 	}
 	safe := judge("x = 1 # größe", "python")
 	if raw, _ := json.Marshal(safe); safe.RulesChecked < 20 ||
-		string(raw)[:len(`{"safe":true,"violations":[],"warnings":[],"language":"python","code_length":13,"rules_checked":`)] !=
+		string(raw)[:len(`{"safe":true,"violations":[],"warnings":[],"language":"python","code_length":13,`+
+			`"rules_checked":`)] !=
 			`{"safe":true,"violations":[],"warnings":[],"language":"python","code_length":13,"rules_checked":` {
 		t.Errorf("%s", raw)
 	}

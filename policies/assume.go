@@ -300,7 +300,10 @@ func (e *evaluation) declared(name string) abstract {
 	case "principal":
 		return abstract{
 			kinds: kindEntity, types: []cedar.EntityType{typeUser}, closed: true,
-			members: map[string]member{"name": {of(kindString), surely}},
+			members: map[string]member{
+				"name": {of(kindString), surely}, "groups": {textSet(), surely},
+				"claims": {abstract{kinds: kindRecord}, surely}, // the issuer's
+			},
 		}
 	case "action":
 		return e.action()
@@ -309,15 +312,20 @@ func (e *evaluation) declared(name string) abstract {
 	}
 	zero := int64(0)
 	count := abstract{kinds: kindLong, longs: span{least: &zero}}
-	element := of(kindString) // a server may be added later; names that look misspelt are found elsewhere
 	session := abstract{kinds: kindRecord, closed: true, members: map[string]member{
 		"calls": {count, surely}, "runCalls": {count, surely},
-		"servers": {abstract{kinds: kindSet, element: &element}, surely},
+		"servers": {textSet(), surely}, // one may be added later; names that look misspelt are found elsewhere
 	}}
 	return abstract{kinds: kindRecord, closed: true, members: map[string]member{
 		"session": {session, surely}, "input": {inputOf(e.tool.input), surely},
 		"paths": {asPaths(inputOf(e.tool.input)), surely}, "elicits": {of(kindBool), surely},
 	}}
+}
+
+// textSet returns any set of texts.
+func textSet() abstract {
+	element := of(kindString)
+	return abstract{kinds: kindSet, element: &element}
 }
 
 func (e *evaluation) action() abstract {

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/nearest"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
@@ -29,8 +30,11 @@ const (
 type Case struct {
 	Name      string `yaml:"name"`
 	Principal string `yaml:"principal"`
-	Server    string `yaml:"server"`
-	Tool      string `yaml:"tool"`
+	// Groups and PrincipalClaims are what is stated about the principal.
+	Groups          []string       `yaml:"groups"`
+	PrincipalClaims map[string]any `yaml:"principalClaims"`
+	Server          string         `yaml:"server"`
+	Tool            string         `yaml:"tool"`
 	// Connect is NAME:PORT of a connection. Such a case has no server and no tool.
 	Connect string `yaml:"connect"`
 	// Claims replace the annotations of the tool, which may be missing in the catalog.
@@ -105,7 +109,8 @@ func plainly(err error) string {
 	if !errors.As(err, &several) {
 		return strings.TrimPrefix(err.Error(), "yaml: ")
 	}
-	known := []string{"name", "principal", "server", "tool", "connect", "claims", "settings", "input", "session", "expect", "by"}
+	known := []string{"name", "principal", "groups", "principalClaims", "server", "tool",
+		"connect", "claims", "settings", "input", "session", "expect", "by"}
 	complaints := make([]string, len(several.Errors))
 	for i, one := range several.Errors {
 		text := wrongKind.ReplaceAllString(one.Message, "a $1$2 does not belong here")
@@ -149,7 +154,12 @@ func (c Case) decide(e *Engine, tool catalog.Tool) (Decision, error) {
 		if err != nil {
 			return Decision{}, fmt.Errorf("connect: %q is not NAME:PORT", c.Connect)
 		}
-		connection := Connection{Principal: c.Principal, Host: name, Port: uint16(number), Session: c.session()}
+		facts, err := c.facts()
+		if err != nil {
+			return Decision{}, err
+		}
+		connection := Connection{Principal: c.Principal, Facts: facts, Host: name, Port: uint16(number),
+			Session: c.session()}
 		if c.Server != "" {
 			connection.Principal, connection.Server = c.Server, true
 		}
@@ -193,10 +203,25 @@ func (c Case) request(tool catalog.Tool) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
+	facts, err := c.facts()
 	return Request{
-		Principal: c.Principal, Tool: tool, Settings: settings, Input: input,
+		Principal: c.Principal, Facts: facts, Tool: tool, Settings: settings, Input: input,
 		Session: c.session(),
-	}, nil
+	}, err
+}
+
+// facts returns what the case states about its principal.
+func (c Case) facts() (f caller.Facts, err error) {
+	f.Groups = slices.Compact(slices.Sorted(slices.Values(c.Groups)))
+	for name, value := range c.PrincipalClaims {
+		if f.Claims == nil {
+			f.Claims = map[string]json.RawMessage{}
+		}
+		if f.Claims[name], err = json.Marshal(value); err != nil {
+			return f, fmt.Errorf("its principalClaims.%s has no JSON form", name)
+		}
+	}
+	return f, nil
 }
 
 // input brings the arguments into the form in which a call's arrive.

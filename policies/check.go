@@ -41,8 +41,8 @@ func (p Problem) String() string {
 // Check returns the mistakes in policy files: syntax errors, names that do not exist among
 // the servers and tools of the catalog, and conditions that can never match or that fail. A
 // rule about a tool that does not exist has no effect, which is dangerous for a forbid. The
-// tools of servers that are missing at the moment are not checked.
-func Check(files []File, servers []catalog.Server) []Problem {
+// tools of servers that are missing at the moment are not checked. roles are those that @approve can ask.
+func Check(files []File, servers []catalog.Server, roles ...string) []Problem {
 	if _, err := Load(files...); err != nil {
 		return loadProblems(files, err)
 	}
@@ -54,7 +54,7 @@ func Check(files []File, servers []catalog.Server) []Problem {
 			continue // Load has seen the same bytes
 		}
 		for _, policy := range list {
-			c := checker{world: w, file: file, policy: policy}
+			c := checker{world: w, file: file, policy: policy, roles: roles}
 			problems = append(problems, c.check()...)
 		}
 	}
@@ -108,6 +108,7 @@ type checker struct {
 	world  *world
 	file   File
 	policy *cedar.Policy
+	roles  []string
 	found  []Problem
 }
 
@@ -115,15 +116,15 @@ func (c *checker) check() []Problem {
 	for key, value := range c.policy.Annotations() {
 		c.annotation(string(key), string(value))
 	}
-	if _, asks := c.policy.Annotations()["approve"]; asks && c.policy.Effect() == cedar.Forbid {
-		c.problem("@approve", "@approve on a forbid does nothing: what is forbidden is not asked about")
+	if _, asks := c.policy.Annotations()[keyApprove]; !asks && c.policy.Annotations()[keyPeople] != "" {
+		c.problem("@people", `@people needs @approve beside it, such as @approve("owner")`)
 	}
 	if n := parts(c.policy); n > maxParts {
 		c.problem("", "its conditions have %d parts, and no more than %d are looked into: divide it", n, maxParts)
 		return c.found
 	}
-	if namesConnect(c.policy) {
-		return c.connect()
+	if action := namedAction(c.policy); action != "" {
+		return c.fixed(action)
 	}
 	refs := referencesOf(c.policy)
 	for _, uid := range refs.entities {
@@ -169,17 +170,20 @@ func parts(policy *cedar.Policy) (n int) {
 }
 
 func (c *checker) annotation(key, value string) {
-	known := []string{"approve", "id", "reason", "description"}
-	switch {
+	known := []string{keyApprove, keyPeople, keyApproved, "id", "reason", "description"}
+	switch problem := (obligation{key, value}).problem(c.roles); {
 	case !slices.Contains(known, key):
 		c.problem("@"+key, "there is no obligation @%s, so this policy can only deny%s", key, nearest.Hint(key, known))
-	case key == "approve" && !slices.Contains(approvers, value):
-		c.problem("@"+key, "there is no approver %q in @approve%s", value, nearest.Hint(value, approvers))
+	case slices.Contains(known[:3], key) && problem != "":
+		c.problem("@"+key, "%s", problem)
+	case slices.Contains(known[:3], key) && c.policy.Effect() == cedar.Forbid:
+		c.problem("@"+key, "@%s on a forbid does nothing: nobody is asked about a forbidden call", key)
 	}
 }
 
 func (c *checker) entityType(name cedar.EntityType, word string) bool {
-	known := []string{string(typeUser), string(typeAction), string(typeServer), string(typeTool)}
+	known := []string{string(typeUser), string(typeGroup), string(typeAction), string(typeServer), string(typeTool),
+		string(typeResource)}
 	if slices.Contains(known, string(name)) {
 		return true
 	}
@@ -221,6 +225,9 @@ func (c *checker) path(path []string, tools []*toolShape) {
 		}
 		return
 	}
+	if path[0] == "principal" && path[1] == "claims" {
+		return // the issuer decides which there are
+	}
 	if known, ok := knownAttribute(path); !ok {
 		c.problem(last, "there is no %s%s", strings.Join(path, "."), nearest.Hint(last, known))
 	}
@@ -229,8 +236,10 @@ func (c *checker) path(path []string, tools []*toolShape) {
 // head reports types that a variable of the policy's head can never have.
 func (c *checker) head(h headType) {
 	is := map[string]cedar.EntityType{"principal": typeUser, "action": typeAction, "resource": typeTool}[h.variable]
-	known := []cedar.EntityType{typeUser, typeAction, typeServer, typeTool}
-	if !slices.Contains(known, h.name) || h.name == is || h.variable == "resource" && h.within && h.name == typeServer {
+	known := []cedar.EntityType{typeUser, typeGroup, typeAction, typeServer, typeTool}
+	if !slices.Contains(known, h.name) || h.name == is || h.variable == "resource" && h.within &&
+		h.name == typeServer ||
+		h.variable == "principal" && h.within && h.name == typeGroup {
 		return // unknown types were reported
 	}
 	how := "is"
@@ -268,7 +277,8 @@ func (c *checker) pathPattern(like ast.NodeTypeLike) {
 		return
 	}
 	pattern := string(like.Value.MarshalCedar())
-	c.problem("like", "context.input.%s like %s also matches paths with `..`; write context.paths.%s, which is normalised",
+	c.problem("like", "context.input.%s like %s also matches paths with `..`; write context.paths.%s, which is "+
+		"normalised",
 		argument, pattern, argument)
 	c.found[len(c.found)-1].Warning = true
 }

@@ -20,7 +20,8 @@ func servers() []catalog.Server {
 		{ID: "files", Tools: []catalog.Tool{
 			{ServerID: "files", Name: "read_file",
 				InputSchema: json.RawMessage(
-					`{"type":"object","properties":{"path":{"type":"string"},"range":{"type":"object","properties":{"from":{"type":"integer"}}}}}`)},
+					`{"type":"object","properties":{"path":{"type":"string"},"range":{"type":"object",` +
+						`"properties":{"from":{"type":"integer"}}}}}`)},
 			{ServerID: "files", Name: "delete_file",
 				InputSchema: json.RawMessage(
 					`{"type":"object","properties":{"path":{"type":"string"},"force":{"type":"boolean"}}}`)},
@@ -37,12 +38,15 @@ func TestCheck(t *testing.T) {
 	}{
 		{"a rule about everything", `permit (principal, action, resource);`, ""},
 		{"a rule about a tool",
-			`permit (principal, action == Action::"files/read_file", resource) when { context.paths has path && context.paths.path like "/srv/*" };`, ""},
+			`permit (principal, action == Action::"files/read_file", resource) when { context.paths has path && ` +
+				`context.paths.path like "/srv/*" };`, ""},
 		{"a pattern for a directory", "permit (principal, action == Action::\"files/read_file\", resource)\nwhen " +
 			"{ context.input has path && context.input.path like \"/srv/*\" };",
-			"p.cedar:2: warning: context.input.path like \"/srv/*\" also matches paths with `..`; write context.paths.path"},
+			"p.cedar:2: warning: context.input.path like \"/srv/*\" also matches paths with `..`; write " +
+				"context.paths.path"},
 		{"a pattern that is not for a directory",
-			`permit (principal, action == Action::"files/read_file", resource) when { context.input has path && context.input.path like "*.md" };`, ""},
+			`permit (principal, action == Action::"files/read_file", resource) when { context.input has path && ` +
+				`context.input.path like "*.md" };`, ""},
 		{"a misspelt tool", "permit (principal,\n  action == Action::\"files/reed_file\",\n  resource);",
 			`p.cedar:2: there is no tool "files/reed_file"; did you mean "files/read_file"?`},
 		{"a misspelt server", `permit (principal, action, resource in Server::"fils");`,
@@ -81,7 +85,8 @@ func TestCheck(t *testing.T) {
 			`forbid (principal, action, resource) when { context.input has pth && context.input.pth like "/etc/*" };`,
 			`argument pth; did you mean "path"?`},
 		{"a misspelt argument in a rule about a server",
-			`forbid (principal, action in Action::"call", resource in Server::"files") when { context.input has forse };`, `argument forse; did you mean "force"?`},
+			`forbid (principal, action in Action::"call", resource in Server::"files") when { context.input has ` +
+				`forse };`, `argument forse; did you mean "force"?`},
 		{"a misspelt risk", `forbid (principal, action, resource) when { resource.risk == "reed" };`,
 			`resource.risk is never "reed"; did you mean "read"?`},
 		{"a misspelt server in a comparison",
@@ -91,17 +96,21 @@ func TestCheck(t *testing.T) {
 			`forbid (principal, action, resource) when { context.session.servers.contains("fils") };`,
 			`context.session.servers is never "fils"; did you mean "files"?`},
 		{"servers and risks that there are",
-			`forbid (principal, action, resource) when { resource.risk != "unknown" && resource.server == "mail" && context.session.servers.contains("files") };`, ""},
+			`forbid (principal, action, resource) when { resource.risk != "unknown" && resource.server == "mail" && ` +
+				`context.session.servers.contains("files") };`, ""},
 		{"an unknown obligation", `@aprove("owner") permit (principal, action, resource);`,
 			`there is no obligation @aprove, so this policy can only deny; did you mean "approve"?`},
 		{"an unknown approver", `@approve("ownr") permit (principal, action, resource);`,
 			`there is no approver "ownr" in @approve; did you mean "owner"?`},
 		{"a text compared like a number",
-			`forbid (principal, action == Action::"files/read_file", resource) when { context.input has path && context.input.path > 3 };`, "could err, which denies"},
+			`forbid (principal, action == Action::"files/read_file", resource) when { context.input has path && ` +
+				`context.input.path > 3 };`, "could err, which denies"},
 		{"an argument that may be missing",
-			`forbid (principal, action == Action::"files/read_file", resource) when { context.input.path like "/etc/*" };`, "could err, which denies"},
+			`forbid (principal, action == Action::"files/read_file", resource) when { context.input.path like ` +
+				`"/etc/*" };`, "could err, which denies"},
 		{"the same, tested for",
-			`forbid (principal, action == Action::"files/read_file", resource) when { context.paths has path && context.paths.path like "/etc/*" };`, ""},
+			`forbid (principal, action == Action::"files/read_file", resource) when { context.paths has path && ` +
+				`context.paths.path like "/etc/*" };`, ""},
 		{"an attribute of the wrong type", `permit (principal, action, resource) when { resource.risk > 3 };`,
 			"errs for every call, which denies: resource.risk is a text"},
 		{"bad syntax", "permit (principal, action, resource)\nwhen { resource. };", `p.cedar`},
@@ -133,7 +142,8 @@ func TestCedarSchema(t *testing.T) {
 		}
 	}
 	text := string(policies.CedarSchema(servers()))
-	if want := `context: {"input": {"path"?: String, "range"?: {"from"?: Long}}, "paths": {"path"?: String, "range"?: {"from"?: Long}}, "session": Session, "elicits": Bool}`; !strings.Contains(text, want) {
+	if want := `context: {"input": {"path"?: String, "range"?: {"from"?: Long}}, "paths": {"path"?: String, ` +
+		`"range"?: {"from"?: Long}}, "session": Session, "elicits": Bool}`; !strings.Contains(text, want) {
 		t.Errorf("got %s, want %s in it", text, want)
 	}
 }
@@ -257,7 +267,8 @@ func TestCasesThatAreWrong(t *testing.T) {
 		{"another rule", `cases: [{name: x, server: a, tool: b, expect: ask, by: [other]}]`,
 			`decided by ["default.ask"], want ["other"]`},
 		{"an unknown risk", `cases: [{name: x, server: a, tool: b, settings: {risk: low}, expect: ask}]`, `risk "low"`},
-		{"an input that is not an object", `cases: [{name: x, server: a, tool: b, input: [1], expect: ask}]`, "not an object"},
+		{"an input that is not an object", `cases: [{name: x, server: a, tool: b, input: [1], expect: ask}]`,
+			"not an object"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

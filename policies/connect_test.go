@@ -10,7 +10,8 @@ import (
 // Issue 30: no connection is permitted unless a permit names Action::"connect". A forbid for all actions counts, and
 // denies if it cannot be evaluated for a host.
 func TestConnections(t *testing.T) {
-	const github = `@id("github") permit (principal, action == Action::"connect", resource) when { resource.name == "api.github.com" };`
+	const github = `@id("github") permit (principal, action == Action::"connect", resource) when { resource.name == ` +
+		`"api.github.com" };`
 	for name, c := range map[string]struct {
 		source  string
 		host    string
@@ -24,7 +25,8 @@ func TestConnections(t *testing.T) {
 			reason: "no policy permits it"},
 		"a permit of all calls": {source: `permit (principal, action in Action::"call", resource);`,
 			reason: "no policy permits it"},
-		"a permit of several actions": {source: `permit (principal, action in [Action::"call", Action::"connect"], resource);`,
+		"a permit of several actions": {source: `permit (principal, action in [Action::"call", Action::"connect"], ` +
+			`resource);`,
 			allow: true},
 		"a forbid of everything": {source: github + `@id("stop") forbid (principal, action, resource);`,
 			reason: "policy stop"},

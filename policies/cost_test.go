@@ -38,7 +38,7 @@ func TestPoliciesHaveLimits(t *testing.T) {
 	}
 }
 
-// What is within the limits is loaded, checked and decided in any number.
+// Thousands of policies within the limits are loaded, checked and evaluated.
 func TestThousandsOfPolicies(t *testing.T) {
 	var source strings.Builder
 	for i := range 5_000 {
@@ -66,7 +66,8 @@ func TestThousandsOfPolicies(t *testing.T) {
 // arguments.
 func TestLongTextsAndPatterns(t *testing.T) {
 	pattern := "*" + strings.Repeat("a", 5_000) + "b*"
-	e := load(t, policyOf("true"), policyOf(fmt.Sprintf("context.input has text && context.input.text like %q", pattern)))
+	e := load(t, policyOf("true"), policyOf(fmt.Sprintf("context.input has text && context.input.text like %q",
+		pattern)))
 	long := strings.Repeat("a", 4<<20)
 	for name, test := range map[string]struct {
 		input map[string]any
@@ -89,7 +90,8 @@ func TestLongTextsAndPatterns(t *testing.T) {
 	d := unclear.Decide(policies.Request{Principal: "ann", Tool: tool(catalog.Annotations{}),
 		Input: map[string]any{"t": long}})
 	if d.Allow || len(d.Errors) > 0 {
-		t.Errorf("a pattern on an argument without a path: got %v %v, want a denial without evaluation", d.Allow, d.Errors)
+		t.Errorf("a pattern on an argument without a path: got %v %v, want a denial without evaluation", d.Allow,
+			d.Errors)
 	}
 }
 
@@ -131,7 +133,8 @@ func TestListsWithOneHash(t *testing.T) {
 // A path that a server could read differently is not absent: a forbid that tests whether it is there
 // must not be skipped.
 func TestAnUnclearPathIsNotAbsent(t *testing.T) {
-	rules := []string{"permit(principal, action, resource);\n", `forbid(principal, action, resource) when { context.paths has options &&
+	rules := []string{"permit(principal, action, resource);\n",
+		`forbid(principal, action, resource) when { context.paths has options &&
 		context.paths.options has file && context.paths.options.file like "/etc/*" };`}
 	for path, want := range map[string]bool{"/srv/a": true, "/etc/passwd": false, "/srv/%2e%2e/etc/passwd": false} {
 		d := load(t, rules...).Decide(policies.Request{Principal: "ann", Tool: tool(catalog.Annotations{}),

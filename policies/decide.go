@@ -7,11 +7,13 @@ import (
 	"github.com/cedar-policy/cedar-go"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 // Request is one call to decide on.
 type Request struct {
-	Principal string // the owner of the session
+	Principal string       // the owner of the session
+	Facts     caller.Facts // about the principal
 	Tool      catalog.Tool
 	Settings  Settings
 	// Input is the call's arguments as internal/schema.Decode returns them.
@@ -36,8 +38,9 @@ type Session struct {
 type Decision struct {
 	Allow bool
 	// Approve lists those who must approve the call before it is made, if Allow is set. If
-	// it is empty, no approval is needed.
+	// it is empty, no approval is needed. People is the number of different persons who must.
 	Approve []string
+	People  int
 	// Rules are the deciding rules: the permits if Allow is set, or the forbids if any
 	// matched.
 	Rules []Rule
@@ -94,14 +97,14 @@ func (e *Engine) authorize(rules *cedar.PolicySet, request cedar.Request, entiti
 		d.Errors = append(d.Errors, fmt.Sprintf("%s: %s", e.info[failed.PolicyID].Rule, failed.Message))
 	}
 	if effect == cedar.Allow {
-		var unknown []string
-		d.Approve, unknown = unite(deciding)
+		needs, unknown := e.unite(deciding)
+		d.Approve, d.People = needs.by, needs.people
 		d.Errors = append(d.Errors, unknown...)
 	}
 	slices.Sort(d.Errors)
 	d.Allow = effect == cedar.Allow && len(d.Errors) == 0
 	if !d.Allow {
-		d.Approve = nil
+		d.Approve, d.People = nil, 0
 		d.Reasons = reasons(d, deciding)
 	}
 	return d
@@ -113,7 +116,7 @@ func (d Decision) withSettings(settings Settings) Decision {
 	if !settings.Denied || !d.Allow {
 		return d
 	}
-	d.Allow, d.Approve, d.Rules = false, nil, nil
+	d.Allow, d.Approve, d.People, d.Rules = false, nil, 0, nil
 	d.Reasons = []string{"the operator denies this tool (servers.<id>.deny)"}
 	return d
 }

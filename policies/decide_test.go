@@ -218,7 +218,8 @@ func TestLoadRefuses(t *testing.T) {
 	tests := []struct{ name, source, want string }{
 		{"nothing", ``, "no policy"},
 		{"bad syntax", "permit (principal, action, resource)\nwhen { }", "p.cedar"},
-		{"one id twice", "@id(\"a\") permit (principal, action, resource);\n@id(\"a\") forbid (principal, action, resource);", `the id "a" is also at p.cedar:1`},
+		{"one id twice", "@id(\"a\") permit (principal, action, resource);\n@id(\"a\") forbid (principal, action, " +
+			"resource);", `the id "a" is also at p.cedar:1`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -40,6 +40,7 @@ type Engine struct {
 	operations          []operation
 	comparisons, chunks int
 	version             string
+	roles               []string // see WithRoles
 	parties             partiesCache
 	schemas             schemaCache
 	acts                actCache

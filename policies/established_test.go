@@ -77,8 +77,10 @@ func TestWhatIsNoContradiction(t *testing.T) {
 		{forbidRead, `context.input.path like "/srv/*" && context.input.path != "/srv/public"`},
 		{forbidRead, `context.input.path like "*.pem" && context.input.path like "/home/*"`},
 		{forbidRead, `context.input.path like "*\**"`},
-		{asItIs, `forbid (principal, action == Action::"files/read_file", resource) when { context.input.path like "/srv/*" } unless { context.input.path like "/srv/public/*" };`},
-		{asItIs, `forbid (principal, action == Action::"files/read_file", resource) unless { context.input.path like "/srv/*" };`},
+		{asItIs, `forbid (principal, action == Action::"files/read_file", resource) when { context.input.path like ` +
+			`"/srv/*" } unless { context.input.path like "/srv/public/*" };`},
+		{asItIs, `forbid (principal, action == Action::"files/read_file", resource) unless { context.input.path like ` +
+			`"/srv/*" };`},
 		{asItIs, `forbid (principal, action, resource) when { resource.risk == "write" } when { resource.allowed };`},
 		{asItIs, `permit (principal, action, resource) unless { context.session.servers.contains("crm") };`},
 		{asItIs, `permit (principal, action, resource) when { principal == User::"ann" || principal == User::"bob" };`},
@@ -107,14 +109,17 @@ func TestWhatIsNoContradiction(t *testing.T) {
 		{forbidFind, `context.input has owner && context.input.owner like "a*" && context.input.mode == "fast"`},
 		{forbidFiles, `context.input has path && context.input.path like "/etc/*" && resource.risk != "read"`},
 		{forbidFiles, `context.input has tags && context.input.tags.contains("keep")`},
-		{forbidDelete, `context.input has tags && !context.input.tags.isEmpty() && context.input.tags.contains("keep")`},
-		{forbidDelete, `context.input has tags && context.input.tags.containsAny(["keep"]) && !context.input.tags.contains("old")`},
+		{forbidDelete, `context.input has tags && !context.input.tags.isEmpty() && ` +
+			`context.input.tags.contains("keep")`},
+		{forbidDelete, `context.input has tags && context.input.tags.containsAny(["keep"]) && ` +
+			`!context.input.tags.contains("old")`},
 		{forbidDelete, `context.input has tags && context.input.tags == ["keep"]`},
 		{forbidRead, `context.input == {path: "/etc/passwd"}`},
 		{forbidRead, `context.input has range && context.input.range == {from: 3}`},
 		{forbidExport, `context.input.target == {host: "x"}`},
 		{asItIs, `@approve("owner") permit (principal, action, resource) when { resource.risk == "write" };`},
-		{asItIs, `forbid (principal, action == Action::"files/anything", resource) when { context.input has x && (context.input.x == 3 || context.input.x == "y") };`},
+		{asItIs, `forbid (principal, action == Action::"files/anything", resource) when { context.input has x && ` +
+			`(context.input.x == 3 || context.input.x == "y") };`},
 	} {
 		source := test.condition
 		if test.form != asItIs {

@@ -16,6 +16,9 @@ func Explain(w io.Writer, req Request, d Decision) error {
 	switch {
 	case d.Allow && len(d.Approve) > 0:
 		verdict = "asks " + strings.Join(d.Approve, " and ") + " first"
+		if d.People > 1 {
+			verdict += fmt.Sprintf(", %d different persons", d.People)
+		}
 	case d.Allow:
 		verdict = "happens"
 	}
@@ -27,21 +30,49 @@ func Explain(w io.Writer, req Request, d Decision) error {
 	for _, flag := range req.Settings.Flags {
 		fmt.Fprintf(&b, "  flagged %s\n", visible.Text(flag.String()))
 	}
+	explainRules(&b, d)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// ExplainConnect writes what would happen to a connection, and which rules decide. listed reports whether the
+// configuration lists the host, without which no rule is asked.
+func ExplainConnect(w io.Writer, c Connection, d Decision, listed bool) error {
+	var b strings.Builder
+	verdict := "refused"
+	switch {
+	case !listed:
+		verdict = "refused, because the configuration does not list it"
+	case d.Allow && len(d.Approve) > 0:
+		verdict = "asks " + strings.Join(d.Approve, " and ") + " first"
+	case d.Allow:
+		verdict = "happens"
+	}
+	who := "code of " + c.Principal
+	if c.Server {
+		who = "the contained server " + c.Principal
+	}
+	fmt.Fprintf(&b, "%s to %s:%d: %s\n", visible.Text(who), visible.Text(c.Host), c.Port, verdict)
+	explainRules(&b, d)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// explainRules writes the rules and reasons of a decision.
+func explainRules(b *strings.Builder, d Decision) {
 	for _, rule := range d.Rules {
 		effect := "permit"
 		if rule.Forbid {
 			effect = "forbid"
 		}
-		fmt.Fprintf(&b, "  %s %s\n", effect, visible.Text(rule.String()))
+		fmt.Fprintf(b, "  %s %s\n", effect, visible.Text(rule.String()))
 	}
 	for _, text := range d.Errors {
-		fmt.Fprintf(&b, "  error in %s\n", visible.Text(text))
+		fmt.Fprintf(b, "  error in %s\n", visible.Text(text))
 	}
 	for _, text := range d.Reasons {
-		fmt.Fprintf(&b, "  because %s\n", visible.Text(text))
+		fmt.Fprintf(b, "  because %s\n", visible.Text(text))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // HowToAllow returns what the operator can change so that a call to a tool in servers.<id>.allow is not asked about

@@ -18,15 +18,21 @@ func shop() []catalog.Server {
 	return []catalog.Server{
 		{ID: "files", Tools: []catalog.Tool{
 			tool("files", "read_file",
-				`{"type":"object","properties":{"path":{"type":"string"},"limit":{"type":"integer"},"range":{"type":"object","properties":{"from":{"type":"integer"}}}},"required":["path"]}`),
+				`{"type":"object","properties":{"path":{"type":"string"},"limit":{"type":"integer"},`+
+					`"range":{"type":"object","properties":{"from":{"type":"integer"}}}},"required":["path"]}`),
 			tool("files", "delete_file",
-				`{"type":"object","properties":{"path":{"type":"string"},"force":{"type":"boolean"},"tags":{"type":"array","items":{"type":"string"}}},"required":["path"]}`),
+				`{"type":"object","properties":{"path":{"type":"string"},"force":{"type":"boolean"},`+
+					`"tags":{"type":"array","items":{"type":"string"}}},"required":["path"]}`),
 			tool("files", "anything", `{"type":"object"}`),
 		}},
 		{ID: "crm", Tools: []catalog.Tool{
-			tool("crm", "find", `{"type":"object","properties":{"mode":{"enum":["fast","slow"]},"score":{"type":"number"},"owner":{"type":["string","null"]},"id":{"anyOf":[{"type":"string"},{"type":"integer"}]}},"required":["mode","owner"]}`),
+			tool("crm", "find", `{"type":"object","properties":{"mode":{"enum":["fast","slow"]},`+
+				`"score":{"type":"number"},"owner":{"type":["string","null"]},"id":{"anyOf":[{"type":"string"},`+
+				`{"type":"integer"}]}},"required":["mode","owner"]}`),
 			tool("crm", "export",
-				`{"type":"object","properties":{"target":{"$ref":"#/$defs/target"}},"required":["target"],"$defs":{"target":{"type":"object","properties":{"host":{"type":"string"},"port":{"type":"integer"}},"required":["host"]}}}`),
+				`{"type":"object","properties":{"target":{"$ref":"#/$defs/target"}},"required":["target"],`+
+					`"$defs":{"target":{"type":"object","properties":{"host":{"type":"string"},`+
+					`"port":{"type":"integer"}},"required":["host"]}}}`),
 		}},
 		{ID: "mail", Problem: "it does not start"},
 	}
@@ -55,7 +61,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		{forbidAll, `principal.role == "admin"`, "there is no principal.role"},
 		{forbidAll, `principal is Admin`, "no entity type Admin"},
 		{forbidAll, `resource in Server::"fils"`, "there is no server"},
-		{forbidAll, `[Server::"files", Server::"fils"].contains(Server::"files") && resource in [Server::"files", Server::"fils"]`, "there is no server"},
+		{forbidAll, `[Server::"files", Server::"fils"].contains(Server::"files") && resource in [Server::"files", ` +
+			`Server::"fils"]`, "there is no server"},
 		{forbidAll, `resource == Tool::"files/reed_file"`, "there is no tool"},
 		{forbidAll, `action == Action::"files/reed_file"`, "there is no tool"},
 		{forbidAll, `resource.name == "reed_file" && resource.server == "files"`, "never match"},
@@ -259,12 +266,17 @@ func TestRightPoliciesHaveNoProblems(t *testing.T) {
 		{asItIs, `permit (principal, action, resource);`},
 		{asItIs, `permit (principal == User::"ann", action in Action::"call", resource is Tool);`},
 		{asItIs, `permit (principal, action in [Action::"files/read_file", Action::"crm/find"], resource);`},
-		{asItIs, `permit (principal, action == Action::"mail/send", resource) when { context.input has to && context.input.to like "*@example.com" };`},
+		{asItIs, `permit (principal, action == Action::"mail/send", resource) when { context.input has to && ` +
+			`context.input.to like "*@example.com" };`},
 		{asItIs, `permit (principal, action, resource in Server::"mail") when { context.input.anything > 3 };`},
-		{asItIs, `@id("a") @reason("b") @description("c") @approve("owner") permit (principal, action, resource) unless { resource.denied };`},
-		{asItIs, `permit (principal, action, resource) when { resource.allowed } unless { resource.risk == "destructive" };`},
-		{asItIs, `forbid (principal, action == Action::"files/anything", resource) when { context.input has x && context.input.x like "y" };`},
-		{asItIs, `forbid (principal, action == Action::"files/anything", resource) when { context.input has x && context.input.x > 3 };`},
+		{asItIs, `@id("a") @reason("b") @description("c") @approve("owner") permit (principal, action, resource) ` +
+			`unless { resource.denied };`},
+		{asItIs, `permit (principal, action, resource) when { resource.allowed } unless { resource.risk == ` +
+			`"destructive" };`},
+		{asItIs, `forbid (principal, action == Action::"files/anything", resource) when { context.input has x && ` +
+			`context.input.x like "y" };`},
+		{asItIs, `forbid (principal, action == Action::"files/anything", resource) when { context.input has x && ` +
+			`context.input.x > 3 };`},
 	}
 	if len(tests) < 60 {
 		t.Errorf("only %d right policies are tried", len(tests))

@@ -4,14 +4,18 @@ import (
 	"sync"
 
 	"github.com/cedar-policy/cedar-go"
+
+	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 // parties contains everything that determines the entities of a request. It is equal for all calls
 // of one principal to one tool.
 type parties struct {
 	principal string
+	facts     string // see caller.Facts.Key
 	server    string
 	tool      string
+	read      bool // the tool is a resource or a prompt
 	risk      Risk
 
 	trusted, allowed, denied, flagged            bool
@@ -22,7 +26,8 @@ type parties struct {
 func partiesOf(req Request, risk Risk) parties {
 	a := req.Tool.Annotations
 	return parties{
-		principal: req.Principal, server: req.Tool.ServerID, tool: req.Tool.Name, risk: risk,
+		principal: req.Principal, facts: req.Facts.Key(), server: req.Tool.ServerID, tool: req.Tool.Name,
+		read: req.Tool.IsRead(), risk: risk,
 		trusted: req.Settings.TrustAnnotations, allowed: req.Settings.Allowed, denied: req.Settings.Denied,
 		flagged:  len(req.Settings.Flags) > 0,
 		readOnly: hint(a.ReadOnlyHint, false), destructive: hint(a.DestructiveHint, true),
@@ -36,19 +41,23 @@ type translated struct {
 	entities                cedar.EntityMap
 }
 
-// translate returns the Cedar form of the parties. It depends on nothing else.
-func (p parties) translate() *translated {
+// translate returns the Cedar form of the parties. It depends on nothing else; facts are those of p.
+func (p parties) translate(facts caller.Facts) *translated {
 	id := cedar.String(ToolID(p.server, p.tool))
 	t := &translated{
 		principal: cedar.NewEntityUID(typeUser, cedar.String(p.principal)),
 		action:    cedar.NewEntityUID(typeAction, id),
 		tool:      cedar.NewEntityUID(typeTool, id),
 	}
+	parents := cedar.NewEntityUIDSet(cedar.NewEntityUID(typeAction, anyTool))
+	if p.read {
+		t.action, parents = cedar.NewEntityUID(typeAction, readAction), cedar.NewEntityUIDSet()
+		t.tool = cedar.NewEntityUID(typeResource, id)
+	}
 	server := cedar.NewEntityUID(typeServer, cedar.String(p.server))
 	t.entities = cedar.EntityMap{
-		t.principal: {UID: t.principal, Attributes: cedar.NewRecord(
-			cedar.RecordMap{"name": cedar.String(p.principal)})},
-		t.action: {UID: t.action, Parents: cedar.NewEntityUIDSet(cedar.NewEntityUID(typeAction, anyTool))},
+		t.principal: userEntity(t.principal, facts),
+		t.action:    {UID: t.action, Parents: parents},
 		server: {UID: server, Attributes: cedar.NewRecord(cedar.RecordMap{
 			"id":      cedar.String(p.server),
 			"trusted": cedar.Boolean(p.trusted),
@@ -85,14 +94,14 @@ type partiesCache struct {
 	known map[parties]*translated
 }
 
-func (c *partiesCache) of(p parties) *translated {
+func (c *partiesCache) of(p parties, facts caller.Facts) *translated {
 	c.mu.Lock()
 	known := c.known[p]
 	c.mu.Unlock()
 	if known != nil {
 		return known
 	}
-	made := p.translate()
+	made := p.translate(facts)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.known == nil || len(c.known) >= maxParties {

@@ -61,6 +61,10 @@ func normalPath(text string) (string, bool) {
 
 var ambiguous = regexp.MustCompile(`(?i)[\x00-\x1f\x7f]|%(?:25)*(?:2e|2f|5c|00)`)
 
+// pathBegins matches the beginning of a path that names its first directory. Texts with a slash elsewhere, such as
+// owner/repository and either/or, need not be paths.
+var pathBegins = regexp.MustCompile(`^(?:[A-Za-z]:|~|\.{1,2}|(?i:file)://)?[/\\]`)
+
 // pathPrefix matches a pattern for everything below a directory.
 var pathPrefix = regexp.MustCompile(`^(?:[A-Za-z]:|~|\.{1,2}|file://[^/*]*)?(?:/|\\\\?)[^*]*\*`)
 

@@ -12,7 +12,8 @@ import (
 // that a server could read as another path matches nothing.
 func TestNormalisedPaths(t *testing.T) {
 	engine, err := policies.Load(policies.File{Name: "p.cedar", Source: []byte(
-		`permit (principal, action, resource) when { context.paths has path && context.paths.path like "/srv/docs/*" };`)})
+		`permit (principal, action, resource) when { context.paths has path && context.paths.path like "/srv/docs/*" ` +
+			`};`)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,10 +86,13 @@ type Settings struct {
 
 // EffectiveRisk combines the operator's configuration with the tool's claims. Claims
 // raise the risk for every server; they lower it only for a trusted one. A tool
-// that claims to be both read-only and destructive is destructive.
+// that claims to be both read-only and destructive is destructive. Resources and prompts are read.
 func EffectiveRisk(tool catalog.Tool, s Settings) Risk {
 	if s.Risk != RiskUnknown {
 		return s.Risk
+	}
+	if tool.IsRead() { // by the protocol; a server makes no claims about it
+		return RiskLow
 	}
 	a := tool.Annotations
 	switch {

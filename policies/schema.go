@@ -27,7 +27,8 @@ func CedarSchema(servers []catalog.Server) []byte {
 }
 
 // schemaHead describes what policies see beside the arguments: see translate.go.
-const schemaHead = `entity User = {"name": String};
+const schemaHead = `entity Group;
+entity User in [Group] = {"name": String, "groups": Set<String>, "claims": {}};
 entity Server = {"id": String, "trusted": Bool};
 entity Tool in [Server] = {
   "server": String, "name": String, "risk": String,
@@ -40,7 +41,7 @@ action "call";
 
 func schemaText(tools []*toolShape) string {
 	var b strings.Builder
-	b.WriteString(schemaHead + connectSchema)
+	b.WriteString(schemaHead + connectSchema + readSchema)
 	for _, tool := range tools {
 		input, ok := cedarType(tool.input, maxTypeDepth)
 		if !ok || !strings.HasPrefix(input, "{") {

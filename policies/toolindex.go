@@ -101,7 +101,7 @@ func (s scope) matches(tool *toolShape) bool {
 // attributes returns the members of the values that policies see, except the arguments.
 func attributes() map[string][]string {
 	return map[string][]string{
-		"principal":       {"name"},
+		"principal":       {"name", "groups", "claims"},
 		"resource":        {"server", "name", "risk", "allowed", "denied", "flagged", "claims"},
 		"resource.claims": {"readOnly", "destructive", "idempotent", "openWorld"},
 		"context":         {"input", "paths", "session", "elicits"},

@@ -11,6 +11,7 @@ import (
 // The entity types that policies see.
 const (
 	typeUser   = cedar.EntityType("User")
+	typeGroup  = cedar.EntityType("Group")
 	typeAction = cedar.EntityType("Action")
 	typeServer = cedar.EntityType("Server")
 	typeTool   = cedar.EntityType("Tool")
@@ -33,7 +34,7 @@ func ToolID(serverID, name string) string {
 // translate returns a request as Cedar sees it. The entities may be those of other requests. costly
 // reports that the rules could take too long for the arguments.
 func (e *Engine) translate(req Request, risk Risk) (request cedar.Request, entities cedar.EntityMap, costly bool) {
-	p := e.parties.of(partiesOf(req, risk))
+	p := e.parties.of(partiesOf(req, risk), req.Facts)
 	arguments := e.schemas.of(req.Tool.InputSchema)
 	input, asPaths := converter{left: maxSetSteps}, converter{left: maxSetSteps}
 	values, _ := input.record(req.Input, arguments)

@@ -25,6 +25,7 @@ type assignment struct {
 	call       bool // it is the only argument of a call: setPassword("value")
 	flag       bool // its name is a command's flag
 	typed      bool // it is unquoted, but has characters that end other unquoted values
+	loose      bool // its syntax is also that of text without an assignment: it must look random
 	cost       int  // the cost of finding and examining it, in units
 }
 
@@ -60,10 +61,15 @@ func assignmentAt(text []byte, at, size int) (assignment, bool) {
 		a.charge(p.at - at)
 		return a, ok
 	}
-	hasOperator := p.operator(closed)
-	// of a list, not of a call
-	if hasOperator && p.comma && !a.flag && !bytes.HasPrefix(text[max(0, start-2):start], []byte("(")) {
-		hasOperator, p.comma, p.at = false, false, behind
+	isTag := p.markup(&a, start, elements[:1])
+	hasOperator := !isTag && p.operator(closed)
+	if hasOperator && p.isPort(start) {
+		return a, false
+	}
+	if hasOperator && p.comma && !a.flag && !callBefore.Match(text[max(0, start-8):start]) { // of a list, not of a call
+		if a.loose = pairBegins.Match(text[max(0, start-8):start]); !a.loose {
+			hasOperator, p.comma, p.at = false, false, behind
+		}
 	}
 	switch {
 	case hasOperator:
@@ -74,13 +80,29 @@ func assignmentAt(text []byte, at, size int) (assignment, bool) {
 		a.call = true
 	case p.gap(start):
 		a.wide = true
+	case isTag, p.markup(&a, start, elements[1:]), closed != ')' && quotedNext.Match(p.rest()):
+		a.loose = true
 	default:
 		return a, p.pairBefore(&a, start)
 	}
-	ok := p.value(&a)
+	ok := a.end > 0 && p.finish(&a) || a.end == 0 && p.value(&a)
 	a.charge(p.at - at)
 	return a, ok && !(a.quoted && p.isName())
 }
+
+// isPort reports whether a name that begins at start is the host of a URL, and its port was reached.
+func (p *reader) isPort(start int) bool {
+	return bytes.HasSuffix(p.text[:start], []byte("://")) && p.text[p.at-1] == ':' && port.Match(p.rest())
+}
+
+var port = compile(`\A\d{1,5}(?:[/?#"'\s]|\z)`)
+
+var (
+	callBefore = compile(`\([ \t]{0,4}["'` + "`" + `]$`)
+	pairBegins = compile(`[\[][ \t]{0,4}\\?["']$`)
+	// quotedNext matches a quoted value after a name, as in SetEnv NAME "…" and (setq name "…").
+	quotedNext = compile(`\A[ \t]{1,4}["'` + "`]")
+)
 
 // charge sets the cost of an assignment for which the given number of bytes was read.
 func (a *assignment) charge(read int) { a.cost = read/4 + 24*len(a.value) + 60 }
@@ -107,6 +129,8 @@ type reader struct {
 	comma     bool // the operator is a comma: only a quoted value may follow
 	nameStart int  // position of the name
 	labelled  bool // see isLabelled
+	// parenthesis reports that the value is in parentheses: string literals in several lines are one value.
+	parenthesis bool
 }
 
 func (p *reader) rest() []byte { return p.text[p.at:min(len(p.text), p.at+100)] }
@@ -197,7 +221,8 @@ var sized = compile(`\A;s:\d{1,5}:`)
 var initializer = compile(`\A\{\s{0,40}"[^"\n]{8,200}"\s{0,40}\}`)
 
 // typed matches the type of a declaration between name and operator: var x string =, x: &str =.
-var typed = compile(`\A(?:[ \t]{1,4}|[ \t]{0,4}:[ \t]{0,4})&?[A-Za-z][A-Za-z0-9_.<>\[\]?*]{2,24}[ \t]{0,4}:?=`)
+var typed = compile(`\A(?:::[ \t]|\[\d{0,5}\][ \t]{0,4}=|(?i:[ \t]{1,4}As[ \t]{1,4}String[ \t]{0,4}=)|` +
+	`(?:[ \t]{1,4}|[ \t]{0,4}:[ \t]{0,4})&?[A-Za-z][A-Za-z0-9_.<>\[\]?*]{2,24}[ \t]{0,4}:?=)`)
 
 // pair reads the form in which name and value are members of one object: name: DB_PASSWORD, value:
 // secret.
@@ -233,7 +258,9 @@ var (
 		`(?i)(?:name|key|label|var(?:iable)?|header|field|setting|<key>)\\{0,3}["'>]?\s{0,3}[:=]?\s{0,3}\\{0,3}["'` +
 			"`" + `]?(?:[A-Za-z]{0,2}|/[A-Za-z0-9_.\-/]{0,60})$`)
 	pairValue = compile(
-		`(?i)\A\s{0,3}(?:,?\s{0,40}\\{0,3}["']?[a-z_]{1,20}\\{0,3}["']?\s{0,3}[:=]\s{0,3}[^,{}\n]{0,40}){0,2}?,?\s{0,40}\\{0,3}["']?(?:value|val|secretvalue|content)\\{0,3}["']?\s{0,3}[:=]|\A"?[ \t]{0,3}\r?\n\r?\n|\A["']?>\s{0,20}<(?:value|val|string)>`)
+		`(?i)\A\s{0,3}(?:,?\s{0,40}\\{0,3}["']?[a-z_]{1,20}\\{0,3}["']?\s{0,3}[:=]\s{0,3}[^,` +
+			`{}\n]{0,40}){0,2}?,?\s{0,40}\\{0,3}["']?(?:[a-z_]{0,20}value|val|content)\\{0,3}["']?\s{0,3}[:=]|` +
+			`\A"?[ \t]{0,3}\r?\n\r?\n|\A["']?>\s{0,20}<(?:value|val|string)>`)
 )
 
 // maxPair is the maximum number of bytes between the beginning of a value and its name.
@@ -246,7 +273,9 @@ func (p *reader) pairBefore(a *assignment, nameStart int) bool {
 		a.charge(0)
 		return false
 	}
-	if i := bytes.LastIndexAny(p.text[from:nameStart], "{["); i >= 0 {
+	if i := bytes.LastIndexByte(p.text[from:nameStart], '<'); i >= 0 {
+		from += i
+	} else if i := bytes.LastIndexAny(p.text[from:nameStart], "{["); i >= 0 {
 		from += i
 	}
 	before := p.text[from:nameStart]
@@ -265,7 +294,10 @@ func (p *reader) pairBefore(a *assignment, nameStart int) bool {
 }
 
 var valueBefore = compile(
-	`(?i)(?:^|[\s{,("'\\-])(?:value|val|content)\\{0,3}["']?\s{0,3}[:=]\s{0,3}(?:\\{0,3}"([^"\n\\]{4,})\\{0,3}"|'([^'\n]{4,})'|([^\s"',{}]{4,}))\s{0,3},?\s{0,40}\\{0,3}["']?(?:name|key|label|var(?:iable)?|header|field|setting)\\{0,3}["']?\s{0,3}[:=]\s{0,3}\\{0,3}["']?[A-Za-z]{0,2}$`)
+	`(?i)(?:^|[\s{,("'\\-])(?:value|val|content)\\{0,3}["']?\s{0,3}[:=]\s{0,3}(?:\\{0,3}"([^"\n\\]{4,})\\{0,3}"|` +
+		`'([^'\n]{4,})'|([^\s"',{}]{4,}))(?:\s{1,3}[a-z\-]{1,20}=["'][^"'\n]{0,40}["']){0,4}` +
+		`\s{0,3},?\s{0,40}\\{0,3}["']?(?:name|key|label|var(?:iable)?|header|field|` +
+		`setting)\\{0,3}["']?\s{0,3}[:=]\s{0,3}\\{0,3}["']?[A-Za-z]{0,2}$`)
 
 // argument reads the form with only a space between: --name value, ENV NAME value.
 func (p *reader) argument(nameStart int) bool {
@@ -339,6 +371,11 @@ func (p *reader) value(a *assignment) bool {
 			return p.block(a)
 		}
 	}
+	if m := inBrackets.FindIndex(p.rest()); m != nil {
+		p.parenthesis = bytes.IndexByte(p.text[p.at:p.at+m[1]], '(') >= 0
+		p.at += m[1] - 1
+		a.loose = true
+	}
 	from := p.at
 	p.blanks(true)
 	lines := bytes.IndexByte(p.text[from:p.at], '\n') >= 0
@@ -348,7 +385,8 @@ func (p *reader) value(a *assignment) bool {
 		quote = p.quote()
 	}
 	if quote == nil {
-		return !p.comma && !lines && p.plain(a)
+		a.loose = a.loose || lines
+		return !p.comma && p.plain(a) && (!lines || p.isOnlyLine(from, a))
 	}
 	a.quoted = true
 	if len(quote) == 3 && p.at < len(p.text) && p.text[p.at] == '\n' {
@@ -365,7 +403,7 @@ func (p *reader) value(a *assignment) bool {
 				continue
 			}
 			a.end = p.at
-			return p.finish(a)
+			return p.parts(a, quote)
 		case c == '\n':
 			a.end = p.at
 			if len(quote) != 3 && escaped >= 0 {
@@ -450,11 +488,15 @@ func (p *reader) block(a *assignment) bool {
 // of YAML, constructors, an object with the value as a member, the length printed by PHP's
 // var_dump.
 var valueWrapper = compile(
-	`\A(?:[ \t]{1,4}(?:[|>][-+0-9]{0,2}[ \t]{0,4}\r?\n[ \t]{1,40}|!!str[ \t]{1,4}|&[\w\-]{1,30}[ \t]{1,4})` +
+	`\A(?:\*{2}[ \t]{1,4}|[ \t]{1,4}(?:[|>][-+0-9]{0,2}[ \t]{0,4}\r?\n[ \t]{1,40}` +
+		`|!!str[ \t]{1,4}|&[\w\-]{1,30}[ \t]{1,4})` +
 		`|[ \t]{0,4}(?:default|default_value|fallback)[ \t]{0,3}=[ \t]{0,3}` +
 		`|[ \t]{0,4}(?:Some|Just|String::from|SecretStr|SecretString|SecretValue)\([ \t]{0,4}` +
 		`|\s{0,10}\{\s{0,40}\\{0,3}["'](?:value|S|string_?value|plain_?[tT]ext)\\{0,3}["'][ \t]{0,3}:` +
 		`|\s{0,20}string\(\d{1,5}\) )`)
+
+// inBrackets matches the beginning of a quoted value in parentheses, or of a list.
+var inBrackets = compile(`\A[ \t]{0,4}[(\[]\s{0,40}["'` + "`]")
 
 // minTruncated is the minimum length of a quoted value that the end of the text cuts off before its
 // closing quote.
@@ -482,8 +524,17 @@ var opening = compile(`\A(?:[A-Za-z]{1,2}|[@$])?("""|'''|"|'|` + "`" + `|\\{1,3}
 // template.
 func (p *reader) plain(a *assignment) bool {
 	a.start = p.at
+	if m := braced.FindSubmatchIndex(p.text[p.at:min(len(p.text), p.at+maxTyped)]); m != nil {
+		a.start, a.end, a.loose = p.at+m[2], p.at+m[3], true
+		p.at = a.end
+		return p.finish(a)
+	}
+	judge := isGenerated
 	if passwordName.Match(a.name) {
-		if end := p.typed(); end > 0 {
+		judge = isTyped
+	}
+	if passwordName.Match(a.name) || strongName.Match(a.name) && !harmlessName.Match(a.name) {
+		if end := p.typed(judge); end > 0 {
 			a.end, a.typed, p.at = end, true, end
 			return p.finish(a)
 		}
@@ -503,13 +554,16 @@ func (p *reader) plain(a *assignment) bool {
 	return p.finish(a)
 }
 
+// braced matches a value of a connection string of ODBC.
+var braced = compile(`\A\{((?:[^}\s]|\}\}){8,})\}(?:;|\z)`)
+
 // maxTyped is the length of the longest unquoted password with symbols.
 const maxTyped = 128
 
 // typed returns the end of an unquoted password that contains characters which end other values. It
 // extends to the next space, or to the end of the line if the name begins the line. typed returns 0
 // if the value is not such a password.
-func (p *reader) typed() int {
+func (p *reader) typed(judge func([]byte) bool) int {
 	line := p.text[p.at:min(len(p.text), p.at+maxTyped)]
 	if i := bytes.IndexAny(line, "\r\n"); i >= 0 {
 		line = line[:i]
@@ -518,6 +572,9 @@ func (p *reader) typed() int {
 	}
 	if m := escapedBreak.FindIndex(line); m != nil {
 		line = line[:m[0]]
+	}
+	if inside := p.enclosed(line); isGenerated(inside) {
+		return p.at + len(inside)
 	}
 	if i := p.closing(line); i >= 0 {
 		line = line[:i]
@@ -537,7 +594,7 @@ func (p *reader) typed() int {
 			continue
 		}
 		value = withoutClosers(bytes.TrimRight(value, " \t,;"))
-		if !tokenLike.Match(value) && isTyped(value) {
+		if !tokenLike.Match(value) && (judge(value) || isGenerated(value)) {
 			return p.at + len(value)
 		}
 	}
@@ -562,6 +619,9 @@ var tokenLike = compile(`^[\w.\-/+=:]*$`)
 func (p *reader) closing(line []byte) int {
 	before := p.text[1+bytes.LastIndexByte(p.text[:p.nameStart], '\n') : p.nameStart]
 	before = before[max(0, len(before)-maxTyped):]
+	if bytes.IndexByte(p.text[p.nameStart:p.at], '\n') >= 0 {
+		before = nil
+	}
 	end := len(line)
 	for _, quote := range []byte("\"'`") {
 		opened := bytes.Count(before, []byte{quote})
@@ -588,7 +648,8 @@ func (p *reader) closing(line []byte) int {
 
 // closesValue matches a cell's border, the next assignment of a list, or an escape.
 var closesValue = compile(
-	`^(?: \||│|[,;] ?(?:[A-Za-z][a-z]{3,}[\w .\-]{0,40}|[A-Z_]{5,40}|(?i:uid|pwd|db|ssl|id))[=:]|\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|033))`)
+	`^(?: \||│|[,;] ?(?:[A-Za-z][a-z]{3,}[\w .\-]{0,40}|[A-Z_]{5,40}|(?i:uid|pwd|db|ssl|id))[=:]|` +
+		`\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|033))`)
 
 // beginsLine reports whether only spaces and words that set a variable precede the name in its
 // line.

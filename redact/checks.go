@@ -35,7 +35,13 @@ func entropy(b []byte) float64 {
 
 // placeholder matches what documentation and templates contain instead of a secret.
 var placeholder = compile(
-	`(?i)^(?:\$\{?|\{\{|<|%\(|%[a-z]|#\{)|^[*x.\-_]+$|^an?[_\- ][a-z]+(?:[_\- .]|$)|^(?:your|my|the|some|enter|insert|replace|change|add|put)[_\- .]|change_?me|replace_?me|placeholder|redacted|dummy|example|sample|^(?:passw(?:or)?d|passwd|pass|pwd|secret|token|string|text|required|optional|none|null|nil|undefined|true|false|port|user(?:name)?|hidden|masked|todo|tbd|fixme|test(?:ing)?|foobar|default)\d{0,3}$|^(?:unsafe|insecure|secure|value|null|empty|unset|unknown|disabled|enabled|your|user|foo|bar|baz|abc|pa55word|letmein)$|^(?:os|process|config|settings|options|self|this|env|secrets|vars|params|args|req|request|ctx|data|props)[.\[]|\(|^(?:true|false|none)`)
+	`(?i)^(?:\$\{?|\{\{|<|%\(|%[a-z]|#\{)|^[*x.\-_]+$|^an?[_\- ][a-z]+(?:[_\- .]|$)|^(?:your|my|the|some|enter|` +
+		`insert|replace|change|add|put)[_\- .]|change_?me|replace_?me|placeholder|redacted|dummy|example|sample|` +
+		`^(?:passw(?:or)?d|passwd|pass|pwd|secret|token|string|text|required|optional|none|null|nil|undefined|true|` +
+		`false|port|user(?:name)?|hidden|masked|todo|tbd|fixme|test(?:ing)?|foobar|default)\d{0,3}$|^(?:unsafe|` +
+		`insecure|secure|value|null|empty|unset|unknown|disabled|enabled|your|user|foo|bar|baz|abc|pa55word|` +
+		`letmein)$|^(?:os|process|config|settings|options|self|this|env|secrets|vars|params|args|req|request|ctx|` +
+		`data|props)[.\[]|\(|^(?:true|false|none)`)
 
 // isMadeUp reports whether a value is mostly one repeated character, or a UUID used in examples,
 // and therefore not random.
@@ -45,7 +51,9 @@ func isMadeUp(b []byte) bool { return monotonous(b) || zeroUUID.Match(b) }
 var digest = compile(`^[0-9a-f]+$`)
 
 var zeroUUID = compile(
-	`^(?:0{8}-0{4}-[0-5]?0{3,4}-[089ab]?0{3,4}-0{12}|12345678-1234-|1{8}-(?:1{4}|2{4})-(?:1{4}|3{4})-(?:1{4}|4{4})-(?:1{12}|5{12})$)`)
+	`^(?:0{8}-0{4}-[0-5]?0{3,4}-[089ab]?0{3,4}-0{12}|12345678-1234-|01234567-89ab-cdef-|11111111-2222-3333-|` +
+		`1{8}-(?:1{4}|2{4})-(?:1{4}|3{4})-(?:1{4}|` +
+		`4{4})-(?:1{12}|5{12})$)`)
 
 // isCiphertext reports whether a value is already encrypted, in a form that identifies itself:
 // openssl enc, the transit engine of HashiCorp Vault, Ansible Vault.
@@ -57,7 +65,10 @@ var ciphertext = compile(
 // cipherName matches names of algorithms, as they are written in settings and in Java's
 // cryptography.
 var cipherName = compile(
-	`(?i)^(?:AES|DES|3DES|RSA|SHA\d*|HMAC|PBES2|PBKDF2|SCRAM|X?SALSA20|X?CHACHA20|CAMELLIA|ECDSA|ECDHE?|BLOWFISH|ARGON2\w*|BCRYPT|SCRYPT|MD5|RC4|ED25519|ARIA|SEED|[HREP]S(?:256|384|512)|A(?:128|192|256)(?:GCM)?KW|SM[234]|(?:AES|DES|DESede)Wrap|OAEPWith\w+|PBEWith\w+|PBKDF2With\w+)(?:[_\-/+.](?:[A-Z]{2,}\w*|\d{2,4}\w*|[A-Z]\d+\w*)){0,8}$`)
+	`(?i)^(?:AES|DES|3DES|RSA|SHA\d*|HMAC|PBES2|PBKDF2|SCRAM|X?SALSA20|X?CHACHA20|CAMELLIA|ECDSA|ECDHE?|BLOWFISH|` +
+		`ARGON2\w*|BCRYPT|SCRYPT|MD5|RC4|ED25519|ARIA|SEED|[HREP]S(?:256|384|512)|A(?:128|192|256)(?:GCM)?KW|SM[234]|` +
+		`(?:AES|DES|DESede)Wrap|OAEPWith\w+|PBEWith\w+|PBKDF2With\w+)(?:[_\-/+.](?:[A-Z]{2,}\w*|\d{2,4}\w*|` +
+		`[A-Z]\d+\w*)){0,8}$`)
 
 // notPlaceholder reports whether a value is neither a placeholder nor published.
 func notPlaceholder(b []byte) bool { return !placeholder.Match(b) && !isPublished(b) }
@@ -122,7 +133,8 @@ func isASCII(b []byte) bool {
 }
 
 // pattern matches regular expressions, and text with an escaped quote.
-var pattern = compile(`^\[\^?\{\w+\}\]|\[\^?[^\]]{0,20}(?:a-[zf]|A-[ZF]|0-9)|(?:a-z|A-Z|0-9)(?:\]|a-z|A-Z|0-9)|\\[dwsb"]|\(\?`)
+var pattern = compile(`^\[\^?\{\w+\}\]|\[\^?[^\]]{0,20}(?:a-[zf]|A-[ZF]|0-9)|(?:a-z|A-Z|0-9)(?:\]|a-z|A-Z|0-9)|` +
+	`\\[dwsb"]|\(\?`)
 
 // passwordText reports whether a value under the name of a password is a password. People choose
 // words and password managers use any printable character, so only values that are evidently
@@ -134,12 +146,16 @@ func passwordText(b []byte) bool {
 		versioned.Match(b) || hexadecimal.Match(b) {
 		return false
 	}
-	return !isCode(b) && !label.Match(b)
+	return !isCode(b) && !label.Match(b) && !phrase.Match(b)
 }
+
+// phrase matches a name of many words: pypi-publication-to-the-package-on-release.
+var phrase = compile(`^[a-z]+(?:-[a-z]+){7,}$`)
 
 // label matches labels and messages of forms, and names in code.
 var label = compile(`(?i)passw(?:or)?d|passwor[dt]|` + foreignPassword +
-	`|^(?:forgot|reset|confirm|new|old|current|invalid|login|sign|user|field|input|label|button|error)(?:[ _\-.]|[a-z]{3,}|$)|^[a-z]+(?:\.[a-z]+)+$|^[a-z]+(?:_[a-z]+)+$|^[A-Z]+(?:_[A-Z]+)+$`)
+	`|^(?:forgot|reset|confirm|new|old|current|invalid|login|sign|user|field|input|label|button|error)(?:[ _\-.]|` +
+	`[a-z]{3,}|$)|^[a-z]+(?:\.[a-z]+)+$|^[a-z]+(?:_[a-z]+)+$|^[A-Z]+(?:_[A-Z]+)+$`)
 
 // connectionPassword reports whether the text after a user name in a connection string is a
 // password.
@@ -224,11 +240,13 @@ func changes(b []byte) int {
 // isSlackToken reports whether a value contains the numbers of workspace and user, or has the
 // length of tokens that encode them.
 func isSlackToken(b []byte) bool {
-	return notDummy(b) && b[len(b)-1] != '-' && (slackNumber.Match(b) || len(b) >= 60 && bytes.ContainsAny(b, "0123456789"))
+	return notDummy(b) && b[len(b)-1] != '-' && (slackNumber.Match(b) || len(b) >= 60 &&
+		bytes.ContainsAny(b, "0123456789"))
 }
 
 var slackNumber = compile(
-	`-\d{6,}-.*[A-Za-z0-9]{8}|-\d+-\d+-\d+-[0-9a-f]{16,}|-\d-[A-Za-z0-9]{24,}|^xox[ar]-(?:\d-)?[a-z]*\d[A-Za-z0-9]{7,}$`)
+	`-\d{6,}-.*[A-Za-z0-9]{8}|-\d+-\d+-\d+-[0-9a-f]{16,}|-\d-[A-Za-z0-9]{24,}|` +
+		`^xox[ar]-(?:\d-)?[a-z]*\d[A-Za-z0-9]{7,}$`)
 
 // isDiscordToken reports whether the first part is the base64 of a user number.
 func isDiscordToken(b []byte) bool {

@@ -11,7 +11,8 @@ func TestPersonalDataByChoice(t *testing.T) {
 		All:     redact.Choices{"email": redact.Mask},
 		Servers: map[string]redact.Choices{"crm": {"phone": redact.Keep, "email": redact.Keep, "iban": redact.Mask}},
 	}
-	result := []byte(`{"content":[],"structuredContent":{"phone":"+49 30 1234567","mail":"ann@corp.io","iban":"DE89370400440532013000"}}`)
+	result := []byte(`{"content":[],"structuredContent":{"phone":"+49 30 1234567","mail":"ann@corp.io",` +
+		`"iban":"DE89370400440532013000"}}`)
 	tests := []struct{ name, text, want string }{
 		{"a telephone number of the CRM is kept", "call +49 30 1234567", "call +49 30 1234567"},
 		{"also written otherwise", "call +49301234567", "call +49301234567"},

@@ -47,4 +47,5 @@ func isCookie(name, value []byte) bool {
 }
 
 var sessionName = compile(
-	`(?i)(?:^|[_.\-])(?:sid|session|sessionid|jsessionid|phpsessid|auth|jwt|token|access_?token|connect\.sid)(?:_?id)?$|sessi?on[_\-]?id|sessid`)
+	`(?i)(?:^|[_.\-])(?:sid|session|sessionid|jsessionid|phpsessid|auth|jwt|token|access_?token|` +
+		`connect\.sid)(?:_?id)?$|sessi?on[_\-]?id|sessid`)

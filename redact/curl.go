@@ -25,7 +25,7 @@ func curlUser(text []byte, at, size int) (place, bool) {
 
 // userArgument captures a password, quoted or not, or a user name without a password.
 var userArgument = compile(`\A[ =]{0,4}(?:` +
-	`"[^"\s:]{0,80}:([^"\s]{3,120})"|'[^'\s:]{0,80}:([^'\s]{3,120})'|` +
+	`"[^"\s:]{0,80}:((?:[^"\\\n]|\\[^\n]){3,120})"|'[^'\s:]{0,80}:((?:[^'\n]|'\\''){3,120})'|` +
 	`"([^"\s:]{8,120}):"|'([^'\s:]{8,120}):'|` +
 	`(?:[^\s:"']{0,80}|"[^"\s]{0,80}"|'[^'\s]{0,80}'):["']?([^\s"']{3,120})|` +
 	`([A-Za-z0-9_\-]{16,120}):(?:\s|\z))`)
@@ -36,7 +36,8 @@ func allSame(b []byte) bool { return len(bytes.Trim(b, string(b[:1]))) == 0 }
 // isCurlPassword excludes the placeholders of documentation and the variables of scripts.
 func isCurlPassword(b []byte) bool {
 	isFallback := b[0] == '-' && bytes.IndexByte(b, '}') > 0 // of ${NAME:-fallback}
-	return !isFallback && !allSame(b) && (notPlaceholder(b) || isTyped(b)) && notDummy(b) && bytes.IndexByte([]byte("$<["), b[0]) < 0 &&
+	return !isFallback && !allSame(b) && (notPlaceholder(b) || isTyped(b)) && notDummy(b) &&
+		bytes.IndexByte([]byte("$<["), b[0]) < 0 &&
 		!bytes.HasSuffix(b, []byte(">"))
 }
 
@@ -48,9 +49,17 @@ func commandPassword(text []byte, at, size int) (place, bool) {
 		return place{}, false
 	}
 	start, end := at+m[2], at+m[3]
+	if bytes.IndexByte([]byte("'\""), text[start-1]) >= 0 {
+		p := &reader{text: text, at: start - 1, nameStart: at}
+		if a := (assignment{}); p.value(&a) && a.quoted && isTyped(a.value) {
+			return place{a.start, a.end, 24 * len(a.value)}, true
+		}
+	}
 	end = start + endOfText(text[start:end])
-	return place{start, end, 0}, end > start && isSaid(text[start:end])
+	return place{start, end, 0}, end > start && isPasswordWord(text[start:end])
 }
 
 var passwordArgument = compile(
-	`(?i)\A(?:mysql[a-z]*|ldap(?:search|modify|add|delete|passwd|whoami)|mariadb[a-z\-]*|redis-cli|sshpass|(?:docker|podman) login|helm registry login)(?:[ \t][^\n|;&]{0,200}?)?[ \t](?:-p ?|-a |-w )["']?([^\s"'$<\-][^\s"']{4,100})`)
+	`(?i)\A(?:mysql[a-z]*|ldap(?:search|modify|add|delete|passwd|whoami)|mariadb[a-z\-]*|redis-cli|sshpass|(?:docker|` +
+		`podman) login|helm registry login)(?:[ \t][^\n|;&]{0,200}?)?[ \t](?:-p ?|-a |-w ` +
+		`)["']?([^\s"'$<\-][^\s"']{4,100}|[^\n]{6,100})`)

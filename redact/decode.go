@@ -23,8 +23,9 @@ const (
 	minWideLine = 60
 	// maxIndent is the maximum number of spaces before such a line.
 	maxIndent = 16
-	// minIsland is the length of the shortest readable text that is searched within binary data.
-	minIsland = 12
+	// minIsland is the length of the shortest readable text that is searched within binary data: that of a social
+	// security number.
+	minIsland = len("123-45-6789")
 	// maxReplaced is the length of the longest run that is replaced as a whole if only a part of its
 	// decoded text is found. A longer one is encoded again.
 	maxReplaced = 256
@@ -144,16 +145,12 @@ func (s *search) run(run []byte, d depth) []span {
 	return append(spans, s.base32(run, d)...)
 }
 
-// base32 decodes runs of base32 (RFC 4648, section 6) in one case.
+// base32 decodes runs of base32 (RFC 4648, section 6) in one case. Letters of the other case end a run.
 func (s *search) base32(run []byte, d depth) []span {
 	var spans []span
 	for start := 0; start < len(run); start++ {
-		stop, upper, lower := start, false, false
-		for stop < len(run) && base32Bytes[run[stop]] {
-			upper, lower = upper || isUpper(run[stop]), lower || isLetter(run[stop]) && !isUpper(run[stop])
-			stop++
-		}
-		if stop-start >= minEncoded && upper != lower {
+		stop := endOfCase(run, start)
+		if stop-start >= minEncoded {
 			digits := bytes.ToUpper(run[start:stop])
 			for len(digits)%8 == 1 || len(digits)%8 == 3 || len(digits)%8 == 6 {
 				digits = digits[:len(digits)-1]
@@ -166,9 +163,21 @@ func (s *search) base32(run []byte, d depth) []span {
 				spans = append(spans, found...)
 			}
 		}
-		start = max(start, stop)
+		start = max(start, stop-1)
 	}
 	return spans
+}
+
+// endOfCase returns the end of the characters of base32 that begin at start and whose letters have one case.
+func endOfCase(run []byte, start int) int {
+	stop, upper, lower := start, false, false
+	for ; stop < len(run) && base32Bytes[run[stop]]; stop++ {
+		upper, lower = upper || isUpper(run[stop]), lower || isLetter(run[stop]) && !isUpper(run[stop])
+		if upper && lower {
+			break
+		}
+	}
+	return stop
 }
 
 var base32Encoding = base32.StdEncoding.WithPadding(base32.NoPadding)
@@ -251,7 +260,7 @@ func (s *search) base64(run []byte, plus, slash byte, encoding *base64.Encoding,
 		}
 		for shift, readable := range shifts {
 			from := start + shift
-			if !readable || stop-from < minEncoded && shift > 0 {
+			if !readable {
 				continue
 			}
 			size := stop - from
@@ -276,25 +285,21 @@ func (s *search) base64(run []byte, plus, slash byte, encoding *base64.Encoding,
 	return spans
 }
 
-// isShortText reports whether a short run is base64 of printable ASCII that contains a character
-// typical of an e-mail address, a number or an assignment.
+// isShortText reports whether a short run is base64 of printable ASCII. Most words are not.
 func isShortText(run []byte) bool {
 	if len(run)%4 == 1 {
 		return false
 	}
-	telling := false
 	for i := 0; i+1 < len(run); i++ {
 		if i%4 == 3 {
 			continue
 		}
 		a, b := sextets[run[i]], sextets[run[i+1]]
-		c := [3]byte{a<<2 | b>>4, a<<4 | b>>2, a<<6 | b}[i%4]
-		if !isPrintable(c) {
+		if c := [3]byte{a<<2 | b>>4, a<<4 | b>>2, a<<6 | b}[i%4]; !isPrintable(c) {
 			return false
 		}
-		telling = telling || c == '@' || c == '=' || c == ':' || c == '-' || c == '+'
 	}
-	return telling
+	return true
 }
 
 // isPacked reports whether base64 begins like that of gzip or zlib, or of text in UTF-16, in which

@@ -1,16 +1,38 @@
 package redact
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // dummyWords matches what documentation shows instead of a token.
 var dummyWords = compile(
-	`(?i)example|placeholder|your[_\-]|[_\-]here\b|insert[_\-]|replace[_\-]?me|redacted|changeme|access_?token|xxxxx|xxxx[\-_]xxxx|\*\*\*\*|####|\.\.\.\.|dummy|goes[_\-]?here`)
+	`(?i)example|placeholder|your[_\-]|[_\-]here\b|insert[_\-]|replace[_\-]?me|redacted|changeme|access_?token|xxxxx|` +
+		`xxxx[\-_]xxxx|\*\*\*\*|####|\.\.\.\.|dummy|goes[_\-]?here`)
 
 // notDummy reports whether a value with the form of a token may be a token, and is not a
 // placeholder of documentation. Values longer than 400 bytes can contain any of the short words by
 // chance and are accepted.
 func notDummy(value []byte) bool {
-	return !isFiller(value) && (len(value) > 400 || !dummyWords.Match(value))
+	return !isFiller(value) && !hasFillerParts(value) && (len(value) > 400 || !dummyWords.Match(value))
+}
+
+// hasFillerParts reports whether the long parts of a value are repeated digits or capitals, or a UUID of examples ends
+// it: 5555555555:AAAAAAAAAA, RGAPI-01234567-89ab-cdef-0123-456789abcdef.
+func hasFillerParts(value []byte) bool {
+	if uuid := value[max(0, len(value)-36):]; zeroUUID.Match(uuid) {
+		return true
+	}
+	filler := false
+	isBetween := func(r rune) bool { return strings.ContainsRune(".-_:", r) }
+	for part := range bytes.FieldsFuncSeq(value, isBetween) {
+		same := len(part) > 0 && part[0] < 'a' && allSame(part)
+		if !same && len(part) >= 6 {
+			return false
+		}
+		filler = filler || same && len(part) >= 8
+	}
+	return filler
 }
 
 // isToken reports whether a value with the form of a token may be a token: the part after its

@@ -279,8 +279,10 @@ func TestNumberedMarkers(t *testing.T) {
 
 func TestJSONByName(t *testing.T) {
 	got, found, err := redact.New().JSON(
-		[]byte(`{"user":"ann","password":"correcthorse","api_key":"k3y-1234-x","token_count":"12345678","nextPageToken":"CAUQAA12"}`))
-	want := `{"user":"ann","password":"[redacted:password]","api_key":"[redacted:secret]","token_count":"12345678","nextPageToken":"CAUQAA12"}`
+		[]byte(`{"user":"ann","password":"correcthorse","api_key":"k3y-1234-x","token_count":"12345678",` +
+			`"nextPageToken":"CAUQAA12"}`))
+	want := `{"user":"ann","password":"[redacted:password]","api_key":"[redacted:secret]","token_count":"12345678",` +
+		`"nextPageToken":"CAUQAA12"}`
 	if err != nil || string(got) != want || redact.Counts(found)["secret"] != 1 {
 		t.Errorf("got %s, %v, %v, want %s", got, found, err, want)
 	}

@@ -261,7 +261,7 @@ var glue = map[string]func(string) string{
 	"behind a percent sign": func(s string) string { return "100%" + s },
 }
 
-// unglued are the kinds whose tokens do not contain a fixed word of four characters, or whose word
+// unglued are the kinds whose tokens do not contain a fixed word of four characters, or contain one that
 // is not recognised after a letter.
 var unglued = []string{"twilio-key", "openai-key", "okta-token", "azure-client-secret", "terraform-token",
 	"telegram-token", "mailchimp-key", "discord-token",

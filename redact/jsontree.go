@@ -7,7 +7,9 @@ import (
 
 // secretHint matches all JSON in which the surroundings of a string can identify it as a secret.
 var secretHint = compile(
-	`(?i)pass|pwd|contrase|kennwort|senha|wachtwoord|senord|salasana|adgangskode|has(?:ł|\\u0142)o|heslo|jelsz|parola|парол|密码|密碼|パスワード|비밀번호|\\u[0-9a-f]{4}|secret|token|key|cred|auth|cookie|session|csrf|hmac|salt|pin|-----BEGIN`)
+	`(?i)pass|pwd|contrase|kennwort|senha|wachtwoord|senord|salasana|adgangskode|has(?:ł|\\u0142)o|heslo|jelsz|` +
+		`parola|парол|密码|密碼|パスワード|비밀번호|\\u[0-9a-f]{4}|secret|token|key|cred|auth|cookie|session|csrf|hmac|salt|pin|` +
+		`-----BEGIN`)
 
 // node is one value of a JSON text.
 type node struct {
@@ -115,7 +117,8 @@ func (m marks) value(name []byte, n *node) {
 	}
 	if n.text == nil {
 		for i, inner := range n.names { // {"value": …}, {"S": …}
-			if wrappedMember.Match(inner) && n.items[i].text != nil && !labelMember.Match(name) {
+			if wrappedMember.Match(inner) && n.items[i].text != nil &&
+				(!labelMember.Match(name) || isSecretName(name)) {
 				m.value(name, n.items[i])
 			}
 		}
@@ -131,9 +134,12 @@ func (m marks) value(name []byte, n *node) {
 func (m marks) members(n *node) {
 	var label, columns []byte
 	var heads []*node
+	isPatch := slices.ContainsFunc(n.names, func(name []byte) bool { return string(name) == "op" }) // RFC 6902
 	for i, name := range n.names {
 		m.value(name, n.items[i])
 		switch {
+		case isPatch && string(name) == "path" && n.items[i].text != nil:
+			label = n.items[i].text[1+bytes.LastIndexByte(n.items[i].text, '/'):]
 		case n.items[i].text != nil && labelMember.Match(name) && label == nil:
 			label = n.items[i].text
 		case n.items[i].isArray && columnsMember.Match(name):
@@ -152,7 +158,8 @@ func (m marks) members(n *node) {
 
 var (
 	labelMember = compile(
-		`(?i)^(?:name|key|k|label|title|field|variable|var|env|header|param(?:eter)?|property|setting|option|id)$|(?:Name|Key|_name|_key)$`)
+		`(?i)^(?:name|key|k|label|title|field|variable|var|env|header|param(?:eter)?|property|setting|option|id)$|` +
+			`(?:Name|Key|_name|_key)$`)
 	valueMember = compile(
 		`(?i)^(?:value|val|v|content|data|text|secret|default|current|string_?value)$|(?:Value|_value)$`)
 	wrappedMember = compile(`^(?:value|S|[sS]tring_?[vV]alue|plain_?[tT]ext|[dD]efault(?:_?[vV]alue)?)$`)

@@ -5,8 +5,10 @@ import "bytes"
 // derKey matches the beginning of the base64 of a private key: RSA (RFC 8017, A.1.2), PKCS #8 (RFC
 // 5958) of RSA, EC and Edwards curves, EC (RFC 5915), OpenSSH.
 var derKey = compile(
-	`\A(MII[A-Za-z0-9+/]{2,4}A(?:IB|gE)AAK[A-Za-z0-9+/]{20,}={0,2}|MII[A-Za-z0-9+/]{2,4}IBADANBgkqhkiG9w0BAQEFAA[A-Za-z0-9+/]{10,}={0,2}|` +
-		`MHcCAQEE[A-Za-z0-9+/]{30,}={0,2}|MI(?:GkAgEBBD|HcAgEBBE)[A-Za-z0-9+/]{30,}={0,2}|MIG[HT]AgEAMBMGByqGSM49[A-Za-z0-9+/]{10,}={0,2}|MC4CAQAwBQYDK2Vw[A-Za-z0-9+/]{20,}={0,2}|b3BlbnNzaC1rZXktdjE[A-Za-z0-9+/]{20,}={0,2})`)
+	`\A(MII[A-Za-z0-9+/]{2,4}A(?:IB|gE)AAK[A-Za-z0-9+/]{20,}={0,2}|` +
+		`MII[A-Za-z0-9+/]{2,4}IBADANBgkqhkiG9w0BAQEFAA[A-Za-z0-9+/]{10,}={0,2}|MHcCAQEE[A-Za-z0-9+/]{30,}={0,2}|` +
+		`MI(?:GkAgEBBD|HcAgEBBE)[A-Za-z0-9+/]{30,}={0,2}|MIG[HT]AgEAMBMGByqGSM49[A-Za-z0-9+/]{10,}={0,2}|` +
+		`MC4CAQAwBQYDK2Vw[A-Za-z0-9+/]{20,}={0,2}|b3BlbnNzaC1rZXktdjE[A-Za-z0-9+/]{20,}={0,2})`)
 
 // maxKeyBlock is the length of the longest armoured key that is read.
 const maxKeyBlock = 20_000

@@ -3,6 +3,8 @@ package redact
 import (
 	"bytes"
 	"html"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // elementPassword finds the text of an XML element with the name of a password.
@@ -26,11 +28,47 @@ func isElementSecret(word, value []byte) bool {
 	if bytes.EqualFold(word, []byte("key>")) {
 		return isDrawn(value) || len(value) >= 16 && hasDigit(value) && secretText(value)
 	}
-	return passwordText(value) && !isProse(value)
+	return passwordText(value) && !isProse(value) || isGenerated(value)
 }
 
 var elementText = compile(
-	`(?i)\A(?:passw(?:or)?ds?|passphrase|pwd|pass|secret|token|key)(?: [^<>\n]{1,60})?>(?:\s{0,40}<!\[CDATA\[([^\n]{4,200}?)\]\]>|\s{0,40}([^\n<]{4,200}?)\s{0,40}</)`)
+	`(?i)\A(?:passw(?:or)?ds?|passphrase|pwd|pass|secret|token|key)(?: ` +
+		`[^<>\n]{1,60})?>(?:\s{0,40}<!\[CDATA\[([^\n]{4,200}?)\]\]>|\s{0,40}([^\n<]{4,200}?)\s{0,40}</)`)
+
+// markup reads the text of an element that is named by its tag, by an attribute, or by the element before it:
+// <password type="x">…, <property name="password">…, <key>password</key><string>…, <dt>password</dt><dd>….
+func (p *reader) markup(a *assignment, nameStart int, forms [][2]*lazyregexp.Regexp) bool {
+	before := p.text[max(0, nameStart-24):nameStart]
+	if !bytes.ContainsAny(before, "<>=") {
+		return false
+	}
+	rest := p.text[p.at:min(len(p.text), p.at+maxJudged)]
+	for _, form := range forms {
+		if !form[0].Match(before) {
+			continue
+		}
+		m := form[1].FindIndex(rest)
+		if m == nil {
+			return false
+		}
+		size := bytes.IndexAny(rest[m[1]:], "<\r\n")
+		if size < 0 {
+			return false
+		}
+		a.start, a.end, a.quoted = p.at+m[1], p.at+m[1]+size, true
+		p.at = a.end
+		return true
+	}
+	return false
+}
+
+// elements match the text before a name and the text between it and its value.
+var elements = [][2]*lazyregexp.Regexp{
+	{compile(`<(?:[A-Za-z][\w.\-]{0,20}:)?$`), compile(`\A(?:\s[^<>\n]{1,80})?>`)},
+	{compile(`(?:name|key|id|for)=["']$`), compile(`\A[^<>\n]{0,80}>\s{0,40}(?:<[A-Za-z]{1,12}>\s{0,20})?`)},
+	{compile(`>\s{0,8}$`), compile(`\A[ :]{0,3}(?:</[\w:]{1,20}>\s{0,40}){1,3}` +
+		`(?:<[\w:]{1,20}(?: [^<>\n]{0,60})?>\s{0,20}){1,3}`)},
+}
 
 // entities replaces the character references of HTML and XML, and searches the result.
 func (s *search) entities(text []byte, d depth) []span {

@@ -53,19 +53,22 @@ func quotedWords(words []string) []string {
 // harmlessName matches names that contain token, key or secret but do not indicate a secret: tokens
 // that are counted or that page through a list, keys of tables, and properties of a secret.
 var harmlessName = compile(`(?i)` +
-	`(?:page|next|prev|sync|cursor|continuation|(?:^|[^a-z])(?:max|min|num)|count|total|usage|input|output|prompt|completion)[a-z]{0,2}[_\-. ]?tokens?` +
-	`|(?:pub(?:lic)?|verif[a-z]*|(?:^|[^a-z])v|primary|foreign|sort|partition|cache|row|idempotency|translation|map|registry|hot|short|query|i18n|locale|label|event|` +
-	`object|data|composite|unique|group|recv|send|property|config|react|lookup|site)[_\-. ]?key` +
-	`|(?:passw(?:or)?d|secret|token|key|credential)s?[_\-. ]?(?:type|kind|name|path|file|url|uri|field|hint|label|header|length|len|size|count|ttl|` +
-	`expir|policy|manager|mgr|id\b|ref\b|arn|hash_?algo|algorithm|selector|placeholder|prompt|prefix|suffix|format|usage|endpoint|description|title|` +
-	`regex|pattern|message|error|index|version|class|style|map|store|code|realm|(?:auth)?magic)` +
-	`|authenticity|^(?:aws|alexa|custom)::\w+::\w+$|\.(?:encode|decode|replace|split|strip|startswith|endswith|format|join)$|(?:^|[_\-.])(?:non|not|no|in)[_\-]?(?:matching|valid)|^nonMatching|^(?:non|invalid|fake|dummy|mock|example|sample)[_\-]?(?:[A-Z]|[a-z]*[_\-])|public[_\-]?(?:token|key|secret|password)|^public`)
+	`(?:page|next|prev|sync|cursor|continuation|(?:^|[^a-z])(?:max|min|num)|count|total|usage|input|output|prompt|` +
+	`completion)[a-z]{0,2}[_\-. ]?tokens?|(?:pub(?:lic)?|verif[a-z]*|(?:^|[^a-z])v|primary|foreign|sort|partition|` +
+	`cache|row|idempotency|translation|map|registry|hot|short|query|i18n|locale|label|event|object|data|composite|` +
+	`unique|group|recv|send|property|config|react|lookup|site)[_\-. ]?key|(?:passw(?:or)?d|secret|token|key|` +
+	`credential)s?[_\-. ]?(?:type|kind|name|path|file|url|uri|field|hint|label|header|length|len|size|count|ttl|` +
+	`expir|policy|manager|mgr|id\b|ref\b|arn|hash_?algo|algorithm|selector|placeholder|prompt|prefix|suffix|format|` +
+	`usage|endpoint|description|title|regex|pattern|message|error|index|version|class|style|map|store|code|realm|` +
+	`(?:auth)?magic)|authenticity|^(?:aws|alexa|custom)::\w+::\w+$|\.(?:encode|decode|replace|split|strip|startswith|` +
+	`endswith|format|join)$|(?:^|[_\-.])(?:non|not|no|in)[_\-]?(?:matching|valid)|^nonMatching|^(?:non|invalid|fake|` +
+	`dummy|mock|example|sample)[_\-]?(?:[A-Z]|[a-z]*[_\-])|public[_\-]?(?:token|key|secret|password)|^public`)
 
 // harmlessVendor matches names that indicate an identifier or a digest.
 var harmlessVendor = compile(`(?i)` +
-	`(?:sha\d*|digest|hash|checksum|integrity|commit|revision|rev|version|uuid|guid|url|uri|link|href|path|file|image|img|icon|host|domain|region|` +
-	`bucket|channel|repo|repository|branch|tag|etag|class|package|module|import|require|endpoint|name|title|description|model|ids?|ref)$` +
-	`|(?:sha256|checksum|integrity)`)
+	`(?:sha\d*|digest|hash|checksum|integrity|commit|revision|rev|version|uuid|guid|url|uri|link|href|path|file|` +
+	`image|img|icon|host|domain|region|bucket|channel|repo|repository|branch|tag|etag|class|package|module|import|` +
+	`require|endpoint|name|title|description|model|ids?|ref)$|(?:sha256|checksum|integrity)`)
 
 // assignmentRules find values assigned to names that indicate a secret.
 func assignmentRules() []rule {
@@ -114,7 +117,8 @@ const maxYAMLLines = 300
 var (
 	plainWord = compile(`^[a-z0-9]{4,}$`)
 	yamlLines = compile(
-		`(?:^|\n)[ \t]*(?:- )?[A-Za-z_][\w.\-]*:(?:[ \t]+[^\n{(\[,;]*[^\n{(\[,;\s])?[ \t]*\r?\n[ \t]*(?:- )?[A-Za-z_][\w.\-]*:[ \t]+$`)
+		`(?:^|\n)[ \t]*(?:- )?[A-Za-z_][\w.\-]*:(?:[ \t]+[^\n{(\[,;]*[^\n{(\[,` +
+			`;\s])?[ \t]*\r?\n[ \t]*(?:- )?[A-Za-z_][\w.\-]*:[ \t]+$`)
 )
 
 // vendorSecret is given(isVendorSecret) if the vendor's name begins a word.
@@ -158,8 +162,12 @@ func isPassword(a assignment) bool {
 	switch {
 	case harmlessName.Match(a.name) || isOwnName(a):
 		return false
+	case passwordName.Match(a.name) && (isGenerated(a.value) || isEncodedSecret(a.value)):
+		return true
+	case a.loose:
+		return passwordName.Match(a.name) && isTyped(a.value)
 	case passwordNumber.Match(a.value):
-		return passwordName.Match(a.name) && !isRepetitive(a.value)
+		return passwordName.Match(a.name) && !isRepetitive(a.value) && !strings.HasPrefix("1234567890", string(a.value))
 	case a.quoted && !a.call:
 		if bytes.ContainsAny(a.value, " <>(){}[]") && !passwordName.Match(a.name) || isProse(a.value) {
 			return false
@@ -203,8 +211,11 @@ func isSecret(a assignment) bool {
 		return false
 	case isUUID(a.value) && secretID.Match(a.name):
 		return true
-	case harmlessName.Match(a.name) || bytes.IndexByte(a.value, ' ') >= 0 || isOwnName(a) || isCounted(a.value) &&
-		!isVendorName(a.name):
+	case harmlessName.Match(a.name) || isOwnName(a):
+		return false
+	case strongName.Match(a.name) && (isGenerated(a.value) || isEncodedSecret(a.value)):
+		return true
+	case bytes.IndexByte(a.value, ' ') >= 0 || isCounted(a.value) && !isVendorName(a.name):
 		return false
 	case isUUID(bytes.Trim(a.value, "{}")):
 		return lastSecret.Match(a.name)
@@ -212,6 +223,8 @@ func isSecret(a assignment) bool {
 		return lastWeak.Match(a.name) && isDrawn(a.value)
 	case onlyNumber.Match(a.value):
 		return lastSecret.Match(a.name) && entropy(a.value) >= 2
+	case a.loose:
+		return isDrawn(a.value)
 	case a.quoted:
 		return len(a.value) >= 8 && (secretText(a.value) || isSymbols(a.value))
 	}
@@ -280,7 +293,7 @@ func namedSecret(name, value []byte, number bool) (span, bool) {
 	case isPasswordName:
 		ok = passwordText(a.value)
 	case secretNames.Match(name):
-		ok = len(a.value) >= 8 && bytes.IndexByte(a.value, ' ') < 0 && secretText(a.value) &&
+		ok = isGenerated(a.value) || len(a.value) >= 8 && bytes.IndexByte(a.value, ' ') < 0 && secretText(a.value) &&
 			(!isCounted(a.value) || isVendorName(name))
 	case bytes.EqualFold(name, []byte("key")): // of a map or of an object, more often than a credential
 		ok = isStrayToken(a.value)
@@ -294,7 +307,9 @@ func namedSecret(name, value []byte, number bool) (span, bool) {
 
 // secretNames matches names of members whose values are secrets even if they do not look random.
 var secretNames = compile(
-	`(?i)^(?:[a-z0-9]+[_\-. ]?)*?(?:passphrase|secret|api[_\- ]?key|apikey|(?:access|auth|private|secret|signing|encryption|client|master|session|service|app)[_\- ]?key|(?:access|auth|refresh|id|bearer|session|api|oauth|personal|bot|csrf)[_\- ]?token|token|client[_\- ]?secret|credentials?|x-auth|authorization)$`)
+	`(?i)^(?:[a-z0-9]+[_\-. ]?)*?(?:passphrase|secret|api[_\- ]?key|apikey|(?:access|auth|private|secret|signing|` +
+		`encryption|client|master|session|service|app)[_\- ]?key|(?:access|auth|refresh|id|bearer|session|api|oauth|` +
+		`personal|bot|csrf)[_\- ]?token|token|client[_\- ]?secret|credentials?|x-auth|authorization)$`)
 
 // passwordName matches names of passwords.
 var passwordName = compile(`(?i)(?:passw(?:or)?[dt]|` + foreignPassword +

@@ -34,6 +34,9 @@ func nearby(text []byte, at, size int) (place, bool) {
 			return place{from + s.start, from + s.end, len(window)}, true
 		}
 	}
+	if s, ok := generatedAfter(window); ok {
+		return place{from + s.start, from + s.end, 24 * s.end}, true
+	}
 	before := text[max(0, at-nearBefore):at]
 	if !hasDigit(before) {
 		return place{cost: len(before)}, false
@@ -53,6 +56,24 @@ func nearAfterWord(window []byte) (span, bool) {
 	return span{start: m[2], end: m[3]}, true
 }
 
+// generatedAfter finds a generated password after a word in a sentence: quoted, or up to the next space.
+func generatedAfter(window []byte) (span, bool) {
+	m := generatedNear.FindSubmatchIndex(window[:min(len(window), nearAfter+maxTyped)])
+	if m == nil {
+		return span{}, false
+	}
+	for group := 2; group < len(m); group += 2 {
+		if m[group] >= 0 {
+			value := bytes.TrimRight(window[m[group]:m[group+1]], ".,;:")
+			return span{start: m[group], end: m[group] + len(value)}, isGenerated(value)
+		}
+	}
+	return span{}, false
+}
+
+var generatedNear = compile(`^s?(?:[ \t][^\n"'` + "`" + `=]{0,40}?)?[ \t](?:"([^"\n]{10,64})"|'([^'\n]{10,64})'|` +
+	"`([^`\\n]{10,64})`" + `)|^s?(?:[ \t](?:is|was|to|-|–|—|now)){0,2}[ \t]{1,3}([^\s"'` + "`" + `]\S{9,63})`)
+
 func hasDigit(b []byte) bool { return bytes.ContainsAny(b, "0123456789") }
 
 // maxToken is the maximum number of bytes of a random value in a sentence that are examined.
@@ -62,9 +83,11 @@ var (
 	drawnAfter = compile(`^s?[ \t"'` + "`" + `:*(\[](?:[^\n=;{}<>@/\\]{0,40}?["'` + "`" +
 		`(\[ *])?([A-Za-z0-9_\-+/.~]{16,}={0,2})(?:[\s"'` + "`" + `)\],;!?*]|$)`)
 	drawnBefore = compile(`(?:^|[\s"'` + "`" + `(\[*])([A-Za-z0-9_\-+/.~]{16,}={0,2})["'` + "`" +
-		`)\]*]{0,2}(?: is| was| as|,| -| –| —| \(|:)(?: (?:the|our|my|your|his|her|their|an?|new|old|current|valid|staging|production|prod))* $`)
+		`)\]*]{0,2}(?: is| was| as|,| -| –| —| \(|:)(?: (?:the|our|my|your|his|her|their|an?|new|old|current|valid|` +
+		`staging|production|prod))* $`)
 	aboutDigest = compile(
-		`(?i)\b(?:sha\d*|digest|hash|checksum|fingerprint|commit|revision|version|uuid|id|public|integrity|length|count|path|file|url|type|class|function|method|name|see|create[ds]?|removed?|update[ds]?|https?)\b`)
+		`(?i)\b(?:sha\d*|digest|hash|checksum|fingerprint|commit|revision|version|uuid|id|public|integrity|length|` +
+			`count|path|file|url|type|class|function|method|name|see|create[ds]?|removed?|update[ds]?|https?)\b`)
 )
 
 // isNear is stricter than isDrawn, because only a word in a sentence identifies the value.
@@ -94,7 +117,8 @@ func afterVendor(window []byte) (s span, read int, ok bool) {
 }
 
 var (
-	vendorValue = compile(`^[\w\-]{0,24}(?:[ \t]{1,3}[A-Za-z]{2,16}){0,3}["']?(?:[ \t]{0,8}(?:[:=|]|=>|:=)[ \t]{0,8}|[ \t]{1,8}(?:-[ \t]{1,8})?)["'` +
+	vendorValue = compile(`^[\w\-]{0,24}(?:[ \t]{1,3}[A-Za-z]{2,16}){0,3}["']?(?:[ \t]{0,8}(?:[:=|]|=>|:=)[ \t]{0,8}|` +
+		`[ \t]{1,8}(?:-[ \t]{1,8})?)["'` +
 		"`" + `]?([A-Za-z0-9_\-+/.~]{16,}={0,2})(?:[\s"'` + "`" + `)\],;!?*&]|$)`)
 	// published matches the beginnings of tokens that have a rule.
 	published = compile(`^(?:` + next + `)`)

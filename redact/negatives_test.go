@@ -53,6 +53,34 @@ func TestMisshapenTokens(t *testing.T) {
 	}
 }
 
+// Code that joins a connection string from variables, and the port of a host whose name resembles that of a secret, are
+// not secrets (issue 23: the negatives of SonarSource).
+func TestJoinedStringsAndPorts(t *testing.T) {
+	texts := []string{"https://secret-store.example.net:443/api/Triggers_7/invoke?api-version=2022-05-01",
+		"https://token.example.net:8443/?x=1", "wss://password-service.example.com:9000/a8Kq/Zx2mV7pL"}
+	for _, operator := range []string{".", "+", "&", "~", "..", "||", "<>"} {
+		for _, name := range []string{"PWD", "password", "Secret"} {
+			for _, variable := range []string{"$config['password']", "v_value", "this->getPassword()", ":secret"} {
+				for _, gap := range []string{" ", "      "} {
+					texts = append(texts, fmt.Sprintf("';UID=' . u . ';%s='%s%s %s%s';'", name, gap, operator, variable,
+						" "+operator+" "))
+				}
+			}
+		}
+	}
+	for _, text := range texts {
+		if cleaned, _ := redact.New().Bytes([]byte(text)); string(cleaned) != text {
+			t.Errorf("%s: got %s", text, cleaned)
+		}
+	}
+	for _, text := range []string{"https://ann:8443x7Kq@example.net/",
+		"';PWD=x#9Kq>2mV(7pLz!4;'", "PWD='+ x#9Kq>2mV(7pLz!4'"} {
+		if cleaned, _ := redact.New().Bytes([]byte(text)); string(cleaned) == text {
+			t.Errorf("%s: it is left", text)
+		}
+	}
+}
+
 // One repeated character is not a token, with any prefix.
 func TestRepetitiveTokens(t *testing.T) {
 	for _, prefix := range []string{"sntryu_", "glc_", "sgp_", "ntn_", "rubygems_"} {

@@ -39,7 +39,7 @@ func inflated(data []byte) []byte {
 // narrowed decodes UTF-16 of either byte order. It returns nil for other data. At least seven of
 // ten characters must be ASCII.
 func narrowed(data []byte) []byte {
-	if len(data) < 2*minIsland {
+	if len(data) < minIsland {
 		return nil
 	}
 	for at, order := range []binary.ByteOrder{binary.BigEndian, binary.LittleEndian} {

@@ -82,7 +82,8 @@ var (
 	// Words that also precede other numbers (a call, a cell) count only directly before the number.
 	phoneWords = compile(
 		`(?i)(?:(?:\bphone|\bmobile|\btel(?:ephone|efon|e?fono|\.|:|\b)|\bfax|whatsapp|\bsms|\bmob\b)[^\n0-9]{0,16}|` +
-			`\b(?:call|dial)(?: (?:me|us|him|her|them))?(?: (?:at|on))?:? |\bcell(?:phone)?(?: (?:no|nr|number))?\.?:? )[+(]?$`)
+			`\b(?:call|dial)(?: (?:me|us|him|her|them))?(?: (?:at|on))?:? |\bcell(?:phone)?(?: ` +
+			`(?:no|nr|number))?\.?:? )[+(]?$`)
 )
 
 func ssnAt(text []byte, i int) (span, bool) {

@@ -1,6 +1,8 @@
 package redact_test
 
 import (
+	"bytes"
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -112,21 +114,51 @@ func TestSecretsInFilesAndProtocols(t *testing.T) {
 // Row C-039: personal numbers are found in encodings, also if only the text before the encoding says what they are.
 func TestPersonalNumbersInEncodings(t *testing.T) {
 	for _, value := range []string{"123-45-6789", "536-22-1234", "ssn 536221234", "+14155550123", "415-555-0134",
-		"4111111111111111", "4111 1111 1111 1111", "DE89370400440532013000", "93.184.216.34", "bob@corp.io", "a@b.co"} {
+		"4111111111111111", "4111 1111 1111 1111", "DE89370400440532013000", "93.184.216.34", "81.2.69.142",
+		"bob@corp.io", "a@b.co"} {
 		for _, end := range []string{"", "\n", "\r\n"} {
 			for name, encode := range map[string]func([]byte) string{
 				"base64": base64.StdEncoding.EncodeToString, "base64url": base64.RawURLEncoding.EncodeToString,
+				"base64 twice": func(plain []byte) string {
+					return base64.StdEncoding.EncodeToString([]byte(base64.RawStdEncoding.EncodeToString(plain)))
+				},
+				"base64 of UTF-16": func(plain []byte) string {
+					return base64.StdEncoding.EncodeToString(bytes.Join(bytes.Split(plain, nil), []byte{0}))
+				},
 				"hex": hex.EncodeToString,
 			} {
 				for _, around := range []string{"%s", "x = %s\n", `{"a":"%s"}`, "b'%s'", "data:%s,",
 					"$ echo | base64\n%s\n"} {
 					text := fmt.Sprintf(around, encode([]byte(value+end)))
-					if len(value) < 8 && name == "hex" { // shorter than the shortest that is decoded
+					if len(value) < 8 && name != "base64" && name != "base64url" { // too short to be decoded
 						continue
 					}
 					if cleaned, _ := redact.New().Bytes([]byte(text)); string(cleaned) == text {
 						t.Errorf("%q in %s is not found: %q", value+end, name, text)
 					}
+				}
+			}
+		}
+	}
+}
+
+// Issue 31, row C-039: numbers of eleven bytes are found after letters that belong to other text and within bytes, and
+// base32 after letters of the other case.
+func TestShortNumbersInEncodings(t *testing.T) {
+	for _, value := range []string{"536-22-1234", "81.2.69.142"} {
+		for _, around := range []string{"\x00%s\xff", "\x00\x82%s\xff\x00", "\x00\x01\x82%s"} {
+			encoded := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, around, value))
+			if cleaned, _ := redact.New().Bytes([]byte(encoded)); string(cleaned) == encoded {
+				t.Errorf("%s within %q is not found: %s", value, around, encoded)
+			}
+		}
+		for name, encode := range map[string]func([]byte) string{
+			"base64": base64.RawStdEncoding.EncodeToString, "base32": base32.StdEncoding.EncodeToString,
+		} {
+			for _, around := range []string{"/p/%s", "id%s", "id=%s;", "%s"} {
+				text := fmt.Sprintf(around, encode([]byte(value)))
+				if cleaned, _ := redact.New().Bytes([]byte(text)); string(cleaned) == text {
+					t.Errorf("%s in %s is not found: %q", value, name, text)
 				}
 			}
 		}

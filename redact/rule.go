@@ -69,14 +69,16 @@ func within(kind, word string, before int, expression string) rule {
 }
 
 // edge matches what may precede a token. See begins.
-const edge = `(?:^|\\[abefnrtv0]|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\[[0-9;:?]{0,32}[A-Za-z]|[^A-Za-z0-9]|` + "`[abefnrtv0])"
+const edge = `(?:^|\\[abefnrtv0]|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\[[0-9;:?]{0,32}[A-Za-z]|` +
+	`[^A-Za-z0-9]|` + "`[abefnrtv0])"
 
 // end matches the end of a token: it is not followed by a letter or digit, unless another token
 // begins there.
 const end = `(?:[^A-Za-z0-9]|\z|` + next + `)`
 
 // next matches the beginnings of common tokens.
-const next = `A[KS]IA|AIza|ATBB|GOOG[14]|LTAI|SG\.|dapi[0-9a-f]|eyJ|gh[pousr]_|github_pat_|glpat-|hf_|hvs\.|npm_|r8_|SK[0-9a-f]{32}|s[kr]k?[_\-](?:live|test|ant|proj|or)|xox[abceoprs]-|xapp-|3MVG9`
+const next = `A[KS]IA|AIza|ATBB|GOOG[14]|LTAI|SG\.|dapi[0-9a-f]|eyJ|gh[pousr]_|github_pat_|glpat-|hf_|hvs\.|npm_|r8_|` +
+	`SK[0-9a-f]{32}|s[kr]k?[_\-](?:live|test|ant|proj|or)|xox[abceoprs]-|xapp-|3MVG9`
 
 // find searches for a value at an anchor, which is text[at:at+size], and returns its span and the
 // cost of the search. stuck reports that another value ends at the anchor.
@@ -94,7 +96,7 @@ func (r *rule) find(text []byte, at, size int, stuck bool) (s span, cost int, ok
 	if r.before > 0 {
 		from = max(0, at-r.before-longestEscape)
 	} else if !r.glued && !stuck && !begins(text, at) {
-		if !r.tells(text[at:at+size]) || isInData(text, at) {
+		if !r.isFoundInWords(text[at:at+size]) || isInData(text, at) {
 			return span{}, 0, false
 		}
 		glued = true
@@ -128,9 +130,9 @@ func (r *rule) find(text []byte, at, size int, stuck bool) (s span, cost int, ok
 	return s, r.reach(), true
 }
 
-// tells reports whether a token may begin with this anchor in the middle of a word (xghp_…,
+// isFoundInWords reports whether a token may begin with this anchor in the middle of a word (xghp_…,
 // 1AKIA…). The anchor must not occur in ordinary words.
-func (r *rule) tells(word []byte) bool {
+func (r *rule) isFoundInWords(word []byte) bool {
 	switch r.kind {
 	case "password", "secret", "authorization", "private-key":
 		return false

@@ -4,7 +4,8 @@ import "bytes"
 
 // insertHead matches INSERT INTO table (columns) VALUES, with the columns in group 1.
 var insertHead = compile(
-	"(?is)\\Ainsert\\s{1,8}(?:or\\s{1,4}[a-z]{1,8}\\s{1,4})?into\\s{1,8}[\\w.\"`\\[\\]]{1,120}\\s{0,8}\\(([^()]{1,1000})\\)\\s{0,40}values\\s{0,40}")
+	"(?is)\\Ainsert\\s{1,8}(?:or\\s{1,4}[a-z]{1,8}\\s{1,4})?into\\s{1,8}[\\w.\"`\\[\\]]{1,120}\\s{0,8}" +
+		"\\(([^()]{1,1000})\\)\\s{0,40}values\\s{0,40}")
 
 // insertedValues finds the values that an SQL INSERT puts into columns with the name of a secret,
 // in each row and in any order of the columns.

@@ -115,7 +115,8 @@ func TestTokensThatAreStuckTogether(t *testing.T) {
 
 // Ordinary data in encodings that are decoded is left.
 func TestOrdinaryDataStaysInEncodings(t *testing.T) {
-	row := `{"id":"123e4567-e89b-12d3-a456-426614174000","name":"Ann","sum":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b","n":1700000000123}`
+	row := `{"id":"123e4567-e89b-12d3-a456-426614174000","name":"Ann",` +
+		`"sum":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b","n":1700000000123}`
 	for name, text := range map[string]string{
 		"base64":           b64(row),
 		"base64 of gzip":   encodings["base64 of gzip"](row),
@@ -124,17 +125,24 @@ func TestOrdinaryDataStaysInEncodings(t *testing.T) {
 		"an address":       url.QueryEscape(row),
 		"quoted-printable": encodings["quoted-printable"](row),
 		"JSON":             asJSON(row),
-		"a data address":   `<img src="data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==">`,
-		"a path of SVG":    `<path d="M12 2C6.48 2 2 6.48 2 12s4.48 10 10 10 10-4.48 10-10S17.52 2 12 2zm0 18c-4.41 0-8-3.59-8-8s3.59-8 8-8 8 3.59 8 8-3.59 8-8 8z"/>`,
-		"minified":         `!function(e,t){"object"==typeof exports?module.exports=t():e.Foo=t()}(this,function(){var a=1e3,b=0xff,c=a*b;return{k:c,token:function(e){return e.next}}});`,
-		"a lock file":      `"node_modules/a": {"version": "1.2.3", "resolved": "https://r.example/a/-/a-1.2.3.tgz", "integrity": "sha512-v2kDEe57lecTulaDIuNTPy3Ry4gLGJ6Z1O3vE1krgXZNrsQ+LFTGHVxVjcXPs17LhbZVGedAJv8XZ1tvj5FvSg=="}`,
+		"a data address": `<img src="data:image/png;base64,` +
+			`iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==">`,
+		"a path of SVG": `<path d="M12 2C6.48 2 2 6.48 2 12s4.48 10 10 10 10-4.48 10-10S17.52 2 12 2zm0 18c-4.41 ` +
+			`0-8-3.59-8-8s3.59-8 8-8 8 3.59 8 8-3.59 8-8 8z"/>`,
+		"minified": `!function(e,t){"object"==typeof exports?module.exports=t():e.Foo=t()}(this,function(){var ` +
+			`a=1e3,b=0xff,c=a*b;return{k:c,token:function(e){return e.next}}});`,
+		"a lock file": `"node_modules/a": {"version": "1.2.3", "resolved": "https://r.example/a/-/a-1.2.3.tgz", ` +
+			`"integrity": "sha512-v2kDEe57lecTulaDIuNTPy3Ry4gLGJ6Z1O3vE1krgXZNrsQ+` +
+			`LFTGHVxVjcXPs17LhbZVGedAJv8XZ1tvj5FvSg=="}`,
 		"GraphQL": "type Mutation { login(email: String!, password: String!): Token! resetPassword(token: " +
 			"ID!, newPassword: String!): Boolean }",
 		"SQL": "CREATE TABLE users (id uuid PRIMARY KEY, password varchar(255) NOT NULL, api_token " +
 			"char(40), secret text DEFAULT NULL);",
-		"i18n":           `{"password.label":"Password","password.hint":"At least 8 characters","login.forgotPassword":"Forgot your password?","token":{"expired":"Your token has expired"}}`,
+		"i18n": `{"password.label":"Password","password.hint":"At least 8 characters",` +
+			`"login.forgotPassword":"Forgot your password?","token":{"expired":"Your token has expired"}}`,
 		"pairs of types": `[["password","string"],["token","string"],["api_key","varchar(40)"]]`,
-		"a form":         `<label for="password">Password</label><input type="password" name="password" id="password" autocomplete="current-password">`,
+		"a form": `<label for="password">Password</label><input type="password" name="password" ` +
+			`id="password" autocomplete="current-password">`,
 	} {
 		if got, found := redact.New().Bytes([]byte(text)); len(found) > 0 {
 			t.Errorf("%s: %.300s became %.300s", name, text, got)

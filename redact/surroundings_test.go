@@ -242,14 +242,15 @@ func TestSecretsOfJSONByWhatStandsAround(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"a member":                    `{"password":"` + long + `"}`,
-		"a list under a name":         `{"tokens":["` + long + `","x"]}`,
-		"a name and a value":          `{"name":"DB_PASSWORD","value":"` + long + `"}`,
-		"a value and a name":          `{"value":"` + long + `","valueFrom":null,"name":"DB_PASSWORD"}`,
-		"pairs":                       `[["DB_PASSWORD","` + long + `"],["LOG","debug"]]`,
-		"a table with a head":         `[["user","password"],["bob","` + long + `"]]`,
-		"columns and rows":            `{"columns":["user","password"],"rows":[["bob","` + long + `"]]}`,
-		"columns that have types":     `{"fields":[{"name":"user","type":"text"},{"name":"api_key","type":"text"}],"rows":[["bob","` + long + `"]]}`,
+		"a member":            `{"password":"` + long + `"}`,
+		"a list under a name": `{"tokens":["` + long + `","x"]}`,
+		"a name and a value":  `{"name":"DB_PASSWORD","value":"` + long + `"}`,
+		"a value and a name":  `{"value":"` + long + `","valueFrom":null,"name":"DB_PASSWORD"}`,
+		"pairs":               `[["DB_PASSWORD","` + long + `"],["LOG","debug"]]`,
+		"a table with a head": `[["user","password"],["bob","` + long + `"]]`,
+		"columns and rows":    `{"columns":["user","password"],"rows":[["bob","` + long + `"]]}`,
+		"columns that have types": `{"fields":[{"name":"user","type":"text"},{"name":"api_key","type":"text"}],` +
+			`"rows":[["bob","` + long + `"]]}`,
 		"a header":                    `{"Authorization":"Bearer ` + long + `"}`,
 		"lines of a key":              string(lines),
 		"a column of CSV in a member": `{"csv":"user,password\nbob,` + long + `\n"}`,
@@ -269,14 +270,16 @@ func TestStructureStays(t *testing.T) {
 		`{"id":17,"name":"item","tags":["a","b"],"price":1.5,"created":"2026-01-02T00:00:00Z","token_count":7},`, 300)
 	for name, text := range map[string]string{
 		"a JSON Schema": `{"password":{"type":"string"}}`,
-		"a larger one":  `{"type":"object","properties":{"password":{"type":"string","format":"password","minLength":8},"token":{"$ref":"#/$defs/Token"}},"required":["password","token"]}`,
-		"one in YAML":   "password:\n  type: string\n  minLength: 8\ntoken:\n  type: string\n",
+		"a larger one": `{"type":"object","properties":{"password":{"type":"string","format":"password",` +
+			`"minLength":8},"token":{"$ref":"#/$defs/Token"}},"required":["password","token"]}`,
+		"one in YAML": "password:\n  type: string\n  minLength: 8\ntoken:\n  type: string\n",
 		"one in YAML with quotes": "password:\n  \"type\": \"string\"\n\"secret\":\n  \"description\": \"unknown " +
 			"to others\"\n",
 		"types of TypeScript": "interface A { password: string; token?: string | null; apiKey: \"a\" | \"b\"; " +
 			"secret: Secret<string> }",
-		"a function of Python":    "def login(password: str, token: Optional[str] = None) -> Session: ...",
-		"a request's parameters":  `{"name":"password","in":"query","schema":{"type":"string"},"description":"what the user chose"}`,
+		"a function of Python": "def login(password: str, token: Optional[str] = None) -> Session: ...",
+		"a request's parameters": `{"name":"password","in":"query","schema":{"type":"string"},"description":"what ` +
+			`the user chose"}`,
 		"base64 of 30 kB of JSON": b64(page),
 		"the same in JSON":        asJSON(b64(page)),
 		"zeros": "AKIA0000000000000000 ghp_000000000000000000000000000000000000 " +
@@ -288,12 +291,16 @@ func TestStructureStays(t *testing.T) {
 		"a port and a handle":       "http://localhost:3000/@vite/client and https://example.com:443/@user/post",
 		"columns of something else": "id,token_count,next_page_token\n1,4096,CAUQAA12\n",
 		"a table about passwords":   "| rule | password |\n|---|---|\n| length | at least 8 |\n",
-		"a digest near a word":      "the token's sha256 is 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+		"a digest near a word": "the token's sha256 is " +
+			"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 		"a public certificate": "-----BEGIN CERTIFICATE-----\n" + long + long[:30] +
 			"+/\n-----END CERTIFICATE-----\n",
-		"references to the outside": "password: ${DB_PASSWORD}\ntoken: {{ .Values.token }}\nsecret: process.env.SECRET\n",
-		"a kubernetes reference":    `{"name":"DB_PASSWORD","valueFrom":{"secretKeyRef":{"name":"db","key":"password"}}}`,
-		"a name and its number":     `"encryptionKey": "encryptionKey1024", private_key: "_DSAPrivateKey", SIGNATURE_HMAC_SHA1 = "HMAC-SHA1"`,
+		"references to the outside": "password: ${DB_PASSWORD}\ntoken: {{ .Values.token }}\n" +
+			"secret: process.env.SECRET\n",
+		"a kubernetes reference": `{"name":"DB_PASSWORD","valueFrom":{"secretKeyRef":{"name":"db",` +
+			`"key":"password"}}}`,
+		"a name and its number": `"encryptionKey": "encryptionKey1024", private_key: "_DSAPrivateKey", ` +
+			`SIGNATURE_HMAC_SHA1 = "HMAC-SHA1"`,
 		"calls with numbers":        "s.ReadUint24LengthPrefixed(&extra) || !s.ReadUint16LengthPrefixed(&x)",
 		"a product":                 "tokens = 2*maxCompilerConcurrency + minTokens",
 		"labels of other languages": `{"secret":"Geheimnis","api_key":"API-Schlüssel","token":"Jeton d'accès"}`,
@@ -307,8 +314,10 @@ func TestStructureStays(t *testing.T) {
 			".Values.token }}\npassword: !vault |\n  x\n",
 		"commands without one": "mysql -u root -p mydb\nmysql -p\"$PW\"\ndocker login -u user -p " +
 			"PASSWORD\nredis-cli -a $PASS\nuser:password@tcp(localhost:3306)/db\n",
-		"objects without one":       `{"password":{"value":{"type":"string"}},"token":{"value":"string"},"secret":{"S":"required"}}`,
-		"references of HTML":        `&lt;input type=&quot;password&quot; value=&quot;&quot;&gt; {&#34;password&#34;:{&#34;type&#34;:&#34;string&#34;}}`,
+		"objects without one": `{"password":{"value":{"type":"string"}},"token":{"value":"string"},` +
+			`"secret":{"S":"required"}}`,
+		"references of HTML": `&lt;input type=&quot;password&quot; value=&quot;&quot;&gt; ` +
+			`{&#34;password&#34;:{&#34;type&#34;:&#34;string&#34;}}`,
 		"a link with two addresses": "see https://a.example.com:8443 and mailto:x@example.com",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -329,17 +338,19 @@ func TestStructureStays(t *testing.T) {
 func TestNothingElseGoesAlong(t *testing.T) {
 	gh := token("gh", "p_", "wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx")
 	for text, want := range map[string]string{
-		`{"a":"x\n` + gh + `\ny"}`:                            `{"a":"x\n[redacted:github-token]\ny"}`,
-		`'ann\nbob@corp.io\ncarl'`:                            `'ann\n[redacted:email]\ncarl'`,
-		`\x1b[31mbob@corp.io\x1b[0m`:                          `\x1b[31m[redacted:email]\x1b[0m`,
-		`curl -u admin:hunter2x\nnext line`:                   `curl -u admin:[redacted:password]\nnext line`,
-		"password=hunter22x9\nnext":                           "password=[redacted:password]\nnext",
-		`machine x.io login bob password hunter22\nnext`:      `machine x.io login bob password [redacted:password]\nnext`,
-		"user,password,n\nbob,hunter22x,7\nann,tr0ub4dor,8\n": "user,password,n\nbob,[redacted:password],7\nann,[redacted:password],8\n",
-		"password: \"hunter22x\"\nuser: bob\n":                "password: \"[redacted:password]\"\nuser: bob\n",
-		`call \n4111 1111 1111 1111\nnow`:                     `call \n[redacted:card]\nnow`,
-		"a b+" + url.QueryEscape("x="+gh+"&y=1"):              "a b+x%3D[redacted:github-token]%26y%3D1",
-		"the password is hunter22x9. Then":                    "the password is [redacted:password]. Then",
+		`{"a":"x\n` + gh + `\ny"}`:          `{"a":"x\n[redacted:github-token]\ny"}`,
+		`'ann\nbob@corp.io\ncarl'`:          `'ann\n[redacted:email]\ncarl'`,
+		`\x1b[31mbob@corp.io\x1b[0m`:        `\x1b[31m[redacted:email]\x1b[0m`,
+		`curl -u admin:hunter2x\nnext line`: `curl -u admin:[redacted:password]\nnext line`,
+		"password=hunter22x9\nnext":         "password=[redacted:password]\nnext",
+		`machine x.io login bob password hunter22\nnext`: `machine x.io login bob password ` +
+			`[redacted:password]\nnext`,
+		"user,password,n\nbob,hunter22x,7\nann,tr0ub4dor,8\n": "user,password,n\nbob,[redacted:password],7\n" +
+			"ann,[redacted:password],8\n",
+		"password: \"hunter22x\"\nuser: bob\n":   "password: \"[redacted:password]\"\nuser: bob\n",
+		`call \n4111 1111 1111 1111\nnow`:        `call \n[redacted:card]\nnow`,
+		"a b+" + url.QueryEscape("x="+gh+"&y=1"): "a b+x%3D[redacted:github-token]%26y%3D1",
+		"the password is hunter22x9. Then":       "the password is [redacted:password]. Then",
 	} {
 		if got, _ := redact.New().Bytes([]byte(text)); string(got) != want {
 			t.Errorf("%q became %q, want %q", text, got, want)

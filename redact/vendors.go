@@ -27,7 +27,7 @@ func cloudRules() []rule {
 		token("google-oauth-token", "ya29.", `[0-9A-Za-z_\-]{20,}`),
 		token("google-client-secret", "GOCSPX-", `[0-9A-Za-z_\-]{28}`),
 		token("google-refresh-token", "1//0", `[0-9A-Za-z_\-]{30,}`),
-		token("google-express-key", "AQ.Ab", `[A-Za-z0-9_\-]{40,60}`),
+		token("google-express-key", "AQ.Ab8RN6", `[A-Za-z0-9_\-]{39,60}`),
 		token("gcs-hmac-key", "GOOG1", `[A-Z0-9]{56}`),
 		token("gcs-hmac-key", "GOOG4", `[A-Z0-9]{15,20}`),
 		within("azure-client-secret", "Q~", 5, `[A-Za-z0-9_]{3}\dQ~[A-Za-z0-9_~.\-]{31,34}`),
@@ -89,7 +89,8 @@ func codeRules() []rule {
 		token("github-token", "github_pat_", `[A-Za-z0-9]{22}_[A-Za-z0-9]{59}`),
 		{kind: "gitlab-token", anchors: []string{"glpat-", "gldt-", "glrt", "glcbt-", "glptt-", "glsoat-", "glft-",
 			"glimt-", "glagent-", "glffct-", "gloas-", "glwt-"},
-			re: compile(`\A(gl(?:pat|dt|rtr?|cbt|ptt|soat|ft|imt|agent|ffct|oas|wt)-[A-Za-z0-9_\-=]{20,64}(?:\.[0-9a-z]{2}\.[0-9a-z]{9})?[A-Za-z0-9_\-]*)`)},
+			re: compile(`\A(gl(?:pat|dt|rtr?|cbt|ptt|soat|ft|imt|agent|ffct|oas|` +
+				`wt)-[A-Za-z0-9_\-=]{20,64}(?:\.[0-9a-z]{2}\.[0-9a-z]{9})?[A-Za-z0-9_\-]*)`)},
 		token("gitlab-token", "GR1348941", `[A-Za-z0-9_\-]{20}`),
 		token("bitbucket-password", "ATBB", `[A-Za-z0-9]{32}`),
 		token("bitbucket-token", "BBDC-", `[A-Za-z0-9+/]{40,48}`),
@@ -154,7 +155,8 @@ func messageRules() []rule {
 		{kind: "discord-webhook", anchors: []string{"/api/webhooks/"}, glued: true,
 			re: compile(`\A/api/webhooks/(\d{17,20}/[\w\-]{60,80})`)},
 		{kind: "teams-webhook", anchors: []string{".webhook.office.com/"}, glued: true,
-			re: compile(`\A\.webhook\.office\.com/webhookb2/([A-Za-z0-9@\-]{36,80}/IncomingWebhook/[a-z0-9]{32}/[a-z0-9\-]{36})`)},
+			re: compile(`\A\.webhook\.office\.com/webhookb2/([A-Za-z0-9@\-]{36,80}/IncomingWebhook/[a-z0-9]{32}` +
+				`/[a-z0-9\-]{36})`)},
 		{kind: "telegram-token", anchors: []string{":aa"}, before: 14,
 			re: compile(edge + `(?:bot)?(\d{8,10}:AA[A-Za-z0-9_\-]{32,33})` + end)},
 		token("twilio-key", "SK", `[0-9a-fA-F]{32}`),
@@ -180,7 +182,8 @@ func moneyRules() []rule {
 		{kind: "shopify-token", anchors: []string{"shpat_", "shpca_", "shppa_", "shpss_"},
 			re: compile(`\A(shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}[A-Za-z0-9_\-]*)`)},
 		{kind: "plaid-token", anchors: []string{"access-sandbox-", "access-development-", "access-production-"},
-			re: compile(`\A(access-(?:sandbox|development|production)-[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}[A-Za-z0-9_\-]*)`)},
+			re: compile(`\A(access-(?:sandbox|development|production)-[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}` +
+				`-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}[A-Za-z0-9_\-]*)`)},
 		{kind: "flutterwave-key", anchors: []string{"flwseck", "flwpubk"},
 			re: compile(`\A(FLW(?:SEC|PUB)K(?:_TEST)?-[a-hA-H0-9]{12,32}(?:-X)?)` + end)},
 		{kind: "razorpay-key", anchors: []string{"rzp_live_", "rzp_test_"},
@@ -201,7 +204,8 @@ func modelRules() []rule {
 				return notDummy(b) && (!isCounted(b[len("sk-ant-api03-"):]) || anthropicKey.Match(b))
 			}},
 		{kind: "openai-key", anchors: []string{"sk-"},
-			re: compile(`\A(sk-(?:(?:proj|svcacct|admin|None|service)-[A-Za-z0-9_\-]{20,}|[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}|[A-Za-z0-9]{48})[A-Za-z0-9_\-]*)`), check: isToken},
+			re: compile(`\A(sk-(?:(?:proj|svcacct|admin|None|service)-[A-Za-z0-9_\-]{20,}|` +
+				`[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}|[A-Za-z0-9]{48})[A-Za-z0-9_\-]*)`), check: isToken},
 		{kind: "model-key", anchors: []string{"sk-"},
 			re:    compile(`\A(sk-(?:or-v1-[a-fA-F0-9]{64}|[a-fA-F0-9]{32,48}|lf-[0-9a-fA-F\-]{36}))` + end),
 			check: isToken},
@@ -239,13 +243,15 @@ func serviceRules() []rule {
 		token("linear-key", "lin_api_", `[A-Za-z0-9]{40}`),
 		token("linear-key", "lin_oauth_", `[a-f0-9]{64}`),
 		{kind: "hubspot-token", anchors: []string{"pat-na", "pat-eu"},
-			re: compile(`\A(pat-(?:na|eu)\d-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}[A-Za-z0-9_\-]*)`)},
+			re: compile(`\A(pat-(?:na|eu)\d-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}` +
+				`[A-Za-z0-9_\-]*)`)},
 		token("posthog-key", "phx_", `[A-Za-z0-9]{43,48}`),
 		token("twitch-token", "oauth:", `[a-z0-9]{30}`),
 		token("salesforce-key", "3MVG9", `[A-Za-z0-9._]{75,95}`),
 		token("salesforce-token", "5Aep861", `[A-Za-z0-9._]{60,100}`),
 		{kind: "bitwarden-token", anchors: []string{"0."}, after: 160,
-			re: compile(`\A(0\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\.[A-Za-z0-9]{30}:[A-Za-z0-9+/]{22}==)`)},
+			re: compile(`\A(0\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\.[A-Za-z0-9]{30}` +
+				`:[A-Za-z0-9+/]{22}==)`)},
 		{kind: "paseto", anchors: []string{".local."}, before: 2,
 			re: compile(edge + `(v[1-4]\.local\.[A-Za-z0-9_\-]{40,}(?:\.[A-Za-z0-9_\-]+)?)` + end)},
 		{kind: "nats-seed", anchors: []string{"sua", "saa", "soa", "sna", "sca", "sxa"}, after: 60,

@@ -2,7 +2,9 @@ package redact
 
 import (
 	"bytes"
+	"encoding/base64"
 	"regexp"
+	"unicode"
 )
 
 // maxJudged is the maximum number of bytes of a value that are examined to decide whether it is a
@@ -14,38 +16,51 @@ func judged(value []byte) []byte { return value[:min(len(value), maxJudged)] }
 // template matches a value that programs replace: a reference, a placeholder in brackets, a verb of
 // a format string.
 var template = compile(
-	`^(?:\$\{[^{}]*\}|\$\{[A-Za-z_]\w*|\$[A-Za-z_]\w*(?:[\[:.][\w.\]:]*)?|\$\([^()]*\)|\$\{\{.*\}\}|\{\{.*\}\}|\{%.*%\}|<%.*%>|\{[A-Za-z_][\w.\-]*\}|#\{[^{}]*\}` +
-		`|<[A-Za-z/!][\w\- ./:|'"=]*>|%[-+ #0-9.]{0,4}[a-zA-Z]|%[A-Za-z_]\w*%|%\([A-Za-z_]\w*\)[a-z]|@[A-Za-z_]\w*@?|\[[A-Za-z_][\w \-]*\]|&[A-Za-z]+;|\*[A-Za-z]\w*)$`)
+	`^(?:\$\{[^{}]*\}|\$\{[A-Za-z_]\w*|\$[A-Za-z_]\w*(?:[\[:.][\w.\]:]*)?|\$\([^()]*\)|\$\{\{.*\}\}|\{\{.*\}\}|` +
+		`\{%.*%\}|<%.*%>|\{[A-Za-z_][\w.\-]*\}|#\{[^{}]*\}|<[A-Za-z/!][\w\- ./:|'"=]*>|%[-+ ` +
+		`#0-9.]{0,4}[a-zA-Z]|%[A-Za-z_]\w*%|%\([A-Za-z_]\w*\)[a-z]|@[A-Za-z_]\w*@?|\[[A-Za-z_][\w ` +
+		`\-]*\]|&[A-Za-z]+;|\*[A-Za-z]\w*)$`)
 
 // partly matches a text that contains references and otherwise only words.
 var partly = compile(
-	`^[\w\s./:@$%\-]*(?:\$?\{\{?\s?[A-Za-z_$][\w.]*\s?\}?\}|%[sdvq]|\$\([a-z][^()]*\)|</?[a-z]{2,}[^<>]{0,40}>)[\w\s./:@{}$%<>\-]*$`)
+	`^[\w\s./:@$%\-]*(?:\$?\{\{?\s?[A-Za-z_$][\w.]*\s?\}?\}|%[sdvq]|\$\([a-z][^()]*\)|` +
+		`</?[a-z]{2,}[^<>]{0,40}>)[\w\s./:@{}$%<>\-]*$`)
 
 // call matches code that makes a value.
-var call = compile(`^[\w\s.=!&*$"'+:>(\-]*(?:^|[\s.=!&*(:>])[A-Za-z_]{3,}\d{0,3}(?:(?:\.|::|->)[A-Za-z_]\w*)*[!?]?[\[(](?:[\w\s"'.,:$/=\-]|\([\w\s"'.,:$/=\-]*\))*[\])](?:[.\[][\w.()\[\]'"]*)?[\s.,;"'+()!?:\[\]\-]*$`)
+var call = compile(`^[\w\s.=!&*$"'+:>(\-]*(?:^|[\s.=!&*(:>])[A-Za-z_]{3,}\d{0,3}(?:(?:\.|::|` +
+	`->)[A-Za-z_]\w*)*[!?]?[\[(](?:[\w\s"'.,:$/=\-]|\([\w\s"'.,:$/=\-]*\))*[\])](?:[.\[][\w.()\[\]'"]*)?[\s.,;"'+()` +
+	`!?:\[\]\-]*$`)
 
 // dottedCall matches the beginning of a call of a function or method.
 var dottedCall = compile(`^\[?[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+[!?]?\(|^[a-z]+(?:_[a-z]+)+\(|^:[a-z]+:`)
 
-// concatenated matches the middle of a string concatenation: "' + password + '".
-var concatenated = compile(`^["']?\s?[+.&]+ .* [+.&]+\s?["']?$|^["'] ?[+.&,] |^["'] ?[+.] ?[A-Za-z$]`)
+// concatenated matches the middle of a string concatenation: "' + password + '", or its beginning: "' . $config['".
+var concatenated = compile(`^["']?\s?[+.&]+ .* [+.&]+\s?["']?$|^["'] ?[+.&,] |^["'] ?[+.] ?[A-Za-z$]|` +
+	`^\s{0,40}(?:[+.&~]|\.\.|\|\||<>)\s{1,10}[$:@]?[A-Za-z_][\w.:>\-]*` +
+	`(?:[\[(]|\s{1,10}(?:[+.&~]|\.\.|\|\||<>)\s*)?$`)
 
 // markup matches a CSS selector, a flag, a name after a symbol, or the end of a sentence.
 var markup = compile(
-	`^(?:[#.@:&-]{1,2}[A-Za-z][A-Za-z_\-]*(?:[.#:][A-Za-z\-]+|\[[^\]]*\])*|[:;,.!?)\]}]+|[,;)\]}\s]+["']?[A-Za-z]{3,}["']?\s?[:=(]["'\s]*|[(\[{][A-Za-z ]+[)\]}])$`)
+	`^(?:[#.@:&-]{1,2}[A-Za-z][A-Za-z_\-]*(?:[.#:][A-Za-z\-]+|\[[^\]]*\])*|[:;,.!?)\]}]+|` +
+		`[,;)\]}\s]+["']?[A-Za-z]{3,}["']?\s?[:=(]["'\s]*|[(\[{][A-Za-z ]+[)\]}])$`)
 
 // filePath matches a path or a URL without a password.
 var filePath = compile(
-	`^(?:(?:/|\./|\.\./|~/|[A-Z]:\\|[$%]\w+%?[/\\])[\w./\-~@ \\+]*|[a-z][a-z0-9+]{1,10}://\S*|arn:\S*|(?:sha(?:1|256|512)[:\-]|md5:|urn:|data:)[\w:/+=,;.\-]*)$`)
+	`^(?:(?:/|\./|\.\./|~/|[A-Z]:\\|[$%]\w+%?[/\\])[\w./\-~@ ` +
+		`\\+]*|[a-z][a-z0-9+]{1,10}://\S*|arn:\S*|(?:sha(?:1|256|512)[:\-]|md5:|urn:|data:)[\w:/+=,;.\-]*)$`)
 
 // versioned matches a version or a range of versions.
 var versioned = compile(`^[~^=v<>]{0,2}\d+(?:\.\d+)+(?:[\-+][\w.]+)?$`)
 
 // filler matches the placeholders of documentation for a password.
 var filler = compile(
-	`(?i)^[*x.\-_•:]+$|^an?[_\- ][a-z]+(?:[_\- .]|$)|^(?:your|my|the|some|enter|insert|replace|change|add|put)[_\- .]|change_?me|replace_?me|placeholder|redacted|dummy|example|^sample` +
-		`|^(?:passw(?:or)?d|passwd|pass|pwd|secret|token|string|text|required|optional|none|null|nil|undefined|true|false|port|user(?:name)?|hidden|masked|todo|tbd|fixme|test(?:ing)?|foobar|default)\d{0,3}$` +
-		`|^(?:unsafe|insecure|secure|value|name|empty|unset|unknown|disabled|enabled|foo|bar|baz|abc|pa55word|letmein)$|^(?:os|process|config|settings|options|self|this|env|secrets|vars|params|args|req|request|ctx|data|props)[.\[][A-Za-z_.'"\[\]]+$|^(?:true|false|none)\b`)
+	`(?i)^[*x.\-_•:]+$|^an?[_\- ][a-z]+(?:[_\- .]|$)|^(?:your|my|the|some|enter|insert|replace|change|add|` +
+		`put)[_\- .]|change_?me|replace_?me|placeholder|redacted|dummy|example|^sample|^(?:passw(?:or)?d|passwd|pass|` +
+		`pwd|secret|token|string|text|required|optional|none|null|nil|undefined|true|false|port|user(?:name)?|hidden|` +
+		`masked|todo|tbd|fixme|test(?:ing)?|foobar|default)\d{0,3}$|^(?:unsafe|insecure|secure|value|name|empty|` +
+		`unset|unknown|disabled|enabled|foo|bar|baz|abc|pa55word|letmein)$|^(?:os|process|config|settings|options|` +
+		`self|this|env|secrets|vars|params|args|req|request|ctx|data|props)[.\[][A-Za-z_.'"\[\]]+$|^(?:true|false|` +
+		`none)\b`)
 
 // wordlike matches a word of a sentence, a number, or a symbol between words.
 var wordlike = regexp.MustCompile(
@@ -93,6 +108,61 @@ var referenceWithin = compile(`\$?\{[^{}]*\}+|%[sdvq]|\$\([^()]*\)|<[^<>]*>`)
 func isSymbols(b []byte) bool {
 	return mixed(b) && entropy(b) >= 3.3 && !pattern.Match(b) && bytes.IndexByte(b, '%') < 0 &&
 		!bytes.Contains(b, []byte("${")) && isTyped(b)
+}
+
+// isGenerated reports whether a value looks like the output of a password generator: it changes between lower case,
+// upper case, digits and symbols as often as random characters do, and it has no words.
+func isGenerated(b []byte) bool {
+	if len(b) < 10 || len(b) > maxTyped || !mixed(b) || !isASCII(b) || entropy(b) < 3.2 || isCounted(b) ||
+		isPublished(b) || expression.Match(b) || !passwordText(b) {
+		return false
+	}
+	changes, run, longest, last := 0, 0, 0, 0 // a run is of letters of one case
+	for _, c := range b {
+		class := classOf(c)
+		if class != last {
+			changes, run = changes+1, 0
+		}
+		if run++; class == lower || class == upper {
+			longest = max(longest, run)
+		}
+		last = class
+	}
+	return changes*9 >= len(b)*4 && longest < 7
+}
+
+// The classes of characters in passwords.
+const (
+	lower = 1 + iota
+	upper
+	digits
+	symbols
+)
+
+func classOf(c byte) int {
+	switch {
+	case 'a' <= c && c <= 'z':
+		return lower
+	case 'A' <= c && c <= 'Z':
+		return upper
+	case isDigit(c):
+		return digits
+	}
+	return symbols
+}
+
+// expression matches regular expressions and templates.
+var expression = compile(`\[\^?[^\]]{0,20}(?:a-[zf]|A-[ZF]|0-9)|\(\?|\$\{|\{\{|` +
+	`%[-+0-9.]*[sdvqx][^A-Za-z0-9].*%[-+0-9.]*[sdvqx]`)
+
+// isEncodedSecret reports whether a value is the base64 of a generated password.
+func isEncodedSecret(b []byte) bool {
+	if len(b) < 12 || len(b) > 2*maxTyped {
+		return false
+	}
+	plain, err := base64.StdEncoding.DecodeString(string(b))
+	return err == nil && isASCII(plain) && bytes.IndexFunc(plain, unicode.IsControl) < 0 &&
+		(isGenerated(plain) || isTyped(plain))
 }
 
 // isTyped reports whether a value without quotes, which may also be code, is a password with

@@ -43,7 +43,12 @@ func newHome(dir string) (home, error) {
 			return h, err
 		}
 	}
-	return h, nil
+	// The mounts of a sandbox are compared with what the kernel reports, which has no symbolic links.
+	real, err := filepath.EvalSymlinks(h.dir)
+	if err != nil {
+		return h, err
+	}
+	return home{dir: real}, nil
 }
 
 // listen opens the sandbox's socket. Everyone who reaches it may connect; who

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -24,6 +26,8 @@ type Image struct {
 	Env    []string // the whole environment; nothing is inherited
 	// Unsaved forbids saving a sandbox and starting others from it.
 	Unsaved bool
+	// Fresh forbids starting a sandbox from another one that was saved. Its own state may be saved.
+	Fresh bool
 }
 
 // Limits bound one sandbox. The zero value is not usable: see DefaultLimits.
@@ -50,6 +54,8 @@ type Mount struct {
 	Live bool `json:",omitempty"`
 	// Writable has the sandbox change the directory of the host. It implies Live.
 	Writable bool `json:",omitempty"`
+	// Seen is called for each file that the sandbox opens or changes in a live mount, or tries to. nil reports nothing.
+	Seen func(path string, write bool) `json:"-"`
 }
 
 // User is the user of the code inside of a sandbox. The zero value is the user without any files (65532).
@@ -59,20 +65,32 @@ type User struct{ UID, GID uint32 }
 // outside of /workspace.
 const TrustDir = "/usr/lib/ssl"
 
-// Spec asks a driver for one sandbox.
+// Spec describes the sandbox that a driver makes.
 type Spec struct {
-	ID        string // unique; [a-z0-9-], at most 63 characters
-	Image     Image
-	Limits    Limits
-	Mounts    []Mount // beside what the driver always provides
-	SocketDir string  // directory on the host that appears at /run/airlock, with broker.sock in it
-	StateDir  string  // directory on the host for the driver's own files; removed by the caller
+	ID       string // unique; [a-z0-9-], at most 63 characters
+	Image    Image
+	Limits   Limits
+	Mounts   []Mount // beside what the driver always provides
+	StateDir string  // directory on this host for the driver's own files; removed by the caller
+	// Broker listens for the connections that the sandbox makes to /run/airlock/broker.sock. A driver connects them:
+	// it dials the address of Broker for each one, also from another machine, or mounts SocketDir. If nil, connections
+	// are refused.
+	Broker net.Listener
 	// Network is the sandbox's end of a network device: each message is an IP packet
 	// (egress.Pair). It is lent until the start returns. If nil, the sandbox has a loopback device
 	// only. A driver that does not support it returns ErrNoNetwork.
 	Network *os.File
 	// User is the user of the code inside. Only drivers that can serve live mounts support one.
 	User User
+}
+
+// SocketDir returns the directory of this host with the socket of Broker and nothing else, or "" if Broker is nil.
+// Drivers whose sandboxes run on this host can mount it.
+func (s Spec) SocketDir() string {
+	if s.Broker == nil {
+		return ""
+	}
+	return filepath.Dir(s.Broker.Addr().String())
 }
 
 // Driver makes sandboxes. All methods may be called concurrently.
@@ -116,7 +134,7 @@ type Template interface {
 	// Size is the memory it takes, in bytes.
 	Size() int64
 	// State returns a reader of the saved state.
-	State() io.Reader
+	State() *io.SectionReader
 	// Close frees that memory. It is called once, when no StartFrom runs.
 	Close() error
 }

@@ -56,7 +56,8 @@ func (l Limits) Check() error {
 	case l.Timeout <= 0:
 		return fmt.Errorf("the limit of wall time is %v: it must be positive", l.Timeout)
 	case l.Disk > l.Memory:
-		return fmt.Errorf("the limit of disk is %d bytes, that of memory only %d: what a sandbox writes is held in its memory", l.Disk, l.Memory)
+		return fmt.Errorf("the limit of disk is %d bytes, that of memory only %d: what a sandbox writes is held in "+
+			"its memory", l.Disk, l.Memory)
 	case l.Stream < 0:
 		return fmt.Errorf("the limit of one stream is %d bytes: it must not be negative", l.Stream)
 	case l.Stdout < 0 || l.Stderr < 0 || l.Stdout > maxStream || l.Stderr > maxStream:

@@ -25,6 +25,7 @@ const (
 	// readPause is how long a stream is left alone after little was read: a program that prints line by line is not
 	// interrupted for each. The pipe holds what comes meanwhile; flush does not wait.
 	readPause = time.Millisecond
+	readSize  = 32 << 10 // of one read
 )
 
 // collector drains one stream for as long as it lasts and keeps its two ends.
@@ -34,7 +35,7 @@ type collector struct {
 
 	mu     sync.Mutex
 	last   *reading // of the stream, or of the last one if there were several
-	buffer []byte
+	buffer []byte   // of readSize, while a stream is read: a suspended sandbox has none
 	head   []byte
 	tail   []byte // a sliding window that is cut when it reaches twice tailLimit
 	total  int64
@@ -42,7 +43,7 @@ type collector struct {
 }
 
 func newCollector(limit int64, count func(n int) bool) *collector {
-	c := &collector{limit: limit + headSlack, count: count, buffer: make([]byte, 32<<10)}
+	c := &collector{limit: limit + headSlack, count: count}
 	c.next()
 	return c
 }
@@ -82,6 +83,11 @@ func (c *collector) ended() <-chan struct{} {
 // arrived by then is all there is.
 func (c *collector) drain(r io.Reader, of *reading) {
 	defer close(of.done)
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.buffer = nil
+	}()
 	begin := sync.OnceFunc(func() { close(of.begun) })
 	defer begin()
 	pipe, ok := r.(syscall.Conn)
@@ -112,7 +118,7 @@ func (c *collector) drain(r io.Reader, of *reading) {
 		if waitErr != nil {
 			return
 		}
-		if n < len(c.buffer) && err == nil {
+		if n < readSize && err == nil {
 			time.Sleep(readPause)
 		}
 	}
@@ -154,6 +160,9 @@ func fdReader(fd uintptr) func([]byte) (int, error) {
 func (c *collector) read(from func([]byte) (int, error)) (n int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.buffer == nil {
+		c.buffer = make([]byte, readSize)
+	}
 	n, err = from(c.buffer)
 	if n > 0 && c.count(n) {
 		c.keepLocked(c.buffer[:n])
@@ -166,8 +175,8 @@ func (c *collector) read(from func([]byte) (int, error)) (n int, err error) {
 
 func (c *collector) keepLocked(data []byte) {
 	c.total += int64(len(data))
-	if room := c.limit - int64(len(c.head)); room > 0 {
-		c.head = append(c.head, data[:min(room, int64(len(data)))]...)
+	if left := c.limit - int64(len(c.head)); left > 0 {
+		c.head = append(c.head, data[:min(left, int64(len(data)))]...)
 	}
 	c.tail = append(c.tail, data...)
 	if len(c.tail) > 2*tailLimit {

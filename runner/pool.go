@@ -151,7 +151,7 @@ func (p *pool) shelfLocked(req Request) *shelf {
 		return found
 	}
 	made := &shelf{req: req, size: assumedSize, target: p.base, used: time.Now()}
-	if _, ok := p.runner.driver.(Saver); !ok || req.Image.Unsaved {
+	if _, ok := p.runner.driver.(Saver); !ok || req.Image.Unsaved || req.Image.Fresh {
 		made.saving = unsaving
 	}
 	p.shelves[key] = made
@@ -351,7 +351,7 @@ func (p *pool) fill(ctx context.Context, s *shelf) error {
 
 // save makes the template of a shelf.
 func (p *pool) save(ctx context.Context, s *shelf) error {
-	t, err := p.runner.makeTemplate(ctx, s.req)
+	t, err := p.runner.makeTemplate(ctx, s.req, never)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {

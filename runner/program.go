@@ -15,8 +15,15 @@ import (
 )
 
 // programScript is run by the shell of an image before a program. Like a guest, it shows the kernel and the network
-// devices that the program will have, and waits. exec leaves nothing of it: the program has its process ID and pipes.
-const programScript = `cat /proc/version /proc/net/dev && echo ready && read -r _ && exec "$0" "$@"`
+// devices that the program will have, and waits. With a network, it runs the probe of the image's language on a line of
+// its input first. exec leaves nothing of it: the program has its process ID and pipes.
+const programScript = `cat /proc/version /proc/net/dev && read -r word targets || exit
+if [ "$word" = ` + probeWord + ` ]; then
+	guest=/opt/airlock/guest python=/usr/bin/python3 && echo "$word" || exit
+	if [ -x "$python" ]; then env -i "$python" -I -S -B "$guest/airlock_guest/probe.py" $targets || exit
+	else env -i /usr/bin/node "$guest/probe.mjs" $targets || exit; fi
+fi
+echo ready && read -r _ && exec "$0" "$@"`
 
 // Program is a program with its own input and output in a sandbox that lasts as long as the program. Its methods are
 // safe for concurrent use.
@@ -50,7 +57,7 @@ func (r *Runner) StartProgram(ctx context.Context, req Request) (_ *Program, err
 	if err != nil {
 		return nil, fmt.Errorf("starting sandbox %q: %w", id, err)
 	}
-	if err := errors.Join(r.beginProgram(ctx, p, req.Network != nil), r.proofs.hold()); err != nil {
+	if err := errors.Join(r.beginProgram(ctx, p, req.Network), r.proofs.hold()); err != nil {
 		for _, pipe := range []*os.File{p.stdin, p.stdout, p.stderr} {
 			_ = pipe.Close() // nobody has them
 		}
@@ -71,7 +78,7 @@ func (r *Runner) launchProgram(ctx context.Context, id string, req Request) (_ *
 	image := req.Image
 	image.Args = append([]string{"/bin/sh", "-c", programScript}, image.Args...)
 	process, err := r.driver.Start(ctx, Spec{ID: id, Image: image, Limits: req.Limits, Mounts: req.Mounts,
-		SocketDir: home.socketDir(), StateDir: home.state(), Network: req.Network, User: req.User})
+		StateDir: home.state(), Network: req.Network.device(), User: req.User})
 	if err != nil {
 		return nil, err
 	}
@@ -127,22 +134,42 @@ func duplicate(file *os.File) (*os.File, error) {
 }
 
 // beginProgram checks the sandbox and lets the program begin.
-func (r *Runner) beginProgram(ctx context.Context, p *Program, network bool) error {
+func (r *Runner) beginProgram(ctx context.Context, p *Program, network *Network) error {
+	line, check := nowLine, func(said string) error { return checkGreeting(said, false) }
+	if network != nil {
+		tried, err := newProbe(network)
+		if err != nil {
+			return err
+		}
+		defer tried.close()
+		line, check = tried.line(), tried.check
+	}
 	stop := context.AfterFunc(ctx, func() { _ = p.stdout.SetReadDeadline(time.Unix(1, 0)) })
-	said, err := readGreeting(p.stdout)
+	said, err := p.greet(line)
 	if !stop() {
 		return context.Cause(ctx)
 	}
 	if err == nil {
-		err = r.proofs.record(checkGreeting(said, network))
+		err = r.proofs.record(check(said))
 	}
 	if err == nil {
 		err = p.process.Verify()
 	}
 	if err == nil {
+		err = r.proofs.record(network.open())
+	}
+	if err == nil {
 		_, err = io.WriteString(p.stdin, nowLine)
 	}
 	return err
+}
+
+// greet sends the first line to the sandbox's shell and returns its greeting.
+func (p *Program) greet(line string) (string, error) {
+	if _, err := io.WriteString(p.stdin, line); err != nil {
+		return "", err
+	}
+	return readGreeting(p.stdout)
 }
 
 // ID returns the name of the program's sandbox, unique on this host.

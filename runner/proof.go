@@ -55,9 +55,6 @@ func partialReady(said []byte) int {
 	return 0
 }
 
-// NetworkDevice is the name of the network device of a sandbox with Spec.Network.
-const NetworkDevice = "eth0"
-
 // checkGreeting checks a guest's greeting, which is /proc/version and /proc/net/dev as the
 // guest reads them: the kernel must be gVisor's, and the only network devices loopback and, with
 // network, NetworkDevice.
@@ -100,7 +97,7 @@ func (p *proofs) record(err error) error {
 	case err == nil:
 		p.proved = true
 	case p.refuted == nil:
-		p.refuted = fmt.Errorf("a sandbox did not prove that it holds, so none is used: %w", err)
+		p.refuted = fmt.Errorf("a sandbox failed its isolation check, so no sandbox is used: %w", err)
 	}
 	return err
 }

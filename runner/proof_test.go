@@ -19,11 +19,14 @@ func TestJudge(t *testing.T) {
 		said, want string
 		network    bool
 	}{
-		"gVisor and loopback":       {gvisorKernel + loopback, "", false},
-		"another kernel":            {"Linux version 6.18.44 (gcc)\n" + loopback, "not answered by gVisor", false},
-		"gVisor's name elsewhere":   {"Linux version 6.18.44 (gcc)\ngvisor\n" + loopback, "not answered by gVisor", false},
-		"a network device":          {gvisorKernel + loopback + "  eth0: 0 0 0\n", `the network devices ["lo" "eth0"]`, false},
-		"a network device alone":    {gvisorKernel + noDevices + "  eth0: 0 0 0\n", `the network devices ["eth0"]`, false},
+		"gVisor and loopback": {gvisorKernel + loopback, "", false},
+		"another kernel":      {"Linux version 6.18.44 (gcc)\n" + loopback, "not answered by gVisor", false},
+		"gVisor's name elsewhere": {"Linux version 6.18.44 (gcc)\ngvisor\n" + loopback, "not answered by gVisor",
+			false},
+		"a network device": {gvisorKernel + loopback + "  eth0: 0 0 0\n", `the network devices ["lo" "eth0"]`,
+			false},
+		"a network device alone": {gvisorKernel + noDevices + "  eth0: 0 0 0\n", `the network devices ["eth0"]`,
+			false},
 		"no network devices at all": {gvisorKernel + noDevices, "the network devices []", false},
 		"nothing of the network":    {gvisorKernel, "the network devices []", false},
 		"an expected device":        {gvisorKernel + loopback + "  eth0: 0 0 0\n", "", true},

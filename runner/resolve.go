@@ -15,7 +15,7 @@ func (s Spec) Resolve() (Spec, error) {
 	for i, m := range s.Mounts {
 		given[i] = m.Source
 	}
-	paths := []*string{&s.Image.RootFS, &s.SocketDir, &s.StateDir}
+	paths := []*string{&s.Image.RootFS, &s.StateDir}
 	for i := range s.Mounts {
 		paths = append(paths, &s.Mounts[i].Source)
 	}

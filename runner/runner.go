@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -45,7 +44,8 @@ type Options struct {
 	PoolIdle   time.Duration // idle time after which the pool shrinks to Pool; 0 means 30 s
 	PoolMemory int64         // bytes of all idle sandboxes; 0 means an eighth of the host's memory, at least 512 MiB
 
-	SuspendDir string // for the states of suspended sandboxes; empty means StateDir
+	SuspendDir  string // for the states of suspended sandboxes; empty means StateDir
+	SuspendSize int64  // maximum bytes of all these states; 0 means that of quota.Suspended
 
 	// Save keeps a saved sandbox, which is memory and no process, of a request that
 	// came twice within PoolIdle, where Pool keeps none ready: the third starts from
@@ -111,6 +111,8 @@ type Runner struct {
 	vault    *vault
 	proofs   proofs
 
+	references references
+
 	mu       sync.Mutex
 	closed   bool
 	starting map[*context.CancelCauseFunc]struct{}
@@ -130,16 +132,16 @@ type Request struct {
 	// The sandbox itself does not depend on it.
 	Caller string `json:"-"`
 
-	// Network is the sandbox's end of a network device (Spec.Network). Such a sandbox is never taken
+	// Network is the network of the sandbox; nil means none. A sandbox with a network is never taken
 	// from those that are kept ready, but it may continue from a saved one.
-	Network *os.File `json:"-"`
+	Network *Network `json:"-"`
 
 	// User is the user of the code inside (Spec.User).
 	User User
 
-	// Patience is how long Acquire waits for its turn before it returns ErrBusy; 0 means
+	// QueueTimeout is how long Acquire waits for its turn before it returns ErrBusy; 0 means
 	// as long as its context. Options.StartTimeout bounds the start that follows.
-	Patience time.Duration `json:"-"`
+	QueueTimeout time.Duration `json:"-"`
 }
 
 // New returns a runner after it has removed what dead Airlocks left in the same
@@ -164,7 +166,9 @@ func New(driver Driver, opts *Options) (*Runner, error) {
 		starting: map[*context.CancelCauseFunc]struct{}{},
 		living:   map[*Sandbox]struct{}{},
 		programs: map[*Program]struct{}{},
-		vault:    newVault(cmp.Or(complete.SuspendDir, own.dir)),
+		vault:    newVault(cmp.Or(complete.SuspendDir, own.dir), complete.SuspendSize),
+
+		references: references{made: map[reference]*sharedTemplate{}},
 	}
 	if complete.Pool > 0 || complete.Save {
 		r.pool = newPool(r)
@@ -174,8 +178,9 @@ func New(driver Driver, opts *Options) (*Runner, error) {
 
 // Acquire returns a fresh sandbox whose guest is ready, which has proved that gVisor's
 // kernel answers it and that it has no network, or was saved after it had, and which the
-// host has verified. Once a sandbox proved the contrary, none is handed out any more. It
-// waits while too many are in use; callers that wait have turns.
+// host has verified. With Request.Network, it has proved that it reaches nothing else. Once
+// a sandbox proved the contrary, none is handed out any more. It waits while too many are in
+// use; callers that wait have turns.
 // ErrBusy means that the queue is full, ErrClosed that the runner was closed.
 // The caller owns the sandbox and closes it.
 func (r *Runner) Acquire(ctx context.Context, req Request) (*Sandbox, error) {
@@ -205,11 +210,11 @@ func (r *Runner) Acquire(ctx context.Context, req Request) (*Sandbox, error) {
 	return s, nil
 }
 
-// awaitTurn takes a slot of the queue for a request that has the patience.
+// awaitTurn takes a slot of the queue for a request, within its QueueTimeout.
 func (r *Runner) awaitTurn(ctx context.Context, req Request) (*quota.Reservation, error) {
-	if req.Patience > 0 {
+	if req.QueueTimeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, req.Patience, ErrBusy)
+		ctx, cancel = context.WithTimeoutCause(ctx, req.QueueTimeout, ErrBusy)
 		defer cancel()
 	}
 	turn, err := r.queue.Wait(ctx, req.Caller)
@@ -337,6 +342,7 @@ func (r *Runner) closeAll() error {
 	}
 	wait.Wait()
 	r.leaving.Wait()
+	errs = append(errs, r.references.close())
 	if r.pool != nil {
 		errs = append(errs, r.pool.close())
 	}

@@ -344,7 +344,7 @@ func TestPatienceIsForTheTurnAlone(t *testing.T) {
 	}
 	r := newRunner(t, &runnertest.Fake{Guest: slow}, runner.Options{MaxSandboxes: 1, Pool: -1})
 	req := request()
-	req.Patience = 500 * time.Millisecond
+	req.QueueTimeout = 500 * time.Millisecond
 	s, err := r.Acquire(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)

@@ -18,11 +18,13 @@ import (
 type Sandbox struct {
 	machine  machine
 	req      Request
+	origin   *sharedTemplate // that it was started from, or nil
+	when     moment          // it was opened
 	listener *relay
 	streams  streams
 	meter    meter
 
-	greeting chan greeting // receives the guest's greeting once
+	greeting chan greeting // receives the guest's greetings: one if it is fresh, one with what its probe found
 	goOnce   sync.Once
 	goErr    error
 
@@ -40,8 +42,9 @@ type Sandbox struct {
 // body is the part of a sandbox that exists while it is not suspended.
 type body struct {
 	process Process
-	gone    chan struct{}  // closed when the process has ended
-	onClose *cleanup.Stack // runs last first, after the process is gone
+	gone    chan struct{}        // closed when the process has ended
+	base    atomic.Pointer[base] // that its suspended state was the difference to, or nil
+	onClose *cleanup.Stack       // runs last first, after the process is gone
 }
 
 // close ends the process and removes what belongs to it.
@@ -86,22 +89,27 @@ func newSandbox(id string, req Request) *Sandbox {
 	s := &Sandbox{
 		machine: machine{id: id, now: starting}, req: req, listener: newRelay(), moved: make(chan struct{}),
 		streams:  streams{limit: req.Limits.Output, flooded: make(chan struct{})},
-		greeting: make(chan greeting, 1),
+		greeting: make(chan greeting, 2),
 	}
 	s.streams.stdout = newCollector(req.Limits.Stdout, s.counter(req.Limits.Stream))
 	s.streams.stderr = newCollector(req.Limits.Stderr, s.counter(req.Limits.Stream))
 	return s
 }
 
-// start gives the sandbox a started process. A fresh guest sends a greeting and a ready line.
+// start gives the sandbox a started process. A fresh guest sends a greeting and a ready line, and so does one with a
+// network once it has tried what it must not reach.
 func (s *Sandbox) start(process Process, listener *net.UnixListener, onClose *cleanup.Stack, fresh bool) {
 	b := &body{process: process, gone: make(chan struct{}), onClose: onClose}
 	go s.streams.stderr.drain(process.Stderr(), s.streams.stderr.next())
 	stdoutDone := s.streams.stdout.next()
 	go func() {
-		if fresh {
-			text, err := readGreeting(process.Stdout())
-			s.greeting <- greeting{text, err}
+		var err error
+		for _, greets := range []bool{fresh, s.req.Network != nil} {
+			if greets && err == nil {
+				var text string
+				text, err = readGreeting(process.Stdout())
+				s.greeting <- greeting{text, err}
+			}
 		}
 		s.streams.stdout.drain(process.Stdout(), stdoutDone)
 	}()
@@ -176,13 +184,13 @@ func (s *Sandbox) Go() error {
 		defer s.meter.mu.Unlock()
 		s.meter.before = process.Usage().CPU
 	}()
-	s.tell(nowLine)
+	s.sendLine(nowLine)
 	return s.goErr
 }
 
-// tell writes the line that the guest waits for, once. It returns no error: Go reports
+// sendLine writes the line that the guest waits for, once. It returns no error: Go reports
 // a failure, and the guest's exit status explains it better.
-func (s *Sandbox) tell(line string) {
+func (s *Sandbox) sendLine(line string) {
 	s.goOnce.Do(func() {
 		process, err := s.process()
 		if err != nil {

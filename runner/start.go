@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -47,7 +48,8 @@ func (r *Runner) open(ctx context.Context, req Request, from *sharedTemplate, wh
 	if err != nil {
 		return nil, fmt.Errorf("starting sandbox %q: %w", id, err)
 	}
-	if err := r.prepare(ctx, s, from == nil, req.Network != nil, when); err != nil {
+	s.origin, s.when = from, when
+	if err := r.prepare(ctx, s, from == nil, when); err != nil {
 		err = fmt.Errorf("starting sandbox %q: %w", id, err)
 		r.logFailedGuest(ctx, s)
 		return nil, errors.Join(err, s.Close())
@@ -56,17 +58,24 @@ func (r *Runner) open(ctx context.Context, req Request, from *sharedTemplate, wh
 }
 
 // prepare brings a launched sandbox to the state in which it can receive code.
-func (r *Runner) prepare(ctx context.Context, s *Sandbox, fresh, network bool, when moment) error {
-	if when == atOnce {
-		s.tell(nowLine)
+func (r *Runner) prepare(ctx context.Context, s *Sandbox, fresh bool, when moment) error {
+	network := s.req.Network
+	if when == atOnce && network == nil {
+		s.sendLine(nowLine)
 	}
 	if fresh {
-		if err := r.awaitReady(ctx, s, network); err != nil {
+		first := func(said string) error { return checkGreeting(said, network != nil) }
+		if err := r.awaitReady(ctx, s, first); err != nil {
+			return err
+		}
+	}
+	if network != nil {
+		if err := r.awaitProbe(ctx, s); err != nil {
 			return err
 		}
 	}
 	if when == whenReady {
-		s.tell(goLine)
+		s.sendLine(goLine)
 	}
 	process, err := s.process()
 	if err != nil {
@@ -75,7 +84,30 @@ func (r *Runner) prepare(ctx context.Context, s *Sandbox, fresh, network bool, w
 	if err := verify(process); err != nil {
 		return err
 	}
+	if network != nil {
+		if err := r.proofs.record(network.open()); err != nil {
+			return err
+		}
+		s.sendLine(nowLine)
+	}
 	return s.machine.to(ready, "start")
+}
+
+// awaitProbe has the guest try what it must not reach, and checks what it found.
+func (r *Runner) awaitProbe(ctx context.Context, s *Sandbox) error {
+	p, err := newProbe(s.req.Network)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	process, err := s.process()
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(process.Stdin(), p.line()); err != nil {
+		return r.explain(ctx, s, fmt.Errorf("probing its network: %w", err))
+	}
+	return r.awaitReady(ctx, s, p.check)
 }
 
 // verify checks the posture of a process. One that has ended passes: nothing can run in it, and Wait
@@ -93,22 +125,49 @@ func verify(process Process) error {
 	return fmt.Errorf("it is not what was asked for: %w", err)
 }
 
-// makeTemplate starts a sandbox, saves it as it waits, and removes it.
-func (r *Runner) makeTemplate(ctx context.Context, req Request) (_ Template, err error) {
+// makeTemplate starts a sandbox, saves it as it waits, and removes it. One that may have its code, in that when is not
+// never, waits for the answer to its question for code. It cannot be started again from what was saved.
+func (r *Runner) makeTemplate(ctx context.Context, req Request, when moment) (_ Template, err error) {
 	saver, ok := r.driver.(Saver)
 	if !ok {
 		return nil, errors.New("saving a sandbox: the driver cannot")
 	}
-	s, err := r.open(ctx, req, nil, never)
+	s, err := r.open(ctx, req, nil, when)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	if when != never {
+		if err := s.awaitQuestion(ctx); err != nil {
+			return nil, fmt.Errorf("saving a sandbox: waiting for its question: %w", err)
+		}
+	}
 	process, err := s.process()
 	if err != nil {
 		return nil, err
 	}
 	return saver.Save(ctx, process)
+}
+
+// questionTimeout bounds the time until a guest that may have its code asks for it.
+const questionTimeout = 10 * time.Second
+
+// awaitQuestion waits until the guest has asked for its code.
+func (s *Sandbox) awaitQuestion(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, questionTimeout)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { s.Listener().Close() })()
+	conn, err := s.Listener().Accept()
+	if err != nil {
+		return err
+	}
+	s.onClose.Add(conn.Close)
+	deadline, _ := ctx.Deadline()
+	if err := conn.SetReadDeadline(deadline); err != nil {
+		return err
+	}
+	_, err = conn.Read(make([]byte, 4096))
+	return err
 }
 
 // launch makes a sandbox, with a process that runs.
@@ -146,7 +205,7 @@ func (r *Runner) embody(s *Sandbox, start func(Spec) (Process, error), fresh boo
 	undo.Add(func() error { return closeListener(listener) })
 	process, err := start(Spec{
 		ID: s.ID(), Image: s.req.Image, Limits: s.req.Limits, Mounts: s.req.Mounts,
-		SocketDir: home.socketDir(), StateDir: home.state(), Network: s.req.Network,
+		Broker: listener, StateDir: home.state(), Network: s.req.Network.device(),
 	})
 	if err != nil {
 		return err
@@ -162,14 +221,14 @@ func (r *Runner) startProcess(ctx context.Context, spec Spec, from Template) (Pr
 	return r.driver.Start(ctx, spec)
 }
 
-// awaitReady waits for the guest's greeting and checks it.
-func (r *Runner) awaitReady(ctx context.Context, s *Sandbox, network bool) error {
+// awaitReady waits for the guest's next greeting and checks it.
+func (r *Runner) awaitReady(ctx context.Context, s *Sandbox, check func(said string) error) error {
 	select {
 	case said := <-s.greeting:
 		if said.err != nil {
 			return r.explain(ctx, s, said.err)
 		}
-		return r.proofs.record(checkGreeting(said.text, network))
+		return r.proofs.record(check(said.text))
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

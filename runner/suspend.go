@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"path/filepath"
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/quota"
@@ -18,13 +17,15 @@ type Saved struct {
 	State  string // name of the file with the state, in Options.SuspendDir
 	Key    string // decrypts the state; a secret
 	Format string // of the state: another driver, or another version of it, cannot load it
+	// Base is the template that State is the difference to; nil if it is the whole state.
+	Base   *SavedBase `json:",omitempty"`
 	Usage  Usage
 	Stdout Output
 	Stderr Output
 }
 
 // Suspend saves the state of a paused sandbox and ends its processes: it takes a slot of the runner no more.
-// Its connections to the socket end; what it has written to its outputs is read first. Continue
+// Its outputs are read to the end, then its connections to the socket are closed. Continue
 // continues it. If durable, the state outlives the process until the sandbox goes on or ends, and Saved returns what
 // Restore needs. errors.ErrUnsupported means that sandboxes of this kind cannot be suspended.
 func (r *Runner) Suspend(ctx context.Context, s *Sandbox, durable bool) error {
@@ -50,11 +51,11 @@ func (r *Runner) Suspend(ctx context.Context, s *Sandbox, durable bool) error {
 
 func (r *Runner) suspend(ctx context.Context, saver Saver, s *Sandbox, durable bool) error {
 	// The state cannot be larger than the memory, which is reserved while the size is unknown.
-	room, err := r.vault.bytes.Take(s.req.Caller, s.Usage().PeakMemory)
+	reservation, err := r.vault.bytes.Take(s.req.Caller, s.Usage().PeakMemory)
 	if err != nil {
 		return err
 	}
-	defer room.Release()
+	defer reservation.Release()
 	b, _ := s.now()
 	s.move(nil) // from now on its end is not that of the sandbox
 	state, err := saver.Save(ctx, b.process)
@@ -62,7 +63,7 @@ func (r *Runner) suspend(ctx context.Context, saver Saver, s *Sandbox, durable b
 		// A paused kernel does not end by itself.
 		err = errors.Join(b.process.Kill(), s.Drain(ctx))
 	}
-	room.Release()
+	reservation.Release()
 	if err != nil {
 		if state != nil {
 			err = errors.Join(err, state.Close())
@@ -73,7 +74,7 @@ func (r *Runner) suspend(ctx context.Context, saver Saver, s *Sandbox, durable b
 		}
 		return err
 	}
-	saved, err := r.vault.store(s.req.Caller, state, durable)
+	saved, err := r.store(ctx, s, b, state, durable)
 	if err != nil {
 		r.opts.Logger.WarnContext(ctx, "a suspended sandbox is kept in memory", slog.Any(telemetry.KeyError, err))
 	}
@@ -84,6 +85,17 @@ func (r *Runner) suspend(ctx context.Context, saver Saver, s *Sandbox, durable b
 	s.meter.before = math.MaxInt64 // until it goes on
 	s.meter.mu.Unlock()
 	return errors.Join(err, s.keep(saved))
+}
+
+// store stores the state of a sandbox, as its difference to what the sandbox was started from.
+func (r *Runner) store(ctx context.Context, s *Sandbox, b *body, state Template, durable bool) (*deposit, error) {
+	like, err := r.baseFor(ctx, s, b)
+	if err != nil {
+		r.opts.Logger.WarnContext(ctx, "the state of a suspended sandbox is stored whole",
+			slog.Any(telemetry.KeyError, err))
+	}
+	saved, err := r.vault.store(s.req.Caller, state, like, durable)
+	return saved, errors.Join(err, like.release(false))
 }
 
 // keep stores the state of a suspended sandbox, unless it was ended meanwhile.
@@ -107,8 +119,8 @@ func (r *Runner) Saved(s *Sandbox) (Saved, bool) {
 	if !ok || s.saved == nil || s.saved.path == "" {
 		return Saved{}, false
 	}
-	return Saved{State: filepath.Base(s.saved.path), Key: s.saved.key.String(), Format: saver.Format(), Usage: usage,
-		Stdout: s.Stdout(), Stderr: s.Stderr()}, true
+	return Saved{State: s.saved.name(), Key: s.saved.key.String(), Base: s.saved.base.saved(), Format: saver.Format(),
+		Usage: usage, Stdout: s.Stdout(), Stderr: s.Stderr()}, true
 }
 
 // Restore returns the suspended sandbox that another process has saved, for a request with the same image, limits and
@@ -130,19 +142,29 @@ func (r *Runner) Restore(saved Saved, req Request) (*Sandbox, error) {
 		return nil, err
 	}
 	defer done()
-	if s.saved, err = r.vault.open(req.Caller, saved.State, saved.Key); err != nil {
+	if s.saved, err = r.vault.restore(req.Caller, saved); err != nil {
 		return nil, fmt.Errorf("restoring a sandbox: %w", err)
 	}
 	r.adopt(s)
 	return s, nil
 }
 
-// SweepSaved removes the states of suspended sandboxes for which keep returns false. It is called before sandboxes
-// are started.
-func (r *Runner) SweepSaved(keep func(state string) bool) error { return r.vault.sweep(keep) }
+// SweepSaved removes what is stored of suspended sandboxes that are not given. It is called before sandboxes are
+// started. The caller must restore or erase each given one.
+func (r *Runner) SweepSaved(keep []Saved) error { return r.vault.sweep(keep) }
 
 // EraseSaved removes the state of a suspended sandbox that is not restored. It is no error if there is none.
-func (r *Runner) EraseSaved(saved Saved) error { return r.vault.erase(saved.State) }
+func (r *Runner) EraseSaved(saved Saved) error { return r.vault.erase(saved) }
+
+// EndSuspending frees what is kept for the case that a sandbox that went on is suspended again. It may be called twice.
+func (s *Sandbox) EndSuspending() error {
+	if b, _ := s.now(); b != nil {
+		return b.endSuspending()
+	}
+	return nil
+}
+
+func (b *body) endSuspending() error { return b.base.Swap(nil).release(false) }
 
 // Leave frees what a suspended sandbox takes in this process, and leaves its state to a Restore in another one.
 // Nothing else may use the sandbox afterwards, apart from Close.
@@ -154,10 +176,25 @@ func (s *Sandbox) Leave() error {
 	return saved.leave()
 }
 
-// Continue lets a suspended sandbox go on, in new processes, once a slot of the runner is free. If it fails, the
+// Slot waits for a slot of the runner in which a suspended sandbox can go on, however many wait. The caller must pass
+// it to Continue or release it.
+func (r *Runner) Slot(ctx context.Context, s *Sandbox) (*quota.Reservation, error) {
+	ctx, done, err := r.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return r.awaitSlot(ctx, s.req)
+}
+
+// Continue lets a suspended sandbox go on, in new processes, in a slot that it takes over. If it fails, the
 // sandbox is over. begin is called when the new processes are ready to start; nothing starts if it returns an error.
-func (r *Runner) Continue(ctx context.Context, s *Sandbox, begin func() error) (err error) {
+func (r *Runner) Continue(ctx context.Context, s *Sandbox, slot *quota.Reservation, begin func() error) (err error) {
+	taken := false // the slot, by the new processes
 	defer func() {
+		if !taken {
+			slot.Release()
+		}
 		if err != nil {
 			s.endSuspended()
 			err = fmt.Errorf("cannot continue sandbox %q: %w", s.ID(), err)
@@ -172,13 +209,8 @@ func (r *Runner) Continue(ctx context.Context, s *Sandbox, begin func() error) (
 		return err
 	}
 	defer done()
-	turn, err := r.awaitRoom(ctx, s.req)
-	if err != nil {
-		return err
-	}
 	saved := s.take()
 	if saved == nil {
-		turn.Release()
 		return errors.New("it was ended")
 	}
 	err = r.embody(s, func(spec Spec) (Process, error) {
@@ -192,13 +224,17 @@ func (r *Runner) Continue(ctx context.Context, s *Sandbox, begin func() error) (
 		process, err := saver.StartFrom(ctx, spec, state)
 		return process, errors.Join(err, state.Close())
 	}, false)
-	err = errors.Join(err, saved.erase())
 	b, _ := s.now()
+	if b != nil && saved.base != nil {
+		b.base.Store(saved.base.hold())
+		b.onClose.Add(b.endSuspending)
+	}
+	err = errors.Join(err, saved.erase())
 	if b == nil {
-		turn.Release()
 		return err
 	}
-	s.hold(turn)
+	s.hold(slot)
+	taken = true
 	if s.endedSuspended() != nil {
 		s.move(nil)
 		return errors.Join(err, b.close(), errors.New("it was ended"))
@@ -212,8 +248,8 @@ func (r *Runner) Continue(ctx context.Context, s *Sandbox, begin func() error) (
 	return s.machine.to(running, "continue")
 }
 
-// awaitRoom takes a slot of the queue for a sandbox that has run before, however many wait.
-func (r *Runner) awaitRoom(ctx context.Context, req Request) (*quota.Reservation, error) {
+// awaitSlot takes a slot of the queue for a sandbox that has run before, however many wait.
+func (r *Runner) awaitSlot(ctx context.Context, req Request) (*quota.Reservation, error) {
 	for {
 		turn, err := r.awaitTurn(ctx, req)
 		if !errors.Is(err, ErrBusy) {

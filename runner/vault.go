@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,23 +9,33 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"filippo.io/age"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/quota"
+	"github.com/airlock-mcp/airlock/internal/store"
 )
 
 // vault stores the states of suspended sandboxes in files, compressed and each encrypted with a new key. A file that
-// only this process needs has no name in the directory, so that it ends with the process.
+// only this process needs has no name in the directory, so that it ends with the process. The state of a sandbox that
+// was started from a template is stored as its difference to it.
 type vault struct {
 	dir   string
 	bytes *quota.Limiter
+
+	mu       sync.Mutex
+	bases    map[string]*base // by digest
+	contents []*base          // those in memory, oldest first
+	claims   map[string]*base // of states that are neither restored nor erased yet, by their names
 }
 
-func newVault(dir string) *vault {
-	return &vault{dir: dir, bytes: quota.New(quota.For(quota.Suspended))}
+// newVault returns the vault in a directory. size is the maximum of all states in bytes; 0 means the default.
+func newVault(dir string, size int64) *vault {
+	limit := quota.ForSuspended(cmp.Or(size, quota.For(quota.Suspended).Total))
+	return &vault{dir: dir, bytes: quota.New(limit), bases: map[string]*base{}, claims: map[string]*base{}}
 }
 
 // deposit is a stored state. The fields are zero as far as there is nothing to erase.
@@ -33,18 +44,23 @@ type deposit struct {
 	file     *os.File
 	path     string // of a file that outlives the process
 	key      *age.X25519Identity
+	base     *base // that the file has the difference to; nil if it has the state itself
 	reserved *quota.Reservation
 }
 
-const stateSuffix = ".state"
+// The ends of the names of the vault's files.
+const (
+	stateSuffix = ".state" // the state of one sandbox
+	baseSuffix  = ".base"  // a template that states are differences to
+)
 
-// stateName is the form of a state's file name; another never becomes part of a path.
-var stateName = lazyregexp.New(`^sb-[0-9a-f]{12}\.state$`)
+// fileName is the form of the names in the directory; another never becomes part of a path.
+var fileName = lazyregexp.New(`^sb-[0-9a-f]{12}\.(state|base)$`)
 
 // store writes a state and closes it. If that fails, the deposit keeps the state in memory. The caller must erase the
-// deposit in any case. A durable state has a file that outlives the process.
-func (v *vault) store(account string, state Template, durable bool) (*deposit, error) {
-	d, err := v.write(account, state.State(), durable)
+// deposit in any case. A durable state has a file that outlives the process. like is the base of the state, or nil.
+func (v *vault) store(account string, state Template, like *base, durable bool) (*deposit, error) {
+	d, err := v.storeDifference(account, state, like, durable)
 	if err != nil {
 		err = errors.Join(fmt.Errorf("storing the state of a sandbox: %w", err), d.erase())
 		return &deposit{memory: state}, err
@@ -52,7 +68,25 @@ func (v *vault) store(account string, state Template, durable bool) (*deposit, e
 	return d, state.Close()
 }
 
-func (v *vault) write(account string, state io.Reader, durable bool) (d *deposit, err error) {
+func (v *vault) storeDifference(account string, state Template, like *base, durable bool) (*deposit, error) {
+	if like == nil {
+		return v.write(account, stateSuffix, durable, func(w io.Writer) error {
+			_, err := io.Copy(w, state.State())
+			return err
+		})
+	}
+	if durable {
+		if err := like.save(); err != nil {
+			return &deposit{}, err
+		}
+	}
+	d, err := v.write(account, stateSuffix, durable, func(w io.Writer) error { return like.encode(w, state.State()) })
+	d.base = like.hold()
+	return d, err
+}
+
+// write stores what content writes. The caller must erase the deposit, even after an error.
+func (v *vault) write(account, suffix string, named bool, content func(io.Writer) error) (d *deposit, err error) {
 	d = &deposit{}
 	if d.key, err = age.GenerateX25519Identity(); err != nil {
 		return d, err
@@ -60,12 +94,12 @@ func (v *vault) write(account string, state io.Reader, durable bool) (d *deposit
 	if err := os.MkdirAll(v.dir, 0o700); err != nil {
 		return d, err
 	}
-	path := filepath.Join(v.dir, newID()+stateSuffix)
+	path := filepath.Join(v.dir, newID()+suffix)
 	if d.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 		return d, err
 	}
 	d.path = path
-	if !durable {
+	if !named {
 		if err := d.unname(); err != nil {
 			return d, err
 		}
@@ -74,18 +108,15 @@ func (v *vault) write(account string, state io.Reader, durable bool) (d *deposit
 	if err != nil {
 		return d, err
 	}
-	compressed, err := zstd.NewWriter(encrypted, zstd.WithEncoderLevel(zstd.SpeedFastest),
+	compressed, err := zstd.NewWriter(encrypted, zstd.WithEncoderLevel(zstd.SpeedDefault),
 		zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return d, err
 	}
-	if _, err := io.Copy(compressed, state); err != nil {
+	if err := errors.Join(content(compressed), compressed.Close(), encrypted.Close()); err != nil {
 		return d, err
 	}
-	if err := errors.Join(compressed.Close(), encrypted.Close()); err != nil {
-		return d, err
-	}
-	if durable {
+	if named {
 		if err := d.file.Sync(); err != nil {
 			return d, err
 		}
@@ -93,7 +124,7 @@ func (v *vault) write(account string, state io.Reader, durable bool) (d *deposit
 	return d, v.count(account, d)
 }
 
-// count reserves room for the file of a deposit.
+// count reserves bytes for the file of a deposit.
 func (v *vault) count(account string, d *deposit) error {
 	info, err := d.file.Stat()
 	if err != nil {
@@ -105,7 +136,7 @@ func (v *vault) count(account string, d *deposit) error {
 
 // open returns the deposit in a file that another process has stored.
 func (v *vault) open(account, name, key string) (_ *deposit, err error) {
-	if !stateName.MatchString(name) {
+	if !fileName.MatchString(name) {
 		return nil, fmt.Errorf("%q is not the name of a state", name)
 	}
 	d := &deposit{}
@@ -118,28 +149,92 @@ func (v *vault) open(account, name, key string) (_ *deposit, err error) {
 		return nil, errors.New("the key of a state has no valid form") // the error would quote it
 	}
 	path := filepath.Join(v.dir, name)
-	if d.file, err = os.Open(path); err != nil {
+	if d.file, err = store.Open(path); err != nil {
 		return nil, err
 	}
 	d.path = path
-	return d, v.count(account, d)
+	encrypted, err := age.Decrypt(d.file, d.key)
+	if err == nil {
+		_, err = io.Copy(io.Discard, encrypted) // so that a changed file is refused before anything is done for it
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the stored state was changed: %w", err)
+	}
+	// A state that was stored is not refused: the setting may have changed.
+	if err := v.count(account, d); err != nil && !errors.As(err, new(*quota.Refusal)) {
+		return nil, err
+	}
+	return d, nil
 }
 
-// sweep removes the states for which keep returns false.
-func (v *vault) sweep(keep func(name string) bool) error {
-	names, err := filepath.Glob(filepath.Join(v.dir, "*"+stateSuffix))
+// restore returns the deposit that another process has left.
+func (v *vault) restore(account string, saved Saved) (*deposit, error) {
+	d, err := v.open(account, saved.State, saved.Key)
+	if err != nil {
+		return nil, err
+	}
+	if d.base = v.claimed(saved.State); d.base == nil && saved.Base != nil {
+		if d.base, err = v.savedBase(*saved.Base); err != nil {
+			return nil, errors.Join(err, d.leave())
+		}
+	}
+	return d, nil
+}
+
+// sweep removes all files but those given, and claims the bases of those.
+func (v *vault) sweep(keep []Saved) error {
+	names := map[string]bool{}
+	for _, saved := range keep {
+		names[saved.State] = true
+		if saved.Base == nil {
+			continue
+		}
+		names[saved.Base.File] = true
+		if like, err := v.savedBase(*saved.Base); err == nil { // otherwise restore returns the error
+			v.mu.Lock()
+			v.claims[saved.State] = like
+			v.mu.Unlock()
+		}
+	}
+	paths, err := filepath.Glob(filepath.Join(v.dir, "sb-*"))
 	var errs []error
-	for _, path := range names {
-		if name := filepath.Base(path); stateName.MatchString(name) && !keep(name) {
+	for _, path := range paths {
+		if name := filepath.Base(path); fileName.MatchString(name) && !names[name] {
 			errs = append(errs, os.Remove(path))
 		}
 	}
 	return errors.Join(append(errs, err)...)
 }
 
-// erase removes the file of a deposit that was not opened.
-func (v *vault) erase(name string) error {
-	if !stateName.MatchString(name) {
+// claimed returns the base that sweep has claimed for a state, once, or nil.
+func (v *vault) claimed(state string) *base {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	like := v.claims[state]
+	delete(v.claims, state)
+	return like
+}
+
+// erase removes the files of a deposit that was not opened.
+func (v *vault) erase(saved Saved) error {
+	err := v.remove(saved.State)
+	like := v.claimed(saved.State)
+	if like == nil && saved.Base != nil && !v.has(saved.Base.Digest) { // no other state needs it, or it cannot be read
+		err = errors.Join(err, v.remove(saved.Base.File))
+	}
+	return errors.Join(err, like.release(false))
+}
+
+// has reports whether a base is known.
+func (v *vault) has(digest string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.bases[digest] != nil
+}
+
+// remove removes a file. It is no error if there is none.
+func (v *vault) remove(name string) error {
+	if !fileName.MatchString(name) {
 		return fmt.Errorf("%q is not the name of a state", name)
 	}
 	if err := os.Remove(filepath.Join(v.dir, name)); !errors.Is(err, fs.ErrNotExist) {
@@ -148,25 +243,51 @@ func (v *vault) erase(name string) error {
 	return nil
 }
 
+// name returns the name of the file in the directory; empty if it has none.
+func (d *deposit) name() string {
+	if d.path == "" {
+		return ""
+	}
+	return filepath.Base(d.path)
+}
+
 // load returns a template of the stored state.
-func (d *deposit) load(ctx context.Context, saver Saver, spec Spec) (Template, error) {
+func (d *deposit) load(ctx context.Context, saver Saver, spec Spec) (state Template, err error) {
 	if state := d.memory; state != nil {
 		d.memory = nil // it is the caller's
 		return state, nil
 	}
+	load := func(stored io.Reader) (err error) {
+		state, err = saver.Load(ctx, spec, stored)
+		return err
+	}
+	err = d.read(func(stored io.Reader) error {
+		if d.base == nil {
+			return load(stored)
+		}
+		return d.base.decode(stored, load)
+	})
+	if err != nil && state != nil {
+		err, state = errors.Join(err, state.Close()), nil
+	}
+	return state, err
+}
+
+// read has a function called with what was stored.
+func (d *deposit) read(content func(io.Reader) error) error {
 	if _, err := d.file.Seek(0, io.SeekStart); err != nil {
-		return nil, err
+		return err
 	}
 	compressed, err := age.Decrypt(d.file, d.key)
 	if err != nil {
-		return nil, fmt.Errorf("reading the state of a sandbox: %w", err)
+		return fmt.Errorf("reading the state of a sandbox: %w", err)
 	}
-	state, err := zstd.NewReader(compressed, zstd.WithDecoderConcurrency(1))
+	stored, err := zstd.NewReader(compressed, zstd.WithDecoderConcurrency(1))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer state.Close()
-	return saver.Load(ctx, spec, state)
+	defer stored.Close()
+	return content(stored)
 }
 
 // unname removes the name of the file, which then ends with the process at the latest.
@@ -185,10 +306,11 @@ func (d *deposit) erase() error {
 		return d.memory.Close()
 	}
 	d.reserved.Release()
+	err := d.base.release(false)
 	if d.file == nil {
-		return nil
+		return err
 	}
-	return errors.Join(d.unname(), d.file.Close())
+	return errors.Join(err, d.unname(), d.file.Close())
 }
 
 // leave frees what the deposit takes in this process, and leaves its file to another one.
@@ -197,5 +319,5 @@ func (d *deposit) leave() error {
 		return d.erase()
 	}
 	d.reserved.Release()
-	return d.file.Close()
+	return errors.Join(d.base.release(true), d.file.Close())
 }

@@ -22,9 +22,9 @@ import (
 	"github.com/airlock-mcp/airlock/verify"
 )
 
-// patience is longer than an engine needs for any claim, even on a slow and busy machine.
+// timeout is longer than an engine needs for any claim, even on a slow and busy machine.
 // Only a failure takes so long.
-const patience = 2 * time.Minute
+const timeout = 2 * time.Minute
 
 // real returns a service with real engines in real sandboxes.
 func real(t *testing.T, o verify.Options) *verify.Service {
@@ -81,8 +81,8 @@ func asked(engine string, arguments map[string]any) verify.Request {
 // ends is over within its time, is not VERIFIED, and hurts no other request.
 func TestEnginesInSandboxes(t *testing.T) {
 	// Claims that are decided get enough time on any machine; others need not.
-	patient := real(t, verify.Options{Timeout: patience, Patience: patience})
-	brief := real(t, verify.Options{Timeout: 6 * time.Second, Patience: patience})
+	patient := real(t, verify.Options{Timeout: timeout, QueueTimeout: timeout})
+	brief := real(t, verify.Options{Timeout: 6 * time.Second, QueueTimeout: timeout})
 	patient.Warm()
 	decided := map[verify.Status]bool{verify.Error: true, verify.Inconclusive: true, verify.Blocked: true,
 		verify.Unknown: true}
@@ -169,8 +169,9 @@ func bomb(width, height uint32) string {
 
 // The engine reports the end of its time limit; a request can set a shorter one.
 func TestARequestsOwnTimeLimit(t *testing.T) {
-	service := real(t, verify.Options{Patience: patience})
-	r := asked("logic", map[string]any{"query": "(AND (EQ (PLUS (MULT x x x) (MULT y y y) (MULT z z z)) 114) (GT x 1000))"})
+	service := real(t, verify.Options{QueueTimeout: timeout})
+	r := asked("logic", map[string]any{"query": "(AND (EQ (PLUS (MULT x x x) (MULT y y y) (MULT z z z)) 114) (GT x " +
+		"1000))"})
 	r.Timeout = 3 * time.Second
 	verdict, err := service.Verify(t.Context(), r)
 	if err != nil || verdict.Status != verify.Inconclusive {
@@ -180,7 +181,7 @@ func TestARequestsOwnTimeLimit(t *testing.T) {
 
 // Each of several concurrent requests has a separate sandbox.
 func TestRequestsAtOnce(t *testing.T) {
-	service := real(t, verify.Options{Timeout: patience, Patience: patience})
+	service := real(t, verify.Options{Timeout: timeout, QueueTimeout: timeout})
 	service.Warm()
 	var wait sync.WaitGroup
 	for i := range 8 {

@@ -21,7 +21,7 @@ var (
 	ErrInterrupted = errors.New("the verification was interrupted")
 )
 
-// What Options mean by 0. They are also the configuration's defaults.
+// Defaults of Options. They are also the configuration's defaults.
 const (
 	DefaultTimeout  = 30 * time.Second
 	DefaultPatience = 10 * time.Second
@@ -30,10 +30,10 @@ const (
 
 // Options limit one verification. Logger is required.
 type Options struct {
-	Logger   *slog.Logger
-	Timeout  time.Duration // wall time of one request, from when its sandbox is there; 0 means 30 s
-	Patience time.Duration // until it is a request's turn to have a sandbox, before ErrBusy; 0 means 10 s
-	Memory   int64         // bytes that one engine may use, with everything it is made of; 0 means 768 MiB
+	Logger       *slog.Logger
+	Timeout      time.Duration // wall time of one request, from when its sandbox is there; 0 means 30 s
+	QueueTimeout time.Duration // until it is a request's turn to have a sandbox, before ErrBusy; 0 means 10 s
+	Memory       int64         // bytes that one engine may use, with everything it is made of; 0 means 768 MiB
 }
 
 // Sandboxes provides the sandboxes of engines; *runner.Runner implements it. Both methods
@@ -66,12 +66,12 @@ func New(sandboxes Sandboxes, image runner.Image, opts *Options) (*Service, erro
 	if opts == nil || opts.Logger == nil {
 		return nil, errors.New("verifications need a logger")
 	}
-	if opts.Timeout < 0 || opts.Patience < 0 || opts.Memory < 0 {
+	if opts.Timeout < 0 || opts.QueueTimeout < 0 || opts.Memory < 0 {
 		return nil, errors.New("the limits of verifications must not be negative")
 	}
 	o := *opts
 	setDefault(&o.Timeout, DefaultTimeout)
-	setDefault(&o.Patience, DefaultPatience)
+	setDefault(&o.QueueTimeout, DefaultPatience)
 	setDefault(&o.Memory, DefaultMemory)
 	s := &Service{sandboxes: sandboxes, request: runner.Request{Image: image, Limits: limits(&o)}, opts: o,
 		cancels: map[*context.CancelCauseFunc]struct{}{}}
@@ -147,7 +147,7 @@ func (s *Service) enter(ctx context.Context) (context.Context, func(), error) {
 // acquire waits for its turn, but not as long as others may compute, and for its sandbox.
 func (s *Service) acquire(ctx context.Context, caller string) (*runner.Sandbox, error) {
 	wanted := s.request
-	wanted.Caller, wanted.Patience = caller, s.opts.Patience
+	wanted.Caller, wanted.QueueTimeout = caller, s.opts.QueueTimeout
 	sandbox, err := s.sandboxes.Acquire(ctx, wanted)
 	switch {
 	case err == nil:

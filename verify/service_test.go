@@ -116,7 +116,8 @@ func TestTheGuestGetsTheRequestAndItsVerdictComesBack(t *testing.T) {
 	if want := `{"engine":"math","arguments":{"expression":"1 < 2"}}`; got != want {
 		t.Errorf("the guest got %s, want %s", got, want)
 	}
-	want := `{"engine":"math","evidence":{"method":"m"},"extra":[1],"is_valid":true,"message":"the claim holds","status":"VERIFIED","verified":true}`
+	want := `{"engine":"math","evidence":{"method":"m"},"extra":[1],"is_valid":true,"message":"the claim holds",` +
+		`"status":"VERIFIED","verified":true}`
 	if verdict.Status != verify.Verified || verdict.Reason != "the claim holds" || verdict.Engine != "math" ||
 		string(verdict.Body) != want {
 		t.Errorf("got %+v with %s, want %s", verdict, verdict.Body, want)
@@ -163,10 +164,11 @@ func TestAGuestCanLieOnlyAboutItsVerdict(t *testing.T) {
 			verify.Inconclusive, "no verdict"},
 		"a second start": {`{"jsonrpc":"2.0","id":2,"method":"verify/start","params":{}}`,
 			verify.Inconclusive, "no verdict"},
-		"no JSON":                   {"VERIFIED", verify.Inconclusive, "no verdict"},
-		"nothing":                   {"", verify.Inconclusive, "no verdict"},
-		"a verdict that is no text": {`{"jsonrpc":"2.0","id":2,"method":"verify/finish","params":{"verdict":{"status":"VERIFIED"}}}`, verify.Inconclusive, "no verdict"},
-		"an end without a verdict":  {finish(``), verify.Inconclusive, "no verdict"},
+		"no JSON": {"VERIFIED", verify.Inconclusive, "no verdict"},
+		"nothing": {"", verify.Inconclusive, "no verdict"},
+		"a verdict that is no text": {`{"jsonrpc":"2.0","id":2,"method":"verify/finish",` +
+			`"params":{"verdict":{"status":"VERIFIED"}}}`, verify.Inconclusive, "no verdict"},
+		"an end without a verdict": {finish(``), verify.Inconclusive, "no verdict"},
 		"a verdict of another protocol": {`{"jsonrpc":"2.0","id":2,"method":"run/finish","params":{"ok":true}}`,
 			verify.Inconclusive, "no verdict"},
 	} {
@@ -302,7 +304,7 @@ func TestErrorsSayThatThereIsNoVerdict(t *testing.T) {
 	})
 	t.Run("a wait that lasts too long is ErrBusy", func(t *testing.T) {
 		service := opened(t, &runnertest.Fake{Guest: hang}, runner.Options{MaxSandboxes: 1},
-			verify.Options{Patience: 50 * time.Millisecond})
+			verify.Options{QueueTimeout: 50 * time.Millisecond})
 		errs := make(chan error, 2)
 		ctx, cancel := context.WithCancel(t.Context())
 		for range 2 {

@@ -44,7 +44,7 @@ func (r Request) check() *Verdict {
 		verdict = decided(Blocked, r.Engine, fmt.Sprintf("the arguments are nested more than %d levels deep", MaxDepth),
 			nil)
 	case !utf8.Valid(arguments) || !json.Valid(arguments) || bytes.TrimLeft(arguments, " \t\r\n")[0] != '{':
-		verdict = decided(Unknown, r.Engine, "the arguments are no JSON object in UTF-8", nil)
+		verdict = decided(Unknown, r.Engine, "the arguments are not a JSON object in UTF-8", nil)
 	default:
 		return nil
 	}

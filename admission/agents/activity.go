@@ -34,16 +34,21 @@ const maxActivityBytes = 512 << 20
 // registered is the start of the record of a registration. An agent has no earlier attempts.
 const registered = "agent registered as "
 
-// Activity returns the n newest attempts of an agent, newest first, including those that were
-// denied or are waiting for a person. It reads the audit log in dir backwards, at most to the
-// agent's registration.
-func Activity(dir, agentID string, n int) ([]Entry, error) {
+// Activity returns the n newest attempts of an agent whose records have a number below before, newest
+// first, including those that were denied or are waiting for a person. 0 means all numbers. It reads
+// the audit log in dir backwards, at most to the agent's registration, and of full files only the
+// records of the agent.
+func Activity(dir, agentID string, before uint64, n int) ([]Entry, error) {
 	n = min(n, MaxActivity)
 	entries := []Entry{}
 	if n <= 0 {
 		return entries, nil
 	}
-	_, err := audit.Scan(dir, maxActivityBytes, []string{agentID},
+	words := []string{`"principal":"` + agentID + `"`}
+	for _, t := range Types() {
+		words = append(words, `"detail":"`+registered+string(t)+": "+agentID+`"`)
+	}
+	_, err := audit.ScanBefore(dir, before, maxActivityBytes, words,
 		func(b audit.Brief, record func() (audit.Record, error)) (bool, error) {
 			isAttempt := b.Principal == agentID &&
 				(b.Kind == audit.KindAction && b.Decision != "" || isRefusal(b.Kind, b.Outcome))

@@ -91,11 +91,13 @@ type Agent struct {
 // has more rights than that caller, and its rights end with the caller's.
 type Inherited struct {
 	Profile string    `json:"profile,omitempty"`
-	Scopes  []string  `json:"scopes,omitempty"` // of its own token; always a subset of the scopes of its creator
+	Scopes  []string  `json:"scopes,omitempty"` // of the agent's token; always a subset of the scopes of its creator
 	Expires time.Time `json:"expires,omitzero"`
 	// Credentials must all be valid for the agent to act. The list is empty if the operator
 	// registered it at the command line.
 	Credentials []caller.Credential `json:"-"`
+	// Facts are stated about the registrar. Rules about a group apply to the agents of its members.
+	Facts caller.Facts `json:"-"`
 }
 
 // Outlives reports whether the agent expires after a time; the zero time is never.
@@ -106,8 +108,8 @@ func (a Agent) Outlives(end time.Time) bool {
 // Caller returns the agent as the caller of a request that it makes with its own token.
 func (a Agent) Caller() caller.Caller {
 	return caller.Caller{Principal: a.ID, Kind: caller.Agent, Session: a.ID, Scopes: a.Rights(), Profile: a.Profile,
-		Registrar: a.Owner, Credentials: []caller.Credential{{ID: a.ID, Mark: a.TokenMark, Profile: a.Profile,
-			Expires: a.Expires}}}
+		Registrar: a.Owner, Facts: a.Facts, Credentials: []caller.Credential{{ID: a.ID, Mark: a.TokenMark,
+			Profile: a.Profile, Expires: a.Expires}}}
 }
 
 // Rights returns the scopes of the agent's own token.
@@ -124,8 +126,8 @@ func (a Agent) Object() caller.Object {
 		Profile: a.Profile}}
 }
 
-// Account returns the agent's name in the ledger.
-func (a Agent) Account() string { return agentAccount + a.ID }
+// LedgerAccount returns the name of the agent's account in the ledger of budgets.
+func (a Agent) LedgerAccount() string { return agentAccount + a.ID }
 
 // Limits of names and lists in a registration.
 const (

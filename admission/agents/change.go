@@ -102,7 +102,7 @@ func (s *Service) Change(ctx context.Context, id string, c Change, by string, al
 		if a.Status == Killed {
 			return "", ErrKilled
 		}
-		standing, err := s.ledger.Standing(ctx, tx, a.Account())
+		standing, err := s.ledger.Standing(ctx, tx, a.LedgerAccount())
 		if err != nil {
 			return "", err
 		}
@@ -141,7 +141,7 @@ func (s *Service) storeChange(ctx context.Context, tx database.Tx, a Agent, limi
 		a.Name, a.Type, string(permissions), seconds(a.Expires), a.ID); err != nil {
 		return err
 	}
-	return s.ledger.SetLimits(ctx, tx, a.Account(), limits)
+	return s.ledger.SetLimits(ctx, tx, a.LedgerAccount(), limits)
 }
 
 // maxRecorded is the maximum number of bytes of the members before or after a change in the audit

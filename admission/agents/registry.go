@@ -41,7 +41,7 @@ func (s *Service) Register(ctx context.Context, r Registration, by string) (Agen
 	if err != nil {
 		return Agent{}, secret.Value{}, err
 	}
-	inherited, err := json.Marshal(storedInherited{a.Profile, a.Scopes, a.Credentials})
+	inherited, err := json.Marshal(storedInherited{a.Profile, a.Scopes, a.Credentials, a.Facts})
 	if err != nil {
 		return Agent{}, secret.Value{}, err
 	}
@@ -55,7 +55,7 @@ func (s *Service) Register(ctx context.Context, r Registration, by string) (Agen
 			string(inherited), seconds(a.Expires)); err != nil {
 			return fmt.Errorf("registering agent %q: %w", a.Name, err)
 		}
-		return s.ledger.SetLimits(ctx, tx, a.Account(), r.Budget)
+		return s.ledger.SetLimits(ctx, tx, a.LedgerAccount(), r.Budget)
 	})
 	return a, token, err
 }
@@ -75,7 +75,7 @@ func (s *Service) Rotate(ctx context.Context, id, by string, with []caller.Crede
 				expires = one.Expires
 			}
 		}
-		inherited, err := json.Marshal(storedInherited{a.Profile, a.Scopes, a.Credentials})
+		inherited, err := json.Marshal(storedInherited{a.Profile, a.Scopes, a.Credentials, a.Facts})
 		if err != nil {
 			return "", err
 		}
@@ -119,6 +119,7 @@ type storedInherited struct {
 	Profile     string              `json:"profile,omitempty"`
 	Scopes      []string            `json:"scopes,omitempty"`
 	Credentials []caller.Credential `json:"credentials,omitempty"`
+	Facts       caller.Facts        `json:"facts,omitzero"`
 }
 
 // seconds returns the stored form of a time; 0 for the zero time.
@@ -192,7 +193,8 @@ func (s *Service) scanAgent(row interface{ Scan(...any) error }) (Agent, error) 
 	if err == nil {
 		err = strictjson.UnmarshalOpen([]byte(inherited), &stored)
 	}
-	a.Profile, a.Scopes, a.Credentials, a.TokenMark = stored.Profile, stored.Scopes, stored.Credentials, markOf(hash)
+	a.Profile, a.Scopes, a.Credentials, a.Facts = stored.Profile, stored.Scopes, stored.Credentials, stored.Facts
+	a.TokenMark = markOf(hash)
 	if expires != 0 {
 		a.Expires = time.Unix(expires, 0).UTC()
 	}
@@ -304,7 +306,7 @@ func (s *Service) Budget(ctx context.Context, id string) (standing budget.Standi
 		if err != nil {
 			return err
 		}
-		standing, err = s.ledger.Standing(ctx, tx, a.Account())
+		standing, err = s.ledger.Standing(ctx, tx, a.LedgerAccount())
 		return err
 	})
 	return standing, err

@@ -2,14 +2,16 @@ package approval
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/airlock-mcp/airlock/internal/procfs"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
@@ -29,7 +31,10 @@ const (
 
 // announcement is the listening end of an abstract Unix socket. Unlike a file, its name
 // cannot be removed by another process, and the kernel reports who listens there.
+//
+// It also holds a lock of the state directory, which is visible in other network namespaces.
 type announcement struct {
+	lock    *os.File
 	socket  *net.UnixListener
 	serving sync.WaitGroup
 	once    sync.Once
@@ -38,16 +43,22 @@ type announcement struct {
 // Announce makes this process known to WidenCheck for the state directory home, until
 // the returned function is called. It is safe to call more than once.
 func Announce(home string, role Role) (end func(), err error) {
-	name := announcedPrefix(home) + string(role) + "-" + telemetry.NewTraceID()
-	socket, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
+	prefix, lock, err := stateDirectory(home)
 	if err != nil {
 		return nil, fmt.Errorf("announcing that agents are served: %w", err)
 	}
-	a := &announcement{socket: socket}
+	name := prefix + string(role) + "-" + telemetry.NewTraceID()
+	socket, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("announcing that agents are served: %w", err), lock.Close())
+	}
+	_ = unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB) // fails only if another program locks the directory
+	a := &announcement{lock: lock, socket: socket}
 	a.serving.Go(a.accept)
 	return func() {
 		a.once.Do(func() {
 			_ = a.socket.Close() // this releases the name
+			_ = a.lock.Close()   // and this the lock
 			a.serving.Wait()
 		})
 	}, nil
@@ -68,10 +79,19 @@ func (a *announcement) accept() {
 	}
 }
 
-// announcedPrefix is the beginning of the names of a state directory's announcements.
-func announcedPrefix(home string) string {
-	sum := sha256.Sum256([]byte(home))
-	return fmt.Sprintf("@airlock-%x-%d-", sum[:16], os.Geteuid())
+// stateDirectory opens the state directory home and returns it with the beginning of the names of its announcements.
+// The names depend on the directory, not on its path or the user: a process of a host can use another path, or a user
+// namespace, for the same directory.
+func stateDirectory(home string) (prefix string, directory *os.File, err error) {
+	directory, err = os.Open(home)
+	if err != nil {
+		return "", nil, err
+	}
+	var found unix.Stat_t
+	if err := unix.Fstat(int(directory.Fd()), &found); err != nil {
+		return "", nil, errors.Join(fmt.Errorf("looking at %q: %w", home, err), directory.Close())
+	}
+	return fmt.Sprintf("@airlock-%x-%x-", found.Dev, found.Ino), directory, nil
 }
 
 // WidenCheck returns nil if this process may widen what agents can do, such as make a
@@ -81,7 +101,7 @@ func announcedPrefix(home string) string {
 // ErrOfHost). It does not protect against a process that does without this program and
 // writes to the state directory itself.
 func WidenCheck(home string) error {
-	hosts, served, err := announced(home, 0)
+	hosts, served, err := announced(home, -1)
 	if err != nil || !served {
 		return err
 	}
@@ -103,33 +123,68 @@ func IsServed(home string) (bool, error) {
 	return served, err
 }
 
-// announced returns the hosts that are served from a state directory, and whether any process, except
-// the one with the ID besides, serves agents from it.
+// announced returns the hosts that are served from a state directory, and whether any process, except the one with the
+// ID besides, serves agents from it. -1 excepts none: the kernel reports 0 for a process in another container.
 func announced(home string, besides int) (hosts []int, served bool, err error) {
+	prefix, directory, err := stateDirectory(home)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("looking for processes that serve agents: %w", err)
+	}
+	defer directory.Close()
 	table, err := os.ReadFile("/proc/net/unix")
 	if err != nil {
 		return nil, false, fmt.Errorf("looking for processes that serve agents: %w", err)
 	}
-	prefix := []byte(announcedPrefix(home))
+	seen := false
 	for line := range bytes.Lines(table) {
-		at := bytes.Index(line, prefix)
+		at := bytes.Index(line, []byte(prefix))
 		if at < 0 {
 			continue
 		}
 		name := strings.TrimSpace(string(line[at:]))
 		pid, found := listenerOf(name)
+		seen = seen || found
 		if !found || pid == besides {
 			continue
 		}
 		served = true
-		if role := strings.TrimPrefix(name, string(prefix)); !strings.HasPrefix(role, string(ServesHost)) {
+		if pid <= 0 {
+			return nil, true, fmt.Errorf("%w: a process that serves agents cannot be seen from here", ErrOfHost)
+		}
+		if role := strings.TrimPrefix(name, prefix); !strings.HasPrefix(role, string(ServesHost)) {
 			continue
 		}
 		if host, err := procfs.Host(pid); err == nil {
 			hosts = append(hosts, host)
 		}
 	}
-	return hosts, served, nil
+	if !seen && !served { // perhaps from another network namespace: which hosts are served is unknown
+		served, err = isLocked(directory)
+	}
+	return hosts, served, err
+}
+
+// isLocked reports whether a process has locked an open directory (proc_locks(5)). The device is not compared, because
+// some file systems report another one there.
+func isLocked(directory *os.File) (bool, error) {
+	info, err := directory.Stat()
+	if err != nil {
+		return false, fmt.Errorf("looking for processes that serve agents: %w", err)
+	}
+	locks, err := os.ReadFile("/proc/locks")
+	if err != nil {
+		return false, fmt.Errorf("looking for processes that serve agents: %w", err)
+	}
+	inode := fmt.Sprintf(":%d ", info.Sys().(*syscall.Stat_t).Ino)
+	for line := range strings.Lines(string(locks)) {
+		if strings.Contains(line, " FLOCK ") && strings.Contains(line, inode) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // listenerOf returns the process that listens at an announcement. Processes of other users are

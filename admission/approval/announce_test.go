@@ -9,11 +9,16 @@ import (
 	"testing"
 )
 
-// issue 23: a shell of the agent's host could not approve, but could make a token that
-// approves. Every act that widens what agents can do asks WidenCheck.
+// Issue 23: a shell of the agent's host could not approve, but could make a token that
+// approves. Every act that widens what agents can do asks WidenCheck. The shell could also name the state
+// directory by a link, or run the command in another namespace.
 func TestNothingOfTheHostCanWiden(t *testing.T) {
 	s := newScene(t)
 	home := t.TempDir()
+	other := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(home, other); err != nil {
+		t.Fatal(err)
+	}
 	ask := func(t *testing.T, run func(command string)) string {
 		t.Helper()
 		result := fifo(t, t.TempDir(), "result")
@@ -43,6 +48,11 @@ func TestNothingOfTheHostCanWiden(t *testing.T) {
 		"detached":                     "setsid -f %s",
 		"detached, with a terminal":    `setsid -f script -qec "%s" /dev/null </dev/null >/dev/null 2>&1`,
 		"without the announcing files": "rm -rf " + home + "/approvals; %s",
+		"by another path":              "%s",
+		"in a user namespace":          "unshare --user --map-root-user %s",
+		"in a network namespace":       "unshare --user --map-root-user --net %s",
+		"in a namespace of processes": "unshare --user --map-root-user --pid --fork --mount-proc " +
+			`script -qec "%s" /dev/null </dev/null >/dev/null 2>&1`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if strings.Contains(format, "script") {
@@ -52,6 +62,10 @@ func TestNothingOfTheHostCanWiden(t *testing.T) {
 					}
 					t.Skip("script is not installed")
 				}
+			}
+			if name == "by another path" { // AIRLOCK_HOME can name a link
+				defer func(path string) { home = path }(home)
+				home = other
 			}
 			if got := ask(t, inHost(format)); !strings.Contains(got, "agent's own host") &&
 				!strings.Contains(got, "person's terminal") {

@@ -17,10 +17,11 @@ type Response struct {
 	ID      string // of the question
 	Digest  string // of the question as shown to the person: Posted.Digest
 	Approve bool
-	ForRun  bool   // extends an approval to the same tool's further calls in the run
+	For     Extent // of an approval
 	Reason  string // of a refusal, in the person's words, for the caller; may be empty
 	By      string // the person and the channel: "ann, console"
-	// Approver is the caller who answers with a credential, see Verdict.Approver.
+	Person  Person
+	// Approver is the caller who answers with a credential, see Verdict.Approvers.
 	Approver *caller.Caller
 }
 
@@ -36,9 +37,25 @@ var (
 		"the server's form has to be filled in, which the agent's host does; it can be refused here")
 )
 
-// Answer answers an open question. Only the first answer counts; later ones get ErrClosed with the
-// name of the person who was faster. The answer applies to the question with the given digest.
+// Answer answers an open question, in a cluster also one of another node. Only the first answer counts; later ones get
+// ErrClosed with the name of the person who was faster. The answer applies to the question with the given digest.
 func (d *Desk) Answer(r Response) error {
+	if s := d.shared.Load(); s != nil && !d.knows(r.ID) {
+		return s.answer(r)
+	}
+	return d.answerLocal(r)
+}
+
+// knows reports whether a question was asked by this process.
+func (d *Desk) knows(id string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, wasOpen := d.closed[id]
+	return wasOpen || d.open[id] != nil
+}
+
+// answerLocal answers an open question of this process.
+func (d *Desk) answerLocal(r Response) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	o := d.open[r.ID]
@@ -52,14 +69,16 @@ func (d *Desk) Answer(r Response) error {
 	case r.Approve && o.question.Elicitation != nil && o.question.Elicitation.NeedsValues:
 		return ErrNeedsValues
 	}
-	v := Verdict{By: r.By, Approver: r.Approver}
 	if r.Approve {
-		v.Answer, v.ForRun = Yes, r.ForRun && o.question.Elicitation == nil
-	} else {
-		v.Reason = truncate.Characters(visible.Line(strings.TrimSpace(r.Reason)), maxReason)
+		return d.agreeLocked(o, agreement{r.Person, r.By, r.Approver, r.For})
 	}
-	d.decideLocked(o, v)
+	d.decideLocked(o, Verdict{By: r.By, Reason: reason(r.Reason)})
 	return nil
+}
+
+// reason returns the reason of a refusal as the caller sees it.
+func reason(text string) string {
+	return truncate.Characters(visible.Line(strings.TrimSpace(text)), maxReason)
 }
 
 func closedError(detail string) error { return detailed{ErrClosed, detail} }
@@ -69,30 +88,55 @@ func (o *openQuestion) outcome() string {
 	return "the question was answered already: " + o.verdict.String()
 }
 
-// Posted returns the open questions of this process, oldest first.
+// Posted returns the open questions of this process, and in a cluster of all nodes, oldest first.
 func (d *Desk) Posted() []Posted {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var open []Posted
-	for _, o := range d.open {
-		if !o.decided {
-			open = append(open, Posted{o.question, o.digest})
-		}
+	open := d.posted()
+	if s := d.shared.Load(); s != nil {
+		open = append(open, s.list()...)
 	}
 	slices.SortFunc(open, func(a, b Posted) int { return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID)) })
 	return open
 }
 
-// Find returns an open question of this process. Otherwise the error is ErrClosed with the outcome,
-// and asking describes who asked, if the desk remembers it.
+func (o *openQuestion) posted() Posted {
+	return Posted{o.question, o.digest, o.progress(), o.escalated}
+}
+
+// posted returns the open questions of this process.
+func (d *Desk) posted() (open []Posted) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, o := range d.open {
+		if !o.decided {
+			open = append(open, o.posted())
+		}
+	}
+	return open
+}
+
+// outcomeOf returns a sentence about the end of a question of this process.
+func (d *Desk) outcomeOf(id string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if o := d.open[id]; o != nil {
+		return o.outcome()
+	}
+	return cmp.Or(d.closed[id].outcome, "the question is not open")
+}
+
+// Find returns an open question, in a cluster also one of another node. Otherwise the error is ErrClosed with the
+// outcome, and asking describes who asked, if the desk remembers it.
 func (d *Desk) Find(id string) (q Posted, asking Asking, err error) {
+	if s := d.shared.Load(); s != nil && !d.knows(id) {
+		return s.find(id)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if o := d.open[id]; o != nil {
 		if o.decided {
-			return Posted{}, o.question.Asking, closedError(o.outcome())
+			return Posted{}, o.asking(), closedError(o.outcome())
 		}
-		return Posted{o.question, o.digest}, o.question.Asking, nil
+		return o.posted(), o.asking(), nil
 	}
 	was, ok := d.closed[id]
 	if !ok {

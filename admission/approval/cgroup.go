@@ -52,8 +52,9 @@ func isFixed(controllers, path string) bool {
 // terminalPrograms matches programs that show a terminal in a window, by their names in the kernel,
 // which are cut to 15 characters.
 var terminalPrograms = lazyregexp.New(
-	`^(gnome-terminal-|kgx|ptyxis.*|konsole|yakuake|xfce4-terminal|mate-terminal|lxterminal|qterminal|deepin-terminal|io.elementary.t|` +
-		`terminator|tilix|guake|tilda|terminology|x?term|u?xterm|u?rxvt.*|st|foot|footclient|kitty|alacritty|wezterm-gui|ghostty|contour|cool-retro-term)$`)
+	`^(gnome-terminal-|kgx|ptyxis.*|konsole|yakuake|xfce4-terminal|mate-terminal|lxterminal|qterminal|` +
+		`deepin-terminal|io.elementary.t|terminator|tilix|guake|tilda|terminology|x?term|u?xterm|u?rxvt.*|st|foot|` +
+		`footclient|kitty|alacritty|wezterm-gui|ghostty|contour|cool-retro-term)$`)
 
 // isOfRoot reports whether a file belongs to root and cannot be changed by other users.
 func isOfRoot(path string) bool {

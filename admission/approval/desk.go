@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -15,14 +17,12 @@ import (
 	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/policies"
 )
 
 // maxClosed is the number of outcomes a desk remembers. The error for a late answer
 // contains the outcome.
 const maxClosed = 1024
-
-// grantLifetime is the maximum lifetime of a grant for a run.
-const grantLifetime = time.Hour
 
 // Options of a desk. The zero value is usable.
 type Options struct {
@@ -32,8 +32,13 @@ type Options struct {
 	// InForce reports whether a person who answered with a credential may still approve. If it is
 	// nil, nobody with a credential may.
 	InForce func(approver caller.Caller) bool
-	Logger  *slog.Logger     // nil discards
-	Now     func() time.Time // nil means time.Now
+	// Local returns the person at a terminal of this machine: the user whom Airlock runs for, whoever types. If it is
+	// nil, that person has no name and no role.
+	Local func() Person
+	// Escalation is when other people may answer in place of the owner.
+	Escalation Escalation
+	Logger     *slog.Logger     // nil discards
+	Now        func() time.Time // nil means time.Now
 
 	// mayApprove decides whether a process may approve; nil means the guard.
 	mayApprove func(pid int) error
@@ -45,18 +50,19 @@ type Desk struct {
 	dir      string
 	opts     Options
 	listener *listener
-	limiter  *quota.Limiter // of open questions
+	limiter  *quota.Limiter        // of open questions
+	shared   atomic.Pointer[share] // with other nodes; nil without a cluster
 
 	mu          sync.Mutex // guards all fields below
 	askers      map[string]*registration
-	grants      map[grant]extension
+	grants      []*Grant
 	open        map[string]*openQuestion
 	closed      map[string]closedQuestion // by ID
 	closedOrder []string
 	hosts       map[*host]bool
 	subscribers map[*subscriber]bool
 
-	telling sync.Mutex // held while subscribers are called, so that events arrive in order
+	notifying sync.Mutex // held while subscribers are called, so that events arrive in order
 }
 
 var (
@@ -71,19 +77,12 @@ type registration struct{ asker Asker }
 type openQuestion struct {
 	question Question
 	digest   string // of its file
-	decided  bool
-	verdict  Verdict       // once decided
-	done     chan struct{} // closed when decided
-}
-
-// grant identifies the calls that a Yes for a run extends to.
-type grant struct {
-	principal, issuer, session, run, server, tool, definition, code, policy string
-}
-
-func grantOf(q Question) grant {
-	return grant{q.Principal, q.Issuer, q.SessionID, q.RunID, q.ServerID, q.ToolName, q.DefinitionDigest, q.CodeHash,
-		q.PolicyVersion}
+	// escalated is the role that may answer in place of the owner; empty until then
+	escalated string
+	agreed    []agreement // of the people who have approved so far
+	decided   bool
+	verdict   Verdict       // once decided
+	done      chan struct{} // closed when decided
 }
 
 // OpenDesk opens the directory of questions, creates it if needed, removes questions of processes
@@ -91,8 +90,8 @@ func grantOf(q Question) grant {
 func OpenDesk(dir string, opts *Options) (*Desk, error) {
 	d := &Desk{
 		dir: dir, limiter: quota.New(quota.For(quota.Questions)),
-		askers: map[string]*registration{}, grants: map[grant]extension{},
-		open: map[string]*openQuestion{}, closed: map[string]closedQuestion{}, subscribers: map[*subscriber]bool{},
+		askers: map[string]*registration{},
+		open:   map[string]*openQuestion{}, closed: map[string]closedQuestion{}, subscribers: map[*subscriber]bool{},
 		hosts: map[*host]bool{},
 	}
 	if opts != nil {
@@ -246,14 +245,14 @@ func (d *Desk) forget(id string) {
 func (d *Desk) post(o *openQuestion) Asker {
 	d.mu.Lock()
 	var asker Asker
-	if r := d.askers[o.question.SessionID]; r != nil {
+	if r := d.askers[o.question.SessionID]; r != nil && slices.Contains(o.question.asks(), policies.Owner) {
 		asker = r.asker
 	}
 	d.mu.Unlock()
 	if v, ok := d.granted(o.question); ok { // given to a call that was asked for at the same time
 		d.decide(o, v)
 	}
-	d.tell(Event{Question: o.question, Open: true, HasChannel: asker != nil})
+	d.notify(Event{Question: o.question, Open: true, HasChannel: asker != nil})
 	return asker
 }
 
@@ -270,14 +269,14 @@ func (d *Desk) remove(id string, held *store.Lock) {
 		delete(d.closed, d.closedOrder[0])
 		d.closedOrder = d.closedOrder[1:]
 	}
-	d.closed[id] = closedQuestion{o.question.Asking, outcome}
+	d.closed[id] = closedQuestion{o.asking(), outcome}
 	d.closedOrder = append(d.closedOrder, id)
 	d.mu.Unlock()
 	if err := errors.Join(removeIfThere(filepath.Join(d.dir, id+questionSuffix)), held.Release()); err != nil {
 		d.opts.Logger.WarnContext(context.Background(), "a question could not be removed",
 			slog.Any(telemetry.KeyError, err))
 	}
-	d.tell(Event{Question: o.question, Outcome: outcome})
+	d.notify(Event{Question: o.question, Outcome: outcome})
 }
 
 // await waits for an answer, the expiry of the question or the end of ctx. asking ends with either
@@ -290,12 +289,20 @@ func (d *Desk) await(ctx, asking context.Context, o *openQuestion, asker Asker) 
 	if asker != nil {
 		channel.Go(func() { d.askThrough(ctx, asking, o, asker) })
 	}
-	select {
-	case <-o.done:
-	case <-asking.Done():
-		if ctx.Err() == nil {
-			d.decide(o, Verdict{Answer: Expired})
+	due, stopWaiting := d.escalation(o.question)
+	defer stopWaiting()
+	for waiting := true; waiting; {
+		select {
+		case <-due: // once
+			d.escalate(o)
+			continue
+		case <-o.done:
+		case <-asking.Done():
+			if ctx.Err() == nil {
+				d.decide(o, Verdict{Answer: Expired})
+			}
 		}
+		waiting = false
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -319,7 +326,7 @@ func (d *Desk) askThrough(ctx, asking context.Context, o *openQuestion, asker As
 		}
 		return
 	}
-	if d.decide(o, v) {
+	if d.answered(o, v) {
 		return
 	}
 	d.mu.Lock()
@@ -330,6 +337,18 @@ func (d *Desk) askThrough(ctx, asking context.Context, o *openQuestion, asker As
 	if informer, ok := asker.(Informer); ok {
 		informer.TooLate(ctx, o.question, won)
 	}
+}
+
+// answered takes the answer of the owner, through the channel of the session. It reports whether it counts.
+func (d *Desk) answered(o *openQuestion, v Verdict) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if v.Answer != Yes || o.question.Whom() == "" {
+		return d.decideLocked(o, v)
+	}
+	owner := caller.Caller{Principal: o.question.Principal, Issuer: o.question.Issuer}
+	person := Person{Name: owner.Name(), Owner: true}
+	return !o.decided && d.agreeLocked(o, agreement{person: person, by: v.By, extent: v.For}) == nil
 }
 
 // decide sets the verdict of a question and reports whether it was the first.
@@ -345,52 +364,8 @@ func (d *Desk) decideLocked(o *openQuestion, v Verdict) bool {
 	}
 	o.decided, o.verdict = true, v
 	close(o.done)
-	if v.Answer != Yes || !v.ForRun || o.question.Elicitation != nil {
-		return true
-	}
-	extends := grantOf(o.question)
-	d.grants[extends] = extension{d.opts.Now().Add(grantLifetime), v.Approver}
-	for _, other := range d.open {
-		if other.question.Elicitation == nil && grantOf(other.question) == extends {
-			d.decideLocked(other, byGrant(v.Approver))
-		}
+	if v.Answer == Yes && v.For.Reach != ThisCall && o.question.Elicitation == nil && o.question.Allows(v.For) == nil {
+		d.extendLocked(o.question, v)
 	}
 	return true
-}
-
-// extension describes the scope of a grant.
-type extension struct {
-	until    time.Time
-	approver *caller.Caller // see Verdict.Approver
-}
-
-// byGrant returns the verdict on a call that is covered by an earlier Yes.
-func byGrant(approver *caller.Caller) Verdict {
-	return Verdict{Answer: Yes, By: "grant for this run", ByGrant: true, Approver: approver}
-}
-
-// granted reports whether a person has extended an earlier Yes to this call.
-func (d *Desk) granted(q Question) (Verdict, bool) {
-	if q.Elicitation != nil { // each one is asked separately
-		return Verdict{}, false
-	}
-	d.mu.Lock()
-	now := d.opts.Now()
-	for g, extended := range d.grants {
-		if !now.Before(extended.until) {
-			delete(d.grants, g)
-		}
-	}
-	extended, ok := d.grants[grantOf(q)]
-	d.mu.Unlock()
-	// a grant ends with its approver's credential
-	if ok && extended.approver != nil && !d.opts.InForce(*extended.approver) {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.grants[grantOf(q)] == extended {
-			delete(d.grants, grantOf(q))
-		}
-		return Verdict{}, false
-	}
-	return byGrant(extended.approver), ok
 }

@@ -109,7 +109,7 @@ func TestAnswersFromAnotherProcess(t *testing.T) {
 			q := question()
 			verdict := ask(t, openDesk(t, dir, nil), q)
 			p := posted(t, dir, q.ID)
-			if err := approval.Reply(dir, p, test.approve, false); err != nil {
+			if _, err := approval.Reply(dir, p, approval.Decision{Approve: test.approve}); err != nil {
 				t.Fatal(err)
 			}
 			if v := <-verdict; v.Answer != test.want || !strings.HasSuffix(v.By, ", command line") {
@@ -118,7 +118,7 @@ func TestAnswersFromAnotherProcess(t *testing.T) {
 			if open, err := approval.List(dir); err != nil || len(open) != 0 {
 				t.Errorf("open afterwards: got %v, %v, want none", open, err)
 			}
-			if err := approval.Reply(dir, p, true, false); !errors.Is(err, approval.ErrClosed) {
+			if _, err := approval.Reply(dir, p, approval.Decision{Approve: true}); !errors.Is(err, approval.ErrClosed) {
 				t.Errorf("a second answer: got %v, want ErrClosed", err)
 			}
 			if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 1 ||
@@ -170,7 +170,7 @@ func TestWatchersHearOfQuestionsAndTheirEnds(t *testing.T) {
 	verdict := ask(t, d, question())
 	p := <-one.opened
 	<-two.opened
-	if err := approval.Reply(dir, p, true, false); err != nil {
+	if _, err := approval.Reply(dir, p, approval.Decision{Approve: true}); err != nil {
 		t.Fatal(err)
 	}
 	if v := <-verdict; v.Answer != approval.Yes {
@@ -198,7 +198,7 @@ func TestSubscribersHearOfQuestionsAndTheirEnds(t *testing.T) {
 	if got := d.Waiting("run_1"); len(got) != 1 || got[0].ID != q.ID || len(d.Waiting("run_2")) != 0 {
 		t.Errorf("got %+v waiting, want the one question of its run", got)
 	}
-	if err := approval.Reply(dir, posted(t, dir, q.ID), false, false); err != nil {
+	if _, err := approval.Reply(dir, posted(t, dir, q.ID), approval.Decision{}); err != nil {
 		t.Fatal(err)
 	}
 	<-verdict
@@ -208,7 +208,7 @@ func TestSubscribersHearOfQuestionsAndTheirEnds(t *testing.T) {
 	unsubscribe()
 	late := question()
 	last := ask(t, d, late)
-	if err := approval.Reply(dir, posted(t, dir, late.ID), false, false); err != nil {
+	if _, err := approval.Reply(dir, posted(t, dir, late.ID), approval.Decision{}); err != nil {
 		t.Fatal(err)
 	}
 	<-last
@@ -241,7 +241,7 @@ func TestCancelledQuestionsCloseThemselves(t *testing.T) {
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want Canceled", err)
 	}
-	if err := approval.Reply(dir, p, true, false); !errors.Is(err, approval.ErrClosed) {
+	if _, err := approval.Reply(dir, p, approval.Decision{Approve: true}); !errors.Is(err, approval.ErrClosed) {
 		t.Errorf("answering it: got %v, want ErrClosed", err)
 	}
 }
@@ -294,7 +294,7 @@ func TestCommandLineAnswersWhenTheHostCannot(t *testing.T) {
 	close(host.verdicts)
 	d.Register("ses_1", host)
 	verdict := ask(t, d, q)
-	if err := approval.Reply(dir, posted(t, dir, q.ID), true, false); err != nil {
+	if _, err := approval.Reply(dir, posted(t, dir, q.ID), approval.Decision{Approve: true}); err != nil {
 		t.Fatal(err)
 	}
 	if v := <-verdict; v.Answer != approval.Yes {
@@ -347,7 +347,7 @@ func TestAttacks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := approval.Reply(dir, changed, true, false); err == nil ||
+			if _, err := approval.Reply(dir, changed, approval.Decision{Approve: true}); err == nil ||
 				!strings.Contains(err.Error(), "changed after it was asked") {
 				t.Errorf("got %v, want a refusal", err)
 			}
@@ -377,7 +377,7 @@ func TestAttacks(t *testing.T) {
 			verdict := ask(t, d, q)
 			p := posted(t, dir, q.ID)
 			test.attack(t, dir, p)
-			if err := approval.Reply(dir, p, false, false); err != nil {
+			if _, err := approval.Reply(dir, p, approval.Decision{}); err != nil {
 				t.Errorf("the question is not open any more: %v", err)
 			}
 			if v := <-verdict; v.Answer != approval.No {
@@ -427,10 +427,11 @@ func TestGrants(t *testing.T) {
 	d := openDesk(t, dir, &approval.Options{Now: func() time.Time { return now }})
 	first := question()
 	verdict := ask(t, d, first)
-	if err := approval.Reply(dir, posted(t, dir, first.ID), true, true); err != nil {
+	if _, err := approval.Reply(dir, posted(t, dir, first.ID),
+		approval.Decision{Approve: true, For: approval.Extent{Reach: approval.ThisRun}}); err != nil {
 		t.Fatal(err)
 	}
-	if v := <-verdict; v.Answer != approval.Yes || !v.ForRun {
+	if v := <-verdict; v.Answer != approval.Yes || v.For.Reach != approval.ThisRun {
 		t.Fatalf("got %+v, want yes for the run", v)
 	}
 	tests := []struct {
@@ -482,7 +483,7 @@ func TestQuestionsOfTheDeadAreClosed(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	if err := approval.Reply(dir, open[0], true, false); !errors.Is(err, approval.ErrClosed) {
+	if _, err := approval.Reply(dir, open[0], approval.Decision{Approve: true}); !errors.Is(err, approval.ErrClosed) {
 		t.Errorf("answering the dead: got %v, want ErrClosed", err)
 	}
 	openDesk(t, dir, nil)
@@ -537,7 +538,7 @@ func TestArgumentsOfAQuestionAreThoseOfTheCall(t *testing.T) {
 	if string(seen.Arguments) != string(q.Arguments) {
 		t.Errorf("got %s, want %s", seen.Arguments, q.Arguments)
 	}
-	if err := approval.Reply(dir, seen, false, false); err != nil {
+	if _, err := approval.Reply(dir, seen, approval.Decision{}); err != nil {
 		t.Fatal(err)
 	}
 	<-verdict

@@ -50,17 +50,19 @@ func TestAServersQuestionAtTheCommandLine(t *testing.T) {
 	desk := openDesk(t, dir, nil)
 	simple := asked(false)
 	verdict := ask(t, desk, simple)
-	if err := approval.Reply(dir, posted(t, dir, simple.ID), true, true); err != nil {
+	if _, err := approval.Reply(dir, posted(t, dir, simple.ID),
+		approval.Decision{Approve: true, For: approval.Extent{Reach: approval.ThisRun}}); err != nil {
 		t.Fatal(err)
 	}
-	if v := <-verdict; v.Answer != approval.Yes || v.ForRun {
+	if v := <-verdict; v.Answer != approval.Yes || v.For.Reach == approval.ThisRun {
 		t.Errorf("got %v, want a yes to this question alone", v)
 	}
 	// A yes does not extend to another question, and neither does a yes for the run about a call.
 	for _, q := range []approval.Question{asked(false), question()} {
 		verdict := ask(t, desk, q)
 		p := posted(t, dir, q.ID)
-		if err := approval.Reply(dir, p, true, true); err != nil {
+		if _, err := approval.Reply(dir, p,
+			approval.Decision{Approve: true, For: approval.Extent{Reach: approval.ThisRun}}); err != nil {
 			t.Fatal(err)
 		}
 		if v := <-verdict; v.ByGrant {
@@ -70,7 +72,7 @@ func TestAServersQuestionAtTheCommandLine(t *testing.T) {
 	again := asked(false)
 	verdict = ask(t, desk, again)
 	p := posted(t, dir, again.ID)
-	if err := approval.Reply(dir, p, false, false); err != nil {
+	if _, err := approval.Reply(dir, p, approval.Decision{}); err != nil {
 		t.Fatal(err)
 	}
 	if v := <-verdict; v.Answer != approval.No || v.ByGrant {
@@ -85,11 +87,11 @@ func TestAFormIsNotFilledInAtTheCommandLine(t *testing.T) {
 	desk.Register("ses_1", patient{waits})
 	q := asked(true)
 	verdict := ask(t, desk, q)
-	if err := approval.Reply(dir, posted(t, dir, q.ID), true, false); err == nil ||
+	if _, err := approval.Reply(dir, posted(t, dir, q.ID), approval.Decision{Approve: true}); err == nil ||
 		!strings.Contains(err.Error(), "filled in") {
 		t.Errorf("yes: got %v", err)
 	}
-	if err := approval.Reply(dir, posted(t, dir, q.ID), false, false); err != nil {
+	if _, err := approval.Reply(dir, posted(t, dir, q.ID), approval.Decision{}); err != nil {
 		t.Errorf("no: got %v", err)
 	}
 	if v := <-verdict; v.Answer != approval.No {

@@ -20,18 +20,20 @@ func (d *Desk) Waiting(runID string) []Question {
 	return waiting
 }
 
-// Event reports that a question of a desk was asked or closed.
+// Event reports that a question of a desk was asked, escalated or closed.
 type Event struct {
 	Question Question
 	Open     bool
 	// HasChannel reports whether the session of an open question has a channel, such as its host.
 	// Without one only the command line can answer.
 	HasChannel bool
-	Outcome    string // a sentence; set if the question is closed
+	// Escalated is set if an open question was escalated: the role that may answer now.
+	Escalated string
+	Outcome   string // a sentence; set if the question is closed
 }
 
 // subscriber is a registered callback.
-type subscriber struct{ tell func(Event) }
+type subscriber struct{ f func(Event) }
 
 // Subscribe calls f for each question that is asked from now on and for its end, sequentially,
 // until the returned function is called. f must not wait for the desk.
@@ -47,16 +49,16 @@ func (d *Desk) Subscribe(f func(Event)) (unsubscribe func()) {
 	}
 }
 
-func (d *Desk) tell(e Event) {
-	d.telling.Lock()
-	defer d.telling.Unlock()
+func (d *Desk) notify(e Event) {
+	d.notifying.Lock()
+	defer d.notifying.Unlock()
 	d.mu.Lock()
-	var told []*subscriber
+	var current []*subscriber
 	for s := range d.subscribers {
-		told = append(told, s)
+		current = append(current, s)
 	}
 	d.mu.Unlock()
-	for _, s := range told {
-		s.tell(e)
+	for _, s := range current {
+		s.f(e)
 	}
 }

@@ -1,5 +1,7 @@
 package approval
 
+import "time"
+
 // Dir returns the directory of the questions.
 func (d *Desk) Dir() string { return d.dir }
 
@@ -35,3 +37,6 @@ func Apart(host, line []Process) error {
 	}
 	return hostLine(convert(host)).apart(convert(line))
 }
+
+// Wait is wait for tests.
+func (e Escalation) Wait(q Question, now time.Time) (time.Duration, bool) { return e.wait(q, now) }

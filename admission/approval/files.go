@@ -66,6 +66,10 @@ func readOwn(path string) ([]byte, error) {
 type Posted struct {
 	Question
 	Digest string // of the question's file; an answer must contain it
+	// Progress says who has approved it already and who has to. Only the process that asks knows it.
+	Progress string `json:",omitempty"`
+	// Escalated is the role that may answer in place of the owner. Only the process that asks knows it.
+	Escalated string `json:",omitempty"`
 }
 
 // List returns the open questions, oldest first. Questions of processes that have died are not
@@ -123,7 +127,7 @@ func Find(dir, id string) (Posted, error) {
 	if err := strictjson.Unmarshal(data, &q); err != nil || q.ID != id {
 		return Posted{}, fmt.Errorf("question %q is damaged", id)
 	}
-	return Posted{q, canon.Digest(data)}, nil
+	return Posted{Question: q, Digest: canon.Digest(data)}, nil
 }
 
 // sweep removes the questions and sockets of dead processes and the files of older versions. The

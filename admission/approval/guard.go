@@ -189,8 +189,8 @@ func entered(line []process) bool {
 	return slices.ContainsFunc(line, func(p process) bool { return p.user != os.Geteuid() && !schedulesJobs(p) })
 }
 
-// isClosed reports whether this user cannot inspect a process of their own, such as a terminal
-// program that runs with another group's rights.
+// isClosed reports whether a process of this user cannot be inspected by the user, such as a
+// terminal program that runs with another group's rights.
 func isClosed(p process) bool {
 	_, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.pid))
 	return errors.Is(err, os.ErrPermission)

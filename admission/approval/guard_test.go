@@ -27,7 +27,7 @@ func act(args []string) bool {
 	case "reply": // DIR ID FILE: approves, and writes the result to the file
 		p, err := approval.Find(args[2], args[3])
 		if err == nil {
-			err = approval.Reply(args[2], p, true, false)
+			_, err = approval.Reply(args[2], p, approval.Decision{Approve: true})
 		}
 		result := "taken"
 		if err != nil {
@@ -212,7 +212,7 @@ func (s *scene) try(t *testing.T, run func(command string)) string {
 		t.Fatal(err)
 	}
 	if string(text) != "taken" {
-		if err := approval.Reply(s.dir, p, false, false); err != nil {
+		if _, err := approval.Reply(s.dir, p, approval.Decision{}); err != nil {
 			t.Errorf("refusing it afterwards: %v", err)
 		}
 	}
@@ -269,10 +269,12 @@ func TestNothingOfTheHostCanApprove(t *testing.T) {
 			return "setsid -f tmux -S " + filepath.Join(work, "m2") + " -f /dev/null new-session -d '" + c + "'"
 		})},
 		{"a terminal made by Python", "python3", inHost(func(c string) string {
-			return `python3 -c "import os,pty; os.fork() and os._exit(0); os.setsid(); os.fork() and os._exit(0); pty.spawn('` + c + `'.split())" </dev/null >/dev/null`
+			return `python3 -c "import os,pty; os.fork() and os._exit(0); os.setsid(); os.fork() and os._exit(0); ` +
+				`pty.spawn('` + c + `'.split())" </dev/null >/dev/null`
 		})},
 		{"a process that cannot be looked into holds the terminal", "python3", inHost(func(c string) string {
-			return `python3 -c "import os,pty,ctypes; os.fork() and os._exit(0); os.setsid(); ctypes.CDLL(None).prctl(4,0,0,0,0); pty.spawn('` + c + `'.split())" </dev/null >/dev/null`
+			return `python3 -c "import os,pty,ctypes; os.fork() and os._exit(0); os.setsid(); ` +
+				`ctypes.CDLL(None).prctl(4,0,0,0,0); pty.spawn('` + c + `'.split())" </dev/null >/dev/null`
 		})},
 		{"detached into a control group of its own, with a terminal", "script", inHost(func(c string) string {
 			enter := "for d in /sys/fs/cgroup /sys/fs/cgroup/*; do test -e $d/cgroup.procs && mkdir $d/" + group +

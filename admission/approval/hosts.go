@@ -26,8 +26,7 @@ func (d *Desk) AddHost(session string, pid int) (remove func()) {
 }
 
 // apartFromHosts returns nil if a process is unrelated to all hosts. A host that has ended is only
-// considered for the questions of its own session, because its children can no longer be
-// identified.
+// considered for the questions of its session, because its children can no longer be identified.
 func (d *Desk) apartFromHosts(pid int, session string) error {
 	d.mu.Lock()
 	hosts := maps.Clone(d.hosts)

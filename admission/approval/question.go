@@ -37,6 +37,11 @@ type Asking struct {
 	// Account is the account whose share of the open questions it uses, see caller.Caller.Share. It
 	// is not shown.
 	Account string `json:"-"`
+	// Credentials are the IDs of those of the caller, with spaces between them. They must not approve over the API, and
+	// are not shown.
+	Credentials string `json:"-"`
+	// Roles are those that the question asks, with spaces between them. Only Desk.Find sets it.
+	Roles string `json:"-"`
 }
 
 // Subject describes the call.
@@ -69,8 +74,10 @@ type Grounds struct {
 	Risk    string   `json:"risk"`            // the risk of the tool according to policy
 	Flags   []string `json:"flags,omitempty"` // suspicious properties of its definition
 	Rules   []string `json:"rules"`           // the policies that require approval, each with file and line
-	Approve []string `json:"approve"`         // the people who must approve
-	Cure    string   `json:"cure,omitempty"`  // what the operator can change so that nobody is asked
+	Approve []string `json:"approve"`         // the owner and roles that must approve; empty: the owner
+	// People is the number of different persons who must approve; 0 and 1 are one.
+	People int    `json:"people,omitempty"`
+	Cure   string `json:"cure,omitempty"` // the change of the configuration after which nobody is asked
 }
 
 // Answer is a person's answer. The zero value is No.
@@ -105,12 +112,12 @@ func (a Answer) String() string {
 type Verdict struct {
 	Answer Answer
 	By     string // the person and the channel: "ann, command line"
-	// Approver is the caller who answered with a credential, which must still be valid when a Yes
-	// is carried out. It is nil if a person at this machine answered.
-	Approver *caller.Caller
-	// ForRun extends a Yes to every call of the same tool, with the same
-	// definition, by the same run, under the same policy.
-	ForRun bool
+	// Approvers are the callers who approved with a credential, which must still be valid when a Yes
+	// is carried out. A person at this machine has none.
+	Approvers []caller.Caller
+	// For extends a Yes to further calls of the same tool with the same definition, under the same policy and for
+	// the same reasons.
+	For Extent
 	// Reason is the person's reason for a refusal, in their own words, for the caller.
 	Reason string
 	// Content is a JSON object with the values that the person entered, for a Yes to an
@@ -123,8 +130,8 @@ type Verdict struct {
 // String describes the answer and the person who gave it.
 func (v Verdict) String() string {
 	text := v.Answer.String()
-	if v.ForRun {
-		text += " for the run"
+	if extent := v.For.Describe(); extent != "" {
+		text += " " + extent
 	}
 	if v.By != "" {
 		text += " by " + v.By

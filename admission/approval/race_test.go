@@ -22,7 +22,7 @@ func TestOneOfTwoAnswersCounts(t *testing.T) {
 	var people sync.WaitGroup
 	for i := range 8 {
 		people.Go(func() {
-			err := approval.Reply(dir, p, i%2 == 0, false)
+			_, err := approval.Reply(dir, p, approval.Decision{Approve: i%2 == 0})
 			if err == nil {
 				heard.Add(1)
 			} else if !errors.Is(err, approval.ErrClosed) || !strings.Contains(err.Error(), "answered already: ") {
@@ -49,13 +49,14 @@ func TestAGrantEndsQuestionsThatAreOpen(t *testing.T) {
 	p := posted(t, dir, first.ID)
 	posted(t, dir, second.ID)
 	last := posted(t, dir, other.ID)
-	if err := approval.Reply(dir, p, true, true); err != nil {
+	if _, err := approval.Reply(dir, p,
+		approval.Decision{Approve: true, For: approval.Extent{Reach: approval.ThisRun}}); err != nil {
 		t.Fatal(err)
 	}
 	if v := <-one; v.Answer != approval.Yes || !strings.HasSuffix(v.By, "command line") {
 		t.Errorf("got %+v, want this user's yes", v)
 	}
-	if v := <-two; v.Answer != approval.Yes || v.By != "grant for this run" || v.ForRun {
+	if v := <-two; v.Answer != approval.Yes || v.By != "grant for this run" || v.For.Reach == approval.ThisRun {
 		t.Errorf("got %+v, want yes by the grant, which grants no more", v)
 	}
 	select {
@@ -63,7 +64,7 @@ func TestAGrantEndsQuestionsThatAreOpen(t *testing.T) {
 		t.Errorf("another tool: got %+v, want it still open", v)
 	default:
 	}
-	if err := approval.Reply(dir, last, false, false); err != nil {
+	if _, err := approval.Reply(dir, last, approval.Decision{}); err != nil {
 		t.Fatal(err)
 	}
 	<-three

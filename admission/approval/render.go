@@ -92,6 +92,7 @@ func render(q Question, c cut) string {
 	field("for", q.Principal)
 	field("vouched by", q.Issuer)
 	field("asked by", strings.Join(q.Rules, "; "))
+	field("asks", q.Whom())
 	field("to allow", q.Cure)
 	field("expires", q.Expires.UTC().Format(time.RFC3339))
 	field("run", q.RunID)

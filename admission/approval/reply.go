@@ -22,7 +22,8 @@ type request struct {
 	Answer string `json:"answer,omitempty"`
 	// Question is the digest of the question's file as shown to the person.
 	Question string `json:"question,omitempty"`
-	ForRun   bool   `json:"for_run,omitempty"`
+	For      string `json:"for,omitempty"`    // of an approval: the extent
+	Reason   string `json:"reason,omitempty"` // of a refusal
 }
 
 const (
@@ -47,29 +48,37 @@ const (
 	refusedOther    = "other"
 )
 
-// maxLine is the maximum size of a request and a response in bytes. socketPatience is the timeout
+// maxLine is the maximum size of a request and a response in bytes. socketTimeout is the timeout
 // for either side's message.
 const (
-	maxLine        = 16 << 10
-	socketPatience = 10 * time.Second
+	maxLine       = 16 << 10
+	socketTimeout = 10 * time.Second
 )
 
-// Reply answers an open question. The answer applies exactly to q; forRun extends an approval to
-// further calls of the same tool in the run. The process that asked decides whether the answer is
+// Decision is a person's answer at a terminal.
+type Decision struct {
+	Approve bool
+	For     Extent // of an approval
+	Reason  string // of a refusal, see Response
+}
+
+// Reply answers an open question. The answer applies exactly to q. The process that asked decides whether the answer is
 // accepted: only the first one is, and later ones get ErrClosed with the name of the person who was
 // faster. An approval must come from a person's terminal (else ErrNoTerminal) and not from a
 // process of the agent's host (else ErrOfHost). A refusal may come from any process.
-func Reply(dir string, q Posted, approve, forRun bool) error {
-	r := request{ID: q.ID, Answer: replyDeny, Question: q.Digest}
-	if approve {
-		r.Answer, r.ForRun = replyApprove, forRun
+//
+// waits is set if the approval was accepted and other people have to approve, too: it says who.
+func Reply(dir string, q Posted, by Decision) (waits string, err error) {
+	r := request{ID: q.ID, Answer: replyDeny, Question: q.Digest, Reason: reason(by.Reason)}
+	if by.Approve {
+		r.Answer, r.For, r.Reason = replyApprove, by.For.String(), ""
 	}
 	answered, err := send(dir, q.Desk, r)
 	if err != nil {
-		return fmt.Errorf("answering question %q: %w", q.ID, err)
+		return "", fmt.Errorf("answering question %q: %w", q.ID, err)
 	}
 	if answered.Taken {
-		return nil
+		return answered.Detail, nil
 	}
 	why := errors.New("it was not taken")
 	switch answered.Refused {
@@ -83,7 +92,7 @@ func Reply(dir string, q Posted, approve, forRun bool) error {
 	if answered.Detail != "" {
 		why = detailed{why, answered.Detail}
 	}
-	return fmt.Errorf("answering question %q: %w", q.ID, why)
+	return "", fmt.Errorf("answering question %q: %w", q.ID, why)
 }
 
 // detailed is an error of some kind with the desk's sentence.
@@ -112,7 +121,7 @@ func send(dir, desk string, r request) (response, error) {
 		return response{}, err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(socketPatience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(socketTimeout)); err != nil {
 		return response{}, err
 	}
 	if err := json.NewEncoder(conn).Encode(r); err != nil {
@@ -120,7 +129,7 @@ func send(dir, desk string, r request) (response, error) {
 	}
 	var answered response
 	if err := strictjson.NewDecoder(io.LimitReader(conn, maxLine)).DecodeOpen(&answered); err != nil {
-		return response{}, fmt.Errorf("the Airlock that asks does not respond: %w", err)
+		return response{}, fmt.Errorf("the process that asked the question does not respond: %w", err)
 	}
 	return answered, nil
 }

@@ -28,7 +28,7 @@ func TestNoAccountTakesAllRoomForQuestions(t *testing.T) {
 	}
 	bobs := asker("bob", "user bob")
 	verdict := ask(t, d, bobs)
-	if err := approval.Reply(dir, posted(t, dir, bobs.ID), false, false); err != nil {
+	if _, err := approval.Reply(dir, posted(t, dir, bobs.ID), approval.Decision{}); err != nil {
 		t.Fatal(err)
 	}
 	if v := <-verdict; v.Answer != approval.No {
@@ -49,7 +49,7 @@ func TestNoAccountTakesAllRoomForQuestions(t *testing.T) {
 			}
 			open[p.ID] = true
 			answered++
-			if err := approval.Reply(dir, p, false, false); err != nil {
+			if _, err := approval.Reply(dir, p, approval.Decision{}); err != nil {
 				t.Fatal(err)
 			}
 		}

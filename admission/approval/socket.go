@@ -93,7 +93,7 @@ const acceptPause = 100 * time.Millisecond
 
 // answer reads one request and writes the response.
 func (l *listener) answer(conn *net.UnixConn) error {
-	if err := conn.SetDeadline(time.Now().Add(socketPatience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(socketTimeout)); err != nil {
 		return err
 	}
 	var r request

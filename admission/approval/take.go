@@ -31,7 +31,7 @@ func (d *Desk) take(r request, from peer) response {
 		return response{Refused: refusedOther,
 			Detail: "the answer is to another question, or to one that was changed after it was asked"}
 	}
-	v := Verdict{By: from.name()}
+	v := Verdict{By: from.name(), Reason: reason(r.Reason)}
 	switch r.Answer {
 	case replyDeny:
 	case replyApprove:
@@ -42,7 +42,7 @@ func (d *Desk) take(r request, from peer) response {
 		if refused, ok := d.refuse(from, o.question.SessionID); ok {
 			return refused
 		}
-		v.Answer, v.ForRun = Yes, r.ForRun && o.question.Elicitation == nil
+		return d.takeYes(o, r, from)
 	default:
 		return response{Refused: refusedOther, Detail: fmt.Sprintf(
 			"the answer says neither %s nor %s", replyApprove, replyDeny)}
@@ -53,6 +53,27 @@ func (d *Desk) take(r request, from peer) response {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return response{Refused: refusedClosed, Detail: o.outcome()}
+}
+
+// takeYes takes an approval at a terminal of this machine.
+func (d *Desk) takeYes(o *openQuestion, r request, from peer) response {
+	extent, err := ParseExtent(r.For, d.opts.Now())
+	if err != nil {
+		return response{Refused: refusedOther, Detail: err.Error()}
+	}
+	person := Person{Owner: true}
+	if d.opts.Local != nil {
+		person = d.opts.Local()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if o.decided {
+		return response{Refused: refusedClosed, Detail: o.outcome()}
+	}
+	if err := d.agreeLocked(o, agreement{person, from.name(), nil, extent}); err != nil {
+		return response{Refused: refusedOther, Detail: err.Error()}
+	}
+	return response{Taken: true, Detail: o.progress()}
 }
 
 // refuse returns the reason why a process may not approve a question of a session. It returns false

@@ -199,49 +199,40 @@ func (l *Ledger) CheckCost(ctx context.Context, tx database.Tx, accounts []strin
 
 // Record debits a request regardless of the limits, because it has already happened.
 func (l *Ledger) Record(ctx context.Context, tx database.Tx, accounts []string, c Charge) error {
-	return l.addAll(ctx, tx, accounts, entry{Charge: c, requests: 1, at: l.now()})
+	return l.addAll(ctx, tx, accounts, entry{increment{c, 1}, l.now()})
 }
 
 // Adjust debits a cost regardless of the limits, or refunds it if it is negative, for a request
 // that was debited at the time at. It changes the hour and the day of that time.
 func (l *Ledger) Adjust(ctx context.Context, tx database.Tx, accounts []string, cost Amount, at time.Time) error {
-	return l.addAll(ctx, tx, accounts, entry{Charge: Charge{Cost: cost}, at: at})
+	return l.addAll(ctx, tx, accounts, entry{increment{Charge: Charge{Cost: cost}}, at})
 }
 
-// entry is the increment of one line of the ledger.
+// entry is one debit or refund.
 type entry struct {
-	Charge
-	requests int64
-	at       time.Time
+	increment
+	at time.Time
 }
 
-// addAll debits all accounts with one statement, because it is executed for each decision.
+// addAll debits all accounts.
 func (l *Ledger) addAll(ctx context.Context, tx database.Tx, accounts []string, e entry) error {
 	if len(accounts) == 0 {
 		return nil
 	}
-	var values strings.Builder
-	var args []any
+	added := make(usage, 2*len(accounts))
 	for _, account := range accounts {
 		for _, span := range []time.Duration{hour, day} {
-			if values.Len() > 0 {
-				values.WriteString(", ")
-			}
-			values.WriteString("(?, ?, ?, ?, ?, ?)")
-			args = append(args, account, int64(span.Seconds()), e.at.UTC().Truncate(span).Unix(), int64(e.Cost),
-				e.requests, e.Tokens)
+			row := usageRow{line{account, int64(span.Seconds())}, e.at.UTC().Truncate(span).Unix()}
+			added[row] = added[row].plus(e.increment)
 		}
 	}
-	_, err := database.ExecKeeping(ctx, tx, `INSERT INTO budget_usage VALUES `+values.String()+`
-		ON CONFLICT (account, span, start) DO UPDATE SET cost = budget_usage.cost + excluded.cost,
-		requests = budget_usage.requests + excluded.requests, tokens = budget_usage.tokens + excluded.tokens`, args...)
+	err := database.Later(ctx, tx, added)
 	if err == nil {
 		remember(database.MemoOf(tx), accounts, e)
 	}
-	for i := 0; i < len(args) && err == nil; i += 6 {
-		begun := line{args[i].(string), args[i+1].(int64)}
-		if l.begins(begun, args[i+2].(int64)) {
-			err = l.prune(ctx, tx, begun)
+	for row := range added {
+		if err == nil && l.begins(row.line, row.start) {
+			err = l.prune(ctx, tx, row.line)
 		}
 	}
 	return wrap("debiting", accounts[0], err)

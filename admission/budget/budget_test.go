@@ -230,7 +230,8 @@ func TestSessionsThatAreLongOverAreForgotten(t *testing.T) {
 	for _, account := range []string{"a", "session:a/0", fmt.Sprintf("session:a/%d", sessions-1)} {
 		if err := b.db.View(b.Context(), func(tx database.Tx) error {
 			var n int
-			err := tx.QueryRowContext(b.Context(), `SELECT count(*) FROM budget_usage WHERE account = ?`, account).Scan(&n)
+			err := tx.QueryRowContext(b.Context(), `SELECT count(*) FROM budget_usage WHERE account = ?`,
+				account).Scan(&n)
 			ends = append(ends, fmt.Sprint(n > 0))
 			return err
 		}); err != nil {

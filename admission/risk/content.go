@@ -7,8 +7,6 @@ import (
 	"strings"
 	"unicode"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/airlock-mcp/airlock/internal/sqltext"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 	"github.com/airlock-mcp/airlock/policies"
@@ -85,6 +83,7 @@ func (c *content) value(path string, value any, h hints, layer int) {
 		}
 		c.joined(path, v, items.language, layer)
 	case map[string]any:
+		c.together(path, v, h.language, layer)
 		for name, member := range v {
 			if layer == 0 {
 				c.work += workFactor * len(name)
@@ -111,11 +110,9 @@ func (c *content) joined(path string, list []any, l language, layer int) {
 	var words []string
 	var characters strings.Builder
 	for _, item := range list {
-		switch v := item.(type) {
-		case string:
-			words = append(words, v)
-		case fmt.Stringer: // json.Number
-			if r, ok := character(v.String()); ok {
+		words = append(words, wordsOf(item, 1)...)
+		if number, ok := item.(fmt.Stringer); ok { // json.Number
+			if r, ok := character(number.String()); ok {
 				characters.WriteRune(r)
 			}
 		}
@@ -151,7 +148,7 @@ func (c *content) text(path, text string, l language, layer int) {
 		return
 	}
 	c.judge(path, text, l)
-	if folded := norm.NFKC.String(text); folded != text {
+	if folded := folded(text); folded != text {
 		c.judge(path, folded, l)
 	}
 	decodings(text, func(decoded string) {

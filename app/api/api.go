@@ -13,9 +13,11 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/agents"
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/problem"
@@ -28,12 +30,15 @@ const maxBody = 4 << 20
 // maxQuestion is the maximum size of a question to an engine in bytes. It may contain a file.
 const maxQuestion = 12 << 20
 
-// Options are the options of New. Agents, Remotes, Taint, Admission and Identify are required.
+// Options are the options of New. Agents, Remotes, Taint, Admission, Approvals and Identify are required.
 type Options struct {
 	Agents    Agents
 	Remotes   Remotes
 	Taint     Taint // agents begin with what the conversation that registers them has read
 	Admission *admission.Service
+	Approvals Approvals
+	// Coverage returns what an approval of the question's tool would have covered; nil: nobody knows.
+	Coverage func(by caller.Caller, q approval.Question) (admission.Coverage, error)
 	// Verifications ask the engines; nil: questions are refused.
 	Verifications Verifications
 	Identify      func(r *http.Request) (caller.Caller, error)
@@ -55,6 +60,7 @@ type handler struct {
 	opts          Options
 	mux           *http.ServeMux
 	verifications *quota.Limiter
+	reading       sync.Mutex // held while the audit log is read
 }
 
 // New returns the handler of requests under /v1.
@@ -70,6 +76,7 @@ func New(opts Options) http.Handler {
 	h.agentRoutes()
 	h.remoteRoutes()
 	h.verifyRoutes()
+	h.approvalRoutes()
 	return h
 }
 

@@ -18,10 +18,13 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/agents"
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/api"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker/taint"
+	"github.com/airlock-mcp/airlock/internal/agekey"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 	"github.com/airlock-mcp/airlock/internal/schema"
@@ -37,6 +40,7 @@ type served struct {
 	db     *database.DB
 	taint  *taint.Store
 	log    string // the directory of the audit log
+	desk   *approval.Desk
 }
 
 // directory is the service with its activity.
@@ -45,8 +49,8 @@ type directory struct {
 	log string
 }
 
-func (d directory) Activity(id string, n int) ([]agents.Entry, error) {
-	return agents.Activity(d.log, id, n)
+func (d directory) Activity(id string, before uint64, n int) ([]agents.Entry, error) {
+	return agents.Activity(d.log, id, before, n)
 }
 
 func serve(t *testing.T) *served { return serveWith(t, nil) }
@@ -60,7 +64,7 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 	}
 	db, err := databasetest.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
 		agents.SchemaInherited, agents.SchemaLists, agents.SchemaDebits, iatp.Schema, taint.Schema,
-		agents.SchemaSelections, auth.SchemaUses)
+		agents.SchemaSelections, auth.SchemaUses, auth.SchemaCreators, auth.SchemaFacts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +83,7 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trust, err := iatp.New(iatp.Options{Database: db, Agents: service, Log: log, Identity: identity})
+	trust, err := iatp.New(iatp.Options{Database: db, Agents: service, Log: log, Identity: agekey.Of(identity)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,13 +96,19 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 	authority := auth.NewAuthority(auth.AuthorityOptions{Tokens: tokens, Agents: service})
 	t.Cleanup(authority.Close)
 	identify := (&auth.Authenticator{Tokens: tokens, Agents: service, Authority: authority}).Identify
+	inForce := func(who caller.Caller) bool { return authority.Check(context.Background(), who) == nil }
+	s.desk, err = approval.OpenDesk(filepath.Join(dir, "approvals"), &approval.Options{InForce: inForce})
+	if err != nil {
+		t.Fatal(err)
+	}
 	server := httptest.NewServer(
 		api.New(api.Options{Agents: directory{service, s.log}, Remotes: trust, Taint: s.taint, Admission: acts,
-			Identify: identify, Verifications: engines}))
+			Approvals: s.desk,
+			Identify:  identify, Verifications: engines}))
 	t.Cleanup(func() {
 		server.Close()
 		end()
-		_, _ = db.Close(), log.Close()
+		_, _, _ = s.desk.Close(), db.Close(), log.Close()
 	})
 	s.url = server.URL
 	raw, err := os.ReadFile("openapi.json")
@@ -204,7 +214,8 @@ func (s *served) register(as, name string) string {
 	return agent["agent_id"].(string)
 }
 
-const select1 = `{"action": {"type": "execute_sql", "query": "SELECT 1"}, "context": {"conversation_id": "c", "step_number": %d}}`
+const select1 = `{"action": {"type": "execute_sql", "query": "SELECT 1"}, "context": {"conversation_id": "c", ` +
+	`"step_number": %d}}`
 
 // A-001 to A-011, A-052, A-055, A-064: an agent from its registration to its activity.
 func TestAnAgentsLife(t *testing.T) {
@@ -223,7 +234,8 @@ func TestAnAgentsLife(t *testing.T) {
 	}
 	_, budget := s.do("ann", "GET", "/v1/agents/"+id+"/budget", "")
 	if got := fmt.Sprint(
-		budget); got != "map[cost:map[current_daily_usd:0 max_daily_usd:100] requests:map[current_hour:4 max_per_hour:500]]" {
+		budget); got != "map[cost:map[current_daily_usd:0 max_daily_usd:100] requests:map[current_hour:4 "+
+		"max_per_hour:500]]" {
 		t.Error(got)
 	}
 	_, activity := s.do("DataAnalyst", "GET", "/v1/agents/"+id+"/activity?limit=2", "")
@@ -333,7 +345,7 @@ func TestBadRequests(t *testing.T) {
 func TestTheFileDescribesEveryRoute(t *testing.T) {
 	s := serve(t)
 	var source []byte
-	for _, name := range []string{"agents.go", "remotes.go", "verify.go"} {
+	for _, name := range []string{"agents.go", "approvals.go", "remotes.go", "verify.go"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

@@ -101,7 +101,8 @@ func (s *served) bodies(agent string, f func(method, path string, example map[st
 			if !ok {
 				s.Fatalf("%s %s: the body is not an object", method, path)
 			}
-			f(strings.ToUpper(method), strings.NewReplacer("{agent}", agent, "{tool}", "send_email").Replace(path), example)
+			f(strings.ToUpper(method), strings.NewReplacer("{agent}", agent, "{tool}", "send_email").Replace(path),
+				example)
 		}
 	}
 }

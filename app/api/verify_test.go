@@ -48,7 +48,8 @@ func TestVerdictsOverHTTP(t *testing.T) {
 		{"code", `{"code": "print(1)"}`, "VERIFIED"},
 		{"sql", `{"query": "SELECT a FROM t", "schema_ddl": "CREATE TABLE t (a INT)", "dialect": "postgresql"}`,
 			"VERIFIED"},
-		{"sql", `{"query": "SELECT a FROM t", "schema_ddl": null, "dialect": "postgresql", "allowed_tables": ["t"], "allow_mutations": false}`, ""},
+		{"sql", `{"query": "SELECT a FROM t", "schema_ddl": null, "dialect": "postgresql", "allowed_tables": ["t"], ` +
+			`"allow_mutations": false}`, ""},
 		{"fact", `{"claim": "The sky is blue.", "context": "The sky is blue."}`, "VERIFIED"},
 		{"stats", `{"query": "The average salary is above 1", "csv_text": "salary\n2\n4\n"}`, "VERIFIED"},
 		{"image", `{"claim": "The image is 1x1", "image_base64": "` + pixel + `"}`, "VERIFIED"},
@@ -264,7 +265,8 @@ func TestQuestionsOfAgentsAreDebited(t *testing.T) {
 					`{"verified":true,"status":"VERIFIED","engine":"math","message":"","evidence":{}}`)},
 			nil
 	}))
-	status, agent := s.do("ann", "POST", "/v1/agents", `{"name": "a", "type": "supervised", "permissions": {"blocked_tools": ["verify_fact"]},
+	status, agent := s.do("ann", "POST", "/v1/agents",
+		`{"name": "a", "type": "supervised", "permissions": {"blocked_tools": ["verify_fact"]},
 		"budget": {"max_requests_per_hour": 5}}`)
 	if status != http.StatusCreated {
 		t.Fatalf("%d %v", status, agent)

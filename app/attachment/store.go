@@ -49,7 +49,7 @@ type Options struct {
 type Store struct {
 	dir      string
 	opts     Options
-	identity *age.X25519Identity
+	identity *agekey.Key
 	kept     *retention.Keeper
 
 	mu  sync.Mutex
@@ -218,7 +218,7 @@ func (s *Store) write(path string, content []byte) error {
 }
 
 func (s *Store) unseal(path string) ([]byte, error) {
-	file, err := os.Open(path)
+	file, err := store.Open(path)
 	if err != nil {
 		return nil, err
 	}

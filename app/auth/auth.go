@@ -56,6 +56,8 @@ type Authenticator struct {
 	// Profile returns the profile of callers whose credential has none; empty for all servers and
 	// tools. It may be nil.
 	Profile func() string
+	// Roles returns the roles of a caller, see RolesOf. It may be nil.
+	Roles func(who caller.Caller) []string
 	// Authority decides which callers may still act; nil means that those identified may.
 	Authority *Authority
 	// Admit is called with each caller who has proved its identity: all tokens of a principal
@@ -98,6 +100,9 @@ func (a *Authenticator) admitted(ctx context.Context, who caller.Caller, err err
 	if err == nil && who.Profile == "" {
 		who.Profile = a.profile()
 	}
+	if err == nil && a.Roles != nil {
+		who.Roles = a.Roles(who)
+	}
 	if err == nil {
 		err = a.inForce(ctx, who)
 	}
@@ -105,7 +110,7 @@ func (a *Authenticator) admitted(ctx context.Context, who caller.Caller, err err
 		err = a.Admit(ctx, who)
 	}
 	if err != nil {
-		a.tell(ctx, err)
+		a.report(ctx, err)
 		return caller.Caller{}, err
 	}
 	return who, nil
@@ -132,8 +137,8 @@ func (a *Authenticator) inForce(ctx context.Context, who caller.Caller) error {
 	return err
 }
 
-// tell calls Refused if err refuses a token.
-func (a *Authenticator) tell(ctx context.Context, err error) {
+// report calls Refused if err refuses a token.
+func (a *Authenticator) report(ctx context.Context, err error) {
 	if _, ok := ReasonOf(err); ok && a.Refused != nil {
 		a.Refused(ctx, err)
 	}

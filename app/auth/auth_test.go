@@ -19,7 +19,8 @@ import (
 type clock struct{ now time.Time }
 
 func newTokens(t *testing.T) (*auth.Tokens, *clock) {
-	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), auth.Schema, auth.SchemaUses)
+	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), auth.Schema, auth.SchemaUses,
+		auth.SchemaCreators, auth.SchemaFacts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -90,12 +91,7 @@ func (a *Authority) Check(ctx context.Context, who caller.Caller) error {
 	if !a.hasProfile(who.Profile) {
 		return fmt.Errorf("%w: there is no profile %q", caller.ErrEnded, who.Profile)
 	}
-	for _, one := range who.Credentials {
-		if err := a.check(ctx, one); err != nil {
-			return err
-		}
-	}
-	return nil
+	return a.checkAll(ctx, who.Credentials)
 }
 
 func (a *Authority) hasProfile(name string) bool {
@@ -138,14 +134,18 @@ func (a *Authority) check(ctx context.Context, c caller.Credential) error {
 	case !a.hasProfile(c.Profile):
 		return fmt.Errorf("%w: there is no profile %q", caller.ErrEnded, c.Profile)
 	case strings.HasPrefix(c.ID, tokenID):
-		return a.opts.Tokens.check(ctx, c)
+		creators, err := a.opts.Tokens.check(ctx, c)
+		if err != nil {
+			return err
+		}
+		return a.checkAll(ctx, creators) // a token is older than those made with it, so this ends
 	case strings.HasPrefix(c.ID, agentID):
 		return a.checkAgent(ctx, c)
 	case strings.HasPrefix(c.ID, jwtID):
 		a.mu.Lock()
 		issuer := a.issuer
 		a.mu.Unlock()
-		if issuer == nil || !issuer.keys.has(c.Mark) {
+		if issuer == nil || !issuer.keys.has(ctx, c.Mark) {
 			return fmt.Errorf("%w: the issuer does not have the key any more", caller.ErrEnded)
 		}
 		return nil
@@ -166,13 +166,12 @@ func (a *Authority) checkAgent(ctx context.Context, c caller.Credential) error {
 	case c.Mark != "" && c.Mark != agent.TokenMark:
 		return fmt.Errorf("%w: the agent has another token", caller.ErrEnded)
 	}
-	return a.checkCreators(ctx, agent)
+	return a.checkAll(ctx, agent.Inherited.Credentials)
 }
 
-// checkCreators checks the credentials that an agent was registered with. An agent
-// cannot be one of them, so this does not recurse.
-func (a *Authority) checkCreators(ctx context.Context, agent agents.Agent) error {
-	for _, one := range agent.Inherited.Credentials {
+// checkAll checks the credentials with which an agent was registered or a token was made.
+func (a *Authority) checkAll(ctx context.Context, creators []caller.Credential) error {
+	for _, one := range creators {
 		if err := a.check(ctx, one); err != nil {
 			return err
 		}
@@ -189,13 +188,22 @@ func Narrower(has, asked string) (string, error) {
 	return cmp.Or(has, asked), nil
 }
 
-// check returns an error if a token does not give the same rights any more.
-func (t *Tokens) check(ctx context.Context, c caller.Credential) error {
-	return t.db.View(ctx, func(tx database.Tx) error {
-		var profile, scopes string
+// check returns an error if a token does not give the same rights any more, and otherwise the credentials with which
+// it was made.
+func (t *Tokens) check(ctx context.Context, c caller.Credential) (creators []caller.Credential, err error) {
+	if !t.db.IsShared() {
+		return t.look(ctx, c)
+	}
+	return lastKnown(t, keyOf(caller.Caller{Credentials: []caller.Credential{c}}),
+		func() ([]caller.Credential, error) { return t.look(ctx, c) })
+}
+
+func (t *Tokens) look(ctx context.Context, c caller.Credential) (creators []caller.Credential, err error) {
+	err = t.db.View(ctx, func(tx database.Tx) error {
+		var profile, scopes, made string
 		var expires, revoked int64
-		err := tx.QueryRowContext(ctx, `SELECT profile, scopes, expires, revoked FROM token WHERE id = ?`, c.ID).Scan(
-			&profile, &scopes, &expires, &revoked)
+		err := tx.QueryRowContext(ctx, `SELECT profile, scopes, expires, revoked, creators FROM token WHERE id = ?`,
+			c.ID).Scan(&profile, &scopes, &expires, &revoked, &made)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return fmt.Errorf("%w: %s", caller.ErrEnded, Unknown)
@@ -214,14 +222,18 @@ func (t *Tokens) check(ctx context.Context, c caller.Credential) error {
 				return fmt.Errorf("%w: it lacks the scope %q", caller.ErrEnded, scope)
 			}
 		}
+		if err := strictjson.UnmarshalOpen([]byte(made), &creators); err != nil {
+			return fmt.Errorf("reading how token %q was made: %w", c.ID, err)
+		}
 		return nil
 	})
+	return creators, err
 }
 
 // While returns a context that ends, with the error of Check as its cause, when the caller
 // may no longer act. The caller of While must call stop when the act is done.
 func (a *Authority) While(ctx context.Context, who caller.Caller) (_ context.Context, stop func()) {
-	if len(who.Credentials) == 0 {
+	if len(who.Credentials) == 0 && who.Profile == "" {
 		return ctx, func() {}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -233,7 +245,7 @@ func (a *Authority) While(ctx context.Context, who caller.Caller) (_ context.Con
 // a suspended agent are accepted and refused by name. ended must not block. stop may be called
 // twice.
 func (a *Authority) WhileKnown(ctx context.Context, who caller.Caller, ended func(error)) (stop func()) {
-	if len(who.Credentials) == 0 {
+	if len(who.Credentials) == 0 && who.Profile == "" {
 		return func() {}
 	}
 	return a.watch(ctx, &follower{who: who, ended: ended, told: true})

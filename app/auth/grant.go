@@ -31,6 +31,31 @@ func MayGrant(who caller.Caller, to agents.Type) error {
 		strings.Join(who.Scopes, ", "))}
 }
 
+// Narrow returns the grant that a caller may make: it has the caller's profile, at most its scopes, and ends with its
+// credentials. Only a person with a link of airlock console, who has no credential, may name another principal, because
+// the token can use the sign-ins of its principal. The error is a *GrantError.
+func (g Grant) Narrow(who caller.Caller) (Grant, error) {
+	var err error
+	if g.Profile, err = Narrower(who.Profile, g.Profile); err != nil {
+		return Grant{}, &GrantError{err.Error()}
+	}
+	for _, scope := range g.Scopes {
+		if !who.Has(scope) {
+			return Grant{}, &GrantError{fmt.Sprintf("scope %q is more than your own token has", scope)}
+		}
+	}
+	own := who.Issuer == "" && g.Principal == who.Principal
+	if who.Kind != caller.Local && g.Principal != "" && !own {
+		return Grant{}, &GrantError{"only a person who signed in with a link of airlock console may make a token for " +
+			"another principal: it could use the sign-ins of that principal"}
+	}
+	if end := who.Expires(); !end.IsZero() && (g.Expires.IsZero() || end.Before(g.Expires)) {
+		g.Expires = end
+	}
+	g.Creators = who.Credentials
+	return g, nil
+}
+
 // MayChange returns a function that returns a *GrantError if a caller may not change an agent in
 // this way: both types must be within the caller's scopes, and the agent must not live longer than
 // before if that is longer than the caller's credential.

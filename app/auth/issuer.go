@@ -1,9 +1,11 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -74,7 +76,8 @@ func (i *Issuer) KeepKeys(before *Issuer) {
 		return !slices.ContainsFunc(i.scopes, func(now config.Scope) bool { return reflect.DeepEqual(s, now) })
 	}
 	old := before.config
-	same := i.config.Issuer == old.Issuer && i.config.JWKS == old.JWKS && i.config.Audience == old.Audience
+	same := i.config.Issuer == old.Issuer && i.config.JWKS == old.JWKS && i.config.Audience == old.Audience &&
+		i.config.GroupsClaim == old.GroupsClaim && slices.Equal(i.config.Claims, old.Claims)
 	if same && !slices.ContainsFunc(before.scopes, lost) &&
 		!slices.ContainsFunc(old.Types, func(t string) bool { return !slices.Contains(i.config.Types, t) }) {
 		i.keys = before.keys
@@ -87,6 +90,7 @@ type claims struct {
 	Scp      any    `json:"scp"`       // as others name it: a text, or a list
 	ClientID string `json:"client_id"` // RFC 8693, section 4.3
 	Party    string `json:"azp"`       // as OpenID Connect names it
+	Nonce    string `json:"nonce"`     // of an ID token
 }
 
 // isJWT reports whether a token has the form of a JWT.
@@ -110,53 +114,77 @@ func (i *Issuer) Authenticate(ctx context.Context, token secret.Value, path stri
 		return caller.Caller{}, i.refused(parsed, WrongType)
 	}
 	header := parsed.Headers[0]
-	registered, own, reason, err := i.signed(ctx, parsed, header, false)
-	if err == nil && reason == BadSignature {
-		registered, own, reason, err = i.signed(ctx, parsed, header, true)
+	said, reason, err := i.verified(ctx, parsed, header)
+	if err == nil && reason == "" {
+		reason, _ = i.valid(said.registered, jwt.Audience{i.config.Audience, i.resource(path)})
 	}
+	facts, readable := i.factsOf(said.all)
 	switch {
 	case err != nil:
 		return caller.Caller{}, err
-	case reason != "":
+	case reason == "" && !readable:
+		reason = BadClaims
+	}
+	if reason != "" {
 		return caller.Caller{}, i.refused(parsed, reason)
 	}
-	if reason, ok := i.valid(registered, path); !ok {
-		return caller.Caller{}, i.refused(parsed, reason)
-	}
-	who, err := i.caller(registered, own)
-	// A renewed token with the same rights is the same credential.
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", who.Issuer, who.Session, who.Profile, who.Scopes))
-	end := registered.Expiry.Time()
+	who, err := i.caller(said.registered, said.own)
+	who.Facts = facts
+	end := said.registered.Expiry.Time()
 	if !i.now().Before(end) { // the issuer's clock is behind ours
 		end = end.Add(clockSkew)
 	}
-	who.Credentials = []caller.Credential{{ID: jwtID + hex.EncodeToString(sum[:8]), Mark: header.KeyID,
-		Profile: who.Profile, Expires: end}}
+	who.Credentials = []caller.Credential{credentialOf(who, header.KeyID, end)}
 	return who, err
+}
+
+// credentialOf returns the credential of a caller whom the issuer vouches for. A renewed token with the same rights
+// and facts is the same credential.
+func credentialOf(who caller.Caller, key string, end time.Time) caller.Credential {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", who.Issuer, who.Session, who.Profile, who.Scopes,
+		who.Facts.Key()))
+	return caller.Credential{ID: jwtID + hex.EncodeToString(sum[:8]), Mark: key, Profile: who.Profile, Expires: end}
+}
+
+// statement is the content of a token with a valid signature.
+type statement struct {
+	registered jwt.Claims
+	own        claims
+	all        map[string]json.RawMessage
+}
+
+// verified returns the statement of a token if one of the issuer's keys signed it, otherwise the reason to refuse
+// it. The keys are read again if none of them fits.
+func (i *Issuer) verified(ctx context.Context, parsed *jwt.JSONWebToken, header jose.Header) (said statement,
+	refused Reason, err error) {
+	if said, refused, err = i.signed(ctx, parsed, header, false); err == nil && refused == BadSignature {
+		return i.signed(ctx, parsed, header, true)
+	}
+	return said, refused, err
 }
 
 // signed returns the claims of a token if one of the issuer's keys signed it, otherwise the reason
 // for the refusal. again is passed to keys.find.
 func (i *Issuer) signed(ctx context.Context, token *jwt.JSONWebToken, header jose.Header,
-	again bool) (registered jwt.Claims, own claims, refused Reason, err error) {
+	again bool) (said statement, refused Reason, err error) {
 	found, err := i.keys.find(ctx, header.KeyID, header.Algorithm, again)
 	if err != nil {
-		return registered, own, "", err
+		return said, "", err
 	}
 	if len(found) == 0 {
-		return registered, own, UnknownKey, nil
+		return said, UnknownKey, nil
 	}
 	refused = BadSignature
 	for _, key := range found {
-		registered, own = jwt.Claims{}, claims{}
-		if token.Claims(key.Key, &registered, &own) == nil {
-			return registered, own, "", nil
+		said = statement{}
+		if token.Claims(key.Key, &said.registered, &said.own, &said.all) == nil {
+			return said, "", nil
 		}
 		if token.Claims(key.Key) == nil {
 			refused = BadClaims // the signature is right
 		}
 	}
-	return registered, own, refused, nil
+	return statement{}, refused, nil
 }
 
 // takesType reports whether the type of a token is accepted. Tokens of other types may be signed
@@ -167,16 +195,16 @@ func (i *Issuer) takesType(header jose.Header) bool {
 	return slices.ContainsFunc(i.config.Types, func(taken string) bool { return strings.EqualFold(taken, named) })
 }
 
-// valid reports whether a token is from the issuer, for our audience or the resource of the path,
-// valid now, and has a subject. Otherwise it returns the reason.
-func (i *Issuer) valid(c jwt.Claims, path string) (Reason, bool) {
+// valid reports whether a token is from the issuer, for one of the audiences, valid now, and has a subject. Otherwise
+// it returns the reason.
+func (i *Issuer) valid(c jwt.Claims, audience jwt.Audience) (Reason, bool) {
 	now := i.now()
 	if c.Expiry == nil || c.Subject == "" || len(c.Subject) > maxSubject ||
 		strings.ContainsFunc(c.Subject, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return BadClaims, false
 	}
 	err := c.ValidateWithLeeway(jwt.Expected{Issuer: i.config.Issuer,
-		AnyAudience: jwt.Audience{i.config.Audience, i.resource(path)}, Time: now}, clockSkew)
+		AnyAudience: audience, Time: now}, clockSkew)
 	if err != nil {
 		return reasonOfClaims(err), false
 	}
@@ -214,16 +242,18 @@ func (i *Issuer) caller(c jwt.Claims, own claims) (caller.Caller, error) {
 			}
 		}
 	}
-	for _, scope := range i.scopes {
-		if !slices.Contains(granted, scope.Name) {
-			continue
-		}
+	return grant(who, slices.DeleteFunc(slices.Clone(i.scopes), func(s config.Scope) bool {
+		return !slices.Contains(granted, s.Name)
+	}))
+}
+
+// grant gives a caller what scopes, or groups, give. The error is ErrProfiles.
+func grant(who caller.Caller, given []config.Scope) (caller.Caller, error) {
+	for _, scope := range given {
 		if scope.Profile != "" && who.Profile != "" && scope.Profile != who.Profile {
 			return caller.Caller{}, ErrProfiles
 		}
-		if scope.Profile != "" {
-			who.Profile = scope.Profile
-		}
+		who.Profile = cmp.Or(scope.Profile, who.Profile)
 		who.Scopes = append(who.Scopes, scope.Rights...)
 	}
 	slices.Sort(who.Scopes)

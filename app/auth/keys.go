@@ -98,9 +98,15 @@ func (k *keys) find(ctx context.Context, id, algorithm string, again bool) ([]jo
 	return k.ofLocked(id, algorithm), nil
 }
 
-// has reports whether the keys that were read last include one, by its ID. None is read
-// for that.
-func (k *keys) has(id string) bool {
+// has reports whether the keys that were read last include one, by its ID. They are read for that only if they never
+// were: another node of a cluster has authenticated the caller.
+func (k *keys) has(ctx context.Context, id string) bool {
+	k.mu.Lock()
+	unread := k.read.IsZero()
+	k.mu.Unlock()
+	if unread {
+		_, _ = k.find(ctx, id, "", false) // without keys, it is not there
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.ContainsFunc(k.set, func(key jose.JSONWebKey) bool { return id == "" || key.KeyID == id })

@@ -18,7 +18,7 @@ import (
 
 // The error for a refused token that Airlock issued has the ID of the token if it is known.
 func TestWhyOwnTokensAreRefused(t *testing.T) {
-	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), Schema)
+	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), Schema, SchemaCreators, SchemaFacts)
 	if err != nil {
 		t.Fatal(err)
 	}

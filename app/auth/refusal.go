@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/cluster"
+	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/problem"
 	"github.com/airlock-mcp/airlock/internal/quota"
 )
@@ -40,15 +42,15 @@ func (r Refusal) Write(w http.ResponseWriter) {
 	problem.Write(w, r.Status, r.Code, r.Message)
 }
 
-// Refuse returns the response to a request for path if err is or wraps an error of Identify or a
-// *ScopeError. For other errors it returns false. The response has the scopes that a sufficient
-// token needs and the URL of the metadata of the path.
+// Refuse returns the response to a request for path if err is or wraps an error of Identify, a *ScopeError, or an error
+// of the database of a cluster. For other errors it returns false. The response has the scopes that a sufficient token
+// needs and the URL of the metadata of the path.
 func (a *Authenticator) Refuse(ctx context.Context, err error, path string) (Refusal, bool) {
 	var lacks *ScopeError
 	var limited *quota.Refusal
 	switch {
 	case errors.As(err, &lacks):
-		a.tell(ctx, err)
+		a.report(ctx, err)
 		return Refusal{http.StatusForbidden, "insufficient_scope", lacks.Error(),
 			a.challenge(path, "insufficient_scope", a.stepUp(lacks))}, true
 	case errors.Is(err, ErrProfiles):
@@ -64,6 +66,10 @@ func (a *Authenticator) Refuse(ctx context.Context, err error, path string) (Ref
 	case errors.Is(err, ErrInvalid):
 		return Refusal{http.StatusUnauthorized, "unauthorized", "the token is not valid",
 			a.challenge(path, "invalid_token", nil)}, true
+	case errors.Is(err, database.ErrUnavailable), errors.Is(err, cluster.ErrLapsed),
+		errors.Is(err, cluster.ErrReplaced):
+		return Refusal{http.StatusServiceUnavailable, "unavailable",
+			"the database of the cluster does not answer: send it again later", ""}, true
 	}
 	return Refusal{}, false
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/subtle"
 	"database/sql"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/nearest"
 	"github.com/airlock-mcp/airlock/internal/secret"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -34,6 +36,15 @@ CREATE TABLE token (
 	revoked   INTEGER NOT NULL  -- 0: not
 ) STRICT;`
 
+// SchemaCreators adds the credentials with which tokens were made.
+const SchemaCreators = `
+ALTER TABLE token ADD COLUMN creators TEXT NOT NULL DEFAULT '[]'; -- JSON of caller.Credential
+`
+
+// SchemaFacts adds the facts of a token.
+const SchemaFacts = `
+ALTER TABLE token ADD COLUMN facts TEXT NOT NULL DEFAULT '{}'; -- JSON of caller.Facts`
+
 // prefix begins every token, so that scanners find one that leaked.
 const prefix = "airlock_"
 
@@ -44,27 +55,32 @@ type Grant struct {
 	Profile   string // empty for the default one
 	Scopes    []string
 	Expires   time.Time // zero: never
+	// Creators are the credentials of the caller that makes the token. The token ends with the first of them.
+	Creators []caller.Credential
+	Facts    caller.Facts
 }
 
 // Token is a token as a list shows it: never the secret.
 type Token struct {
-	ID        string     `json:"token_id"`
-	Name      string     `json:"name"`
-	Principal string     `json:"principal"`
-	Profile   string     `json:"profile,omitempty"`
-	Scopes    []string   `json:"scopes"`
-	Created   time.Time  `json:"created"`
-	Expires   *time.Time `json:"expires,omitempty"`
-	Revoked   *time.Time `json:"revoked,omitempty"`
+	ID        string       `json:"token_id"`
+	Name      string       `json:"name"`
+	Principal string       `json:"principal"`
+	Profile   string       `json:"profile,omitempty"`
+	Scopes    []string     `json:"scopes"`
+	Created   time.Time    `json:"created"`
+	Expires   *time.Time   `json:"expires,omitempty"`
+	Revoked   *time.Time   `json:"revoked,omitempty"`
+	Facts     caller.Facts `json:"facts,omitzero"`
 	// Used is the day (UTC) of its last use; nil if it was not used.
 	Used *time.Time `json:"last_used,omitempty"`
 }
 
 // Tokens are the tokens that Airlock issued. Its methods are safe for concurrent use.
 type Tokens struct {
-	db   *database.DB
-	now  func() time.Time
-	uses uses
+	db     *database.DB
+	now    func() time.Time
+	uses   uses
+	recent recent
 }
 
 // NewTokens returns the tokens of a database with the table of Schema. now is the
@@ -98,7 +114,7 @@ func (g Grant) Check() error {
 			return fmt.Errorf("there is no scope %q%s", scope, nearest.Hint(scope, Scopes))
 		}
 	}
-	return nil
+	return checkFacts(g.Facts)
 }
 
 // Create issues a token and returns its value, of which only the hash is stored.
@@ -110,7 +126,8 @@ func (t *Tokens) Create(ctx context.Context, g Grant) (Token, secret.Value, erro
 	rand.Read(raw) // never fails
 	value := secret.New(prefix + hex.EncodeToString(raw))
 	now := t.now().UTC().Truncate(time.Second)
-	made := Token{ID: telemetry.NewID("tok"), Name: g.Name, Principal: g.Principal, Profile: g.Profile, Created: now}
+	made := Token{ID: telemetry.NewID("tok"), Name: g.Name, Principal: g.Principal, Profile: g.Profile, Created: now,
+		Facts: g.Facts}
 	if made.Principal == "" {
 		made.Principal = made.ID
 	}
@@ -121,10 +138,18 @@ func (t *Tokens) Create(ctx context.Context, g Grant) (Token, secret.Value, erro
 		end := time.Unix(expires, 0).UTC()
 		made.Expires = &end
 	}
-	err := t.db.Update(ctx, func(tx database.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO token VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)`,
+	creators, err := json.Marshal(append([]caller.Credential{}, g.Creators...))
+	if err != nil {
+		return Token{}, secret.Value{}, err
+	}
+	facts, err := json.Marshal(made.Facts)
+	if err != nil {
+		return Token{}, secret.Value{}, err
+	}
+	err = t.db.Update(ctx, func(tx database.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO token VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)`,
 			made.ID, made.Name, made.Principal, made.Profile, strings.Join(made.Scopes, " "), hash(value), now.Unix(),
-			expires)
+			expires, string(creators), string(facts))
 		return err
 	})
 	if err != nil {
@@ -140,16 +165,20 @@ func hash(value secret.Value) []byte {
 
 // Authenticate returns the caller that a token identifies, or an *InvalidError.
 func (t *Tokens) Authenticate(ctx context.Context, value secret.Value) (caller.Caller, error) {
+	return lastKnown(t, string(hash(value)), func() (caller.Caller, error) { return t.authenticate(ctx, value) })
+}
+
+func (t *Tokens) authenticate(ctx context.Context, value secret.Value) (caller.Caller, error) {
 	sum := hash(value)
 	var who caller.Caller
 	err := t.db.View(ctx, func(tx database.Tx) error {
-		var id, scopes string
+		var id, scopes, facts string
 		var stored []byte
 		var expires, revoked int64
 		// The index is over hashes, so the duration of the query reveals nothing about a token.
 		err := tx.QueryRowContext(
-			ctx, `SELECT id, principal, profile, scopes, hash, expires, revoked FROM token WHERE hash = ?`, sum).
-			Scan(&id, &who.Principal, &who.Profile, &scopes, &stored, &expires, &revoked)
+			ctx, `SELECT id, principal, profile, scopes, hash, expires, revoked, facts FROM token WHERE hash = ?`, sum).
+			Scan(&id, &who.Principal, &who.Profile, &scopes, &stored, &expires, &revoked, &facts)
 		if errors.Is(err, sql.ErrNoRows) {
 			if !strings.HasPrefix(value.Reveal(), prefix) {
 				return invalid(Malformed)
@@ -174,7 +203,7 @@ func (t *Tokens) Authenticate(ctx context.Context, value secret.Value) (caller.C
 		if slices.Contains(who.Scopes, ScopeAdmin) {
 			who.Scopes = append(who.Scopes, caller.ScopeAllRuns)
 		}
-		return nil
+		return strictjson.UnmarshalOpen([]byte(facts), &who.Facts)
 	})
 	if err != nil {
 		return caller.Caller{}, err
@@ -187,7 +216,7 @@ func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 	list := []Token{}
 	err := t.db.View(ctx, func(tx database.Tx) error {
 		rows, err := tx.QueryContext(
-			ctx, `SELECT token.id, name, principal, profile, scopes, created, expires, revoked, coalesce(day, 0)
+			ctx, `SELECT token.id, name, principal, profile, scopes, created, expires, revoked, coalesce(day, 0), facts
 			FROM token LEFT JOIN credential_use ON credential_use.id = token.id ORDER BY created DESC, token.id`)
 		if err != nil {
 			return err
@@ -195,11 +224,14 @@ func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 		defer rows.Close()
 		for rows.Next() {
 			var one Token
-			var scopes string
+			var scopes, facts string
 			var created, expires, revoked, used int64
 			if err := rows.Scan(&one.ID, &one.Name, &one.Principal, &one.Profile, &scopes, &created, &expires,
-				&revoked, &used); err != nil {
+				&revoked, &used, &facts); err != nil {
 				return err
+			}
+			if err := strictjson.UnmarshalOpen([]byte(facts), &one.Facts); err != nil {
+				return fmt.Errorf("reading token %q: %w", one.ID, err)
 			}
 			one.Scopes, one.Created = strings.Fields(scopes), time.Unix(created, 0).UTC()
 			one.Expires, one.Revoked, one.Used = moment(expires), moment(revoked), moment(used)

@@ -233,7 +233,7 @@ func (b *writer) part(ctx context.Context, as, name string, size int64) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	f, err := os.Open(name)
+	f, err := store.Open(name)
 	if errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(as, homeParts) {
 		return nil
 	}

@@ -72,7 +72,8 @@ var built = []images.Record{
 		{Source: "pypi", Name: "airlock-verify", Version: "0.3.0", Digest: digest},
 		{Source: images.FromDebian, Name: "libc6", Version: "2.36-9+deb12u4", Digest: digest},
 		{Source: images.FromNPM, Name: "@scope/x", Version: "1.0.0",
-			Digest: "sha512-" + "z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg=="},
+			Digest: "sha512-" +
+				"z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg=="},
 	}},
 }
 
@@ -98,7 +99,8 @@ func TestAManifestSaysWhatTheLogSays(t *testing.T) {
 		`"timestamp":"2026-01-02T03:04:05Z"`, `"compliance":"QWED_AI_SPM_v1"`,
 		`"models":[{"name":"modèle-5 😀","type":"generator"}]`,
 		`"verification_engines":[{"name":"qwed_new.engines.code","type":"qwed_deterministic"}]`,
-		`"mcp_tools":[{"name":"crm/list","type":"action_execution"},{"name":"execute_python_code","type":"action_execution"},{"name":"files/read_file","type":"action_execution"}]`,
+		`"mcp_tools":[{"name":"crm/list","type":"action_execution"},{"name":"execute_python_code",` +
+			`"type":"action_execution"},{"name":"files/read_file","type":"action_execution"}]`,
 		`"host":"Claude Desktop 1.2.3"`, `"images":["verify@` + digest + `"]`,
 		`"engine_versions":{"qwed_new.engines.code":"0.3.0"}`,
 		`"tool_definitions":{"crm/list":["` + digest + `"],"files/read_file":["` + digest + `"]}`,
@@ -189,7 +191,8 @@ func cycloneDXSchema(t *testing.T) *schema.Schema {
 func TestCycloneDXIsValid(t *testing.T) {
 	valid := cycloneDXSchema(t)
 	if valid.Validate([]byte(
-		`{"bomFormat": "CycloneDX", "specVersion": "1.6", "components": [{"type": "spaceship", "name": "x"}]}`)) == nil {
+		`{"bomFormat": "CycloneDX", "specVersion": "1.6", "components": [{"type": "spaceship", "name": `+
+			`"x"}]}`)) == nil {
 		t.Fatal("the schema accepts a component of no type: it checks nothing")
 	}
 	bare := recorded(t, audit.Record{Kind: audit.KindRunStart})

@@ -199,7 +199,7 @@ func TestWatchTakesKeys(t *testing.T) {
 				t.Errorf("got %q, want the whole call", shown)
 			}
 			at.types(test.keys)
-			if v := <-verdict; v.Answer != test.want || v.ForRun != test.forRun ||
+			if v := <-verdict; v.Answer != test.want || (v.For.Reach == approval.ThisRun) != test.forRun ||
 				!strings.Contains(v.By, "command line") {
 				t.Errorf("got %+v", v)
 			}
@@ -291,8 +291,10 @@ func TestApproveShowsAndAsks(t *testing.T) {
 		{"yes", "y", nil, approval.Yes, false, "approved apr_"},
 		{"no", "n", nil, approval.No, true, "nothing was decided"},
 		{"without asking", "", []string{"--yes"}, approval.Yes, false, "approved apr_"},
-		{"as JSON", "y", []string{"--json"}, approval.Yes, false, `"decision":"approved","for_run":false,"id":"apr_`},
+		{"as JSON", "y", []string{"--json"}, approval.Yes, false,
+			`"decision":"approved","for":"call","for_run":false,"id":"apr_`},
 		{"for the run", "y", []string{"--for-run"}, approval.Yes, false, "approved apr_"},
+		{"for the run, in another way", "y", []string{"--for", "run"}, approval.Yes, false, "approved apr_"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -382,7 +384,7 @@ func TestRunAsksAtItsTerminal(t *testing.T) {
 		if err != nil || len(open) != 1 {
 			t.Fatalf("got %v, %v, want the question", open, err)
 		}
-		if err := approval.Reply(dir, open[0], false, false); err != nil {
+		if _, err := approval.Reply(dir, open[0], approval.Decision{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := cmd.Wait(); err != nil {

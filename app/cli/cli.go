@@ -81,6 +81,7 @@ type overHTTP struct {
 	Tokens  agents.Tokens    `cmd:"" help:"Make, list and revoke the tokens of callers over HTTP."`
 	Console serve.Console    `cmd:"" help:"Print a link that signs in to the web pages of the daemon, once."`
 	Status  serve.Status     `cmd:"" help:"Say how the daemon is that airlock serve is."`
+	Cluster serve.Cluster    `cmd:"" help:"Prepare a cluster of several machines."`
 	Stop    serve.Stop       `cmd:"" help:"End the daemon: runs under way get their time."`
 	Serve   serve.Verb       `cmd:"" help:"Serve many hosts over HTTP: MCP at /mcp, the API at /v1, web pages at /."`
 }
@@ -127,7 +128,8 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 // newWholeParser returns the parser of the whole command line. For exited, see newParser.
 func newWholeParser(stdout, stderr io.Writer) (parser *kong.Kong, exited *int) {
 	return verb.NewParser(new(grammar), "airlock",
-		"Airlock lets an agent work by writing code: programs run in a gVisor sandbox and use MCP tools through one broker.", stdout, stderr)
+		"Airlock lets an agent work by writing code: programs run in a gVisor sandbox and use MCP tools through one "+
+			"broker.", stdout, stderr)
 }
 
 // usage turns a parser's error into one with a hint.

@@ -3,12 +3,14 @@ package cli
 import (
 	"strings"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/hosts"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/runlog"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/audit"
-	"github.com/alecthomas/kong"
 )
 
 // completedRuns is the number of runs that a completion offers, newest first.
@@ -72,7 +74,7 @@ func plainCandidates(words []string) []candidate {
 
 // newestRuns returns the newest runs, with their start times and outcomes.
 func newestRuns(c *config.Config) []candidate {
-	directories, err := system.FindDirectories(c)
+	directories, err := setup.FindDirectories(c)
 	if err != nil || verb.IsMissing(directories.Audit) {
 		return nil
 	}
@@ -82,7 +84,7 @@ func newestRuns(c *config.Config) []candidate {
 	}
 	var found []candidate
 	for _, run := range runs {
-		listed := system.ListRun(run)
+		listed := runlog.Summarize(run)
 		found = append(found, candidate{listed.ID, verb.ShortBegan(listed.Began) + " " + listed.State})
 	}
 	return found

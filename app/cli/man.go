@@ -26,8 +26,8 @@ var exitCodes = []struct {
 }{
 	{verb.ExitDone, "What was asked for is done; of a run: its result is ok."},
 	{verb.ExitFailed, "It failed: a run whose result is not ok, a check that did not pass, a log that was changed."},
-	{verb.ExitUsage, "Wrong usage, a mistake in the configuration, or something that this machine lacks: a hint on stderr " +
-		"shows what to type."},
+	{verb.ExitUsage, "Wrong usage, a mistake in the configuration, or something that this machine lacks: a hint on " +
+		"stderr shows what to type."},
 	{verb.ExitRefused, "Refused: policy, or a person, did not allow it."},
 }
 

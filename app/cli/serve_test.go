@@ -86,8 +86,9 @@ func TestServeSaysWhatToDoAboutAnAddress(t *testing.T) {
 	}
 	defer other.Close()
 	for address, want := range map[string]string{
-		other.Addr().String(): "hint: stop the program that listens there, or name another address: serve.listen, --listen",
-		"127.0.0.1:99999":     "hint: name an address and a port that can be opened: serve.listen, --listen",
+		other.Addr().String(): "hint: stop the program that listens there, or name another address: serve.listen, " +
+			"--listen",
+		"127.0.0.1:99999": "hint: name an address and a port that can be opened: serve.listen, --listen",
 	} {
 		var stdout, stderr bytes.Buffer
 		code := cli.Main(t.Context(), []string{"serve", "--listen", address}, strings.NewReader(""), &stdout, &stderr)

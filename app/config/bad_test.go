@@ -21,7 +21,8 @@ func TestMistakes(t *testing.T) {
 		"a typo in a tool": {"mcpServers: {a: {command: x}}\nservers: {a: {tools: {t: {rsk: read}}}}",
 			`2:27: unknown key "rsk" in servers.a.tools.t`, `did you mean "risk"?`},
 		"a key like no other": {"audit: {elephant: 1}", `1:9: unknown key "elephant" in audit`,
-			"the keys known here are path, keep, clearArguments, keepArguments, argumentsSize, witness, witnessKey, witnessDelay"},
+			"the keys known here are path, keep, clearArguments, keepArguments, argumentsSize, witness, witnessKey, " +
+				"witnessDelay"},
 		"a key twice": {"audit: {path: a}\nsandbox: {}\naudit: {path: b}",
 			`3:1: the key "audit" appears twice in the file, first on line 1`, "keep one of the two"},
 		"a key twice in a server": {"mcpServers: {a: {command: x, command: y}}",
@@ -68,7 +69,8 @@ func TestMistakes(t *testing.T) {
 		"an unknown driver": {"sandbox: {driver: docker}",
 			`1:19: sandbox.driver must be one of runsc, containerd, not "docker"`, ""},
 		"a network of the code's own": {"sandbox: {network: egress}",
-			`1:20: sandbox.network can only be none or a list of hosts, not "egress": code in a sandbox reaches named ` +
+			`1:20: sandbox.network can only be none or a list of hosts, not "egress": code in a sandbox reaches ` +
+				`named ` +
 				"hosts only", "list hosts, such as [api.github.com:443], and permit them by policy (docs/egress.md)"},
 		"an address in place of a host": {"sandbox: {network: ['10.0.0.1:443']}",
 			`1:21: sandbox.network[0]: "10.0.0.1" is not a host's name, such as api.github.com`,
@@ -143,7 +145,8 @@ func TestMistakes(t *testing.T) {
 			"1:27: mcpServers.a.command contains a NUL byte", ""},
 		"not UTF-8": {"a: 1\nb: \xff\n", "2: the file is not UTF-8", "save it as UTF-8"},
 		"a bracket that is not closed": {"sandbox: {pool: 2\naudit: {}",
-			"2:6: not valid YAML: did not find expected ',' or '}' (while parsing a flow mapping that starts on line 1)", "*"},
+			"2:6: not valid YAML: did not find expected ',' or '}' (while parsing a flow mapping that starts on line " +
+				"1)", "*"},
 		"a wrong indentation": {"sandbox:\n  pool: 2\n memory: 1GiB", "*",
 			"check the indentation, and quote texts that contain : or #"},
 		"a tab": {"sandbox:\n\tpool: 2",
@@ -175,7 +178,9 @@ func TestMistakes(t *testing.T) {
 		"the name of a port": {"serve: {listen: '127.0.0.1:http'}",
 			`1:17: serve.listen must be an address and a port, such as 127.0.0.1:7823, not "127.0.0.1:http"`, ""},
 		"a witness of no kind": {"audit: {witness: 'syslog://10.0.0.1:514'}",
-			`1:18: audit: the audit witness "syslog://10.0.0.1:514": it is not one of an absolute path, file:///path, syslog+unix:///path, syslog+udp://host:port, syslog+tcp://host:port and https://host/prefix`, "docs/audit.md lists which witnesses there are"},
+			`1:18: audit: the audit witness "syslog://10.0.0.1:514": it is not one of an absolute path, ` +
+				`file:///path, syslog+unix:///path, syslog+udp://host:port, syslog+tcp://host:port and ` +
+				`https://host/prefix`, "docs/audit.md lists which witnesses there are"},
 		"a witness without its key": {"audit: {witness: 'https://witness.example'}", "*",
 			"docs/audit.md lists which witnesses there are"},
 		"a key without its witness": {"audit: {witnessKey: x}",
@@ -184,6 +189,14 @@ func TestMistakes(t *testing.T) {
 		"an identity without its file": {"secrets: {ageIdentity: x}",
 			"1:24: secrets.ageIdentity is the key to a file that is not named",
 			"name the encrypted file as secrets.ageFile, too"},
+		"a database in the file itself": {"cluster: {database: {from: 'postgres://u@h/d'}, key: {from: env:K}}",
+			"1:21: cluster.database is read from a variable of the environment or from a file",
+			"write {from: env:NAME} or {from: file:PATH}"},
+		"a cluster without a key": {"cluster: {database: {from: env:D}}",
+			"1:10: cluster lacks the key key", "docs/cluster.md shows both"},
+		"a node with a space": {"cluster: {node: 'a b'}",
+			`1:17: cluster.node: "a b" is not the name of a node: it has 1 to 63 letters, digits, dots, - and _`,
+			"write a name such as node-1"},
 		"an address of no Redis": {"agents: {redis: 'hunter2@127.0.0.1'}",
 			"1:17: agents.redis is not the address of a Redis server: redis://, rediss:// or unix://",
 			"write it as redis://127.0.0.1:6379/0"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/egress"
+	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/secret"
 	"github.com/airlock-mcp/airlock/runner"
 )
@@ -28,6 +29,7 @@ type Config struct {
 	Secrets  Secrets
 	Replay   Replay
 	Agents   Agents
+	Cluster  Cluster
 	Running
 	Discovery
 	Files
@@ -98,6 +100,8 @@ type Sandbox struct {
 // Runs configures runs that wait for people.
 type Runs struct {
 	SuspendAfter time.Duration // until the sandbox of such a run is suspended; 0 means never
+	// SuspendedSize is the maximum total size of the states of suspended runs, in bytes. One caller can use half of it.
+	SuspendedSize int64
 }
 
 // Containerd configures the daemon that creates sandboxes if Driver is "containerd".
@@ -252,7 +256,7 @@ func Default() *Config {
 			Pool:              runner.DefaultPool,
 			MaxSandboxes:      runner.DefaultSandboxes,
 			Queue:             runner.DefaultWaiting,
-		}, Runs: Runs{SuspendAfter: 30 * time.Second}},
+		}, Runs: Runs{SuspendAfter: 30 * time.Second, SuspendedSize: quota.For(quota.Suspended).Total}},
 		Limits:  profiles[0].limits,
 		Secrets: Secrets{Keyring: "airlock"},
 		Audit:   Audit{KeepArguments: 7 * 24 * time.Hour, ArgumentsSize: 64 << 20, WitnessDelay: time.Minute},

@@ -83,10 +83,14 @@ servers:
 sandbox: {driver: containerd, memory: 1GiB, cpus: 0.5, pids: 64, disk: 10MiB, inodes: 512, openFiles: 128,
   timeout: 1m30s, pool: 0, maxSandboxes: 4, queue: 0,
   containerd: {address: /run/c.sock, snapshotter: native, shim: bin/shim}}
-limits: {stdout: 1KiB, stderr: 2000, output: 1MB, calls: 7, sessionCalls: 70, concurrentCalls: 3, callTimeout: 5s, approvalTimeout: 90s,
-  bytesIn: 1MiB, bytesOut: 2MiB, resultBytes: 3KiB, unreadBytes: 4KiB, repeats: 9, rate: 1/s, toolRate: 2/3s, catalogRate: 4/h}
+limits: {stdout: 1KiB, stderr: 2000, output: 1MB, calls: 7, sessionCalls: 70, concurrentCalls: 3, callTimeout: 5s,
+	approvalTimeout: 90s,
+  bytesIn: 1MiB, bytesOut: 2MiB, resultBytes: 3KiB, unreadBytes: 4KiB, repeats: 9, rate: 1/s, toolRate: 2/3s,
+	catalogRate: 4/h}
 policies: [policies/default.cedar, /etc/airlock/team.cedar]
-audit: {path: audit.jsonl, clearArguments: true, keepArguments: 24h, argumentsSize: 2MiB, witness: "https://w.example/", witnessKey: "w+d41461e9+BAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f", witnessDelay: 5s}
+audit: {path: audit.jsonl, clearArguments: true, keepArguments: 24h, argumentsSize: 2MiB,
+	witness: "https://w.example/", witnessKey: "w+d41461e9+BAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f",
+	witnessDelay: 5s}
 replay: {keep: 48h, size: 3MiB}
 tools: {ttl: 5m}
 search: {embeddings: {url: "https://e.example/v1", model: m, key: "keyring:e", dimensions: 256, timeout: 1s, batch: 8}}
@@ -103,9 +107,10 @@ kernel:
   files: 9
   fileBytes: 2KiB
   bytes: 3KiB
-images: {python: {packages: [pandas, numpy, "numpy>=2,<3", numpy]}, node: {packages: ["lodash@^4.17.0"]}, lock: ../p.lock}
+images: {python: {packages: [pandas, numpy, "numpy>=2,<3", numpy]}, node: {packages: ["lodash@^4.17.0"]},
+	lock: ../p.lock}
 verify: {timeout: 5s, memory: 1GiB, maxSandboxes: 2, queue: 3}
-runs: {suspendAfter: 40s}
+runs: {suspendAfter: 40s, suspendedSize: 2GiB}
 serve: {trustedProxies: [10.1.2.3/8, 192.0.2.7, "2001:db8::/32"], callerRequests: 20}
 secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 `, envOf(map[string]string{"TOKEN": "hunter2"}))
@@ -126,7 +131,7 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 					Deny: []string{"delete_file"}, Rate: Rate{20, time.Second},
 					Tools: map[string]Tool{"move_file": {Risk: "destructive", Rate: Rate{5, time.Minute}}}}},
 		},
-		Running: Running{Runs: Runs{SuspendAfter: 40 * time.Second},
+		Running: Running{Runs: Runs{SuspendAfter: 40 * time.Second, SuspendedSize: 2 << 30},
 			Verify: Verify{Timeout: 5 * time.Second, Memory: 1 << 30, MaxSandboxes: 2, Queue: 3, Pool: 1},
 			Images: Images{
 				Python: Packages{[]string{"numpy", "numpy>=2,<3", "pandas"}},
@@ -162,7 +167,8 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 			Serve: Serve{Listen: "127.0.0.1:7823", CallerRequests: 20, Console: true,
 				TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"),
 					netip.MustParsePrefix("192.0.2.7/32"), netip.MustParsePrefix("2001:db8::/32")},
-				DrainTime: 30 * time.Second}, Auth: Auth{Types: []string{"at+jwt"}}, Kernel: Kernel{
+				DrainTime: 30 * time.Second}, Auth: Auth{Types: []string{"at+jwt"}, GroupsClaim: "groups"},
+			Kernel: Kernel{
 				Models: []Model{
 					{Name: "gemini-pro", URL: "http://127.0.0.1:9/v1", Model: "gemini-3-pro", Timeout: time.Minute},
 					{Name: "gpt-4", URL: "https://api.openai.com/v1", Model: "gpt-4", Key: secret.New("keyring:openai"),

@@ -77,7 +77,8 @@ func (d *decoder) containment(to **Containment) func(n *yaml.Node, path string) 
 		})
 		*made = made.withDefaults()
 		if err == nil && made.Disk > made.Memory {
-			err = d.fail(n, "what the server writes is held in its memory", "%s.disk is larger than %s.memory", path, path)
+			err = d.fail(n, "what the server writes is held in its memory", "%s.disk is larger than %s.memory", path,
+				path)
 		}
 		return err
 	}
@@ -114,7 +115,8 @@ func (d *decoder) mounts(to *[]ServerMount) func(n *yaml.Node, path string) erro
 			return nil
 		})
 		if err == nil && len(*to) > maxMounts {
-			err = d.fail(n, "mount a directory that has them", "%s has %d mounts, more than %d", path, len(*to), maxMounts)
+			err = d.fail(n, "mount a directory that has them", "%s has %d mounts, more than %d", path, len(*to),
+				maxMounts)
 		}
 		slices.SortFunc(*to, func(a, b ServerMount) int { return strings.Compare(a.At, b.At) })
 		return err
@@ -130,12 +132,14 @@ func (d *decoder) contained(c *Config, settings map[string]*decided) error {
 		}
 		at := settings[server.ID].key
 		if server.Transport != TransportStdio {
-			return d.fail(at, "remove servers."+server.ID+".sandbox", "servers.%s.sandbox is for servers with a command, not a URL",
+			return d.fail(at, "remove servers."+server.ID+".sandbox",
+				"servers.%s.sandbox is for servers with a command, not a URL",
 				server.ID)
 		}
 		program, err := server.Program()
 		if err != nil {
-			return d.fail(at, "see docs/contained-servers.md for what can be contained", "servers.%s.sandbox: %v", server.ID, err)
+			return d.fail(at, "see docs/contained-servers.md for what can be contained", "servers.%s.sandbox: %v",
+				server.ID, err)
 		}
 		for _, requirement := range program.Packages {
 			if err := images.CheckRequirement(program.Language, requirement); err != nil {
@@ -277,7 +281,9 @@ func fromUvx(args []string) (Program, error) {
 	add := func(name string) { p.Packages = append(p.Packages, withoutLatest(name)) }
 	from, ignore := "", func(string) {}
 	args, err := options(args, []string{"-q", "--quiet", "--isolated", "--native-tls", "--refresh", "--upgrade"},
-		map[string]func(string){"--from": func(name string) { from = withoutLatest(name) }, "--spec": func(name string) { from = withoutLatest(name) },
+		map[string]func(string){"--from": func(name string) {
+			from = withoutLatest(name)
+		}, "--spec": func(name string) { from = withoutLatest(name) },
 			"--with": add, "-w": add, "--python": ignore, "-p": ignore})
 	if err != nil {
 		return p, err
@@ -328,7 +334,8 @@ func (s Server) fromScript(language string, args []string) (Program, error) {
 	p.Project = projectOf(script)
 	p.Args = append([]string{script}, args[1:]...)
 	if !images.Mountable(p.Project) {
-		return p, &ProgramError{"its directory " + p.Project + " is not below one of " + strings.Join(images.MountDirs(), ", ")}
+		return p, &ProgramError{"its directory " + p.Project + " is not below one of " +
+			strings.Join(images.MountDirs(), ", ")}
 	}
 	return p, nil
 }

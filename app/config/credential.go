@@ -104,11 +104,13 @@ func isOrdinary(value string) bool {
 
 var (
 	ordinaryValue = lazyregexp.New(
-		`(?i)^(?:true|false|yes|no|on|off|none|null|nil|undefined|auto|default|enabled|disabled|required|optional|anonymous|guest|public|private|` +
-			`admin|administrator|root|user|username|postgres|mysql|redis|mongo|mongodb|rabbitmq|minio|elastic|sa|` +
-			`password|passwd|secret|token|key|apikey|api[_-]key|test|testing|tests|example|sample|dummy|demo|change_?me|changeit|placeholder|` +
-			`production|development|staging|local|localhost|debug|info|warning|error|trace|verbose|bearer|basic|digest|oauth2?|vault|keychain|keyring|file|env|` +
-			`\d{1,6}|\d+(?:\.\d+)+|\d+(?:ms|s|m|h|d|k|kb|mb|gb)|x{3,}|\*+|\.+|<[^>]*>|\$\{[^}]*\}|your[-_ ].*|(?:insert|enter|replace|put)[-_ ].*)$`)
+		`(?i)^(?:true|false|yes|no|on|off|none|null|nil|undefined|auto|default|enabled|disabled|required|optional|` +
+			`anonymous|guest|public|private|admin|administrator|root|user|username|postgres|mysql|redis|mongo|` +
+			`mongodb|rabbitmq|minio|elastic|sa|password|passwd|secret|token|key|apikey|api[_-]key|test|testing|tests|` +
+			`example|sample|dummy|demo|change_?me|changeit|placeholder|production|development|staging|local|` +
+			`localhost|debug|info|warning|error|trace|verbose|bearer|basic|digest|oauth2?|vault|keychain|keyring|` +
+			`file|env|\d{1,6}|\d+(?:\.\d+)+|\d+(?:ms|s|m|h|d|k|kb|mb|gb)|x{3,}|\*+|\.+|<[^>]*>|\$\{[^}]*\}|` +
+			`your[-_ ].*|(?:insert|enter|replace|put)[-_ ].*)$`)
 	pathValue = lazyregexp.New(`^(?:[a-zA-Z][a-zA-Z0-9+.-]*://[^\s@]*|~?/[\w./@ -]*|\.{1,2}/[\w./@ -]*|[A-Za-z]:\\.*)$`)
 	// drawnPath is a secret in base64 that begins like a path.
 	drawnPath = lazyregexp.New(`^/[A-Za-z0-9/]*[0-9][A-Za-z0-9/]*=*$`)

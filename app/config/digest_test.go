@@ -35,10 +35,13 @@ func TestDigestsTellConfigurationsApart(t *testing.T) {
 	}
 	for name, other := range map[string]string{
 		"a limit": base + "limits: {calls: 7}\n", "a policy": base + "policies: [p.cedar]\n",
-		"a setting":        base + "face: {callTool: true}\n",
-		"another command":  "mcpServers: {a: {command: z, env: {KEY: \"${SECRET}\", B: c}}}\nservers: {a: {deny: [y]}}\n",
-		"a denied tool":    "mcpServers: {a: {command: x, env: {KEY: \"${SECRET}\", B: c}}}\nservers: {a: {deny: [q]}}\n",
-		"names and values": "mcpServers: {a: {command: x, env: {KEY: \"${SECRET}\", Bc: \"\"}}}\nservers: {a: {deny: [y]}}\n",
+		"a setting": base + "face: {callTool: true}\n",
+		"another command": "mcpServers: {a: {command: z, env: {KEY: \"${SECRET}\", B: c}}}\n" +
+			"servers: {a: {deny: [y]}}\n",
+		"a denied tool": "mcpServers: {a: {command: x, env: {KEY: \"${SECRET}\", B: c}}}\n" +
+			"servers: {a: {deny: [q]}}\n",
+		"names and values": "mcpServers: {a: {command: x, env: {KEY: \"${SECRET}\", Bc: \"\"}}}\n" +
+			"servers: {a: {deny: [y]}}\n",
 		"one server more": "mcpServers: {b: {command: x}, a: {command: x, env: {KEY: \"${SECRET}\", B: " +
 			"c}}}\nservers: {a: {deny: [y]}}\n",
 		"an agent's prices": base + "agents: {defaultPrice: 0.01}\n",

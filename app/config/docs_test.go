@@ -23,6 +23,9 @@ func (v address) show() string  { return *v.to }
 func (v hostPort) show() string { return *v.to }
 func (v word) show() string     { return *v.to }
 func (v flag) show() string     { return strconv.FormatBool(*v.to) }
+func (v hookURL) show() string  { return *v.to }
+func (v clock) show() string    { return *v.to }
+func (v zone) show() string     { return *v.to }
 func (v free) show() string     { return *v.to }
 
 // show returns the rate as it is written in the file, or "" for the zero value.
@@ -67,6 +70,7 @@ func documented() map[string]string {
 	add("tools", d.toolsFields(c))
 	add("search.embeddings", d.embeddingsFields(&c.Embeddings))
 	add("agents", d.agentsFields(&c.Agents))
+	add("cluster", d.clusterFields(&c.Cluster))
 	add("verify", d.verifyFields(&c.Verify))
 	add("images", d.imagesFields(&c.Images))
 	add("images.python", d.packagesFields("python", &c.Images.Python))
@@ -75,8 +79,16 @@ func documented() map[string]string {
 	add("models.*", d.modelFields(&Model{Timeout: defaultModelTimeout}))
 	add("kernel.actions.*", d.actionFields(&Action{}))
 	add("serve", d.serveFields(&c.Serve))
+	add("approvals", d.approvalFields(&c.Approvals))
+	add("approvals.webhooks.*", d.webhookFields(&Webhook{}))
+	add("approvals.quietHours", d.quietFields(&c.Approvals.QuietHours))
+	add("approvals.escalation", d.escalationFields(&c.Approvals.Escalation))
 	add("auth", d.authFields(&c.Auth))
 	add("auth.scopes.*", d.scopeFields(&Scope{}))
+	add("auth.roles.*", d.roleFields(&Role{}))
+	add("auth.signIn", d.signInFields(&SignIn{}))
+	add("auth.signIn.groups.*", d.scopeFields(&Scope{}))
+	add("auth.signIn.everyone", d.scopeFields(&Scope{}))
 	add("redaction", d.redactionFields(c))
 	add("attachments", d.attachmentsFields(&c.Attachments))
 	add("session", d.sessionFields(&c.Session))
@@ -89,7 +101,9 @@ func documented() map[string]string {
 	add("profiles.*", d.profileFields(&catalog.Profile{}, new(bool)))
 	add("servers.*.tools.*", d.toolFields(&tool))
 	for _, section := range []string{"sandbox", "sandbox.containerd", "limits", "audit", "secrets", "replay", "agents",
-		"verify", "images", "images.python", "images.node", "kernel", "serve", "auth", "auth.scopes", "models",
+		"verify", "images", "images.python", "images.node", "kernel", "serve", "auth", "approvals",
+		"approvals.webhooks", "approvals.quietHours", "approvals.escalation", "auth.scopes", "auth.roles",
+		"auth.signIn", "auth.signIn.groups", "auth.signIn.everyone", "models",
 		"kernel.actions", "tools", "search", "redaction", "attachments", "session", "face", "servers.*.tools",
 		"servers.*.oauth", "servers.*.oauth.provider", "profiles"} {
 		delete(out, section) // its keys are listed instead

@@ -43,6 +43,14 @@ func (c *Config) Held() []Held {
 	if key := c.Embeddings.Key; key.Reveal() != "" {
 		list = append(list, Held{Name: "search.embeddings.key", Why: "the key of an endpoint", Value: key})
 	}
+	if key := c.Auth.SignIn.ClientSecret; key.Reveal() != "" {
+		list = append(list, Held{Name: "auth.signIn.clientSecret", Why: "a credential of a sign-in", Value: key})
+	}
+	for _, w := range c.Approvals.Webhooks {
+		at := "approvals.webhooks." + w.Name
+		list = append(list, Held{Name: at + ".secret", Why: "the secret of a webhook", Value: w.Secret},
+			Held{Name: at + ".url", Why: "the address of a webhook", Value: secret.New(w.URL)})
+	}
 	for _, m := range c.Kernel.Models {
 		if m.Key.Reveal() != "" {
 			list = append(list, Held{Name: "models." + m.Name + ".key", Why: "the key of an endpoint", Value: m.Key})

@@ -38,7 +38,8 @@ func TestHostFilesWorkUnchanged(t *testing.T) {
 }
 
 func TestWhatAHostGrantsIsNotGranted(t *testing.T) {
-	c := mustLoad(t, `{"mcpServers": {"a": {"command": "x", "alwaysAllow": ["delete"], "autoApprove": ["*"], "trust": true}}}`, noEnv)
+	c := mustLoad(t, `{"mcpServers": {"a": {"command": "x", "alwaysAllow": ["delete"], "autoApprove": ["*"], `+
+		`"trust": true}}}`, noEnv)
 	if diff := cmp.Diff(Settings{}, c.Servers[0].Settings); diff != "" {
 		t.Errorf("settings were made from a host's grants (-want +got):\n%s", diff)
 	}
@@ -66,7 +67,8 @@ servers: {b: {trustAnnotations: true}}
 
 func TestLint(t *testing.T) {
 	for name, c := range map[string]struct{ server, want string }{
-		"a mounted engine socket": {`{command: docker, args: [run, -v, "/var/run/docker.sock:/var/run/docker.sock", x]}`, "docker.sock"},
+		"a mounted engine socket": {`{command: docker, args: [run, -v, "/var/run/docker.sock:/var/run/docker.sock", ` +
+			`x]}`, "docker.sock"},
 		"containerd's": {`{command: x, args: ["--address=/run/containerd/containerd.sock"]}`,
 			"containerd.sock"},
 		"podman's in the environment": {`{command: x, env: {DOCKER_HOST: "unix:///run/user/1000/podman/podman.sock"}}`,
@@ -80,16 +82,18 @@ func TestLint(t *testing.T) {
 		"a user's cluster by name": {`{command: x, env: {KUBECONFIG: /srv/c.yaml}}`, "KUBECONFIG"},
 		"/var/run mounted": {`{command: docker, args: [run, -v, "/var/run:/host/run:ro", x]}`,
 			"gets /var/run"},
-		"/run mounted, in one word":   {`{command: docker, args: [run, "--volume=/run/:/run", x]}`, "gets /run"},
-		"/run mounted, glued":         {`{command: podman, args: [run, "-v/run:/run", x]}`, "gets /run"},
-		"/run mounted by its options": {`{command: docker, args: [run, --mount, "type=bind,source=/var/run,target=/x", x]}`, "gets /var/run"},
+		"/run mounted, in one word": {`{command: docker, args: [run, "--volume=/run/:/run", x]}`, "gets /run"},
+		"/run mounted, glued":       {`{command: podman, args: [run, "-v/run:/run", x]}`, "gets /run"},
+		"/run mounted by its options": {`{command: docker, args: [run, --mount, ` +
+			`"type=bind,source=/var/run,target=/x", x]}`, "gets /var/run"},
 		"the same in one word": {`{command: docker, args: [run, "--mount=type=bind,src=/run,dst=/x", x]}`,
 			"gets /run"},
 		"all of the machine mounted": {`{command: docker, args: [run, -v, "/:/host", x]}`, "gets /"},
 		"/var/run as an argument":    {`{command: files, args: [/srv, /var/run]}`, "gets /var/run"},
-		"a mount of something else":  {`{command: docker, args: [run, -v, "/srv/run:/run", --mount, "type=bind,source=/srv,target=/run", x]}`, ""},
-		"a directory of that name":   {`{command: files, args: [/srv/var/run, ./run, run]}`, ""},
-		"a privileged container":     {`{command: /usr/bin/podman, args: [run, --privileged, x]}`, "privileged"},
+		"a mount of something else": {`{command: docker, args: [run, -v, "/srv/run:/run", --mount, ` +
+			`"type=bind,source=/srv,target=/run", x]}`, ""},
+		"a directory of that name": {`{command: files, args: [/srv/var/run, ./run, run]}`, ""},
+		"a privileged container":   {`{command: /usr/bin/podman, args: [run, --privileged, x]}`, "privileged"},
 		"headers in clear": {`{url: "http://crm.example.com/mcp", headers: {Authorization: x}}`,
 			"readable on the way"},
 		"headers in clear, at home": {`{url: "http://localhost:8080/mcp", headers: {Authorization: x}}`, ""},

@@ -70,3 +70,17 @@ func (d *decoder) packagesFields(language string, to *Packages) []field {
 		return err
 	}}}
 }
+
+// ExtraPackages returns the packages that the configuration adds to the image of a language, as the lock
+// file names them. If they are not locked, the error is images.ErrUnlocked.
+func (c *Config) ExtraPackages(language string) (images.Extra, error) {
+	wanted := c.Images.Wanted(language)
+	if len(wanted) == 0 {
+		return images.Extra{}, nil
+	}
+	lock, err := images.ReadPackageLock(c.LockFile())
+	if err != nil {
+		return images.Extra{}, err
+	}
+	return lock.Extra(language, wanted)
+}

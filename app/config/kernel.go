@@ -128,7 +128,8 @@ func (v address) set(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" ||
 		u.Fragment != "" {
-		return errors.New("must be http:// or https:// and a host, without a credential, such as https://api.openai.com/v1")
+		return errors.New("must be http:// or https:// and a host, without a credential, such as " +
+			"https://api.openai.com/v1")
 	}
 	*v.to = text
 	return nil

@@ -56,7 +56,8 @@ func (s Server) risks() []Finding {
 	if directory := s.runDirectory(); directory != "" {
 		out = append(out, Finding{
 			Message: fmt.Sprintf(
-				"the server %q gets %s of this machine, where container engines have their sockets and clusters their tokens", s.ID, directory),
+				"the server %q gets %s of this machine, where container engines have their sockets and clusters "+
+					"their tokens", s.ID, directory),
 			Advice: "give the server only the files that it needs"})
 	}
 	if base := path.Base(s.Command); slices.Contains([]string{"docker", "podman", "nerdctl"}, base) &&

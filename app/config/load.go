@@ -95,7 +95,7 @@ func readFile(path string) ([]byte, error) {
 	if err := store.CheckOwner(path); err != nil {
 		return nil, unreadable(path, err)
 	}
-	f, err := os.Open(path)
+	f, err := store.Open(path)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}

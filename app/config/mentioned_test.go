@@ -31,7 +31,8 @@ func TestMentioned(t *testing.T) {
 		{"in what is no YAML", "mcpServers: [\n a: {env: {API_TOKEN: \"tango!xray\"}}", "tango!xray"},
 		{"as an alias that is not there", "mcpServers: *c4nary-held-0123456789", "c4nary-held-0123456789"},
 		{"nothing in names",
-			`mcpServers: {my-server: {command: node, env: {CRM_API_TOKEN: "env:CRM_API_TOKEN_2", REGION: "${REGION}"}}}`, ""},
+			`mcpServers: {my-server: {command: node, env: {CRM_API_TOKEN: "env:CRM_API_TOKEN_2", REGION: ` +
+				`"${REGION}"}}}`, ""},
 		{"nothing in lists of names", "servers: {a: {secrets: [TENNANT], public: [SITE_KEY]}}", ""},
 		{"nothing ordinary", "mcpServers: {a: {env: {NODE_ENV: production, API_TOKEN: changeme, LOG: /var/log/a}}}",
 			""},

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/egress"
 	"github.com/airlock-mcp/airlock/internal/nearest"
 )
 
@@ -28,6 +29,37 @@ func (c *Config) Profile(name string) (*catalog.Profile, error) {
 		names = append(names, p.Name)
 	}
 	return nil, &ProfileError{name, names}
+}
+
+// Network returns the hosts that runs of callers with a profile may ask for: none if the profile is unknown.
+func (c *Config) Network(profile string) []egress.Host {
+	p, err := c.Profile(profile)
+	switch {
+	case err != nil:
+		return nil
+	case p == nil || p.Network == nil:
+		return c.Sandbox.Network
+	}
+	var hosts []egress.Host
+	for _, text := range p.Network {
+		if host, err := egress.ParseHost(text); err == nil { // it was read from one
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
+}
+
+// Networks returns all hosts that runs of any caller may ask for, each once.
+func (c *Config) Networks() []egress.Host {
+	hosts := slices.Clone(c.Sandbox.Network)
+	for _, p := range c.Profiles {
+		for _, host := range c.Network(p.Name) {
+			if !slices.Contains(hosts, host) {
+				hosts = append(hosts, host)
+			}
+		}
+	}
+	return hosts
 }
 
 // ProfileError is the error for an unknown name of a profile.
@@ -66,7 +98,8 @@ func (d *decoder) profiles(c *Config) func(n *yaml.Node, path string) error {
 				return err
 			}
 			if len(p.Servers) == 0 {
-				return d.fail(key, `name servers with their tools, for example files: [read_*], or servers: ["*"] for all`,
+				return d.fail(key, `name servers with their tools, for example files: [read_*], or servers: ["*"] `+
+					`for all`,
 					"%s shows no servers", join(path, key.Value))
 			}
 			if isDefault && c.DefaultProfile != "" {
@@ -94,6 +127,15 @@ func isProfileName(name string) bool {
 func (d *decoder) profileFields(p *catalog.Profile, isDefault *bool) []field {
 	return []field{
 		{key: "servers", read: d.profileServers(p)},
+		{key: "network", read: func(n *yaml.Node, path string) error {
+			var hosts []egress.Host
+			err := d.network(&hosts)(n, path)
+			p.Network = []string{}
+			for _, host := range hosts {
+				p.Network = append(p.Network, host.String())
+			}
+			return err
+		}},
 		{key: "default", val: flag{isDefault}},
 	}
 }

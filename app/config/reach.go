@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
+	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
@@ -18,8 +19,8 @@ import (
 // containers on a node of a cluster. A process that can write to one has the rights of root
 // on the host, and so has every tool call of a server that can.
 var runtimeSockets = lazyregexp.New(
-	`\b(docker|containerd|podman|crio|buildkitd|cri-dockerd|dockershim|kubelet|k3s|docker\.raw|lxd/unix|incus/unix)\.(sock(et)?|raw\.sock)($|[^\w.-])` +
-		`|(^|[/=])(docker|podman)_engine($|\W)` +
+	`\b(docker|containerd|podman|crio|buildkitd|cri-dockerd|dockershim|kubelet|k3s|docker\.raw|lxd/unix|` +
+		`incus/unix)\.(sock(et)?|raw\.sock)($|[^\w.-])|(^|[/=])(docker|podman)_engine($|\W)` +
 		`|\b(tcp|http)://(localhost|127\.[0-9.]+|0\.0\.0\.0|\[::1?\]|host\.docker\.internal):237[56]\b`)
 
 // engineVariables are the variables with the address of a container engine for its clients.
@@ -48,8 +49,9 @@ func isLocalEngine(address string) bool {
 
 // clusterTokens matches the paths of the tokens of a pod, and of a user of a cluster.
 var clusterTokens = lazyregexp.New(
-	`/secrets/kubernetes\.io|serviceaccount/(token|ca\.crt|namespace)|/serviceaccount(/|:|$)|/secrets/eks\.amazonaws\.com|/secrets/azure/tokens|/run/secrets/tokens` +
-		`|/var/lib/kubelet|/etc/kubernetes|/etc/rancher/k[3s]|/\.kube(/|:|,|$)|(^|[/=\s])kubeconfig(\.ya?ml|\.conf)?($|[=:\s])|-kubeconfig\b`)
+	`/secrets/kubernetes\.io|serviceaccount/(token|ca\.crt|namespace)|/serviceaccount(/|:|$)|` +
+		`/secrets/eks\.amazonaws\.com|/secrets/azure/tokens|/run/secrets/tokens|/var/lib/kubelet|/etc/kubernetes|` +
+		`/etc/rancher/k[3s]|/\.kube(/|:|,|$)|(^|[/=\s])kubeconfig(\.ya?ml|\.conf)?($|[=:\s])|-kubeconfig\b`)
 
 // clusterToken returns the path, the variable or the header with which the server is given a
 // Kubernetes token, or "". Tokens are also recognized by their content, in files and values of
@@ -129,7 +131,7 @@ func isTokenFile(name string) bool {
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxTokenBytes {
 		return false
 	}
-	text, err := os.ReadFile(name)
+	text, err := store.ReadFile(name)
 	return err == nil && isClusterToken(string(text))
 }
 
@@ -195,7 +197,8 @@ func (s Server) runDirectory() string {
 
 // engineDirectories hold the sockets of container engines.
 var engineDirectories = lazyregexp.New(
-	`^(/var)?/run/(docker|containerd|podman|crio|k3s(/containerd)?|buildkit|user/[0-9]+(/(podman|docker))?|secrets)$|^/var/snap/lxd/common/lxd$`)
+	`^(/var)?/run/(docker|containerd|podman|crio|k3s(/containerd)?|buildkit|user/[0-9]+(/(podman|docker))?|secrets)$|` +
+		`^/var/snap/lxd/common/lxd$`)
 
 // runPart returns a directory, with links resolved, if it is /run, a part of /run with sockets
 // or tokens or, if it is mounted, a parent of /run.

@@ -42,22 +42,29 @@ func schemaOf(page string) object {
 		"redaction.personalData":  m.personal(),
 		"search.embeddings.table": text, "search.embeddings.key": text,
 		"kernel.policies": texts, "agents.redis": text,
+		"cluster.database": members(object{"from": text}), "cluster.key": members(object{"from": text}),
+		"cluster.node":           text,
 		"agents.prices":          entries(ref("dollars")),
 		"agents.principalBudget": m.budget(), "agents.sessionBudget": m.budget(),
+		"serve.publicURL": text, "approvals.webhooks.*.secret": text,
 		"serve.hosts": texts, "serve.origins": texts, "serve.trustedProxies": texts,
 		"serve.certificate": text, "serve.key": text,
 		"images.lock": text, "images.python.packages": texts, "images.node.packages": texts,
 		"auth.issuer": text, "auth.audience": text, "auth.jwks": text, "auth.types": texts,
-		"auth.scopes.*.rights": list(object{"anyOf": []any{object{"enum": AuthRights}, ref("variable")}}),
-		"mcpServers.*.type":    anyOf(object{"enum": slices.Sorted(maps.Keys(transports()))}, ref("variable")),
-		"mcpServers.*.args":    texts, "mcpServers.*.cwd": text,
+		"auth.claims": texts, "auth.roles.*.groups": texts, "auth.roles.*.principals": texts,
+		"auth.signIn.clientSecret": text, "auth.signIn.scopes": texts,
+		"mcpServers.*.type": anyOf(object{"enum": slices.Sorted(maps.Keys(transports()))}, ref("variable")),
+		"mcpServers.*.args": texts, "mcpServers.*.cwd": text,
 		"mcpServers.*.env": entries(text), "mcpServers.*.headers": entries(text),
 		"mcpServers.*.enabled": m.scalar(flag{new(bool)}),
 		"servers.*.allow":      texts, "servers.*.deny": texts, "servers.*.secrets": texts, "servers.*.public": texts,
 		"servers.*.personalData": m.personal(), "servers.*.sandbox": m.containment(),
 		"servers.*.oauth.scopes": texts, "servers.*.oauth.clientSecret": text, "servers.*.oauth.clientKey": text,
 		"servers.*.oauth.assertionFile": text, "servers.*.oauth.provider.clientSecret": text,
-		"profiles.*.servers": anyOf(texts, entries(anyOf(texts, text))),
+		"profiles.*.servers": anyOf(texts, entries(anyOf(texts, text))), "profiles.*.network": m.network(),
+	}
+	for _, at := range []string{"auth.scopes.*", "auth.signIn.groups.*", "auth.signIn.everyone"} {
+		fixed[at+".rights"] = list(object{"anyOf": []any{object{"enum": AuthRights}, ref("variable")}})
 	}
 	for _, ignoredKey := range host[2:] {
 		fixed["mcpServers.*."+ignoredKey.key] = object{}
@@ -66,12 +73,21 @@ func schemaOf(page string) object {
 		"sandbox": d.sandboxFields(&c.Sandbox), "sandbox.containerd": d.containerdFields(&c.Sandbox.Containerd),
 		"limits": d.limitFields(&c.Limits), "audit": d.auditFields(&c.Audit), "secrets": d.secretsFields(&c.Secrets),
 		"replay": d.replayFields(&c.Replay), "tools": d.toolsFields(c), "agents": d.agentsFields(&c.Agents),
-		"search": {{key: "embeddings"}}, "search.embeddings": d.embeddingsFields(&c.Embeddings),
-		"runs": {{key: "suspendAfter", val: duration{to: &c.Runs.SuspendAfter}}}, "verify": d.verifyFields(&c.Verify),
+		"cluster": d.clusterFields(&c.Cluster),
+		"search":  {{key: "embeddings"}}, "search.embeddings": d.embeddingsFields(&c.Embeddings),
+		"runs": {{key: "suspendAfter", val: duration{to: &c.Runs.SuspendAfter}},
+			{key: "suspendedSize", val: size{to: &c.Runs.SuspendedSize}}}, "verify": d.verifyFields(&c.Verify),
 		"images": d.imagesFields(&c.Images), "images.python": d.packagesFields("python", &c.Images.Python),
 		"images.node": d.packagesFields("node", &c.Images.Node), "kernel": d.kernelFields(&c.Kernel),
 		"models.*": d.modelFields(&Model{Timeout: defaultModelTimeout}), "kernel.actions.*": d.actionFields(&Action{}),
-		"serve": d.serveFields(&c.Serve), "auth": d.authFields(&c.Auth), "auth.scopes.*": d.scopeFields(&Scope{}),
+		"approvals":            d.approvalFields(&c.Approvals),
+		"approvals.webhooks.*": d.webhookFields(&Webhook{}),
+		"approvals.quietHours": d.quietFields(&QuietHours{}),
+		"approvals.escalation": d.escalationFields(&Escalation{}),
+		"serve":                d.serveFields(&c.Serve), "auth": d.authFields(&c.Auth),
+		"auth.scopes.*": d.scopeFields(&Scope{}),
+		"auth.roles.*":  d.roleFields(&Role{}), "auth.signIn": d.signInFields(&SignIn{}),
+		"auth.signIn.groups.*": d.scopeFields(&Scope{}), "auth.signIn.everyone": d.scopeFields(&Scope{}),
 		"redaction": d.redactionFields(c), "attachments": d.attachmentsFields(&c.Attachments),
 		"session": d.sessionFields(&c.Session), "face": d.faceFields(&c.Face),
 		"mcpServers.*": append(d.serverFields(&s), host...), "servers.*": d.settingFields(&Settings{}),
@@ -128,16 +144,19 @@ func (schemaMaker) kinds() object {
 		"variable": object{"type": "string", "pattern": `\$\{`, "description": "a text with a variable: ${NAME}"},
 		"text":     object{"type": []string{"string", "number", "boolean"}},
 		"size": either(anyOf(object{"type": "integer", "minimum": 0},
-			object{"type": "string", "pattern": `^\+?[0-9]+ *([KMGT]iB|[kKMGT]?B)?$`, "examples": []string{"64KiB", "1GiB"}})),
+			object{"type": "string", "pattern": `^\+?[0-9]+ *([KMGT]iB|[kKMGT]?B)?$`,
+				"examples": []string{"64KiB", "1GiB"}})),
 		"duration": either(anyOf(object{"const": 0},
-			object{"type": "string", "pattern": `^[-+]?(0|(` + number + unit + `)+)$`, "examples": []string{"30s", "1m30s"}})),
+			object{"type": "string", "pattern": `^[-+]?(0|(` + number + unit + `)+)$`,
+				"examples": []string{"30s", "1m30s"}})),
 		"rate": either(object{"type": "string", "pattern": `^[-+]?[0-9]+/([smh]|[-+]?(0|(` + number + unit + `)+))$`,
 			"examples": []string{"10/s", "100/m"}}),
 		"count": either(anyOf(object{"type": "integer"}, object{"type": "string", "pattern": `^[-+]?[0-9]+$`})),
 		"cores": either(anyOf(object{"type": "number"},
 			object{"type": "string", "pattern": `^[-+]?[0-9a-fA-FxXpP._+-]+$`})),
-		"flag":    either(object{"enum": []any{true, false, "true", "false"}}),
-		"dollars": either(anyOf(object{"type": "number", "minimum": 0}, object{"type": "string", "pattern": `^\+?[0-9.]+$`})),
+		"flag": either(object{"enum": []any{true, false, "true", "false"}}),
+		"dollars": either(anyOf(object{"type": "number", "minimum": 0},
+			object{"type": "string", "pattern": `^\+?[0-9.]+$`})),
 	}
 }
 
@@ -162,7 +181,7 @@ func (schemaMaker) scalar(v value) object {
 		return anyOf(object{"enum": v.choices}, ref("variable"))
 	case oauthGrant:
 		return anyOf(object{"enum": v.choices}, ref("variable"))
-	case free, address, hostPort, hidden:
+	case free, address, hostPort, hookURL, clock, zone, hidden:
 		return ref("text")
 	}
 	panic(fmt.Sprintf("no schema for %T", v))
@@ -247,7 +266,8 @@ func published(t *testing.T) (*schema.Schema, object) {
 func TestSchemaAgreesWithTheDecoder(t *testing.T) {
 	compiled, root := published(t)
 	samples := []string{`true`, `"true"`, `5`, `0`, `-1`, `0.5`, `"text"`, `"5"`, `"5m"`, `"64MiB"`, `"10/s"`,
-		`"${X}"`, `""`, `[]`, `["text"]`, `[["text"]]`, `[{}]`, `{}`, `{"zzzz":1}`, `{"zzzz":{}}`, `{"zzzz":{"zzzz":1}}`,
+		`"${X}"`, `""`, `[]`, `["text"]`, `[["text"]]`, `[{}]`, `{}`, `{"zzzz":1}`, `{"zzzz":{}}`,
+		`{"zzzz":{"zzzz":1}}`,
 		`{"zzzz":[]}`, `{"zzzz":["a"]}`,
 		`{"zzzz":null}`, `null`}
 	checked := 0
@@ -310,6 +330,9 @@ func walk(node object, path []string, each func(path []string, node object)) {
 var siblings = map[string]object{
 	"models.x": {"url": "https://example.com/v1"}, "kernel.actions.x": {"server": "x", "tool": "t"},
 	"profiles.x": {"servers": []string{"x"}}, "auth.scopes.x": {"rights": []string{"run"}},
+	"approvals.webhooks.x": {"url": "https://x.example", "secret": "keyring:x"},
+	"auth.roles.x":         {"groups": []string{"x"}}, "auth.signIn": {"clientId": "x"},
+	"auth.signIn.groups.x": {"rights": []string{"run"}}, "auth.signIn.everyone": {"rights": []string{"run"}},
 	"auth": {"issuer": "https://a.example.com", "audience": "https://b.example.com/mcp"},
 }
 
@@ -406,7 +429,8 @@ func TestSchemaAcceptsTheExamples(t *testing.T) {
 	if !strings.Contains(string(shipped), "$schema=../../usr/share/doc/airlock/docs/airlock.schema.json") {
 		t.Error("packaging/airlock.yaml does not name the schema")
 	}
-	texts["packaging/airlock.yaml"] = regexp.MustCompile(`(?m)^#((?:[a-z]|  ).*)$`).ReplaceAllString(string(shipped), "$1")
+	texts["packaging/airlock.yaml"] = regexp.MustCompile(`(?m)^#((?:[a-z]|  ).*)$`).ReplaceAllString(string(shipped),
+		"$1")
 	for _, page := range []string{"configuration.md"} {
 		for i, block := range strings.Split(readDocs(t, page), "```yaml\n")[1:] {
 			block, _, _ := strings.Cut(block, "```")

@@ -59,6 +59,7 @@ func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
 		{key: "runs", read: func(n *yaml.Node, path string) error {
 			return d.object(n, path, []field{
 				{key: "suspendAfter", val: duration{&c.Runs.SuspendAfter, 0, 24 * time.Hour}},
+				{key: "suspendedSize", val: size{&c.Runs.SuspendedSize, 64 << 20, 1 << 40}},
 			})
 		}},
 		{key: "profiles", read: d.profiles(c)},
@@ -98,6 +99,10 @@ func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
 		}},
 		{key: "agents", read: func(n *yaml.Node, path string) error {
 			return d.object(n, path, d.agentsFields(&c.Agents))
+		}},
+		{key: "cluster", read: d.cluster(&c.Cluster)},
+		{key: "approvals", read: func(n *yaml.Node, path string) error {
+			return d.object(n, path, d.approvalFields(&c.Approvals))
 		}},
 		{key: "serve", read: d.serve(&c.Serve)},
 		{key: "images", read: func(n *yaml.Node, path string) error {
@@ -153,7 +158,8 @@ func (d *decoder) network(to *[]egress.Host) func(n *yaml.Node, path string) err
 			text, err := d.text(n, path)
 			if err == nil && text != "none" {
 				err = d.fail(n, "list hosts, such as [api.github.com:443], and permit them by policy (docs/egress.md)",
-					"%s can only be none or a list of hosts, not %q: code in a sandbox reaches named hosts only", path, text)
+					"%s can only be none or a list of hosts, not %q: code in a sandbox reaches named hosts only", path,
+					text)
 			}
 			*to = nil
 			return err
@@ -333,6 +339,9 @@ func (d *decoder) consistent(root *yaml.Node, c *Config) error {
 		c.Sandbox.Driver != "containerd" {
 		return d.fail(sandbox, "write `driver: containerd` beside it, or remove it",
 			"sandbox.containerd is set, but sandbox.driver is %s", c.Sandbox.Driver)
+	}
+	if err := d.escalates(root, c); err != nil {
+		return err
 	}
 	if c.Sandbox.Pool > c.Sandbox.MaxSandboxes {
 		return d.fail(root, "raise sandbox.maxSandboxes or lower sandbox.pool",

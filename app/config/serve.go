@@ -15,10 +15,11 @@ import (
 
 // Serving configures the faces for hosts and the addresses of `airlock serve`.
 type Serving struct {
-	Face   Face
-	Serve  Serve
-	Auth   Auth
-	Kernel Kernel
+	Face      Face
+	Serve     Serve
+	Auth      Auth
+	Kernel    Kernel
+	Approvals Approvals
 }
 
 // Serve configures the HTTP server of `airlock serve`.
@@ -33,18 +34,21 @@ type Serve struct {
 	// client.
 	TrustedProxies []netip.Prefix
 	CallerRequests int64         // of one caller that are answered concurrently
+	PublicURL      string        // at which browsers and other machines reach it; empty: by Listen and Hosts
 	Console        bool          // serve the web pages for people at "/"
 	DrainTime      time.Duration // for runs in progress to end at shutdown
 }
 
 func defaultServe() Serve {
-	return Serve{Listen: "127.0.0.1:7823", CallerRequests: quota.For(quota.Requests).Each, Console: true, DrainTime: 30 * time.Second}
+	return Serve{Listen: "127.0.0.1:7823", CallerRequests: quota.For(quota.Requests).Each, Console: true,
+		DrainTime: 30 * time.Second}
 }
 
 func (d *decoder) serveFields(s *Serve) []field {
 	return []field{
 		{key: "listen", val: hostPort{&s.Listen}},
 		{key: "hosts", read: d.hostNames(&s.Hosts)},
+		{key: "publicURL", read: d.secureURL(&s.PublicURL)},
 		{key: "origins", read: d.origins(&s.Origins)},
 		{key: "certificate", read: d.path(&s.Certificate)},
 		{key: "key", read: d.path(&s.Key)},

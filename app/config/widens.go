@@ -32,7 +32,8 @@ func Widens(before, after *Config) []string {
 		case ofServer && settingsNarrow(was[id].Settings, is[id].Settings):
 		case ofConnection && !stays:
 		case key == "profiles" && profilesNarrow(before, after):
-		case key == "auth" && after.Auth.Issuer == "": // tokens of the issuer are refused
+		case key == "auth" && after.Auth.Issuer == "" && reflect.DeepEqual(after.Auth.Roles, before.Auth.Roles):
+			// tokens of the issuer are refused
 		default:
 			keys = append(keys, key)
 		}

@@ -24,7 +24,7 @@ type Agents interface {
 	Find(ctx context.Context, id string) (agents.Agent, error)
 	List(ctx context.Context, only agents.Selection, after string, n int) ([]agents.Agent, error)
 	Budget(ctx context.Context, id string) (budget.Standing, error)
-	Activity(agentID string, n int) ([]agents.Entry, error)
+	Activity(agentID string, before uint64, n int) ([]agents.Entry, error)
 	SetStatus(ctx context.Context, id string, status agents.Status, by string) error
 	Change(ctx context.Context, id string, c agents.Change, by string, allow func(before, after agents.Agent) error) (
 		agents.Agent, error)
@@ -75,6 +75,8 @@ type shownAgent struct {
 	Budget      []string
 	Limits      budget.Limits
 	Activity    []agents.Entry
+	Newer       bool   // there may be newer actions than those of the page
+	Older       uint64 // the record that the next page is before; 0 if there is none
 	MaySet      bool
 	MayChange   bool
 	Types       []agents.Type
@@ -108,9 +110,15 @@ func showAgent(c *Console, q *query) (view, error) {
 	shown.Budget, shown.Limits = standing.Lines(), standing.Limits
 	shown.MayChange, shown.Types = agent.Status != agents.Killed && auth.MayGrant(q.who, agent.Type) == nil,
 		agents.Types()
-	if shown.Activity, err = c.opts.Agents.Activity(agent.ID, shownActivity); err != nil {
+	before, _ := strconv.ParseUint(q.URL.Query().Get("before"), 10, 53) // an invalid number means the newest
+	if shown.Activity, err = c.opts.Agents.Activity(agent.ID, before, shownActivity+1); err != nil {
 		return view{}, err
 	}
+	if len(shown.Activity) > shownActivity {
+		shown.Activity = shown.Activity[:shownActivity]
+		shown.Older = shown.Activity[shownActivity-1].Record
+	}
+	shown.Newer = before > 0
 	return view{title: agent.Name, data: shown}, nil
 }
 
@@ -127,7 +135,7 @@ func setAgentStatus(c *Console, q *query) (view, error) {
 	if err := c.opts.Agents.SetStatus(q.Context(), agent.ID, status, q.who.Name()); err != nil {
 		return view{}, refusedChange(err)
 	}
-	q.tell("The agent is %s.", status)
+	q.notify("The agent is %s.", status)
 	return view{redirect: "/agents/" + url.PathEscape(agent.ID)}, nil
 }
 
@@ -168,7 +176,7 @@ func changeAgent(c *Console, q *query) (view, error) {
 	if _, err := c.opts.Agents.Change(q.Context(), agent.ID, change, q.who.Name(), auth.MayChange(q.who)); err != nil {
 		return view{}, refusedChange(err)
 	}
-	q.tell("The agent was changed.")
+	q.notify("The agent was changed.")
 	return view{redirect: "/agents/" + url.PathEscape(agent.ID)}, nil
 }
 

@@ -43,7 +43,8 @@ func TestAnAgentIsChangedOnItsPage(t *testing.T) {
 		t.Fatalf("got %d %s", got.status, got.body)
 	}
 	now, err := s.agents.Find(t.Context(), a.ID)
-	if err != nil || now.Type != agents.Autonomous || strings.Join(now.Permissions.BlockedTools, ",") != "mail/send,web/post" ||
+	if err != nil || now.Type != agents.Autonomous ||
+		strings.Join(now.Permissions.BlockedTools, ",") != "mail/send,web/post" ||
 		len(now.Permissions.AllowedTools) != 1 || now.Permissions.AllowedEngines != nil || now.Name != a.Name ||
 		now.Expires.Year() != 2100 {
 		t.Errorf("got %+v, %v", now, err)

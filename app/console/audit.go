@@ -40,18 +40,23 @@ type auditFilter struct {
 	Problem string // why the period is not used; empty if it is
 }
 
-// filterFields are the fields of the form and the corresponding fields of a record.
+// filterFields are the fields of the form and the corresponding members of a record.
 var filterFields = []struct {
-	name string
-	in   func(*auditFilter) *string
-	of   func(audit.Record) string
+	name, member string
+	in           func(*auditFilter) *string
+	of           func(audit.Record) string
 }{
-	{"kind", func(f *auditFilter) *string { return &f.Kind }, func(r audit.Record) string { return string(r.Kind) }},
-	{"outcome", func(f *auditFilter) *string { return &f.Outcome }, func(r audit.Record) string { return r.Outcome }},
-	{"server", func(f *auditFilter) *string { return &f.Server }, func(r audit.Record) string { return r.ServerID }},
-	{"tool", func(f *auditFilter) *string { return &f.Tool }, func(r audit.Record) string { return r.ToolName }},
-	{"run", func(f *auditFilter) *string { return &f.Run }, func(r audit.Record) string { return r.RunID }},
-	{"principal", func(f *auditFilter) *string { return &f.Principal },
+	{"kind", "kind", func(f *auditFilter) *string { return &f.Kind },
+		func(r audit.Record) string { return string(r.Kind) }},
+	{"outcome", "outcome", func(f *auditFilter) *string { return &f.Outcome },
+		func(r audit.Record) string { return r.Outcome }},
+	{"server", "server_id", func(f *auditFilter) *string { return &f.Server },
+		func(r audit.Record) string { return r.ServerID }},
+	{"tool", "tool_name", func(f *auditFilter) *string { return &f.Tool },
+		func(r audit.Record) string { return r.ToolName }},
+	{"run", "run_id", func(f *auditFilter) *string { return &f.Run },
+		func(r audit.Record) string { return r.RunID }},
+	{"principal", "principal", func(f *auditFilter) *string { return &f.Principal },
 		func(r audit.Record) string { return r.Principal }},
 }
 
@@ -103,7 +108,7 @@ func (f *auditFilter) words() []string {
 		if text := *field.in(f); text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 			return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 		}) {
-			return []string{`"` + text + `"`}
+			return []string{`"` + field.member + `":"` + text + `"`}
 		}
 	}
 	return []string{""}

@@ -72,11 +72,11 @@ func confirmConfiguration(c *Console, q *query) (view, error) {
 		return view{}, &refusal{http.StatusConflict, "The page shows another configuration than the files have now.",
 			"Open the page again, and read it."}
 	case errors.As(err, &advised):
-		q.tell("Nothing was confirmed: %s", c.opts.System.Gate().Sentence(err.Error()))
+		q.notify("Nothing was confirmed: %s", c.opts.System.Gate().Sentence(err.Error()))
 	case err != nil:
 		return view{}, err
 	default:
-		q.tell("The configuration is confirmed.")
+		q.notify("The configuration is confirmed.")
 	}
 	return view{redirect: "/configuration"}, nil
 }

@@ -14,7 +14,7 @@
 //     templates if it needs them. view.part names a template that is sent without the
 //     frame: htmx requests it with hx-get to keep a part of a page live.
 //   - A form has method="post" and {{template "csrf" $}} in it. Its page is a "POST …"
-//     pattern. It calls query.tell with a sentence for the next page and answers with
+//     pattern. It calls query.notify with a sentence for the next page and answers with
 //     view.redirect, a local path. The CSRF token is checked before the page is called.
 //     A GET page changes nothing.
 //   - Every text from outside goes through {{line .X}} (one line) or {{lines .X}}
@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/app/runlog"
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/app/system"
@@ -44,13 +45,19 @@ import (
 type Options struct {
 	System    *system.System
 	Runs      *runs.Registry
-	RunLog    *system.RunLog
+	RunLog    *runlog.Log
 	Approvals *approval.Desk
 	Agents    Agents  // stays open until the console is closed
 	Remotes   Remotes // likewise
 	Tokens    Tokens  // likewise
 	// Identify returns the owner of a token, with the errors of auth.Authenticator.
 	Identify func(ctx context.Context, token secret.Value) (caller.Caller, error)
+	// People is the sign-in with OpenID Connect; nil: there is none. URL returns the URL of the console; it is required
+	// for that.
+	People People
+	URL    func() string
+	// Roles returns the roles of the owner of a link; nil: none.
+	Roles func(who caller.Caller) []string
 	// While returns a context that ends when a caller may not act any more; nil: none ends.
 	While  func(ctx context.Context, who caller.Caller) (_ context.Context, stop func())
 	Status func(ctx context.Context) Status
@@ -88,9 +95,11 @@ type Console struct {
 	sections  []section
 	sessions  *sessions
 	links     *links
+	asks      askLinks
 	failures  *failures
 	flows     *flows
 	titles    *titles
+	openID    *openID    // nil: there is no such sign-in
 	verifying sync.Mutex // held while the audit log is verified
 }
 
@@ -114,6 +123,11 @@ func New(opts Options) (*Console, error) {
 	c.titles = newTitles(load, opts.Clean)
 	c.sessions = newSessions(opts.Now, c.flows.endOf)
 	var err error
+	if opts.People != nil {
+		if c.openID, err = newOpenID(opts.People); err != nil {
+			return nil, err
+		}
+	}
 	if c.templates, err = parseTemplates(); err != nil {
 		return nil, err
 	}

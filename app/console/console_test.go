@@ -21,14 +21,18 @@ import (
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/console"
+	"github.com/airlock-mcp/airlock/app/runlog"
 	"github.com/airlock-mcp/airlock/app/runs"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker/replay"
+	"github.com/airlock-mcp/airlock/internal/agekey"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/kernel/iatp"
+	"github.com/airlock-mcp/airlock/redact"
 )
 
 // served is a console over real parts: tokens, agents, desk, audit log.
@@ -54,8 +58,8 @@ type directory struct {
 }
 
 // Activity returns the newest attempts of an agent.
-func (d directory) Activity(id string, n int) ([]agents.Entry, error) {
-	return agents.Activity(d.log, id, n)
+func (d directory) Activity(id string, before uint64, n int) ([]agents.Entry, error) {
+	return agents.Activity(d.log, id, before, n)
 }
 
 // serve starts a console; change may change its options.
@@ -65,12 +69,12 @@ func serve(t *testing.T, change func(*console.Options)) *served {
 	s := &served{T: t, clock: testenv.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
 	db, err := databasetest.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
 		agents.SchemaInherited, agents.SchemaLists, agents.SchemaDebits, iatp.Schema,
-		agents.SchemaSelections, auth.SchemaUses)
+		agents.SchemaSelections, auth.SchemaUses, auth.SchemaCreators, auth.SchemaFacts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	places := system.Directories{Audit: filepath.Join(dir, "audit"), Keys: filepath.Join(dir, "keys"),
+	places := setup.Directories{Audit: filepath.Join(dir, "audit"), Keys: filepath.Join(dir, "keys"),
 		Recordings: filepath.Join(dir, "recordings"), Attachments: filepath.Join(dir, "files")}
 	if s.log, err = audit.Open(places.Audit, &audit.Options{Keys: places.Keys}); err != nil {
 		t.Fatal(err)
@@ -88,11 +92,12 @@ func serve(t *testing.T, change func(*console.Options)) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trust, err := iatp.New(iatp.Options{Database: db, Agents: s.agents, Log: s.log, Identity: identity})
+	trust, err := iatp.New(iatp.Options{Database: db, Agents: s.agents, Log: s.log, Identity: agekey.Of(identity)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.desk, err = approval.OpenDesk(filepath.Join(dir, "approvals"), nil); err != nil {
+	if s.desk, err = approval.OpenDesk(filepath.Join(dir, "approvals"),
+		&approval.Options{Now: s.clock.Now, InForce: func(caller.Caller) bool { return true }}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.desk.Close() })
@@ -102,7 +107,7 @@ func serve(t *testing.T, change func(*console.Options)) *served {
 	kept.Attachments = config.Default().Attachments
 	opts := console.Options{
 		Agents: directory{s.agents, places.Audit}, Remotes: trust,
-		Runs: s.runs, RunLog: system.NewRunLog(places, kept), Approvals: s.desk,
+		Runs: s.runs, RunLog: runlog.New(places, kept, redact.New()), Approvals: s.desk,
 		Identify: (&auth.Authenticator{Tokens: s.tokens, Agents: s.agents}).Token, Now: s.clock.Now,
 		Status: func(context.Context) console.Status {
 			return console.Status{State: "ready", Version: "test", Since: s.clock.Now().Add(-time.Hour)}

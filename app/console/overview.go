@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/auth"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/runlog"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
@@ -49,20 +49,19 @@ func showOverview(c *Console, q *query) (view, error) {
 	o := overview{MayAnswer: q.may(auth.ScopeApprove)}
 	now := c.opts.Now()
 	for _, posted := range c.opts.Approvals.Posted() {
-		if o.MayAnswer && reaches(q.who, caller.See, caller.Question, askerOf(posted.Asking)) {
+		if o.MayAnswer && reachesQuestion(q.who, caller.See, posted) {
 			o.Waiting = append(o.Waiting, overviewRow{runRow: runRow{Owner: posted.Principal,
-				Title: posted.ServerID + "/" + posted.ToolName}, Path: "/questions/" + posted.ID, Until: posted.Expires})
+				Title: posted.ServerID + "/" + posted.ToolName}, Path: "/questions/" + posted.ID,
+				Until: posted.Expires})
 		}
 	}
-	for _, run := range c.reachableRuns(q.who) {
-		if row := rowOfRun(run, now); row.Going {
-			o.Going = append(o.Going, overviewRow{runRow: row, Path: "/runs/" + row.ID})
-		}
+	for _, row := range c.goingRuns(q.who) {
+		o.Going = append(o.Going, overviewRow{runRow: row, Path: "/runs/" + row.ID})
 	}
 	slices.SortFunc(o.Going, func(a, b overviewRow) int { return b.Began.Compare(a.Began) })
 	hours := newUsage(now, time.Hour, 24)
 	days := newUsage(now, 24*time.Hour, 14)
-	runs, _, err := c.opts.RunLog.List(func(run system.ListedRun) bool {
+	runs, _, err := c.opts.RunLog.List(func(run runlog.Run) bool {
 		return reaches(q.who, caller.See, caller.Run, run.Owner)
 	}, 0, maxRunPages*runsPerPage)
 	if err != nil {
@@ -70,7 +69,7 @@ func showOverview(c *Console, q *query) (view, error) {
 	}
 	for _, run := range runs {
 		row := rowOfListed(run)
-		failed := run.State != system.RunOK && run.IsOver()
+		failed := run.State != runlog.OK && run.IsOver()
 		hours.add(row, failed)
 		days.add(row, failed)
 		if failed && now.Sub(row.Began) < failedWithin {

@@ -17,6 +17,7 @@ func sections() []section {
 		runSection(),
 		questionsSection(),
 		questionSection(),
+		proposalSection(),
 		serversSection(),
 		flowsSection(),
 		toolsSection(),
@@ -60,8 +61,8 @@ type query struct {
 // may reports whether the caller has a scope.
 func (q *query) may(scope string) bool { return scope == "" || q.who.Has(scope) }
 
-// tell adds a notice to the next page of the session.
-func (q *query) tell(format string, args ...any) { q.session.tell(fmt.Sprintf(format, args...)) }
+// notify adds a notice to the next page of the session.
+func (q *query) notify(format string, args ...any) { q.session.notify(fmt.Sprintf(format, args...)) }
 
 // view is the answer of a page: data for its template, a redirect or a file.
 type view struct {

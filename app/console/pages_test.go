@@ -6,9 +6,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
 func TestRunsAreListedAndShown(t *testing.T) {
@@ -16,7 +18,7 @@ func TestRunsAreListedAndShown(t *testing.T) {
 	past, now := s.past("", "ann", "plain"), s.going("ann", "print(6*7)")
 	b := s.signIn("ann", auth.ScopeRun)
 	list := b.get("/runs")
-	for _, want := range []string{past, now, "running", "1 going on now", `hx-get="/runs/now"`} {
+	for _, want := range []string{past, now, "running", "1 in progress", `hx-get="/runs/now"`} {
 		if !strings.Contains(list.body, want) {
 			t.Errorf("the list has no %q: %s", want, list.body)
 		}
@@ -45,6 +47,11 @@ func TestRunsAreListedAndShown(t *testing.T) {
 		if got := strings.Contains(b.get(address).body, "/runs/"+past); got != want {
 			t.Errorf("%s lists the past run: %v, want %v", address, got, want)
 		}
+	}
+	titled := s.past("", "ann", "# Count the notes")
+	found := b.get("/runs?text=count+the").body
+	if !strings.Contains(found, "/runs/"+titled) || strings.Contains(found, past) {
+		t.Errorf("a search for a title: got %s", found)
 	}
 	code := b.get("/runs/" + past + "/text/code")
 	if code.body != "plain" || !strings.HasPrefix(code.header.Get("Content-Disposition"), "attachment") ||
@@ -106,13 +113,15 @@ func TestCallersSeeTheirOwn(t *testing.T) {
 		"/runs/" + past, "/runs/" + now, "/runs/" + now + "/now", "/runs/" + past + "/text/code",
 		"/runs/" + now + "/text/stdout", "/runs/" + past + "/files/x",
 		"/questions/" + question.ID, "/questions/" + question.ID + "/now", "/questions/" + question.ID + "/text",
+		"/questions/" + question.ID + "/rule",
 	} {
 		got, none := bob.get(address),
 			bob.get(strings.NewReplacer(past, "run_none", now, "run_none", question.ID, "apr_none").Replace(address))
 		if got.status != http.StatusNotFound || withoutCSRF(got.body) != withoutCSRF(none.body) {
 			t.Errorf("%s: got %d, want what does not exist: %s", address, got.status, got.body)
 		}
-		if !strings.HasSuffix(address, "/files/x") {
+		// This console has no rules to propose one beside.
+		if !strings.HasSuffix(address, "/files/x") && !strings.HasSuffix(address, "/rule") {
 			if got := admin.get(address); got.status != http.StatusOK {
 				t.Errorf("%s: an admin got %d", address, got.status)
 			}
@@ -173,7 +182,7 @@ func TestAQuestionIsAnswered(t *testing.T) {
 	b := s.signIn("ann", auth.ScopeApprove)
 	for answer, want := range map[string]approval.Verdict{
 		"allow":     {Answer: approval.Yes, By: "ann, console"},
-		"allow-run": {Answer: approval.Yes, By: "ann, console", ForRun: true},
+		"allow-run": {Answer: approval.Yes, By: "ann, console", For: approval.Extent{Reach: approval.ThisRun}},
 		"deny":      {Answer: approval.No, By: "ann, console", Reason: "not today\\u{202e}"},
 	} {
 		q := s.ask("ann", answer)
@@ -189,7 +198,7 @@ func TestAQuestionIsAnswered(t *testing.T) {
 		if got := b.post("/questions/"+q.ID, form); got.status != http.StatusSeeOther {
 			t.Errorf("%s: got %d %s", answer, got.status, got.body)
 		}
-		if got := <-q.verdict; got.Answer != want.Answer || got.By != want.By || got.ForRun != want.ForRun ||
+		if got := <-q.verdict; got.Answer != want.Answer || got.By != want.By || got.For != want.For ||
 			got.Reason != want.Reason {
 			t.Errorf("%s: got %+v, want %+v", answer, got, want)
 		}
@@ -200,6 +209,83 @@ func TestAQuestionIsAnswered(t *testing.T) {
 			got.body, "Your answer came too late. The question was answered already: ") {
 			t.Errorf("%s, again: the page does not say so: %s", answer, got.body)
 		}
+	}
+}
+
+// Issue 31: a link in a message gives no rights, leads a person who may answer to the question once, and is not used up
+// by others.
+func TestALinkToAQuestion(t *testing.T) {
+	s := serve(t, nil)
+	q := s.ask("ann", "first")
+	link := s.console.AskLink(q.ID)
+	code := url.Values{"code": {strings.TrimPrefix(link, "/ask?code=")}}
+	nobody := s.browser()
+	if got := nobody.get(link); got.status != http.StatusOK || strings.Contains(got.body, q.ID) {
+		t.Errorf("a preview: got %d %s", got.status, got.body)
+	}
+	open := func(b *browser) answer { return b.send(http.MethodPost, "/ask", code, nil) }
+	if got := open(nobody); got.header.Get("Location") != "/sign-in?next="+url.QueryEscape(link) {
+		t.Errorf("without a session: got %d %s", got.status, got.header.Get("Location"))
+	}
+	for _, other := range []*browser{s.signIn("bob", auth.ScopeApprove), s.signIn("ann", auth.ScopeRun)} {
+		if got := open(other); got.status != http.StatusNotFound {
+			t.Errorf("a person who may not answer: got %d", got.status)
+		}
+	}
+	b := s.signIn("ann", auth.ScopeApprove)
+	if got := open(b); got.header.Get("Location") != "/questions/"+q.ID {
+		t.Errorf("got %d %s, want the question", got.status, got.header.Get("Location"))
+	}
+	if got := open(b); got.header.Get("Location") != "/" {
+		t.Errorf("again: got %d %s", got.status, got.header.Get("Location"))
+	}
+	if got := s.desk.Open(); got != 1 {
+		t.Errorf("got %d open questions, want 1: a link answers nothing", got)
+	}
+	other := s.console.AskLink(q.ID)
+	s.console.EndLinks(q.ID)
+	code.Set("code", strings.TrimPrefix(other, "/ask?code="))
+	if got := open(b); got.header.Get("Location") != "/" {
+		t.Errorf("after its question: got %d %s", got.status, got.header.Get("Location"))
+	}
+}
+
+// Issue 31: an approval for longer covers the next call of the tool, is shown with its use, and can be withdrawn.
+func TestApprovalsForLonger(t *testing.T) {
+	s := serve(t, nil)
+	b, other := s.signIn("ann", auth.ScopeApprove), s.signIn("bob", auth.ScopeApprove)
+	q := s.ask("ann", "first")
+	page := b.get("/questions/" + q.ID)
+	form := url.Values{"answer": {"allow-until"}, "until": {"yesterday"},
+		"digest": {digestField.FindStringSubmatch(page.body)[1]}}
+	if got := b.post("/questions/"+q.ID, form); got.status != http.StatusBadRequest {
+		t.Errorf("without a date: got %d", got.status)
+	}
+	form.Set("until", s.clock.Now().AddDate(0, 0, 7).Format(time.DateOnly))
+	if got := b.post("/questions/"+q.ID, form); got.status != http.StatusSeeOther {
+		t.Fatalf("got %d %s", got.status, got.body)
+	}
+	if got := <-q.verdict; got.For.Reach != approval.UntilDate {
+		t.Errorf("got %+v, want a date", got)
+	}
+	next := q.Question
+	next.ID = telemetry.NewID("apr")
+	if got, err := s.desk.Ask(t.Context(), next); err != nil || !got.ByGrant {
+		t.Errorf("the next call: got %+v, %v", got, err)
+	}
+	list := b.get("/questions").body
+	action := regexp.MustCompile(`action="(/questions/grants/[^"]+)"`).FindStringSubmatch(list)
+	if action == nil || !strings.Contains(list, "<td>1</td>") {
+		t.Fatalf("the grant is not shown with its use: %s", list)
+	}
+	if strings.Contains(other.get("/questions").body, "Withdraw") {
+		t.Error("another person sees the grant")
+	}
+	if got := other.post(action[1], nil); got.status != http.StatusNotFound {
+		t.Errorf("another person withdraws it: got %d", got.status)
+	}
+	if got := b.post(action[1], nil); got.status != http.StatusSeeOther || len(s.desk.Grants()) != 0 {
+		t.Errorf("withdrawing: got %d, %d grants", got.status, len(s.desk.Grants()))
 	}
 }
 

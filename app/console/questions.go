@@ -3,8 +3,10 @@ package console
 import (
 	"errors"
 	"fmt"
+	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
@@ -34,7 +37,7 @@ func questionsSection() section {
 // waitingFor returns how many questions the caller can see.
 func (c *Console) waitingFor(q *query) (n int) {
 	for _, posted := range c.opts.Approvals.Posted() {
-		if reaches(q.who, caller.See, caller.Question, askerOf(posted.Asking)) {
+		if reachesQuestion(q.who, caller.See, posted) {
 			n++
 		}
 	}
@@ -48,7 +51,14 @@ func questionSection() section {
 		{pattern: "GET /questions/{question}/now", scope: auth.ScopeApprove, show: showQuestionNow},
 		{pattern: "GET /questions/{question}/text", scope: auth.ScopeApprove, show: saveQuestion},
 		{pattern: "POST /questions/{question}", scope: auth.ScopeApprove, show: answerQuestion},
+		{pattern: "POST /questions/grants/{grant}", scope: auth.ScopeApprove, show: withdrawGrant},
 	}}
+}
+
+// questionsPage is the data of the list.
+type questionsPage struct {
+	Rows   []questionRow
+	Grants []approval.Grant
 }
 
 // questionRow is a question in the list.
@@ -64,17 +74,36 @@ func (c *Console) left(q approval.Posted) time.Duration {
 func showQuestions(c *Console, q *query) (view, error) {
 	var rows []questionRow
 	for _, posted := range c.opts.Approvals.Posted() {
-		if reaches(q.who, caller.See, caller.Question, askerOf(posted.Asking)) {
+		if reachesQuestion(q.who, caller.See, posted) {
 			rows = append(rows, questionRow{posted, c.left(posted)})
 		}
 	}
-	return view{title: "Questions", data: rows}, nil
+	return view{title: "Questions", data: questionsPage{rows, c.grantsOf(q)}}, nil
 }
 
-// askerOf returns the owner of a question.
-func askerOf(a approval.Asking) caller.Owner {
-	return caller.Owner{Principal: a.Principal, Kind: caller.Kind(a.CallerKind), Issuer: a.Issuer, Session: a.SessionID,
-		Profile: a.Profile}
+// grantsOf returns the grants that a person can withdraw.
+func (c *Console) grantsOf(q *query) (list []approval.Grant) {
+	for _, g := range c.opts.Approvals.Grants() {
+		if q.who.May(caller.People, caller.Change, g.Object(nil)) {
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
+func withdrawGrant(c *Console, q *query) (view, error) {
+	id := q.PathValue("grant")
+	found := slices.ContainsFunc(c.grantsOf(q), func(g approval.Grant) bool { return g.ID == id })
+	if !found || !c.opts.Approvals.Withdraw(id, q.who.Name()+", console") {
+		return view{}, notFound("approval")
+	}
+	q.notify("Withdrawn: the next call of the tool is asked about again.")
+	return view{redirect: "/questions"}, nil
+}
+
+// reachesQuestion reports whether a caller may do something with a question.
+func reachesQuestion(who caller.Caller, act caller.Act, q approval.Posted) bool {
+	return who.May(caller.People, act, q.Object(q.Roles()))
 }
 
 // questionPage is the data of the page of a question.
@@ -82,15 +111,18 @@ type questionPage struct {
 	approval.Posted
 	Text  string // all that the answer applies to, in the same form as elsewhere
 	Whole bool   // Text and Arguments are not shortened
-	Asks  string // what the question is about, in one sentence
+	Asks  string // the subject of the question, in one sentence
 	// Arguments are the arguments alone, as in Text.
 	Arguments string
 	Changes   []change
-	Grants    bool   // an approval can be extended to the run
-	Yes       string // the label of the button that agrees
-	Gone      string // the outcome; empty if it is open
-	Left      time.Duration
-	Here      string // the address of the live part
+	Grants    bool // an approval can be extended to the run
+	Longer    bool // and to more
+	// AnyArguments is the query of the page of a rule that covers the tool with any arguments.
+	AnyArguments template.URL
+	Yes          string // the label of the button that agrees
+	Gone         string // the outcome; empty if it is open
+	Left         time.Duration
+	Here         string // the address of the live part
 }
 
 // change is the line-by-line diff of a text and its replacement.
@@ -109,7 +141,7 @@ const (
 // the caller may not answer are not found.
 func (c *Console) findQuestion(q *query) (posted approval.Posted, gone string, err error) {
 	posted, asking, err := c.opts.Approvals.Find(q.PathValue("question"))
-	if asking == (approval.Asking{}) || !reaches(q.who, caller.Change, caller.Question, askerOf(asking)) {
+	if asking.Principal == "" || !q.who.May(caller.People, caller.Change, asking.Object(strings.Fields(asking.Roles))) {
 		return approval.Posted{}, "", notFound("question")
 	}
 	if errors.Is(err, approval.ErrClosed) {
@@ -148,6 +180,8 @@ func showQuestion(c *Console, q *query) (view, error) {
 			posted.Principal, posted.ToolName)
 	}
 	p.Left, p.Yes, p.Grants = c.left(posted), "Allow once", posted.Elicitation == nil
+	p.Longer = p.Grants && posted.Allows(approval.Extent{Reach: approval.UntilDate}) == nil
+	p.AnyArguments = template.URL(url.Values{"any": system.ArgumentNames(posted.Question)}.Encode())
 	title := "May this call happen?"
 	if e := posted.Elicitation; e != nil {
 		title, p.Yes = "A server asks", "Agree"
@@ -218,18 +252,24 @@ func answerQuestion(c *Console, q *query) (view, error) {
 	}
 	list := view{redirect: "/questions"}
 	if gone != "" {
-		q.tell("Your answer came too late. %s", gone)
+		q.notify("Your answer came too late. %s", gone)
 		return list, nil
 	}
-	r := approval.Response{ID: posted.ID, Digest: q.PostForm.Get("digest"), By: q.who.Name() + ", console"}
-	if len(q.who.Credentials) > 0 {
-		r.Approver = &q.who
-	}
+	r := approval.Answering(q.who, posted, "console")
+	r.Digest = q.PostForm.Get("digest")
 	switch q.PostForm.Get("answer") {
 	case "allow":
 		r.Approve = true
 	case "allow-run":
-		r.Approve, r.ForRun = true, true
+		r.Approve, r.For.Reach = true, approval.ThisRun
+	case "allow-session":
+		r.Approve, r.For.Reach = true, approval.ThisSession
+	case "allow-until":
+		r.Approve = true
+		if r.For, err = approval.ParseExtent(q.PostForm.Get("until"), c.opts.Now()); err != nil || r.For.Reach !=
+			approval.UntilDate {
+			return view{}, &refusal{http.StatusBadRequest, "The form has no date that is in the next 90 days.", ""}
+		}
 	case "deny":
 		r.Reason = q.PostForm.Get("reason")
 	default:
@@ -238,24 +278,29 @@ func answerQuestion(c *Console, q *query) (view, error) {
 	err = c.opts.Approvals.Answer(r)
 	switch {
 	case errors.Is(err, approval.ErrClosed):
-		q.tell("Your answer came too late. %s", sentence(err.Error()))
+		q.notify("Your answer came too late. %s", sentence(err.Error()))
 		return list, nil
 	case errors.Is(err, approval.ErrChanged):
 		return view{}, &refusal{http.StatusConflict, "The page shows another question than the one that is open.",
 			"Open the question again, and read it."}
+	case errors.Is(err, approval.ErrNotAsked), errors.Is(err, approval.ErrAgreed), errors.Is(err, approval.ErrNoPerson),
+		errors.Is(err, approval.ErrExtent):
+		return view{}, &refusal{http.StatusForbidden, sentence(err.Error()), ""}
 	case errors.Is(err, approval.ErrNeedsValues):
 		return view{}, &refusal{http.StatusConflict, sentence(err.Error()), ""}
 	case err != nil:
 		return view{}, err
 	}
-	q.tell("%s: %s/%s.", answered(r), posted.ServerID, posted.ToolName)
+	q.notify("%s: %s/%s.", answered(r), posted.ServerID, posted.ToolName)
 	return list, nil
 }
 
 func answered(r approval.Response) string {
 	switch {
-	case r.ForRun:
+	case r.For.Reach == approval.ThisRun:
 		return "Allowed for the whole run"
+	case r.For.Reach != approval.ThisCall:
+		return "Allowed " + r.For.Describe()
 	case r.Approve:
 		return "Allowed once"
 	}

@@ -91,6 +91,6 @@ func changeRemote(c *Console, q *query) (view, error) {
 	case err != nil:
 		return view{}, err
 	}
-	q.tell("The remote agent was changed.")
+	q.notify("The remote agent was changed.")
 	return view{redirect: "/remote-agents"}, nil
 }

@@ -118,7 +118,7 @@ func (c *Console) render(w http.ResponseWriter, q *query, name string, v view) {
 		ctx = q.Context()
 		f.Path, f.Who, f.Scopes, f.CSRF = q.URL.Path, q.who.Name(), shownScopes(q.who.Scopes), q.session.form
 		if part == "" {
-			f.Nav, f.Notices = c.navigation(q), q.session.told()
+			f.Nav, f.Notices = c.navigation(q), q.session.takeNotices()
 		}
 	}
 	if part == "" {

@@ -1,6 +1,9 @@
 package console
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,10 +13,12 @@ import (
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/attachment"
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/runlog"
 	"github.com/airlock-mcp/airlock/app/runs"
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // runSection shows one run: its audit records as a tree and a timeline, its code, its output
@@ -72,6 +77,7 @@ type fact struct{ Label, Text string }
 // runText is a text that belongs to a run.
 type runText struct {
 	Part, Name string // code, stdout, stderr, result
+	Says       string // the error in a result
 	Text       string
 	Size       int
 	Cut        bool // Text is its beginning
@@ -81,8 +87,8 @@ type runText struct {
 type runState struct {
 	status *runs.Status // nil: the registry does not have it
 	run    *runs.Run
-	listed *system.ListedRun // nil: the log does not have it
-	tree   *audit.RunTree    // nil: the log does not have it
+	listed *runlog.Run    // nil: the log does not have it
+	tree   *audit.RunTree // nil: the log does not have it
 }
 
 // findRun returns a run. Runs that the caller may not see are not found.
@@ -155,7 +161,12 @@ func showRun(c *Console, q *query) (view, error) {
 			return view{}, err
 		}
 	}
-	return view{title: "Run " + p.Row.ID, data: p}, nil
+	if s.run != nil && p.Row.Going {
+		p.Row.Title = c.titles.ofCode(s.run.Code())
+	} else {
+		p.Row.Title = c.titles.of(p.Row.ID)
+	}
+	return view{title: cmp.Or(p.Row.Title, "Run "+p.Row.ID), data: p}, nil
 }
 
 // texts returns the code, the output and the result of a run, if they are known.
@@ -168,9 +179,9 @@ func (c *Console) texts(s runState) (texts []runText, unkept string) {
 	}
 	if s.run != nil && s.status.State != runs.Done {
 		printed := s.run.Printed()
-		add("code", "code", s.run.Code())
-		add("stdout", "stdout", printed.Stdout)
-		add("stderr", "stderr", printed.Stderr)
+		add("code", "Code", s.run.Code())
+		add("stdout", "Output (stdout)", printed.Stdout)
+		add("stderr", "Output (stderr)", printed.Stderr)
 		return texts, ""
 	}
 	if s.tree == nil {
@@ -186,15 +197,25 @@ func (c *Console) texts(s runState) (texts []runText, unkept string) {
 	if why != nil {
 		return nil, why.Error()
 	}
-	add("code", "code", shown.Code)
-	add("result", "result", string(shown.Result))
-	add("stdout", "stdout", shown.Stdout)
-	add("stderr", "stderr", shown.Stderr)
+	add("code", "Code", shown.Code)
+	add("result", "Result", string(shown.Result))
+	add("stdout", "Output (stdout)", shown.Stdout)
+	add("stderr", "Output (stderr)", shown.Stderr)
 	return texts, ""
 }
 
-// shorten cuts a text to maxTextShown.
+// shorten cuts a text to maxTextShown. It indents a result, and sets Says.
 func (t *runText) shorten() {
+	if t.Part == "result" && len(t.Text) <= maxTextShown {
+		var result orchestrator.Result
+		if strictjson.UnmarshalOpen([]byte(t.Text), &result) == nil && result.Error != nil {
+			t.Says = result.Error.Type + ": " + result.Error.Message
+		}
+		var indented bytes.Buffer
+		if json.Indent(&indented, []byte(t.Text), "", "  ") == nil {
+			t.Text = indented.String()
+		}
+	}
 	if len(t.Text) > maxTextShown {
 		t.Text, t.Cut = strings.ToValidUTF8(t.Text[:maxTextShown], ""), true
 	}
@@ -234,12 +255,14 @@ func stepOfCall(c audit.CallTree) step {
 	}
 	s.say("decision", last.RulingLine())
 	for _, asked := range c.Approvals {
-		s.say("approval", clock(timeOf(asked.Time))+" "+asked.Detail)
+		s.say("approval", clock(timeOf(asked.Time))+" UTC "+asked.Detail)
 	}
 	s.say("arguments", c.ShownArguments())
 	s.say("redacted", strings.TrimPrefix(last.RedactionsLine(), "redacted "))
 	s.say("limit", last.Limit)
-	s.say("why", last.Detail)
+	if last.Kind != audit.KindApproval { // which is shown above
+		s.say("why", last.Detail)
+	}
 	s.say("call", c.ID)
 	return s
 }
@@ -309,20 +332,20 @@ func cancelRun(c *Console, q *query) (view, error) {
 	}
 	back := view{redirect: "/runs/" + q.PathValue("run")}
 	if s.run == nil || s.status.State == runs.Done {
-		q.tell("The run is over already.")
+		q.notify("The run is over already.")
 		return back, nil
 	}
 	s.run.Cancel()
 	select { // show the outcome if the run ends soon
 	case <-s.run.Done():
-		q.tell("The run is cancelled.")
-	case <-time.After(cancelPatience):
-		q.tell("The run is being cancelled.")
+		q.notify("The run is cancelled.")
+	case <-time.After(cancelTimeout):
+		q.notify("The run is being cancelled.")
 	case <-q.Context().Done():
 		return view{}, &refusal{http.StatusServiceUnavailable, "The run is being cancelled.", ""}
 	}
 	return back, nil
 }
 
-// cancelPatience is how long a page waits for a run that was cancelled.
-const cancelPatience = 2 * time.Second
+// cancelTimeout is how long a page waits for a run that was cancelled.
+const cancelTimeout = 2 * time.Second

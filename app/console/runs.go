@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/runlog"
 	"github.com/airlock-mcp/airlock/app/runs"
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
@@ -27,11 +27,12 @@ func runsSection() section {
 }
 
 const (
-	runsPerPage = 50
-	maxRunPages = 1000
+	runsPerPage    = 50
+	maxRunPages    = 1000
+	maxTitleSearch = 200 // the newest runs, whose titles a search compares, too
 )
 
-// The states of a run in progress, in addition to those of system.ListedRun.
+// The states of a run in progress, in addition to those of runlog.Run.
 const (
 	stateQueued  = "queued"
 	stateRunning = "running"
@@ -41,8 +42,9 @@ const (
 // runRow is a run in the list.
 type runRow struct {
 	ID, State, Language, Owner, Session string
-	Title                               string    // of a run that is over; may be empty
+	Title                               string    // may be empty
 	Began                               time.Time // zero: not yet
+	Suspended                           time.Time // since when it waits without a sandbox; zero if it does not
 	Took                                time.Duration
 	Calls                               int
 	Going                               bool
@@ -58,9 +60,9 @@ func (r runRow) Class() string { return classOf(r.State, r.Going) }
 
 func classOf(state string, going bool) string {
 	switch {
-	case going, state == system.RunUnfinished, state == system.RunSuspended:
+	case going, state == runlog.Unfinished, state == runlog.Suspended:
 		return "waiting"
-	case state == system.RunOK:
+	case state == runlog.OK:
 		return "ok"
 	}
 	return "bad"
@@ -118,18 +120,18 @@ func (f runFilter) takes(row runRow) bool {
 			return false
 		}
 	case "ok":
-		if row.State != system.RunOK {
+		if row.State != runlog.OK {
 			return false
 		}
 	case "not ok":
-		if row.Going || row.State == system.RunOK {
+		if row.Going || row.State == runlog.OK {
 			return false
 		}
 	}
 	if f.Text == "" || f.byTool[row.ID] {
 		return true
 	}
-	return slices.ContainsFunc([]string{row.ID, row.State, row.Language, row.Owner, row.Session},
+	return slices.ContainsFunc([]string{row.Title, row.ID, row.State, row.Language, row.Owner, row.Session},
 		func(text string) bool {
 			return strings.Contains(strings.ToLower(text), strings.ToLower(f.Text))
 		})
@@ -144,15 +146,21 @@ func showRuns(c *Console, q *query) (view, error) {
 		return view{}, err
 	}
 	going := map[string]runRow{}
-	for _, run := range c.reachableRuns(q.who) {
-		if row := rowOfRun(run, c.opts.Now()); row.Going {
-			going[row.ID] = row
-		}
+	for _, row := range c.goingRuns(q.who) {
+		going[row.ID] = row
 	}
 	p := runsPage{Filter: f, Page: f.page, Going: len(going), Here: f.address("/runs/now", f.page)}
-	match := func(run system.ListedRun) bool {
-		_, isGoing := going[run.ID]
-		return !isGoing && reaches(q.who, caller.See, caller.Run, run.Owner) && f.takes(rowOfListed(run))
+	titles := maxTitleSearch
+	match := func(run runlog.Run) bool {
+		if _, isGoing := going[run.ID]; isGoing || !reaches(q.who, caller.See, caller.Run, run.Owner) {
+			return false
+		}
+		row := rowOfListed(run)
+		if f.Text != "" && titles > 0 {
+			titles--
+			row.Title = c.titles.of(run.ID)
+		}
+		return f.takes(row)
 	}
 	if f.page == 1 {
 		p.Rows = newestFirst(going, f)
@@ -187,12 +195,14 @@ func newestFirst(going map[string]runRow, f runFilter) []runRow {
 	return rows
 }
 
-// reachableRuns returns the runs of the registry that a caller may see.
-func (c *Console) reachableRuns(who caller.Caller) []runs.Status {
-	var list []runs.Status
+// goingRuns returns the runs in progress that a caller may see.
+func (c *Console) goingRuns(who caller.Caller) []runRow {
+	var list []runRow
 	for _, run := range c.opts.Runs.All() {
-		if status := run.Status(); reaches(who, caller.See, caller.Run, status.Owner) {
-			list = append(list, status)
+		status := run.Status()
+		if row := rowOfRun(status, c.opts.Now()); row.Going && reaches(who, caller.See, caller.Run, status.Owner) {
+			row.Title = c.titles.ofCode(run.Code())
+			list = append(list, row)
 		}
 	}
 	return list
@@ -202,9 +212,9 @@ func (c *Console) reachableRuns(who caller.Caller) []runs.Status {
 // log has it.
 func rowOfRun(s runs.Status, now time.Time) runRow {
 	row := runRow{ID: s.ID, Language: s.Language, Owner: s.Owner.Principal, Session: s.Owner.Session,
-		Going: s.State != runs.Done, Began: s.Asked, State: stateRunning}
+		Going: s.State != runs.Done, Began: s.Asked, State: stateRunning, Suspended: s.Suspended}
 	switch {
-	case len(s.Questions) > 0:
+	case len(s.Questions) > 0, !s.Suspended.IsZero():
 		row.State = stateWaiting
 	case s.State == runs.Queued:
 		row.State = stateQueued
@@ -217,7 +227,7 @@ func rowOfRun(s runs.Status, now time.Time) runRow {
 }
 
 // rowOfListed returns the row of a run in the audit log.
-func rowOfListed(run system.ListedRun) runRow {
+func rowOfListed(run runlog.Run) runRow {
 	row := runRow{ID: run.ID, State: run.State, Language: run.Language, Owner: run.Principal, Session: run.SessionID,
 		Calls: run.Calls, Took: time.Duration(run.DurationMS) * time.Millisecond}
 	row.Began, _ = time.Parse(time.RFC3339Nano, run.Began) // the zero time is not shown

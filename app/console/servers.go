@@ -10,6 +10,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/catalog"
@@ -75,9 +76,9 @@ func askServer(c *Console, q *query) (view, error) {
 	ctx, cancel := context.WithTimeout(q.Context(), askTime)
 	defer cancel()
 	if err := c.opts.System.AskServer(ctx, q.who, state.ID); err != nil {
-		q.tell("%s did not answer: %s", state.ID, c.opts.System.Gate().Sentence(err.Error()))
+		q.notify("%s did not answer: %s", state.ID, c.opts.System.Gate().Sentence(err.Error()))
 	} else {
-		q.tell("%s has answered.", state.ID)
+		q.notify("%s has answered.", state.ID)
 	}
 	return view{redirect: "/servers"}, nil
 }
@@ -91,7 +92,7 @@ func restartServer(c *Console, q *query) (view, error) {
 	if err := c.opts.System.RestartServer(q.Context(), q.who, state.ID); err != nil {
 		return view{}, err
 	}
-	q.tell("%s is connected anew. Calls under way are finished first.", state.ID)
+	q.notify("%s is connected anew. Calls under way are finished first.", state.ID)
 	return view{redirect: "/servers"}, nil
 }
 
@@ -117,7 +118,7 @@ func addServer(c *Console, q *query) (view, error) {
 	address, command := q.PostForm.Get("url"), strings.Fields(q.PostForm.Get("command"))
 	switch {
 	case (address == "") == (len(command) == 0) || q.PostForm.Get("name") == "":
-		q.tell("A server has a name, and either a command or an address.")
+		q.notify("A server has a name, and either a command or an address.")
 		return view{redirect: "/servers"}, nil
 	case address != "":
 		entry.URL = address
@@ -132,16 +133,16 @@ func changeServer(c *Console, q *query, edit config.ServerEdit) (view, error) {
 	var advised interface{ Hint() string }
 	switch {
 	case errors.As(err, &advised):
-		q.tell("Nothing was changed: %s", c.opts.System.Gate().Sentence(err.Error()))
+		q.notify("Nothing was changed: %s", c.opts.System.Gate().Sentence(err.Error()))
 	case err != nil:
 		return view{}, err
 	case !confirmed:
-		q.tell("The file was changed. It has other changes that nobody has confirmed, so nothing of it is in force yet: " +
-			"airlock trust.")
+		q.notify("The file was changed. It has other changes that nobody has confirmed, so nothing of it is in force " +
+			"yet: airlock trust.")
 	case edit.Add != nil:
-		q.tell("%s is added. Its tools are withheld until you have accepted them.", edit.ID)
+		q.notify("%s is added. Its tools are withheld until you have accepted them.", edit.ID)
 	default:
-		q.tell("The configuration is changed for %s, and in force in a moment.", edit.ID)
+		q.notify("The configuration is changed for %s, and in force in a moment.", edit.ID)
 	}
 	return view{redirect: "/servers"}, nil
 }
@@ -176,7 +177,7 @@ func loginTo(c *Console, q *query) (*system.Login, error) {
 		return nil, err
 	}
 	login, err := c.opts.System.OpenLogin(q.Context(), q.who, state.ID)
-	var setup *system.SetupError
+	var setup *setup.Error
 	if errors.As(err, &setup) {
 		return nil, &refusal{http.StatusConflict, c.opts.System.Gate().Sentence(setup.Error()), setup.Hint()}
 	}
@@ -195,13 +196,13 @@ func signOutOfServer(c *Console, q *query) (view, error) {
 	server := q.PathValue("server")
 	switch {
 	case !out.WasSignedIn:
-		q.tell("You were not signed in to %s.", server)
+		q.notify("You were not signed in to %s.", server)
 	case out.NotRevoked != "":
-		q.tell("You are signed out of %s here, but the tokens are not revoked: %s. Remove Airlock's access in the "+
+		q.notify("You are signed out of %s here, but the tokens are not revoked: %s. Remove Airlock's access in the "+
 			"account settings of the service.",
 			server, c.opts.System.Gate().Sentence(out.NotRevoked))
 	default:
-		q.tell("You are signed out of %s.", server)
+		q.notify("You are signed out of %s.", server)
 	}
 	return view{redirect: "/servers"}, nil
 }

@@ -27,6 +27,7 @@ const (
 type session struct {
 	token   secret.Value   // of the sign-in; unset for a session of a link
 	given   *caller.Caller // the owner of the link; nil for a session of a token
+	person  *auth.Person   // signed in at the OpenID provider; nil otherwise
 	account string         // that its requests are counted for
 	form    string         // the token of its forms
 	began   time.Time
@@ -38,8 +39,15 @@ type session struct {
 // callerOf returns the present caller of a session. It checks the token again, which may have
 // been revoked or may have other rights since the sign-in.
 func (c *Console) callerOf(ctx context.Context, s *session) (caller.Caller, error) {
-	if s.given != nil {
+	switch {
+	case s.given != nil && c.opts.Roles != nil:
+		who := *s.given
+		who.Roles = c.opts.Roles(who)
+		return who, nil
+	case s.given != nil:
 		return *s.given, nil
+	case s.person != nil:
+		return c.openID.people.Caller(ctx, *s.person)
 	}
 	who, err := c.opts.Identify(ctx, s.token)
 	if err == nil && !isPerson(who) {
@@ -51,7 +59,7 @@ func (c *Console) callerOf(ctx context.Context, s *session) (caller.Caller, erro
 // isPerson reports whether a caller may use pages for people: an agent may not.
 func isPerson(who caller.Caller) bool { return who.Known() && who.Kind != caller.Agent }
 
-func (s *session) tell(sentence string) {
+func (s *session) notify(sentence string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.notices) < maxNotices {
@@ -59,8 +67,8 @@ func (s *session) tell(sentence string) {
 	}
 }
 
-// told returns the notices and removes them.
-func (s *session) told() []string {
+// takeNotices returns the notices and removes them.
+func (s *session) takeNotices() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	said := s.notices

@@ -1,7 +1,10 @@
 package console
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -20,6 +23,7 @@ const signInPath = "/sign-in"
 type signIn struct {
 	Next          string // the path after the sign-in
 	Problem, Hint string // why the sign-in failed
+	Provider      string // the host of the OpenID provider; empty if people cannot sign in there
 }
 
 var errForm = &refusal{http.StatusBadRequest, "The form could not be read.", ""}
@@ -30,7 +34,10 @@ func (c *Console) signInRoutes() {
 		c.showSignIn(w, 0, signIn{Next: localPath(r.URL.Query().Get("next"))})
 	})
 	c.mux.HandleFunc("POST "+signInPath, c.signIn)
+	c.openIDRoutes()
 	c.mux.HandleFunc("POST /sign-out", c.signOut)
+	c.mux.HandleFunc("GET "+askPath, c.showAsk)
+	c.mux.HandleFunc("POST "+askPath, c.useAsk)
 	c.mux.HandleFunc("GET "+linkPath, c.showLink)
 	c.mux.HandleFunc("POST "+linkPath, c.useLink)
 	c.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
@@ -49,6 +56,12 @@ func (c *Console) signInRoutes() {
 }
 
 func (c *Console) showSignIn(w http.ResponseWriter, status int, s signIn) {
+	if c.openID != nil {
+		if issuer, _, err := c.openID.people.SignIn(context.Background()); err == nil {
+			u, _ := url.Parse(issuer) // the configuration was checked
+			s.Provider = u.Host
+		}
+	}
 	c.render(w, nil, "signin", view{title: "Sign in", status: status, data: s})
 }
 
@@ -57,7 +70,7 @@ func (c *Console) showSignIn(w http.ResponseWriter, status int, s signIn) {
 func (c *Console) toSignIn(w http.ResponseWriter, r *http.Request, err error) {
 	var limited *quota.Refusal
 	switch {
-	case errors.Is(err, auth.ErrInvalid):
+	case errors.Is(err, auth.ErrInvalid), errors.Is(err, auth.ErrNoRights), errors.Is(err, auth.ErrProfiles):
 		c.sessions.end(c.sessionID(r))
 	case errors.As(err, &limited):
 		limited.Count(r.Context())
@@ -66,7 +79,7 @@ func (c *Console) toSignIn(w http.ResponseWriter, r *http.Request, err error) {
 			refusedView(&refusal{http.StatusTooManyRequests, "You have as many requests under way as one caller may.",
 				"Wait for one of them, then try again."}))
 		return
-	case !errors.Is(err, auth.ErrNone):
+	case !errors.Is(err, auth.ErrNone) && !errors.Is(err, auth.ErrSignIn):
 		if r.Context().Err() == nil { // otherwise the browser has disconnected
 			c.opts.Logger.ErrorContext(r.Context(), "who uses the console could not be looked up",
 				slog.Any(telemetry.KeyError, err))
@@ -111,10 +124,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		c.toSignIn(w, r, err)
 		return
 	case err != nil && c.failures.tooMany(r.RemoteAddr): // a valid token is never refused for the failures of others
-		w.Header().Set("Retry-After", "10")
-		c.showSignIn(w, http.StatusTooManyRequests, signIn{
-			Problem: "Too many sign-ins have failed from your network.", Hint: "Wait a minute, then try again",
-		})
+		c.tooManyFailures(w)
 		return
 	case err != nil:
 		c.failures.add(r.RemoteAddr)
@@ -131,17 +141,55 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	c.showSignIn(w, http.StatusForbidden, shown)
 }
 
-// begin opens a session for a browser and replaces its old session.
-func (c *Console) begin(w http.ResponseWriter, r *http.Request, made *session, next string) {
+// SignInAccount returns the account of a request that signs in with a valid token. It reads the body of the request and
+// provides it again.
+func (c *Console) SignInAccount(r *http.Request) (account string, ok bool) {
+	if r.Method != http.MethodPost || r.URL.Path != signInPath {
+		return "", false
+	}
+	form, err := io.ReadAll(io.LimitReader(r.Body, maxForm))
+	r.Body = &replayed{io.MultiReader(bytes.NewReader(form), r.Body), r.Body}
+	values, parseErr := url.ParseQuery(string(form))
+	if err != nil || parseErr != nil {
+		return "", false
+	}
+	who, err := c.opts.Identify(r.Context(), secret.New(strings.TrimSpace(values.Get("token"))))
+	return who.Account(), err == nil
+}
+
+// replayed is a body of which a part was read before.
+type replayed struct {
+	io.Reader
+	io.Closer
+}
+
+// tooManyFailures refuses a sign-in because of the failures of its network.
+func (c *Console) tooManyFailures(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "10")
+	c.showSignIn(w, http.StatusTooManyRequests, signIn{
+		Problem: "Too many sign-ins have failed from your network.", Hint: "Wait a minute, then try again",
+	})
+}
+
+// open opens a session for a browser and replaces its old session. It reports whether it did.
+func (c *Console) open(w http.ResponseWriter, r *http.Request, made *session) bool {
 	c.sessions.end(c.sessionID(r))
 	id, err := c.sessions.begin(made)
 	if err != nil {
 		w.Header().Set("Retry-After", "60")
 		c.showSignIn(w, http.StatusServiceUnavailable,
 			signIn{Problem: "Too many people are signed in.", Hint: "Try again later"})
-		return
+		return false
 	}
 	http.SetCookie(w, c.cookie(id))
+	return true
+}
+
+// begin opens a session for a browser and redirects it.
+func (c *Console) begin(w http.ResponseWriter, r *http.Request, made *session, next string) {
+	if !c.open(w, r, made) {
+		return
+	}
 	w.Header().Set("Location", localPath(next))
 	w.WriteHeader(http.StatusSeeOther)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
-// titles finds a title for each run in its recording: the first comment of the code, or the first
+// titles finds a title for each run in its code or its recording: the first comment, or the first
 // call. It is safe for concurrent use.
 type titles struct {
 	load  func(run string) (*replay.Recording, error)
@@ -36,9 +36,11 @@ func (t *titles) of(run string) string {
 	if ok {
 		return title
 	}
-	if recording, err := t.load(run); err == nil { // otherwise it is not kept
-		title = t.clean(titleOf(recording))
+	recording, err := t.load(run)
+	if err != nil { // it is not kept, or not written yet
+		return ""
 	}
+	title = t.shown(titleOf(recording))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.known) >= maxTitles {
@@ -48,31 +50,40 @@ func (t *titles) of(run string) string {
 	return title
 }
 
+// ofCode returns the title of a run in progress, or "" if its code has none.
+func (t *titles) ofCode(code string) string { return t.shown(firstComment(code)) }
+
+// shown returns the beginning of a title. Secrets are removed before it is cut, because half a secret is not
+// recognized.
+func (t *titles) shown(title string) string {
+	return truncate.Characters(visible.Line(t.clean(title)), titleLength)
+}
+
 func titleOf(r *replay.Recording) string {
 	title := firstComment(r.Code)
 	if title == "" && len(r.Exchanges) > 0 {
 		title = r.Exchanges[0].ServerID + "/" + r.Exchanges[0].Name
 	}
-	return truncate.Characters(visible.Line(title), titleLength)
+	return title
 }
 
-// firstComment returns the comment or the docstring that code begins with.
+// firstComment returns the first line of the comment or the docstring that code begins with.
 func firstComment(code string) string {
+	isOpen := false // a comment or docstring of several lines
 	for line := range strings.Lines(code) {
 		line = strings.TrimSpace(line)
-		for _, mark := range []string{"#", "//", "/*", `"""`, "'''"} {
-			text, ok := strings.CutPrefix(line, mark)
-			if !ok {
-				continue
-			}
-			text = strings.Trim(text, "#/*\"' \t!")
-			if text != "" {
-				return text
-			}
+		text := strings.Trim(line, "#/*\"' \t")
+		if strings.HasPrefix(line, "#!") || strings.Contains(text, "-*-") { // for the system and for editors
+			continue
 		}
-		if line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "/") &&
-			!strings.HasPrefix(line, `"""`) && !strings.HasPrefix(line, "'''") {
+		switch {
+		case strings.HasPrefix(line, "/*"), strings.HasPrefix(line, `"""`), strings.HasPrefix(line, "'''"):
+			isOpen = true
+		case !isOpen && line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "//"):
 			return ""
+		}
+		if text != "" {
+			return text
 		}
 	}
 	return ""

@@ -2,13 +2,13 @@ package console
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
@@ -60,6 +60,9 @@ func showTokens(c *Console, q *query) (view, error) {
 	}
 	p := tokensPage{Scopes: auth.Scopes, Lives: tokenLives}
 	for _, token := range list {
+		if !reachesToken(q.who, token) {
+			continue
+		}
 		row := tokenRow{token, "valid", "ok"}
 		switch {
 		case token.Revoked != nil:
@@ -83,11 +86,16 @@ func createToken(c *Console, q *query) (view, error) {
 		Principal: strings.TrimSpace(q.PostForm.Get("principal"))}
 	life := slices.IndexFunc(tokenLives, func(l tokenLife) bool { return l.Label == q.PostForm.Get("life") })
 	if life < 0 {
-		return view{}, &refusal{http.StatusUnprocessableEntity, "The form does not say how long the token is valid.", ""}
+		return view{}, &refusal{http.StatusUnprocessableEntity, "The form does not say how long the token is valid.",
+			""}
 	}
 	grant.Expires = c.opts.Now().Add(tokenLives[life].Time)
 	if err := grant.Check(); err != nil {
 		return view{}, &refusal{http.StatusUnprocessableEntity, sentence(err.Error()), ""}
+	}
+	grant, err := grant.Narrow(q.who)
+	if err != nil {
+		return view{}, &refusal{http.StatusForbidden, sentence(err.Error()), ""}
 	}
 	_, value, err := c.opts.Tokens.CreateToken(q.Context(), grant, q.who.Name())
 	if err != nil {
@@ -103,15 +111,25 @@ func createToken(c *Console, q *query) (view, error) {
 	return v, nil
 }
 
+// reachesToken reports whether a token has the caller's profile. A caller without a profile reaches all.
+func reachesToken(who caller.Caller, token auth.Token) bool {
+	return who.May(caller.People, caller.Change, caller.Object{Kind: caller.Token,
+		Owner: caller.Owner{Profile: token.Profile}})
+}
+
 // revokeToken does what airlock tokens revoke does.
 func revokeToken(c *Console, q *query) (view, error) {
-	err := c.opts.Tokens.RevokeToken(q.Context(), q.PathValue("token"), q.who.Name())
-	if errors.Is(err, auth.ErrUnknown) {
-		return view{}, notFound("token")
-	}
+	list, err := c.opts.Tokens.Tokens().List(q.Context())
 	if err != nil {
 		return view{}, err
 	}
-	q.tell("The token is revoked.")
+	id := q.PathValue("token")
+	if !slices.ContainsFunc(list, func(t auth.Token) bool { return t.ID == id && reachesToken(q.who, t) }) {
+		return view{}, notFound("token")
+	}
+	if err := c.opts.Tokens.RevokeToken(q.Context(), id, q.who.Name()); err != nil {
+		return view{}, err
+	}
+	q.notify("The token is revoked.")
 	return view{redirect: "/tokens"}, nil
 }

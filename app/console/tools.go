@@ -129,7 +129,7 @@ func showTool(c *Console, q *query) (view, error) {
 		pretty.Write(definition.JSON)
 	}
 	shown.Definition = pretty.String()
-	explained, err := rules.Explain(q.who.Name(), shown.Server, shown.Name, "")
+	explained, err := rules.Explain(q.who, shown.Server, shown.Name, "")
 	if err != nil {
 		return view{}, err
 	}
@@ -186,11 +186,11 @@ func acceptTool(c *Console, q *query) (view, error) {
 	err := c.opts.System.AcceptTool(q.Context(), q.who, server, tool, q.PostForm.Get("digest"))
 	switch {
 	case errors.Is(err, system.ErrOtherChange):
-		q.tell("Nothing was accepted: %v. Look at it again.", err)
+		q.notify("Nothing was accepted: %v. Look at it again.", err)
 	case err != nil:
 		return view{}, err
 	default:
-		q.tell("%s of %s is used again, with its changed definition.", tool, server)
+		q.notify("%s of %s is used again, with its changed definition.", tool, server)
 	}
 	return view{redirect: "/tools/changes"}, nil
 }

@@ -22,12 +22,13 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// Options are the options of New. All but Logger are required.
+// Options are the options of New. All but Logger and Trial are required.
 type Options struct {
 	Home   string                                        // the state directory
 	Runner func(context.Context) (*runner.Runner, error) // called once, when the first server starts
 	Roots  func() (string, error)                        // the directory with the certificates and the name server
 	Dial   Dial                                          // opens permitted connections
+	Trial  *Trial                                        // of one server; nil means none, and is not required
 	Logger *slog.Logger                                  // nil discards
 }
 
@@ -155,7 +156,7 @@ func (l *launcher) launch(ctx context.Context) (_ *program, err error) {
 		return nil, err
 	}
 	if request.Network != nil {
-		defer request.Network.Close() // the sandbox has its own descriptor by then
+		defer request.Network.Device.Close() // the sandbox has its own descriptor by then
 	}
 	sandboxes, err := l.servers.sandboxes(ctx)
 	if err != nil {
@@ -183,6 +184,9 @@ func (l *launcher) request(image images.Image, plan config.Program) (runner.Requ
 		RootFS: image.RootFS, Layout: image.Layout, Args: args, Env: environment(image.Env, l.server)}}
 	if request.Mounts, err = mounts(box.Mounts, plan.Project); err != nil {
 		return request, err
+	}
+	if l.servers.onTrial(l.server.ID) {
+		request.Mounts = l.servers.opts.Trial.mounts(request.Mounts, l.servers.state(l.server.ID))
 	}
 	request.User, err = ownerOf(request.Mounts)
 	return request, err

@@ -32,7 +32,8 @@ var _ egress.Gate = (*gate)(nil)
 func (l *launcher) connect(p *program, request *runner.Request) error {
 	p.log = l.servers.opts.Logger
 	hosts := l.server.Settings.Sandbox.Network
-	if len(hosts) == 0 {
+	trial := l.servers.onTrial(l.server.ID)
+	if len(hosts) == 0 && !trial {
 		return nil
 	}
 	roots, err := l.servers.opts.Roots()
@@ -45,16 +46,18 @@ func (l *launcher) connect(p *program, request *runner.Request) error {
 	}
 	g := &gate{servers: l.servers, id: l.server.ID, state: l.servers.state(l.server.ID)}
 	p.undo.Add(g.close)
-	network, err := egress.New(ours, &egress.Options{Hosts: hosts, Gate: g, Dial: l.servers.opts.Dial, Limits: limits})
+	network, err := egress.New(ours, &egress.Options{Hosts: hosts, Any: trial, Gate: g, Dial: l.servers.opts.Dial,
+		Limits: limits})
 	if err != nil {
 		return errors.Join(err, theirs.Close())
 	}
 	p.undo.Add(network.Close)
-	request.Network = theirs
+	request.Network = &runner.Network{Device: theirs, Closed: network.Closed(), Open: network.Open}
 	request.Mounts = append(request.Mounts, runner.Mount{Source: roots, Target: runner.TrustDir})
 	certificates := runner.TrustDir + "/cert.pem"
 	if _, err := os.Stat(filepath.Join(roots, "cert.pem")); err == nil {
-		request.Image.Env = append(request.Image.Env, "SSL_CERT_FILE="+certificates, "NODE_EXTRA_CA_CERTS="+certificates)
+		request.Image.Env = append(request.Image.Env, "SSL_CERT_FILE="+certificates,
+			"NODE_EXTRA_CA_CERTS="+certificates)
 	}
 	return nil
 }
@@ -71,6 +74,7 @@ func (g *gate) Connect(ctx context.Context, host egress.Host) (func(egress.Outco
 		g.state.refused(host, err.Error())
 		return nil, err
 	}
+	g.state.permitted(host)
 	return func(o egress.Outcome) {
 		g.state.reached(host, o)
 		done(o)

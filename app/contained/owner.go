@@ -29,7 +29,8 @@ func ownerOf(mounts []runner.Mount) (runner.User, error) {
 			if stat.Uid != 0 && stat.Gid != 0 {
 				user = runner.User{UID: stat.Uid, GID: stat.Gid}
 			} else if writable {
-				return user, fmt.Errorf("the writable directory %q belongs to root: give it to the user whose files it has",
+				return user, fmt.Errorf("the writable directory %q belongs to root: give it to the user whose files "+
+					"it has",
 					m.Source)
 			}
 		}

@@ -18,14 +18,15 @@ type State struct {
 	Memory  int64     `json:"memory,omitempty"`  // bytes, at most so far; 0 if it is unknown
 	Starts  int       `json:"starts"`
 	Reached []Reached `json:"reached,omitempty"` // by host
+	Files   []Touched `json:"files,omitempty"`   // of a trial, by path
 }
 
 // Reached is what a server has exchanged with a host.
 type Reached struct {
-	Host        string `json:"host"` // NAME:PORT
-	Connections int    `json:"connections"`
-	Sent        int64  `json:"sent"`             // bytes
-	Received    int64  `json:"received"`         // bytes
+	Host        string `json:"host"`             // NAME:PORT
+	Connections int    `json:"connections"`      // permitted ones, with those that are open
+	Sent        int64  `json:"sent"`             // bytes, of ended connections
+	Received    int64  `json:"received"`         // bytes, of ended connections
 	Refused     int    `json:"refused"`          // connections that were not made
 	Reason      string `json:"reason,omitempty"` // of the last refusal
 }
@@ -36,6 +37,7 @@ type state struct {
 	running *runner.Program // the newest one; nil if none runs
 	starts  int
 	hosts   map[string]*Reached
+	files   map[string]bool // of a trial: whether the server wrote the file, by path
 }
 
 // state returns the state of a server.
@@ -43,7 +45,7 @@ func (s *Servers) state(id string) *state {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.states[id] == nil {
-		s.states[id] = &state{hosts: map[string]*Reached{}}
+		s.states[id] = &state{hosts: map[string]*Reached{}, files: map[string]bool{}}
 	}
 	return s.states[id]
 }
@@ -78,11 +80,24 @@ func (t *state) ofLocked(host egress.Host) *Reached {
 	return t.hosts[name]
 }
 
+// permitted notes a permitted connection before it is made.
+func (t *state) permitted(host egress.Host) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ofLocked(host).Connections++
+}
+
+// reached notes the end of a permitted connection.
 func (t *state) reached(host egress.Host, o egress.Outcome) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.ofLocked(host)
-	r.Connections++
+	if !o.Address.IsValid() {
+		r.Connections--
+		r.Refused++
+		r.Reason = "it was permitted, and could not be connected to"
+		return
+	}
 	r.Sent += o.Sent
 	r.Received += o.Received
 }
@@ -107,6 +122,10 @@ func (s *Servers) State(id string) State {
 	for _, r := range t.hosts {
 		got.Reached = append(got.Reached, *r)
 	}
+	for path, write := range t.files {
+		got.Files = append(got.Files, Touched{path, write})
+	}
+	slices.SortFunc(got.Files, func(a, b Touched) int { return strings.Compare(a.Path, b.Path) })
 	slices.SortFunc(got.Reached, func(a, b Reached) int { return strings.Compare(a.Host, b.Host) })
 	return got
 }

@@ -105,7 +105,7 @@ func TestClientMeetsBrokenBroker(t *testing.T) {
 	}{
 		{"it hangs up once", func(conn net.Conn, _ json.RawMessage, answer string, count int64) bool {
 			return count > 0 && say(conn, answer)
-		}, [3]string{"SandboxError", "", "3"}, ""}, // what was not sent before is sent again
+		}, [3]string{"SandboxError", "", "3"}, ""}, // the client repeats only unsent requests
 		{"it hangs up whenever it is asked", func(net.Conn, json.RawMessage, string, int64) bool {
 			return false
 		}, [3]string{"SandboxError", "SandboxError", "SandboxError"}, ""},

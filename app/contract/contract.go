@@ -54,6 +54,8 @@ type Want struct {
 	Calls *int `yaml:"calls"`
 	// Timeout is the run's time limit, when the case is about it.
 	Timeout Duration `yaml:"timeout"`
+	// Suspended is how often the run must have been suspended, at least. Such a case needs a real sandbox.
+	Suspended int `yaml:"suspended"`
 	// Sandbox marks a case that needs the limits of a real sandbox.
 	Sandbox bool `yaml:"sandbox"`
 }
@@ -179,6 +181,7 @@ func Parse(name string, raw []byte) (Case, error) {
 	if err := decoder.Decode(&c.Want); err != nil {
 		return Case{}, fmt.Errorf("%s: %w", wantFile, err)
 	}
+	c.Want.Sandbox = c.Want.Sandbox || c.Want.Suspended > 0
 	if err := decoder.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return Case{}, fmt.Errorf("%s holds more than one document", wantFile)
 	}

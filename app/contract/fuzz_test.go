@@ -26,7 +26,8 @@ var fragments = map[string][]string{
 		"raise KeyError('\\udcff' * 10_000)",
 		"raise type('E' * 500, (BaseException,), {'__str__': lambda self: 1})()",
 		"raise ExceptionGroup('g', [ValueError(i) for i in range(50)])",
-		"import signal; signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001); signal.signal(signal.SIGALRM, lambda *a: 1 / 0)",
+		"import signal; signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001); signal.signal(signal.SIGALRM, lambda *a: " +
+			"1 / 0)",
 		"import threading; threading.Thread(target=lambda: 1 / 0).start()",
 		"import atexit; atexit.register(lambda: 1 / 0)",
 		"import gc; gc.set_threshold(1)", "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))",

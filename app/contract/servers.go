@@ -27,6 +27,8 @@ type Tool struct {
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 	// Denied reports that policy must deny the call.
 	Denied bool `json:"-"`
+	// Asks reports that a person must approve the call, see Approves.
+	Asks bool `json:"-"`
 }
 
 // Tools returns the tools of both servers. cases/README.md describes them.
@@ -53,10 +55,23 @@ func Tools() []Tool {
 			InputSchema: schema(`"message":{"type":"string"}`, "message")},
 		{Server: DemoServer, Name: "forbidden", Description: "Is never allowed.", InputSchema: schema(""),
 			Denied: true},
+		{Server: DemoServer, Name: AskingTool, Description: "Waits for a person.",
+			InputSchema: schema(`"refuse":{"type":"boolean"}`), Asks: true},
 		{Server: StoreServer, Name: "Notes.get-note", Description: "Returns one note.",
 			InputSchema: schema(`"id":{"type":"integer"}`, "id")},
 		{Server: StoreServer, Name: "list_notes", Description: "Lists the notes.", InputSchema: schema("")},
 	}
+}
+
+// AskingTool is the tool of DemoServer whose calls wait for a person.
+const AskingTool = "ask"
+
+// Approves reports whether the person approves a call of AskingTool with these arguments.
+func Approves(arguments json.RawMessage) bool {
+	var given struct {
+		Refuse bool `json:"refuse"`
+	}
+	return strictjson.UnmarshalOpen(arguments, &given) == nil && !given.Refuse
 }
 
 // Answer does what a tool does and returns its CallToolResult (MCP 2025-11-25,
@@ -81,6 +96,8 @@ func Answer(tool string, arguments json.RawMessage) (json.RawMessage, error) {
 		return result{Content: []block{text(given.Text)}}.encode()
 	case "items":
 		return items(given.Count)
+	case AskingTool:
+		return result{Content: []block{text("allowed")}}.encode()
 	case "blocks":
 		return result{Content: []block{text("one"), text("two")}}.encode()
 	case "both":

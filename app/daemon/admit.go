@@ -26,14 +26,15 @@ type bounded struct {
 	until func(ctx context.Context, who caller.Caller, ended func(error)) (stop func())
 	// signedIn returns the account of a request with the cookie of an open session of the
 	// console, and proved that of one with a valid token.
-	signedIn, proved func(r *http.Request) (account string, ok bool)
+	signedIn func(r *http.Request) (account string, ok bool)
+	proved   func(w http.ResponseWriter, r *http.Request) (account string, ok bool)
 }
 
 func newBounded(l quota.Limit, answering *inFlight,
 	until func(context.Context, caller.Caller, func(error)) func()) *bounded {
 	none := func(*http.Request) (string, bool) { return "", false }
-	return &bounded{requests: quota.New(l), known: newAccounts(), until: until, signedIn: none, proved: none,
-		answering: answering}
+	return &bounded{requests: quota.New(l), known: newAccounts(), until: until, signedIn: none, answering: answering,
+		proved: func(http.ResponseWriter, *http.Request) (string, bool) { return "", false }}
 }
 
 // requestKey is the context key of a *request. It cannot be a parameter, because it is passed
@@ -61,7 +62,7 @@ func (b *bounded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p := &request{of: b, network: caller.Network(r.RemoteAddr), credential: credentialOf(r), unwatch: func() {}}
 	var err error
-	if p.unit, err = b.reserve(r, p); err != nil {
+	if p.unit, err = b.reserve(w, r, p); err != nil {
 		if refused := (*quota.Refusal)(nil); errors.As(err, &refused) {
 			problem.Refuse(w, r, refused)
 		}
@@ -79,7 +80,7 @@ func (b *bounded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // reserve counts a request for the account of its credential or, if that is unknown, for its
 // network. A request with a valid credential is not refused because of its network.
-func (b *bounded) reserve(r *http.Request, p *request) (*quota.Reservation, error) {
+func (b *bounded) reserve(w http.ResponseWriter, r *http.Request, p *request) (*quota.Reservation, error) {
 	account, known := b.known.of(p.credential)
 	if !known {
 		account, known = b.signedIn(r)
@@ -89,7 +90,7 @@ func (b *bounded) reserve(r *http.Request, p *request) (*quota.Reservation, erro
 	}
 	unit, err := b.requests.Take("network "+p.network, 1)
 	if refused := (*quota.Refusal)(nil); errors.As(err, &refused) && refused.Reason == quota.OfAccount {
-		if account, known = b.proved(r); known {
+		if account, known = b.proved(w, r); known {
 			return b.requests.Take(account, 1)
 		}
 	}

@@ -246,7 +246,7 @@ func TestValidCredentialsDoNotShareALimitWithOthers(t *testing.T) {
 	const each = 2
 	b := newBlocking(t, each)
 	b.bounded.signedIn = func(r *http.Request) (string, bool) { return "ann", r.Header.Get("Cookie") == "valid" }
-	b.bounded.proved = func(r *http.Request) (string, bool) {
+	b.bounded.proved = func(_ http.ResponseWriter, r *http.Request) (string, bool) {
 		return "bob",
 			r.Header.Get("Authorization") == "Bearer valid"
 	}

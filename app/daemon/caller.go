@@ -29,11 +29,18 @@ func (d *Daemon) caller(r *http.Request) (caller.Caller, error) {
 const proveTime = time.Second
 
 // provedAccount returns the account of a request whose credential is valid.
-func (d *Daemon) provedAccount(r *http.Request) (account string, ok bool) {
+func (d *Daemon) provedAccount(w http.ResponseWriter, r *http.Request) (account string, ok bool) {
 	ctx, cancel := context.WithTimeout(r.Context(), proveTime)
 	defer cancel()
-	who, err := d.identify.Proved(r.WithContext(ctx))
-	return who.Account(), err == nil
+	if who, err := d.identify.Proved(r.WithContext(ctx)); err == nil {
+		return who.Account(), true
+	}
+	if d.console == nil {
+		return "", false
+	}
+	// No limit counts the request yet, so it must not take long. An error means that there are no deadlines.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(proveTime))
+	return d.console.SignInAccount(r)
 }
 
 // refuse answers a request whose caller may not make it.

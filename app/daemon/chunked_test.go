@@ -46,11 +46,12 @@ func TestAConnectionEndsAfterAChunkedBody(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := httptest.NewServer(patient(limits{bodyTime: time.Minute, readTime: time.Minute}, handler))
+			server := httptest.NewServer(withTimeouts(limits{bodyTime: time.Minute, readTime: time.Minute}, handler))
 			defer server.Close()
 			s := &served{t: t, url: server.URL}
 			const smuggled = "GET /smuggled HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-			got := s.raw("POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled)
+			got := s.raw("POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 4\r\nTransfer-Encoding: " +
+				"chunked\r\n\r\n0\r\n\r\n" + smuggled)
 			if final := got[len(got)-1]; final == 0 || len(got) > 2 || len(got) == 2 &&
 				got[0] != http.StatusEarlyHints {
 				t.Errorf("got the answers %v, want one", got)
@@ -64,8 +65,11 @@ func TestAConnectionEndsAfterAChunkedCall(t *testing.T) {
 	s := serve(t, "")
 	token := s.token("ann", "run")
 	for _, body := range []string{
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
-		`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},` +
+			`"clientInfo":{"name":"t","version":"1"}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list",` +
+			`"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+			`"io.modelcontextprotocol/clientCapabilities":{}}}}`,
 	} {
 		modern := ""
 		if strings.Contains(body, "2026-07-28") {

@@ -2,18 +2,22 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"strings"
 
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/console"
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/procfs"
+	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
 // openConsole creates the console if it is configured and the daemon does not serve only the
@@ -27,7 +31,8 @@ func (d *Daemon) openConsole() (err error) {
 		System: d.opts.System, Runs: d.opts.System.Runs(), RunLog: d.opts.System.RunLog(),
 		Approvals: d.opts.System.Approvals(), Agents: d.known, Remotes: d.trust, Tokens: d.known,
 		Identify: d.identify.Token, While: d.known.Authority().While, Status: d.consoleStatus, Hosts: serve.Hosts,
-		Clean: d.opts.System.Gate().Text, Secure: serve.Certificate != "" || serve.Proxy, Logger: d.log,
+		People: people{d}, URL: d.ConsoleURL, Roles: d.opts.System.Roles, Clean: d.opts.System.Gate().Text,
+		Secure: serve.Certificate != "" || serve.Proxy, Logger: d.log,
 	})
 	if err == nil {
 		d.bounded.signedIn = d.console.Account
@@ -35,6 +40,34 @@ func (d *Daemon) openConsole() (err error) {
 	}
 	return err
 }
+
+// people is the sign-in with OpenID Connect at the issuer that is accepted now.
+type people struct{ d *Daemon }
+
+var _ console.People = people{}
+
+// SignIn implements console.People.
+func (p people) SignIn(ctx context.Context) (string, config.SignIn, error) {
+	issuer, client, err := p.d.issuer.Load().SignIn()
+	if err == nil {
+		client.ClientSecret, err = p.d.opts.System.SignInSecret(ctx, client)
+	}
+	return issuer, client, err
+}
+
+// Identify implements console.People.
+func (p people) Identify(ctx context.Context, token secret.Value, nonce string,
+	info map[string]json.RawMessage) (auth.Person, error) {
+	return p.d.issuer.Load().Person(ctx, token, nonce, info)
+}
+
+// Caller implements console.People.
+func (p people) Caller(ctx context.Context, person auth.Person) (caller.Caller, error) {
+	return p.d.identify.Person(ctx, person)
+}
+
+// Hold implements console.People.
+func (p people) Hold(credential string) { p.d.opts.System.Hold(credential) }
 
 func (d *Daemon) consoleStatus(ctx context.Context) console.Status {
 	s := d.status(ctx)
@@ -51,10 +84,13 @@ func (d *Daemon) consoleStatus(ctx context.Context) console.Status {
 	return status
 }
 
-// ConsoleURL returns the URL of the console for a browser. Its host is the first name of
-// serve.hosts if the daemon or a proxy terminates TLS.
+// ConsoleURL returns the URL of the console for a browser: serve.publicURL, if it is configured. Otherwise its host is
+// the first name of serve.hosts if the daemon or a proxy terminates TLS.
 func (d *Daemon) ConsoleURL() string {
 	serve := d.opts.Config.Serve
+	if serve.PublicURL != "" {
+		return strings.TrimSuffix(serve.PublicURL, "/")
+	}
 	if len(serve.Hosts) == 0 || serve.Certificate == "" && !serve.Proxy {
 		return d.opts.URL
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/server/kernel"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
+	"github.com/airlock-mcp/airlock/internal/cluster"
 	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/kernel/iatp"
 )
@@ -81,7 +82,7 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 	d.bounded.proved = d.provedAccount
 	d.identify = &auth.Authenticator{Tokens: d.known.Tokens(), Agents: d.known, Authority: d.known.Authority(),
 		Issuer: d.issuer.Load, Profile: func() string { return opts.System.Config().DefaultProfile },
-		Admit: d.bounded.admit, Refused: newRefusals(opts.Logger).note}
+		Roles: opts.System.Roles, Admit: d.bounded.admit, Refused: newRefusals(opts.Logger).note}
 	d.acceptIssuer(opts.System.Config().Auth)
 	opts.System.OnConfig(func(before, now *config.Config) {
 		if !reflect.DeepEqual(before.Auth, now.Auth) {
@@ -100,6 +101,7 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 	if err := d.openConsole(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
+	d.openWebhooks(ctx)
 	if !opts.Kernel { // hosts on the socket get the tools for models that write code
 		if d.socket, err = openSocket(); err != nil {
 			return nil, errors.Join(err, d.Close())
@@ -136,7 +138,7 @@ func newFace(opts Options) (*code.Server, error) {
 		Version: opts.Version, Principal: system.Principal(), ServerIDs: s.ServerIDs,
 		Packages: code.Packages(s.Packages()), Approvals: s.Approvals(), Logger: s.Logger(), Gate: s.Gate(),
 		WhileKnown: s.WhileKnown,
-		Files:      s.Attachments(), CallTool: s.Face().CallTool, Similar: s.Similar, Network: s.Network(),
+		Files:      s.Attachments(), CallTool: s.Face().CallTool, Similar: s.Similar, Network: s.Network(), Changes: s,
 	})
 }
 
@@ -160,15 +162,19 @@ func (d *Daemon) Serve(ctx context.Context, listener *Listener) error {
 	if d.socket != nil {
 		d.socket.work.Go(func() { d.acceptHosts(hosts) })
 	}
+	var fenced error
 	select {
 	case err := <-ended:
 		return fmt.Errorf("serving on %s: %w", listener.Addr(), err)
 	case <-ctx.Done():
 	case <-d.stop:
+	case <-d.opts.System.Lost(): // runs end at once
+		fenced = cluster.ErrReplaced
+		d.opts.System.Runs().Close()
 	}
 	err := d.drain(context.WithoutCancel(ctx), web, endHosts)
 	<-ended
-	return err
+	return errors.Join(fenced, err)
 }
 
 // drain shuts the daemon down gracefully. The address stays reachable while runs end, and its

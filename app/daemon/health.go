@@ -11,13 +11,15 @@ import (
 )
 
 // alive answers that the process is running.
-func (d *Daemon) alive(w http.ResponseWriter, _ *http.Request) { tell(w, http.StatusOK, "ok", "") }
+func (d *Daemon) alive(w http.ResponseWriter, _ *http.Request) {
+	writeState(w, http.StatusOK, "ok", "")
+}
 
 // ready answers whether a run can start now. The reason why not is only logged, since
 // everyone may read the answer.
 func (d *Daemon) ready(w http.ResponseWriter, r *http.Request) {
 	if d.draining.Load() {
-		tell(w, http.StatusServiceUnavailable, "draining", "no new runs are made")
+		writeState(w, http.StatusServiceUnavailable, "draining", "no new runs are made")
 		return
 	}
 	err := d.opts.System.Ready(r.Context())
@@ -27,12 +29,12 @@ func (d *Daemon) ready(w http.ResponseWriter, r *http.Request) {
 		if _, pending := d.opts.System.Pending(); pending {
 			detail = "a changed configuration is not in force: airlock status says why"
 		}
-		tell(w, http.StatusOK, "ready", detail)
+		writeState(w, http.StatusOK, "ready", detail)
 	case system.IsStarting(err):
-		tell(w, http.StatusServiceUnavailable, "starting", "no run can be made yet")
+		writeState(w, http.StatusServiceUnavailable, "starting", "no run can be made yet")
 	default:
 		d.log.WarnContext(r.Context(), "no run can be made", slog.Any("error", err))
-		tell(w, http.StatusServiceUnavailable, "unavailable", "no run can be made: airlock status shows why")
+		writeState(w, http.StatusServiceUnavailable, "unavailable", "no run can be made: airlock status shows why")
 	}
 }
 
@@ -52,8 +54,8 @@ func (d *Daemon) metrics(w http.ResponseWriter, r *http.Request) {
 	d.opts.Metrics.ServeHTTP(w, r)
 }
 
-// tell writes a state as the answer.
-func tell(w http.ResponseWriter, status int, state, detail string) {
+// writeState writes a state as the answer.
+func writeState(w http.ResponseWriter, status int, state, detail string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")

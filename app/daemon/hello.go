@@ -8,6 +8,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/join"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/procfs"
 	"github.com/airlock-mcp/airlock/internal/secret"
@@ -113,11 +114,11 @@ func Stop(ctx context.Context) (pid int, err error) {
 	return conn.PID(), errors.Join(conn.Close(), procfs.Wait(ctx, conn.PID()))
 }
 
-// alone returns the error for a second daemon in one state directory.
-func alone() error {
+// alreadyRunning returns the error for a second daemon in one state directory.
+func alreadyRunning() error {
 	running := errors.New("a daemon serves this state directory already")
 	if s, err := Ask(); err == nil {
 		running = fmt.Errorf("a daemon serves this state directory already: process %d, %s", s.PID, s.URL)
 	}
-	return &system.SetupError{Err: running, Advice: "airlock status, airlock stop"}
+	return &setup.Error{Err: running, Advice: "airlock status, airlock stop"}
 }

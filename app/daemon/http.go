@@ -29,6 +29,7 @@ func (d *Daemon) webServer() *http.Server {
 	mux.Handle("/v1/", server.Guard(serve.Hosts, serve.Origins,
 		api.New(api.Options{Agents: d.known, Remotes: d.trust, Admission: d.opts.System.Admission(),
 			Verifications: d.opts.System.Verifications(), Taint: d.opts.System.Taint(), Identify: d.caller,
+			Approvals: d.opts.System.Approvals(), Coverage: d.opts.System.Coverage,
 			Refuse: d.identify.Refuse, Logger: d.log})))
 	if d.console != nil {
 		mux.Handle("/", d.console)
@@ -40,7 +41,7 @@ func (d *Daemon) webServer() *http.Server {
 	mux.HandleFunc("GET /readyz", d.ready)
 	d.bounded.next = mux
 	return &http.Server{
-		Handler:           patient(d.limits, &clients{serve.TrustedProxies, d.bounded}),
+		Handler:           withTimeouts(d.limits, &clients{serve.TrustedProxies, d.bounded}),
 		ReadHeaderTimeout: d.limits.headerTime, IdleTimeout: d.limits.idleTime, MaxHeaderBytes: d.limits.header,
 		// A client that sends a frame or a header slowly cannot answer a ping before its end.
 		HTTP2:    &http.HTTP2Config{SendPingTimeout: d.limits.silentTime, PingTimeout: d.limits.headerTime},

@@ -83,7 +83,7 @@ func fieldsOf(authority, path string, more ...[2]string) [][2]string {
 }
 
 // Issue 23: over HTTP/2 and TLS, a request for another host is refused on a connection that was opened for
-// this one (coalescing), a Host header does not stand in for the authority, and giant or malformed headers
+// this one (coalescing), a Host header does not replace the authority, and giant or malformed headers
 // end the stream.
 func TestHTTP2AuthorityAndHeaders(t *testing.T) {
 	s := serveTLS(t)

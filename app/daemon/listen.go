@@ -12,7 +12,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/server"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/setup"
 )
 
 // Listener is an open address.
@@ -55,17 +55,18 @@ func Listen(ctx context.Context, c *config.Config) (*Listener, error) {
 	}
 	host, _, err := net.SplitHostPort(serve.Listen)
 	if err != nil {
-		return nil, &system.SetupError{Err: fmt.Errorf("the address %q has no port", serve.Listen),
+		return nil, &setup.Error{Err: fmt.Errorf("the address %q has no port", serve.Listen),
 			Advice: "write it as 127.0.0.1:7823"}
 	}
 	if !server.IsLoopback(host) {
 		refused := fmt.Errorf("the address %q can be reached from other machines", serve.Listen)
 		switch {
 		case serve.Certificate == "" && !serve.Proxy:
-			return nil, &system.SetupError{Err: refused,
-				Advice: "listen on 127.0.0.1, or set serve.certificate and serve.key, or serve.proxy: true where a proxy ends TLS"}
+			return nil, &setup.Error{Err: refused,
+				Advice: "listen on 127.0.0.1, or set serve.certificate and serve.key, or serve.proxy: true where a " +
+					"proxy ends TLS"}
 		case len(serve.Hosts) == 0:
-			return nil, &system.SetupError{Err: refused,
+			return nil, &setup.Error{Err: refused,
 				Advice: "list in serve.hosts the names by which it is reached: requests for any other name are refused"}
 		}
 	}
@@ -73,7 +74,7 @@ func Listen(ctx context.Context, c *config.Config) (*Listener, error) {
 	if serve.Certificate != "" {
 		secured = &certificate{file: serve.Certificate, key: serve.Key}
 		if err := secured.read(); err != nil {
-			return nil, &system.SetupError{Err: err,
+			return nil, &setup.Error{Err: err,
 				Advice: "serve.certificate and serve.key are PEM files that belong together"}
 		}
 	}
@@ -94,19 +95,19 @@ func notListening(c *config.Config, err error) error {
 	switch {
 	case errors.Is(err, unix.EADDRINUSE):
 		if _, failed := Ask(); failed == nil { // which most likely uses the address
-			return alone()
+			return alreadyRunning()
 		}
-		return &system.SetupError{Err: refused,
+		return &setup.Error{Err: refused,
 			Advice: "stop the program that listens there, or name another address: serve.listen, --listen; port 0 " +
 				"takes a free one"}
 	case errors.Is(err, unix.EADDRNOTAVAIL):
-		return &system.SetupError{Err: refused, Advice: "name an address of this machine: serve.listen, --listen"}
+		return &setup.Error{Err: refused, Advice: "name an address of this machine: serve.listen, --listen"}
 	case errors.Is(err, unix.EACCES):
-		return &system.SetupError{Err: refused,
+		return &setup.Error{Err: refused,
 			Advice: "this user may not listen there: name a port from 1024 on, or let systemd open the address " +
 				"(packaging/systemd/airlock.socket)"}
 	}
-	return &system.SetupError{Err: refused,
+	return &setup.Error{Err: refused,
 		Advice: "name an address and a port that can be opened: serve.listen, --listen; port 0 takes a free one"}
 }
 

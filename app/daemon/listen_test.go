@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/app/config"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/setup"
 )
 
 // An address that other machines can reach is opened only if the configuration has a
@@ -50,7 +50,7 @@ func TestAddressesBeyondThisMachine(t *testing.T) {
 			if err == nil {
 				l.Close()
 			}
-			var refused *system.SetupError
+			var refused *setup.Error
 			if test.hint == "" && err != nil || test.hint != "" &&
 				(!errors.As(err, &refused) || !strings.Contains(refused.Advice, test.hint)) {
 				t.Errorf("got %v, want the hint %q", err, test.hint)
@@ -75,7 +75,7 @@ func TestAddressesThatCannotBeOpened(t *testing.T) {
 		c := config.Default()
 		c.Serve.Listen, c.Serve.Proxy, c.Serve.Hosts = address, true, []string{"airlock.example.com"}
 		_, err := Listen(t.Context(), c)
-		var refused *system.SetupError
+		var refused *setup.Error
 		if !errors.As(err, &refused) || refused.Advice != hint {
 			t.Errorf("%s: got %v, want the hint %q", address, err, hint)
 		}

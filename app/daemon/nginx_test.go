@@ -60,7 +60,8 @@ func startNginx(t *testing.T, behind string) string {
 		fmt.Fprintf(&temporary, "%s_temp_path %s;\n", kind, filepath.Join(dir, kind))
 	}
 	text := fmt.Sprintf(
-		"daemon off;\nmaster_process off;\npid %s/pid;\nerror_log stderr warn;\nevents {}\nhttp {\naccess_log off;\n%s%s}\n", dir, temporary.String(), server)
+		"daemon off;\nmaster_process off;\npid %s/pid;\nerror_log stderr warn;\nevents {}\nhttp {\n"+
+			"access_log off;\n%s%s}\n", dir, temporary.String(), server)
 	file := filepath.Join(dir, "nginx.conf")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -178,13 +178,15 @@ func TestAnAnswerIsForTheBackendThatAsked(t *testing.T) {
 	close(first.end)
 	c.next <- second
 	second.says(t, `{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"message":"delete?"}}`)
-	want(t, c.hears(), `{"jsonrpc":"2.0","id":"airlock-1-1","method":"elicitation/create","params":{"message":"delete?"}}`)
+	want(t, c.hears(), `{"jsonrpc":"2.0","id":"airlock-1-1","method":"elicitation/create",`+
+		`"params":{"message":"delete?"}}`)
 	c.says(`{"jsonrpc":"2.0","id":1,"result":{"action":"accept"}}`)              // to "read?"
 	c.says(`{"jsonrpc":"2.0","id":"airlock-0-1","result":{"action":"yes"}}`)     // to no question
 	c.says(`{"jsonrpc":"2.0","id":"airlock-1-1","result":{"action":"decline"}}`) // to "delete?"
 	want(t, second.hears(t), `{"jsonrpc":"2.0","id":1,"result":{"action":"decline"}}`)
 	second.says(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"r"}}`)
-	want(t, c.hears(), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"airlock-1-1","reason":"r"}}`)
+	want(t, c.hears(), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"airlock-1-1",`+
+		`"reason":"r"}}`)
 	c.ends(second)
 }
 

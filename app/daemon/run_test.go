@@ -200,7 +200,7 @@ result = answer["error"]["type"]`)}, a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := approval.Reply(questions, posted, false, false); err != nil {
+	if _, err := approval.Reply(questions, posted, approval.Decision{}); err != nil {
 		t.Fatal(err)
 	}
 	if line := <-got; !strings.Contains(line, "ApprovalDenied") {

@@ -95,15 +95,15 @@ func (j *joinedRun) read(ctx context.Context) (*join.RunOutcome, error) {
 		case message.Progress != "":
 			j.here.Progress(message.Progress)
 		default:
-			if err := j.tell(ctx, message); err != nil {
+			if err := j.notify(ctx, message); err != nil {
 				return nil, fmt.Errorf("%w (%w)", join.ErrLost, err)
 			}
 		}
 	}
 }
 
-// tell passes a message of the daemon to the person at the terminal.
-func (j *joinedRun) tell(ctx context.Context, message join.ToClient) error {
+// notify passes a message of the daemon to the person at the terminal.
+func (j *joinedRun) notify(ctx context.Context, message join.ToClient) error {
 	var notice system.Notice
 	var q approval.Question
 	switch {
@@ -141,7 +141,7 @@ func (j *joinedRun) ask(ctx context.Context, q approval.Question) {
 		}
 		// If this fails, the daemon has ended, and read returns an error.
 		_ = j.write(join.FromClient{Answer: &join.RunAnswer{ID: q.ID, Approve: err == nil && v.Answer == approval.Yes,
-			ForRun: v.ForRun, Nobody: err != nil}})
+			ForRun: v.For.Reach == approval.ThisRun, Nobody: err != nil}})
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
@@ -205,7 +206,7 @@ func encoded(part any) json.RawMessage {
 }
 
 func refusal(err error) join.ToClient {
-	err = system.Advise(err)
+	err = setup.Advise(err)
 	r := &join.RunRefusal{Kind: orchestrator.RefusalType(err), Problem: err.Error(),
 		Ending: errors.Is(err, runs.ErrClosed)}
 	var advised interface{ Hint() string }
@@ -213,7 +214,7 @@ func refusal(err error) join.ToClient {
 		r.Advice = advised.Hint()
 	}
 	var input *orchestrator.InputError
-	var setup *system.SetupError
+	var setup *setup.Error
 	r.Usage = errors.As(err, &input) || errors.As(err, &setup)
 	return join.ToClient{Refused: r}
 }
@@ -275,7 +276,10 @@ func (c *runClient) Ask(ctx context.Context, q approval.Question) (approval.Verd
 		if err := c.d.mayApprove(c.conn, c.session); err != nil {
 			return approval.Verdict{}, err
 		}
-		v.Answer, v.ForRun = approval.Yes, a.ForRun
+		v.Answer = approval.Yes
+		if a.ForRun {
+			v.For.Reach = approval.ThisRun
+		}
 		return v, nil
 	}
 }

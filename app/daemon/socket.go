@@ -43,7 +43,7 @@ type socket struct {
 	path     string
 
 	joined atomic.Int64
-	room   chan struct{}
+	slots  chan struct{}
 	work   sync.WaitGroup
 }
 
@@ -60,7 +60,7 @@ func lockState() (*store.Lock, error) {
 	}
 	lock, err := store.TryAcquire(path+".lock", store.Exclusive)
 	if errors.Is(err, store.ErrLocked) {
-		return nil, alone()
+		return nil, alreadyRunning()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("locking the state directory: %w", err)
@@ -91,7 +91,7 @@ func openSocket() (*socket, error) {
 	if err := os.Chmod(path, 0o600); err != nil { // only the user can access its directory already
 		return nil, errors.Join(err, listener.Close())
 	}
-	return &socket{listener: listener, path: path, room: make(chan struct{}, maxHosts)}, nil
+	return &socket{listener: listener, path: path, slots: make(chan struct{}, maxHosts)}, nil
 }
 
 // close stops listening, and waits for the connections. They end with the ctx of acceptHosts.
@@ -120,9 +120,9 @@ func (d *Daemon) acceptHosts(ctx context.Context) {
 			time.Sleep(acceptPause)
 			continue
 		}
-		d.socket.room <- struct{}{}
+		d.socket.slots <- struct{}{}
 		d.socket.work.Go(func() {
-			defer func() { <-d.socket.room }()
+			defer func() { <-d.socket.slots }()
 			defer conn.Close()
 			defer context.AfterFunc(ctx, func() { conn.Close() })()
 			if err := d.take(ctx, conn); err != nil && ctx.Err() == nil {
@@ -221,12 +221,16 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 // done answers a request that was carried out, or failed with err.
 func (d *Daemon) done(conn net.Conn, status join.Status, err error) error {
 	if err != nil {
-		return refuseHost(conn, err.Error())
+		refused := join.Reply{Refused: err.Error()}
+		if advised := (interface{ Hint() string })(nil); errors.As(err, &advised) {
+			refused.Advice = advised.Hint()
+		}
+		return json.NewEncoder(conn).Encode(refused)
 	}
 	return json.NewEncoder(conn).Encode(join.Reply{Status: &status})
 }
 
-// owner is the user whom Airlock runs for, who sees and restarts all servers.
+// owner is the user whom Airlock runs for. This user sees and restarts all servers.
 func owner() caller.Caller {
 	return caller.Caller{Principal: system.Principal(), Kind: caller.Local, Session: "socket",
 		Scopes: []string{auth.ScopeAdmin}}

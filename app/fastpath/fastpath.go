@@ -30,6 +30,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/release"
 	"github.com/airlock-mcp/airlock/internal/program"
+	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/tty"
 )
@@ -134,7 +135,7 @@ func readRegular(name string, most int64) ([]byte, error) {
 	if !info.Mode().IsRegular() || info.Size() > most {
 		return nil, errUnusual
 	}
-	data, err := os.ReadFile(name)
+	data, err := store.ReadFile(name)
 	if int64(len(data)) > most {
 		return nil, errUnusual
 	}
@@ -206,12 +207,12 @@ func (p *path) run(hello join.Hello, request join.RunRequest) {
 	conn.Unread(append(rest, '\n'))
 }
 
-// patience is how long an outcome is awaited before a person at a terminal is told what
+// noticeDelay is how long an outcome is awaited before a person at a terminal is told what
 // is waited for, which package cli does.
-const patience = 150 * time.Millisecond
+const noticeDelay = 150 * time.Millisecond
 
 // await returns the outcome if it is the daemon's first message. It returns nil if another
-// message or a signal comes first, or after patience.
+// message or a signal comes first, or after noticeDelay.
 func (p *path) await(conn *join.Conn) *join.RunOutcome {
 	over, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -232,11 +233,11 @@ func (p *path) await(conn *join.Conn) *join.RunOutcome {
 	return nil
 }
 
-// interrupt ends reading when a signal comes, or patience ends, before over.
+// interrupt ends reading when a signal comes, or noticeDelay ends, before over.
 func (p *path) interrupt(conn *join.Conn, over <-chan struct{}) {
 	var told <-chan time.Time
 	if tty.Is(os.Stderr) {
-		told = time.After(patience)
+		told = time.After(noticeDelay)
 	}
 	select {
 	case <-over:

@@ -47,6 +47,9 @@ func (p *Plan) Apply(record string, validate func(path string) error) (err error
 	if err := p.install(validate); err != nil {
 		return err
 	}
+	if len(p.Changes) == 0 {
+		return nil
+	}
 	history, err := readHistory(record)
 	if err != nil {
 		return err
@@ -280,6 +283,7 @@ func (f doneFile) undo() (string, error) {
 	if !known {
 		return "", fmt.Errorf("there is no host %q", f.Host)
 	}
+	host = host.of(now)
 	servers, err := host.format.servers(now, host.key)
 	if err != nil {
 		return "", err
@@ -302,7 +306,7 @@ func (f doneFile) undo() (string, error) {
 }
 
 func readHistory(path string) ([]done, error) {
-	data, err := os.ReadFile(path)
+	data, err := store.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -24,8 +25,8 @@ type Entry struct {
 	URL     string
 	Headers map[string]string
 
-	// StartTimeout is how long the server may take to start, such as "20s"; empty for the default.
-	StartTimeout string
+	// StartTimeout and CallTimeout are the times for a start and for a call, such as "20s"; empty for the default.
+	StartTimeout, CallTimeout string
 
 	// Left are keys of the entry that a user may rely on and that Airlock does not import.
 	Left []string
@@ -111,8 +112,11 @@ func (h Host) entry(name string, f fields, e Environment) (Entry, bool) {
 	if f.flag("disabled", false) || !f.flag("enabled", true) {
 		return Entry{}, false
 	}
-	if h.ID == "opencode" {
+	switch h.ID {
+	case "opencode":
 		f = f.openCode()
+	case "zed":
+		f = f.zed()
 	}
 	kind := f.text("type")
 	if h.ID == "goose" && !slices.Contains([]string{"stdio", "sse", "streamable_http"}, kind) {
@@ -123,7 +127,11 @@ func (h Host) entry(name string, f fields, e Environment) (Entry, bool) {
 		Cwd: f.text("cwd"),
 		URL: f.text("httpUrl", "url", "serverUrl", "uri"), Env: f.mapping("env", "envs"),
 		Headers: f.mapping("headers", "http_headers"),
-		Left:    f.left(), Stays: stays(f), StartTimeout: f.startTimeout(),
+		Left:    f.left(), Stays: stays(f),
+	}
+	entry.timeouts(h, f)
+	if request, ok := f["requestInit"].(map[string]any); ok { // Copilot in JetBrains' IDEs
+		maps.Copy(entry.Headers, fields(request).mapping("headers"))
 	}
 	entry.translate(func(text string) string { return h.expand.translate(text) })
 	h.references(f, &entry)
@@ -155,14 +163,42 @@ func (f fields) openCode() fields {
 	return out
 }
 
-// startTimeout returns the time that Codex gives a server to start. A time that Airlock's configuration does
-// not accept is omitted.
-func (f fields) startTimeout() string {
-	limit, err := time.ParseDuration(fmt.Sprint(f["startup_timeout_sec"]) + "s")
-	if err != nil || limit < time.Second || limit > time.Hour {
-		return ""
+// zed returns an entry of Zed with the keys of other hosts: its command may be a mapping.
+func (f fields) zed() fields {
+	command, ok := f["command"].(map[string]any)
+	if !ok {
+		return f
 	}
-	return limit.String()
+	out := maps.Clone(f)
+	out["command"], out["args"], out["env"] = command["path"], command["args"], command["env"]
+	return out
+}
+
+// timeouts sets the times of an entry whose units are known. Others, and those that Airlock's configuration does not
+// accept, are not imported.
+func (e *Entry) timeouts(h Host, f fields) {
+	limit := func(f fields, key, unit string) string {
+		limit, err := time.ParseDuration(fmt.Sprint(f[key]) + unit)
+		if err != nil || limit < time.Second || limit > time.Hour {
+			return ""
+		}
+		return limit.String()
+	}
+	switch h.ID {
+	case "codex":
+		e.StartTimeout = cmp.Or(limit(f, "startup_timeout_sec", "s"), limit(f, "startup_timeout_ms", "ms"))
+		e.CallTimeout = limit(f, "tool_timeout_sec", "s")
+	case "opencode":
+		times, _ := f["timeout"].(map[string]any)
+		e.StartTimeout, e.CallTimeout = limit(times, "startup", "ms"), limit(times, "request", "ms")
+	case "cline", "goose":
+		e.CallTimeout = limit(f, "timeout", "s")
+	case "gemini":
+		e.CallTimeout = limit(f, "timeout", "ms")
+	}
+	if f["timeout"] != nil && e.StartTimeout+e.CallTimeout == "" {
+		e.Left = append(e.Left, "timeout")
+	}
 }
 
 // limiting are the keys with which hosts hide tools of a server or run tools without asking.
@@ -305,18 +341,21 @@ func (x expansion) translate(text string) string {
 // variable matches ${NAME}. Its first group is $ for the literal $${, which is not a variable.
 var variable = lazyregexp.New(`(\$?)\$\{([^}]*)\}`)
 
-// variables returns the names of the variables that Airlock expands in the entry.
-func (e Entry) variables() []string {
-	var names []string
+// variables returns the names of the variables that Airlock expands in the entry, and of those without a default.
+func (e Entry) variables() (names, required []string) {
 	e.translate(func(text string) string {
 		for _, found := range variable.FindAllStringSubmatch(text, -1) {
-			if name, _, _ := strings.Cut(strings.TrimPrefix(found[2], "env:"), ":-"); found[1] == "" {
+			name, _, hasDefault := strings.Cut(strings.TrimPrefix(found[2], "env:"), ":-")
+			if found[1] == "" {
 				names = append(names, name)
+			}
+			if found[1] == "" && !hasDefault {
+				required = append(required, name)
 			}
 		}
 		return text
 	})
-	return names
+	return names, required
 }
 
 // unresolved returns a sentence about a variable of the entry that Airlock could not resolve, or

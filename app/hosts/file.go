@@ -56,11 +56,16 @@ func Look(e Environment, ids []string, project bool) ([]File, error) {
 		if len(ids) > 0 && !slices.Contains(ids, host.ID) {
 			continue
 		}
-		if file := read(host, host.user(e), false, e); !file.Missing || len(ids) > 0 {
-			files = append(files, file)
+		for _, path := range host.userFiles(e) {
+			if file := read(host, path, false, e); !file.Missing || len(ids) > 0 {
+				files = append(files, file)
+			}
 		}
-		if project && host.project != "" {
-			if file := read(host, filepath.Join(e.Directory, host.project), true, e); !file.Missing {
+		for _, name := range host.project {
+			if !project {
+				break
+			}
+			if file := read(host, filepath.Join(e.Directory, name), true, e); !file.Missing {
 				files = append(files, file)
 			}
 		}
@@ -91,7 +96,13 @@ func read(host Host, path string, project bool, e Environment) File {
 		file.Err = reason(err)
 		return file
 	}
-	servers, err := host.format.servers(file.data, host.key)
+	file.Host = host.of(file.data)
+	servers, err := file.Host.format.servers(file.data, file.Host.key)
+	if err != nil {
+		file.Err = err
+		return file
+	}
+	off, err := host.disabled(file, e)
 	if err != nil {
 		file.Err = err
 		return file
@@ -100,9 +111,9 @@ func read(host Host, path string, project bool, e Environment) File {
 		file.Elsewhere = projectServers(file.data)
 	}
 	for name, f := range servers {
-		entry, counts := host.entry(name, f, e)
+		entry, counts := file.Host.entry(name, f, e)
 		switch {
-		case !counts:
+		case !counts || names(off, name):
 		case entry.isAirlock():
 			file.Registered, file.Args = true, entry.Args
 		default:
@@ -116,8 +127,7 @@ func read(host Host, path string, project bool, e Environment) File {
 // projectServers returns the servers that Claude Code's file names for single
 // projects (its scope "local").
 func projectServers(data []byte) []string {
-	data, _ = decodeText(data)
-	content, err := decodeJWCC(data)
+	content, err := decodeJWCC(plainText(data))
 	if err != nil {
 		return nil
 	}
@@ -148,7 +158,7 @@ func readRegular(path string) ([]byte, fs.FileMode, error) {
 	if info.Size() > maxFile {
 		return nil, 0, fmt.Errorf("it has more than %d MiB", maxFile>>20)
 	}
-	f, err := os.Open(path)
+	f, err := store.Open(path)
 	if err != nil {
 		return nil, 0, err
 	}

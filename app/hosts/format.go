@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
@@ -69,10 +70,11 @@ func (f format) servers(data []byte, key string) (map[string]fields, error) {
 	if err != nil {
 		return nil, err
 	}
-	if content[key] == nil {
+	parent, last := nested(content, key)
+	if parent[last] == nil {
 		return nil, nil
 	}
-	members, ok := content[key].(map[string]any)
+	members, ok := parent[last].(map[string]any)
 	if !ok {
 		return nil, fmt.Errorf("%s is not a mapping of names to servers", key)
 	}
@@ -106,8 +108,10 @@ func (f format) checkedPlainEdit(data []byte, key string, remove []string, add m
 	if err != nil {
 		return nil, fmt.Errorf("the edited %s would not be readable: %w", f.name, err)
 	}
-	members := func(content map[string]any) map[string]any {
-		m, _ := content[key].(map[string]any)
+	was, last := nested(before, key)
+	is, _ := nested(after, key)
+	members := func(parent map[string]any) map[string]any {
+		m, _ := parent[last].(map[string]any)
 		m = maps.Clone(m)
 		for _, name := range remove {
 			delete(m, name)
@@ -117,8 +121,8 @@ func (f format) checkedPlainEdit(data []byte, key string, remove []string, add m
 		}
 		return m
 	}
-	kept, stayed := members(before), members(after)
-	afterMembers, _ := after[key].(map[string]any)
+	kept, stayed := members(was), members(is)
+	afterMembers, _ := is[last].(map[string]any)
 	for name := range add {
 		if afterMembers[name] == nil {
 			return nil, fmt.Errorf("the entry %q could not be added to %s", name, key)
@@ -129,13 +133,22 @@ func (f format) checkedPlainEdit(data []byte, key string, remove []string, add m
 			return nil, fmt.Errorf("the entry %q could not be removed from %s", name, key)
 		}
 	}
-	delete(before, key)
-	delete(after, key)
+	delete(was, last)
+	delete(is, last)
 	if len(kept) != len(stayed) || len(kept) > 0 && !reflect.DeepEqual(kept, stayed) ||
 		!reflect.DeepEqual(before, after) {
 		return nil, fmt.Errorf("%s is written in a form that cannot be edited without changing other keys", key)
 	}
 	return edited, nil
+}
+
+// nested returns the mapping that has the last part of a key such as "mcp.servers", and this part.
+func nested(content map[string]any, key string) (parent map[string]any, last string) {
+	if first, rest, ok := strings.Cut(key, "."); ok {
+		inner, _ := content[first].(map[string]any)
+		return nested(inner, rest)
+	}
+	return content, key
 }
 
 // decodeJSON reads standard JSON and keeps numbers as they are written.

@@ -17,13 +17,17 @@ var jsonFormat = format{name: "JSON", decode: decodeJWCC, edit: editJWCC, raw: r
 // openCodeFormat is jsonFormat with entries as OpenCode writes them.
 var openCodeFormat = format{name: "JSON", decode: decodeJWCC, edit: editJWCC, raw: rawJWCC, encode: encodeOpenCode}
 
-func encodeOpenCode(_, _ string, value written) (string, error) {
+func encodeOpenCode(key, _ string, value written) (string, error) {
+	var timeout any = value.Timeout
+	if key != "mcp" {
+		timeout = map[string]int{"request": value.Timeout}
+	}
 	return textOf(struct {
 		Type        string            `json:"type"`
 		Command     []string          `json:"command"`
 		Environment map[string]string `json:"environment,omitempty"`
-		Enabled     bool              `json:"enabled"`
-	}{"local", append([]string{value.Command}, value.Args...), value.Env, true})
+		Timeout     any               `json:"timeout"`
+	}{"local", append([]string{value.Command}, value.Args...), value.Env, timeout})
 }
 
 func parseJWCC(data []byte) (hujson.Value, error) {
@@ -60,12 +64,24 @@ func member(object *hujson.Object, name string) (int, *hujson.Value) {
 	return -1, nil
 }
 
+// descend returns the object that has the last part of a key, and this part, like nested.
+func descend(object *hujson.Object, key string) (*hujson.Object, string) {
+	if first, rest, ok := strings.Cut(key, "."); ok {
+		if _, value := member(object, first); value != nil {
+			if inner, ok := value.Value.(*hujson.Object); ok {
+				return descend(inner, rest)
+			}
+		}
+	}
+	return object, key
+}
+
 func editJWCC(data []byte, key string, remove []string, add map[string]string) ([]byte, error) {
 	root, err := parseJWCC(data)
 	if err != nil {
 		return nil, err
 	}
-	top := root.Value.(*hujson.Object)
+	top, key := descend(root.Value.(*hujson.Object), key)
 	_, value := member(top, key)
 	if value == nil {
 		insert(top, key, hujson.Value{Value: &hujson.Object{}}, "")
@@ -75,7 +91,8 @@ func editJWCC(data []byte, key string, remove []string, add map[string]string) (
 	if !ok {
 		return nil, fmt.Errorf("%s is not an object", key)
 	}
-	indent := memberIndent(top) + memberIndent(top)
+	unit := memberIndent(root.Value.(*hujson.Object))
+	indent := memberIndent(top) + unit
 	for _, name := range remove {
 		for i, _ := member(servers, name); i >= 0; i, _ = member(servers, name) {
 			indent = memberIndent(servers)
@@ -86,7 +103,7 @@ func editJWCC(data []byte, key string, remove []string, add map[string]string) (
 		indent = memberIndent(servers)
 	}
 	for _, name := range sortedKeys(add) {
-		parsed, err := hujson.Parse([]byte(reindent(add[name], plainIndent, memberIndent(top), indent)))
+		parsed, err := hujson.Parse([]byte(reindent(add[name], plainIndent, unit, indent)))
 		if err != nil {
 			return nil, fmt.Errorf("writing the entry %q: %w", name, err)
 		}
@@ -94,7 +111,7 @@ func editJWCC(data []byte, key string, remove []string, add map[string]string) (
 	}
 	if len(servers.AfterExtra) == 0 && len(servers.Members) > 0 &&
 		strings.Contains(string(servers.Members[0].Name.BeforeExtra), "\n") {
-		servers.AfterExtra = hujson.Extra("\n" + strings.TrimSuffix(indent, memberIndent(top)))
+		servers.AfterExtra = hujson.Extra("\n" + strings.TrimSuffix(indent, unit))
 	}
 	return root.Pack(), nil
 }
@@ -154,7 +171,8 @@ func rawJWCC(data []byte, key string, names []string) (map[string]string, error)
 		return nil, err
 	}
 	out := map[string]string{}
-	_, value := member(root.Value.(*hujson.Object), key)
+	top, last := descend(root.Value.(*hujson.Object), key)
+	_, value := member(top, last)
 	if value == nil {
 		return out, nil
 	}

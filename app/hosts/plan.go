@@ -36,10 +36,6 @@ type Change struct {
 	File   File
 	Remove []string // names of servers that move to Airlock
 	Stay   []Entry  // servers that stay with the host, each with the reason
-
-	// Unset has the variables that the servers need and that this host cannot pass on to Airlock,
-	// because it does not expand variables.
-	Unset []string
 }
 
 // Plan has the changes that `airlock init` makes. Creating a plan changes nothing.
@@ -48,11 +44,15 @@ type Plan struct {
 	Imports []Import
 	Changes []Change
 	Skipped []File // files that cannot be used, with Err, or that are registered already
+	// Contained reports whether the plan gives servers sandboxes.
+	Contained bool
 
 	command   Command
 	variables []string // that servers of the configuration need
 	config    []byte   // the new content of Config
 	before    []byte   // the old one; nil if there was no file
+	// uncontained is config before Contain; nil if it was not called.
+	uncontained []byte
 }
 
 // NewPlan plans to move the servers of the files to the configuration at path config, whose content
@@ -63,7 +63,18 @@ func NewPlan(files []File, config string, before []byte, command Command) (*Plan
 	if err != nil {
 		return nil, err
 	}
+	// The servers of hosts that pass variables on determine what Airlock needs in the others.
+	files = slices.Clone(files)
+	slices.SortStableFunc(files, func(a, b File) int {
+		return cmp.Compare(min(1, len(b.Host.reference("X"))), min(1, len(a.Host.reference("X"))))
+	})
 	for _, file := range files {
+		_, lacks := variables(taken)
+		if file.Host.reference("X") == "" && len(lacks) > 0 && file.Err == nil {
+			file.Err = fmt.Errorf("%s does not pass %s on, so Airlock would not start there; "+
+				"write these values to %s as keyring:NAME or age:NAME and run airlock init again",
+				file.Host.Title, strings.Join(lacks, ", "), config)
+		}
 		if file.Err != nil || file.Registered && len(file.movable()) == 0 {
 			p.Skipped = append(p.Skipped, file)
 			continue
@@ -80,7 +91,7 @@ func NewPlan(files []File, config string, before []byte, command Command) (*Plan
 		p.Changes = append(p.Changes, change)
 	}
 	slices.SortFunc(p.Imports, func(a, b Import) int { return cmp.Compare(a.Entry.Name, b.Entry.Name) })
-	p.need(taken)
+	p.variables, _ = variables(taken)
 	return p, p.write()
 }
 
@@ -88,22 +99,20 @@ func NewPlan(files []File, config string, before []byte, command Command) (*Plan
 // of the official SDKs do.
 var inherited = []string{"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"}
 
-// need notes the variables that the servers need, and the hosts that cannot pass
-// them on.
-func (p *Plan) need(servers map[string]*Entry) {
+// variables returns the variables of servers that hosts must pass on, and those without which Airlock does not start.
+func variables(servers map[string]*Entry) (all, required []string) {
 	for _, entry := range servers {
-		for _, name := range entry.variables() {
-			if !slices.Contains(p.variables, name) && !slices.Contains(inherited, name) {
-				p.variables = append(p.variables, name)
-			}
-		}
+		names, without := entry.variables()
+		all, required = append(all, names...), append(required, without...)
 	}
-	slices.Sort(p.variables)
-	for i := range p.Changes {
-		if p.Changes[i].File.Host.reference("X") == "" {
-			p.Changes[i].Unset = p.variables
-		}
-	}
+	return withoutInherited(all), withoutInherited(required)
+}
+
+// withoutInherited returns each name once, in order, without those that hosts pass on.
+func withoutInherited(names []string) []string {
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(inherited, name) })
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // movable returns the entries that Airlock can import.
@@ -187,18 +196,50 @@ func (p *Plan) write() error {
 // TrustClaims adds to the configuration that the claims of these imported servers about their own tools are trusted.
 // It is called before Apply.
 func (p *Plan) TrustClaims(names []string) error {
-	if len(names) == 0 {
-		return nil
-	}
-	add := map[string]string{}
 	for _, name := range names {
-		text, err := yamlMember(name, map[string]any{"trustAnnotations": true})
-		if err != nil {
-			return fmt.Errorf("writing the settings of the server %q: %w", name, err)
+		if err := p.set(name, "trustAnnotations", true); err != nil {
+			return err
 		}
-		add[name] = text
 	}
-	edited, err := yamlFormat.checkedEdit(p.config, "servers", nil, add)
+	return nil
+}
+
+// Contain sets servers.NAME.sandbox to the values of boxes, by server. It is called before TrustClaims; a second call
+// replaces the first one.
+func (p *Plan) Contain(boxes map[string]any) error {
+	if p.uncontained == nil {
+		p.uncontained = p.config
+	}
+	p.config, p.Contained = p.uncontained, len(boxes) > 0
+	for _, name := range slices.Sorted(maps.Keys(boxes)) {
+		if err := p.set(name, "sandbox", boxes[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// set sets a key of the settings of a server. Its other settings stay.
+func (p *Plan) set(name, key string, value any) error {
+	all, err := yamlFormat.decode(p.config)
+	if err != nil {
+		return err
+	}
+	settings := map[string]any{}
+	servers, _ := all["servers"].(map[string]any)
+	if former, exists := servers[name].(map[string]any); exists {
+		settings = maps.Clone(former)
+	}
+	settings[key] = value
+	text, err := yamlMember(name, settings)
+	if err != nil {
+		return fmt.Errorf("writing the settings of the server %q: %w", name, err)
+	}
+	var former []string
+	if _, exists := servers[name]; exists {
+		former = []string{name}
+	}
+	edited, err := yamlFormat.checkedEdit(p.config, "servers", former, map[string]string{name: text})
 	if err != nil {
 		return fmt.Errorf("adding settings to %s: %w", p.Config, err)
 	}
@@ -209,7 +250,7 @@ func (p *Plan) TrustClaims(names []string) error {
 // settings returns the entry as Airlock's configuration writes it.
 func (e Entry) settings() written {
 	return written{Type: e.Type, Command: e.Command, Args: e.Args, Cwd: e.Cwd, Env: e.Env, URL: e.URL,
-		Headers: e.Headers, StartTimeout: e.StartTimeout}
+		Headers: e.Headers, StartTimeout: e.StartTimeout, CallTimeout: e.CallTimeout}
 }
 
 // reference returns the host's syntax for a reference to a variable, or "" if it has none.
@@ -246,15 +287,21 @@ func (h Host) registration(c Command, variables []string) written {
 			out.Env[name] = reference
 		}
 	}
-	const patience = 300 // seconds: a call may wait for a person
+	const toolTimeout = 300 // seconds: a call may wait for a person
 	switch h.ID {
-	case "claude-code", "vscode":
+	case "claude-code", "copilot-jetbrains", "vscode":
 		out.Type = "stdio"
+	case "cline":
+		out.Timeout = toolTimeout
 	case "codex":
-		out.ToolTimeout = patience
+		out.ToolTimeout = toolTimeout
+	case "copilot-cli":
+		out.Tools = []string{"*"}
+	case "opencode", "zed":
+		out.Timeout = toolTimeout * 1000
 	case "goose":
 		out = written{Name: Name, Type: "stdio", Enabled: true, Cmd: c.Path, Args: c.Args, Envs: c.Env,
-			Timeout: patience}
+			Timeout: toolTimeout}
 	}
 	return out
 }

@@ -96,14 +96,15 @@ func TestWhatIsNotTakenOverIsSaid(t *testing.T) {
 		"signed": {"url": "https://x.example/mcp", "headers": {"Authorization": "Bearer x"}}
 	}}`)
 	put(t, e, "claude-code",
-		`{"projects": {"/p": {"mcpServers": {"db": {"command": "x"}, "airlock": {"command": "airlock", "args": ["mcp"]}}}}, "mcpServers": {"a": {"command": "y"}}}`)
+		`{"projects": {"/p": {"mcpServers": {"db": {"command": "x"}, "airlock": {"command": "airlock", "args": `+
+			`["mcp"]}}}}, "mcpServers": {"a": {"command": "y"}}}`)
 	p := plan(t, e)
 	got := map[string]string{}
 	for _, imported := range p.Imports {
 		got[imported.Entry.Name] = fmt.Sprintf("%s%v%v", imported.Entry.Type, imported.Entry.Left, imported.Unsigned)
 	}
 	for name, want := range map[string]string{
-		"limited": "[includeTools trust]false", "open": "[]false", "events": "sse[]false", "plain": "[]true",
+		"limited": "[includeTools trust timeout]false", "open": "[]false", "events": "sse[]false", "plain": "[]true",
 		"signed": "[]false",
 	} {
 		if got[name] != want {
@@ -127,7 +128,7 @@ func TestWhatIsNotTakenOverIsSaid(t *testing.T) {
 // A file that cannot be restored does not prevent others from being restored, and Undo can be
 // repeated for it.
 func TestUndoGoesOn(t *testing.T) {
-	e := home(t, "claude-desktop", "codex", "cursor", "gemini")
+	e := home(t, "vscode", "codex", "cursor", "gemini")
 	record := filepath.Join(t.TempDir(), "hosts.json")
 	if err := plan(t, e).Apply(record, validate); err != nil {
 		t.Fatal(err)

@@ -15,8 +15,11 @@ type written struct {
 	Envs    map[string]string `json:"-" toml:"-" yaml:"envs,omitempty"`     // Goose
 	URL     string            `json:"url,omitempty" toml:"url,omitempty" yaml:"url,omitempty"`
 	Headers map[string]string `json:"headers,omitempty" toml:"headers,omitempty" yaml:"headers,omitempty"`
-	// StartTimeout is a key of Airlock's configuration only.
+	// StartTimeout and CallTimeout are keys of Airlock's configuration only.
 	StartTimeout string `json:"-" toml:"-" yaml:"startTimeout,omitempty"`
-	Timeout      int    `json:"-" toml:"-" yaml:"timeout,omitempty"`          // Goose, seconds
-	ToolTimeout  int    `json:"-" toml:"tool_timeout_sec,omitempty" yaml:"-"` // Codex, seconds
+	CallTimeout  string `json:"-" toml:"-" yaml:"callTimeout,omitempty"`
+	// Timeout is the time for a call: in seconds for Cline and Goose, in milliseconds for OpenCode and Zed.
+	Timeout     int      `json:"timeout,omitempty" toml:"-" yaml:"timeout,omitempty"`
+	ToolTimeout int      `json:"-" toml:"tool_timeout_sec,omitempty" yaml:"-"` // Codex, seconds
+	Tools       []string `json:"tools,omitempty" toml:"-" yaml:"-"`            // Copilot CLI
 }

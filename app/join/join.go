@@ -45,9 +45,11 @@ type Hello struct {
 	Run     string `json:"run,omitempty"`     // the ID of a run; of PurposeSuspend and PurposeResume
 }
 
-// Reply is the daemon's answer to Hello. If the daemon refuses, Refused is the reason.
+// Reply is the daemon's answer to Hello. If the daemon refuses, Refused is the reason, and Advice is what to do
+// instead.
 type Reply struct {
 	Refused string  `json:"refused,omitempty"`
+	Advice  string  `json:"advice,omitempty"`
 	Status  *Status `json:"status,omitempty"`
 	Link    *Link   `json:"link,omitempty"` // of PurposeConsole
 }
@@ -107,10 +109,16 @@ func ShortPath(path string) (short string, done func(), err error) {
 var ErrNone = errors.New("no daemon is running for this state directory")
 
 // RefusedError is the reason why a running daemon refuses a connection.
-type RefusedError struct{ Reason string }
+type RefusedError struct {
+	Reason string
+	Advice string // what to do instead; may be empty
+}
 
 // Error is one sentence.
 func (e *RefusedError) Error() string { return e.Reason }
+
+// Hint returns what to do instead.
+func (e *RefusedError) Hint() string { return e.Advice }
 
 // Conn is a connection that a daemon has accepted. Read, Write and Close may be called
 // concurrently. It does not use package net, because net is initialised after nearly all other
@@ -225,7 +233,7 @@ func connect(path string) (*os.File, error) {
 
 func greet(socket *os.File, h Hello) (*Conn, error) {
 	if err := Trust(socket, h.Purpose); err != nil {
-		return nil, &RefusedError{err.Error()}
+		return nil, &RefusedError{Reason: err.Error()}
 	}
 	if err := socket.SetDeadline(time.Now().Add(HelloTime)); err != nil {
 		return nil, err
@@ -240,10 +248,10 @@ func greet(socket *os.File, h Hello) (*Conn, error) {
 	}
 	var r Reply
 	if err := strictjson.UnmarshalOpen(line, &r); err != nil {
-		return nil, &RefusedError{"the daemon answers with what this version does not understand"}
+		return nil, &RefusedError{Reason: "the daemon answers with what this version does not understand"}
 	}
 	if r.Refused != "" {
-		return nil, &RefusedError{r.Refused}
+		return nil, &RefusedError{r.Refused, r.Advice}
 	}
 	if r.Status != nil {
 		conn.Status = *r.Status
@@ -269,10 +277,11 @@ func Trust(conn syscall.Conn, purpose string) error {
 		return fmt.Errorf("who is at the other end of the socket is not known: %w", err)
 	}
 	if uid != os.Geteuid() {
-		return errors.New("the process at the other end of the socket is another user's")
+		return errors.New("the process at the other end of the socket belongs to another user")
 	}
 	if (purpose == PurposeHost || purpose == PurposeRun) && !(procfs.RunsThisProgram(pid) && procfs.PeerLives(conn)) {
-		return errors.New("the process at the other end of the socket runs another program, or another version of this one")
+		return errors.New("the process at the other end of the socket runs another program, or another version of " +
+			"this one")
 	}
 	return nil
 }

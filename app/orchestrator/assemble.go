@@ -26,8 +26,8 @@ const (
 )
 
 // adviceLarge is the advice for a result that is too large. The guests have the same sentence.
-const adviceLarge = "return a summary, and hand over the rest with client.attach or keep it in /workspace/session for " +
-	"the next run"
+const adviceLarge = "return a summary, and hand over the rest with client.attach or keep it in /workspace/session " +
+	"for the next run"
 
 // assemble builds the outcome from the host's own observations and from the guest's delivery,
 // which it redacts, bounds and checks.
@@ -46,7 +46,10 @@ func (r *run) assemble(ctx context.Context, ended ending, calls broker.Summary, 
 	}
 	r.inTurn(ctx, size, func() {
 		r.clean(&result) // before the logs: placeholders are numbered in this order, also in a replay
-		note, end = r.remark(ended, result, logs)
+		note, end = r.missingData(ended, result, logs)
+		if result.OK {
+			note = cut(r.redact(r.network.explain(note)), maxNote)
+		}
 		printed = r.print(logs)
 	})
 	cpu := usage.CPU + time.Duration(r.cleaned.Load())

@@ -91,7 +91,8 @@ func refusedFile(kind, message string) attachAnswer {
 type secretError struct{}
 
 func (*secretError) Error() string {
-	return "the file holds a credential of this installation in a form that cannot be taken out; leave it out of the file"
+	return "the file holds a credential of this installation in a form that cannot be taken out; leave it out of the " +
+		"file"
 }
 
 // attach inspects, cleans and keeps one file.

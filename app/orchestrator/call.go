@@ -10,6 +10,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/replay"
+	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
@@ -19,11 +20,14 @@ import (
 // LanguageCall is the language of a run that is one call without code.
 const LanguageCall = "call_tool"
 
-// ToolCall is a run that is one call without code: no sandbox is needed for it.
+// ToolCall is a run that is one call without code: no sandbox is needed for it. With the name of a resource or a prompt
+// (catalog.FeatureName), the result is the ReadResourceResult or the GetPromptResult.
 type ToolCall struct {
 	ServerID  string          `json:"server"`
 	Name      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"` // a JSON object
+	// Host reports that the host makes the call itself, see broker.Call.
+	Host bool `json:"-"`
 }
 
 // CallRequest returns a request for one call without code. The call as JSON is shown to
@@ -54,7 +58,7 @@ func (o *Orchestrator) runCall(ctx context.Context, req Request) (*Outcome, erro
 		identity: broker.Run{
 			ID: req.ID, Caller: req.Caller, TraceID: telemetry.TraceID(ctx), CodeHash: canon.Digest(req.Code),
 			Code:     string(req.Code),
-			Language: req.Language, Context: req.Context,
+			Language: req.Language, Context: req.Context, Host: req.Announced.Host, ByHost: true,
 		},
 		request: req, limits: o.limits(req), version: o.opts.Version, snapshot: o.snapshotFor(ctx, req),
 		redactor: o.redactor(),
@@ -66,7 +70,7 @@ func (o *Orchestrator) runCall(ctx context.Context, req Request) (*Outcome, erro
 	if req.OnStart != nil {
 		req.OnStart(Live{Printed: func() Printed { return Printed{} }, Calls: r.calls.Begun})
 	}
-	outcome, err := r.callAlone(ctx)
+	outcome, err := r.callOnly(ctx)
 	o.teardowns.Go(func() {
 		if outcome != nil {
 			r.closeRecording(context.WithoutCancel(ctx), outcome)
@@ -75,15 +79,16 @@ func (o *Orchestrator) runCall(ctx context.Context, req Request) (*Outcome, erro
 	return outcome, err
 }
 
-// callAlone makes the one call and assembles the outcome.
-func (r *run) callAlone(ctx context.Context) (*Outcome, error) {
+// callOnly makes the one call and assembles the outcome.
+func (r *run) callOnly(ctx context.Context) (*Outcome, error) {
 	r.recordStart(ctx)
 	if err := r.unrecorded(); err != nil {
 		r.calls.Close()
 		return nil, err
 	}
 	call := r.request.Call
-	answer := r.calls.Call(ctx, broker.Call{ServerID: call.ServerID, Name: call.Name, Arguments: call.Arguments})
+	answer := r.calls.Call(ctx, broker.Call{ServerID: call.ServerID, Name: call.Name, Arguments: call.Arguments,
+		Host: call.Host})
 	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
 	result := r.judgeCall(ctx, answer)
@@ -106,6 +111,10 @@ func (r *run) judgeCall(ctx context.Context, answer broker.Answer) Result {
 		}
 		return Result{Error: &Failure{Type: e.Type, Message: e.Message, Retryable: e.Retryable, Source: e.Source,
 			CallID: e.CallID}}
+	}
+	use, feature := catalog.SplitUse(r.request.Call.Name)
+	if kind, _ := catalog.SplitFeatureName(feature); use != "" || kind != catalog.KindTool {
+		return succeeded(answer.Raw)
 	}
 	return succeeded(r.dataOf(answer.Raw))
 }

@@ -26,7 +26,8 @@ type Envelope struct {
 	// a state of admission/approval: the most restrictive that any call met
 	ApprovalState string `json:"approval_state"`
 	Result        Result `json:"result"`
-	// Note explains a null result of code that has set no result; Printed is then the end
+	// Note explains a null result of code that has set no result, and names connections that were refused to code
+	// without an error. If the result is null, Printed is the end
 	// of its stdout. Both come from the sandbox and are redacted, but not verified.
 	Note    string `json:"note,omitempty"`
 	Printed string `json:"printed,omitempty"`

@@ -91,8 +91,8 @@ func printable(text string, output runner.Output, limit int64) (kept string, mis
 	}
 	// The marker's length depends on a number that depends on the cut: reserve space for
 	// the longest.
-	const room = int64(len("\n<TRUNCATED 9223372036854775807 bytes>\n"))
-	kept = truncate.Head(text, int(min(max(limit-room, 0), int64(len(text)))))
+	const markerSize = int64(len("\n<TRUNCATED 9223372036854775807 bytes>\n"))
+	kept = truncate.Head(text, int(min(max(limit-markerSize, 0), int64(len(text)))))
 	missing += int64(len(text) - len(kept))
 	marker := fmt.Sprintf("<TRUNCATED %d bytes>\n", missing)
 	if kept != "" && !strings.HasSuffix(kept, "\n") {

@@ -55,9 +55,18 @@ func (r Request) Hosts(listed []egress.Host) ([]egress.Host, error) {
 	return hosts, nil
 }
 
+// listed returns the hosts that a request may ask for.
+func (o *Orchestrator) listed(req Request) []egress.Host {
+	if o.opts.Network == nil {
+		return nil
+	}
+	return o.opts.Network(req.Caller)
+}
+
 func describeListed(listed []egress.Host) string {
 	if len(listed) == 0 {
-		return "call tools through the wrappers; an operator can list hosts in sandbox.network and permit them by policy"
+		return "call tools through the wrappers; an operator can list hosts in sandbox.network and permit them by " +
+			"policy"
 	}
 	texts := make([]string, len(listed))
 	for i, host := range listed {
@@ -68,7 +77,7 @@ func describeListed(listed []egress.Host) string {
 
 // openNetwork returns the network of a run, or nil if the request asks for no host. The caller must close it.
 func (o *Orchestrator) openNetwork(req Request) (*network, error) {
-	hosts, err := req.Hosts(o.opts.Network)
+	hosts, err := req.Hosts(o.listed(req))
 	if err != nil || len(hosts) == 0 {
 		return nil, err
 	}
@@ -77,7 +86,11 @@ func (o *Orchestrator) openNetwork(req Request) (*network, error) {
 		return nil, err
 	}
 	n := &network{theirs: theirs}
-	n.Network, err = egress.New(ours, &egress.Options{Hosts: hosts, Gate: n, Dial: (&reach.Dialer{}).DialContext})
+	dial := o.opts.Dial
+	if dial == nil {
+		dial = (&reach.Dialer{}).DialContext
+	}
+	n.Network, err = egress.New(ours, &egress.Options{Hosts: hosts, Gate: n, Dial: dial})
 	if err != nil {
 		return nil, errors.Join(err, theirs.Close())
 	}
@@ -89,7 +102,7 @@ func (o *Orchestrator) connect(wanted *runner.Request, n *network) {
 	if n == nil {
 		return
 	}
-	wanted.Network = n.theirs
+	wanted.Network = &runner.Network{Device: n.theirs, Closed: n.Closed(), Open: n.Open}
 	if o.opts.Roots != "" {
 		wanted.Mounts = append(wanted.Mounts, runner.Mount{Source: o.opts.Roots, Target: runner.TrustDir})
 	}
@@ -117,7 +130,8 @@ func (n *network) close() error {
 	return n.Network.Close()
 }
 
-// explain adds the refused connections to the message of a failed run.
+// explain adds the refused connections to the message of a failed run, or to the note of another one, whose code may
+// have caught the errors.
 func (n *network) explain(message string) string {
 	if n == nil {
 		return message
@@ -126,5 +140,9 @@ func (n *network) explain(message string) string {
 	if len(refusals) == 0 {
 		return message
 	}
-	return message + " (network: " + strings.Join(refusals[:min(len(refusals), maxRefusals)], "; ") + ")"
+	refused := "network: " + strings.Join(refusals[:min(len(refusals), maxRefusals)], "; ")
+	if message == "" {
+		return refused
+	}
+	return message + " (" + refused + ")"
 }

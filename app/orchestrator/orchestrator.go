@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"runtime"
 	"slices"
 	"strings"
@@ -82,8 +83,11 @@ type Options struct {
 	Placeholders bool
 	// Personal returns the setting for personal data that leaves a run. nil means the zero value.
 	Personal func() redact.Personal
-	// Network lists the hosts that runs may ask for. The policies decide about each connection.
-	Network []egress.Host
+	// Network returns the hosts that runs of a caller may ask for. The policies decide about each connection. nil means
+	// none.
+	Network func(caller.Caller) []egress.Host
+	// Dial opens the permitted connections of code; nil means to public addresses only.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Roots is a directory with cert.pem, the certification authorities for runs with a network. It may be empty.
 	Roots string
 	// Attachments limits the files that one run can attach; the zero value means
@@ -123,7 +127,7 @@ func (o *Orchestrator) Check(req Request) error {
 	if err := req.Check(); err != nil {
 		return err
 	}
-	if _, err := req.Hosts(o.opts.Network); err != nil || req.Call != nil {
+	if _, err := req.Hosts(o.listed(req)); err != nil || req.Call != nil {
 		return err
 	}
 	_, err := o.imageFor(req)
@@ -269,7 +273,7 @@ func (o *Orchestrator) plan(ctx context.Context, req Request, player *replay.Pla
 		identity: broker.Run{
 			ID: req.ID, Caller: req.Caller,
 			TraceID: telemetry.TraceID(ctx), CodeHash: canon.Digest(req.Code), Code: string(req.Code),
-			Language: req.Language, Context: req.Context,
+			Language: req.Language, Context: req.Context, Host: req.Announced.Host,
 		},
 		request: req, image: image, limits: o.limits(req), longer: o.longer(req), version: o.opts.Version,
 		snapshot: o.snapshotFor(ctx, req), redactor: o.redactor(), player: player,

@@ -22,7 +22,7 @@ type pauser struct {
 	run      *run
 	clock    *clock
 	going    *pausers
-	over     <-chan struct{}         // closed when the run is over or cancelled
+	over     <-chan struct{}         // closed when the run is over, cancelled or left to another process
 	leaveRun context.CancelCauseFunc // ends the run
 
 	mu        sync.Mutex // guards what follows, and is held while the sandbox changes
@@ -30,8 +30,11 @@ type pauser struct {
 	timer     *time.Timer
 	paused    bool
 	suspended bool
-	saved     *savedRun // what is stored of the suspended run for another process; may be nil
+	refused   bool      // the states of suspended runs take too much, see suspend
+	resuming  bool      // it waits for a slot, see resume
+	saved     *savedRun // the stored state of the suspended run for another process; may be nil
 	left      bool      // to another process
+	lost      bool      // its state could not be continued
 }
 
 // wait is called when the run starts or stops waiting for a person.
@@ -46,8 +49,7 @@ func (p *pauser) wait(waiting bool) {
 		}
 		return
 	}
-	if p.suspended {
-		p.clock.pause(false)
+	if p.suspended { // its clock is paused until it goes on
 		if p.saved == nil { // otherwise the answer is stored first, see answered
 			go p.resume(false) // it may have to wait for a slot
 		}

@@ -61,14 +61,15 @@ func (o *Orchestrator) Replay(ctx context.Context, runID string) (*Replayed, err
 // openCalls begins the run's calls: answered from a recording in a replay, and
 // recorded for one otherwise.
 func (r *run) openCalls(ctx context.Context, clock *clock) error {
-	opts := &broker.RunOptions{Redactor: r.redactor, Player: r.player, Admitted: r.admission}
+	opts := &broker.RunOptions{Redactor: r.redactor, Player: r.player, Admitted: r.admission,
+		Notices: r.request.Notices}
 	if clock != nil { // a call without code has no clock to stop
 		opts.OnWait, opts.OnApproved = r.pauser.wait, r.pauser.approved
 	}
 	if saved := r.request.saved; saved != nil {
 		clock.pause(true)
 		r.pauser.suspended, r.pauser.saved = true, saved
-		r.pauser.tell(true)
+		r.pauser.notify(true)
 		opts.Before = saved.Used
 	}
 	if r.player == nil && r.parts.Recordings != nil && !r.request.Restored() && !r.holdsCredential() {

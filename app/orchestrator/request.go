@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/program"
@@ -45,6 +46,9 @@ type Request struct {
 	// OnSuspend is called when the run has been suspended, and with false when it goes on. A durable run survives the
 	// process. It may be nil.
 	OnSuspend func(suspended, durable bool) `json:"-"`
+
+	// Notices receives what servers send during the calls. It may be nil.
+	Notices *broker.Notices `json:"-"`
 
 	saved *savedRun // see Orchestrator.Suspended
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/codegen"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/errortype"
+	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/runner"
 )
@@ -55,6 +56,7 @@ func (o *Orchestrator) restoredPlan(ctx context.Context, req Request) (plan, err
 		identity: broker.Run{
 			ID: req.ID, Caller: req.Caller, TraceID: req.saved.TraceID, CodeHash: canon.Digest(req.Code),
 			Code: string(req.Code), Language: req.Language, Context: req.Context,
+			Host: req.Announced.Host,
 		},
 		request: req, image: image, limits: req.saved.Limits, version: o.opts.Version,
 		snapshot: o.snapshotFor(ctx, req), redactor: o.redactor(), suspendAfter: o.opts.SuspendAfter,
@@ -108,14 +110,24 @@ var errLeft = errors.New("the run waits for a person, and goes on when Airlock s
 // suspended, and their Run returns. It returns when this has been tried with all runs that wait now.
 func (o *Orchestrator) Leave() { o.going.leave() }
 
-// Suspend suspends a run that waits for people at once. The error is an *InputError if it does not.
+// Suspend suspends a run that waits for people at once. The error is an *InputError if that is not possible.
 func (o *Orchestrator) Suspend(id string) error {
-	p := o.going.find(id)
-	if p == nil || !p.suspendNow() {
-		return &InputError{"the run does not wait for a person, so it is not suspended",
-			"a run is suspended while all its open calls wait for a person's approval"}
+	err := errNotWaiting
+	if p := o.going.find(id); p != nil {
+		err = p.suspendNow()
 	}
-	return nil
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, new(*quota.Refusal)):
+		return &InputError{"the run is not suspended, because the states of suspended runs have reached their limit",
+			"raise runs.suspendedSize, or answer questions of other runs: airlock approvals list"}
+	case errors.Is(err, errors.ErrUnsupported):
+		return &InputError{"the run is not suspended: this driver, or a run with a network, stays paused",
+			"it goes on after the answer: airlock approvals list"}
+	}
+	return &InputError{"the run does not wait for a person, so it is not suspended",
+		"a run is suspended while all its open calls wait for a person's approval"}
 }
 
 // Resume lets a suspended run go on before its calls are answered. The error is an *InputError if it is not suspended.
@@ -124,7 +136,7 @@ func (o *Orchestrator) Resume(id string) error {
 	if p == nil || !p.isSuspended() {
 		return &InputError{"the run is not suspended", "list the runs with `airlock runs list`"}
 	}
-	p.resume(true)
+	go p.resume(true) // it may have to wait for a slot
 	return nil
 }
 

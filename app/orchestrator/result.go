@@ -30,6 +30,9 @@ func (r *run) judge(ended ending, logs logs) Result {
 		return failed(errortype.Killed, false, "the run was ended, because "+ended.authority)
 	case ended.cancelled:
 		return failed(errortype.Killed, false, "the run was cancelled before the code had ended")
+	case ended.lost:
+		return failed(errortype.Interrupted, false, "the run was suspended and cannot go on, because its stored state "+
+			"is lost or was changed; look at what it did before you run the code again")
 	case ended.flood:
 		return failed(errortype.Output, false, fmt.Sprintf(
 			"the code wrote more than %d bytes to stdout and stderr and was stopped; print less", r.limits.Output))

@@ -91,7 +91,7 @@ func TestLimitsOfARequest(t *testing.T) {
 	}
 }
 
-func TestRemark(t *testing.T) {
+func TestMissingData(t *testing.T) {
 	printed := runner.Output{Tail: []byte("[{'a': 1}]\n")}
 	tests := []struct {
 		name  string
@@ -112,7 +112,7 @@ func TestRemark(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			r := &run{plan: plan{redactor: redact.New()}}
-			note, end := r.remark(test.ended, succeeded(nil), logs{stdout: printed, lastLines: []byte(test.tail)})
+			note, end := r.missingData(test.ended, succeeded(nil), logs{stdout: printed, lastLines: []byte(test.tail)})
 			if !strings.Contains(note, test.note) || (test.note == "") != (note == "") ||
 				strings.Contains(note, "AKIAIOSFODNN7EXAMPLA") {
 				t.Errorf("note: got %q, want %q in it", note, test.note)
@@ -122,7 +122,7 @@ func TestRemark(t *testing.T) {
 			}
 		})
 	}
-	if note, end := (&run{plan: plan{redactor: redact.New()}}).remark(
+	if note, end := (&run{plan: plan{redactor: redact.New()}}).missingData(
 		ending{}, failed(errortype.Timeout, false, "x"), logs{}); note+end != "" {
 		t.Errorf("a failure: got %q and %q, want neither", note, end)
 	}

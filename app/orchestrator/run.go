@@ -96,6 +96,7 @@ type ending struct {
 	flood     bool   // more output than the sandbox may write
 	protocol  error  // the socket's protocol was broken
 	internal  error  // our own side failed
+	lost      bool   // the state of the suspended run could not be continued
 }
 
 // undoTimeout limits the time for cleaning up after a run.
@@ -164,7 +165,8 @@ func (r *run) recorded(ctx context.Context, outcome *Outcome, ended ending) *Out
 		r.parts.Logger.ErrorContext(ctx, "the end of a run could not be recorded",
 			slog.String(telemetry.KeyRun, r.identity.ID), slog.Any(telemetry.KeyError, err))
 		replace(&outcome.Envelope, failed(errortype.Sandbox, false,
-			"the audit log could not record the end of the run, so its result is withheld; calls that were made are not undone"))
+			"the audit log could not record the end of the run, so its result is withheld; calls that were made are "+
+				"not undone"))
 		r.withholdFiles(ctx, &outcome.Envelope)
 	}
 	return outcome
@@ -262,14 +264,14 @@ func (r *run) delivered(d finish) ending {
 	return ending{delivered: &d}
 }
 
-// servedWithin waits at most patience until the socket is no longer served, and returns the
+// servedWithin waits at most timeout until the socket is no longer served, and returns the
 // error of serving it. Requests that are still being handled after that time are reported
 // when the run settles.
-func servedWithin(patience time.Duration, socket <-chan error) error {
+func servedWithin(timeout time.Duration, socket <-chan error) error {
 	select {
 	case err := <-socket:
 		return err
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		return nil
 	}
 }
@@ -289,6 +291,8 @@ func (r *run) afterExit(ctx context.Context, end exit, served error) ending {
 		return ending{protocol: violation}
 	case ctx.Err() != nil:
 		return ending{cancelled: true}
+	case r.pauser.isLost():
+		return ending{lost: true}
 	case end.err != nil:
 		return ending{internal: end.err}
 	}

@@ -114,7 +114,8 @@ func TestRetryableIsBelievedOfTheBroker(t *testing.T) {
 func TestTheFirstOfTwoResultsCounts(t *testing.T) {
 	for i := range 20 {
 		l := newLab(t, nil, admission.Limits{}, Options{}, func(_ context.Context, c *conn) error {
-			const finish = `{"jsonrpc":"2.0","id":%d,"method":"run/finish","params":{"ok":true,"has_result":true,"data":%d}}` + "\n"
+			const finish = `{"jsonrpc":"2.0","id":%d,"method":"run/finish","params":{"ok":true,"has_result":true,` +
+				`"data":%d}}` + "\n"
 			var all string
 			for n := range 20 {
 				all += fmt.Sprintf(finish, n, n)
@@ -191,7 +192,8 @@ func TestNothingIsRecordedAfterTheEnd(t *testing.T) {
 	l := newLab(t, answers, admission.Limits{}, Options{}, func(ctx context.Context, c *conn) error {
 		for n := range 3 * calls {
 			if _, err := fmt.Fprintf(
-				c, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"server_id":"demo","name":"echo","arguments":{"n":%d}}}`+"\n", n, n); err != nil {
+				c, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"server_id":"demo","name":"echo",`+
+					`"arguments":{"n":%d}}}`+"\n", n, n); err != nil {
 				return err
 			}
 		}
@@ -223,7 +225,8 @@ func TestNothingIsRecordedAfterTheEnd(t *testing.T) {
 	}
 	m := outcome.Envelope.Result.Metrics
 	if intents < calls || intents != m.Calls || outcomes != m.Calls+m.CallsDenied {
-		t.Errorf("got %d intents and %d outcomes of %d calls made and %d denied, want at least %d, and an outcome for each",
+		t.Errorf("got %d intents and %d outcomes of %d calls made and %d denied, want at least %d, and an outcome "+
+			"for each",
 			intents, outcomes, m.Calls, m.CallsDenied, calls)
 	}
 }
@@ -244,7 +247,8 @@ func TestPlaceholdersOfARun(t *testing.T) {
 			`["[redacted:email]","[redacted:email]","[redacted:held-credential] and again [redacted:held-credential]"]`,
 			"[redacted:email] [redacted:email]"},
 		{"with numbers", true,
-			`["[redacted:email-1]","[redacted:email-2]","[redacted:held-credential-1] and again [redacted:held-credential-1]"]`,
+			`["[redacted:email-1]","[redacted:email-2]","[redacted:held-credential-1] and again ` +
+				`[redacted:held-credential-1]"]`,
 			"[redacted:email-2] [redacted:email-1]"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -305,7 +309,8 @@ func TestUnreadAnswersAreHeldBack(t *testing.T) {
 		go func() {
 			for n := range total {
 				if _, err := fmt.Fprintf(
-					c, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"server_id":"demo","name":"echo","arguments":{"n":%d}}}`+"\n", n, n); err != nil {
+					c, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"server_id":"demo","name":"echo",`+
+						`"arguments":{"n":%d}}}`+"\n", n, n); err != nil {
 					sent <- err
 					return
 				}

@@ -34,7 +34,7 @@ type savedRun struct {
 	// Continued is set before the sandbox goes on. From then on, another process cannot continue the run.
 	Continued bool
 
-	logged *audit.RunTree // what the audit log has of the run
+	logged *audit.RunTree // the run's records in the audit log
 }
 
 // savedCall is an open call of a suspended run.
@@ -163,7 +163,7 @@ func (o *Orchestrator) Suspended(logged Logged) ([]Request, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, o.parts.Runner.SweepSaved(func(string) bool { return false })
+		return nil, o.parts.Runner.SweepSaved(nil)
 	}
 	runs, err := logged(first, wanted)
 	if err != nil {
@@ -171,7 +171,7 @@ func (o *Orchestrator) Suspended(logged Logged) ([]Request, error) {
 	}
 	var requests []Request
 	var unremoved error
-	states := map[string]bool{}
+	var kept []runner.Saved
 	for _, id := range ids { // in the same order at each start
 		saved := found[id]
 		saved.logged = runs[id]
@@ -186,10 +186,10 @@ func (o *Orchestrator) Suspended(logged Logged) ([]Request, error) {
 		saved.Request.saved = saved
 		requests = append(requests, saved.Request)
 		if !saved.Continued {
-			states[saved.Sandbox.State] = true
+			kept = append(kept, saved.Sandbox)
 		}
 	}
-	return requests, errors.Join(unremoved, o.parts.Runner.SweepSaved(func(state string) bool { return states[state] }))
+	return requests, errors.Join(unremoved, o.parts.Runner.SweepSaved(kept))
 }
 
 // isOld reports whether the audit log has more of the run than what was stored. Then somebody put the file back after

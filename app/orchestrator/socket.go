@@ -16,6 +16,7 @@ const (
 	methodCall      = "tools/call"
 	methodSearch    = "catalog/search"
 	methodGet       = "catalog/get"
+	methodResources = "catalog/resources"
 	methodAttach    = "run/attach"
 	methodLoad      = "session/load"
 	methodSave      = "session/save"
@@ -57,6 +58,8 @@ func (r *run) handle(ctx context.Context, req wire.Request) (any, error) {
 		return r.handleSearch(ctx, req)
 	case methodGet:
 		return r.handleGet(ctx, req)
+	case methodResources:
+		return r.handleResources(ctx, req)
 	case methodAttach:
 		return r.handleAttach(ctx, req)
 	case methodLoad:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/internal/wire"
@@ -30,38 +31,48 @@ var errNotWaiting = errors.New("not all requests wait for people")
 func (p *pauser) suspend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.suspendLocked()
+	_ = p.suspendLocked() // it has logged the error
 }
 
-func (p *pauser) suspendLocked() {
+// suspendLocked is suspend. It returns nil if the run is suspended.
+func (p *pauser) suspendLocked() error {
 	ctx, cancel := context.WithTimeout(context.Background(), suspendTimeout)
 	defer cancel()
 	var err error
 	for range suspendAttempts {
 		if !p.waiting || !p.paused {
-			return
+			return errNotWaiting
 		}
 		if err = p.trySuspendLocked(ctx); err == nil {
-			p.paused, p.suspended = false, true
-			p.tell(true)
+			p.paused, p.suspended, p.refused = false, true, false
+			p.notify(true)
 			p.note(ctx, audit.KindRunSuspend)
-			return
+			return nil
 		}
 		if !errors.Is(err, wire.ErrNotQuiet) && !errors.Is(err, errNotWaiting) {
 			break
 		}
 		if err := p.settleLocked(ctx); err != nil {
 			p.log(ctx, "a run that waits for a person could not go on for a moment", err)
-			return
+			return err
 		}
 	}
+	full := (*quota.Refusal)(nil)
 	switch {
 	case errors.Is(err, errors.ErrUnsupported), p.hasEnded():
-	case errors.Is(err, wire.ErrNotQuiet), errors.Is(err, errNotWaiting), errors.As(err, new(*quota.Refusal)):
+	case errors.As(err, &full):
+		if !p.refused {
+			p.log(ctx, "a run that waits for a person stays paused: raise runs.suspendedSize, or answer questions", err)
+			full.Count(ctx)
+		}
+		p.refused = true
+		p.timer = time.AfterFunc(p.run.suspendAfter, p.suspend)
+	case errors.Is(err, wire.ErrNotQuiet), errors.Is(err, errNotWaiting):
 		p.timer = time.AfterFunc(p.run.suspendAfter, p.suspend)
 	default:
 		p.log(ctx, "a run that waits for a person could not be suspended", err)
 	}
+	return err
 }
 
 // trySuspendLocked suspends the sandbox if all its requests wait for people. If they all wait for approval, the run
@@ -109,17 +120,24 @@ func (p *pauser) settleLocked(ctx context.Context) error {
 	return p.run.sandbox.Pause(ctx)
 }
 
-// suspendNow suspends a run that waits, and reports whether it is suspended.
-func (p *pauser) suspendNow() bool {
+// suspendNow suspends a run that waits. It returns nil if the run is suspended.
+func (p *pauser) suspendNow() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.waiting && !p.suspended {
-		p.timer.Stop()
-		p.pauseLocked()
-		p.timer.Stop()
-		p.suspendLocked()
+	return p.suspendNowLocked()
+}
+
+func (p *pauser) suspendNowLocked() error {
+	switch {
+	case p.suspended:
+		return nil
+	case !p.waiting:
+		return errNotWaiting
 	}
-	return p.suspended
+	p.timer.Stop()
+	p.pauseLocked()
+	p.timer.Stop()
+	return p.suspendLocked()
 }
 
 // isSuspended reports whether the run is suspended.
@@ -129,14 +147,16 @@ func (p *pauser) isSuspended() bool {
 	return p.suspended
 }
 
-// resume continues a suspended run, unless calls wait for people again and it is not forced. One that cannot go on has
-// failed.
+// resume continues a suspended run once a slot is free, unless calls wait for people again and it is not forced. One
+// that cannot go on has failed. One that is left to another process, or is over, stays suspended.
 func (p *pauser) resume(forced bool) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.suspended || p.left || p.waiting && !forced {
+	if !p.suspended || p.left || p.waiting && !forced || p.resuming {
+		p.mu.Unlock()
 		return
 	}
+	p.resuming = true
+	p.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
@@ -146,14 +166,35 @@ func (p *pauser) resume(forced bool) {
 		case <-ctx.Done():
 		}
 	}()
-	err := p.run.parts.Runner.Continue(ctx, p.run.sandbox, p.beginLocked)
+	// The lock is free meanwhile, because all other sandboxes may be in use for hours.
+	slot, err := p.run.parts.Runner.Slot(ctx, p.run.sandbox)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.resuming = false
+	switch {
+	case err != nil:
+		return
+	case !p.suspended, p.left, p.waiting && !forced:
+		slot.Release()
+		return
+	}
+	p.continueLocked(ctx, slot)
+}
+
+// continueLocked continues a suspended run in a slot.
+func (p *pauser) continueLocked(ctx context.Context, slot *quota.Reservation) {
+	err := p.run.parts.Runner.Continue(ctx, p.run.sandbox, slot, p.beginLocked)
 	p.suspended = false
-	p.tell(false)
+	p.notify(false)
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {
 		p.clock.pause(false)
-		if !p.hasEnded() {
+		select {
+		case <-p.over: // the error is that of its end
+		default:
+			p.lost = true
 			p.log(ctx, "a suspended run could not go on and is ended", err)
+			p.noteLost(ctx, err)
 		}
 		return
 	}
@@ -222,12 +263,9 @@ func (p *pauser) changeLocked(tag string, change func(*savedCall)) error {
 // leave leaves a run to another process if it waits for people, or only waits to go on. If calls of it are being made,
 // their answers are awaited first.
 func (p *pauser) leave() {
-	if !p.suspendNow() {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.suspended || p.saved == nil || p.saved.Continued || p.saved.isMaking() || p.left {
+	if p.suspendNowLocked() != nil || p.saved == nil || p.saved.Continued || p.saved.isMaking() || p.left {
 		return
 	}
 	p.left = true
@@ -241,13 +279,13 @@ func (p *pauser) end(ctx context.Context) {
 	if p.saved == nil {
 		return
 	}
-	if err := p.run.parts.Suspended.Remove(p.run.identity.ID); err != nil {
+	if err := errors.Join(p.run.parts.Suspended.Remove(p.run.identity.ID), p.run.sandbox.EndSuspending()); err != nil {
 		p.log(ctx, "what was stored of a suspended run could not be removed", err)
 	}
 }
 
-// tell tells the caller of the run that it was suspended, or goes on.
-func (p *pauser) tell(suspended bool) {
+// notify informs the caller of the run that it was suspended, or goes on.
+func (p *pauser) notify(suspended bool) {
 	if told := p.run.request.OnSuspend; told != nil {
 		told(suspended, suspended && p.saved != nil)
 	}
@@ -260,6 +298,23 @@ func (p *pauser) note(ctx context.Context, kind audit.Kind) {
 	if err := p.run.parts.Audit.Note(ctx, record); err != nil {
 		p.log(ctx, "that a run was suspended or goes on could not be recorded", err)
 	}
+}
+
+// noteLost records that a suspended run cannot go on.
+func (p *pauser) noteLost(ctx context.Context, why error) {
+	record := p.run.record(audit.KindRunResume)
+	record.Outcome, record.ErrorType = audit.OutcomeRefused, errortype.Interrupted
+	record.Detail = "the stored state of the suspended run was refused: " + why.Error()
+	if err := p.run.parts.Audit.Note(ctx, record); err != nil {
+		p.log(ctx, "that a suspended run cannot go on could not be recorded", err)
+	}
+}
+
+// isLost reports whether the state of the suspended run could not be continued.
+func (p *pauser) isLost() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lost
 }
 
 // pausers are the runs that go on and may wait for people. The zero value is ready to use.

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// cleaningPatience is the maximum time that a run waits to redact what leaves it. Then it redacts
+// redactionTimeout is the maximum time that a run waits to redact what leaves it. Then it redacts
 // without a slot.
-const cleaningPatience = 5 * time.Second
+const redactionTimeout = 5 * time.Second
 
 // muchToRedact is the maximum number of bytes that a run redacts without waiting for a slot.
 // They take at most some tens of milliseconds.
@@ -20,7 +20,7 @@ const muchToRedact = 16 << 10
 // delay the runs of others. The processor time is added to that of the run.
 func (r *run) inTurn(ctx context.Context, bytes int, redact func()) {
 	if bytes > muchToRedact {
-		waiting, cancel := context.WithTimeout(ctx, cleaningPatience)
+		waiting, cancel := context.WithTimeout(ctx, redactionTimeout)
 		defer cancel()
 		if slot, err := r.parts.cleaning.Wait(waiting, r.identity.Caller.Account()); err == nil {
 			defer slot.Release()

@@ -64,7 +64,8 @@ func TestRedactionTakesTurns(t *testing.T) {
 // A run with much to redact keeps no sandbox while it waits for its turn: others can use the slot.
 func TestWhoWaitsToRedactHoldsNoSandbox(t *testing.T) {
 	l := newLab(t, nil, admission.Limits{}, Options{}, func(_ context.Context, c *conn) error {
-		return c.ask(methodFinish, `{"ok":true,"has_result":true,"data":"`+strings.Repeat("password=", muchToRedact)+`"}`,
+		return c.ask(methodFinish, `{"ok":true,"has_result":true,"data":"`+strings.Repeat("password=",
+			muchToRedact)+`"}`,
 			&struct{}{})
 	})
 	limit := quota.For(quota.Redactions)

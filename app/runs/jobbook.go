@@ -160,7 +160,8 @@ func (b *JobBook) find(ctx context.Context, id string, now time.Time) (found ent
 	var instance string
 	err := b.db.View(ctx, func(tx database.Tx) error {
 		row := tx.QueryRowContext(
-			ctx, `SELECT id, run_id, principal, kind, issuer, session, profile, instance, state FROM job WHERE id = ? AND changed >= ?`,
+			ctx, `SELECT id, run_id, principal, kind, issuer, session, profile, instance, state FROM job WHERE id = `+
+				`? AND changed >= ?`,
 			id, now.Add(-keepJobs).Unix())
 		return row.Scan(&found.id, &found.runID, &found.owner.Principal, &found.owner.Kind, &found.owner.Issuer,
 			&found.owner.Session, &found.owner.Profile, &instance, &found.state)

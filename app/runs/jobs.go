@@ -29,15 +29,9 @@ const (
 	JobLost      JobState = "lost" // its process has ended, and the result is lost
 )
 
-// Limits of jobs. A queued job waits for a turn. The time in the queue does not count towards its
-// time limit.
-const (
-	keepJobs      = time.Hour // after they are over
-	maxQueuedEach = 25        // of one account, so that others can queue jobs too
-	maxOwnedJobs  = 1000      // of one account, including finished ones
-	maxOwnedOut   = 64 << 20  // bytes of their output
-	maxJobsOut    = 256 << 20
-)
+// keepJobs is how long finished jobs are kept. Other limits of jobs are in package quota. A queued job waits
+// for a turn; the time in the queue does not count towards its time limit.
+const keepJobs = time.Hour
 
 // ErrJobs is returned if a limit of jobs is reached. A later attempt can succeed.
 var ErrJobs = &jobsError{}
@@ -121,7 +115,7 @@ func (j *Jobs) Start(ctx context.Context, req orchestrator.Request) (string, err
 	made := &job{id: newUUID(), owner: req.Caller.Owner(), account: req.Caller.Account(), state: JobQueued}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if !j.hasRoomLocked(made.account) {
+	if !j.fitsLocked(made.account) {
 		return "", ErrJobs
 	}
 	if err := j.opts.Book.enter(ctx, made, req.ID, j.opts.Now()); err != nil {
@@ -142,26 +136,25 @@ func (j *Jobs) Start(ctx context.Context, req orchestrator.Request) (string, err
 	return made.id, nil
 }
 
-// hasRoomLocked reports whether an account may have one more job.
-func (j *Jobs) hasRoomLocked(account string) bool {
-	var queued, ownedQueued, owned, ownedBytes, bytes int
+// fitsLocked reports whether an account may have one more job.
+func (j *Jobs) fitsLocked(account string) bool {
+	var all, own struct{ jobs, queued, bytes int64 }
 	for _, other := range j.jobs {
-		own := other.account == account
-		bytes += other.bytes
-		if other.state == JobQueued && other.run.Status().State == Queued {
-			queued++
-			if own {
-				ownedQueued++
+		counted := []*struct{ jobs, queued, bytes int64 }{&all}
+		if other.account == account {
+			counted = append(counted, &own)
+		}
+		for _, c := range counted {
+			c.jobs++
+			c.bytes += int64(other.bytes)
+			if other.state == JobQueued && other.run.Status().State == Queued {
+				c.queued++
 			}
 		}
-		if own {
-			owned++
-			ownedBytes += other.bytes
-		}
 	}
-	return queued < quota.For(quota.Jobs).Queue && ownedQueued < maxQueuedEach && owned < maxOwnedJobs &&
-		ownedBytes < maxOwnedOut &&
-		bytes < maxJobsOut
+	queue, output := int64(quota.For(quota.Jobs).Queue), quota.For(quota.JobOutput)
+	return all.queued < queue && own.queued < quota.For(quota.QueuedJobs).Each &&
+		own.jobs < quota.For(quota.KeptJobs).Each && own.bytes < output.Each && all.bytes < output.Total
 }
 
 // watch waits until a job is done and notes each change of its state.

@@ -154,6 +154,9 @@ func TestFiveJobsAtOneTimeInOrder(t *testing.T) {
 // jobsAtOnce is the number of jobs that run concurrently.
 var jobsAtOnce = int(quota.For(quota.Jobs).Total)
 
+// maxQueued is the number of jobs that one account can queue.
+var maxQueued = int(quota.For(quota.QueuedJobs).Each)
+
 // If a caller, or its agents, which share one account, have queued many jobs, others do not wait
 // until all of them are done.
 func TestJobsOfAccountsHaveTurns(t *testing.T) {
@@ -170,7 +173,7 @@ func TestJobsOfAccountsHaveTurns(t *testing.T) {
 			return id
 		}
 		var ids []string
-		for n := range jobsAtOnce + maxQueuedEach {
+		for n := range jobsAtOnce + maxQueued {
 			ids = append(ids, agent(fmt.Sprint("agent ", n%2), fmt.Sprint(n, ":wait")))
 			synctest.Wait() // the first ones begin, and are queued no more
 		}
@@ -281,7 +284,7 @@ func TestTooManyJobsAreRefused(t *testing.T) {
 		if got := stateOfJob(t, jobs, "ann", first); got != JobFailed {
 			t.Errorf("got %q, want the first job kept", got)
 		}
-		for range jobsAtOnce + maxQueuedEach {
+		for range jobsAtOnce + maxQueued {
 			queue(t, jobs, "bob", "b:wait")
 			synctest.Wait() // the first ones begin, and are queued no more
 		}
@@ -289,8 +292,8 @@ func TestTooManyJobsAreRefused(t *testing.T) {
 		if _, err := jobs.Start(t.Context(), req); !errors.Is(err, ErrJobs) {
 			t.Errorf("got %v for one that has its share of the queue, want %v", err, ErrJobs)
 		}
-		for n := range quota.For(quota.Jobs).Queue - maxQueuedEach {
-			queue(t, jobs, fmt.Sprint("one of many ", n/maxQueuedEach), "b:wait")
+		for n := range quota.For(quota.Jobs).Queue - maxQueued {
+			queue(t, jobs, fmt.Sprint("one of many ", n/maxQueued), "b:wait")
 		}
 		req.Caller = person("eve")
 		if _, err := jobs.Start(t.Context(), req); !errors.Is(err, ErrJobs) {

@@ -15,7 +15,7 @@ type State string
 
 // The states of a run, in their order. A run that waits for a person is running.
 const (
-	Queued  State = "queued"  // no sandbox is free for it yet
+	Queued  State = "queued"  // no sandbox is free for it yet, or its stored state is being checked
 	Running State = "running" // its code is in a sandbox
 	Done    State = "done"    // its outcome, or its error, is known
 )
@@ -54,6 +54,7 @@ type Status struct {
 	State      State
 	Suspended  time.Time // since when its sandbox is suspended; zero if it is not
 	Durable    bool      // it is suspended, and survives the process
+	Restored   bool      // a process before this one has begun it
 	Asked      time.Time // when it was requested
 	Began      time.Time // when it got its sandbox; zero while it is queued
 	Ended      time.Time // zero while it is not done
@@ -94,6 +95,7 @@ type suspension struct {
 	since      time.Time // zero if it does not
 	durable    bool      // it survives the process
 	anySession bool      // the session that began the run has ended: its principal reaches it from every session
+	restored   bool      // a process before this one has begun the run
 }
 
 // span is when a run got its sandbox, and when it was done.
@@ -107,7 +109,7 @@ func newRun(req orchestrator.Request, cancel context.CancelFunc, now time.Time) 
 		id: req.ID, owner: req.Caller.Owner(), language: req.Language, background: req.Background, code: req.Code,
 		asked: now, cancel: cancel, done: make(chan struct{}),
 		state: Queued, events: []Event{{Kind: EventQueued, Time: now}}, subscribers: map[chan struct{}]bool{},
-		suspension: suspension{anySession: req.Restored()},
+		suspension: suspension{anySession: req.Restored(), restored: req.Restored()},
 	}
 }
 
@@ -169,7 +171,7 @@ func (r *Run) Status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return Status{
-		Suspended: r.suspension.since, Durable: r.suspension.durable,
+		Suspended: r.suspension.since, Durable: r.suspension.durable, Restored: r.suspension.restored,
 		ID: r.id, Owner: r.owner, Language: r.language, Background: r.background,
 		State: r.state, Asked: r.asked, Began: r.span.start, Ended: r.span.end,
 		Events: append([]Event(nil), r.events...), Questions: append([]approval.Question(nil), r.questions...),

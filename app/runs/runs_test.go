@@ -41,7 +41,9 @@ func (e *executor) Run(ctx context.Context, req orchestrator.Request) (*orchestr
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	req.OnStart(orchestrator.Live{Printed: func() orchestrator.Printed { return orchestrator.Printed{Stdout: "so far"} },
+	req.OnStart(orchestrator.Live{Printed: func() orchestrator.Printed {
+		return orchestrator.Printed{Stdout: "so far"}
+	},
 		Calls: func() int { return 2 }})
 	if code == "wait" {
 		<-ctx.Done()

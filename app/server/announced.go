@@ -18,11 +18,13 @@ const maxAnnounced = 128
 // Announced returns the name and version of the host of a call, and the language model in
 // ModelKey of the call's _meta. Either may be empty. The host declares both; nothing verifies
 // them.
-func Announced(call *mcp.CallToolRequest) (host, model string) {
-	if params := call.Session.InitializeParams(); params != nil && params.ClientInfo != nil {
-		host = announcement(params.ClientInfo.Name + " " + params.ClientInfo.Version)
+func Announced(req mcp.Request) (host, model string) {
+	if session, ok := req.GetSession().(*mcp.ServerSession); ok {
+		if params := session.InitializeParams(); params != nil && params.ClientInfo != nil {
+			host = announcement(params.ClientInfo.Name + " " + params.ClientInfo.Version)
+		}
 	}
-	if call.Params != nil {
+	if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil {
 		named, _ := call.Params.Meta[ModelKey].(string)
 		model = announcement(named)
 	}

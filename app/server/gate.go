@@ -44,6 +44,10 @@ func (t *Transport) cleanAnswers(next mcp.MethodHandler) mcp.MethodHandler {
 			for _, contents := range answer.Contents {
 				t.cleanResource(contents)
 			}
+		case *mcp.CompleteResult:
+			for i, value := range answer.Completion.Values {
+				answer.Completion.Values[i] = t.gate.Text(value)
+			}
 		case *mcp.GetPromptResult:
 			for _, message := range answer.Messages {
 				t.cleanContent(message.Content, t.gate.Text)

@@ -34,7 +34,8 @@ func TestAllThatIsSentIsCleaned(t *testing.T) {
 		"raw content":        &mcp.CallToolResult{StructuredContent: json.RawMessage(`{"a":"` + canary + `"}`)},
 		"a link": &mcp.CallToolResult{Content: []mcp.Content{&mcp.ResourceLink{URI: "run://" + canary,
 			Name: canary, Title: canary, Description: canary}}},
-		"an embedded resource": &mcp.CallToolResult{Content: []mcp.Content{&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "run://x", Text: canary}}}},
+		"an embedded resource": &mcp.CallToolResult{Content: []mcp.Content{
+			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "run://x", Text: canary}}}},
 		"a resource": &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "run://x",
 			Text: canary}, {URI: "run://y", Blob: []byte("\x00" + canary)}}},
 		"a prompt": &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user",
@@ -54,10 +55,15 @@ func TestAllThatIsSentIsCleaned(t *testing.T) {
 	requests := map[string]mcp.Request{
 		"a question": &mcp.ClientRequest[*mcp.ElicitParams]{Params: &mcp.ElicitParams{Message: canary,
 			URL: "https://a.example/" + canary, RequestedSchema: map[string]any{"title": canary}}},
-		"raw schema":     &mcp.ClientRequest[*mcp.ElicitParams]{Params: &mcp.ElicitParams{RequestedSchema: json.RawMessage(`{"description":"` + canary + `"}`)}},
-		"progress":       &mcp.ClientRequest[*mcp.ProgressNotificationParams]{Params: &mcp.ProgressNotificationParams{Message: canary}},
-		"a log message":  &mcp.ClientRequest[*mcp.LoggingMessageParams]{Params: &mcp.LoggingMessageParams{Data: canary}},                                                     //lint:ignore SA1019 revisions before 2026-07-28 have it
-		"logged members": &mcp.ClientRequest[*mcp.LoggingMessageParams]{Params: &mcp.LoggingMessageParams{Data: map[string]any{canary: []any{map[string]any{"a": canary}}}}}, //lint:ignore SA1019 revisions before 2026-07-28 have it
+		"raw schema": &mcp.ClientRequest[*mcp.ElicitParams]{Params: &mcp.ElicitParams{
+			RequestedSchema: json.RawMessage(`{"description":"` + canary + `"}`)}},
+		"progress": &mcp.ClientRequest[*mcp.ProgressNotificationParams]{
+			Params: &mcp.ProgressNotificationParams{Message: canary}},
+		//lint:ignore SA1019 revisions before 2026-07-28 have it
+		"a log message": &mcp.ClientRequest[*mcp.LoggingMessageParams]{Params: &mcp.LoggingMessageParams{Data: canary}},
+		//lint:ignore SA1019 revisions before 2026-07-28 have it
+		"logged members": &mcp.ClientRequest[*mcp.LoggingMessageParams]{Params: &mcp.LoggingMessageParams{
+			Data: map[string]any{canary: []any{map[string]any{"a": canary}}}}},
 	}
 	for name, request := range requests {
 		handler := s.cleanRequests(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {

@@ -185,7 +185,7 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case refuseMisshapen(w, body):
 	case r.Header.Get("Mcp-Session-Id") != "":
 		t.sessions.ServeHTTP(w, r)
-	case r.Header.Get("Mcp-Protocol-Version") >= Stateless || standsAlone(body):
+	case r.Header.Get("Mcp-Protocol-Version") >= Stateless || isSessionless(body):
 		t.standalone.ServeHTTP(w, r)
 	default:
 		t.begin(w, r)
@@ -222,15 +222,15 @@ func (t *router) begin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer t.opened.Remove(c) // it has another key if it has begun
-	t.sessions.ServeHTTP(&beginning{ResponseWriter: w, begins: func(id string) {
+	t.sessions.ServeHTTP(&sessionWriter{ResponseWriter: w, begins: func(id string) {
 		begun := c
 		begun.id = id
 		t.opened.Rename(c, begun)
 	}}, r)
 }
 
-// standsAlone reports whether the _meta of a message declares a revision without sessions.
-func standsAlone(body []byte) bool {
+// isSessionless reports whether the _meta of a message declares a revision without sessions.
+func isSessionless(body []byte) bool {
 	var message struct {
 		Params struct {
 			Meta struct {

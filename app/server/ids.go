@@ -29,7 +29,8 @@ func refuseID(message []byte) []byte {
 		return nil // the SDK refuses IDs that are not numbers
 	}
 	return fmt.Appendf(nil,
-		`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"the ID of a request is a string, or a whole number of up to 53 bits"}}`,
+		`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"the ID of a request is a string, or a whole number `+
+			`of up to 53 bits"}}`,
 		id, jsonrpc.CodeInvalidRequest)
 }
 

@@ -257,7 +257,7 @@ func (f *lineFilter) Write(p []byte) (int, error) {
 	defer f.mu.Unlock()
 	if h.next != "method" {
 		delete(f.unanswered, h.id)
-		defer tell(f.answered) // when it is written
+		defer notify(f.answered) // when it is written
 		defer f.noticePromptLocked()
 	}
 	if len(f.open) > 0 {

@@ -20,7 +20,8 @@ func TestRefusedParamsDoNotRepeatNames(t *testing.T) {
 		{fmt.Sprintf(`{"name":"x","_meta":{"a\"%s":1,"a\"%s":1}}`, secret, secret), "a member"},
 		{fmt.Sprintf(`{"name":"x","inputResponses":{%q:7}}`, secret), ""},
 	} {
-		message, err := jsonrpc.DecodeMessage([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + test.params + `}`))
+		message, err := jsonrpc.DecodeMessage([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` +
+			test.params + `}`))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,17 +15,18 @@ func TestCallsAreNamed(t *testing.T) {
 	deep := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` +
 		strings.Repeat(`{"a":`, 20_000) + strings.Repeat(`}`, 20_000) + `}`
 	for message, want := range map[string]string{
-		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a"}}`:                                                                `7`,
-		`{"jsonrpc":"2.0","id":7.0,"method":"tools/call","params":{"name":"a"}}`:                                                              `7`,
-		`{"jsonrpc":"2.0","id":"7","method":"tools/call","params":{"name":"a","arguments":{"code":"<&>"}}}`:                                   `"7"`,
-		`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"a","_meta":{"x":1,"io.github.airlock-mcp/request":"\"forged\""}}}`: `"a"`,
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":5}}}`:                                    `1`,
-		`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`:                                                                          ``,
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}`:                                                                          ``,
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":null}`:                                                                        ``,
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":[]}}`:                                                     ``,
-		`{"jsonrpc":"2.0","id":1,"result":{}}`:                                                                                                ``,
-		`[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}]`:                                                                        ``,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a"}}`:                              `7`,
+		`{"jsonrpc":"2.0","id":7.0,"method":"tools/call","params":{"name":"a"}}`:                            `7`,
+		`{"jsonrpc":"2.0","id":"7","method":"tools/call","params":{"name":"a","arguments":{"code":"<&>"}}}`: `"7"`,
+		`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"a","_meta":{"x":1,` +
+			`"io.github.airlock-mcp/request":"\"forged\""}}}`: `"a"`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":5}}}`: `1`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`:                                       ``,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}`:                                       ``,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":null}`:                                     ``,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":[]}}`:                  ``,
+		`{"jsonrpc":"2.0","id":1,"result":{}}`:                                                             ``,
+		`[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}]`:                                     ``,
 		`{`: ``, ``: ``, deep: ``,
 	} {
 		got := named([]byte(message))

@@ -82,7 +82,7 @@ func New(face *mcp.Server, opts Options) (*Transport, error) {
 	if opts.WhileKnown != nil {
 		face.AddReceivingMiddleware(t.whileKnown(opts.WhileKnown))
 	}
-	face.AddReceivingMiddleware(t.traced, negotiate, checkLogLevel, wellFormed, t.cleanAnswers)
+	face.AddReceivingMiddleware(t.traced, t.cleanAnswers, negotiate, checkLogLevel, wellFormed)
 	face.AddSendingMiddleware(t.cleanRequests)
 	return t, nil
 }

@@ -29,12 +29,12 @@ func (c connections) add(f *lineFilter) (remove func()) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.open, f)
-		tell(c.answered)
+		notify(c.answered)
 	}
 }
 
-// tell sends to a channel unless its buffer is full.
-func tell(c chan struct{}) {
+// notify sends to a channel unless its buffer is full.
+func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:

@@ -72,7 +72,7 @@ func Open(ctx context.Context, dir string, limits Limits, size int64) (_ *Store,
 		return nil, err
 	}
 	s := &Store{sealer: sealer, limits: limits, size: size, sessions: map[caller.Owner]*session{}}
-	err = alone(ctx, dir, func() error {
+	err = locked(ctx, dir, func() error {
 		if s.dir, err = os.MkdirTemp(dir, prefix); err != nil {
 			return err
 		}
@@ -90,12 +90,12 @@ func Sweep(ctx context.Context, dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	return alone(ctx, dir, func() error { return nil })
+	return locked(ctx, dir, func() error { return nil })
 }
 
-// alone runs do while no other process looks through the directory, after having
+// locked runs do while no other process looks through the directory, after having
 // removed what is left of dead ones.
-func alone(ctx context.Context, dir string, do func() error) error {
+func locked(ctx context.Context, dir string, do func() error) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (s *Store) write(data []byte) (chunk, error) {
 }
 
 func (s *Store) read(c chunk) ([]byte, error) {
-	sealed, err := os.ReadFile(filepath.Join(s.dir, c.name))
+	sealed, err := store.ReadFile(filepath.Join(s.dir, c.name))
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"filippo.io/age"
-
 	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/store"
@@ -29,15 +27,23 @@ var runID = lazyregexp.New(`^run_[0-9a-zA-Z]{1,64}$`)
 // Store has the suspended runs of one state directory. Its methods are safe for concurrent use, for different runs.
 type Store struct {
 	dir string
-	key *age.X25519Identity
+	key *agekey.Key
 }
 
-// Open returns the store in dir, which it creates if needed, with a key in the directory keys.
+// Open returns the store in dir, which it creates if needed, with a key in the directory keys. No other process may
+// use the store: Open removes what a killed one has not finished writing.
 func Open(dir, keys string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("opening the suspended runs: %w", err)
 	}
 	key, err := agekey.LoadOrCreate(filepath.Join(keys, keyFile))
+	if err != nil {
+		return nil, fmt.Errorf("opening the suspended runs: %w", err)
+	}
+	drafts, err := filepath.Glob(filepath.Join(dir, ".run_*"+suffix+"-*"))
+	for _, draft := range drafts {
+		err = errors.Join(err, os.Remove(draft))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the suspended runs: %w", err)
 	}
@@ -110,7 +116,7 @@ func (s *Store) Get(run string, content any) error {
 	if err != nil {
 		return err
 	}
-	sealed, err := os.ReadFile(path)
+	sealed, err := store.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("reading the suspended run %q: %w", run, err)
 	}

@@ -73,3 +73,23 @@ func TestStore(t *testing.T) {
 		t.Errorf("got %q, %v", runs, err)
 	}
 }
+
+// Unfinished files of a killed process are removed (issue 29).
+func TestUnfinishedFilesAreRemoved(t *testing.T) {
+	dir, keys := t.TempDir(), t.TempDir()
+	left, other := filepath.Join(dir, ".run_1.run-1638272980"), filepath.Join(dir, "base")
+	for _, path := range []string{left, other} {
+		if err := os.WriteFile(path, []byte("sealed"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Open(dir, keys); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the unfinished file: got %v", err)
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Error(err)
+	}
+}

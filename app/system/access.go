@@ -78,7 +78,8 @@ func (a *Agents) Access(ctx context.Context) ([]Access, error) {
 	signIns, err := keptSignIns()
 	for _, s := range signIns {
 		if s.Over == "" {
-			all = append(all, Access{"sign-in", s.ServerID, s.Issuer, s.Principal, s.Scopes, nil, &s.Renewed, s.Renewed})
+			all = append(all, Access{"sign-in", s.ServerID, s.Issuer, s.Principal, s.Scopes, nil, &s.Renewed,
+				s.Renewed})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Access) int {

@@ -16,6 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/redislimit"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/database"
@@ -34,7 +35,7 @@ type Agents struct {
 	tokens         *auth.Tokens
 	authority      *auth.Authority
 	database       *database.DB
-	keys           string // the directory of key files
+	state          *state
 	log            *audit.Log
 	auditDirectory string
 	undo           *cleanup.Stack
@@ -44,14 +45,14 @@ type Agents struct {
 // answered. The caller must close it.
 func OpenAgents(ctx context.Context, c *config.Config, opts Options) (_ *Agents, err error) {
 	opts = opts.withDefaults()
-	directories, err := FindDirectories(c)
+	directories, err := setup.FindDirectories(c)
 	if err != nil {
 		return nil, err
 	}
-	a := &Agents{auditDirectory: directories.Audit, keys: directories.Keys, undo: &cleanup.Stack{}}
+	a := &Agents{auditDirectory: directories.Audit, state: newState(directories, c, opts), undo: &cleanup.Stack{}}
 	defer func() {
 		if err != nil {
-			err = errors.Join(Advise(err), a.Close())
+			err = errors.Join(setup.Advise(err), a.Close())
 		}
 	}()
 	log, err := audit.Open(directories.Audit, auditOptions(directories, c.Audit))
@@ -60,11 +61,11 @@ func OpenAgents(ctx context.Context, c *config.Config, opts Options) (_ *Agents,
 	}
 	a.log = log
 	a.undo.Add(log.Close)
-	db, err := openState(ctx, directories.Home)
+	a.undo.Add(a.state.close)
+	db, err := a.state.open(ctx)
 	if err != nil {
 		return a, err
 	}
-	a.undo.Add(db.Close)
 	a.open(func() *config.Config { return c }, db, opts.Logger)
 	return a, nil
 }
@@ -72,14 +73,14 @@ func OpenAgents(ctx context.Context, c *config.Config, opts Options) (_ *Agents,
 // OpenAgents opens the agent service with the audit log and the approval desk of the system.
 // Until then the system denies every act of an agent. The caller must close it before the system.
 func (s *System) OpenAgents(ctx context.Context) (*Agents, error) {
-	a := &Agents{auditDirectory: s.directories.Audit, keys: s.directories.Keys, log: s.log, undo: &cleanup.Stack{}}
+	a := &Agents{auditDirectory: s.directories.Audit, state: s.state, log: s.log, undo: &cleanup.Stack{}}
 	db, err := s.state.open(ctx)
 	if err == nil {
 		a.open(s.Config, db, s.opts.Logger)
 		err = a.admit(ctx, s)
 	}
 	if err != nil {
-		return nil, errors.Join(Advise(err), a.Close())
+		return nil, errors.Join(setup.Advise(err), a.Close())
 	}
 	unwatch, err := telemetry.WatchBudgets(a.Uses)
 	if err != nil {
@@ -90,7 +91,12 @@ func (s *System) OpenAgents(ctx context.Context) (*Agents, error) {
 		return nil, errors.Join(err, a.Close())
 	}
 	a.undo.Add(unwatch)
-	s.authority.known.Store(a.authority)
+	if node := s.state.joined(); node != nil {
+		s.authority.node.Store(node)
+		stop := s.desk.Share(ctx, db, node.ID())
+		a.undo.Add(func() error { stop(); return nil })
+	}
+	s.authority.open(a.authority)
 	a.undo.Add(func() error { s.authority.known.Store(nil); return nil })
 	return a, nil
 }
@@ -121,6 +127,7 @@ func (a *Agents) admit(ctx context.Context, s *System) error {
 	end, err := s.admission.OpenAgents(admission.AgentOptions{
 		Agents: a.Service, Database: a.database, Desk: s.desk, Tools: s.declared, Limiter: limiter,
 		Prices:       admission.Prices{Actions: c.Prices, Default: c.DefaultPrice, Second: c.SecondPrice},
+		Node:         s.state.joined(),
 		RequireState: c.RequireState || required, QuestionTime: c.QuestionTime, While: a.authority.While,
 	})
 	if err != nil {
@@ -141,7 +148,8 @@ func (a *Agents) limiter(ctx context.Context, c config.Agents, logger *slog.Logg
 			a.undo.Add(shared.Close)
 			return shared, nil
 		case errors.Is(err, redislimit.ErrAddress):
-			return nil, &SetupError{fmt.Errorf("agents.redis: %w", err), "write agents.redis: redis://127.0.0.1:6379/0"}
+			return nil, &setup.Error{Err: fmt.Errorf("agents.redis: %w", err),
+				Advice: "write agents.redis: redis://127.0.0.1:6379/0"}
 		}
 		logger.WarnContext(ctx, "Redis does not answer, so the requests of agents are counted in this process alone",
 			"error", err)
@@ -186,9 +194,9 @@ func (a *Agents) Record(ctx context.Context, by, what string) error {
 		Detail: what})
 }
 
-// Activity returns the newest n attempts of an agent, the newest first.
-func (a *Agents) Activity(agentID string, n int) ([]agents.Entry, error) {
-	return agents.Activity(a.auditDirectory, agentID, n)
+// Activity returns the newest n attempts of an agent before a record, 0 for all, the newest first.
+func (a *Agents) Activity(agentID string, before uint64, n int) ([]agents.Entry, error) {
+	return agents.Activity(a.auditDirectory, agentID, before, n)
 }
 
 // Close ends the open questions and closes what was opened. It may be called twice.

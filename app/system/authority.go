@@ -2,23 +2,48 @@ package system
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/cluster"
 )
 
 // authority decides whether callers may still act. Until the tokens and agents are open, only
 // callers without a credential may act.
 type authority struct {
 	known atomic.Pointer[auth.Authority]
+	node  atomic.Pointer[cluster.Node] // nil without a cluster
+
+	mu      sync.Mutex
+	waiting map[*waiting]struct{} // acts that began before the authority was open
+}
+
+// waiting is an act of a caller that began before the authority was open: a run that a former process suspended.
+type waiting struct {
+	watch func(known *auth.Authority) (stop func())
+	stop  func() // nil until it is watched
+}
+
+// open has acts decided by known from now on, also those that began before.
+func (a *authority) open(known *auth.Authority) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.known.Store(known)
+	for w := range a.waiting {
+		w.stop = w.watch(known)
+	}
 }
 
 var _ broker.Authority = (*authority)(nil)
 
 // Check implements broker.Authority.
 func (a *authority) Check(ctx context.Context, who caller.Caller) error {
+	if err := a.node.Load().Check(); err != nil {
+		return err
+	}
 	if who.Kind == caller.Contained {
 		return nil // it is in force while it runs
 	}
@@ -33,10 +58,31 @@ func (a *authority) Check(ctx context.Context, who caller.Caller) error {
 
 // While returns a context that ends when the caller may no longer act.
 func (a *authority) While(ctx context.Context, who caller.Caller) (context.Context, func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if known := a.known.Load(); known != nil {
 		return known.While(ctx, who)
 	}
-	return ctx, func() {}
+	if a.waiting == nil {
+		a.waiting = map[*waiting]struct{}{}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := &waiting{watch: func(known *auth.Authority) func() {
+		inner, stop := known.While(ctx, who)
+		detach := context.AfterFunc(inner, func() { cancel(context.Cause(inner)) })
+		return func() { detach(); stop() }
+	}}
+	a.waiting[w] = struct{}{}
+	return ctx, func() {
+		a.mu.Lock()
+		delete(a.waiting, w)
+		stop := w.stop
+		a.mu.Unlock()
+		if stop != nil {
+			stop()
+		}
+		cancel(context.Canceled)
+	}
 }
 
 // mayApprove reports whether a caller who approved something may still approve.

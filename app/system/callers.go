@@ -66,7 +66,8 @@ func (c *callers) For(who caller.Caller, serverID string) (broker.RelayingUpstre
 	}
 	if o := server.Settings.OAuth; o != nil && oauth.Grant(o.Grant) == oauth.Enterprise {
 		return nil, nil, &upstream.CallError{ServerID: server.ID, Type: upstream.ToolError,
-			Message: "the server is signed in to with the ID token of the user whom Airlock runs for, and answers no other"}
+			Message: "the server is signed in to with the ID token of the user whom Airlock runs for, and answers no " +
+				"other"}
 	}
 	key := ownKey{who.Name(), serverID}
 	source, err := c.source(key, server)
@@ -142,7 +143,7 @@ func (c *callers) take(account string, key ownKey, server config.Server, source 
 	if own, release, known := c.own.Use(key); known {
 		return own, release, nil
 	}
-	if own, err = c.connect(server, source, key.principal != ""); err != nil {
+	if own, err = c.connect(server, source, key.principal); err != nil {
 		return nil, nil, err
 	}
 	if key.principal == "" {
@@ -161,14 +162,16 @@ func (c *callers) take(account string, key ownKey, server config.Server, source 
 	return own, release, err
 }
 
-func (c *callers) connect(server config.Server, source *oauth.Source, signs bool) (*ownSet, error) {
+// connect returns the connection of a principal, or one that signs nothing if principal is empty.
+func (c *callers) connect(server config.Server, source *oauth.Source, principal string) (*ownSet, error) {
 	made := upstreamConfig(server)
 	made.Credentials, made.Met = source.Unsigned(), source.Met()
-	if signs {
+	if principal != "" {
 		made.Credentials = source
 	}
 	set, err := upstream.New([]upstream.Config{made}, &upstream.Options{
 		Logger: slog.New(errorsOnly{c.catalog.opts.Logger.Handler()}), Version: c.catalog.opts.Version,
+		OnUpdated: c.catalog.changes.updates(func(string) string { return principal }),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connecting %q for a caller: %w", server.ID, err)

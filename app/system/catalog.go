@@ -33,6 +33,7 @@ type Catalog struct {
 	snapshot  atomic.Pointer[catalog.Snapshot]
 
 	described codegen.Cache // how code calls the tools
+	changes   changes
 
 	meaning *embedding.Searcher // nil if no embeddings are configured
 	learn   chan struct{}       // the tools changed: their vectors are due
@@ -44,8 +45,10 @@ type Catalog struct {
 
 	mu      sync.Mutex // one refresh at a time
 	changed []pins.Change
-	told    map[string]string           // by server: the reason that was last reported
-	refresh func(context.Context) error // called after each change of the snapshot; nil is not
+	told    map[string]string // by server: the reason that was last reported
+	// published is, by server, when the last change was noticed whose wrappers are published.
+	published map[string]time.Time
+	refresh   func(context.Context) error // called after each change of the snapshot; nil is not
 }
 
 // ToolSource selects the source of a catalog's tools when it is opened.
@@ -69,7 +72,7 @@ const (
 func OpenCatalog(ctx context.Context, c *config.Config, opts Options) (*Catalog, error) {
 	made := &Catalog{
 		opts: opts.withDefaults(), due: make(chan struct{}, 1), learn: make(chan struct{}, 1),
-		opened: make(chan struct{}), told: map[string]string{},
+		opened: make(chan struct{}), told: map[string]string{}, published: map[string]time.Time{},
 	}
 	if err := made.prepare(ctx, c); err != nil {
 		return nil, err
@@ -130,14 +133,14 @@ func (c *Catalog) openLater(ctx context.Context) {
 	c.tellChanged()
 }
 
-// unlistedPatience is how long to wait for servers without a cached list if others have one.
-const unlistedPatience = 3 * time.Second
+// unlistedTimeout is how long to wait for servers without a cached list if others have one.
+const unlistedTimeout = 3 * time.Second
 
 // connectUnlisted reads the cached lists, and asks the servers that have none.
 func (c *Catalog) connectUnlisted(ctx context.Context) {
 	c.upstreams.Restore()
 	if slices.ContainsFunc(c.upstreams.Servers(), func(s catalog.Server) bool { return s.Problem == "" }) {
-		limited, cancel := context.WithTimeout(ctx, unlistedPatience)
+		limited, cancel := context.WithTimeout(ctx, unlistedTimeout)
 		defer cancel()
 		ctx = limited
 	}
@@ -186,6 +189,7 @@ func (c *Catalog) prepare(ctx context.Context, configured *config.Config) error 
 		// Problems during their start are reported to the user by tellMissingLocked.
 		Logger: slog.New(errorsOnly{c.opts.Logger.Handler()}), Version: c.opts.Version, CacheDir: directory,
 		OnChange: func(string) { c.publishSoon() }, Refresh: resolved.Refresh,
+		OnUpdated: c.changes.updates(c.ownerOf),
 	})
 	if err != nil {
 		return fmt.Errorf("preparing the servers: %w", err)
@@ -208,6 +212,7 @@ func (c *Catalog) Close() error {
 		c.done()
 	}
 	c.work.Wait()
+	c.changes.close()
 	if c.upstreams == nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/trust"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -87,7 +88,7 @@ func ConfirmFirst(c *config.Config) error {
 	if c.File == "" {
 		return nil
 	}
-	directories, err := FindDirectories(c)
+	directories, err := setup.FindDirectories(c)
 	if err != nil {
 		return err
 	}
@@ -115,11 +116,11 @@ func confirmFirst(c *config.Config, home string) error {
 		return book.Keep(now, Principal())
 	}
 	refused := fmt.Errorf("the configuration %q was never confirmed, and other agents are served", c.File)
-	return &SetupError{errors.Join(refused, withLog(c, func(log *audit.Log) error {
+	return &setup.Error{Err: errors.Join(refused, withLog(c, func(log *audit.Log) error {
 		return log.Append(context.Background(), audit.Record{Kind: audit.KindOperator,
 			Identity: audit.Identity{Principal: Principal()}, Effect: audit.Effect{Outcome: audit.OutcomeRefused},
 			Detail: refused.Error()})
-	})), fmt.Sprintf("look at it and confirm it in a terminal of your own: airlock trust %s", c.File)}
+	})), Advice: fmt.Sprintf("look at it and confirm it in a terminal of your own: airlock trust %s", c.File)}
 }
 
 // admit refuses to serve a configuration that may permit more than the confirmed one,
@@ -149,7 +150,7 @@ func (s *System) admit(ctx context.Context, byPerson bool) error {
 		if err := s.log.Append(ctx, unconfirmed.record()); err != nil {
 			return err
 		}
-		return &SetupError{unconfirmed, unconfirmed.Hint()}
+		return &setup.Error{Err: unconfirmed, Advice: unconfirmed.Hint()}
 	}
 	return err
 }
@@ -174,8 +175,9 @@ func CheckConfirmed(c *config.Config) error {
 	if k.IsKnown {
 		what = "has changed since it was confirmed"
 	}
-	return &SetupError{fmt.Errorf("the configuration %q of this directory %s, and it names programs that are started",
-		c.File, what), "look at it and confirm it: airlock trust"}
+	return &setup.Error{Err: fmt.Errorf("the configuration %q of this directory %s, and it names programs that are "+
+		"started",
+		c.File, what), Advice: "look at it and confirm it: airlock trust"}
 }
 
 // IsConfirmed reports whether a configuration permits nothing more than the one that a person
@@ -223,7 +225,7 @@ type Confirmation struct {
 
 // NewConfirmation reads the files of a configuration and the content that was confirmed before.
 func NewConfirmation(c *config.Config) (*Confirmation, error) {
-	directories, err := FindDirectories(c)
+	directories, err := setup.FindDirectories(c)
 	if err != nil {
 		return nil, err
 	}
@@ -271,12 +273,12 @@ func (s *System) Confirmation() (*Confirmation, error) {
 	}
 	c, err := s.opts.Reread()
 	if err != nil {
-		return nil, Advise(err)
+		return nil, setup.Advise(err)
 	}
 	HoldPrinted(c)
 	k, err := NewConfirmation(c)
 	if err != nil {
-		return nil, Advise(err)
+		return nil, setup.Advise(err)
 	}
 	return k, nil
 }

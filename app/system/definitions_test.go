@@ -36,7 +36,8 @@ func TestMain(m *testing.M) {
 		switch request.Method {
 		case "initialize":
 			answer = fmt.Sprintf(
-				`"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"changing","version":"1"}}`, request.Params.ProtocolVersion)
+				`"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"changing",`+
+					`"version":"1"}}`, request.Params.ProtocolVersion)
 		case "tools/list":
 			text, _ := os.ReadFile(file)
 			answer = fmt.Sprintf(

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/runner"
 	"github.com/airlock-mcp/airlock/runner/ctrd"
 	"github.com/airlock-mcp/airlock/runner/runsc"
@@ -44,17 +45,17 @@ func newDriver(ctx context.Context, c *config.Config, logger *slog.Logger) (driv
 	case ctrd.Name:
 		made, err = newContainerd(ctx, c, path, logger)
 	default:
-		err = &SetupError{fmt.Errorf("the driver %q is unknown", c.Sandbox.Driver),
-			"write `driver: runsc` under sandbox"}
+		err = &setup.Error{Err: fmt.Errorf("the driver %q is unknown", c.Sandbox.Driver),
+			Advice: "write `driver: runsc` under sandbox"}
 	}
 	if err != nil {
 		return nil, err
 	}
 	if lack := made.Unenforced(); lack != nil && len(c.Sandbox.Asked) > 0 {
-		return nil, &SetupError{fmt.Errorf("the configuration asks for sandbox.%s, but %w",
+		return nil, &setup.Error{Err: fmt.Errorf("the configuration asks for sandbox.%s, but %w",
 			strings.Join(c.Sandbox.Asked, " and sandbox."), lack),
-			"run Airlock as root or in a delegated control group (systemd-run --user --scope -p Delegate=yes airlock " +
-				"…), or leave these keys out"}
+			Advice: "run Airlock as root or in a delegated control group (systemd-run --user --scope -p Delegate=yes " +
+				"airlock …), or leave these keys out"}
 	}
 	return made, nil
 }
@@ -64,7 +65,7 @@ func newRunsc(c *config.Config, path string, logger *slog.Logger) (driver, error
 		Path: path, Logger: logger, Unenforced: len(c.Sandbox.Asked) == 0,
 	})
 	if err != nil {
-		return nil, &SetupError{err, "run `make build`, which builds the right one beside airlock"}
+		return nil, &setup.Error{Err: err, Advice: "run `make build`, which builds the right one beside airlock"}
 	}
 	return made, nil
 }
@@ -79,8 +80,8 @@ func newContainerd(ctx context.Context, c *config.Config, path string, logger *s
 		Shim: shim, Runsc: path, Logger: logger, Unenforced: len(c.Sandbox.Asked) == 0,
 	})
 	if err != nil {
-		return nil, &SetupError{err,
-			"docs/sandbox.md shows what the driver needs; `driver: runsc` under sandbox needs no daemon"}
+		return nil, &setup.Error{Err: err,
+			Advice: "docs/sandbox.md shows what the driver needs; `driver: runsc` under sandbox needs no daemon"}
 	}
 	return made, nil
 }
@@ -101,9 +102,9 @@ func findRunsc() (string, error) {
 	}
 	path, ok := find("runsc")
 	if !ok {
-		return "", &SetupError{fmt.Errorf(
+		return "", &setup.Error{Err: fmt.Errorf(
 			"the program runsc is missing: it lies neither beside airlock nor in PATH, and %s is not set", envRunsc),
-			"run `make build`, which builds it beside airlock"}
+			Advice: "run `make build`, which builds it beside airlock"}
 	}
 	return path, nil
 }
@@ -115,9 +116,10 @@ func findShim(c *config.Config) (string, error) {
 	}
 	path, ok := find(shimName)
 	if !ok {
-		return "", &SetupError{fmt.Errorf(
-			"the program %s is missing: it lies neither beside airlock nor in PATH, and sandbox.containerd.shim is not set", shimName),
-			"run `make containerd`, which builds it beside airlock"}
+		return "", &setup.Error{Err: fmt.Errorf(
+			"the program %s is missing: it lies neither beside airlock nor in PATH, and sandbox.containerd.shim is "+
+				"not set", shimName),
+			Advice: "run `make containerd`, which builds it beside airlock"}
 	}
 	return path, nil
 }

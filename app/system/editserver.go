@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/trust"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -39,13 +40,13 @@ func (s *System) EditServer(ctx context.Context, who caller.Caller, edit config.
 	}
 	c, err := s.opts.Reread()
 	if err != nil {
-		return false, Advise(err)
+		return false, setup.Advise(err)
 	}
 	return editServer(ctx, c, s.log, identityOf(who), edit, func() error { return nil })
 }
 
-var errNoFile = &SetupError{errors.New("no configuration file is in use"),
-	"write airlock.yaml, or name a file with --config"}
+var errNoFile = &setup.Error{Err: errors.New("no configuration file is in use"),
+	Advice: "write airlock.yaml, or name a file with --config"}
 
 func editServer(ctx context.Context, c *config.Config, log *audit.Log, by audit.Identity, edit config.ServerEdit,
 	widen func() error) (confirmed bool, err error) {
@@ -54,11 +55,11 @@ func editServer(ctx context.Context, c *config.Config, log *audit.Log, by audit.
 	}
 	text, err := config.EditServer(c.Text(), edit)
 	if err != nil {
-		return false, &SetupError{fmt.Errorf("the server %q: %w", edit.ID, err), "airlock servers list"}
+		return false, &setup.Error{Err: fmt.Errorf("the server %q: %w", edit.ID, err), Advice: "airlock servers list"}
 	}
 	after, err := config.Read(c.File, text, places)
 	if err != nil {
-		return false, Advise(err)
+		return false, setup.Advise(err)
 	}
 	before, err := NewConfirmation(c)
 	if err != nil {

@@ -8,10 +8,13 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/setup"
+	"github.com/airlock-mcp/airlock/app/webhook"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker/secrets"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/catalog/embedding"
+	"github.com/airlock-mcp/airlock/internal/secret"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
@@ -25,7 +28,7 @@ func OpenEmbeddings(ctx context.Context, c *config.Config, directory string) (*e
 	case wanted.Table != "":
 		table, err := embedding.OpenTable(wanted.Table)
 		if err != nil {
-			return nil, &SetupError{err, "docs/catalog.md lists which tables there are"}
+			return nil, &setup.Error{Err: err, Advice: "docs/catalog.md lists which tables there are"}
 		}
 		return embedding.New(table, "", ""), nil
 	case wanted.URL == "":
@@ -40,7 +43,8 @@ func OpenEmbeddings(ctx context.Context, c *config.Config, directory string) (*e
 		Dimensions: wanted.Dimensions, Timeout: wanted.Timeout, Batch: wanted.Batch,
 	})
 	if err != nil {
-		return nil, &SetupError{fmt.Errorf("search.embeddings: %w", err), "docs/configuration.md lists its keys"}
+		return nil, &setup.Error{Err: fmt.Errorf("search.embeddings: %w", err),
+			Advice: "docs/configuration.md lists its keys"}
 	}
 	return embedding.New(endpoint, directory, endpoint.Name()), nil
 }
@@ -50,18 +54,58 @@ func embeddingsKey(ctx context.Context, c *config.Config) (*config.Config, error
 	if !secrets.IsReference(c.Embeddings.Key.Reveal()) {
 		return c, nil
 	}
-	kept := secrets.New(&secrets.Options{AgeFile: c.Secrets.AgeFile, AgeIdentity: c.Secrets.AgeIdentity,
-		KeyringService: c.Secrets.Keyring})
-	found, err := kept.Lookup(ctx, c.Embeddings.Key.Reveal())
+	found, err := keptSecrets(c).Lookup(ctx, c.Embeddings.Key.Reveal())
 	if err != nil {
-		return nil, &SetupError{fmt.Errorf("the credential of search.embeddings: %w", err),
-			"docs/configuration.md describes where credentials can be kept"}
+		return nil, &setup.Error{Err: fmt.Errorf("the credential of search.embeddings: %w", err),
+			Advice: "docs/configuration.md describes where credentials can be kept"}
 	}
 	printed.Hold(found.Reveal())
 	resolved := *c
 	resolved.Embeddings.Key = found
 	return &resolved, nil
 }
+
+// keptSecrets returns the stores of credentials of a configuration.
+func keptSecrets(c *config.Config) *secrets.Store {
+	return secrets.New(&secrets.Options{AgeFile: c.Secrets.AgeFile, AgeIdentity: c.Secrets.AgeIdentity,
+		KeyringService: c.Secrets.Keyring})
+}
+
+// SignInSecret returns the secret of Airlock's client at the issuer.
+func (s *System) SignInSecret(ctx context.Context, client config.SignIn) (secret.Value, error) {
+	return s.heldSecret(ctx, "auth.signIn", client.ClientSecret)
+}
+
+// Webhooks returns the endpoints for messages about questions, with their secrets.
+func (s *System) Webhooks(ctx context.Context) ([]webhook.Endpoint, error) {
+	var list []webhook.Endpoint
+	for _, w := range s.Config().Approvals.Webhooks {
+		value, err := s.heldSecret(ctx, "approvals.webhooks."+w.Name, w.Secret)
+		if err != nil {
+			return nil, err
+		}
+		s.Hold(w.URL)
+		list = append(list, webhook.Endpoint{URL: w.URL, Secret: value})
+	}
+	return list, nil
+}
+
+// heldSecret returns a secret of the configuration, which may be a reference, and redacts it from now on.
+func (s *System) heldSecret(ctx context.Context, key string, value secret.Value) (secret.Value, error) {
+	if secrets.IsReference(value.Reveal()) {
+		var err error
+		if value, err = keptSecrets(s.Config()).Lookup(ctx, value.Reveal()); err != nil {
+			return secret.Value{}, fmt.Errorf("the secret of %s: %w", key, err)
+		}
+	}
+	if value.Reveal() != "" {
+		s.Hold(value.Reveal())
+	}
+	return value, nil
+}
+
+// Hold redacts a credential from everything that leaves Airlock.
+func (s *System) Hold(credential string) { s.opts.gate.all.Hold(credential) }
 
 // openEmbeddings prepares semantic search, if embeddings are configured.
 func (c *Catalog) openEmbeddings(ctx context.Context) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker/replay"
 )
@@ -13,7 +14,7 @@ import (
 // runs, which contain the same arguments. It returns the number of removed recordings. It records the
 // erasure first, as an act of the user of this process.
 func EraseArguments(ctx context.Context, c *config.Config, e *audit.Erasure) (recordings int, err error) {
-	directories, err := FindDirectories(c)
+	directories, err := setup.FindDirectories(c)
 	if err != nil {
 		return 0, err
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/app/setup"
 )
 
 // fewestFiles is how many files Airlock must be able to have open. gVisor uses descriptors from 256
@@ -18,8 +20,8 @@ func checkFiles() error {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil || files.Max >= fewestFiles {
 		return nil // an unknown limit may be high enough
 	}
-	return &SetupError{
-		fmt.Errorf("a process may have %d files open here, and sandboxes need %d", files.Max, fewestFiles),
-		"raise the limit: ulimit -Hn, LimitNOFILE in a unit of systemd",
+	return &setup.Error{
+		Err:    fmt.Errorf("a process may have %d files open here, and sandboxes need %d", files.Max, fewestFiles),
+		Advice: "raise the limit: ulimit -Hn, LimitNOFILE in a unit of systemd",
 	}
 }

@@ -51,16 +51,17 @@ func (g *gate) servers(list []catalog.Server) []catalog.Server {
 		for j := range s.Warnings {
 			s.Warnings[j] = g.all.Text(s.Warnings[j])
 		}
-		s.Tools = slices.Clone(s.Tools)
-		s.Tools = slices.DeleteFunc(s.Tools, func(t catalog.Tool) bool {
-			isSecret := g.definitions.Text(t.Name) != t.Name // a name cannot be changed
-			if isSecret {
-				s.Warnings = append(s.Warnings, "a tool was left out, because there is a secret in its name")
+		for _, list := range []*[]catalog.Tool{&s.Tools, &s.Features} {
+			*list = slices.DeleteFunc(slices.Clone(*list), func(t catalog.Tool) bool {
+				isSecret := g.definitions.Text(t.Name) != t.Name // a name cannot be changed
+				if isSecret {
+					s.Warnings = append(s.Warnings, "a tool was left out, because there is a secret in its name")
+				}
+				return isSecret
+			})
+			for j := range *list {
+				g.tool(&(*list)[j])
 			}
-			return isSecret
-		})
-		for j := range s.Tools {
-			g.tool(&s.Tools[j])
 		}
 	}
 	return list

@@ -6,14 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/verify"
 	"github.com/airlock-mcp/airlock/verify/gateway"
@@ -116,8 +117,8 @@ const maxManifest = 1 << 20
 func (s *System) CheckSkill(ctx context.Context, path string) error {
 	manifest, err := readManifest(path)
 	if err != nil {
-		return &SetupError{fmt.Errorf("the skill manifest %q: %w", path, err),
-			SkillManifestVariable + " names a JSON object, as docs/gateway.md says"}
+		return &setup.Error{Err: fmt.Errorf("the skill manifest %q: %w", path, err),
+			Advice: SkillManifestVariable + " names a JSON object, as docs/gateway.md says"}
 	}
 	arguments, err := json.Marshal(map[string]json.RawMessage{"manifest": manifest})
 	if err != nil {
@@ -128,8 +129,8 @@ func (s *System) CheckSkill(ctx context.Context, path string) error {
 		return fmt.Errorf("checking the skill manifest %q: %w", path, err)
 	}
 	if verdict.Status != verify.Verified || verdict.Engine != skillEngine {
-		return &SetupError{fmt.Errorf("the skill manifest %q is not trusted: %s", path, verdict.Reason),
-			"remove the skill, or unset " + SkillManifestVariable}
+		return &setup.Error{Err: fmt.Errorf("the skill manifest %q is not trusted: %s", path, verdict.Reason),
+			Advice: "remove the skill, or unset " + SkillManifestVariable}
 	}
 	return nil
 }
@@ -138,7 +139,7 @@ func (s *System) CheckSkill(ctx context.Context, path string) error {
 const skillEngine = "skill"
 
 func readManifest(path string) (json.RawMessage, error) {
-	file, err := os.Open(path)
+	file, err := store.Open(path)
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}

@@ -1,6 +1,7 @@
 package system
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,25 +9,14 @@ import (
 	"math"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/setup"
+	"github.com/airlock-mcp/airlock/egress"
 	"github.com/airlock-mcp/airlock/images"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/runner"
 )
-
-// Extra returns the packages that the configuration adds to the image of a language, as the lock
-// file names them. If they are not locked, the error is images.ErrUnlocked.
-func Extra(c *config.Config, language string) (images.Extra, error) {
-	wanted := c.Images.Wanted(language)
-	if len(wanted) == 0 {
-		return images.Extra{}, nil
-	}
-	lock, err := images.ReadPackageLock(c.LockFile())
-	if err != nil {
-		return images.Extra{}, err
-	}
-	return lock.Extra(language, wanted)
-}
 
 // openImages opens every image that runs code, with the configured packages; undo closes them.
 // missing has the errors of the images that cannot be opened, by language. If no image can be
@@ -57,7 +47,7 @@ func openImages(c *config.Config, home string, undo *cleanup.Stack) (opened map[
 // openLanguage opens the image that runs a language.
 func openLanguage(c *config.Config, home string, definition images.Definition, undo *cleanup.Stack) (runner.Image,
 	error) {
-	extra, err := Extra(c, definition.Language)
+	extra, err := c.ExtraPackages(definition.Language)
 	if err != nil {
 		return runner.Image{}, err
 	}
@@ -74,20 +64,21 @@ func openLanguage(c *config.Config, home string, definition images.Definition, u
 func (s *System) refuseMissing(ctx context.Context, missing map[string]error) map[string]error {
 	refusals := map[string]error{}
 	for language, cause := range missing {
-		var known *SetupError
+		var known *setup.Error
 		var advised interface{ Hint() string }
 		advice := "airlock doctor shows what is wrong with it; `airlock images build` builds it anew"
 		switch {
-		case errors.As(Advise(cause), &known):
+		case errors.As(setup.Advise(cause), &known):
 		case s.opts.Serving:
-			known = &SetupError{errors.New("its image is broken"), advice}
+			known = &setup.Error{Err: errors.New("its image is broken"), Advice: advice}
 		case errors.As(cause, &advised):
-			known = &SetupError{cause, advised.Hint()}
+			known = &setup.Error{Err: cause, Advice: advised.Hint()}
 		default:
-			known = &SetupError{cause, advice}
+			known = &setup.Error{Err: cause, Advice: advice}
 		}
-		refusals[language] = &SetupError{fmt.Errorf("no program can run in the language %q: %w", language, known.Err),
-			known.Advice}
+		refusals[language] = &setup.Error{Err: fmt.Errorf("no program can run in the language %q: %w", language,
+			known.Err),
+			Advice: known.Advice}
 		if s.opts.Serving {
 			s.opts.Logger.WarnContext(ctx, "the programs of one language are refused",
 				slog.String(telemetry.KeyImage, language), slog.Any(telemetry.KeyError, cause))
@@ -122,16 +113,27 @@ func openImage(home, name string, extra images.Extra, undo *cleanup.Stack) (runn
 		Name: image.Name, Digest: image.Digest, RootFS: image.RootFS, Layout: image.Layout, Args: image.Args,
 		Env:     image.Env,
 		Unsaved: !definition.Restorable(),
+		Fresh:   image.Fresh,
 	}, nil
 }
 
 // Packages are the packages that the configuration installs in the images.
 type Packages struct{ Python, Node []string }
 
-// Network returns the hosts that runs may ask for, as NAME:PORT.
+// NetworkOf returns the hosts that runs of a caller may ask for.
+func (s *System) NetworkOf(who caller.Caller) []egress.Host {
+	return s.Config().Network(cmp.Or(who.Profile, s.opts.Profile))
+}
+
+// Network returns the hosts that runs may ask for, as NAME:PORT: those of the profile that all callers have, or of
+// every profile.
 func (s *System) Network() []string {
-	hosts := make([]string, len(s.config.Sandbox.Network))
-	for i, host := range s.config.Sandbox.Network {
+	listed := s.config.Networks()
+	if s.opts.Profile != "" {
+		listed = s.config.Network(s.opts.Profile)
+	}
+	hosts := make([]string, len(listed))
+	for i, host := range listed {
 		hosts[i] = host.String()
 	}
 	return hosts

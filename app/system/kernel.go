@@ -11,9 +11,9 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/secrets"
-	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/nearest"
 	"github.com/airlock-mcp/airlock/kernel"
@@ -33,7 +33,7 @@ const agentsKeyFile = "agents-age.key"
 // Trust returns the trust service of agents: their keys, manifests and reputations. The caller must
 // keep a open.
 func (a *Agents) Trust() (*iatp.Service, error) {
-	identity, err := agekey.LoadOrCreate(filepath.Join(a.keys, agentsKeyFile))
+	identity, err := a.state.identity()
 	if err != nil {
 		return nil, err
 	}
@@ -45,10 +45,10 @@ func (a *Agents) Trust() (*iatp.Service, error) {
 func (s *System) OpenKernel(ctx context.Context, known *Agents) (*kernel.Service, *iatp.Service, error) {
 	trust, err := known.Trust()
 	if err != nil {
-		return nil, nil, Advise(err)
+		return nil, nil, setup.Advise(err)
 	}
 	k, err := s.openKernel(ctx, known, trust)
-	return k, trust, Advise(err)
+	return k, trust, setup.Advise(err)
 }
 
 func (s *System) openKernel(ctx context.Context, known *Agents, trust *iatp.Service) (*kernel.Service, error) {
@@ -66,10 +66,10 @@ func (s *System) openKernel(ctx context.Context, known *Agents, trust *iatp.Serv
 	}
 	named, err := policies.LoadNamed(files...)
 	if err != nil {
-		return nil, &SetupError{fmt.Errorf("kernel.policies: %w", err),
-			"docs/kernel.md shows what a named policy looks like"}
+		return nil, &setup.Error{Err: fmt.Errorf("kernel.policies: %w", err),
+			Advice: "docs/kernel.md shows what a named policy looks like"}
 	}
-	identity, err := agekey.LoadOrCreate(filepath.Join(known.keys, agentsKeyFile))
+	identity, err := known.state.identity()
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +98,8 @@ func kernelActions(c *config.Config) (map[string]kernel.Action, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Kernel.Actions)) {
 		action := c.Kernel.Actions[name]
 		if !slices.Contains(ids, action.Server) {
-			return nil, &SetupError{fmt.Errorf("kernel.actions.%s: there is no server %q%s", name, action.Server,
-				nearest.Hint(action.Server, ids)), "name one under mcpServers"}
+			return nil, &setup.Error{Err: fmt.Errorf("kernel.actions.%s: there is no server %q%s", name, action.Server,
+				nearest.Hint(action.Server, ids)), Advice: "name one under mcpServers"}
 		}
 		actions[name] = kernel.Action{Server: action.Server, Tool: action.Tool, SQL: action.SQL}
 	}
@@ -113,8 +113,7 @@ type askable struct {
 }
 
 func openModels(ctx context.Context, c *config.Config) (askable, error) {
-	kept := secrets.New(&secrets.Options{AgeFile: c.Secrets.AgeFile, AgeIdentity: c.Secrets.AgeIdentity,
-		KeyringService: c.Secrets.Keyring})
+	kept := keptSecrets(c)
 	var list []models.Model
 	var keys []string
 	for _, m := range c.Kernel.Models {
@@ -122,8 +121,8 @@ func openModels(ctx context.Context, c *config.Config) (askable, error) {
 		if secrets.IsReference(key.Reveal()) {
 			found, err := kept.Lookup(ctx, key.Reveal())
 			if err != nil {
-				return askable{}, &SetupError{fmt.Errorf("the credential of models.%s: %w", m.Name, err),
-					"docs/configuration.md describes where credentials can be kept"}
+				return askable{}, &setup.Error{Err: fmt.Errorf("the credential of models.%s: %w", m.Name, err),
+					Advice: "docs/configuration.md describes where credentials can be kept"}
 			}
 			key = found
 		}
@@ -135,7 +134,8 @@ func openModels(ctx context.Context, c *config.Config) (askable, error) {
 	}
 	known, err := models.New(list)
 	if err != nil {
-		return askable{}, &SetupError{fmt.Errorf("models: %w", err), "docs/configuration.md lists its keys"}
+		return askable{}, &setup.Error{Err: fmt.Errorf("models: %w", err),
+			Advice: "docs/configuration.md lists its keys"}
 	}
 	return askable{known, keys}, nil
 }
@@ -152,8 +152,8 @@ func namedPolicyFiles(c config.Kernel) ([]policies.File, error) {
 		}
 		name := filepath.Base(path)
 		if seen[name] {
-			return nil, &SetupError{fmt.Errorf("kernel.policies: there are two files named %q", name),
-				"give each file a name of its own"}
+			return nil, &setup.Error{Err: fmt.Errorf("kernel.policies: there are two files named %q", name),
+				Advice: "give each file a name of its own"}
 		}
 		seen[name] = true
 		files = append(files, policies.File{Name: name, Source: source})

@@ -5,10 +5,10 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"os"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -70,7 +70,7 @@ func (s *System) certificateEnds(context.Context) (map[string]int64, error) {
 	if path == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(path)
+	text, err := store.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the certificate: %w", err)
 	}

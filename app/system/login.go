@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/broker/upstream"
@@ -55,14 +56,15 @@ func (l *Login) open(ctx context.Context, serverID string, hold func(credential 
 		return err
 	}
 	if l.source == nil && l.server.URL == "" {
-		return &SetupError{fmt.Errorf("the server %q is a program that Airlock starts: there is nothing to sign in to",
+		return &setup.Error{Err: fmt.Errorf("the server %q is a program that Airlock starts: there is nothing to "+
+			"sign in to",
 			serverID),
-			fmt.Sprintf("it gets its credentials in mcpServers.%s.env", serverID)}
+			Advice: fmt.Sprintf("it gets its credentials in mcpServers.%s.env", serverID)}
 	}
 	if l.source == nil {
-		return &SetupError{fmt.Errorf(
+		return &setup.Error{Err: fmt.Errorf(
 			"the headers of the server %q have an Authorization, which takes the place of a sign-in", serverID),
-			fmt.Sprintf("remove it from mcpServers.%s.headers to sign in", serverID)}
+			Advice: fmt.Sprintf("remove it from mcpServers.%s.headers to sign in", serverID)}
 	}
 	return nil
 }
@@ -83,7 +85,7 @@ func noSuchServer(c *config.Config, serverID string) error {
 	if best := nearest.Word(serverID, ids); best != "" {
 		hint = fmt.Sprintf("did you mean %q?", best)
 	}
-	return &SetupError{fmt.Errorf("there is no server %q", serverID), hint}
+	return &setup.Error{Err: fmt.Errorf("there is no server %q", serverID), Advice: hint}
 }
 
 // SignsIn asks the server for its requirements and signs the person in.

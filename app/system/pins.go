@@ -42,10 +42,12 @@ func withhold(servers []catalog.Server, changed []pins.Change) []catalog.Server 
 	}
 	kept := slices.Clone(servers)
 	for i := range kept {
-		kept[i].Tools = slices.Clone(kept[i].Tools)
-		for j, tool := range kept[i].Tools {
-			if isChanged[pins.Ref{ServerID: tool.ServerID, ToolName: tool.Name}] {
-				kept[i].Tools[j] = catalog.Withhold(tool)
+		kept[i].Tools, kept[i].Features = slices.Clone(kept[i].Tools), slices.Clone(kept[i].Features)
+		for _, list := range [][]catalog.Tool{kept[i].Tools, kept[i].Features} {
+			for j, tool := range list {
+				if isChanged[pins.Ref{ServerID: tool.ServerID, ToolName: tool.Name}] {
+					list[j] = catalog.Withhold(tool)
+				}
 			}
 		}
 	}

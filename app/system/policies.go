@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"github.com/airlock-mcp/airlock/admission"
+	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -46,7 +48,7 @@ func readPolicy(path string) ([]byte, error) {
 	case info.Size() > maxPolicy:
 		return nil, fmt.Errorf("%q has %d bytes, more than the %d of a policy file", path, info.Size(), maxPolicy)
 	}
-	return os.ReadFile(path)
+	return store.ReadFile(path)
 }
 
 // OperatorSettings returns the settings of servers and tools in the configuration, for the
@@ -81,7 +83,7 @@ func ReadRuleSet(c *config.Config, snapshot *catalog.Snapshot) (admission.RuleSe
 		return admission.RuleSet{}, err
 	}
 	operator, err := OperatorSettings(c)
-	return admission.RuleSet{Files: files, Operator: operator, Snapshot: snapshot}, err
+	return admission.RuleSet{Files: files, Operator: operator, Snapshot: snapshot, Roles: RoleNames(c)}, err
 }
 
 // RuleSet returns the rules that are in force, with the tools that the caller sees.
@@ -90,5 +92,30 @@ func (s *System) RuleSet(who caller.Caller) (admission.RuleSet, error) {
 	c, files := s.Config(), s.rules.files
 	s.rules.mu.Unlock()
 	operator, err := OperatorSettings(c)
-	return admission.RuleSet{Files: files, Operator: operator, Snapshot: s.Snapshot(who)}, err
+	return admission.RuleSet{Files: files, Operator: operator, Snapshot: s.Snapshot(who), Roles: RoleNames(c)}, err
+}
+
+// RoleNames returns the names of the configured roles.
+func RoleNames(c *config.Config) []string {
+	names := make([]string, len(c.Auth.Roles))
+	for i, role := range c.Auth.Roles {
+		names[i] = role.Name
+	}
+	return names
+}
+
+// Roles returns the roles of a caller.
+func (s *System) Roles(who caller.Caller) []string { return auth.RolesOf(s.Config().Auth.Roles, who) }
+
+// escalation returns when questions are escalated.
+func escalation(c *config.Config) approval.Escalation {
+	e := c.Approvals.Escalation
+	return approval.Escalation{After: e.After, Role: e.Role, Awake: c.Approvals.QuietHours.Awake}
+}
+
+// localPerson returns the person at a terminal of this machine.
+func (s *System) localPerson() approval.Person {
+	user := caller.Caller{Principal: Principal(), Kind: caller.Local}
+	user.Roles = s.Roles(user)
+	return approval.PersonOf(user, true)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/airlock-mcp/airlock/app/runlog"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -43,6 +44,9 @@ func (s *System) Ready(context.Context) error {
 		}
 		s.pooled.Store(true) // later the pool may be empty for a moment
 	}
+	if err := s.authority.node.Load().Check(); err != nil {
+		return err
+	}
 	return writable(s.directories.Audit)
 }
 
@@ -67,3 +71,6 @@ func (s *System) Notices(profile string) []Notice { return s.catalog.notices(pro
 
 // Load returns the current load of the sandboxes.
 func (s *System) Load() runner.Load { return s.sandboxes.Load() }
+
+// RunLog returns the runs of the system's audit log.
+func (s *System) RunLog() *runlog.Log { return s.runLog }

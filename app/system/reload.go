@@ -15,6 +15,8 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/integrity"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/trust"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/catalog"
@@ -43,6 +45,10 @@ func readRules(c *config.Config) (admission.Rules, []policies.File, error) {
 	engine, err := policies.Load(files...)
 	if err != nil {
 		return admission.Rules{}, nil, err
+	}
+	if rule, problem := engine.WithRoles(RoleNames(c)).UnknownRole(); problem != "" {
+		return admission.Rules{}, nil, &setup.Error{Err: fmt.Errorf("%s:%d: %s", rule.File, rule.Line, problem),
+			Advice: "write auth.roles: {NAME: {groups: [GROUP]}} in the configuration"}
 	}
 	operator, err := OperatorSettings(c)
 	rules := admission.Rules{Policies: engine, Operator: operator, Limits: callLimits(c),
@@ -162,7 +168,7 @@ func (s *System) putInForceLocked(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 	}
-	if found, err := CheckIntegrity(ctx, next, nil, false); err != nil || !found.Verified {
+	if found, err := integrity.Check(ctx, next, nil, false); err != nil || !found.Verified {
 		return nil, cmp.Or(err, found.Err())
 	}
 	servers, err := s.catalog.change(ctx, next)
@@ -203,7 +209,7 @@ func (s *System) adoptLocked(ctx context.Context, next *config.Config, files []p
 	if next.Source() == now.Source() || !config.SameMeaning(now, next) {
 		return
 	}
-	if found, err := CheckIntegrity(ctx, next, nil, false); err == nil && found.Verified {
+	if found, err := integrity.Check(ctx, next, nil, false); err == nil && found.Verified {
 		before, after := trust.ContentOf(now, s.rules.files), trust.ContentOf(next, files)
 		if s.opts.Serving && confirmed(trust.Open(s.directories.Home), before, after) != nil {
 			return // the next start reports it

@@ -35,7 +35,7 @@ func roots(home string) (string, error) {
 		if errors.Is(err, os.ErrNotExist) || err == nil && info.Size() > maxBundle {
 			continue
 		}
-		content, err := os.ReadFile(path)
+		content, err := store.ReadFile(path)
 		if err != nil {
 			return "", fmt.Errorf("reading the trusted certificates: %w", err)
 		}

@@ -36,6 +36,7 @@ func openRunner(ctx context.Context, c *config.Config, home string, pooled bool,
 		Logger: logger, StateDir: store.Run(home), MaxSandboxes: c.Sandbox.MaxSandboxes, MaxWaiting: waiting,
 		Pool: pool,
 		Save: pooled, SuspendDir: store.Suspended(home), // the directory of living sandboxes may be in memory
+		SuspendSize: c.Runs.SuspendedSize,
 	})
 }
 

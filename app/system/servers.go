@@ -7,9 +7,11 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/contained"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/runner/runsc"
 )
 
 // ServerState is the state of a server as a caller sees it.
@@ -56,6 +58,9 @@ func ContainmentOf(server config.Server) *Containment {
 		text := m.Path
 		if m.Writable {
 			text += " (writable)"
+		}
+		if !runsc.MountsConfined() {
+			text += " (its file server is not confined: this kernel has no Landlock)"
 		}
 		c.Mounts = append(c.Mounts, text)
 	}
@@ -155,7 +160,7 @@ func (s *System) OpenLogin(ctx context.Context, who caller.Caller, serverID stri
 		return nil, noSuchServer(&config.Config{}, serverID)
 	}
 	if server, found := s.configured(serverID); found && server.SignsIn() && !mayLogin(server, who) {
-		return nil, &SetupError{errSharedSignIn, "on its machine: airlock login " + serverID}
+		return nil, &setup.Error{Err: errSharedSignIn, Advice: "on its machine: airlock login " + serverID}
 	}
 	login := &Login{config: c, principal: who.Name(), version: s.opts.Version, by: identityOf(who), log: s.log}
 	return login, login.open(ctx, serverID, func(credential string) { s.opts.gate.all.Hold(credential) })
@@ -175,5 +180,5 @@ func (s *System) AskServer(ctx context.Context, who caller.Caller, serverID stri
 	return err
 }
 
-// Directories returns the directories of the system.
-func (s *System) Directories() Directories { return s.directories }
+// setup.Directories returns the directories of the system.
+func (s *System) Directories() setup.Directories { return s.directories }

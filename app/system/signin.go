@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/broker/secrets"
 	"github.com/airlock-mcp/airlock/internal/secret"
@@ -36,8 +37,9 @@ func SignIn(server config.Server, principal, version string, hold func(credentia
 		},
 	})
 	if err != nil {
-		return nil, &SetupError{err,
-			fmt.Sprintf("correct servers.%s.oauth; docs/upstream-sign-in.md shows what each grant needs", server.ID)}
+		return nil, &setup.Error{Err: err,
+			Advice: fmt.Sprintf("correct servers.%s.oauth; docs/upstream-sign-in.md shows what each grant needs",
+				server.ID)}
 	}
 	return source, nil
 }

@@ -69,6 +69,7 @@ func (c *Catalog) listAgain(ctx context.Context) {
 		return
 	}
 	c.announceLocked(ctx)
+	c.changes.listed(before, c.snapshot.Load())
 	for _, change := range c.changed {
 		if slices.ContainsFunc(withheld, change.Same) {
 			continue
@@ -132,7 +133,7 @@ func (c *Catalog) usages(servers []catalog.Server, language string) map[catalog.
 	return usages
 }
 
-// announceLocked prepares the sandboxes of the pool for the current tools.
+// announceLocked publishes the wrappers of the current tools and prepares the sandboxes of the pool for them.
 func (c *Catalog) announceLocked(ctx context.Context) {
 	if c.refresh == nil {
 		return
@@ -140,5 +141,12 @@ func (c *Catalog) announceLocked(ctx context.Context) {
 	if err := c.refresh(ctx); err != nil {
 		c.opts.Logger.WarnContext(ctx, "no sandboxes are kept ready for the changed tools",
 			slog.Any(telemetry.KeyError, err))
+		return
+	}
+	for _, server := range c.snapshot.Load().Servers() {
+		if !server.Noticed.IsZero() && !server.Noticed.Equal(c.published[server.ID]) {
+			c.published[server.ID] = server.Noticed
+			telemetry.Published.Record(ctx, time.Since(server.Noticed), "", telemetry.AttrServer.String(server.ID))
+		}
 	}
 }

@@ -74,8 +74,9 @@ func useState(t *testing.T, db *database.DB) {
 	}
 	registry := agents.New(agents.Options{Database: db, Log: discard{}})
 	inherited := agents.Inherited{Profile: "p", Credentials: []caller.Credential{{ID: token.ID}}}
-	a, _, err := registry.Register(t.Context(), agents.Registration{Name: "a", Type: agents.Supervised, PrincipalID: "u",
-		Inherited: inherited}, "ann")
+	a, _, err := registry.Register(t.Context(), agents.Registration{Name: "a", Type: agents.Supervised,
+		PrincipalID: "u",
+		Inherited:   inherited}, "ann")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,9 +20,13 @@ import (
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/attachment"
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/contained"
+	"github.com/airlock-mcp/airlock/app/integrity"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/runlog"
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/sessionfiles"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/suspended"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
@@ -56,7 +60,7 @@ type Options struct {
 	// host may not answer approvals.
 	Host int
 	// Directories replace the configured directories if not nil.
-	Directories *Directories
+	Directories *setup.Directories
 	// Code is the program if the system is opened for only one run. The system waits only briefly
 	// for servers that the program does not name.
 	Code []byte
@@ -68,8 +72,10 @@ type Options struct {
 	// Profile is the profile of all callers; servers outside of it are not started. If it is empty,
 	// each caller has its own profile or none.
 	Profile string
-	// Dial opens the permitted connections of contained servers; nil means to public addresses only.
+	// Dial opens the permitted connections of code and contained servers; nil means to public addresses only.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Trial is the trial of a contained server; nil means none.
+	Trial *contained.Trial
 	// Fixed replaces the configured servers. If it is nil, the configured servers are connected.
 	Fixed *Fixed
 
@@ -107,7 +113,7 @@ func (o Options) withDefaults() Options {
 type System struct {
 	config      *config.Config
 	opts        Options
-	directories Directories
+	directories setup.Directories
 	undo        *cleanup.Stack
 
 	machine
@@ -128,7 +134,7 @@ type machine struct {
 	images     map[string]runner.Image // by language
 	noImages   map[string]error        // why a language has none
 	log        *audit.Log
-	runLog     *RunLog // the runs in log
+	runLog     *runlog.Log // the runs in log
 	desk       *approval.Desk
 	questions  *runs.Questions // passes the questions of all runs to desk
 	recordings *replay.Store   // nil if recordings are switched off
@@ -149,16 +155,17 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 	}
 	if opts.Directories != nil {
 		s.directories = *opts.Directories
-	} else if s.directories, err = FindDirectories(c); err != nil {
+	} else if s.directories, err = setup.FindDirectories(c); err != nil {
 		return nil, err
 	}
-	s.state = &state{home: s.directories.Home}
+	s.state = newState(s.directories, c, s.opts)
+	s.state.joins = s.opts.Durable
 	s.undo.Add(s.state.close)
 	byPerson := opts.isPersons(s.directories.Home)
 	if opts.Serving {
 		if !byPerson {
 			if err := confirmFirst(c, s.directories.Home); err != nil {
-				return nil, errors.Join(Advise(err), s.Close())
+				return nil, errors.Join(setup.Advise(err), s.Close())
 			}
 		}
 		role := approval.Serves
@@ -177,26 +184,26 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 		}
 	}()
 	if err := s.checkIntegrity(ctx); err != nil {
-		return nil, Advise(err)
+		return nil, setup.Advise(err)
 	}
 	s.verifier = &Verifier{system: s}
 	s.undo.Add(s.verifier.close)
 	// Check the machine first: connecting servers may take long.
 	if err := s.prepare(ctx); err != nil {
-		return nil, Advise(err)
+		return nil, setup.Advise(err)
 	}
 	if err := s.admit(ctx, byPerson); err != nil {
-		return nil, Advise(err)
+		return nil, setup.Advise(err)
 	}
 	if err := s.recordEgress(ctx); err != nil {
-		return nil, Advise(err)
+		return nil, setup.Advise(err)
 	}
 	servers, err := s.openCatalog(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.assemble(servers); err != nil {
-		return nil, Advise(err)
+		return nil, setup.Advise(err)
 	}
 	return s, s.restoreRuns(ctx)
 }
@@ -204,7 +211,7 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 // checkIntegrity returns an error if the installation was tampered with. It is called before any
 // state is opened.
 func (s *System) checkIntegrity(ctx context.Context) error {
-	found, err := CheckIntegrity(ctx, s.config, s.opts.Environ, s.opts.Thorough)
+	found, err := integrity.Check(ctx, s.config, s.opts.Environ, s.opts.Thorough)
 	if err != nil {
 		return err
 	}
@@ -231,7 +238,8 @@ func (s *System) prepare(ctx context.Context) error {
 	}
 	s.undo.Add(s.log.Close)
 	if s.desk, err = approval.OpenDesk(s.directories.Approvals,
-		&approval.Options{HostPID: s.opts.Host, InForce: s.authority.mayApprove, Logger: s.opts.Logger}); err != nil {
+		&approval.Options{HostPID: s.opts.Host, InForce: s.authority.mayApprove, Local: s.localPerson,
+			Escalation: escalation(s.config), Logger: s.opts.Logger}); err != nil {
 		return err
 	}
 	s.undo.Add(s.desk.Close)
@@ -279,7 +287,7 @@ func (s *System) openSessionFiles(ctx context.Context) error {
 }
 
 // auditOptions returns the options of the configured audit log.
-func auditOptions(d Directories, c config.Audit) *audit.Options {
+func auditOptions(d setup.Directories, c config.Audit) *audit.Options {
 	o := &audit.Options{Keys: d.Keys, Keep: c.Keep, ClearArguments: c.ClearArguments}
 	if c.KeepArguments > 0 {
 		o.KeepArguments = &audit.ArgumentsOptions{Keep: c.KeepArguments, Size: c.ArgumentsSize}
@@ -313,14 +321,14 @@ func (s *System) openCatalog(ctx context.Context) (broker.Upstream, error) {
 	return s.callers, nil
 }
 
-// unnamedPatience is how long one run waits for servers that its program does not name.
-const unnamedPatience = 5 * time.Second
+// unnamedTimeout is how long one run waits for servers that its program does not name.
+const unnamedTimeout = 5 * time.Second
 
 // awaitServers waits for the servers that a single run may use. It first waits at most
-// unnamedPatience for the servers with the IDs, or for all if there are no IDs. Then it waits for
+// unnamedTimeout for the servers with the IDs, or for all if there are no IDs. Then it waits for
 // those that the program names until they have answered or failed.
 func (s *System) awaitServers(ctx context.Context, code []byte, serverIDs ...string) error {
-	limited, cancel := context.WithTimeout(ctx, unnamedPatience)
+	limited, cancel := context.WithTimeout(ctx, unnamedTimeout)
 	defer cancel()
 	if err := s.catalog.Await(limited, serverIDs...); err == nil || ctx.Err() != nil {
 		return err
@@ -363,7 +371,7 @@ func (s *System) assemble(servers broker.Upstream) error {
 		return err
 	}
 	trusted := ""
-	if len(s.config.Sandbox.Network) > 0 {
+	if len(s.config.Networks()) > 0 {
 		if trusted, err = roots(s.directories.Home); err != nil {
 			return err
 		}
@@ -378,7 +386,7 @@ func (s *System) assemble(servers broker.Upstream) error {
 		SuspendAfter: s.config.Runs.SuspendAfter,
 		Version:      s.opts.Version, Placeholders: s.config.Placeholders,
 		Personal: func() redact.Personal { return personalData(s.Config()) },
-		Network:  s.config.Sandbox.Network, Roots: trusted,
+		Network:  s.NetworkOf, Dial: s.opts.Dial, Roots: trusted,
 		Attachments: attachment.Limits{Files: s.config.Attachments.Files, FileBytes: s.config.Attachments.FileBytes,
 			Bytes: s.config.Attachments.Bytes},
 	})
@@ -386,7 +394,7 @@ func (s *System) assemble(servers broker.Upstream) error {
 		return err
 	}
 	s.undo.Add(func() error { s.orchestrator.Close(); return nil })
-	s.runLog = NewRunLog(s.directories, s.config)
+	s.runLog = runlog.New(s.directories, s.config, Printed())
 	s.runs = runs.New(s.orchestrator, &runs.Options{Questions: s.questions, While: s.authority.While,
 		Past: s.interrupted})
 	s.undo.Add(func() error { s.runs.Close(); return nil })

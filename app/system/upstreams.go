@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/broker/secrets"
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/internal/secret"
@@ -49,8 +50,8 @@ func lookUp(ctx context.Context, store *secrets.Store, values map[string]secret.
 		}
 		found, err := store.Lookup(ctx, value.Reveal())
 		if err != nil {
-			return &SetupError{fmt.Errorf("the credential %q of the server %q: %w", name, server.ID, err),
-				"docs/configuration.md describes where credentials can be kept"}
+			return &setup.Error{Err: fmt.Errorf("the credential %q of the server %q: %w", name, server.ID, err),
+				Advice: "docs/configuration.md describes where credentials can be kept"}
 		}
 		printed.Hold(found.Reveal()) // also if the next one is not found
 		values[name], server.References[name] = found, value.Reveal()

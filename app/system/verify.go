@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/store"
@@ -72,14 +73,14 @@ func (v *Verifier) open() (_ *verify.Service, err error) {
 	defer func() { err = errors.Join(err, undo.Run()) }()
 	image, err := openImage(v.system.directories.Home, images.Verifier, images.Extra{}, &undo)
 	if errors.Is(err, images.ErrNotBuilt) || errors.Is(err, images.ErrStale) {
-		return nil, &SetupError{err, "run `airlock images build verify`"}
+		return nil, &setup.Error{Err: err, Advice: "run `airlock images build verify`"}
 	}
 	if err != nil {
-		return nil, Advise(err)
+		return nil, setup.Advise(err)
 	}
 	sandboxes, err := v.openRunner(&undo)
 	if err != nil {
-		return nil, Advise(err)
+		return nil, setup.Advise(err)
 	}
 	c := v.system.config.Verify
 	service, err := verify.New(sandboxes, image, &verify.Options{Logger: v.system.opts.Logger, Timeout: c.Timeout,

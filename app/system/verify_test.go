@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/verify"
@@ -14,7 +15,7 @@ import (
 // verifierAt is a verifier of a system whose state is in home.
 func verifierAt(home string) *Verifier {
 	return &Verifier{system: &System{config: config.Default(), opts: Options{}.withDefaults(),
-		directories: Directories{Home: home}}}
+		directories: setup.Directories{Home: home}}}
 }
 
 var sum = verify.Request{Engine: "math", Arguments: json.RawMessage(`{"expression":"2+2=4"}`)}

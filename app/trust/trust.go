@@ -140,7 +140,7 @@ func (b *Book) Entry(file string) string {
 // Find returns the content that was confirmed last for a configuration's file, and
 // whether there is one.
 func (b *Book) Find(file string) (Content, bool, error) {
-	text, err := os.ReadFile(b.Entry(file))
+	text, err := store.ReadFile(b.Entry(file))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Content{}, false, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
+	"github.com/airlock-mcp/airlock/internal/store"
 )
 
 var encodedNote = lazyregexp.New(regexp.QuoteMeta(syslogNote) + `([A-Za-z0-9+/]{40,}={0,2})`)
@@ -29,7 +30,7 @@ func Stored(path, prefix string) ([][]byte, error) {
 	if info.Size() > maxStored {
 		return nil, fmt.Errorf("reading the audit witness: it has more than %d bytes", maxStored)
 	}
-	text, err := os.ReadFile(path)
+	text, err := store.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the audit witness: %w", err)
 	}

@@ -39,15 +39,26 @@ func (w *wire) account(ctx context.Context, r *record, got issued) string {
 	if p.text() != "" || r.At.UserInfo == "" || len(r.Key) > 0 || secure(r.At.UserInfo) != nil {
 		return p.text()
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.At.UserInfo, nil)
-	if err != nil {
-		return ""
-	}
-	request.Header.Set("Accept", "application/json")
-	request.Header.Set("Authorization", "Bearer "+r.Tokens.Access)
-	status, _, body, err := w.send(request)
-	if err != nil || status != http.StatusOK || strictjson.UnmarshalOpen(body, &p) != nil {
+	if w.userInfo(ctx, r.At.UserInfo, r.Tokens.Access, &p) != nil {
 		return ""
 	}
 	return p.text()
+}
+
+// userInfo reads the claims of the userinfo endpoint (OpenID Connect Core 1.0, section 5.3).
+func (w *wire) userInfo(ctx context.Context, endpoint, access string, into any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint, nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Accept", "application/json")
+	request.Header.Set("Authorization", "Bearer "+access)
+	status, _, body, err := w.send(request)
+	switch {
+	case err != nil:
+		return err
+	case status != http.StatusOK:
+		return &refusal{status: status}
+	}
+	return strictjson.UnmarshalOpen(body, into)
 }

@@ -17,7 +17,8 @@ type authorization struct {
 	state    string
 	verifier string // of PKCE (RFC 7636)
 	issuer   string
-	sends    bool // the server declares that its answers name the issuer (RFC 9207)
+	nonce    string // of the ID token that is asked for (OpenID Connect Core 1.0, section 3.1.2.1); may be empty
+	sends    bool   // the server declares that its answers name the issuer (RFC 9207)
 }
 
 // newAuthorization draws state and verifier: 256 bits each.
@@ -42,9 +43,11 @@ func (a authorization) address(at serverMetadata, client, resource string, scope
 	query := u.Query()
 	for name, value := range map[string]string{
 		"response_type": "code", "client_id": client, "redirect_uri": a.redirect, "state": a.state,
-		"code_challenge": encode(digest[:]), "code_challenge_method": "S256", "resource": resource,
+		"code_challenge": encode(digest[:]), "code_challenge_method": "S256", "resource": resource, "nonce": a.nonce,
 	} {
-		query.Set(name, value)
+		if value != "" {
+			query.Set(name, value)
+		}
 	}
 	if len(scopes) > 0 {
 		query.Set("scope", strings.Join(scopes, " "))

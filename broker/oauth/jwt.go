@@ -31,12 +31,12 @@ type signer struct {
 func parseKey(text secret.Value) (signer, error) {
 	block, _ := pem.Decode([]byte(text.Reveal()))
 	if block == nil {
-		return signer{}, errors.New("it is no private key in PEM")
+		return signer{}, errors.New("it is not a private key in PEM")
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil { // its text may quote the key
 		if key, err = x509.ParseECPrivateKey(block.Bytes); err != nil {
-			return signer{}, errors.New("it is no private key in PEM (PKCS #8)")
+			return signer{}, errors.New("it is not a private key in PEM (PKCS #8)")
 		}
 	}
 	return newSigner(key)

@@ -16,8 +16,9 @@ func TestSignInsAreListed(t *testing.T) {
 	}
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, principal := range []string{"ann", "bob"} {
-		r := &record{Format: recordFormat, Principal: principal, ServerID: "crm", URL: "https://crm.example/mcp", Changed: at,
-			Issuer: "https://id.example", Tokens: tokens{Access: "secret", Scopes: []string{"read"}}}
+		r := &record{Format: recordFormat, Principal: principal, ServerID: "crm", URL: "https://crm.example/mcp",
+			Changed: at,
+			Issuer:  "https://id.example", Tokens: tokens{Access: "secret", Scopes: []string{"read"}}}
 		if err := s.save(s.path(principal, "crm", r.URL), r); err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +28,8 @@ func TestSignInsAreListed(t *testing.T) {
 		t.Fatalf("got %v, %v, want two", list, err)
 	}
 	for _, one := range list {
-		if one.ServerID != "crm" || one.Issuer != "https://id.example" || len(one.Scopes) != 1 || !one.Renewed.Equal(at) {
+		if one.ServerID != "crm" || one.Issuer != "https://id.example" || len(one.Scopes) != 1 ||
+			!one.Renewed.Equal(at) {
 			t.Errorf("got %+v", one)
 		}
 	}

@@ -23,7 +23,7 @@ func (s *Source) Logout(ctx context.Context) (LoggedOut, error) {
 		out.WasSignedIn, out.NotRevoked = true, "the kept sign-in cannot be read"
 		return out, s.opts.Store.remove(s.path)
 	}
-	err := s.alone(ctx, false, func(kept *record) error {
+	err := s.exclusively(ctx, false, func(kept *record) error {
 		if kept == nil {
 			return nil
 		}

@@ -7,8 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"net/url"
-	"os"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/store"
 )
 
 // maxAssertion bounds the file with a JWT, in bytes.
@@ -69,7 +70,7 @@ func (s *Source) machineForm(ctx context.Context, w *wire, r *record) (url.Value
 
 // assertion reads the JWT that vouches for Airlock.
 func (s *Source) assertion() (string, error) {
-	file, err := os.Open(s.config.AssertionFile)
+	file, err := store.Open(s.config.AssertionFile)
 	if err != nil {
 		return "", fmt.Errorf("reading assertionFile: %w", withoutPath(err))
 	}

@@ -99,7 +99,8 @@ func (c Config) Check() error {
 		return fmt.Errorf("signing in to %q: the grant %q is unknown", c.ServerID, c.Grant)
 	case c.Grant == ClientCredentials && (c.ClientID == "" || c.ClientSecret.Reveal() == "" &&
 		c.ClientKey.Reveal() == ""):
-		return fmt.Errorf("signing in to %q: the grant client_credentials needs clientId, and clientSecret or clientKey", c.ServerID)
+		return fmt.Errorf("signing in to %q: the grant client_credentials needs clientId, and clientSecret or "+
+			"clientKey", c.ServerID)
 	case (c.Grant == JWTBearer || c.Grant == Enterprise) && (c.ClientID == "" || c.AssertionFile == ""):
 		return fmt.Errorf("signing in to %q: the grant %s needs clientId and assertionFile", c.ServerID, c.Grant)
 	case c.Grant == Enterprise && (c.Provider.Issuer == "" || c.Provider.ClientID == ""):

@@ -78,7 +78,8 @@ func (w *wire) newRegistration(ctx context.Context, at serverMetadata, redirect 
 	if got.Method != authNone && got.Secret == "" ||
 		!slices.Contains([]string{authNone, authBasic, authPost}, got.Method) {
 		return registration{},
-			fmt.Errorf("registering Airlock: the authorization server chose the method %s, which Airlock was given no secret for", quote(got.Method))
+			fmt.Errorf("registering Airlock: the authorization server chose the method %s, which Airlock was given "+
+				"no secret for", quote(got.Method))
 	}
 	r := registration{Issuer: at.Issuer, ID: got.ID, Secret: got.Secret, Method: got.Method, Redirect: redirect,
 		Registered: true}

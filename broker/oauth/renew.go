@@ -74,9 +74,9 @@ func (s *Source) replaceLocked(r *record) error {
 	return nil
 }
 
-// alone runs do with exclusive access to the sign-in, in this process and across processes. If
+// exclusively runs do with exclusive access to the sign-in, in this process and across processes. If
 // replaces is set, an unreadable sign-in is treated as missing.
-func (s *Source) alone(ctx context.Context, replaces bool, do func(kept *record) error) (err error) {
+func (s *Source) exclusively(ctx context.Context, replaces bool, do func(kept *record) error) (err error) {
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
@@ -99,7 +99,7 @@ func (s *Source) alone(ctx context.Context, replaces bool, do func(kept *record)
 
 // replace stores a new sign-in.
 func (s *Source) replace(ctx context.Context, r *record) error {
-	return s.alone(ctx, true, func(*record) error {
+	return s.exclusively(ctx, true, func(*record) error {
 		s.mu.Lock()
 		s.refused = refused{}
 		s.mu.Unlock()
@@ -129,7 +129,7 @@ func (s *Source) current(ctx context.Context) (*record, error) {
 // refresh gets another token, if due is still true after waiting for exclusive access.
 func (s *Source) refresh(ctx context.Context, due func(*record) bool) (*record, error) {
 	var r *record
-	err := s.alone(ctx, false, func(kept *record) error {
+	err := s.exclusively(ctx, false, func(kept *record) error {
 		if r = kept; kept == nil || kept.Over != "" || !due(kept) {
 			return nil
 		}
@@ -252,7 +252,7 @@ const justIssued = 2 * time.Second
 
 // first gets the first token of a grant without a person.
 func (s *Source) first(ctx context.Context) (bool, error) {
-	err := s.alone(ctx, false, func(kept *record) error {
+	err := s.exclusively(ctx, false, func(kept *record) error {
 		if kept != nil && kept.Tokens.isUsable(s.opts.Now()) {
 			return nil
 		}
@@ -288,7 +288,7 @@ func (s *Source) stepUp(ctx context.Context, sent string, scopes []string) (agai
 		return slices.ContainsFunc(scopes, func(scope string) bool { return !slices.Contains(r.Tokens.Scopes, scope) })
 	}
 	mayAskAgain := false
-	err = s.alone(ctx, false, func(kept *record) error {
+	err = s.exclusively(ctx, false, func(kept *record) error {
 		if kept == nil || kept.Tokens.Access != sent || !lacks(kept) {
 			again = kept != nil && kept.Tokens.Access != sent && kept.Over == ""
 			return nil

@@ -16,8 +16,6 @@ import (
 	"syscall"
 	"time"
 
-	"filippo.io/age"
-
 	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
@@ -28,7 +26,7 @@ import (
 // one directory. A Store is safe for concurrent use.
 type Store struct {
 	directory string
-	key       func() (*age.X25519Identity, error)
+	key       func() (*agekey.Key, error)
 }
 
 // maxRecord bounds a file, in bytes.
@@ -40,7 +38,7 @@ const keyFile = "oauth.key"
 // NewStore returns a store in directory whose key is in keys. Both directories are
 // created on first use.
 func NewStore(directory, keys string) *Store {
-	return &Store{directory: directory, key: sync.OnceValues(func() (*age.X25519Identity, error) {
+	return &Store{directory: directory, key: sync.OnceValues(func() (*agekey.Key, error) {
 		return agekey.LoadOrCreate(filepath.Join(keys, keyFile))
 	})}
 }

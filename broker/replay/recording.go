@@ -15,6 +15,7 @@ import (
 
 	"filippo.io/age"
 
+	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
@@ -206,7 +207,7 @@ func (s *Store) Load(run string) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
+	f, err := store.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("loading %q: %w", run, ErrNotFound)
 	}

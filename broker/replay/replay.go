@@ -14,8 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"filippo.io/age"
-
 	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/retention"
@@ -46,7 +44,7 @@ type Options struct {
 type Store struct {
 	dir      string
 	opts     Options
-	identity *age.X25519Identity
+	identity *agekey.Key
 	kept     *retention.Keeper
 	packers  sync.Pool // of *gzip.Writer, those of recordings that have ended
 }

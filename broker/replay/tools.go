@@ -69,7 +69,7 @@ func (s *Store) loadTools(digest string) ([]byte, error) {
 	if !ok {
 		return nil, nil
 	}
-	f, err := os.Open(path)
+	f, err := store.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"filippo.io/age"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/airlock-mcp/airlock/internal/secret"
+	"github.com/airlock-mcp/airlock/internal/store"
 )
 
 // maxSecretsFile is the most bytes that an encrypted file may hold.
@@ -24,7 +24,7 @@ func readAge(path, identityPath string) (map[string]secret.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
+	f, err := store.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func readAge(path, identityPath string) (map[string]secret.Value, error) {
 
 // readIdentities reads the key, in a file that its owner alone can read.
 func readIdentities(path string) ([]age.Identity, error) {
-	f, err := os.Open(path)
+	f, err := store.Open(path)
 	if err != nil {
 		return nil, err
 	}

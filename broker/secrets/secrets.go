@@ -35,7 +35,7 @@ type Store struct {
 	age  func() (map[string]secret.Value, error) // decrypts once
 }
 
-// New returns a store of the given places. Nothing is read before it is asked for.
+// New returns a store that looks up credentials in the places of opts, at the first request for each.
 func New(opts *Options) *Store {
 	s := &Store{}
 	if opts != nil {

@@ -111,7 +111,7 @@ func (s *Store) read(ctx context.Context, db *database.DB, who caller.Caller) (s
 		}
 		return err
 	})
-	if err == nil && len(servers) > 0 && s.over(who.Lineage, used) {
+	if err == nil && len(servers) > 0 && s.over(db, who.Lineage, used) {
 		servers = nil
 	}
 	return servers, used, err
@@ -146,7 +146,7 @@ func (s *Store) prune(ctx context.Context, db *database.DB, account string) erro
 			if err := rows.Scan(&lineage, &used); err != nil {
 				return errors.Join(err, rows.Close())
 			}
-			if s.over(lineage, time.Unix(used, 0)) {
+			if s.over(db, lineage, time.Unix(used, 0)) {
 				over = append(over, lineage)
 			}
 		}
@@ -162,10 +162,11 @@ func (s *Store) prune(ctx context.Context, db *database.DB, account string) erro
 	})
 }
 
-// over reports whether a conversation that was last used at a time is over.
-func (s *Store) over(lineage string, used time.Time) bool {
+// over reports whether a conversation that was last used at a time is over. In a shared database, the name of another
+// boot may be that of another machine.
+func (s *Store) over(db *database.DB, lineage string, used time.Time) bool {
 	if name, isProcess := strings.CutPrefix(lineage, caller.ProcessLineage); isProcess {
-		if lives, known := procfs.Lives(name); known {
+		if lives, known := procfs.Lives(name); known && (procfs.IsOfThisBoot(name) || !db.IsShared()) {
 			return !lives
 		}
 	}

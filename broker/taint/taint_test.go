@@ -99,6 +99,21 @@ func TestRowsOfAProcess(t *testing.T) {
 	expect(t, "after its end", s, ended)
 }
 
+// issue 28: a process of another boot is one of this machine that has ended, or one of another node of a cluster.
+func TestRowsOfAProcessOfAnotherMachine(t *testing.T) {
+	clock := testenv.NewClock(time.Now())
+	s := openAt(t, t.TempDir(), clock)
+	other := ann(caller.ProcessLineage + "another-boot:1/1/1")
+	add(t, s, other, "crm")
+	if databasetest.IsSQLite() {
+		expect(t, "this machine was restarted", s, other)
+		return
+	}
+	expect(t, "another machine", s, other, "crm")
+	clock.Advance(taint.Keep + time.Second)
+	expect(t, "after a day", s, other)
+}
+
 // An account with too many conversations does not evict any: its new ones are unknown. Other accounts
 // are not affected, and conversations that are over make room (issue 23).
 func TestAnAccountIsBounded(t *testing.T) {

@@ -11,10 +11,10 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// The notifications that belong to a request.
+// The notifications of Relay.Notify.
 const (
-	noticeProgress = "notifications/progress"
-	noticeMessage  = "notifications/message"
+	NoticeProgress = "notifications/progress"
+	NoticeMessage  = "notifications/message"
 )
 
 // askMark is the member of a question's _meta with which the tap marks its exchange. A value
@@ -30,7 +30,7 @@ func (t *tap) ownerLocked(stream jsonrpc.ID) *exchange {
 	}
 	var only *exchange
 	for _, e := range t.waiting {
-		if e.patience == nil { // a list
+		if e.timeout == nil { // a list
 			continue
 		}
 		if only != nil {
@@ -60,13 +60,13 @@ func (t *tap) byTokenLocked(params json.RawMessage) *exchange {
 
 // relayed hands a notification of a request to its relay, and reports whether it did.
 func (t *tap) relayed(request *jsonrpc.Request, stream jsonrpc.ID) bool {
-	if request.IsCall() || request.Method != noticeProgress && request.Method != noticeMessage {
+	if request.IsCall() || request.Method != NoticeProgress && request.Method != NoticeMessage {
 		return false
 	}
 	t.mu.Lock()
 	t.heard = true
 	owner := t.ownerLocked(stream)
-	if request.Method == noticeProgress {
+	if request.Method == NoticeProgress {
 		owner = t.byTokenLocked(request.Params)
 	}
 	t.mu.Unlock()
@@ -153,6 +153,6 @@ func (s *server) passNotices(o *mcp.ClientOptions) {
 	}
 	//lint:ignore SA1019 servers of these revisions log
 	o.LoggingMessageHandler = func(_ context.Context, r *mcp.LoggingMessageRequest) {
-		pass(noticeMessage, r.Params)
+		pass(NoticeMessage, r.Params)
 	}
 }

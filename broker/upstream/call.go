@@ -23,7 +23,8 @@ const maxErrorMessage = 2000
 
 // Call calls a tool and returns its CallToolResult as it arrived. The name goes
 // out byte for byte and the arguments, a JSON object or nil for {}, with every
-// value unchanged. A server that is not connected is connected first.
+// value unchanged. A server that is not connected is connected first. With the name of
+// another feature (catalog.FeatureName), Call reads the resource or gets the prompt.
 //
 // A result with isError set is a result. All other failures are a *CallError,
 // except ErrClosed and the cancellation of ctx, which is an error that wraps
@@ -48,9 +49,15 @@ func (s *Set) CallFor(ctx context.Context, relay Relay, serverID, name string,
 	}
 	ctx, cancel := server.within(ctx)
 	defer cancel()
-	ctx, patience, stop := WithPatience(ctx, server.config.CallTimeout)
+	ctx, timeout, stop := WithPausableTimeout(ctx, server.config.CallTimeout)
 	defer stop()
-	e := &calling{relay: relay, patience: patience, name: name, arguments: arguments}
+	if result, handled, err := server.special(ctx, name); handled {
+		return result, err
+	}
+	e := &calling{relay: relay, timeout: timeout, name: name, arguments: arguments}
+	if err := e.request(name, arguments); err != nil {
+		return nil, server.failure(name, ToolError, "the name cannot be sent", false, err)
+	}
 	for round := 1; ; round++ {
 		result, err := server.callOnce(ctx, e)
 		if err != nil {
@@ -68,7 +75,7 @@ func (s *Set) CallFor(ctx context.Context, relay Relay, serverID, name string,
 			return nil, server.failure(name, ToolError,
 				fmt.Sprintf("the tool has asked for input %d times without an answer", maxRounds), false, nil)
 		}
-		if e.more, err = server.answers(ctx, newExchange(relay, patience), needs); err != nil {
+		if e.more, err = server.answers(ctx, newExchange(relay, timeout), needs); err != nil {
 			return nil, server.failure(name, ToolError, err.Error(), false, nil)
 		}
 	}
@@ -77,24 +84,22 @@ func (s *Set) CallFor(ctx context.Context, relay Relay, serverID, name string,
 // calling is a call of a tool over all its rounds.
 type calling struct {
 	relay     Relay // nil: no person can be asked
-	patience  *Patience
+	timeout   *PausableTimeout
 	name      string
 	arguments json.RawMessage
+	method    string
+	params    map[string]json.RawMessage // of the method
 	more      map[string]json.RawMessage // further params of this round
 }
 
 // exchange returns a new exchange for one attempt.
 func (c *calling) exchange() *exchange {
-	e := newExchange(c.relay, c.patience)
+	e := newExchange(c.relay, c.timeout)
 	e.taken = true
-	if c.relay == nil {
+	if c.relay == nil && c.method == methodCallTool {
 		return e
 	}
-	name, err := json.Marshal(c.name)
-	if err != nil {
-		panic("upstream: a text always has a JSON form")
-	}
-	e.method, e.params = methodCallTool, map[string]json.RawMessage{"name": name, "arguments": c.arguments}
+	e.method, e.params = c.method, maps.Clone(c.params)
 	maps.Copy(e.params, c.more)
 	return e
 }
@@ -121,11 +126,16 @@ func (s *server) call(ctx context.Context, c *calling, mayRepeat bool) (json.Raw
 	if err != nil {
 		return nil, s.notConnected(ctx, name, err)
 	}
+	session.wantLogs(ctx, c.relay)
 	e := c.exchange()
 	defer session.tap.forget(e)
 	start := time.Now()
-	tracing, params, ended := s.traced(ctx, &mcp.CallToolParams{Name: name, Arguments: c.arguments})
-	_, err = session.client.CallTool(withExchange(tracing, e), params)
+	tracing, params, ended := s.traced(ctx, c.method, &mcp.CallToolParams{Name: name, Arguments: c.arguments})
+	if c.method == methodCallTool {
+		_, err = session.client.CallTool(withExchange(tracing, e), params)
+	} else {
+		err = session.send(withExchange(tracing, e), e)
+	}
 	err = e.unlessTaken(err)
 	ended(e.soFar(), err)
 	if err == nil {
@@ -184,7 +194,8 @@ func (s *server) classify(ctx context.Context, name string, got answer, err erro
 	case ctx.Err() != nil:
 		return s.failure(name, Timeout, fmt.Sprintf("no answer within %s", rounded(waited)), again, err)
 	case got.large:
-		return s.failure(name, OutputLimit, fmt.Sprintf("the result has more than the %d bytes that one call may return; %s",
+		return s.failure(name, OutputLimit, fmt.Sprintf("the result has more than the %d bytes that one call may "+
+			"return; %s",
 			maxMessage, AskForLess), false, err)
 	case got.needed != nil:
 		return got.needed.CallError(name)
@@ -238,9 +249,12 @@ func (s *server) failure(name string, kind ErrorType, message string, retryable 
 		cause: cause}
 }
 
-// harmless reports whether the tool's annotations declare it read-only or idempotent.
-// They only decide about the word retryable.
+// harmless reports whether the tool's annotations declare it read-only or idempotent, or it
+// is not a tool. This only decides about the word retryable.
 func (s *server) harmless(name string) bool {
+	if kind, _ := catalog.SplitFeatureName(name); kind != catalog.KindTool {
+		return true
+	}
 	for _, tool := range s.describe().Tools {
 		if tool.Name == name {
 			a := tool.Annotations

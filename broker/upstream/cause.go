@@ -61,11 +61,13 @@ var noise = lazyregexp.New(`^(?:` + strings.Join([]string{
 
 var (
 	isWarned = lazyregexp.New(
-		`^(?:npm warn\b|npm WARN\b|\(node:\d+\)|(?:\S+: )?\w*Warning: |(?i:\[?warn(?:ing)?\]?\b)|\S+:\d+: \w*Warning: )|\bWARN(?:ING)?\b`)
+		`^(?:npm warn\b|npm WARN\b|\(node:\d+\)|(?:\S+: )?\w*Warning: |(?i:\[?warn(?:ing)?\]?\b)|\S+:\d+: ` +
+			`\w*Warning: )|\bWARN(?:ING)?\b`)
 	usage    = lazyregexp.New(`^(?:(?i:usage):|--?\w)`)
 	isNumber = lazyregexp.New(`^npm (?:error|ERR!) (?:code|errno) `)
 	thrown   = lazyregexp.New(`^(?:` + strings.Join([]string{
-		`(?:Uncaught )?(?:[\pL_$][\pL\pN_$]*[.:]{1,2})*[\pL_$]*(?:Error|Exception|Rejection|Interrupt|Exit)(?: \[\w+\])?(?:: .*|$)`,
+		`(?:Uncaught )?(?:[\pL_$][\pL\pN_$]*[.:]{1,2})*[\pL_$]*(?:Error|Exception|Rejection|Interrupt|Exit)(?: ` +
+			`\[\w+\])?(?:: .*|$)`,
 		`(?:[a-z_]\w*\.)+[A-Z]\w*: .*`, // a class of Python without the word
 		`panic: .*`, `fatal error: .*`, `thread '.*' panicked at .*`, `Exception in thread .*`,
 		`Unhandled exception\. .*`,
@@ -75,7 +77,11 @@ var (
 	caused   = lazyregexp.New(`^\s*(?:Caused by:|\[cause\]:)\s*(.+)`)
 	marked   = lazyregexp.New(`(?i)^(?:\S+ ){0,4}\W*(?:err(?:or)?|fatal|critical|emerg)\b|"level":\s*"(?:error|fatal)"`)
 	troubled = lazyregexp.New(
-		`(?i)\b(?:errors?|fail(?:ed|s|ure)?|cannot|can't|could not|couldn't|unable|not (?:found|set|exist|defined|installed|configured|provided|permitted|allowed|valid|supported|available)|no such|denied|refused|missing|required|requires|must|invalid|unknown|timed out|timeout|expired|unsatisfiable|unauthorized|forbidden|already in use|does not|killed|out of memory|no \w+ (?:found|matches))\b`)
+		`(?i)\b(?:errors?|fail(?:ed|s|ure)?|cannot|can't|could not|couldn't|unable|not ` +
+			`(?:found|set|exist|defined|installed|configured|provided|permitted|allowed|valid|supported|available)|` +
+			`no such|denied|refused|missing|required|requires|must|invalid|unknown|timed ` +
+			`out|timeout|expired|unsatisfiable|unauthorized|forbidden|already in use|does not|killed|out of ` +
+			`memory|no \w+ (?:found|matches))\b`)
 	goesOn = lazyregexp.New(`(?:[:\[{(,]|\d+ validation errors? for .*)$`)
 	marker = lazyregexp.New(`^[\s|+]*[|+×╰─▶>]+[\s─▶]*`) // of exception groups and of uv
 	colour = lazyregexp.New("\x1b\\[[0-9;?]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)")

@@ -21,7 +21,8 @@ func TestCauseOfRealFailures(t *testing.T) {
 		"docker_no_daemon": "docker: Cannot connect to the Docker daemon at .../docker.sock. Is the docker " +
 			"daemon running?.",
 		"docker_no_image": "docker: Error response from daemon: pull access denied for ghcr.io/example/none, " +
-			"repository does not exist or may require 'docker login': denied: requested access to the resource is denied.",
+			"repository does not exist or may require 'docker login': denied: requested access to the resource is " +
+			"denied.",
 		"dotnet": "Unhandled exception. System.InvalidOperationException: The connection string is missing",
 		"go_fatal": "2026/11/21 22:44:28 cannot open the database: dial tcp 127.0.0.1:5432: connect: " +
 			"connection refused",
@@ -34,12 +35,13 @@ func TestCauseOfRealFailures(t *testing.T) {
 		"json_log":    "cannot log in: 401 Unauthorized",
 		"node_cause": "Error: cannot read configuration; caused by SyntaxError: Expected property name or " +
 			"'}' in JSON at position 1",
-		"node_heap":            "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory",
-		"node_missing_file":    "Error: Cannot find module '.../nofile.js'",
-		"node_missing_module":  "Error: Cannot find module 'nonexistent-mod'",
-		"node_missing_package": "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'nonexistent-mod' imported from .../b.mjs",
-		"node_refused":         "Error: connect ECONNREFUSED 127.0.0.1:1",
-		"node_rejected":        "Error: GITHUB_TOKEN environment variable is required",
+		"node_heap":           "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory",
+		"node_missing_file":   "Error: Cannot find module '.../nofile.js'",
+		"node_missing_module": "Error: Cannot find module 'nonexistent-mod'",
+		"node_missing_package": "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'nonexistent-mod' imported from " +
+			".../b.mjs",
+		"node_refused":  "Error: connect ECONNREFUSED 127.0.0.1:1",
+		"node_rejected": "Error: GITHUB_TOKEN environment variable is required",
 		"node_rejected_object": "UnhandledPromiseRejection: This error originated either by throwing inside of an " +
 			"async function without a catch block, or by rejecting a promise which was not handled with .catch(). " +
 			"The promise rejected with the reason \"#<Object>\".",

@@ -10,9 +10,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 )
 
-// groupPatience is how long the end of killed processes is waited for. Where
+// groupTimeout is how long the end of killed processes is waited for. Where
 // no process reaps orphans they stay as zombies, which do nothing.
-const groupPatience = 500 * time.Millisecond
+const groupTimeout = 500 * time.Millisecond
 
 // command is a program that runs on this host with its user's rights: a process and its group.
 type command struct {
@@ -94,14 +94,14 @@ func (p *command) Wait() string {
 // endGroup kills what the process left behind in its group, and waits until it
 // is gone: these are not our children, so they cannot be waited for.
 func (p *command) endGroup() {
-	patience := time.NewTimer(groupPatience)
-	defer patience.Stop()
+	timer := time.NewTimer(groupTimeout)
+	defer timer.Stop()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for p.Signal(syscall.SIGKILL) {
 		select {
 		case <-tick.C:
-		case <-patience.C:
+		case <-timer.C:
 			return
 		}
 	}

@@ -114,8 +114,9 @@ func (s *server) settle(session *session, list listing, err error) bool {
 		if p := session.protocol(); p < modernProtocol {
 			s.protocol = p
 		}
-		s.storeLocked(list)
+		s.storeLocked(list, time.Now())
 		s.running.Go(func() { s.logUnexpectedEnd(session) })
+		s.running.Go(func() { s.subscribeAgain(session) })
 		return true
 	}
 	return false

@@ -53,9 +53,10 @@ func (s *server) lookMeanwhile() {
 func (s *server) digest(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.known.Tools, func(t catalog.Tool) bool { return t.Name == name })
-	if i < 0 {
-		return ""
+	for _, list := range [][]catalog.Tool{s.known.Tools, s.known.Features} {
+		if i := slices.IndexFunc(list, func(t catalog.Tool) bool { return t.Name == name }); i >= 0 {
+			return list[i].Digest
+		}
 	}
-	return s.known.Tools[i].Digest
+	return ""
 }

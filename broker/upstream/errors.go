@@ -52,7 +52,7 @@ type ErrorType string
 const (
 	Timeout          ErrorType = errortype.Timeout     // no answer in time
 	TransientNetwork ErrorType = errortype.Transient   // the server died, hung up, or could not be reached
-	RateLimit        ErrorType = errortype.RateLimit   // the server asked for patience (HTTP 429)
+	RateLimit        ErrorType = errortype.RateLimit   // the server asked for timeout (HTTP 429)
 	ToolError        ErrorType = errortype.Tool        // the server refused the call
 	UnknownTool      ErrorType = errortype.UnknownTool // no such server
 	OutputLimit      ErrorType = errortype.Output      // the result is larger than maxMessage, see AskForLess

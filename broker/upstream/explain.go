@@ -22,7 +22,7 @@ func (c *stdio) explain(config Config, err error, late bool) *StartError {
 		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("it did not answer within %s", config.StartTimeout)
 	case late:
 		failure.Reason, failure.Problem = ErrNoAnswer, fmt.Sprintf("it did not answer within %s", config.StartTimeout)
-	case isEnd(err) && c.process.exitsWithin(exitPatience): // its stdout ends a moment before the process does
+	case isEnd(err) && c.process.exitsWithin(exitTimeout): // its stdout ends a moment before the process does
 		failure.Reason, failure.Problem = ErrExited, "it "+c.process.how()+" before it was ready"
 	case isEnd(err):
 		failure.Reason, failure.Problem = ErrNotMCP, "it closed its stdout"

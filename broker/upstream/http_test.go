@@ -218,7 +218,8 @@ func plainServer(call func() string) http.HandlerFunc {
 	return jsonHandler(func(method string, _ json.RawMessage) string {
 		switch method {
 		case "initialize":
-			return `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}`
+			return `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},` +
+				`"serverInfo":{"name":"x","version":"1"}}}`
 		case "tools/list":
 			return `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}}`
 		case "tools/call":

@@ -28,6 +28,7 @@ var errBadList = errors.New("its tool list cannot be read")
 // listing is a server's whole tool list.
 type listing struct {
 	tools    []catalog.Tool
+	features []catalog.Tool // everything else that the server lists
 	warnings []string
 	ttl      time.Duration // the list's lifetime set by the server, or 0
 }
@@ -72,6 +73,8 @@ func (s *session) list(ctx context.Context, serverID string) (listing, error) {
 	if cut != "" {
 		result.warnings = append(result.warnings, "the tool list is cut: "+cut)
 	}
+	features, more := s.features(ctx, serverID)
+	result.features, result.warnings = features, append(result.warnings, more...)
 	return result.without(excluded), nil
 }
 

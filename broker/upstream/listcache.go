@@ -59,6 +59,8 @@ type cacheHeader struct {
 	Warnings []string      `json:"warnings,omitempty"`
 	Digest   string        `json:"digest"` // of everything behind the header
 	Sizes    []int         `json:"sizes"`  // of the definitions, in bytes
+	// Kinds are those of the last definitions, which are not tools.
+	Kinds []catalog.Kind `json:"kinds,omitempty"`
 }
 
 // identityOf identifies the server of a list: how it is reached, and the capabilities that
@@ -76,10 +78,11 @@ func identityOf(c Config) string {
 		SSE                   bool
 		Env, Headers, Query   []string
 		Capabilities          string
+		Contained             bool `json:",omitempty"` // in a sandbox a server may have other tools
 	}{
 		ID: c.ID, Command: c.Command, Args: c.Args, Dir: c.Dir, URL: plainURL(c.URL), SSE: c.SSE,
 		Env: slices.Sorted(maps.Keys(c.Env)), Headers: slices.Sorted(maps.Keys(c.Headers)), Query: query,
-		Capabilities: capabilities,
+		Capabilities: capabilities, Contained: c.Launcher != nil,
 	})
 	if err != nil {
 		panic("upstream: texts and flags always have a JSON form")
@@ -139,9 +142,22 @@ func (c *listCache) read(path, identity, serverID string) (cached, error) {
 	if err != nil {
 		return cached{}, err
 	}
-	tools, warnings := catalog.ParseTools(serverID, items)
-	return cached{listing{tools: tools, warnings: append(header.Warnings, warnings...), ttl: header.TTL}, header.Saved},
-		nil
+	if len(header.Kinds) > len(items) {
+		return cached{}, errors.New("the entry does not have its length")
+	}
+	tools, others := items[:len(items)-len(header.Kinds)], map[catalog.Kind][]json.RawMessage{}
+	for i, kind := range header.Kinds {
+		others[kind] = append(others[kind], items[len(tools)+i])
+	}
+	list := listing{ttl: header.TTL, warnings: header.Warnings}
+	var warnings []string
+	list.tools, warnings = catalog.ParseTools(serverID, tools)
+	list.warnings = append(list.warnings, warnings...)
+	for _, kind := range catalog.FeatureKinds() {
+		features, warnings := catalog.ParseFeatures(serverID, kind, others[kind])
+		list.features, list.warnings = append(list.features, features...), append(list.warnings, warnings...)
+	}
+	return cached{list, header.Saved}, nil
 }
 
 // splitSizes cuts a body into pieces of the given sizes.
@@ -201,9 +217,12 @@ func (c *listCache) write(config Config, list listing) error {
 		Warnings: list.warnings, Sizes: make([]int, 0, len(list.tools)),
 	}
 	var body []byte
-	for _, tool := range list.tools {
+	for _, tool := range slices.Concat(list.tools, list.features) {
 		header.Sizes = append(header.Sizes, len(tool.Raw))
 		body = append(body, tool.Raw...)
+		if tool.IsRead() {
+			header.Kinds = append(header.Kinds, tool.Kind)
+		}
 	}
 	header.Digest = canon.Digest(body)
 	line, err := json.Marshal(header)

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// exitPatience is how long a server has to leave after its stdin was
+	// exitTimeout is how long a server has to leave after its stdin was
 	// closed, and again after SIGTERM (MCP 2025-11-25, Lifecycle / Shutdown).
-	exitPatience = time.Second
-	// drainPatience is how long its output is still read after it left, for
+	exitTimeout = time.Second
+	// drainTimeout is how long its output is still read after it left, for
 	// children that keep the pipe open.
-	drainPatience = time.Second
+	drainTimeout = time.Second
 	// maxLogLine cuts a line of a server's stderr, in bytes.
 	maxLogLine = 8 << 10
 )
@@ -126,7 +126,7 @@ func (p *process) wait(reading *sync.WaitGroup) {
 	p.mu.Lock()
 	p.ended = how
 	p.mu.Unlock()
-	deadline := time.Now().Add(drainPatience)
+	deadline := time.Now().Add(drainTimeout)
 	p.stdout.SetReadDeadline(deadline)
 	p.stderr.SetReadDeadline(deadline)
 	close(p.exited)
@@ -145,12 +145,12 @@ func (p *process) how() string {
 
 // exitsWithin waits for the program to end and its stderr to be read.
 func (p *process) exitsWithin(d time.Duration) bool {
-	patience := time.NewTimer(d)
-	defer patience.Stop()
+	timeout := time.NewTimer(d)
+	defer timeout.Stop()
 	select {
 	case <-p.finished:
 		return true
-	case <-patience.C:
+	case <-timeout.C:
 		return false
 	}
 }
@@ -162,13 +162,13 @@ func (p *process) stop() {
 	p.stopOnce.Do(func() {
 		p.stdin.Close()
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
-			patience := time.NewTimer(exitPatience)
+			timeout := time.NewTimer(exitTimeout)
 			select {
 			case <-p.exited:
-			case <-patience.C:
+			case <-timeout.C:
 				p.program.Signal(sig)
 			}
-			patience.Stop()
+			timeout.Stop()
 		}
 	})
 	<-p.finished

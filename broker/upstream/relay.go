@@ -25,6 +25,8 @@ type Relay interface {
 	// because the server's other messages wait for it. A cancelled call may return
 	// before the last Notify does.
 	Notify(method string, params json.RawMessage)
+	// LogLevel returns the level from which on log messages are wanted, or "" for the server's choice.
+	LogLevel() string
 }
 
 // Elicitation is a server's question to a person (MCP 2025-11-25, Elicitation). All texts
@@ -150,8 +152,8 @@ func (e *exchange) elicit(ctx context.Context, serverID string, p elicitParams) 
 		case <-ctx.Done():
 		}
 	}()
-	e.patience.Pause()
-	defer e.patience.Resume()
+	e.timeout.Pause()
+	defer e.timeout.Resume()
 	given, err := e.relay.Elicit(ctx, question)
 	if err != nil {
 		return ElicitationAnswer{}, fmt.Errorf("no person could be asked")

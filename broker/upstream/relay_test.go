@@ -34,6 +34,8 @@ func (p *person) Elicit(_ context.Context, e upstream.Elicitation) (upstream.Eli
 	return p.answer, p.err
 }
 
+func (p *person) LogLevel() string { return "" }
+
 func (p *person) Notify(method string, params json.RawMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -51,13 +51,13 @@ func (s *Set) Do(ctx context.Context, serverID string, request Request) (json.Ra
 	}
 	ctx, cancel := server.within(ctx)
 	defer cancel()
-	ctx, patience, stop := WithPatience(ctx, server.config.CallTimeout)
+	ctx, timeout, stop := WithPausableTimeout(ctx, server.config.CallTimeout)
 	defer stop()
 	session, err := server.connected(ctx)
 	if err != nil {
 		return nil, server.notConnected(ctx, request.Method, err)
 	}
-	e := newExchange(request.Relay, patience)
+	e := newExchange(request.Relay, timeout)
 	e.method, e.params, e.taken = request.Method, members, true
 	defer session.tap.forget(e)
 	start := time.Now()
@@ -160,6 +160,10 @@ func asWritten(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		if e.relay != nil {
 			params.Meta["progressToken"] = e.token
+			if level := e.relay.LogLevel(); level != "" {
+				//lint:ignore SA1019 servers of this revision may still send log messages
+				params.Meta[mcp.MetaKeyLogLevel] = level
+			}
 		}
 		result, err := next(ctx, e.method, &mcp.ClientRequest[*written]{Session: session, Params: params})
 		if err != nil || method == e.method {

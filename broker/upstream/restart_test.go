@@ -76,7 +76,8 @@ func TestHTTPServerThatWasRestarted(t *testing.T) {
 			if id := r.Header.Get("Mcp-Session-Id"); id != "" && !known[id] {
 				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(http.StatusBadRequest)
-				w.Write([]byte(`{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}`))
+				w.Write([]byte(`{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID ` +
+					`provided"},"id":null}`))
 				return
 			}
 			inner.ServeHTTP(w, r)

@@ -23,7 +23,8 @@ type server struct {
 	reread func(context.Context) error // refresh, but for tests
 	activity
 
-	lifetime // it ends with close
+	lifetime   // it ends with close
+	subscribed subscriptions
 	signals
 	listing chan struct{} // held while a list is read and stored, so that an old one never follows a newer
 
@@ -60,6 +61,8 @@ type knowledge struct {
 	listed bool          // known is a list, be it a cached one
 	read   time.Time     // when the server was asked for it last
 	took   time.Duration // how long its answer took then
+	// announcedAt is the time of the first notification of a change since the list was read, or zero.
+	announcedAt time.Time
 }
 
 // backoffState is the history of attempts to connect.
@@ -73,7 +76,8 @@ func newServer(c Config, o Options, spawn *spawner, cache *listCache) *server {
 	decided := make(chan struct{})
 	s := &server{
 		config: c, opts: o, spawn: spawn, cache: cache,
-		lifetime: newLifetime(), listing: make(chan struct{}, 1),
+		subscribed: subscriptions{turn: make(chan struct{}, 1)},
+		lifetime:   newLifetime(), listing: make(chan struct{}, 1),
 		signals: signals{
 			announced: make(chan struct{}, 1), changed: make(chan struct{}, 1), failing: make(chan struct{}, 1),
 			decided: decided, decide: sync.OnceFunc(func() { close(decided) }),
@@ -98,7 +102,7 @@ func (s *server) restore() {
 	if s.listed || s.closed {
 		return
 	}
-	s.known = catalog.Server{ID: s.config.ID, Tools: list.tools, Warnings: list.warnings}
+	s.known = catalog.Server{ID: s.config.ID, Tools: list.tools, Features: list.features, Warnings: list.warnings}
 	s.ttl, s.listed = list.ttl, true
 	s.decide()
 }
@@ -150,11 +154,19 @@ func (s *server) start(ctx context.Context) {
 	s.running.Go(s.keep)
 }
 
-// storeLocked stores a new list and reports a difference.
-func (s *server) storeLocked(list listing) {
-	next := catalog.Server{ID: s.config.ID, Tools: list.tools, Warnings: list.warnings}
-	same := s.listed && s.known.Problem == "" && s.known.Unreachable == "" && sameTools(s.known.Tools, next.Tools)
-	s.known, s.ttl, s.listed, s.read = next, list.ttl, true, time.Now()
+// storeLocked stores a new list, for which the server was asked at a time, and reports a difference.
+func (s *server) storeLocked(list listing, asked time.Time) {
+	next := catalog.Server{ID: s.config.ID, Tools: list.tools, Features: list.features, Warnings: list.warnings}
+	same := s.listed && s.known.Problem == "" && s.known.Unreachable == "" &&
+		sameTools(s.known.Tools, next.Tools) && sameTools(s.known.Features, next.Features)
+	next.Noticed = s.known.Noticed
+	if !same && s.listed && s.known.Problem == "" {
+		next.Noticed = asked
+		if !s.announcedAt.IsZero() && s.announcedAt.Before(asked) {
+			next.Noticed = s.announcedAt
+		}
+	}
+	s.known, s.ttl, s.listed, s.read, s.announcedAt = next, list.ttl, true, time.Now(), time.Time{}
 	s.decide()
 	if !same {
 		s.tellLocked()
@@ -166,6 +178,16 @@ func (s *server) tellLocked() {
 	if s.watched {
 		signal(s.changed)
 	}
+}
+
+// announce is called when the server has sent a notification that a list changed.
+func (s *server) announce() {
+	s.mu.Lock()
+	if s.announcedAt.IsZero() {
+		s.announcedAt = time.Now()
+	}
+	s.mu.Unlock()
+	signal(s.announced)
 }
 
 // signal puts a token into a channel that holds one.
@@ -274,7 +296,7 @@ func (s *server) refresh(ctx context.Context) error {
 		return fmt.Errorf("refreshing server %q: %w", s.config.ID, err)
 	}
 	s.mu.Lock()
-	s.storeLocked(list)
+	s.storeLocked(list, asked)
 	s.took = time.Since(asked)
 	s.mu.Unlock()
 	s.cache.save(s.config, list)

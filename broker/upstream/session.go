@@ -33,8 +33,8 @@ func declared(c Config) (*mcp.ClientCapabilities, string) {
 	}}, "elicitation"
 }
 
-// closePatience bounds the polite end of a session over HTTP.
-const closePatience = 2 * time.Second
+// closeTimeout bounds the polite end of a session over HTTP.
+const closeTimeout = 2 * time.Second
 
 // session is one live connection to a server, initialized.
 type session struct {
@@ -44,6 +44,8 @@ type session struct {
 	// ended is closed when the connection is over, for whatever reason, and
 	// nothing of it is left.
 	ended chan struct{}
+
+	logs atomic.Int64 // how much the server was asked to log, see wantLogs
 
 	broken atomic.Bool // a call found out before ended could be closed
 }
@@ -67,10 +69,17 @@ type link interface {
 func (s *server) shakeHands(ctx context.Context, link link, tap *tap, protocol string) (*session, error) {
 	capabilities, _ := declared(s.config)
 	options := &mcp.ClientOptions{
-		Logger:                 slog.New(slog.DiscardHandler), // it logs messages of servers, unbounded
-		Capabilities:           capabilities,
-		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
-		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { signal(s.announced) },
+		Logger:                     slog.New(slog.DiscardHandler), // it logs messages of servers, unbounded
+		Capabilities:               capabilities,
+		MultiRoundTrip:             &mcp.MultiRoundTripOptions{Disabled: true},
+		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { s.announce() },
+		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { s.announce() },
+		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { s.announce() },
+	}
+	if s.opts.OnUpdated != nil {
+		options.ResourceUpdatedHandler = func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
+			s.opts.OnUpdated(s.config.ID, r.Params.URI)
+		}
 	}
 	if s.opts.OnNotice != nil {
 		s.passNotices(options)
@@ -135,11 +144,11 @@ func (s *session) close() {
 		defer close(polite)
 		s.client.Close()
 	}()
-	patience := time.NewTimer(closePatience)
-	defer patience.Stop()
+	timer := time.NewTimer(closeTimeout)
+	defer timer.Stop()
 	select {
 	case <-polite:
-	case <-patience.C:
+	case <-timer.C:
 	}
 	s.link.stop()
 	<-polite

@@ -186,13 +186,15 @@ func TestSSEKeepsBytesAndSurvivesRubbish(t *testing.T) {
 		w.WriteHeader(http.StatusAccepted)
 		io.WriteString(w, "Accepted")
 		answer := map[string]string{
-			"initialize": `{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"old","version":"1"}}`,
+			"initialize": `{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"old",` +
+				`"version":"1"}}`,
 			"tools/list": `{"tools":[{"name":"old","inputSchema":{"type":"object"},"x-own": 1.0}]}`,
 			"tools/call": `{"content":[],"x-own":  1.0}`,
 		}[message.Method]
 		if answer != "" {
 			events <- fmt.Sprintf(
-				"event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\ndata: \"result\":%s}\n\nevent: other\ndata: {}\n\n", message.ID, answer)
+				"event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\ndata: \"result\":%s}\n\nevent: other\n"+
+					"data: {}\n\n", message.ID, answer)
 		}
 	}
 	set := remoteSSE(t, nil, http.HandlerFunc(handler), nil)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/store"
 )
 
 // startFailure distinguishes a missing command from one that cannot run.
@@ -60,7 +61,7 @@ func (c Config) program() string {
 // interpreter returns the missing interpreter in the first line of a script, or "" if the
 // command is not such a script.
 func interpreter(c Config) string {
-	file, err := os.Open(c.program())
+	file, err := store.Open(c.program())
 	if err != nil {
 		return ""
 	}

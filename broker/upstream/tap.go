@@ -18,20 +18,19 @@ import (
 
 // Methods of requests.
 const (
-	methodListTools = "tools/list"
-	methodCallTool  = "tools/call"
-	methodDiscover  = "server/discover"
+	methodCallTool = "tools/call"
+	methodDiscover = "server/discover"
 )
 
 // exchange is one request of the broker and the answer as it arrived. The SDK decodes
 // answers into its own types, drops fields it does not know and fails on types
 // it does not expect; so the tap keeps the bytes and gives the SDK a stub.
 type exchange struct {
-	relay    Relay     // nil: the server can ask no person
-	patience *Patience // nil without a relay
-	token    string    // of progress, unique among all exchanges
-	over     chan struct{}
-	finish   func() // closes over; may be called again
+	relay   Relay            // nil: the server can ask no person
+	timeout *PausableTimeout // nil without a relay
+	token   string           // of progress, unique among all exchanges
+	over    chan struct{}
+	finish  func() // closes over; may be called again
 
 	// method and params go out in the place of those that the SDK was called with.
 	method string
@@ -47,10 +46,10 @@ type exchange struct {
 // tokens numbers exchanges. A server sees the numbers and can do nothing with them.
 var tokens atomic.Int64
 
-func newExchange(relay Relay, patience *Patience) *exchange {
+func newExchange(relay Relay, timeout *PausableTimeout) *exchange {
 	over := make(chan struct{})
 	return &exchange{
-		relay: relay, patience: patience, token: "airlock-" + strconv.FormatInt(tokens.Add(1), 10),
+		relay: relay, timeout: timeout, token: "airlock-" + strconv.FormatInt(tokens.Add(1), 10),
 		over: over, finish: sync.OnceFunc(func() { close(over) }),
 	}
 }

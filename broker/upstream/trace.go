@@ -12,9 +12,9 @@ import (
 
 // traced begins the span of a call and writes into its _meta which trace it is part
 // of. The caller calls ended once there is an answer or none will come.
-func (s *server) traced(ctx context.Context, params *mcp.CallToolParams) (_ context.Context, _ *mcp.CallToolParams,
-	ended func(answer, error)) {
-	r := telemetry.Request{Method: methodCallTool, Tool: params.Name, Transport: "pipe", Server: s.config.ID}
+func (s *server) traced(ctx context.Context, method string, params *mcp.CallToolParams) (_ context.Context,
+	_ *mcp.CallToolParams, ended func(answer, error)) {
+	r := telemetry.Request{Method: method, Tool: params.Name, Transport: "pipe", Server: s.config.ID}
 	if s.config.URL != "" {
 		r.Transport = "tcp"
 	}

@@ -86,6 +86,9 @@ type Options struct {
 	// for another reason. Calls come one at a time for a server, but concurrently
 	// for several. It must not call Close.
 	OnChange func(serverID string)
+	// OnUpdated, if it is set, is called after a server has sent that a resource has changed that Call has subscribed
+	// to. It may run concurrently and must return soon.
+	OnUpdated func(serverID, uri string)
 	// OnNotice, if it is set, is called for each notification that does not belong to a
 	// request, except the announcement of new tools. It may run concurrently and must
 	// return soon. Proxies between a client and a server use it.

@@ -76,7 +76,8 @@ func TestDefinitionsArriveByteForByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	tool, ok := s.Tool("good", "echo")
-	want := `{"name":"echo","title":"Echo","description":"Returns its arguments.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true},"execution":{"taskSupport":"forbidden"},"x":1.0}`
+	want := `{"name":"echo","title":"Echo","description":"Returns its arguments.","inputSchema":{"type":"object"},` +
+		`"annotations":{"readOnlyHint":true},"execution":{"taskSupport":"forbidden"},"x":1.0}`
 	if !ok || string(tool.Raw) != want {
 		t.Errorf("got %s, want %s", tool.Raw, want)
 	}
@@ -86,7 +87,8 @@ func TestResultsArriveByteForByte(t *testing.T) {
 	set, notes := fake(t, "good")
 	got, err := set.Call(t.Context(), "good", "odd",
 		json.RawMessage(`{"big": 12345678901234567890, "n":1.0, "deep":{"ä":"\u2028"}}`))
-	want := `{"content":[{"type":"hologram","depth":1.50},null,7],"structuredContent":[1e400],"isError":"no","x":{"y":1.0},"_meta":5}`
+	want := `{"content":[{"type":"hologram","depth":1.50},null,7],"structuredContent":[1e400],"isError":"no",` +
+		`"x":{"y":1.0},"_meta":5}`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
@@ -214,7 +216,8 @@ func TestRequestsOfTheServerAreDeclined(t *testing.T) {
 		t.Run(test.method, func(t *testing.T) {
 			got, err := set.Call(t.Context(), "good", "ask",
 				json.RawMessage(fmt.Sprintf(
-					`{"method":%q,"params":{"messages":[],"maxTokens":1,"message":"x","requestedSchema":{"type":"object"}}}`, test.method)))
+					`{"method":%q,"params":{"messages":[],"maxTokens":1,"message":"x",`+
+						`"requestedSchema":{"type":"object"}}}`, test.method)))
 			if err != nil || !strings.Contains(string(got), test.want) {
 				t.Errorf("got %s, %v, want %s in it", got, err, test.want)
 			}

@@ -115,6 +115,8 @@ func (r *release) documents() ([]entry, error) {
 		{"docs/pictures/*", "docs/pictures", "/usr/share/doc/airlock/docs/pictures"},
 		{"policies/*.cedar", "policies", "/usr/share/doc/airlock/policies"},
 		{"policies/examples/*.cedar", "policies/examples", "/usr/share/doc/airlock/policies/examples"},
+		{"packaging/prometheus/*", "packaging/prometheus", "/usr/share/doc/airlock/packaging/prometheus"},
+		{"packaging/grafana/*", "packaging/grafana", "/usr/share/doc/airlock/packaging/grafana"},
 		{"packaging/airlock.yaml", "etc", "/etc/airlock"},
 	} {
 		found, err := filepath.Glob(filepath.Join(r.root, tree.from))

@@ -47,7 +47,8 @@ func run() error {
 	host := flag.String("host", "", "an airlock of the same commit that this machine can run")
 	flag.Parse()
 	if *programs == "" || *out == "" || *host == "" || flag.NArg() == 0 {
-		return errors.New("usage: dist -root CHECKOUT -programs DIRECTORY -host AIRLOCK -out DIRECTORY ARCHITECTURE ...")
+		return errors.New("usage: dist -root CHECKOUT -programs DIRECTORY -host AIRLOCK -out DIRECTORY ARCHITECTURE " +
+			"...")
 	}
 	seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
 	if err != nil {

@@ -1,6 +1,6 @@
 // draw.mjs OUTPUT TIMING COLUMNS ROWS: reads what script of util-linux logged in
 // its advanced format and writes an animated SVG. A terminal emulator keeps the
-// screen; each screen that stood for a while becomes a frame. Equal lines are
+// screen; each screen that did not change for a while becomes a frame. Equal lines are
 // drawn once. A reader who prefers reduced motion sees the last frame.
 import { readFileSync } from "node:fs";
 import xterm from "@xterm/headless";

@@ -45,7 +45,7 @@ func (c *cache) load() map[string][]float32 {
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxCache {
 		return vectors
 	}
-	raw, err := os.ReadFile(c.path)
+	raw, err := store.ReadFile(c.path)
 	if err != nil {
 		return vectors
 	}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 
+	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
@@ -133,7 +133,7 @@ func half(bits uint16) float32 {
 // object of words and rows (WordPiece, BPE), or a list of words with their scores
 // (Unigram).
 func readVocabulary(path string, rows int64) (map[string]int32, error) {
-	file, err := os.Open(path)
+	file, err := store.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("the words of the rows: %w", err)
 	}

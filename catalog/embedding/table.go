@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/store"
 )
 
 // Limits of a table, so that a wrong file costs little.
@@ -43,7 +43,7 @@ var _ Source = (*Table)(nil)
 // (GloVe, and word2vec's form with a line of counts before), or a safetensors file
 // with one matrix and tokenizer.json, which names its rows, beside it (model2vec).
 func OpenTable(path string) (*Table, error) {
-	file, err := os.Open(path)
+	file, err := store.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the table of embeddings: %w", err)
 	}

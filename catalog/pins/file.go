@@ -97,7 +97,7 @@ func (f *File) edit(ctx context.Context, change func(*Book) (write bool, err err
 }
 
 func (f *File) read() (*Book, error) {
-	raw, err := os.ReadFile(f.path)
+	raw, err := store.ReadFile(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Book{}, nil
 	}

@@ -97,8 +97,9 @@ func (b *Book) Check(servers []catalog.Server, now time.Time) Report {
 		known := b.Servers[server.ID]
 		shown, quarantined := b.Quarantined[server.ID]
 		changes := len(report.Changed)
-		present := make(map[string]bool, len(server.Tools))
-		for _, tool := range server.Tools {
+		reviewed := slices.Concat(server.Tools, server.Features)
+		present := make(map[string]bool, len(reviewed))
+		for _, tool := range reviewed {
 			present[tool.Name] = true
 			found := newPin(tool, now)
 			pinned, ok := known[tool.Name]
@@ -113,7 +114,7 @@ func (b *Book) Check(servers []catalog.Server, now time.Time) Report {
 				report.Changed = append(report.Changed, Change{server.ID, tool.Name, pinned, found})
 			}
 		}
-		if quarantined && len(server.Tools) > 0 && len(report.Changed) == changes {
+		if quarantined && len(reviewed) > 0 && len(report.Changed) == changes {
 			delete(b.Quarantined, server.ID)
 			report.Released = append(report.Released, server.ID)
 		}
@@ -122,9 +123,24 @@ func (b *Book) Check(servers []catalog.Server, now time.Time) Report {
 				report.Gone = append(report.Gone, Ref{server.ID, name})
 			}
 		}
+		b.prune(server.ID, present)
 	}
 	report.sort()
 	return report
+}
+
+// maxPins is how many pins of a server are kept. A server may list other resources each time.
+const maxPins = 30_000
+
+// prune forgets resources that a server does not list any more, if it has too many pins.
+func (b *Book) prune(serverID string, present map[string]bool) {
+	if len(b.Servers[serverID]) <= maxPins {
+		return
+	}
+	maps.DeleteFunc(b.Servers[serverID], func(name string, _ Pin) bool {
+		kind, _ := catalog.SplitFeatureName(name)
+		return kind == catalog.KindResource && !present[name]
+	})
 }
 
 // Show remembers that a person was shown these changes. A pin that is not the
@@ -177,7 +193,8 @@ func (b *Book) set(serverID, name string, pin Pin) {
 }
 
 func newPin(tool catalog.Tool, now time.Time) Pin {
-	return Pin{Digest: digest(tool.Raw), Definition: tool.Raw, Since: now.UTC()}
+	definition := tool.Reviewed()
+	return Pin{Digest: digest(definition), Definition: definition, Since: now.UTC()}
 }
 
 // digest returns the digest of the canonical form. If there is none, because a number does

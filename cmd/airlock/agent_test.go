@@ -36,7 +36,8 @@ func newInstallation(t *testing.T, config string) *installation {
 		"server-filesystem", "dist", "index.js")
 	i := &installation{T: t, home: home, dir: dir, file: filepath.Join(home, "airlock.yaml")}
 	text := fmt.Sprintf(
-		"mcpServers: {files: {command: node, args: [%q, %q]}}\nservers: {files: {trustAnnotations: true, allow: ['*']}}\n%s", server, dir, config)
+		"mcpServers: {files: {command: node, args: [%q, %q]}}\nservers: {files: {trustAnnotations: true, allow: "+
+			"['*']}}\n%s", server, dir, config)
 	if err := os.WriteFile(i.file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -394,7 +395,8 @@ func TestAnAgentAtTheGateway(t *testing.T) {
 	}
 	cmd := i.command("mcp", "--face", "gateway", "--config", i.file)
 	cmd.Env = append(cmd.Env, "AIRLOCK_AGENT_TOKEN=qwed_agent_none")
-	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "is not a valid token of an agent") {
+	if out, err := cmd.CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "is not a valid token of an agent") {
 		t.Errorf("%v, %s", err, out)
 	}
 }

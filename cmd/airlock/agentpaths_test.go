@@ -54,7 +54,8 @@ kernel: {actions: {find: {server: files, tool: search_files}}}
 		called, _ := code.try("call_tool", map[string]any{"server": "files", "tool": "search_files",
 			"arguments": arguments})
 		ran, _ := code.try("run_code",
-			python(fmt.Sprintf("import json\nfrom servers import files\nresult = await files.search_files(json.loads(%q))", raw)))
+			python(fmt.Sprintf("import json\nfrom servers import files\nresult = await "+
+				"files.search_files(json.loads(%q))", raw)))
 		executed, err := ofKernel.CallTool(t.Context(),
 			&mcp.CallToolParams{Name: "kernel_execute", Arguments: map[string]any{
 				"action": "find", "agent_id": id, "params": arguments, "policies": []string{},

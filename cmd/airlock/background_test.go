@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -14,13 +15,14 @@ import (
 
 // runState is what get_run answers, and run_code.
 type runState struct {
-	RunID   string `json:"run_id"`
-	State   string
-	OK      bool
-	Data    json.RawMessage
-	Error   struct{ Type string }
-	Stdout  string
-	Waiting []struct {
+	RunID     string `json:"run_id"`
+	State     string
+	OK        bool
+	Data      json.RawMessage
+	Error     struct{ Type string }
+	Stdout    string
+	Suspended string `json:"suspended_since"`
+	Waiting   []struct {
 		ID                         string `json:"question_id"`
 		ServerID, ToolName, Answer string
 	}
@@ -54,6 +56,7 @@ func until(t *testing.T, session *mcp.ClientSession, id string, wanted func(runS
 			answer.State == "done" {
 			return answer, text
 		}
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 

@@ -79,6 +79,10 @@ func TestABackupWhileTheDaemonServes(t *testing.T) {
 	<-begun
 	file := filepath.Join(t.TempDir(), "state.backup")
 	must("state", "backup", file)
+	_, stderr, code = airlock(t, "state", "rotate")
+	if code == 0 || !strings.Contains(stderr, "while agents are served") {
+		t.Errorf("rotating the keys of a daemon that serves: got %d, %s", code, stderr)
+	}
 	close(done)
 	busy.Wait()
 	must("state", "verify", file)

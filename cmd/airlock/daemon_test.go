@@ -149,7 +149,8 @@ func TestADaemonIsKilledWhileHostsAreConnected(t *testing.T) {
 					_, err := h.CallTool(t.Context(),
 						&mcp.CallToolParams{Name: "run_code",
 							Arguments: map[string]any{"language": "python",
-								"code": "import time\nfrom servers.counter import count\nawait count({})\ntime.sleep(600)"}})
+								"code": "import time\nfrom servers.counter import count\nawait count({})\n" +
+									"time.sleep(600)"}})
 					if err == nil || !strings.Contains(err.Error(), "send it again") {
 						t.Errorf("a call under way: got %v, want that it is to be sent again", err)
 					}

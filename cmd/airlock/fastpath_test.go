@@ -170,7 +170,8 @@ func TestTheFastPathPrintsTheSame(t *testing.T) {
 		"count]}}, small: {servers: {desk: [count]}}}\n")
 	for name, program := range map[string]string{
 		"works.py": "result = 1", "works.js": "globalThis.result = 1", "names.txt": "result = 1",
-		"prints.py":  "import sys\nprint('out', '\\x1b[31m')\nprint('err correct-horse-battery', file=sys.stderr)\nresult = 1",
+		"prints.py": "import sys\nprint('out', '\\x1b[31m')\nprint('err correct-horse-battery', file=sys.stderr)\n" +
+			"result = 1",
 		"calls.py":   "from servers.desk import echo\nresult = (await echo(text='a')).data",
 		"slow.py":    "while True: pass",
 		"seen.py":    "import servers.desk\nresult = [hasattr(servers.desk, name) for name in ('echo', 'slow_read')]",

@@ -13,9 +13,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// issue 27: servers, profiles and auth change while a daemon serves, after a person has confirmed
-// what permits more. A change that is not in force is shown by status and /readyz, and the commands of
-// an operator work with a broken file.
+// issue 27: servers, profiles and auth change while a daemon serves. A person must confirm a change that
+// permits more. A change that is not in force is shown by status and /readyz, and the commands of an
+// operator work with a broken file.
 func TestServersChangeWhileADaemonServes(t *testing.T) {
 	testenv.OwnHome(t)
 	dir := t.TempDir()

@@ -111,7 +111,8 @@ globalThis.result = rows.map((row) => row.replaceAll("ä", "öö").slice(0, 1_00
 			``, "all of it is in /workspace/session/large-result.json"},
 		{"Python reads that one", "python", "import json\n" +
 			"rows = json.load(open('/workspace/session/large-result.json'))\n" +
-			"result = [len(rows), rows[-1], rows[0][:2], open('/workspace/session/own').read()]", `[26,25,"öö","own"]`, ""},
+			"result = [len(rows), rows[-1], rows[0][:2], open('/workspace/session/own').read()]", `[26,25,"öö","own"]`,
+			""},
 		{"Python, more than the session holds", "python", "result = ['x' * 1_000_000] * 70", ``, rest},
 		{"Node, more than the session holds", "node",
 			"globalThis.result = Array(70).fill('x'.repeat(1_000_000));", ``, rest},

@@ -152,7 +152,8 @@ export default [readFileSync("/tmp/kept", "utf8"), data.every((byte, i) => byte 
 			}
 			suspended, resumed := s.records("run_suspend"), s.records("run_resume")
 			if suspended < test.suspended || resumed != suspended {
-				t.Errorf("suspended %d times and resumed %d times, want at least %d", suspended, resumed, test.suspended)
+				t.Errorf("suspended %d times and resumed %d times, want at least %d", suspended, resumed,
+					test.suspended)
 			}
 			for _, name := range test.made {
 				if _, err := os.Stat(filepath.Join(s.dir, name)); err != nil {

@@ -116,7 +116,8 @@ func TestAWideningChangeWaitsForAPerson(t *testing.T) {
 			t.Fatal(err)
 		}
 		io.WriteString(stdin,
-			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`+"\n")
+			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",`+
+				`"capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`+"\n")
 		if served {
 			if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
 				t.Fatalf("got %q, %v, want the answer to initialize", line, err)
@@ -200,7 +201,8 @@ func TestAWideningChangeWaitsForAPerson(t *testing.T) {
 		t.Errorf("a person runs a program with another configuration: got %s", got)
 	}
 	out := atTerminal("audit tail -n 100 --json")
-	for _, want := range []string{"was never confirmed", "waits for a person's confirmation", "+permit (principal, action, resource)",
+	for _, want := range []string{"was never confirmed", "waits for a person's confirmation",
+		"+permit (principal, action, resource)",
 		"is confirmed, digest sha256:"} {
 		if !strings.Contains(strings.ReplaceAll(out, "+permit(", "+permit ("), want) {
 			t.Errorf("the audit log has no record with %q:\n%s", want, out)

@@ -79,7 +79,8 @@ func TestWhatTheFaceOffers(t *testing.T) {
 	}
 	want := "verify_code_safety [code language]; cmvk_verify [claim]; cmvk_review [code]; kernel_execute [action " +
 		"agent_id]; " +
-		"iatp_sign [content agent_id]; iatp_verify [remote_agent_id]; iatp_reputation [action agent_id]; get_audit_log []"
+		"iatp_sign [content agent_id]; iatp_verify [remote_agent_id]; iatp_reputation [action agent_id]; " +
+		"get_audit_log []"
 	if strings.Join(got, "; ") != want {
 		t.Errorf("tools: %s", strings.Join(got, "; "))
 	}
@@ -194,21 +195,24 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
-// Issue 24: the form of answers is that of the negotiated revision, whatever the client has requested.
+// Issue 24: answers have the form of the negotiated revision, even if the client requested another one.
 func TestRequestedRevisionsThatDoNotExist(t *testing.T) {
 	w := newWorld(t)
 	for _, revision := range []string{"DRAFT-2026-v1", "9999-12-31", "2025-11-26", "", "2026-07-28"} {
 		program := testenv.StartProgram(t, w.program("--stdio"))
-		answer, err := program.Ask([]byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` +
+		answer, err := program.Ask([]byte(`{"jsonrpc":"2.0","id":1,"method":"initialize",` +
+			`"params":{"protocolVersion":"` +
 			revision + `","capabilities":{},"clientInfo":{"name":"host","version":"1"}}}`))
 		if err != nil || !strings.Contains(string(answer), `"protocolVersion":"2025-11-25"`) {
 			t.Errorf("%q: %s, %v, want 2025-11-25", revision, answer, err)
 		}
-		answer, err = program.Ask([]byte(`{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"vfs://no"}}`))
+		answer, err = program.Ask([]byte(`{"jsonrpc":"2.0","id":2,"method":"resources/read",` +
+			`"params":{"uri":"vfs://no"}}`))
 		if err != nil || !strings.Contains(string(answer), `"code":-32002`) {
 			t.Errorf("%q: an unknown resource: %s, %v, want code -32002", revision, answer, err)
 		}
-		answer, err = program.Ask([]byte(`{"jsonrpc":"2.0","id":3,"method":"resources/read","params":{"uri":"audit://"}}`))
+		answer, err = program.Ask([]byte(`{"jsonrpc":"2.0","id":3,"method":"resources/read",` +
+			`"params":{"uri":"audit://"}}`))
 		if err != nil || strings.Contains(string(answer), "resultType") {
 			t.Errorf("%q: a resource: %s, %v, want no resultType", revision, answer, err)
 		}
@@ -261,9 +265,11 @@ func TestCommandLines(t *testing.T) {
 func TestConfigurationsThatCannotWork(t *testing.T) {
 	w := newWorld(t)
 	for text, want := range map[string]string{
-		`kernel: {actions: {database_query: {server: dbs, tool: query}}}`:                     `kernel.actions.database_query: there is no server "dbs"`,
-		`kernel: {policies: [none.cedar]}`:                                                    "reading kernel.policies",
-		`models: {gpt-4: {url: "http://127.0.0.1:1/v1", key: "env:KERNEL_TEST_NO_SUCH_KEY"}}`: "the credential of models.gpt-4",
+		`kernel: {actions: {database_query: {server: dbs, tool: query}}}`: `kernel.actions.database_query: there is ` +
+			`no server "dbs"`,
+		`kernel: {policies: [none.cedar]}`: "reading kernel.policies",
+		`models: {gpt-4: {url: "http://127.0.0.1:1/v1", key: "env:KERNEL_TEST_NO_SUCH_KEY"}}`: "the credential of " +
+			"models.gpt-4",
 	} {
 		w.config = filepath.Join(t.TempDir(), "airlock.yaml") // a changed file would have to be confirmed
 		if err := os.WriteFile(w.config, []byte(text), 0o600); err != nil {

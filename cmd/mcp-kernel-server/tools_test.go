@@ -23,7 +23,8 @@ func TestActionsThroughTheRealProgram(t *testing.T) {
 			policies))
 	}
 	text, isError := execute("database_query", `{"query":"SELECT 1"}`, `["read_only"]`)
-	want := `{"status":"executed","action":"database_query","result":"Action 'database_query' executed successfully","params_received":["query"],"output":{"rows":["row of SELECT 1",`
+	want := `{"status":"executed","action":"database_query","result":"Action 'database_query' executed successfully",` +
+		`"params_received":["query"],"output":{"rows":["row of SELECT 1",`
 	if isError || !strings.HasPrefix(text, want) || w.lines() != "SELECT 1\n" {
 		t.Errorf("%s, the database got %q", text, w.lines())
 	}
@@ -112,7 +113,9 @@ func TestSignalsFromAnotherProcess(t *testing.T) {
 	go func() {
 		close(started)
 		res, err := h.CallTool(t.Context(), &mcp.CallToolParams{Name: "kernel_execute", Arguments: json.RawMessage(
-			fmt.Sprintf(`{"action":"execute_code","agent_id":%q,"params":{"language":"python","code":"import time\nfrom servers import db\nawait db.query({'query': 'the run has begun'})\ntime.sleep(25)\nresult = 'not stopped'"}}`, id))})
+			fmt.Sprintf(`{"action":"execute_code","agent_id":%q,"params":{"language":"python","code":"import `+
+				`time\nfrom servers import db\nawait db.query({'query': 'the run has `+
+				`begun'})\ntime.sleep(25)\nresult = 'not stopped'"}}`, id))})
 		if err != nil {
 			over <- err.Error()
 			return
@@ -162,14 +165,17 @@ func TestCodeSafetyInARealSandbox(t *testing.T) {
 		return text, isError
 	}
 	text, isError := judge(`{"code":"DROP TABLE users;","language":"sql"}`)
-	want := `{"safe":false,"violations":[{"rule":"drop_table","severity":"critical","message":"Destructive SQL: DROP operation detected","alternative":"Consider using soft delete or archiving instead of DROP"`
+	want := `{"safe":false,"violations":[{"rule":"drop_table","severity":"critical","message":"Destructive SQL: DROP ` +
+		`operation detected","alternative":"Consider using soft delete or archiving instead of DROP"`
 	if isError || !strings.HasPrefix(text, want) ||
 		!strings.HasSuffix(text,
-			`"blocked_reason":"Destructive SQL: DROP operation detected","alternative":"Consider using soft delete or archiving instead of DROP"}`) {
+			`"blocked_reason":"Destructive SQL: DROP operation detected","alternative":"Consider using soft delete `+
+				`or archiving instead of DROP"}`) {
 		t.Errorf("%s", text)
 	}
 	for _, c := range []struct{ code, language, want string }{
-		{"x=1", "python", `{"safe":true,"violations":[],"warnings":[],"language":"python","code_length":3,"rules_checked":`},
+		{"x=1", "python", `{"safe":true,"violations":[],"warnings":[],"language":"python","code_length":3,` +
+			`"rules_checked":`},
 		{"# eval(x)", "python", `{"safe":true,`}, {"eval(x)", "javascript", `{"safe":false,`},
 		{"x", "cobol", `{"safe":false,"violations":[{"rule":"unsupported_language"`},
 	} {
@@ -188,8 +194,9 @@ func TestModelsThroughTheRealProgram(t *testing.T) {
 	w.say(map[string]string{"gpt-4": "VERDICT: TRUE\nYes.", "claude-sonnet-4": "VERDICT: TRUE\nYes.",
 		"gemini-3": "VERDICT: TRUE\nYes."})
 	text, isError := h.call("cmvk_verify", `{"claim":"two and two are four"}`)
-	want := `{"verified":true,"confidence":1,"drift_score":0,"avg_drift":0,"models_checked":["claude-sonnet-4","gemini-pro","gpt-4"],"disagreement_detected":false,` +
-		`"consensus_method":"drift_threshold","interpretation":"Strong consensus across all models. High confidence in claim validity.",`
+	want := `{"verified":true,"confidence":1,"drift_score":0,"avg_drift":0,"models_checked":["claude-sonnet-4",` +
+		`"gemini-pro","gpt-4"],"disagreement_detected":false,"consensus_method":"drift_threshold",` +
+		`"interpretation":"Strong consensus across all models. High confidence in claim validity.",`
 	if isError || !strings.HasPrefix(text, want) {
 		t.Errorf("%s", text)
 	}
@@ -210,7 +217,8 @@ func TestModelsThroughTheRealProgram(t *testing.T) {
 		}
 	}
 	w.say(map[string]string{"gpt-4": `{"issues":[]}`, "gemini-3": `{"issues":[]}`,
-		"claude-sonnet-4": `{"issues":[{"category":"security","severity":"high","issue":"eval() usage is dangerous","fix":"Use JSON.parse() or ast.literal_eval() for data parsing"}]}`})
+		"claude-sonnet-4": `{"issues":[{"category":"security","severity":"high","issue":"eval() usage is dangerous",` +
+			`"fix":"Use JSON.parse() or ast.literal_eval() for data parsing"}]}`})
 	if text, isError := h.call("cmvk_review", `{"code":"eval(x)","focus":["security"]}`); isError ||
 		!strings.HasPrefix(text, `{"consensus":0.67,`) ||
 		!strings.Contains(text,
@@ -248,12 +256,13 @@ func TestResources(t *testing.T) {
 		return res.Contents[0].MIMEType + " " + res.Contents[0].Text, nil
 	}
 	for uri, want := range map[string]string{
-		"vfs://":                                   `"agent_id":"` + a + `","files":1,"bytes":4`,
-		"vfs://" + a + "/mem/":                     `"path":"notes/today.md","bytes":4`,
-		"vfs://" + a + "/mem/notes/today.md":       "text/plain of a",
-		"vfs://" + a + "/mem/notes%2Ftoday.md":     "text/plain of a",
-		"vfs://" + b + "/mem/":                     `"files":[]`,
-		"vfs://" + a + "/policy/":                  `"files":["agents.cedar","kernel.cedar","registration.json","own.cedar"]`,
+		"vfs://":                               `"agent_id":"` + a + `","files":1,"bytes":4`,
+		"vfs://" + a + "/mem/":                 `"path":"notes/today.md","bytes":4`,
+		"vfs://" + a + "/mem/notes/today.md":   "text/plain of a",
+		"vfs://" + a + "/mem/notes%2Ftoday.md": "text/plain of a",
+		"vfs://" + b + "/mem/":                 `"files":[]`,
+		"vfs://" + a + "/policy/": `"files":["agents.cedar","kernel.cedar","registration.json",` +
+			`"own.cedar"]`,
 		"vfs://" + a + "/policy/own.cedar":         "office_hours",
 		"vfs://" + a + "/policy/kernel.cedar":      "read_only",
 		"vfs://" + a + "/policy/registration.json": `"trust_level": 1`,
@@ -270,7 +279,8 @@ func TestResources(t *testing.T) {
 		"vfs://" + a + "/mem/../../" + b + "/mem/x", "vfs://" + a + "/mem/%2e%2e/x",
 		"vfs://" + a + "/mem/notes/today.md%00", "vfs://" + a + "/mem/none", "vfs://" + a + "/other/x",
 		"vfs://" + a + "/policy/../mem/notes/today.md", "vfs://" + a + "/mem/notes/today.md?x",
-		"vfs://unknown/mem/x", "audit://unknown/log", "audit://%00%1b/log", "audit://" + a, "audit://" + a + "/log/x", "audit://unknown/other", "file:///etc/passwd",
+		"vfs://unknown/mem/x", "audit://unknown/log", "audit://%00%1b/log", "audit://" + a, "audit://" + a + "/log/x",
+		"audit://unknown/other", "file:///etc/passwd",
 		"vfs:", "", "vfs:///mem/x", "VFS://" + a + "/mem/notes/today.md",
 	} {
 		text, err := read(uri)

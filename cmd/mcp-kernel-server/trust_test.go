@@ -117,7 +117,8 @@ func TestTrustThroughTheRealProgram(t *testing.T) {
 		return text
 	}
 	want := fmt.Sprintf(
-		`{"verified":true,"remote_agent_id":%q,"trust_score":8,"trust_level":"standard","scopes":["data:read","data:write"],"attestation_valid":true,"policy_compatible":true}`, id)
+		`{"verified":true,"remote_agent_id":%q,"trust_score":8,"trust_level":"standard","scopes":["data:read",`+
+			`"data:write"],"attestation_valid":true,"policy_compatible":true}`, id)
 	if got := ask(`,"required_scopes":["data:read"],"data_classification":"pii"`); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -157,7 +158,8 @@ func TestTrustThroughTheRealProgram(t *testing.T) {
 		t.Errorf("K-034: %s", text)
 	}
 	for _, c := range []struct{ severity, want string }{
-		{"high", `"previous_score":5.0,"new_score":4.0,"penalty_applied":1.0,"reason":"Hallucination detected","severity":"high"`}, {"critical", `"new_score":2.0,"penalty_applied":2.0`},
+		{"high", `"previous_score":5.0,"new_score":4.0,"penalty_applied":1.0,"reason":"Hallucination detected",` +
+			`"severity":"high"`}, {"critical", `"new_score":2.0,"penalty_applied":2.0`},
 		{"medium", `"new_score":1.5,"penalty_applied":0.5`}, {"low", `"new_score":1.25,"penalty_applied":0.25`},
 	} {
 		if text, isError := reputation(

@@ -34,12 +34,15 @@ func TestPrograms(t *testing.T) {
 			"STDOUT:\n['PATH', 'PYTHONPATH']" + done},
 		{"exactly the limit", "print('x' * 1048575)", "STDOUT:\n" + strings.Repeat("x", 1048575) + done},
 		{"one byte more", "print('x' * 1048576)\nprint('never')", "STDOUT:\n" + strings.Repeat("x", 1048576) +
-			"\n\n[WARNING: OUTPUT TRUNCATED DUE TO 1MB SIZE CAP. PROCESS TERMINATED.]\n\nExecution failed with return code -9"},
+			"\n\n[WARNING: OUTPUT TRUNCATED DUE TO 1MB SIZE CAP. PROCESS TERMINATED.]\n\nExecution failed with " +
+			"return code -9"},
 		{"a flood", "while True:\n    print('y' * 65535)",
 			"STDOUT:\n" + strings.Repeat(strings.Repeat("y", 65535)+"\n", 16) +
-				"\n\n[WARNING: OUTPUT TRUNCATED DUE TO 1MB SIZE CAP. PROCESS TERMINATED.]\n\nExecution failed with return code -9"},
+				"\n\n[WARNING: OUTPUT TRUNCATED DUE TO 1MB SIZE CAP. PROCESS TERMINATED.]\n\n" +
+				"Execution failed with return code -9"},
 		{"the derivative", "from sympy import symbols, diff\nx = symbols('x')\nresult = diff(x**3, " +
-			"x)\nprint(f'derivative of x^3 = {result}')\nassert str(result) == '3*x**2', 'Mismatch!'\nprint('VERIFIED')",
+			"x)\nprint(f'derivative of x^3 = {result}')\nassert str(result) == '3*x**2', 'Mismatch!'\n" +
+			"print('VERIFIED')",
 			"STDOUT:\nderivative of x^3 = 3*x**2\nVERIFIED" + done},
 		{"CodeGuard", "from qwed_new.guards.code_guard import CodeGuard\n\nguard = CodeGuard()\nresult = " +
 			"guard.verify_safety(\"import os; os.system('rm -rf /')\")\nprint(f'Verified: " +
@@ -192,7 +195,8 @@ func TestJobs(t *testing.T) {
 	if got := h.await(jobs[5], "Status: running..."); got != "Status: running..." {
 		t.Errorf("got %q, want the sixth job to run in its turn", got)
 	}
-	if got := h.status("3f8a1b2c-4d5e-4f7a-8b9c-0d1e2f3a4b5c"); got != "Error: Job ID '3f8a1b2c-4d5e-4f7a-8b9c-0d1e2f3a4b5c' not found or expired." {
+	if got := h.status("3f8a1b2c-4d5e-4f7a-8b9c-0d1e2f3a4b5c"); got != "Error: Job ID "+
+		"'3f8a1b2c-4d5e-4f7a-8b9c-0d1e2f3a4b5c' not found or expired." {
 		t.Errorf("got %q", got)
 	}
 }
@@ -311,7 +315,8 @@ func TestScriptsDoNotShareRandomNumbers(t *testing.T) {
 	h := newInstall(t).host("QWED_MCP_TRUSTED_CODE_EXECUTION=true")
 	seen, numbers := map[string]bool{}, regexp.MustCompile(`0\.\d+`)
 	for range 4 {
-		text := h.run("import random\nimport sympy\nfrom sympy.core.random import rng\nprint(random.random(), rng.random())")
+		text := h.run("import random\nimport sympy\nfrom sympy.core.random import rng\nprint(random.random(), " +
+			"rng.random())")
 		for _, number := range numbers.FindAllString(text, -1) {
 			if seen[number] {
 				t.Errorf("%s was drawn twice", number)

@@ -104,7 +104,8 @@ func (h *host) run(code string) string {
 }
 
 var dispatched = regexp.MustCompile(
-	`^Verification order is being placed for the request ([0-9a-f-]{36})\. Check back using the 'verification_status' tool\.$`)
+	`^Verification order is being placed for the request ([0-9a-f-]{36})\. Check back using the ` +
+		`'verification_status' tool\.$`)
 
 func (h *host) dispatch(code string) string {
 	h.Helper()

@@ -33,7 +33,7 @@ func Unpack(ctx context.Context, r io.Reader, dir string, keep func(name string)
 		return fmt.Errorf("unpacking to %q: %w", dir, err)
 	}
 	undo.Add(root.Close)
-	u := &unpacker{root: root, archive: tar.NewReader(r), room: maxBytes, limit: maxBytes}
+	u := &unpacker{root: root, archive: tar.NewReader(r), left: maxBytes, limit: maxBytes}
 	for entries := 0; ; entries++ {
 		header, err := u.archive.Next()
 		if errors.Is(err, io.EOF) {
@@ -57,7 +57,7 @@ func Unpack(ctx context.Context, r io.Reader, dir string, keep func(name string)
 type unpacker struct {
 	root        *os.Root
 	archive     *tar.Reader
-	room        int64    // bytes that may still be written
+	left        int64    // bytes that may still be written
 	limit       int64    // bytes that might at first
 	directories []string // whose times are set last, because content changes them
 }
@@ -83,7 +83,7 @@ func (u *unpacker) write(name string, header *tar.Header) error {
 	if header.Typeflag == tar.TypeDir {
 		return u.directory(name)
 	}
-	if err := u.makeRoom(name); err != nil {
+	if err := u.removeOld(name); err != nil {
 		return err
 	}
 	switch header.Typeflag {
@@ -136,8 +136,8 @@ func (u *unpacker) directory(name string) error {
 	return u.root.Chmod(name, 0o755) // independent of the umask
 }
 
-// makeRoom removes a file or link that an entry replaces.
-func (u *unpacker) makeRoom(name string) error {
+// removeOld removes a file or link that an entry replaces.
+func (u *unpacker) removeOld(name string) error {
 	if err := u.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -145,7 +145,7 @@ func (u *unpacker) makeRoom(name string) error {
 }
 
 func (u *unpacker) file(name string, header *tar.Header) error {
-	if header.Size > u.room {
+	if header.Size > u.left {
 		return u.full()
 	}
 	return u.content(name, u.archive, header.FileInfo().Mode())
@@ -160,7 +160,7 @@ func (u *unpacker) content(name string, from io.Reader, mode fs.FileMode) error 
 		return err
 	}
 	size, err := io.Copy(file, from)
-	if u.room -= size; err == nil && u.room < 0 {
+	if u.left -= size; err == nil && u.left < 0 {
 		err = u.full()
 	}
 	if err = errors.Join(err, file.Chmod(plainMode(mode)), file.Close()); err != nil {

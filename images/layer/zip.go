@@ -33,7 +33,7 @@ func NewZip(dir string, bytes int64) (*Zip, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unpacking to %q: %w", dir, err)
 	}
-	return &Zip{unpacker: unpacker{root: root, room: bytes, limit: bytes}, dir: dir, entries: maxEntries,
+	return &Zip{unpacker: unpacker{root: root, left: bytes, limit: bytes}, dir: dir, entries: maxEntries,
 		from: map[string]uint32{}}, nil
 }
 
@@ -100,7 +100,7 @@ func (z *Zip) write(name string, file *zip.File, mode fs.FileMode) error {
 		z.Replaced = append(z.Replaced, name)
 	}
 	z.from[name] = file.CRC32
-	if err := z.unpacker.makeRoom(name); err != nil {
+	if err := z.unpacker.removeOld(name); err != nil {
 		return err
 	}
 	content, err := file.Open()
@@ -109,6 +109,6 @@ func (z *Zip) write(name string, file *zip.File, mode fs.FileMode) error {
 	}
 	defer content.Close()
 	// The size that the archive claims is not believed.
-	limited := io.LimitReader(content, z.unpacker.room+1)
+	limited := io.LimitReader(content, z.unpacker.left+1)
 	return z.unpacker.content(name, limited, mode)
 }

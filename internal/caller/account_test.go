@@ -19,7 +19,8 @@ func TestAccount(t *testing.T) {
 		{"another kind", caller.Caller{Principal: "ann", Kind: caller.Agent, Session: "ses_1"}, false},
 		{"another issuer", caller.Caller{Principal: "ann", Kind: caller.User, Issuer: "https://id.example",
 			Session: "ses_1"}, false},
-		{"its agent", caller.Caller{Principal: "agent_1", Kind: caller.Agent, Session: "agent_1", Registrar: "ann"}, false},
+		{"its agent", caller.Caller{Principal: "agent_1", Kind: caller.Agent, Session: "agent_1", Registrar: "ann"},
+			false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := ann.Account() == test.other.Account(); got != test.same {

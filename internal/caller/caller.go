@@ -40,6 +40,8 @@ type Caller struct {
 	Profile   string   // which servers and tools it may see; empty for all
 	Scopes    []string // its permissions, see Has
 	Registrar string   // of an agent: the Name of the caller that registered it
+	Facts     Facts    // about the principal; of an agent, about its registrar
+	Roles     []string // for which it may approve; an agent has none
 	// Credentials prove the identity. The caller may act only while all of them are in force. They
 	// are empty for the user of the operating system.
 	Credentials []Credential

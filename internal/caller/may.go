@@ -55,6 +55,7 @@ const (
 	Tool      ObjectKind = "tool"
 	AgentKind ObjectKind = "agent"
 	Remote    ObjectKind = "remote agent" // registered elsewhere and pinned here, for all callers
+	Token     ObjectKind = "token"        // of a caller; of all principals, within its profile
 	// Configuration is the configuration file and the policy files. They name programs that are started on
 	// this machine.
 	Configuration ObjectKind = "configuration"
@@ -78,6 +79,8 @@ type Object struct {
 	// Profile counts: the caller's own, if the profile shows the object. The log and the
 	// configuration have no owner.
 	Owner Owner
+	// Roles are those that a question asks for an approval.
+	Roles []string
 }
 
 // scopes maps each act to the scope that it needs. An act that is not listed is denied.
@@ -91,6 +94,7 @@ var scopes = map[ObjectKind]map[Act]string{
 	Tool:      {See: ScopeRun, Change: ScopeAdmin},
 	AgentKind: {See: ScopeAgents, Change: ScopeAgents},
 	Remote:    {See: ScopeAgents, Change: ScopeAdmin},
+	Token:     {See: ScopeAdmin, Change: ScopeAdmin},
 
 	Configuration: {See: ScopeAdmin, Change: ScopeAdmin},
 }
@@ -116,7 +120,7 @@ func (c Caller) May(door Door, act Act, o Object) bool {
 		return false
 	}
 	switch o.Kind {
-	case Log, Server, Tool, Remote:
+	case Log, Server, Tool, Remote, Token:
 		return true
 	case Configuration:
 		return act == See || c.Kind == Local // a person with a link of airlock console
@@ -124,6 +128,10 @@ func (c Caller) May(door Door, act Act, o Object) bool {
 		return o.Owner.Principal == c.Name() || slices.Contains(c.Scopes, ScopeAdmin)
 	}
 	if slices.Contains(c.Scopes, ScopeAllRuns) {
+		return true
+	}
+	has := func(role string) bool { return slices.Contains(c.Roles, role) }
+	if o.Kind == Question && slices.ContainsFunc(o.Roles, has) {
 		return true
 	}
 	mine := c.Owner()

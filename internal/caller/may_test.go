@@ -45,21 +45,22 @@ func TestMay(t *testing.T) {
 		act    Act
 		who    []string // may; all others may not
 	}{
-		{"a run, from a host", Object{Run, ann.Owner()}, Hosts, See, []string{"ann", "admin", "looking"}},
-		{"a run, by a person", Object{Run, ann.Owner()}, People, Change,
+		{"a run, from a host", Object{Kind: Run, Owner: ann.Owner()}, Hosts, See, []string{"ann", "admin", "looking"}},
+		{"a run, by a person", Object{Kind: Run, Owner: ann.Owner()}, People, Change,
 			[]string{"ann", "ann, another session", "admin", "looking"}},
-		{"a run of a profile, from a host", Object{Run, smallOwner}, Hosts, Change,
+		{"a run of a profile, from a host", Object{Kind: Run, Owner: smallOwner}, Hosts, Change,
 			[]string{"ann", "ann, small", "admin", "admin, small", "looking"}},
-		{"a run of a profile, by a person", Object{Run, smallOwner}, People, See,
+		{"a run of a profile, by a person", Object{Kind: Run, Owner: smallOwner}, People, See,
 			[]string{"ann", "ann, another session", "ann, small", "ann, small, another session", "admin",
 				"admin, small", "looking"}},
-		{"a file, from a host", Object{File, ann.Owner()}, Hosts, See, []string{"ann", "admin", "looking"}},
-		{"a file, to change it", Object{File, ann.Owner()}, People, Change, nil},
-		{"a recording, by a person", Object{Recording, ann.Owner()}, People, See,
+		{"a file, from a host", Object{Kind: File, Owner: ann.Owner()}, Hosts, See, []string{"ann", "admin",
+			"looking"}},
+		{"a file, to change it", Object{Kind: File, Owner: ann.Owner()}, People, Change, nil},
+		{"a recording, by a person", Object{Kind: Recording, Owner: ann.Owner()}, People, See,
 			[]string{"ann", "ann, another session", "admin", "looking"}},
-		{"a question, to see it", Object{Question, ann.Owner()}, People, See,
+		{"a question, to see it", Object{Kind: Question, Owner: ann.Owner()}, People, See,
 			[]string{"ann", "ann, another session", "admin"}},
-		{"a question of a profile, to answer it", Object{Question, smallOwner}, People, Change,
+		{"a question of a profile, to answer it", Object{Kind: Question, Owner: smallOwner}, People, Change,
 			[]string{"ann", "ann, another session", "ann, small", "ann, small, another session", "admin",
 				"admin, small"}},
 		{"the log", Object{Kind: Log}, People, See,
@@ -67,13 +68,17 @@ func TestMay(t *testing.T) {
 		{"the log, to change it", Object{Kind: Log}, People, Change, nil},
 		{"a server that no profile shows", Object{Kind: Server}, People, See,
 			[]string{"ann", "ann, another session", "bob", "admin", "looking", "another kind", "another issuer"}},
-		{"a tool of a profile", Object{Tool, Owner{Profile: "small"}}, People, Change,
+		{"a tool of a profile", Object{Kind: Tool, Owner: Owner{Profile: "small"}}, People, Change,
 			[]string{"admin", "admin, small"}},
-		{"an agent", Object{AgentKind, ofAgent}, People, Change, []string{"ann", "ann, another session", "admin"}},
-		{"an agent of a profile", Object{AgentKind, ofSmallAgent}, People, See,
+		{"an agent", Object{Kind: AgentKind, Owner: ofAgent}, People, Change, []string{"ann", "ann, another session",
+			"admin"}},
+		{"an agent of a profile", Object{Kind: AgentKind, Owner: ofSmallAgent}, People, See,
 			[]string{"ann", "ann, another session", "ann, small", "ann, small, another session", "admin",
 				"admin, small"}},
-		{"what nothing is known of", Object{"", ann.Owner()}, People, See, nil},
+		{"a token of a profile", Object{Kind: Token, Owner: Owner{Profile: "small"}}, People, Change,
+			[]string{"admin", "admin, small"}},
+		{"a token without a profile", Object{Kind: Token}, People, See, []string{"admin"}},
+		{"what nothing is known of", Object{Kind: "", Owner: ann.Owner()}, People, See, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, name := range slices.Sorted(maps.Keys(callers)) {
@@ -96,8 +101,8 @@ func TestAnAgentMay(t *testing.T) {
 		want  bool
 	}{"itself": {See, "agent_1", true}, "to manage itself": {Change, "agent_1", false},
 		"another": {See, "agent_2", false}} {
-		if got := itself.May(People, test.act, Object{AgentKind,
-			Owner{Principal: "agent_1", Session: test.agent}}); got != test.want {
+		if got := itself.May(People, test.act, Object{Kind: AgentKind, Owner: Owner{Principal: "agent_1",
+			Session: test.agent}}); got != test.want {
 			t.Errorf("%s: got %t, want %t", name, got, test.want)
 		}
 	}

@@ -41,6 +41,9 @@ type engine interface {
 // ErrNewer is returned for a database that a later version of Airlock wrote.
 var ErrNewer = errors.New("a later version of Airlock wrote it")
 
+// ErrUnavailable is returned if a PostgreSQL server cannot be reached.
+var ErrUnavailable = errors.New("the database does not answer")
+
 // ErrClosed is returned by updates after Close.
 var ErrClosed = errors.New("the database is closed")
 
@@ -59,6 +62,32 @@ func (d *DB) Update(ctx context.Context, f func(Tx) error) error { return d.engi
 // Close waits for the updates that were handed over and closes the database.
 // It may be called twice.
 func (d *DB) Close() error { return d.engine.close() }
+
+// IsShared reports whether the database is in PostgreSQL, which processes of several machines use.
+func (d *DB) IsShared() bool {
+	_, isFile := d.engine.(*sqlite)
+	return !isFile
+}
+
+// Fenced returns the same database with updates that call check first, in their transactions. If it returns an error,
+// nothing is stored.
+func (d *DB) Fenced(check func(context.Context, Tx) error) *DB {
+	return &DB{engine: &fenced{d.engine, check}}
+}
+
+type fenced struct {
+	engine
+	check func(context.Context, Tx) error
+}
+
+func (e *fenced) update(ctx context.Context, f func(Tx) error) error {
+	return e.engine.update(ctx, func(tx Tx) error {
+		if err := e.check(ctx, tx); err != nil {
+			return err
+		}
+		return f(tx)
+	})
+}
 
 // missing returns the versions that a database of a version lacks. The error wraps ErrNewer.
 func missing(version int, versions []string) ([]string, error) {

@@ -15,7 +15,8 @@ import (
 //	TEXT, INTEGER, BLOB          TEXT COLLATE "C" (the order of bytes), BIGINT, BYTEA
 //	INTEGER PRIMARY KEY          an identity column
 //	STRICT, WITHOUT ROWID        nothing
-//	json_each, json_extract      functions of these names, see compatibility
+//	json_each, json_extract,
+//	unixepoch                    functions of these names, see compatibility
 //
 // PostgreSQL has no text with a NUL: it refuses the statement.
 
@@ -42,14 +43,16 @@ func forPostgreSQL(version string) string {
 }
 
 // compatibility makes functions of SQLite in PostgreSQL: the elements of an array of strings or numbers with their
-// indexes, and one member of an object, such as '$.profile'.
+// indexes, one member of an object, such as '$.profile', and the time of the database in seconds since 1970.
 const compatibility = `
 CREATE OR REPLACE FUNCTION json_each(text) RETURNS TABLE (key BIGINT, value TEXT)
 	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 10
 	AS 'SELECT ordinality - 1, element FROM json_array_elements_text($1::json) WITH ORDINALITY AS t (element, ordinality)';
 CREATE OR REPLACE FUNCTION json_extract(text, text) RETURNS TEXT
 	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-	AS 'SELECT $1::json ->> substr($2, 3)';`
+	AS 'SELECT $1::json ->> substr($2, 3)';
+CREATE OR REPLACE FUNCTION unixepoch() RETURNS BIGINT LANGUAGE sql VOLATILE
+	AS 'SELECT floor(extract(epoch FROM clock_timestamp()))::bigint';`
 
 // numbered replaces the parameters ? and ?2 of a statement by $1 and $2. As in SQLite, a parameter without a number is
 // the one after the highest before it.

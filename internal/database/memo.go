@@ -13,7 +13,7 @@ const maxRemembered = 4096
 // decode it again. Everything in it is as it is in the database, because it is emptied
 //
 //   - if another process or connection has changed the database,
-//   - by every statement that may change a row, except those of ExecKeeping,
+//   - by every statement that may change a row, except those of ExecKeeping and Later,
 //   - if an update fails.
 //
 // A nil Memo keeps nothing. It must only be used by the function that Update runs.
@@ -55,6 +55,9 @@ func (m *Memo) clear() { m.values = nil }
 // rows that it changes and that are kept.
 func ExecKeeping(ctx context.Context, tx Tx, query string, args ...any) (sql.Result, error) {
 	if c, ok := tx.(*connection); ok {
+		if err := c.ready(); err != nil {
+			return nil, err
+		}
 		return c.execute(query, args)
 	}
 	return tx.ExecContext(ctx, query, args...)

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -26,6 +27,8 @@ const (
 	idleTime = 5 * time.Minute
 	// firstPause and longestPause bound the random pause before a transaction is repeated. It doubles each time.
 	firstPause, longestPause = 2 * time.Millisecond, 200 * time.Millisecond
+	// outage is how long transactions are repeated while the server cannot be reached. Then they fail at once.
+	outage = 3 * time.Second
 	// optimistic is how many times a transaction is tried beside others. After that it locks out those that were
 	// refused as well, so that each of them ends.
 	optimistic = 3
@@ -38,6 +41,8 @@ const versionTable = `CREATE TABLE IF NOT EXISTS airlock_version (name TEXT PRIM
 type postgreSQL struct {
 	name string // for messages
 	pool *sql.DB
+
+	failing atomic.Int64 // since when the server cannot be reached, as UnixNano; 0: it can be reached
 
 	updates sync.RWMutex // held for reading during an update; guards closed
 	closed  bool
@@ -189,7 +194,7 @@ func (p *postgreSQL) repeat(ctx context.Context, attempt func(n int) (again bool
 	pause := firstPause
 	for n := 0; ; n++ {
 		again, err := attempt(n)
-		if !again {
+		if !again || errors.Is(err, ErrUnavailable) && p.isOut() {
 			return err
 		}
 		timer := time.NewTimer(rand.N(pause))
@@ -203,19 +208,28 @@ func (p *postgreSQL) repeat(ctx context.Context, attempt func(n int) (again bool
 	}
 }
 
+// isOut notes that the server cannot be reached, and reports whether this is so for longer than outage.
+func (p *postgreSQL) isOut() bool {
+	now := time.Now().UnixNano()
+	p.failing.CompareAndSwap(0, now)
+	since := p.failing.Load()
+	return since != 0 && now-since > int64(outage)
+}
+
 // attempt runs f in a transaction. again reports whether nothing was committed and another attempt may succeed.
 // connecting bounds the wait for a connection.
 func (p *postgreSQL) attempt(connecting, ctx context.Context, options *sql.TxOptions, f func(Tx) error) (
 	again bool, err error) {
 	conn, err := p.pool.Conn(connecting)
 	if err != nil {
-		return connecting.Err() == nil, fmt.Errorf("connecting: %w", err)
+		return connecting.Err() == nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	defer conn.Close()
 	tx, err := conn.BeginTx(ctx, options)
 	if err != nil {
-		return isLost(conn), fmt.Errorf("beginning a transaction: %w", err)
+		return isLost(conn), fmt.Errorf("%w: beginning a transaction: %w", ErrUnavailable, err)
 	}
+	p.failing.Store(0)
 	if err := protect(&serverTx{tx, func() context.Context { return ctx }}, f); err != nil {
 		again := isRefused(err) || isEnded(err) || isLost(conn)
 		_ = tx.Rollback() // a lost connection is rolled back by the server

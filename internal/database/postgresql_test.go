@@ -127,7 +127,8 @@ func TestSetupErrorsHaveHints(t *testing.T) {
 	newer := databasetest.Schema(t)
 	onServer(t, newer).must(t, table, `CREATE TABLE two (n INTEGER)`)
 	for name, test := range map[string]struct{ address, text, hint string }{
-		"no URL":        {"postgres://user:geheim@host:port/a", "is not one of PostgreSQL", "postgres://USER@HOST/DATABASE"},
+		"no URL": {"postgres://user:geheim@host:port/a", "is not one of PostgreSQL",
+			"postgres://USER@HOST/DATABASE"},
 		"no server":     {"postgres://user:geheim@127.0.0.1:1/a", "cannot be reached", "start it"},
 		"no database":   {named("/nothing"), "does not exist", "createdb"},
 		"encoding":      {named("/" + latin), "encoding is LATIN1", "UTF8"},

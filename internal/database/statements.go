@@ -15,7 +15,8 @@ const maxStatements = 256
 type connection struct {
 	conn    *sql.Conn
 	known   map[string]*sql.Stmt
-	reads   bool // of views, which end with their context
+	reads   bool       // of views, which end with their context
+	late    lateWrites // of the transaction of the writer
 	memo    Memo
 	version int64 // of the database that the memo belongs to, as PRAGMA data_version
 }
@@ -71,6 +72,9 @@ func (c *connection) context(ctx context.Context) context.Context {
 // ExecContext executes a statement.
 func (c *connection) ExecContext(_ context.Context, query string, args ...any) (sql.Result, error) {
 	c.memo.clear()
+	if err := c.ready(); err != nil {
+		return nil, err
+	}
 	return c.execute(query, args)
 }
 
@@ -87,6 +91,9 @@ func (c *connection) QueryContext(ctx context.Context, query string, args ...any
 	if !onlyReads(query) {
 		c.memo.clear()
 	}
+	if err := c.ready(); err != nil {
+		return nil, err
+	}
 	s, err := c.statement(query)
 	if err != nil {
 		return nil, err
@@ -98,6 +105,11 @@ func (c *connection) QueryContext(ctx context.Context, query string, args ...any
 func (c *connection) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if !onlyReads(query) {
 		c.memo.clear()
+	}
+	if c.ready() != nil {
+		ended, end := context.WithCancel(ctx)
+		end()
+		return c.conn.QueryRowContext(ended, query, args...) // its Scan returns an error
 	}
 	s, err := c.statement(query)
 	if err != nil {

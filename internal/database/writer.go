@@ -118,8 +118,11 @@ func (w *writer) transact(batch []*update, results []error) error {
 			break
 		}
 		if results[i] = u.isOver(); results[i] == nil {
-			err = savepoint(w.conn, u.do, &results[i])
+			results[i], err = w.conn.one(u.do)
 		}
+	}
+	if err == nil {
+		err = w.conn.executeLate(&w.conn.late.all)
 	}
 	if err == nil {
 		err = w.conn.exec("COMMIT")
@@ -139,19 +142,4 @@ func (w *writer) disconnect() {
 	_ = w.conn.exec("ROLLBACK") // an error means that SQLite has rolled back already
 	_ = w.conn.close()          // nothing depends on it
 	w.conn = nil
-}
-
-// savepoint runs one update so that it can be undone alone. failed is the error of the update; the
-// returned one is that of the database.
-func savepoint(c *connection, do func(Tx) error, failed *error) error {
-	if err := c.exec("SAVEPOINT one"); err != nil {
-		return err
-	}
-	if *failed = protect(c, do); *failed != nil {
-		c.memo.clear()
-		if err := c.exec("ROLLBACK TO one"); err != nil {
-			return err
-		}
-	}
-	return c.exec("RELEASE one")
 }

@@ -2,7 +2,7 @@
 // docs/contract.md defines their meaning; the names are part of that contract.
 package errortype
 
-// What ended a run, found by the host.
+// Causes of the end of a run that the host found.
 const (
 	InvalidRequest  = "InvalidRequest" // the run did not start
 	Memory          = "MemoryLimit"
@@ -12,7 +12,7 @@ const (
 	NotSerializable = "ResultNotSerializable"
 )
 
-// What happened to a call, a search, or a run.
+// Errors of calls, searches and runs.
 const (
 	Output  = "OutputLimit"
 	Timeout = "Timeout"
@@ -23,7 +23,7 @@ const (
 	RateLimit   = "RateLimit"
 )
 
-// What happened to a call.
+// Errors of calls.
 const (
 	Tool             = "ToolError" // the tool returned an error
 	Validation       = "ValidationError"
@@ -37,7 +37,7 @@ const (
 	Transient        = "TransientNetwork"
 )
 
-// Who found an error.
+// Sources of an error.
 const (
 	SourceCode    = "code"
 	SourceTool    = "tool"

@@ -1,4 +1,4 @@
-// Package problem writes the responses over HTTP that are not a success: a status, and a JSON object
+// Package problem writes error responses over HTTP: a status, and a JSON object
 // with a code for programs and a sentence for people.
 package problem
 

@@ -50,8 +50,9 @@ func Name(pid int) (string, error) {
 // another container, which cannot be seen from here.
 func Lives(name string) (lives, known bool) {
 	where, process, found := strings.Cut(name, "/")
-	boot, _, _ := strings.Cut(where, ":")
-	if ourBoot, _, _ := strings.Cut(machine(), ":"); found && boot != ourBoot {
+	if found && !IsOfThisBoot(name) {
+		boot, _, _ := strings.Cut(where, ":")
+		ourBoot, _, _ := strings.Cut(machine(), ":")
 		return false, boot != "" && ourBoot != ""
 	}
 	if where != machine() {
@@ -64,6 +65,13 @@ func Lives(name string) (lives, known bool) {
 	}
 	now, err := started(pid)
 	return err == nil && now == start, true
+}
+
+// IsOfThisBoot reports whether the process with a Name was started since this machine was.
+func IsOfThisBoot(name string) bool {
+	boot, _, _ := strings.Cut(name, ":")
+	ours, _, _ := strings.Cut(machine(), ":")
+	return boot == ours
 }
 
 // machine names the current boot of the machine and the namespace of process IDs. A part that

@@ -35,7 +35,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 	}
 }
 
-// Each limit has a resource of its own, and the limit of an account is below that of all.
+// Each limit has a separate resource, and the limit of an account is below that of all.
 func TestLimits(t *testing.T) {
 	seen := map[Resource]bool{}
 	for _, l := range limits {

@@ -25,16 +25,20 @@ const (
 	Sandboxes     Resource = "sandboxes"
 	Suspended     Resource = "suspended runs" // bytes of their states
 	Redactions    Resource = "redactions"
-	Jobs          Resource = "jobs"        // background runs that are running
-	Assessments   Resource = "assessments" // of large requests of agents
+	Jobs          Resource = "jobs" // background runs that are running
+	QueuedJobs    Resource = "queued jobs"
+	KeptJobs      Resource = "kept jobs"               // the finished ones included
+	JobOutput     Resource = "output of finished jobs" // bytes
+	Assessments   Resource = "assessments"             // of large requests of agents
+	AssessedTime  Resource = "milliseconds of assessments"
 	Scans         Resource = "log queries"
 	ModelRequests Resource = "model requests"
 	Credentials   Resource = "cached credentials"
 	Rates         Resource = "accounts with a rate"
 )
 
-// Unbounded is the length of a queue without a limit. What bounds the number of requests in
-// progress bounds such a queue.
+// Unbounded is the length of a queue without a limit. Such a queue is bounded by the number of
+// requests in progress, which has its own limit.
 const Unbounded = -1
 
 // Limit is a limit of a Limiter or a Table. Zero is no limit, except for the queue: by default,
@@ -72,12 +76,16 @@ var limits = []Limit{
 	{Resource: Sessions, Total: 10_000, Each: 1_000, Shared: true, Idle: 30 * time.Minute},
 	{Resource: Sandboxes, Total: DefaultSandboxes, Reserved: 1, Queue: DefaultWaiting,
 		Settings: "`sandbox.maxSandboxes`, `sandbox.queue`"},
-	{Resource: Suspended, Total: 1024 * mib, Each: 512 * mib},
+	{Resource: Suspended, Total: 1024 * mib, Each: 512 * mib, Settings: "`runs.suspendedSize`"},
 	{Resource: Redactions, Queue: 1 << 16}, // in total one for each processor
 	{Resource: Jobs, Total: 5, Queue: 100},
+	{Resource: QueuedJobs, Each: 25},
+	{Resource: KeptJobs, Each: 1_000},
+	{Resource: JobOutput, Total: 256 * mib, Each: 64 * mib},
 	{Resource: Verifications, Total: 64, Each: 8, Rate: 50, Burst: 100},
 	{Resource: Questions, Total: 64, Each: 16, Queue: Unbounded},
 	{Resource: Assessments, Each: 1, Queue: Unbounded},
+	{Resource: AssessedTime, Rate: 250, Burst: 10_000},
 	{Resource: ModelRequests, Total: 16, Each: 8, Queue: Unbounded},
 	{Resource: Scans, Total: 2, Queue: Unbounded},
 	{Resource: Connections, Total: 128, Each: 32},
@@ -98,6 +106,13 @@ func ForSandboxes(total, queue int) Limit {
 	if total < minShared {
 		l.Reserved = 0
 	}
+	return l
+}
+
+// ForSuspended returns the limit of suspended runs for a total size in bytes.
+func ForSuspended(total int64) Limit {
+	l := For(Suspended)
+	l.Total, l.Each = total, total/2
 	return l
 }
 

@@ -8,6 +8,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/time/rate"
 
@@ -113,6 +114,17 @@ func (l *Limiter) AwaitRate(ctx context.Context, account string) error {
 		return nil
 	}
 	return bucket.Wait(ctx)
+}
+
+// Charge counts n requests of an account for its rate, however many there were: AwaitRate waits until
+// the rate permits them.
+func (l *Limiter) Charge(account string, n int64) {
+	l.mu.Lock()
+	bucket := l.rateOf(account)
+	l.mu.Unlock()
+	for now := time.Now(); n > 0; n -= int64(l.limit.Burst) {
+		bucket.ReserveN(now, int(min(n, int64(l.limit.Burst))))
+	}
 }
 
 // rateOf returns the token bucket of an account. That of an account that has not sent a request for

@@ -270,7 +270,8 @@ func checkLimiter(t *testing.T, q *Limiter, what string) {
 	}
 	if used != q.used || waiting != q.waiting || used > q.limit.Total ||
 		q.limit.Queue != Unbounded && waiting > q.limit.Queue {
-		t.Fatalf("%s: %d units and %d waiters, counted as %d and %d, of %+v", what, used, waiting, q.used, q.waiting, q.limit)
+		t.Fatalf("%s: %d units and %d waiters, counted as %d and %d, of %+v", what, used, waiting, q.used, q.waiting,
+			q.limit)
 	}
 }
 

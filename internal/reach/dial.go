@@ -37,6 +37,8 @@ type Dialer struct {
 	Named []string
 	// Met records the distance of each connection; nil records nothing.
 	Met *Met
+	// Resolver looks names up; nil is that of this machine.
+	Resolver *net.Resolver
 	// Wrap replaces each connection; nil replaces none. It closes the connection if it returns an error.
 	Wrap func(net.Conn) (net.Conn, error)
 
@@ -56,7 +58,7 @@ func (d *Dialer) isNamed(host string) bool {
 
 // DialContext connects as net.Dialer does. Unix sockets are not checked.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	dialer := net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}
+	dialer := net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive, Resolver: d.Resolver}
 	if strings.HasPrefix(network, "unix") {
 		return dialer.DialContext(ctx, network, address)
 	}
@@ -86,13 +88,32 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 
 // check returns an error if host may not have the address ip.
 func (d *Dialer) check(host string, ip netip.Addr) error {
+	distance := Of(ip)
+	if distance == Public {
+		distance = own(ip)
+	}
 	switch {
 	case !may(host, ip):
 		return ErrLocal
-	case Of(ip) > d.Limit() && !d.isNamed(host):
+	case distance > d.Limit() && !d.isNamed(host):
 		return ErrNearer
 	}
 	return nil
+}
+
+// own returns Local for an address of this machine, and Public for others.
+func own(ip netip.Addr) Distance {
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return Local
+	}
+	for _, address := range addresses {
+		prefix, err := netip.ParsePrefix(address.String())
+		if err == nil && prefix.Addr().WithZone("") == ip.Unmap().WithZone("") {
+			return Local
+		}
+	}
+	return Public
 }
 
 func (d *Dialer) note(host string, distance Distance) {

@@ -28,6 +28,7 @@ var (
 		"198.18.0.0/15",  // benchmarks, RFC 2544
 		"192.0.0.0/24",   // protocol assignments, RFC 6890
 		"240.0.0.0/4",    // reserved
+		"2001::/32",      // Teredo, whose addresses lead to an IPv4 address behind a relay, RFC 4380
 		"fec0::/10",      // site-local, RFC 3879
 		"64:ff9b:1::/48", // translated to IPv4 by a local gateway, RFC 8215
 	)
@@ -38,9 +39,10 @@ var (
 	)
 	// embedding are prefixes of IPv6 addresses that embed an IPv4 address, with the byte at which it begins.
 	embedding = map[netip.Prefix]int{
-		netip.MustParsePrefix("64:ff9b::/96"): 12, // NAT64, RFC 6052
-		netip.MustParsePrefix("2002::/16"):    2,  // 6to4, RFC 3056
-		netip.MustParsePrefix("::/96"):        12, // IPv4-compatible, RFC 4291
+		netip.MustParsePrefix("64:ff9b::/96"):    12, // NAT64, RFC 6052
+		netip.MustParsePrefix("2002::/16"):       2,  // 6to4, RFC 3056
+		netip.MustParsePrefix("::/96"):           12, // IPv4-compatible, RFC 4291
+		netip.MustParsePrefix("::ffff:0:0:0/96"): 12, // IPv4-translated, RFC 2765
 	}
 )
 

@@ -14,9 +14,10 @@ func TestDistances(t *testing.T) {
 			"2002:808:808::1"},
 		Private: {"10.1.2.3", "172.16.0.1", "192.168.0.1", "100.64.0.1", "198.18.0.1", "192.0.0.8", "255.255.255.255",
 			"240.0.0.1", "fd00::1", "fec0::1",
-			"::ffff:10.0.0.1", "64:ff9b::a00:1", "64:ff9b:1::1", "2002:a00:1::1", "::10.0.0.1"},
+			"::ffff:10.0.0.1", "64:ff9b::a00:1", "64:ff9b:1::1", "2002:a00:1::1", "::10.0.0.1",
+			"::ffff:0:10.0.0.1", "2001:0:4136:e378:8000:63bf:3fff:fdd2"},
 		Local: {"127.0.0.1", "127.8.8.8", "0.0.0.0", "0.1.2.3", "::", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1",
-			"2002:7f00:1::1", "::127.0.0.1",
+			"2002:7f00:1::1", "::127.0.0.1", "::ffff:0:127.0.0.1", "fe80::a9fe:a9fe%25lo",
 			"169.254.169.254", "::ffff:169.254.169.254", "fe80::1", "fe80::1%eth0", "224.0.0.1", "ff02::1",
 			"168.63.129.16", "100.100.100.200", "fd00:ec2::254"},
 	}
@@ -25,6 +26,15 @@ func TestDistances(t *testing.T) {
 			if got := Of(netip.MustParseAddr(address)); got != want {
 				t.Errorf("%s: got %d, want %d", address, got, want)
 			}
+		}
+	}
+}
+
+// Issue 30: a public address of this machine is not on the internet.
+func TestOwnAddressesAreLocal(t *testing.T) {
+	for address, want := range map[string]Distance{"127.0.0.1": Local, "::ffff:127.0.0.1": Local, "8.8.8.8": Public} {
+		if got := own(netip.MustParseAddr(address)); got != want {
+			t.Errorf("%s: got %d, want %d", address, got, want)
 		}
 	}
 }
@@ -55,7 +65,8 @@ func TestWhatANameMayLeadTo(t *testing.T) {
 func TestNamesOfTheHostsFile(t *testing.T) {
 	hosts := filepath.Join(t.TempDir(), "hosts")
 	if err := os.WriteFile(
-		hosts, []byte("# comment\n127.0.0.1 localhost\n127.0.1.1 box box.lan # this one\n\nbad line\n10.0.0.1\t other\n"), 0o600); err != nil {
+		hosts, []byte("# comment\n127.0.0.1 localhost\n127.0.1.1 box box.lan # this one\n\nbad line\n"+
+			"10.0.0.1\t other\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {

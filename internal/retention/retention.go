@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// What Limits mean by 0.
+// Defaults of Limits.
 const (
 	DefaultKeep = 7 * 24 * time.Hour
 	DefaultSize = 1 << 30

@@ -9,7 +9,8 @@ import (
 // A schema checks arguments and describes a problem in one sentence.
 func Example() {
 	checked, err := schema.Compile(
-		[]byte(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}`))
+		[]byte(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],` +
+			`"additionalProperties":false}`))
 	if err != nil {
 		fmt.Println(err)
 		return

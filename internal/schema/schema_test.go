@@ -136,7 +136,8 @@ func TestCheckIsBounded(t *testing.T) {
 		doubling += fmt.Sprintf(`,"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]}`, i, i+1, i+1)
 	}
 	doubling += `},"$ref":"#/$defs/d0"}`
-	branching := `{"$defs":{"t":{"allOf":[{"properties":{"a":{"$ref":"#/$defs/t"}}},{"properties":{"a":{"$ref":"#/$defs/t"}}}]}},"$ref":"#/$defs/t"}`
+	branching := `{"$defs":{"t":{"allOf":[{"properties":{"a":{"$ref":"#/$defs/t"}}},` +
+		`{"properties":{"a":{"$ref":"#/$defs/t"}}}]}},"$ref":"#/$defs/t"}`
 	deep := strings.Repeat(`{"a":`, 60) + `1` + strings.Repeat(`}`, 60)
 	for name, test := range map[string]struct{ schema, value string }{
 		"doubling in place":           {doubling, `1`},
@@ -248,8 +249,9 @@ func TestMisspelt(t *testing.T) {
 		"two can be meant": {open, `{"USERID": 1}`, nil},
 		"closed": {`{"additionalProperties": false, ` + properties + `}`, `{"max_count": 1}`,
 			map[string]string{"max_count": "maxCount"}},
-		"open":               {`{"additionalProperties": true, ` + properties + `}`, `{"max_count": 1}`, nil},
-		"others described":   {`{"additionalProperties": {"type": "number"}, ` + properties + `}`, `{"max_count": 1}`, nil},
+		"open": {`{"additionalProperties": true, ` + properties + `}`, `{"max_count": 1}`, nil},
+		"others described": {`{"additionalProperties": {"type": "number"}, ` + properties + `}`, `{"max_count": 1}`,
+			nil},
 		"patterns described": {`{"patternProperties": {"^m": {}}, ` + properties + `}`, `{"max_count": 1}`, nil},
 		"nothing described":  {`{}`, `{"max_count": 1}`, nil},
 	} {

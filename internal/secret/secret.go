@@ -1,4 +1,4 @@
-// Package secret is a text that may be a credential and never prints.
+// Package secret has a type for texts that may be credentials. Formatting and encoding never show them.
 package secret
 
 import (

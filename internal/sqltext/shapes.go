@@ -111,13 +111,18 @@ import foreign schema <name>[^;]{0,300}?\sfrom server <name> into\b
 comment on (?:\w+ ){1,2}<name>(?: on <name>)?\s*(?:\([^()]*\)\s*)?is (?:'|null\b)
 security label (?:for \S+ )?on \w+ <name> is (?:'|null\b)
 notify <name>\s*,\s*'
-optimize|repair|analyze (?:no_write_to_binlog |local )?table <name>\s*(?:;|,)
+optimize|repair|analyze (?:no_write_to_binlog |local )?table <name>\s*;
 reset (?:master|slave|replica)(?:<end>| (?:all|to)\b)
 purge (?:binary|master) logs (?:to|before)\b
 change (?:master|replication source|replication filter) (?:to )?[\w']+\s*=
 start|stop (?:slave|replica|group_replication)<end>
 insert overwrite (?:table )?<name>\s*(?:partition\s*\([^()]*\)\s*)?(?:\([^()';]*\)\s*)?(?:values\b|select\b|with\b|table\b|from\b)
 upsert (?:into )?<name>\s*(?:\([^()';]*\)\s*)?(?:values\s*\(|select\b)
+!drop (?:measurement|retention policy|continuous query) <name><end>
+delete (?:(?:where|data) )?\{
+insert (?:data )?\{
+clear (?:silent )?graph <
+delete \[\s*select\b
 `
 
 // HasEffects reports whether an arbitrary text could be, or contain, SQL that does more than read.
@@ -129,7 +134,7 @@ func HasEffects(text string) bool {
 		return false
 	}
 	return slices.ContainsFunc(views(text), func(view string) bool {
-		return contains(view, func(shape) bool { return true }, true) || hasQuery(view)
+		return contains(view, func(shape) bool { return true }, true) || isStrict(view) || hasQuery(view)
 	})
 }
 
@@ -173,6 +178,9 @@ func views(text string) []string {
 	if strings.Contains(text, "/*") {
 		all = append(all, delimiters.ReplaceAllString(text, " "))
 	}
+	if strings.ContainsAny(text, "\v\x00") {
+		all = append(all, white.Replace(text)) // MySQL and newer PostgreSQL read a vertical tab as a space
+	}
 	if strings.ContainsAny(text, "\"`[") {
 		all = append(all, spaced.Replace(text)) // no space is needed around a quoted name
 	}
@@ -181,6 +189,8 @@ func views(text string) []string {
 
 // delimiters are those of comments, with the version of the servers that execute a comment.
 var delimiters = regexp.MustCompile(`/\*(?:M?!\d*)?|\*/`)
+
+var white = strings.NewReplacer("\v", " ", "\x00", " ")
 
 var spaced = strings.NewReplacer(`"`, ` " `, "`", " ` ", "[", " [ ", "]", " ] ")
 
@@ -258,8 +268,8 @@ func contains(text string, wanted func(shape) bool, inQuotes bool) bool {
 
 func isWordByte(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' || c >= 0x80 }
 
-// beginning is a possible start of a statement.
-type beginning struct {
+// statementStart is a possible start of a statement.
+type statementStart struct {
 	shapes []shape
 	query  bool
 }
@@ -267,12 +277,12 @@ type beginning struct {
 // longestVerb is the length of the longest first word of a statement.
 const longestVerb = len("reconfigure")
 
-func verb(text string) beginning {
+func verb(text string) statementStart {
 	if len(text) > longestVerb {
-		return beginning{}
+		return statementStart{}
 	}
 	text = strings.ToLower(text)
-	return beginning{shapes()[text], text == "select" || text == "explain" || text == "with"}
+	return statementStart{shapes()[text], text == "select" || text == "explain" || text == "with"}
 }
 
 // plurals matches endings such as those of "Select file(s)".
@@ -295,7 +305,7 @@ func hasQuery(text string) bool {
 			return true
 		}
 		if queried && v.Effect != Read {
-			return true // what follows a query in one text is SQL, too
+			return true // the text after a query is SQL, too
 		}
 		queried = queried || v.Effect == Read && s.isQuery() && !s.isProse()
 	}

@@ -196,6 +196,8 @@ func (r *reading) word(i int) string {
 		return "the statement has " + t.text
 	case v.starting[t.text] && r.mayEndBefore(i) && !r.isFollowedByKey(i):
 		return "SQL Server begins another statement at " + t.text
+	case before.is(":") && before.first && v.commands[t.text]:
+		return "a line begins with a command of sqlcmd, :" + t.text
 	case t.text == "go" && t.first && (after.kind == 0 && after.text == "" || after.first):
 		return "a line GO begins another batch"
 	}

@@ -13,7 +13,7 @@ type set map[string]bool
 // vocabulary contains the sections of words.txt, which the SQL engine of sdk/python reads too.
 type vocabulary struct {
 	reading, changing, starting, pairs, harmless, introducers, parentheses, prefixes, types, functions, objects,
-	keywords set
+	keywords, commands set
 }
 
 var words = sync.OnceValue(func() vocabulary {
@@ -38,7 +38,6 @@ var words = sync.OnceValue(func() vocabulary {
 	return vocabulary{
 		sections["reading"], sections["changing"], sections["starting"], sections["pairs"], sections["harmless"],
 		sections["introducers"], sections["parentheses"], sections["prefixes"], sections["types"],
-		sections["functions"],
-		sections["objects"], sections["keywords"],
+		sections["functions"], sections["objects"], sections["keywords"], sections["commands"],
 	}
 })

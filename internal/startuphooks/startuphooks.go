@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
+	"github.com/airlock-mcp/airlock/internal/store"
 )
 
 // The words of Result.Status.
@@ -215,7 +216,7 @@ func read(path string) ([]byte, error) {
 	if info.Size() > maxHook {
 		return nil, fmt.Errorf("it has %d bytes, and such a file has few", info.Size())
 	}
-	f, err := os.Open(path)
+	f, err := store.Open(path)
 	if err != nil {
 		return nil, err
 	}

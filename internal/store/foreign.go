@@ -141,13 +141,37 @@ func (o ownership) one(path, at string) error {
 	case mode.Perm()&0o002 != 0:
 		foreign.Reason = "can be changed by every user"
 		foreign.Advice = fmt.Sprintf("chmod o-w %s", at)
-	case mode.Perm()&0o020 != 0 && !o.isPrivate(stat.Gid):
-		foreign.Reason = fmt.Sprintf("can be changed by the group %d", stat.Gid)
-		foreign.Advice = fmt.Sprintf("chmod g-w %s", at)
+	case mode.Perm()&0o020 != 0:
+		other, err := o.otherWriter(at, stat.Gid)
+		if err != nil || other == "" {
+			return err
+		}
+		foreign.Reason = "can be changed by " + other
+		foreign.Advice = fmt.Sprintf("chmod g-w %s", at) // which also changes the mask of an access control list
 	default:
 		return nil
 	}
 	return foreign
+}
+
+// otherWriter describes a user or group that may write to a file by its group's permissions or its access control list,
+// apart from root, the user, and groups that have only these. It returns "" if there is none.
+func (o ownership) otherWriter(at string, gid uint32) (string, error) {
+	w, err := writersOf(at, gid)
+	if err != nil {
+		return "", err
+	}
+	for _, uid := range w.users {
+		if uid != 0 && int(uid) != o.uid {
+			return fmt.Sprintf("the user %d, by an access control list", uid), nil
+		}
+	}
+	for _, gid := range w.groups {
+		if !o.isPrivate(gid) {
+			return fmt.Sprintf("the group %d", gid), nil
+		}
+	}
+	return "", nil
 }
 
 // isAboveHome reports whether at is a directory above the user's home directory.

@@ -1,11 +1,15 @@
 package store
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // issue 23: a configuration that another user owns or can write was run with the rights
@@ -37,6 +41,18 @@ func TestCheckOwnerRefusesWhatOthersControl(t *testing.T) {
 			}
 			return f
 		}, "the group 12345"},
+		{"a file that a list lets another user write", func(t *testing.T, dir string) string {
+			return listed(t, file(t, dir, "f", 0o600), aclUser, 6, other)
+		}, "the user 12345, by an access control list"},
+		{"a directory that a list lets another group write", func(t *testing.T, dir string) string {
+			return file(t, listed(t, directory(t, dir, "d", 0o700), aclGroup, 7, other), "f", 0o600)
+		}, "the group 12345"},
+		{"a file that a list lets another user read", func(t *testing.T, dir string) string {
+			return listed(t, file(t, dir, "f", 0o600), aclUser, 4, other)
+		}, ""},
+		{"a file that a list lets root write", func(t *testing.T, dir string) string {
+			return listed(t, file(t, dir, "f", 0o600), aclUser, 6, 0)
+		}, ""},
 		{"a directory of another user", func(t *testing.T, dir string) string {
 			d := directory(t, dir, "d", 0o755)
 			f := file(t, d, "f", 0o644)
@@ -88,6 +104,28 @@ func TestCheckOwnerRefusesWhatOthersControl(t *testing.T) {
 			}
 		})
 	}
+}
+
+// listed adds an entry to the access control list of a file that belongs to root (issue 23).
+func listed(t *testing.T, path string, tag, permissions uint16, id uint32) string {
+	t.Helper()
+	const none = ^uint32(0)
+	list := binary.LittleEndian.AppendUint32(nil, 2)
+	for _, entry := range []struct {
+		tag, permissions uint16
+		id               uint32
+	}{{1, 7, none}, {tag, permissions, id}, {aclGroupOwner, 0, none}, {0x10, 7, none}, {0x20, 0, none}} {
+		list = binary.LittleEndian.AppendUint16(list, entry.tag)
+		list = binary.LittleEndian.AppendUint16(list, entry.permissions)
+		list = binary.LittleEndian.AppendUint32(list, entry.id)
+	}
+	if tag > aclGroupOwner { // entries are in the order of their tags
+		list = slices.Concat(list[:12], list[20:28], list[12:20], list[28:])
+	}
+	if err := unix.Lsetxattr(path, "system.posix_acl_access", list, 0); err != nil {
+		t.Skipf("this file system has no access control lists: %v", err)
+	}
+	return path
 }
 
 // Directories above a user's home belong to the administrator, as ssh assumes.

@@ -43,7 +43,7 @@ func (m Mode) operation() int {
 // ErrLocked at once if that is not possible now. Only the file's owner can open it,
 // because a user who can open a file can lock it.
 func TryAcquire(path string, mode Mode) (*Lock, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, lockMode)
+	file, err := open(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, lockMode)
 	if err != nil {
 		return nil, fmt.Errorf("locking %q: %w", path, err)
 	}

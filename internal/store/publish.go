@@ -133,7 +133,7 @@ func Secret(path string, fresh func() ([]byte, error)) ([]byte, error) {
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return nil, fmt.Errorf("%q may be read by others (mode %04o): chmod 600 it", path, mode)
 	}
-	return os.ReadFile(path)
+	return ReadFile(path)
 }
 
 func createSecret(path string, fresh func() ([]byte, error)) error {

@@ -49,7 +49,8 @@ func home(getenv func(string) string, uid int) (string, error) {
 	if dir := getenv(envUserHome); filepath.IsAbs(dir) {
 		return filepath.Join(dir, ".local", "share", "airlock"), nil
 	}
-	return "", fmt.Errorf("no place for Airlock's state: set %s or %s to an absolute path", EnvHome, envUserHome)
+	return "", fmt.Errorf("the state directory of Airlock is unknown: set %s or %s to an absolute path", EnvHome,
+		envUserHome)
 }
 
 // Images is the directory of built sandbox images. Package images owns it.

@@ -22,8 +22,10 @@ var (
 	Acquire = duration("airlock.sandbox.acquire.duration", "How long a run waited for its sandbox.", requestBounds)
 	Call    = duration("airlock.call.duration", "How long a call of code took, people and policies included.",
 		requestBounds)
-	Approval = duration("airlock.approval.duration", "How long a question waited for its answer.", peopleBounds)
-	Append   = duration("airlock.audit.append.duration", "How long a durable record of the audit log took.",
+	Approval  = duration("airlock.approval.duration", "How long a question waited for its answer.", peopleBounds)
+	Published = duration("airlock.tools.publish.duration",
+		"How long it took from a change of a server's tools to published wrappers.", peopleBounds)
+	Append = duration("airlock.audit.append.duration", "How long a durable record of the audit log took.",
 		recordBounds)
 )
 

@@ -72,7 +72,7 @@ func (s Span) End(errorType string) {
 	s.span.End()
 }
 
-// EndTimed is End, and adds the span's duration to a metric with these attributes.
+// EndTimed ends the span like End and adds its duration to a metric with these attributes.
 func (s Span) EndTimed(ctx context.Context, m Duration, errorType string, attributes ...attribute.KeyValue) {
 	s.End(errorType)
 	m.Record(ctx, time.Since(s.began), errorType, attributes...)

@@ -15,11 +15,9 @@ const (
 	KeySandbox  = "sandbox_id"
 	KeyServer   = "server_id"
 	KeyTool     = "tool_name"
-	KeyTrace    = "trace_id"
 	KeyError    = "error"
 	KeyDuration = "duration_ms"
 	KeyPath     = "path"
-	KeyCount    = "count"
 	KeyImage    = "image"
 )
 

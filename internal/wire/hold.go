@@ -30,7 +30,7 @@ type Held struct {
 type pausable struct{ paused bool }
 
 // Hold stops reading from all connections, of a sandbox whose processes do not run. If no message
-// is under way in either direction, and every open request has an ID of its own, it returns the
+// is under way in either direction, and the IDs of open requests are unique, it returns the
 // number of open requests; otherwise everything goes on and the error is ErrNotQuiet, or that of ctx.
 //
 // The listener must have the methods SetDeadline and SyscallConn of *net.UnixListener.

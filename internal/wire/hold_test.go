@@ -184,7 +184,8 @@ func TestRequestsAreReopened(t *testing.T) {
 	fmt.Fprintln(dial(t, path), `{"jsonrpc":"2.0","id":"a","method":"slow","params":{"n":1}}`)
 	hold(t, former, 1).Detach()
 	open := former.Open()
-	if len(open) != 1 || string(open[0].ID) != `"a"` || open[0].Method != "slow" || string(open[0].Params) != `{"n":1}` {
+	if len(open) != 1 || string(open[0].ID) != `"a"` || open[0].Method != "slow" ||
+		string(open[0].Params) != `{"n":1}` {
 		t.Fatalf("got %+v", open)
 	}
 	c, path := held(t, answer, append(open, wire.Request{ID: json.RawMessage("2"), Method: "fast"})...)

@@ -11,10 +11,9 @@ import (
 	"errors"
 	"time"
 
-	"filippo.io/age"
-
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/database"
 )
 
@@ -75,8 +74,8 @@ type Options struct {
 	Database *database.DB // with the tables of Schema
 	Agents   Agents
 	Log      Log
-	Identity *age.X25519Identity // encrypts private keys
-	Now      func() time.Time    // nil means time.Now
+	Identity *agekey.Key      // encrypts private keys
+	Now      func() time.Time // nil means time.Now
 }
 
 // Service signs and verifies for agents. Its methods are safe for concurrent use.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 	"github.com/airlock-mcp/airlock/internal/testenv"
@@ -32,6 +33,8 @@ type world struct {
 	db    *database.DB
 	path  string
 	clock *testenv.Clock
+
+	recorded func(what string) // called for each record if not nil
 
 	mu     sync.Mutex
 	agents map[string]agents.Agent
@@ -50,8 +53,11 @@ func (w *world) Find(_ context.Context, id string) (agents.Agent, error) {
 
 func (w *world) Append(_ context.Context, r audit.Record) error {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.log = append(w.log, r.Principal+": "+r.Detail)
+	w.mu.Unlock()
+	if w.recorded != nil {
+		w.recorded(r.Principal + ": " + r.Detail)
+	}
 	return nil
 }
 
@@ -83,7 +89,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.Service, err = iatp.New(iatp.Options{Database: w.db, Agents: w, Log: w, Identity: identity,
+	if w.Service, err = iatp.New(iatp.Options{Database: w.db, Agents: w, Log: w, Identity: agekey.Of(identity),
 		Now: w.clock.Now}); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +126,8 @@ func TestASignatureVerifiesWithThePublishedKeyAndCoversEveryField(t *testing.T) 
 	if err != nil || !ed25519.Verify(public, []byte(signed), sig) || !bytes.Equal(sig, e.Signatures[0].Sig) {
 		t.Errorf("the signature does not verify: %v", err)
 	}
-	want := `{"agent_id":"agent-001","capabilities":["reversible"],"content_hash":"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",` +
+	want := `{"agent_id":"agent-001","capabilities":["reversible"],` +
+		`"content_hash":"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",` +
 		`"expires":"2026-03-01T13:00:00Z","metadata":{"a":"x","b":1},"nonce":"` + a.Nonce +
 		`","protocol_version":"iatp-1.0","timestamp":"2026-03-01T12:00:00Z"}`
 	if string(e.Payload) != want {
@@ -336,7 +343,8 @@ func TestAVerifiedAgent(t *testing.T) {
 	}
 	got := verify(t, w, iatp.Query{Agent: "agent-002", Scopes: []string{"data:read"}, Classification: "pii"})
 	raw, err := json.Marshal(got)
-	want := `{"verified":true,"remote_agent_id":"agent-002","trust_score":8,"trust_level":"standard","scopes":["data:read","data:write"],"attestation_valid":true,"policy_compatible":true}`
+	want := `{"verified":true,"remote_agent_id":"agent-002","trust_score":8,"trust_level":"standard",` +
+		`"scopes":["data:read","data:write"],"attestation_valid":true,"policy_compatible":true}`
 	if err != nil || string(raw) != want {
 		t.Errorf("%s, %v; want %s", raw, err, want)
 	}
@@ -353,7 +361,8 @@ func TestAnAgentThatIsNotVerified(t *testing.T) {
 		t.Fatal(err)
 	}
 	raw, err := json.Marshal(verify(t, w, iatp.Query{Agent: "slashed"}))
-	want := `"trust_score":3,"trust_level":"standard","scopes":[],"attestation_valid":true,"policy_compatible":false,"required_score":5,"error":"Trust score 3 below required 5"}`
+	want := `"trust_score":3,"trust_level":"standard","scopes":[],"attestation_valid":true,"policy_compatible":false,` +
+		`"required_score":5,"error":"Trust score 3 below required 5"}`
 	if err != nil || !strings.HasSuffix(string(raw), want) || !strings.HasPrefix(string(raw), `{"verified":false,`) {
 		t.Errorf("%s, %v; want …%s", raw, err, want)
 	}
@@ -439,7 +448,8 @@ func TestSlashing(t *testing.T) {
 	}
 	got := raw(w.Slash(ctx, iatp.Slash{Agent: "agent-002", Reason: "Hallucination detected", Severity: "high",
 		Evidence: json.RawMessage(`{"drift": 0.4}`), By: "ann"}))
-	want := `{"agent_id":"agent-002","previous_score":5.0,"new_score":4.0,"penalty_applied":1.0,"reason":"Hallucination detected","severity":"high","evidence_recorded":true}`
+	want := `{"agent_id":"agent-002","previous_score":5.0,"new_score":4.0,"penalty_applied":1.0,` +
+		`"reason":"Hallucination detected","severity":"high","evidence_recorded":true}`
 	if got != want {
 		t.Errorf("K-035: %s, want %s", got, want)
 	}

@@ -141,7 +141,8 @@ var errNoKey = errors.New("the agent has no key that it can sign with")
 
 func newest(ctx context.Context, tx database.Tx, agent string, now time.Time) (Key, error) {
 	keys, err := keysOf(
-		ctx, tx, `WHERE agent = ? AND revoked = 0 AND sealed IS NOT NULL AND expires > ? ORDER BY created DESC, id LIMIT 1`,
+		ctx, tx, `WHERE agent = ? AND revoked = 0 AND sealed IS NOT NULL AND expires > ? ORDER BY created DESC, id `+
+			`LIMIT 1`,
 		agent, now.Add(renewBefore).Unix())
 	if err != nil {
 		return Key{}, err

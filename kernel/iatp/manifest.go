@@ -236,7 +236,7 @@ func (s *Service) Pin(ctx context.Context, p Pinned, level Level, by string) (st
 		Agent string `json:"agent_id"`
 	}
 	if err := strictjson.UnmarshalOpen(p.Manifest.Payload, &claimed); err != nil ||
-		checkNames("agent_id", []string{claimed.Agent}) != nil {
+		checkNames("agent_id", []string{claimed.Agent}) != nil || claimed.Agent == "." || claimed.Agent == ".." {
 		return "", &Refusal{"the manifest names no agent"}
 	}
 	if !slices.Contains(Levels, level) {
@@ -270,19 +270,40 @@ func (s *Service) Pin(ctx context.Context, p Pinned, level Level, by string) (st
 		return "", err
 	}
 	return agent, s.opts.Database.Update(ctx, func(tx database.Tx) error {
-		if isNew {
-			for _, key := range keys {
-				if err := key.insert(ctx, tx); err != nil {
-					return &Refusal{fmt.Sprintf("the key %q belongs to another agent", key.ID)}
-				}
+		for _, key := range keys {
+			if !isNew {
+				break
+			}
+			if err := key.insert(ctx, tx); err != nil {
+				return &Refusal{fmt.Sprintf("the key %q belongs to another agent", key.ID)}
 			}
 		}
-		state := pinned
-		if before.remote == suspended {
-			state = suspended // pinning again does not end a suspension
-		}
-		return stored{p.Manifest, level, state, issued}.put(ctx, tx, agent)
+		return stored{p.Manifest, level, pinned, issued}.pin(ctx, tx, agent, isNew)
 	})
+}
+
+// pin stores a remote agent's manifest. An agent that is pinned already stays suspended if it is, and
+// keeps a manifest that is as new: the state is that of the transaction.
+func (st stored) pin(ctx context.Context, tx database.Tx, agent string, isNew bool) error {
+	raw, err := json.Marshal(st.envelope)
+	if err != nil {
+		return err
+	}
+	query := `UPDATE manifest SET envelope = ?, level = ?, issued = ?
+		WHERE agent = ? AND remote > 0 AND issued < ?`
+	args := []any{string(raw), st.level, st.issued.Unix(), agent, st.issued.Unix()}
+	if isNew {
+		query = `INSERT INTO manifest VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+		args = []any{agent, string(raw), st.level, st.remote, st.issued.Unix()}
+	}
+	done, err := tx.ExecContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, &Refusal{"the agent was pinned or unpinned at the same time: look at it and try again"})
+	}
+	return nil
 }
 
 // maxKeys is the maximum number of keys of a remote agent.

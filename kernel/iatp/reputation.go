@@ -209,7 +209,8 @@ func (s *Service) Slash(ctx context.Context, sl Slash) (Penalty, error) {
 		p.New = max(p.Previous-penalties[sl.Severity], lowest)
 		p.Applied = p.Previous - p.New
 		_, err = tx.ExecContext(
-			ctx, `INSERT INTO reputation (agent, time, change, severity, reason, evidence, author) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			ctx, `INSERT INTO reputation (agent, time, change, severity, reason, evidence, author) VALUES (?, ?, ?, `+
+				`?, ?, ?, ?)`,
 			sl.Agent, s.now().Unix(), -penalties[sl.Severity], sl.Severity, sl.Reason, string(sl.Evidence), sl.By)
 		return err
 	})
@@ -231,7 +232,8 @@ func (s *Service) History(ctx context.Context, agent string, n int) ([]Event, er
 	events := []Event{}
 	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
 		rows, err := tx.QueryContext(
-			ctx, `SELECT time, change, severity, reason, evidence, author FROM reputation WHERE agent = ? ORDER BY seq DESC LIMIT ?`, agent, n)
+			ctx, `SELECT time, change, severity, reason, evidence, author FROM reputation WHERE agent = ? ORDER BY `+
+				`seq DESC LIMIT ?`, agent, n)
 		if err != nil {
 			return err
 		}

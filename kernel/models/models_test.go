@@ -52,7 +52,8 @@ func TestEachModelIsAskedAtItsOwnEndpointWithItsOwnKey(t *testing.T) {
 	if got := fmt.Sprint(known.Names()); got != "[a b]" {
 		t.Error(got)
 	}
-	answers := known.Ask(t.Context(), "ann", []string{"b", "a", "b", "c"}, models.Question{System: "judge", User: "this"})
+	answers := known.Ask(t.Context(), "ann", []string{"b", "a", "b", "c"},
+		models.Question{System: "judge", User: "this"})
 	if len(answers) != 3 || !errors.Is(answers[2].Err, models.ErrNotConfigured) {
 		t.Fatalf("%+v", answers)
 	}

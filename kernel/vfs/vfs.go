@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"filippo.io/age"
-
 	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/database"
 )
@@ -59,19 +57,19 @@ type File struct {
 // Store contains the files of all agents. It is safe for concurrent use; writes are atomic.
 // The caller must check who may access an agent's files.
 type Store struct {
-	db       *database.DB
-	identity *age.X25519Identity
-	limits   Limits
-	now      func() time.Time
+	db     *database.DB
+	key    *agekey.Own
+	limits Limits
+	now    func() time.Time
 }
 
 // New returns the files in a database with the table of Schema. now is the
 // clock; nil means time.Now.
-func New(db *database.DB, identity *age.X25519Identity, limits Limits, now func() time.Time) *Store {
+func New(db *database.DB, key *agekey.Key, limits Limits, now func() time.Time) *Store {
 	if now == nil {
 		now = time.Now
 	}
-	return &Store{db, identity, limits, now}
+	return &Store{db, agekey.OwnOf(key), limits, now}
 }
 
 // Read returns the content of a file, or ErrNotFound, a *PathError or ErrDamaged.
@@ -193,7 +191,8 @@ func (s *Store) List(ctx context.Context, agent, directory, after string, n int)
 	files := []File{}
 	err := s.db.View(ctx, func(tx database.Tx) error {
 		rows, err := tx.QueryContext(
-			ctx, `SELECT path, bytes, changed FROM vfs WHERE agent = ? AND path > ? AND path >= ? AND path < ? ORDER BY path LIMIT ?`,
+			ctx, `SELECT path, bytes, changed FROM vfs WHERE agent = ? AND path > ? AND path >= ? AND path < ? ORDER `+
+				`BY path LIMIT ?`,
 			agent, after, first, last, n)
 		if err != nil {
 			return err
@@ -226,11 +225,11 @@ func (s *Store) Usage(ctx context.Context, agent string) (files int, bytes int64
 func owner(agent, path string) []byte { return []byte(agent + "\x00" + path + "\x00") }
 
 func (s *Store) seal(agent, path string, content []byte) ([]byte, error) {
-	return agekey.Seal(s.identity.Recipient(), owner(agent, path), content)
+	return agekey.Seal(s.key, owner(agent, path), content)
 }
 
 func (s *Store) open(sealed []byte, agent, path string) ([]byte, error) {
-	content, err := agekey.Open(sealed, s.identity)
+	content, err := agekey.Open(sealed, s.key)
 	if err != nil {
 		return nil, ErrDamaged
 	}

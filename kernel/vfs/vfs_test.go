@@ -12,6 +12,7 @@ import (
 
 	"filippo.io/age"
 
+	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 	"github.com/airlock-mcp/airlock/kernel/vfs"
@@ -29,7 +30,7 @@ func open(t *testing.T, limits vfs.Limits) (*vfs.Store, *database.DB, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return vfs.New(db, identity, limits, nil), db, path
+	return vfs.New(db, agekey.Of(identity), limits, nil), db, path
 }
 
 var wide = vfs.Limits{Files: 100, FileBytes: 1 << 20, Bytes: 4 << 20}

@@ -15,7 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/runner/ocispec"
 )
 
-// Host is what this host can bound. It may be used concurrently.
+// Host describes the limits that this host can enforce. It may be used concurrently.
 type Host struct {
 	tree *cgroup.Tree // nil if this user cannot create control groups
 	lack error

@@ -85,9 +85,9 @@ func (m *Meter) saw(bytes int64) {
 	}
 }
 
-// pause is how long memory with that much room can be left alone.
-func pause(room int64) time.Duration {
-	return min(max(time.Duration(float64(room)/fastestGrowth*float64(time.Second)), shortestPause), longestPause)
+// pause is how long memory with that much left can be left alone.
+func pause(left int64) time.Duration {
+	return min(max(time.Duration(float64(left)/fastestGrowth*float64(time.Second)), shortestPause), longestPause)
 }
 
 // memoryOf adds up what gVisor's kernel holds in memory: its own heap, and the

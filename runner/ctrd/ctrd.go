@@ -31,7 +31,7 @@ const Name = "containerd"
 type Options struct {
 	Address string       // of the daemon's socket, a path
 	Shim    string       // of the program containerd-shim-runsc-v1
-	Runsc   string       // of Airlock's own build of runsc
+	Runsc   string       // of the runsc that Airlock builds
 	Logger  *slog.Logger // for what is weaker than it could be
 
 	// Snapshotter stores the images; "" means overlayfs if the daemon has it,
@@ -126,6 +126,9 @@ func (d *Driver) Check(ctx context.Context) error {
 func (d *Driver) Start(ctx context.Context, spec runner.Spec) (runner.Process, error) {
 	if lack := d.host.Lack(); lack != nil && !d.opts.Unenforced {
 		return nil, lack
+	}
+	if spec.Broker == nil {
+		return nil, runner.ErrNoPrograms
 	}
 	return cleanup.Build(func(undo *cleanup.Stack) (runner.Process, error) {
 		p, err := d.create(ctx, spec, undo)

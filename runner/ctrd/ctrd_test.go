@@ -200,7 +200,8 @@ func TestChangedFiles(t *testing.T) {
 	changed := bytes.Clone(whole)
 	changed[len(changed)-1] ^= 1 // the size and the time of modification stay
 	write(changed)
-	for name, driver := range map[string]*ctrd.Driver{"that has started one": first, "that is new": newDriver(t, daemon)} {
+	for name, driver := range map[string]*ctrd.Driver{"that has started one": first,
+		"that is new": newDriver(t, daemon)} {
 		if err := acquire(driver); err == nil || !strings.Contains(err.Error(), "was changed") {
 			t.Errorf("a driver %s: got %v, want an error about the changed file", name, err)
 		}

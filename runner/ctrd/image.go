@@ -60,7 +60,7 @@ func (d *Driver) imageRoot(ctx context.Context, spec runner.Spec) ([]*types.Moun
 }
 
 // verified proves that the files that the daemon mounts for a sandbox are those of the image. The
-// daemon checked the archives that it unpacked, but not what has become of the files since. The
+// daemon checked the archives that it unpacked, but does not detect later changes of the files. The
 // contents are read once, and again after any change of a file.
 func (d *Driver) verified(ctx context.Context, image runner.Image, mounts []mount.Mount) error {
 	return mount.WithReadonlyTempMount(ctx, mounts, func(root string) error {

@@ -91,7 +91,7 @@ func (p *process) prepare(d *Driver) error {
 		return err
 	}
 	// Only the server of the sandbox's files connects to its socket.
-	if err := os.Chown(filepath.Dir(p.spec.SocketDir), int(p.user.UID), int(p.user.GID)); err != nil {
+	if err := os.Chown(filepath.Dir(p.spec.SocketDir()), int(p.user.UID), int(p.user.GID)); err != nil {
 		return err
 	}
 	if err := p.streams.open(state, func() error { return p.daemon.closeStdin(p.spec.ID) }); err != nil {

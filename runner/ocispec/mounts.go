@@ -1,6 +1,7 @@
 package ocispec
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,10 @@ const (
 	shares         = workspaceShare + tmpShare + shmShare
 )
 
+// socketSource returns the source of the mount with the broker's socket. Drivers that serve the mount themselves
+// replace it.
+func socketSource(spec runner.Spec) string { return cmp.Or(spec.SocketDir(), SocketDir) }
+
 // mounts lists every mount except the root, which is the read-only image.
 func mounts(spec runner.Spec) []specs.Mount {
 	disk, user := spec.Limits.Disk, userOf(spec)
@@ -35,8 +40,14 @@ func mounts(spec runner.Spec) []specs.Mount {
 			Options: []string{"nosuid", "noexec", "nodev", "ro", "mode=0555", "size=4096"}},
 		tmpfs("/dev/shm", disk*shmShare/shares, "01777", "noexec"),
 		tmpfs("/tmp", disk*tmpShare/shares, "01777"),
-		tmpfs(Workspace, disk*workspaceShare/shares, "0755", fmt.Sprintf("uid=%d", user.UID), fmt.Sprintf("gid=%d", user.GID)),
-		bind(spec.SocketDir, SocketDir),
+		tmpfs(Workspace, disk*workspaceShare/shares, "0755", fmt.Sprintf("uid=%d", user.UID),
+			fmt.Sprintf("gid=%d", user.GID)),
+		bind(socketSource(spec), SocketDir),
+	}
+	if !spec.Image.Fresh {
+		// The boot ID would be that of all sandboxes that are restored from the same one.
+		all = append(all, specs.Mount{Destination: "/proc/sys/kernel/random", Type: "tmpfs", Source: "tmpfs",
+			Options: []string{"nosuid", "noexec", "nodev", "ro", "mode=0555", "size=4096"}})
 	}
 	binds := slices.Clone(spec.Mounts)
 	if !slices.ContainsFunc(binds, func(m runner.Mount) bool { return m.Target == Client }) {
@@ -49,7 +60,7 @@ func mounts(spec runner.Spec) []specs.Mount {
 	}
 	for _, m := range binds {
 		mount := bind(m.Source, m.Target)
-		if m.Writable {
+		if m.Writable || m.Seen != nil { // the server of the files refuses what is seen, unless it is writable
 			mount.Options[1] = "rw"
 		}
 		all = append(all, mount)

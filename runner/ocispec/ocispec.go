@@ -72,7 +72,7 @@ func check(spec runner.Spec, host Identity) error {
 			return fmt.Errorf("mount target %q is writable and not live", m.Target)
 		}
 	}
-	for _, dir := range []string{spec.Image.RootFS, spec.SocketDir} {
+	for _, dir := range []string{spec.Image.RootFS, socketSource(spec)} {
 		if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
 			return fmt.Errorf("path %q is not absolute and clean", dir)
 		}

@@ -2,6 +2,7 @@ package ocispec_test
 
 import (
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,8 +18,9 @@ import (
 
 // request is the content of a case's request.json; omitted limits have their defaults.
 type request struct {
-	Spec runner.Spec
-	Host ocispec.Identity
+	Spec   runner.Spec
+	Host   ocispec.Identity
+	Broker string // path of the socket
 }
 
 // TestCases builds testdata/CASE/in/request.json and compares the result with
@@ -41,6 +43,7 @@ func TestCases(t *testing.T) {
 			if err := decoder.Decode(&req); err != nil {
 				t.Fatal(err)
 			}
+			req.Spec.Broker = at(req.Broker)
 			config, err := ocispec.Build(req.Spec, req.Host)
 			if err != nil {
 				golden.CheckDir(t, map[string][]byte{"error.txt": []byte(err.Error() + "\n")},
@@ -56,6 +59,16 @@ func TestCases(t *testing.T) {
 	}
 }
 
+// socket is a listener of which only the address is used.
+type socket struct {
+	net.Listener
+	path string
+}
+
+func at(path string) *socket { return &socket{path: path} }
+
+func (s *socket) Addr() net.Addr { return &net.UnixAddr{Name: s.path, Net: "unix"} }
+
 // TestNothingIsGranted states what holds for every request that is not refused.
 func TestNothingIsGranted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -64,7 +77,7 @@ func TestNothingIsGranted(t *testing.T) {
 			ID: "sb-1", Limits: runner.DefaultLimits(),
 			Image: runner.Image{RootFS: "/" + name.Draw(t, "root"), Args: []string{"/guest"},
 				Env: rapid.SliceOf(name).Draw(t, "env")},
-			SocketDir: "/run/x/" + name.Draw(t, "socket"),
+			Broker: at("/run/x/" + name.Draw(t, "socket") + "/broker.sock"),
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "mounts") {
 			spec.Mounts = append(spec.Mounts, runner.Mount{Source: "/" + name.Draw(t, "source"),

@@ -26,7 +26,7 @@ while True: time.sleep(1)
 	if err := s.Go(); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for !strings.Contains(string(s.Stdout().Head), "detached") {
 		if time.Now().After(deadline) {
 			t.Fatal("the child did not start")
@@ -36,7 +36,7 @@ while True: time.sleep(1)
 	if err := s.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	if exit, err := s.Wait(ctx); err != nil || exit.Signal != 9 {
 		t.Errorf("exit: got %+v, %v, want signal 9", exit, err)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"sync"
@@ -52,7 +51,7 @@ func (g *GuestIO) Greet(proof string) bool {
 
 // Dial connects to the broker's socket.
 func (g *GuestIO) Dial() (net.Conn, error) {
-	return net.Dial("unix", filepath.Join(g.Spec.SocketDir, "broker.sock"))
+	return net.Dial("unix", g.Spec.Broker.Addr().String())
 }
 
 // Fake is a driver whose sandboxes are goroutines. The zero value runs nothing;
@@ -131,7 +130,9 @@ type fakeTemplate struct {
 
 func (t *fakeTemplate) Size() int64 { return 1 << 20 }
 
-func (t *fakeTemplate) State() io.Reader { return strings.NewReader("a saved goroutine") }
+func (t *fakeTemplate) State() *io.SectionReader {
+	return io.NewSectionReader(strings.NewReader("a saved goroutine"), 0, t.Size())
+}
 
 func (t *fakeTemplate) Close() error {
 	t.driver.mu.Lock()

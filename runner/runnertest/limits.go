@@ -68,7 +68,7 @@ while True:
 	if err := s.Go(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	if exit, err := s.Wait(ctx); err != nil || exit.Reason != runner.ReasonProcesses {
 		t.Errorf("exit: got %+v, %v, want the reason processes", exit, err)

@@ -83,7 +83,7 @@ func (o *Orphans) Run(t *testing.T) {
 		if i >= kills { // on a slow machine, none of them has come to a sandbox so far
 			within *= 2
 		}
-		if within > patience {
+		if within > timeout {
 			t.Fatalf("after %d kills: nothing was ever left to remove", i)
 		}
 		life := rand.N(within)
@@ -98,7 +98,7 @@ func (o *Orphans) Run(t *testing.T) {
 // kill starts a victim and kills it.
 func (o *Orphans) kill(t *testing.T, dir string, life time.Duration) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestVictim$", "-test.timeout="+(2*patience).String())
+	cmd := exec.Command(os.Args[0], "-test.run=^TestVictim$", "-test.timeout="+(2*timeout).String())
 	cmd.Env = append(append(os.Environ(), envVictim+"="+dir), o.Env...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ while True: s.sendall(s.recv(1))
 		_, err := io.ReadFull(conn, make([]byte, 1))
 		return err
 	}
-	if err := echo(patience); err != nil {
+	if err := echo(timeout); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Pause(t.Context()); errors.Is(err, errors.ErrUnsupported) {
@@ -58,7 +58,7 @@ while True: s.sendall(s.recv(1))
 	if err := s.Resume(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(timeout))
 	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
 		t.Errorf("got %v after resuming, want the answer", err)
 	}
@@ -72,7 +72,7 @@ while True: s.sendall(s.recv(1))
 	if err := s.Kill(); err != nil {
 		t.Error(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	if _, err := s.Wait(ctx); err != nil {
 		t.Errorf("waiting for a sandbox that was killed while paused: %v", err)

@@ -120,9 +120,9 @@ func (b *bench) request(script string) runner.Request {
 		Mounts: []runner.Mount{{Source: b.servers, Target: "/workspace/servers"}}}
 }
 
-// patience is how long the suite waits for what must happen: longer than it takes on a
+// timeout is how long the suite waits for what must happen: longer than it takes on a
 // slow machine where other tests run beside it. Only a failure takes so long.
-const patience = 2 * time.Minute
+const timeout = 2 * time.Minute
 
 // acquire starts a sandbox that is closed with the test.
 func (b *bench) acquire(t *testing.T, req runner.Request) *runner.Sandbox {
@@ -160,7 +160,7 @@ func (b *bench) finish(t *testing.T, s *runner.Sandbox) outcome {
 	if err := s.Go(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	exit, err := s.Wait(ctx)
 	if err != nil {

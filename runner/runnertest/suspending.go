@@ -96,7 +96,7 @@ print(kept.read(), before == hash(bytes(memory)), time.monotonic() - began < 600
 			t.Error("a state that ends with its process can be restored by another one")
 		}
 		began = time.Now()
-		if err := b.runner.Continue(t.Context(), s, begin); err != nil {
+		if err := goOn(t, b, s); err != nil {
 			t.Fatal(err)
 		}
 		t.Logf("continued in %v", time.Since(began))
@@ -108,7 +108,7 @@ print(kept.read(), before == hash(bytes(memory)), time.monotonic() - began < 600
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	exit, err := s.Wait(ctx)
 	if err := errors.Join(err, s.Drain(ctx)); err != nil {
@@ -129,8 +129,15 @@ print(kept.read(), before == hash(bytes(memory)), time.monotonic() - began < 600
 	testEndedWhileSuspended(t, b)
 }
 
-// begin lets a suspended sandbox go on.
-func begin() error { return nil }
+// goOn lets a suspended sandbox go on.
+func goOn(t *testing.T, b *bench, s *runner.Sandbox) error {
+	t.Helper()
+	slot, err := b.runner.Slot(t.Context(), s)
+	if err != nil {
+		return err
+	}
+	return b.runner.Continue(t.Context(), s, slot, func() error { return nil })
+}
 
 // moved returns a suspended sandbox as another process restores it.
 func moved(t *testing.T, b *bench, s *runner.Sandbox, wanted runner.Request) *runner.Sandbox {
@@ -192,7 +199,7 @@ s.recv(1)
 		if exit, err := s.Wait(t.Context()); err != nil || exit.Signal != 9 {
 			t.Errorf("%s: got %+v and %v, want signal 9", how, exit, err)
 		}
-		if err := b.runner.Continue(t.Context(), s, begin); err == nil {
+		if err := goOn(t, b, s); err == nil {
 			t.Errorf("%s: a sandbox that was ended went on", how)
 		}
 		if load := b.runner.Load(); load.InUse != 0 {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -77,7 +76,7 @@ func (p *process) serveLive(keep func(*os.File, error) (*os.File, error)) (their
 	mounts := slices.DeleteFunc(slices.Clone(p.spec.Mounts), func(m runner.Mount) bool { return !m.Live })
 	slices.SortFunc(mounts, func(a, b runner.Mount) int { return strings.Compare(a.Target, b.Target) })
 	for _, m := range mounts {
-		server, end, err := hostfs.Start(m.Source, m.Writable)
+		server, end, err := hostfs.Start(m.Source, m.Writable, m.Seen)
 		if _, err := keep(end, err); err != nil {
 			return nil, err
 		}
@@ -86,9 +85,12 @@ func (p *process) serveLive(keep func(*os.File, error) (*os.File, error)) (their
 	return theirs, nil
 }
 
-// outputRoom is how many bytes a pipe of the guest's output holds: as much as Node's guest
+// MountsConfined reports whether the threads that serve live mounts are confined to them, by Landlock.
+func MountsConfined() bool { return hostfs.Confined() }
+
+// outputBuffer is how many bytes a pipe of the guest's output holds: as much as Node's guest
 // holds of a stream, so that it need not wait at its end until the host has read.
-const outputRoom = 256 << 10
+const outputBuffer = 256 << 10
 
 // connect makes the ends of pipes and sockets.
 func (p *process) connect(k *parts, keep func(*os.File, error) (*os.File, error)) (err error) {
@@ -112,7 +114,7 @@ func (p *process) connect(k *parts, keep func(*os.File, error) (*os.File, error)
 		p.theirs = append(p.theirs, k.stdio[i])
 		if i > 0 {
 			// Where the kernel refuses, the code waits for its output to be read more often.
-			_, _ = unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, outputRoom)
+			_, _ = unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, outputBuffer)
 		}
 	}
 	if p.started, k.started, err = os.Pipe(); err != nil {
@@ -128,14 +130,16 @@ func (p *process) connect(k *parts, keep func(*os.File, error) (*os.File, error)
 	return err
 }
 
-// dialBroker connects the code inside to the broker's socket.
+// dialBroker connects the code inside to the broker.
 func (p *process) dialBroker() (int, error) {
+	if p.spec.Broker == nil {
+		return -1, unix.ECONNREFUSED
+	}
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return -1, err
 	}
-	path := filepath.Join(p.spec.SocketDir, brokerfs.SocketName)
-	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: p.spec.Broker.Addr().String()}); err != nil {
 		unix.Close(fd)
 		return -1, err
 	}

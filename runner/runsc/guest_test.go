@@ -22,17 +22,23 @@ func TestRunsShareNoSequence(t *testing.T) {
 	programs := map[string]string{
 		"python": `
 import os, random, secrets, uuid, tempfile
-result = [os.urandom(8).hex(), random.random(), random.Random().random(), secrets.token_hex(8), str(uuid.uuid4()), tempfile.mktemp()]
+boot = open("/proc/sys/kernel/random/boot_id").read()
+layout = next(line.split("-")[0] for line in open("/proc/self/maps") if "libc" in line)
+result = [hash("text"), hash(b"text"), id(object()), layout, boot, os.urandom(8).hex(), random.random(), random.Random().random(), secrets.token_hex(8), str(uuid.uuid4()), tempfile.mktemp()]
 `,
 		"node": `
 import { randomBytes, randomUUID, webcrypto } from "node:crypto";
 import { once } from "node:events";
+import { existsSync, mkdtempSync } from "node:fs";
 import { createContext, runInContext, runInNewContext, Script } from "node:vm";
 import { Worker } from "node:worker_threads";
+if (existsSync("/proc/sys/kernel/random/boot_id")) throw new Error("there is a boot ID");
 const post = 'require("node:worker_threads").parentPort.postMessage(Math.random())';
+const form = new FormData();
 const [ofWorker] = await once(new Worker(post, { eval: true }), "message");
 globalThis.result = [randomBytes(8).toString("hex"), Math.random(), Math.random(), randomUUID(), [...webcrypto.getRandomValues(new Uint8Array(8))].join(),
-  runInNewContext("Math.random()"), runInContext("Math.random()", createContext()), new Script("Math.random()").runInNewContext(), ofWorker];
+  runInNewContext("Math.random()"), runInContext("Math.random()", createContext()), new Script("Math.random()").runInNewContext(), ofWorker,
+  mkdtempSync("/tmp/x"), new Response(form).headers.get("content-type")];
 `,
 	}
 	dir, err := os.MkdirTemp("/tmp", "airlock-")
@@ -49,7 +55,7 @@ globalThis.result = [randomBytes(8).toString("hex"), Math.random(), Math.random(
 	for language, code := range programs {
 		t.Run(language, func(t *testing.T) {
 			seen := map[string]int{}
-			for run := range 4 {
+			for run := range 8 {
 				for i, value := range runCode(t, r, image(t, env.Home, language), code) {
 					key := fmt.Sprint(i, " ", string(value))
 					if before, ok := seen[key]; ok {

@@ -75,7 +75,8 @@ func (d *Driver) command(sandbox *process, p parts) *exec.Cmd {
 
 	args := append(flags(spec), global.args...)
 	args = append(args, "boot", "--setup-root", "--apply-caps", "--attached",
-		"--bundle="+spec.StateDir, "--gofer-mount-confs="+mountKinds(len(p.images), len(p.live)), "--product-name=sandbox")
+		"--bundle="+spec.StateDir, "--gofer-mount-confs="+mountKinds(len(p.images), len(p.live)),
+		"--product-name=sandbox")
 	args = append(args, arguments(gvisor.Resources(spec.Limits))...)
 	args = append(args, own.args...)
 	cmd := exec.Command(d.opts.Path, append(args, spec.ID)...)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,8 +33,8 @@ func (p *permit) Connect(_ context.Context, host egress.Host) (func(egress.Outco
 	return func(egress.Outcome) {}, nil
 }
 
-// device returns the network device of a sandbox whose hosts are all at target.
-func device(t *testing.T, target string, hosts ...egress.Host) (*os.File, *egress.Network, *permit) {
+// device returns the network of a sandbox whose hosts are all at target.
+func device(t *testing.T, target string, hosts ...egress.Host) (*runner.Network, *egress.Network, *permit) {
 	t.Helper()
 	ours, theirs, err := egress.Pair()
 	if err != nil {
@@ -53,7 +54,32 @@ func device(t *testing.T, target string, hosts ...egress.Host) (*os.File, *egres
 		}
 		theirs.Close()
 	})
-	return theirs, network, gate
+	return &runner.Network{Device: theirs, Closed: network.Closed(), Open: network.Open}, network, gate
+}
+
+// networked returns a runner, and a directory to mount as runner.TrustDir.
+func networked(t *testing.T, env testenv.Env, pool int) (r *runner.Runner, trust string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "airlock-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	r, err = runner.New(newDriver(t, env), &runner.Options{Logger: logger(t), StateDir: filepath.Join(dir, "s"),
+		Pool: pool})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(context.WithoutCancel(t.Context())) })
+	trust = filepath.Join(dir, "trust")
+	if err := os.Mkdir(trust, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	resolver := []byte("nameserver " + egress.Gateway.String() + "\n")
+	if err := os.WriteFile(filepath.Join(trust, "resolv.conf"), resolver, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return r, trust
 }
 
 // Issue 30: code reaches a named host over TLS and HTTP with libraries that know nothing of a proxy, and nothing else.
@@ -125,24 +151,7 @@ globalThis.result = [await (await fetch("https://api.example.com/", { method: "P
 `,
 		},
 	}
-	dir, err := os.MkdirTemp("/tmp", "airlock-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	r, err := runner.New(newDriver(t, env), &runner.Options{Logger: logger(t), StateDir: filepath.Join(dir, "s"), Pool: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close(context.WithoutCancel(t.Context()))
-	trust := filepath.Join(dir, "trust")
-	if err := os.Mkdir(trust, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	resolver := []byte("nameserver " + egress.Gateway.String() + "\n")
-	if err := os.WriteFile(filepath.Join(trust, "resolv.conf"), resolver, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	r, trust := networked(t, env, 1)
 	want := []string{`"hello api.example.com"`}
 	for language, p := range programs {
 		request := runner.Request{Image: image(t, env.Home, language), Limits: runner.DefaultLimits(),
@@ -164,7 +173,8 @@ globalThis.result = [await (await fetch("https://api.example.com/", { method: "P
 						got = append(got, string(value))
 					}
 					if !slices.Equal(got, want) || len(gate.asked) == 0 {
-						t.Errorf("%s: got %q, want %q; asked %q, refused %q", start, got, want, gate.asked, network.Refusals())
+						t.Errorf("%s: got %q, want %q; asked %q, refused %q", start, got, want, gate.asked,
+							network.Refusals())
 					}
 					// The next one continues from a sandbox that is saved by then.
 					runRequest(t, r, request, programCode[language])
@@ -175,7 +185,8 @@ globalThis.result = [await (await fetch("https://api.example.com/", { method: "P
 			continue
 		}
 		t.Run(language+" reaches nothing else", func(t *testing.T) {
-			theirs, network, gate := device(t, plain.Listener.Addr().String(), egress.Host{Name: "api.example.com", Port: 80})
+			theirs, network, gate := device(t, plain.Listener.Addr().String(),
+				egress.Host{Name: "api.example.com", Port: 80})
 			with := request
 			with.Network = theirs
 			for _, value := range runRequest(t, r, with, p.other) {
@@ -192,6 +203,67 @@ globalThis.result = [await (await fetch("https://api.example.com/", { method: "P
 				t.Error("no refusal is reported")
 			}
 		})
+	}
+}
+
+// Issue 30: a sandbox that reaches anything before it gets code is closed, and no other sandbox is used: programs and
+// guests of both languages try it, those too that continue from a saved sandbox.
+func TestANetworkIsProbedFromInside(t *testing.T) {
+	env := testenv.Sandbox(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	for language, code := range programCode {
+		for _, way := range []string{"fresh", "saved", "program"} {
+			t.Run(language+" "+way, func(t *testing.T) {
+				pool := 0
+				if way == "saved" {
+					pool = 1
+				}
+				r, trust := networked(t, env, pool)
+				request := runner.Request{Image: image(t, env.Home, language), Limits: runner.DefaultLimits(),
+					Mounts: []runner.Mount{{Source: trust, Target: runner.TrustDir}}}
+				if way == "saved" {
+					runRequest(t, r, request, code)
+				}
+				device, network, gate := device(t, listener.Addr().String(), egress.Host{Name: "api.example.com",
+					Port: 443})
+				// A broken network: it is open before the sandbox was checked, and leads somewhere.
+				if err := network.Open(); err != nil {
+					t.Fatal(err)
+				}
+				device.Closed = []netip.AddrPort{netip.MustParseAddrPort("11.0.0.1:443")}
+				request.Network = device
+				start := func() error {
+					if way == "program" {
+						p, err := r.StartProgram(t.Context(), request)
+						if err == nil {
+							return p.Close()
+						}
+						return err
+					}
+					s, err := r.Acquire(t.Context(), request)
+					if err == nil {
+						return s.Close()
+					}
+					return err
+				}
+				const want = "must not reach tcp/11.0.0.1/443: the attempt ended with " +
+					`"tcp/11.0.0.1/443 REACHED"`
+				if err := start(); err == nil || !strings.Contains(err.Error(), want) {
+					t.Fatalf("got %v, want %q", err, want)
+				}
+				if len(gate.asked) == 0 {
+					t.Error("nothing was tried")
+				}
+				request.Network = nil
+				if err := start(); err == nil || !strings.Contains(err.Error(), "no sandbox is used") {
+					t.Errorf("the next sandbox: got %v, want none", err)
+				}
+			})
+		}
 	}
 }
 

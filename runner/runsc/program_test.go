@@ -53,7 +53,8 @@ func newPrograms(t *testing.T) programs {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := runner.New(newDriver(t, env), &runner.Options{Logger: logger(t), StateDir: filepath.Join(dir, "s"), Pool: -1})
+	r, err := runner.New(newDriver(t, env), &runner.Options{Logger: logger(t), StateDir: filepath.Join(dir, "s"),
+		Pool: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,8 @@ cd /workspace/work && echo new > draft && echo more > file && mkdir sub && ln -s
 mknod device c 1 3; mkfifo pipe; mv draft renamed && cat renamed
 `
 	said, _ := p.run(t, "", script, mounts...)
-	if !strings.Contains(said, "a private note") || strings.Contains(said, "host secret") || !strings.Contains(said, "new\n") {
+	if !strings.Contains(said, "a private note") || strings.Contains(said, "host secret") ||
+		!strings.Contains(said, "new\n") {
 		t.Errorf("the script saw %q", said)
 	}
 	text, err := os.ReadFile(filepath.Join(notes, "note"))

@@ -39,7 +39,8 @@ func image(t *testing.T, home, name string) runner.Image {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { built.Close() })
-	return runner.Image{Name: built.Name, Digest: built.Digest, RootFS: built.RootFS, Args: built.Args, Env: built.Env}
+	return runner.Image{Name: built.Name, Digest: built.Digest, RootFS: built.RootFS, Args: built.Args, Env: built.Env,
+		Fresh: built.Fresh}
 }
 
 func newDriver(t *testing.T, env testenv.Env) *runsc.Driver {

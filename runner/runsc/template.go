@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"reflect"
 
@@ -39,7 +38,7 @@ func (t *template) Size() int64 {
 }
 
 // State returns a reader of the file.
-func (t *template) State() io.Reader { return io.NewSectionReader(t.state, 0, math.MaxInt64) }
+func (t *template) State() *io.SectionReader { return io.NewSectionReader(t.state, 0, t.Size()) }
 
 // Close frees the template's memory, once no start uses it any more.
 func (t *template) Close() error { return t.state.Close() }

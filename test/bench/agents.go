@@ -18,6 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/budget"
 	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/database"
@@ -144,7 +145,7 @@ func openKernel(db *database.DB, service *agents.Service, acts *admission.Servic
 	if err != nil {
 		return nil, err
 	}
-	trust, err := iatp.New(iatp.Options{Database: db, Agents: service, Log: log, Identity: identity})
+	trust, err := iatp.New(iatp.Options{Database: db, Agents: service, Log: log, Identity: agekey.Of(identity)})
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +160,7 @@ func openKernel(db *database.DB, service *agents.Service, acts *admission.Servic
 	return kernel.New(kernel.Options{
 		Admission: acts, Agents: service, Log: log, Trust: trust, Policies: named, Models: none,
 		Dispatcher: noDispatcher{},
-		Files:      vfs.New(db, identity, vfs.Limits{Files: 10, FileBytes: 1 << 20, Bytes: 1 << 20}, nil),
+		Files:      vfs.New(db, agekey.Of(identity), vfs.Limits{Files: 10, FileBytes: 1 << 20, Bytes: 1 << 20}, nil),
 	})
 }
 

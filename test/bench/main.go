@@ -72,6 +72,7 @@ func parts() []part {
 		{"print", measurePrinting},
 		{"memory", measureMemory},
 		{"suspend", measureSuspended},
+		{"contained", measureContained},
 		{"wrappers", measureWrappers},
 		{"import", measureImports},
 		{"search", measureSearch},

@@ -17,7 +17,8 @@ import (
 var scripts = []struct{ name, code string }{
 	{"a plain script", "print(2 + 2)"},
 	{"a script with SymPy", "from sympy import symbols, expand\na, b = symbols('a b')\nprint(expand((a + b)**3))"},
-	{"a script with Z3", "from z3 import Int, Solver\nx = Int('x')\ns = Solver()\ns.add(x > 5, x < 10)\nprint(s.check())"},
+	{"a script with Z3", "from z3 import Int, Solver\nx = Int('x')\ns = Solver()\ns.add(x > 5, x < 10)\n" +
+		"print(s.check())"},
 	{"a script with a guard", "from qwed_sdk.guards.system_guard import SystemGuard\n" +
 		"print(SystemGuard().verify_shell_command('ls'))"},
 }
@@ -124,7 +125,8 @@ func measureBursts(ctx context.Context, b *bench) (err error) {
 		newRow(fmt.Sprintf("each of %d Z3 verdicts asked for at once", burst), "ms", taken["verdicts"]).times(
 			taken["verdict"], "one verdict"),
 		newRow("the gateway's answer to a plain script", "ms", taken["script"]),
-		newRow(fmt.Sprintf("each of %d plain scripts sent to the gateway at once", burst), "ms", taken["scripts"]).times(
+		newRow(fmt.Sprintf("each of %d plain scripts sent to the gateway at once", burst), "ms",
+			taken["scripts"]).times(
 			taken["script"], "one script"))
 	return nil
 }

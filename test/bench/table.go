@@ -99,7 +99,8 @@ func (t *table) add(rows ...row) {
 }
 
 func (t *table) line(what, n, p50, p90, p95, p99, unit, target, beside string) {
-	fmt.Fprintf(t.out, "| %-64s | %5s | %6s | %6s | %6s | %6s | %-4s | %-6s | %s |\n", what, n, p50, p90, p95, p99, unit,
+	fmt.Fprintf(t.out, "| %-64s | %5s | %6s | %6s | %6s | %6s | %-4s | %-6s | %s |\n", what, n, p50, p90, p95, p99,
+		unit,
 		target, beside)
 }
 

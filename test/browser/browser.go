@@ -1,4 +1,4 @@
-// Package browser has tests drive a real Chromium, by way of playwright-core.
+// Package browser drives a real Chromium in tests, with playwright-core.
 package browser
 
 import (

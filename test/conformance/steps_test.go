@@ -54,8 +54,9 @@ func TestClients(t *testing.T) {
 				} else {
 					to.Command, to.Args = filepath.Join(testenv.RepoRoot(t), "bin", "airlock"), []string{"mcp"}
 					to.Env = map[string]string{
-						"AIRLOCK_CONFIG": configuration(t), "AIRLOCK_HOME": testenv.NewHome(t, env), "AIRLOCK_RUNSC": env.Runsc,
-						"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME"),
+						"AIRLOCK_CONFIG": configuration(t), "AIRLOCK_HOME": testenv.NewHome(t, env),
+						"AIRLOCK_RUNSC": env.Runsc,
+						"PATH":          os.Getenv("PATH"), "HOME": os.Getenv("HOME"),
 					}
 				}
 				takeSteps(t, c.start(t, to), c.era)

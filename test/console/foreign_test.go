@@ -33,7 +33,8 @@ func TestForeignPages(t *testing.T) {
 
 	call := `JSON.stringify({jsonrpc: "2.0", id: 1, method: "tools/list"})`
 	bearing := fmt.Sprintf(
-		`{"Authorization": "Bearer %s", "Content-Type": "application/json", "Accept": "application/json, text/event-stream"}`, token)
+		`{"Authorization": "Bearer %s", "Content-Type": "application/json", "Accept": "application/json, `+
+			`text/event-stream"}`, token)
 	tests := []struct{ name, page, address, method, mode, headers, body, want string }{
 		{"another origin calls a tool", foreign.URL, a.address + "/mcp", "POST", "cors", bearing, call, "TypeError"},
 		{"another origin reads the API", foreign.URL, a.address + "/v1/agents", "GET", "cors", bearing, "undefined",

@@ -42,7 +42,9 @@ const injected = `[...document.querySelectorAll("*")].flatMap((e) => {
 })`
 
 // links are the addresses that a page leads to, and of what is saved none.
-const links = `[...document.querySelectorAll("a[href]")].map((a) => a.href).filter((h) => h.startsWith(location.origin + "/") && !/\/(text|files|export|assets|log)\b|\bformat=/.test(h)).map((h) => h.slice(location.origin.length).replace(/#.*/, ""))`
+const links = `[...document.querySelectorAll("a[href]")].map((a) => a.href).filter((h) => ` +
+	`h.startsWith(location.origin + "/") && !/\/(text|files|export|assets|log)\b|\bformat=/.test(h)).map((h) => ` +
+	`h.slice(location.origin.length).replace(/#.*/, ""))`
 
 // No page treats names and texts of servers, code and agents as more than text. The test
 // opens every page that can be reached.
@@ -99,7 +101,8 @@ for i, p in enumerate(payloads):
 	go func() {
 		_, err := host.CallTool(waiting, &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{
 			"language": "python", "code": fmt.Sprintf(
-				"import json\nfrom servers.notes import write\nawait write({'path': '/tmp/x', 'payloads': json.loads(%q)})", corpus)}})
+				"import json\nfrom servers.notes import write\nawait write({'path': '/tmp/x', 'payloads': "+
+					"json.loads(%q)})", corpus)}})
 		asked <- err
 	}()
 	defer func() { stop(); <-asked }()

@@ -27,7 +27,7 @@ func TestSignIn(t *testing.T) {
 	b.NoProblems(t, "403 (Forbidden)") // the status of the answer
 	b.Fill(t, "Token", a.token(t, "ann", "run"))
 	b.Click(t, "button", "Sign in")
-	b.Sees(t, "Sandboxes kept ready") // the page that was asked for at first
+	b.Sees(t, "Sandboxes in the pool") // the page that was asked for at first
 	if status := b.Goto(t, a.address+"/audit"); status != 403 {
 		t.Errorf("the audit log without its scope: got %d, want 403", status)
 	}

@@ -40,7 +40,8 @@ func begin(t *testing.T, host *mcp.ClientSession, code string) (wait func() ran)
 		result, err := host.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code",
 			Arguments: map[string]any{"language": "python", "code": code}})
 		if err != nil {
-			result = &mcp.CallToolResult{StructuredContent: map[string]any{"error": map[string]any{"message": err.Error()}}}
+			result = &mcp.CallToolResult{StructuredContent: map[string]any{
+				"error": map[string]any{"message": err.Error()}}}
 		}
 		ended <- result
 	}()
@@ -69,10 +70,10 @@ func TestWatchARun(t *testing.T) {
 	b := browser.Open(t)
 	signIn(t, b, a, a.token(t, "ann", "run"))
 	b.Goto(t, a.address+"/runs")
-	b.Sees(t, "No run goes on now.")
+	b.Sees(t, "No run is in progress.")
 	ended := begin(t, host,
 		"from servers.notes import read_note\nprint('reading')\nawait read_note({})\nresult = 'read'")
-	b.Sees(t, "1 going on now.")
+	b.Sees(t, "1 in progress.")
 	b.Do(t, "taps", map[string]any{"selector": "main table a"})
 	b.Sees(t, "running")
 	close(goOn)
@@ -114,21 +115,54 @@ func TestAnswerAQuestion(t *testing.T) {
 		b.Click(t, "link", "notes/write_note") // it comes by itself
 		b.Sees(t, "Milk", "two litres")
 	}
-	first.Fill(t, "Why not? The model reads it. It may stay empty.", "not now")
+	first.Fill(t, "Reason for the model (optional)", "not now")
 	first.Do(t, "taps", map[string]any{"selector": "button.primary"})
 	if got := ended(); !got.OK {
 		t.Errorf("allowed: got %+v", got)
 	}
-	second.Sees(t, "An answer counts no more.")
+	second.Sees(t, "It can no longer be answered.")
 
 	ended = begin(t, host, writes)
 	second.Goto(t, a.address+"/questions")
 	second.Click(t, "link", "notes/write_note")
-	second.Fill(t, "Why not? The model reads it. It may stay empty.", "no milk today")
+	second.Click(t, "link", "Propose a rule that always allows calls like this")
+	second.Sees(t, `@approved("ann")`, `action == Action::"notes/write_note"`, "1 of 1 calls of this tool",
+		"1 approved")
+	second.Click(t, "link", "Back to the question")
+	second.Fill(t, "Reason for the model (optional)", "no milk today")
 	second.Click(t, "button", "Deny")
 	if got := ended(); got.OK {
 		t.Errorf("denied: got %+v", got)
 	}
+}
+
+// Issue 29: a run that waits without a sandbox shows since when, in the overview, in the list of runs and on its page.
+// It continues after the answer.
+func TestASuspendedRunShows(t *testing.T) {
+	url, _ := startNotes(t)
+	a := startAirlock(t, trusted(url)+"runs: {suspendAfter: 200ms}\n")
+	host := a.host(t, a.token(t, "ann", "run"))
+	b := browser.Open(t)
+	signIn(t, b, a, a.token(t, "ann", "run,approve"))
+	ended := begin(t, host, writes)
+	b.Goto(t, a.address+"/runs")
+	b.Sees(t, "1 in progress.", "waiting", "suspended since", "ann") // the list is current by itself
+	b.Goto(t, a.address+"/")
+	b.Sees(t, "suspended since", "for ann")
+	b.Goto(t, a.address+"/runs")
+	b.Do(t, "taps", map[string]any{"selector": "main table a"})
+	b.Sees(t, "The call notes/write_note waits for a person.", "It has been suspended without a sandbox since",
+		"also after a restart of Airlock")
+	b.Click(t, "link", "Answer")
+	b.Sees(t, "two litres")
+	b.Do(t, "taps", map[string]any{"selector": "button.primary"})
+	if got := ended(); got.RunID == "" { // the host got its ID when the run was suspended
+		t.Errorf("got %+v", got)
+	}
+	b.Goto(t, a.address+"/runs")
+	b.Sees(t, "No run is in progress.", "ok") // by itself
+	b.Unsees(t, "suspended since")
+	b.NoProblems(t)
 }
 
 // Everything can be reached and done with the keyboard alone.
@@ -169,7 +203,8 @@ func tabTo(t *testing.T, b *browser.Browser, text string) {
 			Text  string
 			Shown bool
 		}
-		b.Evaluate(t, `({Text: document.activeElement.textContent, Shown: getComputedStyle(document.activeElement).outlineStyle !== "none"})`, &at)
+		b.Evaluate(t, `({Text: document.activeElement.textContent, Shown: `+
+			`getComputedStyle(document.activeElement).outlineStyle !== "none"})`, &at)
 		if at.Text == text {
 			if !at.Shown {
 				t.Errorf("the focus on %q is not shown", text)

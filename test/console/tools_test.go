@@ -48,10 +48,10 @@ func TestToolsAndPolicies(t *testing.T) {
 	b.Fill(t, "Tool", "read_note")
 	b.Fill(t, "Arguments", `{"id": 1}`)
 	b.Click(t, "button", "Explain")
-	b.Sees(t, "The call happens without a question.", "risk read:")
+	b.Sees(t, "The call is made without a question.", "risk read:")
 	b.Fill(t, "Arguments", `[1]`)
 	b.Click(t, "button", "Explain")
-	b.Sees(t, "the arguments are no JSON object")
+	b.Sees(t, "the arguments are not a JSON object")
 	b.NoProblems(t, "422 (Unprocessable Entity)")
 
 	addTool(server, "read_note", "Reads one note. <img src=x onerror=canary(1)>", "a note")
@@ -91,10 +91,10 @@ func TestAuditLog(t *testing.T) {
 	b.Sees(t, "read_note")
 	b.Fill(t, "Run", "run_of_nobody")
 	b.Click(t, "button", "Filter")
-	b.Sees(t, "No record fits.")
+	b.Sees(t, "No record matches.")
 	b.Goto(t, a.address+"/audit")
 	b.Click(t, "button", "Verify the log")
-	b.Sees(t, "The log is sound: its chain is whole and its checkpoints fit.")
+	b.Sees(t, "The log is sound: its chain is complete and its checkpoints match.")
 	for _, format := range []string{"jsonl", "ocsf", "otlp"} {
 		b.Goto(t, a.address+"/audit")
 		var open bool

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/runner/runsc"
 )
 
 // owner is the user of mounted directories.
@@ -55,7 +56,8 @@ func TestContainedServerReachesNamedHosts(t *testing.T) {
 		fmt.Fprint(w, "hello "+r.Host)
 	}))
 	defer site.Close()
-	l := open(t, `{network: ["api.example.com:80", "unpermitted.example.com:80"]}`, permitExample, site.Listener.Addr().String())
+	l := open(t, `{network: ["api.example.com:80", "unpermitted.example.com:80"]}`, permitExample,
+		site.Listener.Addr().String())
 	got := l.call(`
 import urllib.request
 for host in ["api.example.com", "unpermitted.example.com", "unlisted.example.com"]:
@@ -78,7 +80,8 @@ for host in ["api.example.com", "unpermitted.example.com", "unlisted.example.com
 		}
 	}
 	text := strings.Join(seen, "\n")
-	for _, want := range []string{"intent server probe api.example.com:80 allow", "outcome server probe api.example.com:80 allow",
+	for _, want := range []string{"intent server probe api.example.com:80 allow",
+		"outcome server probe api.example.com:80 allow",
 		"outcome server probe unpermitted.example.com:80 deny"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the records are\n%s\nwithout %q", text, want)
@@ -95,7 +98,8 @@ func TestContainedServerHasItsMounts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l := open(t, fmt.Sprintf(`{mounts: [%q, {path: %q, at: /data/work, writable: true}]}`, notes, work), "", "127.0.0.1:9")
+	l := open(t, fmt.Sprintf(`{mounts: [%q, {path: %q, at: /data/work, writable: true}]}`, notes, work), "",
+		"127.0.0.1:9")
 	got := l.call(fmt.Sprintf(`
 import os
 print(open(%[1]q + "/note").read())
@@ -104,9 +108,18 @@ for act in [lambda: open(%[1]q + "/other", "w"), lambda: os.remove(%[1]q + "/not
     except OSError as e: print(e.strerror)
 open("/data/work/made", "w").write("made inside")
 print(open("/data/work/made").read(), os.getuid())
+os.chdir("/data/work"); os.makedirs("a/b"); os.mkdir("c")
+open("a/b/file", "w").write("0123456789"); os.rename("a/b/file", "c/moved"); os.truncate("c/moved", 4)
+os.link("c/moved", "a/linked"); os.symlink("linked", "a/symbolic"); os.rmdir("a/b"); os.replace("c/moved", "a/moved")
+print(open("a/symbolic").read(), sorted(os.listdir("a")), os.listdir("c"))
 `, notes))
-	if want := "a note\nRead-only file system\nRead-only file system\nmade inside 41000"; got != want {
+	if want := "a note\nRead-only file system\nRead-only file system\nmade inside 41000\n" +
+		"0123 ['linked', 'moved', 'symbolic'] []"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	// The threads that serve the files are confined by Landlock, which needs this mark.
+	if confined := markedThreads(t); (confined > 0) != runsc.MountsConfined() {
+		t.Errorf("got %d confined threads, want them if the kernel can: %v", confined, runsc.MountsConfined())
 	}
 	var stat unix.Stat_t
 	if err := unix.Stat(filepath.Join(work, "made"), &stat); err != nil || stat.Uid != owner {
@@ -118,8 +131,27 @@ print(open("/data/work/made").read(), os.getuid())
 	}
 }
 
-// Issue 30: a server that ends is started again, with the same back-off as without a sandbox; what it wrote to stderr
-// can be read; and its limit of memory ends it alone.
+// markedThreads returns how many threads of this process can gain no privileges.
+func markedThreads(t *testing.T) (n int) {
+	t.Helper()
+	threads, err := filepath.Glob("/proc/self/task/*/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range threads {
+		status, err := os.ReadFile(path)
+		if err != nil {
+			continue // the thread has ended
+		}
+		if strings.Contains(string(status), "NoNewPrivs:\t1") {
+			n++
+		}
+	}
+	return n
+}
+
+// Issue 30: a server that ends is started again, with the same back-off as without a sandbox. Its stderr can be
+// read. Exceeding the limit of memory ends only this server.
 func TestContainedServerIsRestarted(t *testing.T) {
 	l := open(t, "{memory: 128MiB, disk: 8MiB}", "", "127.0.0.1:9")
 	if got := l.call("import os; os._exit(3)"); !strings.HasPrefix(got, "error: ") {
@@ -131,7 +163,8 @@ func TestContainedServerIsRestarted(t *testing.T) {
 	if got := l.state().Starts; got != 2 {
 		t.Errorf("got %d starts, want 2", got)
 	}
-	if got := l.call("x = bytearray(1 << 30)\nfor i in range(0, len(x), 4096): x[i] = 1\nprint('had a GiB')"); strings.Contains(got, "had") {
+	if got := l.call("x = bytearray(1 << 30)\nfor i in range(0, len(x), 4096): x[i] = 1\nprint('had a " +
+		"GiB')"); strings.Contains(got, "had") {
 		t.Errorf("got %q, want the limit", got)
 	}
 }

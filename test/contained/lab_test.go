@@ -25,6 +25,7 @@ import (
 type lab struct {
 	t      *testing.T
 	system *system.System
+	config *config.Config
 }
 
 // everything permits calls; rules about connections are added to it.
@@ -34,6 +35,12 @@ const everything = `permit (principal, action in Action::"call", resource);
 // open starts Airlock. sandbox is the value of servers.probe.sandbox, as YAML; connections are opened to target.
 func open(t *testing.T, sandbox, rules, target string) *lab {
 	t.Helper()
+	return openOnTrial(t, sandbox, rules, target, nil)
+}
+
+// configure writes the configuration of a lab and builds the image of its server. It returns the configuration's path.
+func configure(t *testing.T, sandbox, rules string) string {
+	t.Helper()
 	env := testenv.OwnHome(t)
 	project := directory(t, 0)
 	probe, err := os.ReadFile("testdata/probe.py")
@@ -42,6 +49,10 @@ func open(t *testing.T, sandbox, rules, target string) *lab {
 	}
 	write(t, filepath.Join(project, "probe.py"), string(probe))
 	write(t, filepath.Join(project, "policy.cedar"), everything+rules)
+	lock, err := filepath.Abs("../../examples/packages/airlock.lock") // `make images` builds its image
+	if err != nil {
+		t.Fatal(err)
+	}
 	file := filepath.Join(project, "airlock.yaml")
 	write(t, file, `
 mcpServers:
@@ -50,20 +61,37 @@ mcpServers:
 servers:
   probe: {sandbox: `+sandbox+`, allow: ["*"]}
 policies: [policy.cedar]
+images: {python: {packages: [httpx, numpy, pandas, requests]}, lock: `+lock+`}
+sandbox: {network: ["api.example.com:80", "forbidden.example.com:80", "unpermitted.example.com:80"]}
+profiles:
+  closed: {servers: ["*"], network: none}
+serve: {listen: "127.0.0.1:0"}
 `)
-	c, err := config.Load(file, os.LookupEnv)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if _, err := images.Build(t.Context(), images.BuildOptions{Home: env.Home, Name: "python",
 		Extra: images.Extra{Server: true}}); err != nil {
 		t.Fatal(err)
 	}
-	opened, err := system.Open(t.Context(), c, system.Options{Version: "test", Serving: true,
-		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
-		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, network, target)
-		}})
+	return file
+}
+
+// openOnTrial is open with a trial of the server.
+func openOnTrial(t *testing.T, sandbox, rules, target string, trial *contained.Trial) *lab {
+	t.Helper()
+	c, err := config.Load(configure(t, sandbox, rules), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return openWith(t, c, trial, func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, target)
+	})
+}
+
+// openWith starts Airlock with a configuration, and with dial for connections to hosts.
+func openWith(t *testing.T, c *config.Config, trial *contained.Trial,
+	dial func(ctx context.Context, network, address string) (net.Conn, error)) *lab {
+	t.Helper()
+	opened, err := system.Open(t.Context(), c, system.Options{Version: "test", Serving: true, Trial: trial,
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Dial: dial})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +100,7 @@ policies: [policy.cedar]
 			t.Error(err)
 		}
 	})
-	return &lab{t, opened}
+	return &lab{t, opened, c}
 }
 
 // directory makes a directory for the user, which everybody can read if uid is 0, without a symbolic link in its path.
@@ -116,7 +144,13 @@ func (l *lab) call(code string) string {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	req, err := orchestrator.CallRequest(orchestrator.ToolCall{ServerID: "probe", Name: "run", Arguments: arguments})
+	return l.callTool("probe", "run", arguments)
+}
+
+// callTool calls a tool and returns the text of its result, or the error of the call.
+func (l *lab) callTool(server, tool string, arguments json.RawMessage) string {
+	l.t.Helper()
+	req, err := orchestrator.CallRequest(orchestrator.ToolCall{ServerID: server, Name: tool, Arguments: arguments})
 	if err != nil {
 		l.t.Fatal(err)
 	}

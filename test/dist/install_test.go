@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/broker/upstream/upstreamtest"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
@@ -87,6 +88,44 @@ func (s *system) run(script string) string {
 	return string(out)
 }
 
+// initWithoutImages runs airlock init on a system that has a host with a server, and no images (issue 27). Init must
+// not change the host's file if Airlock cannot start, and otherwise build the images, start Airlock, and move the
+// server.
+func (s *system) initWithoutImages() {
+	s.t.Helper()
+	server := upstreamtest.Program(s.t)
+	if out, err := exec.Command("cp", server, filepath.Join(s.root, "root", "notes")).CombinedOutput(); err != nil {
+		s.t.Fatalf("%v: %s", err, out)
+	}
+	const before = `{"mcpServers":{"notes":{"command":"/root/notes"}}}`
+	s.run("mkdir -p /root/.cursor && printf '%s' '" + before + "' >/root/.cursor/mcp.json")
+	const file = "cat /root/.cursor/mcp.json"
+
+	// Without the images' packages no image can be built, because there is no network here.
+	const fails = `mv /var/lib/airlock/images /root/kept; status=0; airlock init --yes >/root/printed 2>&1 || status=$?
+		rm -rf /var/lib/airlock/images; mv /root/kept /var/lib/airlock/images; echo $status; tail -n 2 /root/printed`
+	if out := s.run(fails); !strings.HasPrefix(out, "1\n") || !strings.Contains(out, "no host's file was changed") {
+		s.t.Errorf("init that can build no image printed %s", out)
+	}
+	if out := s.run(file); out != before {
+		s.t.Errorf("init failed and left the host's file as %s", out)
+	}
+
+	out := s.run("airlock init --yes 2>&1")
+	for _, want := range []string{"building the sandbox images that are missing: ", "starting Airlock once", "Done."} {
+		if !strings.Contains(out, want) {
+			s.t.Errorf("init printed %s\nwant %q in it", out, want)
+		}
+	}
+	if out := s.run(file); !strings.Contains(out, `"airlock"`) || strings.Contains(out, "/root/notes") {
+		s.t.Errorf("init left the host's file as %s", out)
+	}
+	s.run("airlock init --undo")
+	if out := s.run(file); out != before {
+		s.t.Errorf("init --undo left the host's file as %s", out)
+	}
+}
+
 func TestAPackageInstallsRunsAndLeaves(t *testing.T) {
 	s, env := newSystem(t)
 	const install = "apt-get --yes --no-install-recommends install /root/airlock.deb"
@@ -96,7 +135,8 @@ func TestAPackageInstallsRunsAndLeaves(t *testing.T) {
 	if out := s.run("airlock version && airlock --version"); !strings.HasPrefix(out, "airlock ") {
 		t.Errorf("airlock version printed %q", out)
 	}
-	if out := s.run("readlink -f /usr/bin/airlock; zcat /usr/share/man/man1/airlock.1.gz | head -n 1"); !strings.Contains(out, "/usr/lib/airlock/airlock\n.TH AIRLOCK 1") {
+	out := s.run("readlink -f /usr/bin/airlock; zcat /usr/share/man/man1/airlock.1.gz | head -n 1")
+	if !strings.Contains(out, "/usr/lib/airlock/airlock\n.TH AIRLOCK 1") {
 		t.Errorf("the program or its manual page is elsewhere: %q", out)
 	}
 
@@ -109,7 +149,7 @@ func TestAPackageInstallsRunsAndLeaves(t *testing.T) {
 		bases).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	s.run("airlock images build")
+	s.initWithoutImages()
 	const program = "cd /root && printf 'import sys\nresult = {\"answer\": 6 * 7, \"python\": " +
 		"sys.version_info[:2]}\n' >first.py && airlock run first.py"
 	var envelope struct {

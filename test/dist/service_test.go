@@ -45,7 +45,7 @@ container=other exec /lib/systemd/systemd --log-target=null --show-status=0
 // walk does what an operator does with the service, and prints its findings line by line.
 const walk = `
 ask() { # the first line of an answer
-	exec 3<>/dev/tcp/127.0.0.1/7823
+	exec 3<>/dev/tcp/127.0.0.1/7823 || return
 	printf 'GET /healthz HTTP/1.0\r\n\r\n' >&3
 	head -n 1 <&3
 	exec 3>&-
@@ -64,9 +64,42 @@ systemctl reload airlock.service && echo "reload: $(systemctl is-active airlock.
 systemctl kill --kill-who=main --signal=KILL airlock.service
 while [ "$(pid)" = "$first" ] || [ "$(pid)" = 0 ]; do sleep 0.2; done
 echo "after it was killed: $(ask)"
+
+# upgrade installs the package again, which dpkg treats as an upgrade.
+upgrade() { dpkg --install /root/airlock.deb 2>&1 | grep -E '^(Restarting|No service|airlock.service did)'; }
+until airlock status --config /etc/airlock/airlock.yaml | grep -q ^ready; do sleep 0.2; done
+first=$(pid)
+printf 'import time\ntime.sleep(4)\nresult = 1\n' >slow.py
+airlock run --config /etc/airlock/airlock.yaml slow.py | sed 's/.*"result":{"ok":true,"data":\([0-9]*\).*/\1/' >slow &
+running=$!
+until airlock status --config /etc/airlock/airlock.yaml | grep -q '1 run going on'; do sleep 0.1; done
+: >asking
+while [ -e asking ]; do ask 2>/dev/null || echo refused; done >asked &
+asks=$!
+upgrade
+rm asking
+wait $asks $running
+[ "$(pid)" != "$first" ] && echo "the upgrade: another process; the run: $(cat slow); requests: $(sort -u asked | tr '\r\n' '  ')"
+cp /etc/airlock/airlock.yaml right.yaml
+echo 'serve: {nonsense: 1}' >/etc/airlock/airlock.yaml
+upgrade
+cp right.yaml /etc/airlock/airlock.yaml
+systemctl reset-failed
+systemctl start airlock.service
 systemctl stop airlock.socket airlock.service
+upgrade
 echo "stopped: $(systemctl is-active airlock.socket) $(systemctl is-active airlock.service) $(systemctl show --property Result --value airlock.service)"
+
+systemctl start airlock.socket
+echo "before the removal: $(ask) $(systemctl is-active airlock.service)"
+dpkg --remove airlock >removed 2>&1
+echo "removed: $(ask 2>/dev/null || echo refused) $(systemctl is-active airlock.socket) $(systemctl is-active airlock.service)" \
+	"$(systemctl list-unit-files --no-legend 'airlock*' | wc -l) units, kept: $(ls -d /etc/airlock /var/lib/airlock/audit | tr '\n' ' ')"
 `
+
+// notRestarted is what an upgrade prints if it did not restart a service.
+const notRestarted = "No service was restarted. A daemon that was started by hand is still the old version: " +
+	"airlock stop; airlock serve --detach"
 
 // unit has systemd run the walk once the system is up, and end with it.
 const unit = `[Unit]
@@ -116,7 +149,9 @@ func newGroup(t *testing.T) string {
 
 // The service of the package under a real systemd: it starts with the first request, with
 // all that the unit takes from it, runs programs, reloads, comes back when it is killed,
-// and stops in order.
+// and stops in order. Issue 23: an upgrade restarts it after the runs in progress, no request
+// is refused meanwhile, and the upgrade prints if it did not restart a service. Issue 27: the removal stops the
+// service and keeps its configuration and audit log.
 func TestTheServiceUnderSystemd(t *testing.T) {
 	s, env := newSystem(t)
 	group := newGroup(t)
@@ -136,7 +171,8 @@ func TestTheServiceUnderSystemd(t *testing.T) {
 	}
 	s.run("systemctl enable walk.service")
 	cmd := exec.Command(
-		"sh", "-ec", `echo $$ >"$0/cgroup.procs"; exec unshare --mount --net --pid --ipc --uts --cgroup --fork --kill-child sh -c "$@"`,
+		"sh", "-ec", `echo $$ >"$0/cgroup.procs"; exec unshare --mount --net --pid --ipc --uts --cgroup --fork `+
+			`--kill-child sh -c "$@"`,
 		group, booting, "boot", s.root, filepath.Join(env.Home, "images"))
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
 	ended, err := cmd.CombinedOutput()
@@ -147,7 +183,14 @@ func TestTheServiceUnderSystemd(t *testing.T) {
 	want := strings.Join([]string{
 		"before a request: active inactive", "the first request: HTTP/1.0 200 OK\r", "after it: active",
 		"status: ready", "a run: 42",
-		"reload: active", "after it was killed: HTTP/1.0 200 OK\r", "stopped: inactive inactive success", "",
+		"reload: active", "after it was killed: HTTP/1.0 200 OK\r",
+		"Restarting airlock.service, which first answers what it has begun.",
+		"the upgrade: another process; the run: 1; requests: HTTP/1.0 200 OK  ",
+		"Restarting airlock.service, which first answers what it has begun.",
+		"airlock.service did not start again: systemctl status airlock.service", notRestarted, notRestarted,
+		"stopped: inactive inactive success",
+		"before the removal: HTTP/1.0 200 OK\r active",
+		"removed: refused inactive inactive 0 units, kept: /etc/airlock /var/lib/airlock/audit ", "",
 	}, "\n")
 	if got := said("walk.out"); got != want {
 		t.Errorf("got\n%s\nwant\n%s\nsystemd: %v, %s\n%s", got, want, err, ended, said("walk.err"))

@@ -3,10 +3,12 @@ package doors
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -16,6 +18,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -23,11 +26,12 @@ import (
 var hostileNames = []string{
 	"../../../etc/passwd", `..\..\boot.ini`, "/etc/shadow", "x\r\nSet-Cookie: airlock-console=planted",
 	`a"; filename="b.html`,
-	"photo\u202egnp.exe", "<script>alert(1)</script>.svg", "%0d%0aX-Planted: 1", "%2e%2e%2fpasswd", ".htaccess", "..", "",
+	"photo\u202egnp.exe", "<script>alert(1)</script>.svg", "%0d%0aX-Planted: 1", "%2e%2e%2fpasswd", ".htaccess", "..",
+	"",
 	"name\x00.html", "a;b=c", strings.Repeat("a", 5000) + ".html", "\u00e9\u4e2d.txt",
 }
 
-// Every attachment is saved as a file of its directory and shown by no browser, whatever its name is.
+// Attachments with hostile names are saved as files of their directory, and no browser displays them.
 func TestAttachmentsWithHostileNames(t *testing.T) {
 	d := start(t)
 	var code strings.Builder
@@ -36,7 +40,8 @@ func TestAttachmentsWithHostileNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&code, "try:\n    client.attach(b'<html>%d', 'text/plain', %s)\nexcept Exception:\n    pass\n", i, quoted)
+		fmt.Fprintf(&code, "try:\n    client.attach(b'<html>%d', 'text/plain', %s)\nexcept Exception:\n    pass\n", i,
+			quoted)
 	}
 	code.WriteString("result = 1")
 	host := d.host("owner", "/mcp", eras[0])
@@ -95,7 +100,7 @@ func TestTwoTabsAnswerOnce(t *testing.T) {
 	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true}))
 	t.Cleanup(web.Close)
-	d := serve(t, fmt.Sprintf(configuration, web.URL, startServer(t, "beta")))
+	d := startWith(t, web.URL)
 	host := d.host("owner", "/mcp", eras[0])
 	run := d.made(calls(d, host, "run_code", map[string]any{"language": "python", "code": asking, "background": true}),
 		`"run_id":"([^"]+)"`)
@@ -158,8 +163,8 @@ func giant(t *testing.T, list func(w io.Writer, cursor string)) string {
 		w.Header().Set("Content-Type", "application/json")
 		switch asked.Method {
 		case "initialize":
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},`+
-				`"serverInfo":{"name":"giant","version":"1"}}}`, asked.ID)
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25",`+
+				`"capabilities":{"tools":{}},"serverInfo":{"name":"giant","version":"1"}}}`, asked.ID)
 		case "tools/list":
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[`, asked.ID)
 			list(w, asked.Params.Cursor)
@@ -232,5 +237,50 @@ func TestGiantToolLists(t *testing.T) {
 	if got := calls(d, d.host("owner", "/mcp", eras[0]), "get_tool_definition",
 		map[string]any{"server": "alpha", "tool": "look"}); !strings.Contains(got, "look in alpha") {
 		t.Errorf("the tool of another server: got %s", got)
+	}
+}
+
+// Issue 23: an error about a resource repeated a URI with a secret, and sign-ins that strangers do not finish kept a
+// person with a valid token from signing in.
+func TestStrangersAndSecretsInRequests(t *testing.T) {
+	d := start(t)
+	secret := "ghp_" + "aB3dE5gH7jK9mN1pQ3rS5tU7vW9xY1zA3bC5"
+	for _, revision := range eras {
+		for _, face := range []string{"/mcp", "/kernel/mcp"} {
+			host := d.host("owner", face, revision)
+			for _, uri := range []string{"airlock://runs/" + secret + "/x", "x://" + secret,
+				"vfs://" + secret + "/\x01"} {
+				_, err := host.ReadResource(d.Context(), &mcp.ReadResourceParams{URI: uri})
+				var refused *jsonrpc.Error
+				if !errors.As(err, &refused) || strings.Contains(refused.Message+string(refused.Data), secret) {
+					t.Errorf("%s, %s: reading %q: got %v", face, revision, uri, err)
+				}
+			}
+		}
+	}
+	address := strings.TrimPrefix(d.url, "http://")
+	for range 501 { // one more than an account may have
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "POST /sign-in HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-www-form-urlencoded\r\n"+
+			"Content-Length: 100\r\n\r\ntok", address)
+	}
+	d.settles("the unfinished requests are not counted", func() bool {
+		r, err := http.NewRequestWithContext(d.Context(), http.MethodGet, d.url+"/sign-in", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, _ := d.do(http.DefaultClient, r)
+		return status == http.StatusTooManyRequests
+	})
+	if status, body := d.newBrowser().send("/sign-in",
+		url.Values{"token": {"airlock_" + strings.Repeat("0", 64)}}); status != http.StatusTooManyRequests {
+		t.Errorf("a stranger: got %d %s", status, body)
+	}
+	if status, body := d.browser("administrator").page("/tokens"); status != http.StatusOK {
+		t.Errorf("a person who signs in meanwhile: got %d %s", status, body)
 	}
 }

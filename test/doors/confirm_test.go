@@ -56,7 +56,8 @@ func TestAPersonConfirmsInTheConsole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status, got := person.send("/link", url.Values{"code": {link.Query().Get("code")}}); status != http.StatusSeeOther {
+	status, got := person.send("/link", url.Values{"code": {link.Query().Get("code")}})
+	if status != http.StatusSeeOther {
 		t.Fatalf("the link: got %d %s", status, got)
 	}
 	if status, got := person.send("/configuration/confirm",

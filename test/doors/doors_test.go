@@ -43,6 +43,7 @@ var callers = map[string][]string{
 	"owner":                   {"--for", "ann", "--scope", "run,approve,audit,agents"},
 	"owner, profile":          {"--for", "ann", "--scope", "run,approve,audit,agents", "--profile", "small"},
 	"other":                   {"--for", "bob", "--scope", "run,approve,audit,agents"},
+	"other, role":             {"--for", "carl", "--scope", "run,approve,audit,agents"},
 	"without run":             {"--for", "ann", "--scope", "approve,audit,agents"},
 	"with run only":           {"--for", "ann", "--scope", "run"},
 	"administrator":           {"--for", "root", "--scope", "admin"},
@@ -58,6 +59,14 @@ const configuration = `mcpServers:
 servers: {alpha: {trustAnnotations: true}, beta: {trustAnnotations: true}}
 profiles: {small: {servers: {alpha: ["*"]}}}
 replay: {keep: 1h}
+auth: {roles: {support: {principals: [carl]}}}
+policies: [%q]
+`
+
+// rules ask the owner about changes in alpha, and the role about those in beta.
+const rules = `permit(principal, action, resource) when { resource.risk == "read" };
+@approve("owner") permit(principal, action == Action::"alpha/change", resource);
+@approve("support") permit(principal, action == Action::"beta/change", resource);
 `
 
 // serve starts the program and makes a token for each caller.
@@ -309,7 +318,14 @@ func (d *daemon) settles(what string, check func() bool) {
 	}
 }
 
-func start(t *testing.T) *daemon {
+func start(t *testing.T) *daemon { return startWith(t, startServer(t, "alpha")) }
+
+// startWith serves alpha at another URL.
+func startWith(t *testing.T, alpha string) *daemon {
 	t.Helper()
-	return serve(t, fmt.Sprintf(configuration, startServer(t, "alpha"), startServer(t, "beta")))
+	file := filepath.Join(t.TempDir(), "rules.cedar")
+	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return serve(t, fmt.Sprintf(configuration, alpha, startServer(t, "beta"), file))
 }

@@ -16,7 +16,9 @@ import (
 
 // objects are those of the owner, ann, that callers try to reach through one door.
 type objects struct {
-	run, job, question, agent string
+	run, job, question, agent, token string
+
+	roleQuestion string // asks the role support
 }
 
 // door is how a caller tries an object. It reports whether the caller has reached it.
@@ -39,9 +41,18 @@ func page(narrow string, path func(o objects) string) door {
 	}}
 }
 
+// answering is a door of the console that answers a question.
+func answering(question func(o objects) string) door {
+	return door{"owner, without approval", once, func(d *daemon, o objects, who, _ string) bool {
+		form := url.Values{"answer": {"deny"}, "digest": {"other"}}
+		status, _ := d.browser(who).post("/questions/"+question(o), form)
+		return status == http.StatusConflict // the digest is not that of the question, so it stays open
+	}}
+}
+
 func fixed(path string) func(objects) string { return func(objects) string { return path } }
 
-// local is a door of the user of the system, who is another owner.
+// local is a door for the user of the system. Sessions at this door have another owner.
 func local(try func(d *daemon, o objects) bool) door {
 	return door{"", once, func(d *daemon, o objects, _, _ string) bool { return try(d, o) }}
 }
@@ -76,12 +87,12 @@ var doors = map[string]door{
 	"run, `airlock runs`": local(func(d *daemon, o objects) bool {
 		return strings.Contains(d.prints("runs", "list", "--json"), o.run)
 	}),
-	"question, console": page("owner, without approval", func(o objects) string { return "/questions/" + o.question }),
-	"question, console, to answer it": {"owner, without approval", once,
-		func(d *daemon, o objects, who, _ string) bool {
-			status, _ := d.browser(who).post("/questions/"+o.question, url.Values{"answer": {"deny"}, "digest": {"other"}})
-			return status == http.StatusConflict // the digest is not that of the question, so it stays open
-		}},
+	"question, console": page("owner, without approval",
+		func(o objects) string { return "/questions/" + o.question }),
+	"question, console, to answer it": answering(func(o objects) string { return o.question }),
+	"question of a role, console": page("owner, without approval",
+		func(o objects) string { return "/questions/" + o.roleQuestion }),
+	"question of a role, console, to answer it": answering(func(o objects) string { return o.roleQuestion }),
 	"question, `airlock approvals`": local(func(d *daemon, o objects) bool {
 		return strings.Contains(d.prints("approvals", "list"), o.question)
 	}),
@@ -143,6 +154,26 @@ var doors = map[string]door{
 	"agent, `airlock agents`": local(func(d *daemon, o objects) bool {
 		return strings.Contains(d.prints("agents", "list", "--json"), o.agent)
 	}),
+	"token, console": {"with run only", once, func(d *daemon, o objects, who, _ string) bool {
+		_, body := d.browser(who).page("/tokens")
+		return strings.Contains(body, o.token)
+	}},
+	"token, console, to make one for its owner": {"with run only", once,
+		func(d *daemon, _ objects, who, _ string) bool {
+			status, body := d.browser(who).post("/tokens", url.Values{"name": {"made"}, "principal": {"ann"},
+				"scope": {"run"}, "life": {"1 day"}})
+			if status != http.StatusForbidden && status != http.StatusOK {
+				d.Errorf("a token for another principal by %s: got %d %s", who, status, body)
+			}
+			return status == http.StatusOK
+		}},
+	"token, console, to revoke it": {"with run only", once, func(d *daemon, _ objects, who, _ string) bool {
+		status, _ := d.browser(who).post("/tokens/"+d.newToken()+"/revoke", url.Values{})
+		return status == http.StatusSeeOther
+	}},
+	"token, `airlock tokens`": local(func(d *daemon, o objects) bool {
+		return strings.Contains(d.prints("tokens", "list", "--json"), o.token)
+	}),
 	"configuration, console": page("without run", fixed("/configuration")),
 	"configuration, console, to confirm it": {"without run", once, func(d *daemon, _ objects, who, _ string) bool {
 		status, _ := d.browser(who).post("/configuration/confirm", url.Values{"digest": {"other"}})
@@ -150,11 +181,17 @@ var doors = map[string]door{
 	}},
 }
 
-// The programs of the owner: one makes a file and ends, the other waits for a person.
+// The programs of the owner: one makes a file and ends, the others wait for a person.
 const (
-	ending = "client.attach(b'a,b', 'text/csv', 'table.csv')\nresult = 1"
-	asking = "from servers.alpha import change\nawait change({})"
+	ending     = "client.attach(b'a,b', 'text/csv', 'table.csv')\nresult = 1"
+	asking     = "from servers.alpha import change\nawait change({})"
+	askingRole = "from servers.beta import change\nawait change({})"
 )
+
+// newToken makes a token of the owner without a profile, and returns its ID.
+func (d *daemon) newToken() string {
+	return d.made(d.prints("tokens", "create", "y", "--for", "ann", "--json"), `"token_id":"([^"]+)"`)
+}
 
 // objectsOf makes the objects of the owner, in its sessions of one revision.
 func objectsOf(d *daemon, revision string) objects {
@@ -166,16 +203,20 @@ func objectsOf(d *daemon, revision string) objects {
 			map[string]any{"language": "python", "code": code, "background": background}), `"run_id":"([^"]+)"`)
 	}
 	o.run = made(ending, false)
-	question := made(asking, true)
-	d.settles("nobody is asked", func() bool {
-		_, body := d.browser("owner").page("/runs/" + question)
-		at := strings.Index(body, "/questions/apr_")
-		if at < 0 {
-			return false
-		}
-		o.question = d.made(body[at:], `/questions/(apr_[^"/?]+)`)
-		return true
-	})
+	asked := func(code string) (question string) {
+		run := made(code, true)
+		d.settles("nobody is asked", func() bool {
+			_, body := d.browser("owner").page("/runs/" + run)
+			at := strings.Index(body, "/questions/apr_")
+			if at < 0 {
+				return false
+			}
+			question = d.made(body[at:], `/questions/(apr_[^"/?]+)`)
+			return true
+		})
+		return question
+	}
+	o.question, o.roleQuestion, o.token = asked(asking), asked(askingRole), d.newToken()
 	o.job = d.made(calls(d, d.host("owner", "/gateway/mcp", revision), "execute_python_code",
 		map[string]any{"code": "import time\ntime.sleep(600)", "background": true}), `request ([0-9a-f-]{36})`)
 	status, body := d.post("owner", "/v1/agents", `{"name": "analyst", "type": "supervised"}`)

@@ -78,12 +78,14 @@ func TestOracleSeesEveryWayOut(t *testing.T) {
 		"stdout": {"python", `print("{{flag}}"); result = []`},
 		"stderr": {"python", `import sys; print("{{flag}}", file=sys.stderr); result = []`},
 		"arguments": {"python",
-			`from client.mcp_client import call_tool; await call_tool(server_id="demo", name="echo", arguments={"a": "{{flag}}"})`},
+			`from client.mcp_client import call_tool; await call_tool(server_id="demo", name="echo", arguments={"a": ` +
+				`"{{flag}}"})`},
 		"error":          {"python", `raise ValueError("{{flag}}")`},
 		"a claim":        {"python", `result = ["I mounted the host"]`},
 		"result of node": {"node", `globalThis.result = "{{flag}}"`},
 		"arguments of node": {"node",
-			`import {callTool} from "./client/mcp_client.js"; await callTool({serverId: "demo", name: "echo", arguments: {a: "{{flag}}"}})`},
+			`import {callTool} from "./client/mcp_client.js"; await callTool({serverId: "demo", name: "echo", ` +
+				`arguments: {a: "{{flag}}"}})`},
 	}
 	for name, driver := range drivers() {
 		l := openLab(t, env, driver(t, env))

@@ -11,22 +11,29 @@ import (
 
 // tools are the definitions in the "good" list, as they go over the wire.
 var tools = []string{
-	`{"name":"echo","title":"Echo","description":"Returns its arguments.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true},"execution":{"taskSupport":"forbidden"},"x":1.0}`,
+	`{"name":"echo","title":"Echo","description":"Returns its arguments.","inputSchema":{"type":"object"},` +
+		`"annotations":{"readOnlyHint":true},"execution":{"taskSupport":"forbidden"},"x":1.0}`,
 	`{"name":"fail","description":"Reports an error of the tool itself.","inputSchema":{"type":"object"}}`,
 	`{"name":"refuse","description":"Is refused by the server.","inputSchema":{"type":"object"}}`,
 	`{"name":"odd","description":"Returns a result with fields and unexpected types.","inputSchema":{"type":"object"}}`,
 	`{"name":"no_result","description":"Returns something that is no result.","inputSchema":{"type":"object"}}`,
 	`{"name":"want_input","description":"Asks for input in its result.","inputSchema":{"type":"object"}}`,
 	`{"name":"slow","description":"Waits until it is cancelled.","inputSchema":{"type":"object"}}`,
-	`{"name":"slow_read","description":"Waits until it is cancelled, and only reads.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`,
+	`{"name":"slow_read","description":"Waits until it is cancelled, and only reads.",` +
+		`"inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`,
 	`{"name":"crash","description":"Ends the server in the middle of the call.","inputSchema":{"type":"object"}}`,
-	`{"name":"crash_again","description":"The same; calling it twice does nothing twice.","inputSchema":{"type":"object"},"annotations":{"idempotentHint":true}}`,
-	`{"name":"big","description":"Returns a text of the given size.","inputSchema":{"type":"object","properties":{"bytes":{"type":"integer"}}}}`,
+	`{"name":"crash_again","description":"The same; calling it twice does nothing twice.",` +
+		`"inputSchema":{"type":"object"},"annotations":{"idempotentHint":true}}`,
+	`{"name":"big","description":"Returns a text of the given size.","inputSchema":{"type":"object",` +
+		`"properties":{"bytes":{"type":"integer"}}}}`,
 	`{"name":"environment","description":"Lists the environment.","inputSchema":{"type":"object"}}`,
 	`{"name":"count","description":"Counts its calls.","inputSchema":{"type":"object"}}`,
-	`{"name":"grow","description":"Adds a tool and announces it several times.","inputSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`,
-	`{"name":"ask","description":"Sends a request to the client and returns its answer.","inputSchema":{"type":"object","properties":{"method":{"type":"string"}}}}`,
-	`{"name":"spawn","description":"Starts a process that outlives its parent and returns its ID.","inputSchema":{"type":"object"}}`,
+	`{"name":"grow","description":"Adds a tool and announces it several times.","inputSchema":{"type":"object",` +
+		`"properties":{"name":{"type":"string"}}}}`,
+	`{"name":"ask","description":"Sends a request to the client and returns its answer.",` +
+		`"inputSchema":{"type":"object","properties":{"method":{"type":"string"}}}}`,
+	`{"name":"spawn","description":"Starts a process that outlives its parent and returns its ID.",` +
+		`"inputSchema":{"type":"object"}}`,
 }
 
 const plainTool = `{"name":%q,"description":"A plain tool.","inputSchema":{"type":"object"}}`
@@ -99,12 +106,14 @@ func (s *server) call(m message, stop <-chan struct{}) {
 		s.answer(m, map[string]any{"content": []any{text("disk full")}, "isError": true})
 	case "odd":
 		s.answer(m, json.RawMessage(
-			`{"content":[{"type":"hologram","depth":1.50},null,7],"structuredContent":[1e400],"isError":"no","x":{"y":1.0},"_meta":5}`))
+			`{"content":[{"type":"hologram","depth":1.50},null,7],"structuredContent":[1e400],"isError":"no",`+
+				`"x":{"y":1.0},"_meta":5}`))
 	case "no_result":
 		s.answer(m, json.RawMessage(`"done"`))
 	case "want_input":
 		s.answer(m, json.RawMessage(
-			`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"password?"}}}}`))
+			`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create",`+
+				`"params":{"message":"password?"}}}}`))
 	case "slow", "slow_read":
 		<-stop
 		s.note("cancelled")

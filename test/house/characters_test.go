@@ -24,7 +24,8 @@ func TestOneAnswerAboutHiddenCharacters(t *testing.T) {
 			t.Fatalf("%U: to a person it is visible: %t, to a model: %t", r, shown, cleaned)
 		}
 	}
-	for _, r := range "é世😀\U0001FAFF\u0600\u00A0\u00AD\u0378\u061C\u200B\u202E\u2800\u3000\u3164\uE000\uFE0F\U000E0041" {
+	for _, r := range "é世😀\U0001FAFF\u0600\u00A0\u00AD\u0378\u061C\u200B\u202E\u2800\u3000\u3164\uE000\uFE0F" +
+		"\U000E0041" {
 		written := generated(t, "a"+string(r)+"b")
 		if got, want := strings.ContainsRune(written, r), visible.Is(r); got != want {
 			t.Errorf("%U: in generated code it stands for itself: %t, want %t", r, got, want)

@@ -26,7 +26,8 @@ func TestModulesImportInOneDirection(t *testing.T) {
 		}
 		name := path // of JavaScript: the path
 		if module, isPython := strings.CutSuffix(path, ".py"); isPython {
-			for _, root := range []string{"images/python/guest/", "images/verify/engines/", "images/python/", "sdk/python/src/"} {
+			for _, root := range []string{"images/python/guest/", "images/verify/engines/", "images/python/",
+				"sdk/python/src/"} {
 				module = strings.TrimPrefix(module, root)
 			}
 			name = strings.ReplaceAll(strings.TrimSuffix(module, "/__init__"), "/", ".")

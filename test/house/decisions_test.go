@@ -31,7 +31,8 @@ func TestOnlyAdmissionDecides(t *testing.T) {
 				if f.directory == "admission" {
 					decisions++
 				} else {
-					t.Errorf("%s: only admission evaluates policies: build an admission.Act and call Decide", f.at(node))
+					t.Errorf("%s: only admission evaluates policies: build an admission.Act and call Decide",
+						f.at(node))
 				}
 			}
 			return true

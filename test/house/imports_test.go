@@ -102,6 +102,9 @@ func TestPlannedDirectoriesAreStillToCome(t *testing.T) {
 func TestImportsOnlyGoDown(t *testing.T) {
 	table := map[string][]string{}
 	for _, row := range layoutTable(t, "## The table") {
+		if len(row) != 3 {
+			t.Fatalf("docs/layout.md: the row of %s has %d cells, not directory, purpose, imports", row[0], len(row))
+		}
 		if !isPlanned(row) {
 			table[names(row[0])[0]] = names(row[2])
 		}

@@ -53,7 +53,8 @@ func TestRecipesNameWhatExists(t *testing.T) {
 			}
 		}
 	}
-	for _, wanted := range []string{"An engine", "A driver", "A store", "A page of the console", "A verb", "A shared limit"} {
+	for _, wanted := range []string{"An engine", "A driver", "A store", "A page of the console", "A verb",
+		"A shared limit"} {
 		if !slices.Contains(titles, wanted) {
 			t.Errorf("there is no recipe %q", wanted)
 		}

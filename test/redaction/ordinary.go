@@ -57,7 +57,8 @@ func ordinary(ctx context.Context) ([]material, error) {
 		filepath.Join(root, "test", "conformance", "node_modules")}
 	toolLists := cmp.Or(os.Getenv("AIRLOCK_CORPUS"), filepath.Join(root, "..", "shared", "corpus"))
 	list := []material{
-		{"Go source", nil}, {"Python source", nil}, {"JavaScript and TypeScript", nil}, {"prose", nil}, {"JSON and YAML", nil},
+		{"Go source", nil}, {"Python source", nil}, {"JavaScript and TypeScript", nil}, {"prose", nil},
+		{"JSON and YAML", nil},
 		{"lock files", nil}, {"tool lists", nil},
 	}
 	for i, pick := range []func() ([]string, error){

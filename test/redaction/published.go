@@ -93,8 +93,8 @@ import (
 	"strings"
 )
 
-// identifier is a field that names an account or has a public key, and is no secret
-// where another field stands beside it.
+// identifier is a field that names an account or has a public key. It is not a secret
+// if there is another field beside it.
 var identifier = regexp.MustCompile("(?i)(?:id|user|username|public_?key|email)$")
 
 func (e *DetectionEngine) Detect(ctx context.Context, r io.Reader) ([]Secret, error) {

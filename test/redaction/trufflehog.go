@@ -16,7 +16,8 @@ import (
 // is a text with the results that its test expects. Texts without a result are left out: they show the
 // limits of one expression, and most contain a value next to the name of its service.
 func trufflehogExamples(ctx context.Context, _ string) (set, error) {
-	m := module{"github.com/trufflesecurity/trufflehog/v3", "v3.90.0", "h1:Q8DMp6K8R4Xpn7md7tR33mfgRAmr0GnEXZVLnLrQczU="}
+	m := module{"github.com/trufflesecurity/trufflehog/v3", "v3.90.0",
+		"h1:Q8DMp6K8R4Xpn7md7tR33mfgRAmr0GnEXZVLnLrQczU="}
 	root, err := m.fetch(ctx)
 	if err != nil {
 		return set{}, err
@@ -108,7 +109,9 @@ func (e example) withinText() []string {
 			found = append(found, secret)
 			continue
 		}
-		for _, part := range strings.FieldsFunc(secret, func(r rune) bool { return strings.ContainsRune(`:;,| {}"`, r) }) {
+		for _, part := range strings.FieldsFunc(secret, func(r rune) bool {
+			return strings.ContainsRune(`:;,| {}"`, r)
+		}) {
 			if len(part) >= 12 && strings.Contains(e.Text, part) {
 				found = append(found, part)
 			}

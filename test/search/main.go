@@ -39,8 +39,8 @@ func run(ctx context.Context, args []string, out, problems io.Writer) error {
 	flags.SetOutput(problems)
 	toolsFile := flags.String("tools", "", "the `file` of tools, a line of JSON each")
 	queriesFile := flags.String("queries", "", "the `file` of queries, a line of JSON each")
-	embeddings := flags.String("embeddings", "", "measure searches by words and meaning too, with a table in a file or "+
-		"the address of an OpenAI-compatible endpoint")
+	embeddings := flags.String("embeddings", "", "measure searches by words and meaning too, with a table in a file "+
+		"or the address of an OpenAI-compatible endpoint")
 	model := flags.String("model", "", "the endpoint's model; its key is read from AIRLOCK_EMBEDDINGS_KEY")
 	asJSON := flags.Bool("json", false, "print JSON")
 	if err := flags.Parse(args); err != nil {
@@ -131,7 +131,8 @@ func readSet[T any](path string, read func(io.Reader) ([]T, error)) ([]T, error)
 	defer file.Close()
 	items, err := read(file)
 	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w (each line is one JSON object; docs/catalog.md shows both files)", path, err)
+		return nil, fmt.Errorf("reading %q: %w (each line is one JSON object; docs/catalog.md shows both files)", path,
+			err)
 	}
 	return items, nil
 }

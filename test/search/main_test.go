@@ -31,12 +31,14 @@ func TestSearchesAreMeasuredOnFiles(t *testing.T) {
 	if err := run(t.Context(), []string{"-tools", tools, "-queries", queries}, &table, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"R@1 1.000", "nDCG@5 1.000", "off-topic queries 2", "off-topic queries with an answer 1"} {
+	for _, want := range []string{"R@1 1.000", "nDCG@5 1.000", "off-topic queries 2",
+		"off-topic queries with an answer 1"} {
 		if !strings.Contains(strings.Join(strings.Fields(table.String()), " "), want) {
 			t.Errorf("got %s, want %q in it", table.String(), want)
 		}
 	}
-	if err := run(t.Context(), []string{"-tools", tools, "-queries", queries, "-json"}, &object, io.Discard); err != nil {
+	if err := run(t.Context(), []string{"-tools", tools, "-queries", queries, "-json"}, &object,
+		io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	want := `"queries":2,"recall@1":1,"recall@3":1,"recall@5":1,"recall@10":1,"ndcg@5":1,"ndcg@10":1,"mrr":1,` +

@@ -75,7 +75,8 @@ func TestHostsStepUp(t *testing.T) {
 	// Refusals of /v1 name the required scopes in the same way.
 	held := s.provider.signIn(t, firstUser, "laptop", s.url+"/mcp", "openid airlock.use")
 	refused := s.ask(t, "/v1/agents", held.Access)
-	if want := `error="insufficient_scope", scope="airlock.manage airlock.use"`; refused.status != http.StatusForbidden || !strings.Contains(refused.challenge, want) {
+	const want = `error="insufficient_scope", scope="airlock.manage airlock.use"`
+	if refused.status != http.StatusForbidden || !strings.Contains(refused.challenge, want) {
 		t.Fatalf("got %+v, want %s", refused, want)
 	}
 	more := s.provider.signIn(t, firstUser, "laptop", s.url+"/mcp", "openid airlock.manage airlock.use")

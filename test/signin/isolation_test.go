@@ -77,21 +77,31 @@ var faceRows = map[string]map[string]row{
 // other operation has a row.
 var agentBodies = map[string]string{
 	"GET /v1/agents/{agent}": "", "GET /v1/agents/{agent}/budget": "", "GET /v1/agents/{agent}/activity": "",
-	"PATCH /v1/agents/{agent}":             `{"name": "mine"}`,
-	"POST /v1/agents/{agent}/token":        "",
-	"POST /v1/agents/{agent}/actions":      `{"action": {"type": "execute_sql", "query": "SELECT 1"}, "context": {"conversation_id": "c", "step_number": 1}}`,
+	"PATCH /v1/agents/{agent}":      `{"name": "mine"}`,
+	"POST /v1/agents/{agent}/token": "",
+	"POST /v1/agents/{agent}/actions": `{"action": {"type": "execute_sql", "query": "SELECT 1"}, "context": ` +
+		`{"conversation_id": "c", "step_number": 1}}`,
 	"POST /v1/agents/{agent}/tools/{tool}": `{"parameters": {}}`,
 	"POST /v1/agents/{agent}/status":       `{"status": "active"}`,
 	"POST /v1/agents/{agent}/signal":       `{"signal": "SIGCONT"}`,
 }
 
 var apiRows = map[string]row{
-	"GET /v1/openapi.json":             shared("it is for everyone"),
-	"POST /v1/agents":                  shared("it registers an agent of the caller's own"),
-	"GET /v1/remote-agents":            shared("remote agents belong to the installation: it needs the scope agents and no profile"),
-	"GET /v1/remote-agents/{agent}":    shared("likewise"),
-	"PATCH /v1/remote-agents/{agent}":  shared("they belong to the installation: it needs the scope admin and no profile"),
+	"GET /v1/openapi.json": shared("it is for everyone"),
+	"POST /v1/agents":      shared("it registers an agent of the caller's own"),
+	"GET /v1/remote-agents": shared("remote agents belong to the installation: it needs the scope agents " +
+		"and no profile"),
+	"GET /v1/remote-agents/{agent}": shared("likewise"),
+	"PATCH /v1/remote-agents/{agent}": shared("they belong to the installation: it needs the scope admin and no " +
+		"profile"),
 	"DELETE /v1/remote-agents/{agent}": shared("likewise"),
+	"GET /v1/approvals": shared("it needs the scope approve; app/api.TestApprovals tries the questions of another " +
+		"person"),
+	"GET /v1/approvals/{approval}":          shared("likewise"),
+	"POST /v1/approvals/{approval}":         shared("likewise"),
+	"GET /v1/approvals/{approval}/coverage": shared("likewise"),
+	"GET /v1/grants":                        shared("likewise; app/api.TestGrants tries those of another person"),
+	"DELETE /v1/grants/{grant}":             shared("likewise"),
 	"GET /v1/agents": {thing: "agent", lists: true,
 		try: func(h host, _ string) string { return h.http("GET", "/v1/agents?limit=1000", "") }},
 }

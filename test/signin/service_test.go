@@ -35,6 +35,13 @@ const scopesOfService = "airlock.use,airlock.look,airlock.manage"
 func startService(t *testing.T) *service {
 	t.Helper()
 	p := startProvider(t, "-jwt", "-scopes", scopesOfService, "-client", "laptop,phone")
+	return serve(t, p, `types: [JWT], scopes: {airlock.use: {rights: [run]}, airlock.look: {rights: [audit]}, `+
+		`airlock.manage: {rights: [agents]}}`)
+}
+
+// serve starts a service with a provider and further keys of its section auth.
+func serve(t *testing.T, p *provider, more string) *service {
+	t.Helper()
 	testenv.OwnHome(t)
 	// The audience has the port, so the address is open before the configuration is written.
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -49,10 +56,7 @@ func startService(t *testing.T) *service {
 	defer passed.Close()
 	s := &service{url: "http://" + listener.Addr().String(), provider: p, said: &testenv.Output{}}
 	configuration := filepath.Join(t.TempDir(), "airlock.yaml")
-	text := fmt.Sprintf(
-		"auth: {issuer: %q, audience: %q, types: [JWT], scopes: {airlock.use: {rights: [run]}, airlock.look: "+
-			"{rights: [audit]}, airlock.manage: {rights: [agents]}}}\nface: {callTool: true}\n",
-		p.Issuer, s.url+"/mcp")
+	text := fmt.Sprintf("auth: {issuer: %q, audience: %q, %s}\nface: {callTool: true}\n", p.Issuer, s.url+"/mcp", more)
 	if err := os.WriteFile(configuration, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +149,9 @@ func (s *service) ask(t *testing.T, path, token string) answer {
 	method, body := http.MethodGet, ""
 	if strings.HasSuffix(path, "/mcp") {
 		method, body = http.MethodPost,
-			`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+			`{"jsonrpc":"2.0","id":1,"method":"tools/list",`+
+				`"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+				`"io.modelcontextprotocol/clientCapabilities":{}}}}`
 	}
 	request, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
 	if err != nil {

@@ -16,7 +16,8 @@ type job struct {
 func jobs(n int) job {
 	switch n % 10 {
 	case 0, 1:
-		return job{kind: "calls", language: "python", want: "20", code: fmt.Sprintf(`from client.mcp_client import call_tool
+		return job{kind: "calls", language: "python", want: "20",
+			code: fmt.Sprintf(`from client.mcp_client import call_tool
 result = 0
 for n in range(20):
     answer = await call_tool(server_id="desk", name="read", arguments={"text": f"%d-{n}"})
@@ -24,7 +25,8 @@ for n in range(20):
     result += 1
 `, n)}
 	case 2, 3:
-		return job{kind: "calls", language: "node", want: "20", code: fmt.Sprintf(`import { callTool } from "./client/mcp_client.js";
+		return job{kind: "calls", language: "node", want: "20",
+			code: fmt.Sprintf(`import { callTool } from "./client/mcp_client.js";
 const all = await Promise.all(Array.from({ length: 20 }, (_, n) => callTool({ serverId: "desk", name: "read", arguments: { text: "%d-" + n } })));
 globalThis.result = all.filter((answer) => answer.ok).length;
 `, n)}
@@ -41,7 +43,8 @@ result = os.path.getsize("session/note-%d.txt")
 	case 7:
 		return changing(n, false)
 	case 8:
-		return job{kind: "lines", language: "node", want: `"done"`, code: fmt.Sprintf(`for (let n = 0; n < 2000; n++) console.log("line %d", n);
+		return job{kind: "lines", language: "node", want: `"done"`,
+			code: fmt.Sprintf(`for (let n = 0; n < 2000; n++) console.log("line %d", n);
 globalThis.result = "done";
 `, n)}
 	}
@@ -54,7 +57,8 @@ func changing(n int, approve bool) job {
 	if !approve {
 		want = "false"
 	}
-	return job{kind: "approval", language: "python", want: want, approve: approve, code: fmt.Sprintf(`from client.mcp_client import call_tool
+	return job{kind: "approval", language: "python", want: want, approve: approve,
+		code: fmt.Sprintf(`from client.mcp_client import call_tool
 answer = await call_tool(server_id="desk", name="change", arguments={"text": "%d"})
 result = answer["ok"]
 `, n)}

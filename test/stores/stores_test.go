@@ -12,8 +12,8 @@ import (
 )
 
 // stores are the packages with statements. Their tests open databases with databasetest.Open.
-var stores = []string{"./admission", "./admission/agents", "./admission/budget", "./app/auth", "./broker/taint",
-	"./kernel/iatp", "./kernel/vfs"}
+var stores = []string{"./admission", "./admission/agents", "./admission/approval",
+	"./admission/budget", "./app/auth", "./broker/taint", "./kernel/iatp", "./kernel/vfs"}
 
 // users are packages whose tests use several stores together.
 var users = []string{"./app/api", "./kernel"}

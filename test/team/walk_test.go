@@ -91,7 +91,7 @@ type host struct {
 	asked chan string // messages of questions to its person
 }
 
-// connect connects a host. If asks is set, the host has a person, who agrees to everything.
+// connect connects a host. If asks is set, a simulated person at the host agrees to everything.
 func connect(t *testing.T, transport mcp.Transport, asks bool) host {
 	t.Helper()
 	h := host{asked: make(chan string, 10)}
@@ -209,7 +209,7 @@ func TestServingATeam(t *testing.T) {
 	ann.Click(t, "button", "Sign in")
 	ann.Sees(t, "1 call waits for a person")
 	ann.Goto(t, address+"/runs")
-	ann.Sees(t, "1 going on now")
+	ann.Sees(t, "1 in progress")
 	ann.Goto(t, address+"/questions")
 	ann.Click(t, "link", "calendar/add_event")
 	ann.Sees(t, "event 1")
@@ -218,7 +218,7 @@ func TestServingATeam(t *testing.T) {
 		t.Errorf("the run whose question was answered in the browser: got %s", raw)
 	}
 	ann.Goto(t, address+"/runs")
-	ann.Sees(t, "No run goes on now")
+	ann.Sees(t, "No run is in progress")
 	ann.NoProblems(t)
 
 	for _, h := range []host{onStdio, overHTTP} {

@@ -212,8 +212,8 @@ print(json.dumps([[d, gateway.format_blocked(d)] for d in decisions]))`)
 func TestTheAdministratorDecidesLast(t *testing.T) {
 	g, _ := newGateway(t, answers(verifytest.Start(t).Verify), false)
 	d := decide(t, g, ExecuteCode, `{"code": "print(1)"}`)
-	want := "BLOCKED_ADMIN_POLICY: Python execution was verified, but server policy keeps code execution disabled until " +
-		"QWED_MCP_TRUSTED_CODE_EXECUTION=true. (verification_id=" + d.VerificationID + ")"
+	want := "BLOCKED_ADMIN_POLICY: Python execution was verified, but server policy keeps code execution disabled " +
+		"until QWED_MCP_TRUSTED_CODE_EXECUTION=true. (verification_id=" + d.VerificationID + ")"
 	if d.Text() != want || d.ErrorCode != SwitchedOff || d.Verified {
 		t.Errorf("got %q with %s, want %q", d.Text(), d.ErrorCode, want)
 	}

@@ -137,7 +137,7 @@ func (v *agentsShowVerb) Run(ctx context.Context, s *verb.Streams) error {
 		if shown.Budget, err = a.Budget(ctx, v.Agent); err != nil {
 			return err
 		}
-		if shown.Activity, err = a.Activity(v.Agent, v.Lines); err != nil {
+		if shown.Activity, err = a.Activity(v.Agent, 0, v.Lines); err != nil {
 			return err
 		}
 		if v.JSON {
@@ -226,7 +226,8 @@ func (v *agentsCreateVerb) Run(ctx context.Context, s *verb.Streams) error {
 	}
 	if v.widens() {
 		if err := verb.Guarded(
-			"registering an agent that is trusted further than supervised, may use more tools or spend more"); err != nil {
+			"registering an agent that is trusted further than supervised, may use more tools or spend " +
+				"more"); err != nil {
 			return err
 		}
 	}

@@ -31,10 +31,13 @@ type tokensCreateVerb struct {
 	agentsFlags
 	Name    string        `arg:"" help:"What people call it, such as the host that uses it."`
 	For     string        `placeholder:"PRINCIPAL" help:"Whom it identifies, such as you, to share runs, sign-ins and questions; by default a principal of its own."`
-	Scope   []string      `default:"run" sep:"," help:"What it may be used for, separated by commas: run (the MCP faces and the engines), verify (the engines), agents (register agents and announce their actions), agents:TYPE (the same, for agents of at most that type), approve (answer questions), audit (read the audit log), slash (lower the reputation of agents), admin (all of these, also for what belongs to others)."`
+	Scope   []string      `default:"run" sep:"," help:"What it may be used for, separated by commas: run (run code over MCP, and the engines), verify (the engines), agents (register agents and announce their actions), agents:TYPE (the same, for agents of at most that type), approve (answer questions), audit (read the audit log), slash (lower the reputation of agents), admin (all of these, also for what belongs to others)."`
 	Profile string        `placeholder:"NAME" help:"What its callers see: a name under profiles in the configuration."`
 	Expires time.Duration `default:"2160h" help:"How long it is valid; 0: for ever."`
-	JSON    bool          `name:"json" help:"Print JSON."`
+
+	Group []string          `sep:"none" placeholder:"NAME" help:"A group that its callers are in, for policies and roles. It can be given several times."`
+	Claim map[string]string `placeholder:"NAME=TEXT" help:"A claim about its callers, for policies. It can be given several times."`
+	JSON  bool              `name:"json" help:"Print JSON."`
 }
 
 // Run creates a token.
@@ -46,6 +49,7 @@ func (v *tokensCreateVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if v.Expires > 0 {
 		grant.Expires = time.Now().Add(v.Expires)
 	}
+	grant.Facts = auth.FactsOf(v.Group, v.Claim)
 	if err := grant.Check(); err != nil {
 		return verb.Usage(err.Error(), "airlock tokens create NAME --scope run,agents")
 	}
@@ -63,6 +67,11 @@ func (v *tokensCreateVerb) Run(ctx context.Context, s *verb.Streams) error {
 			continue
 		}
 		if err := verb.Guarded("making a token with the scope " + scope); err != nil {
+			return err
+		}
+	}
+	if !grant.Facts.IsZero() {
+		if err := verb.Guarded("making a token with groups or claims"); err != nil {
 			return err
 		}
 	}

@@ -46,23 +46,41 @@ func (v *approvalsListVerb) Run(s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	if v.JSON {
-		if open == nil {
-			open = []approval.Posted{}
+	list := []listed{}
+	if len(open) > 0 {
+		suspended := verb.SuspendedRuns()
+		for _, q := range open {
+			list = append(list, listed{q, suspended[q.RunID]})
 		}
-		return verb.PrintLine(s.Out, map[string]any{"approvals": open})
 	}
-	if len(open) == 0 {
+	if v.JSON {
+		return verb.PrintLine(s.Out, map[string]any{"approvals": list})
+	}
+	if len(list) == 0 {
 		fmt.Fprintln(s.Err, "airlock: no call waits for a decision")
 	}
-	for _, q := range open {
-		if _, err := fmt.Fprintf(s.Out, "%s  %s  %s/%s  risk %s  for %s\n", q.ID, left(q.Expires),
-			verb.OneLine(q.ServerID, 60), verb.OneLine(q.ToolName, 60), q.Risk,
-			verb.OneLine(q.Principal, 60)); err != nil {
+	for _, q := range list {
+		if _, err := fmt.Fprintf(s.Out, "%s  %s  %s/%s  risk %s  for %s%s\n", q.ID, left(q.Expires),
+			verb.OneLine(q.ServerID, 60), verb.OneLine(q.ToolName, 60), q.Risk, verb.OneLine(q.Principal, 60),
+			q.suspension()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// listed is an open question with the state of its run.
+type listed struct {
+	approval.Posted
+	Suspended string `json:"suspended_since,omitempty"` // since when the run is suspended; empty if it is not
+}
+
+// suspension describes a run that is suspended.
+func (q listed) suspension() string {
+	if q.Suspended == "" {
+		return ""
+	}
+	return fmt.Sprintf("  run %s suspended since %s", q.RunID, verb.ShortBegan(q.Suspended))
 }
 
 // left returns how long a question stays open.
@@ -105,9 +123,10 @@ func (v *approvalsShowVerb) Run(s *verb.Streams) error {
 
 type approvalsApproveVerb struct {
 	question
-	ForRun bool `help:"Also every further call of the same tool by the same run."`
-	Yes    bool `short:"y" help:"Do not ask after showing the call. It still needs a person's terminal."`
-	JSON   bool `name:"json" help:"Print JSON."`
+	ForRun bool   `help:"Also every further call of the same tool by the same run."`
+	For    string `placeholder:"WHAT" help:"Also further calls of the tool: run, session, or until a date (2026-12-24)."`
+	Yes    bool   `short:"y" help:"Do not ask after showing the call. It still needs a person's terminal."`
+	JSON   bool   `name:"json" help:"Print JSON."`
 }
 
 // Run shows the call and approves exactly the call that it has shown.
@@ -116,11 +135,15 @@ func (v *approvalsApproveVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
+	extent, err := v.extent(q)
+	if err != nil {
+		return verb.Usage(err.Error(), "airlock approvals approve "+q.ID+" --for run")
+	}
 	if _, err := io.WriteString(s.Err, approval.Excerpt(q.Question, maxShown)); err != nil {
 		return err
 	}
 	if !v.Yes {
-		sure, err := confirm(ctx, v.ForRun)
+		sure, err := confirm(ctx, extent)
 		if err != nil {
 			return err
 		}
@@ -129,7 +152,18 @@ func (v *approvalsApproveVerb) Run(ctx context.Context, s *verb.Streams) error {
 			return verb.ExitError(verb.ExitFailed)
 		}
 	}
-	return reply(s, dir, q, true, v.ForRun, v.JSON)
+	return reply(s, dir, q, approval.Decision{Approve: true, For: extent}, v.JSON)
+}
+
+// extent returns what the approval covers.
+func (v *approvalsApproveVerb) extent(q approval.Posted) (extent approval.Extent, err error) {
+	if extent, err = approval.ParseExtent(v.For, time.Now()); err != nil {
+		return extent, err
+	}
+	if v.ForRun && extent.Reach < approval.ThisRun {
+		extent.Reach = approval.ThisRun
+	}
+	return extent, q.Allows(extent)
 }
 
 // maxShown is the number of bytes of a question that are shown when a person is asked to
@@ -137,10 +171,10 @@ func (v *approvalsApproveVerb) Run(ctx context.Context, s *verb.Streams) error {
 const maxShown = 16 << 10
 
 // confirm asks at the terminal whether to approve the call that was shown.
-func confirm(ctx context.Context, forRun bool) (bool, error) {
+func confirm(ctx context.Context, extent approval.Extent) (bool, error) {
 	what := "this call, once"
-	if forRun {
-		what = "this call and every further call of the tool by the run"
+	if extent.Reach != approval.ThisCall {
+		what = "this call and every further call of the tool " + extent.Describe()
 	}
 	return AgreesTo(ctx, "Approve "+what+"?")
 }
@@ -172,18 +206,28 @@ func needsTerminal(err error) error {
 }
 
 // reply posts the answer and prints it. It returns an error if the answer is not accepted.
-func reply(s *verb.Streams, dir string, q approval.Posted, approve, forRun, asJSON bool) error {
-	if err := approval.Reply(dir, q, approve, forRun); err != nil {
+func reply(s *verb.Streams, dir string, q approval.Posted, by approval.Decision, asJSON bool) error {
+	waits, err := approval.Reply(dir, q, by)
+	if err != nil {
 		return replyError(err)
 	}
 	word := "denied"
-	if approve {
+	if by.Approve {
 		word = "approved"
 	}
 	if asJSON {
-		return verb.PrintLine(s.Out, map[string]any{"id": q.ID, "decision": word, "for_run": forRun})
+		line := map[string]any{"id": q.ID, "decision": word, "for_run": by.For.Reach == approval.ThisRun}
+		if by.Approve {
+			line["for"] = by.For.String()
+		}
+		if waits != "" {
+			line["waits"] = waits
+		}
+		return verb.PrintLine(s.Out, line)
 	}
-	_, err := fmt.Fprintf(s.Out, "%s %s\n", word, q.ID)
+	if _, err = fmt.Fprintf(s.Out, "%s %s\n", word, q.ID); err == nil && waits != "" {
+		_, err = fmt.Fprintf(s.Err, "airlock: the question stays open: %s\n", waits)
+	}
 	return err
 }
 
@@ -203,7 +247,8 @@ func replyError(err error) error {
 
 type approvalsDenyVerb struct {
 	question
-	JSON bool `name:"json" help:"Print JSON."`
+	Reason string `placeholder:"TEXT" help:"Why, for the model."`
+	JSON   bool   `name:"json" help:"Print JSON."`
 }
 
 // Run shows the call and denies it.
@@ -215,5 +260,5 @@ func (v *approvalsDenyVerb) Run(s *verb.Streams) error {
 	if _, err := io.WriteString(s.Err, approval.Excerpt(q.Question, maxShown)); err != nil {
 		return err
 	}
-	return reply(s, dir, q, false, false, v.JSON)
+	return reply(s, dir, q, approval.Decision{Reason: v.Reason}, v.JSON)
 }

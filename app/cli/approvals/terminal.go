@@ -74,7 +74,7 @@ func (p *Person) Ask(ctx context.Context, q approval.Question) (approval.Verdict
 		<-ctx.Done()
 		return approval.Verdict{}, ctx.Err()
 	}
-	v := approval.Verdict{By: q.Principal + ", terminal of the run", ForRun: chosen.forRun}
+	v := approval.Verdict{By: q.Principal + ", terminal of the run", For: chosen.extent}
 	if chosen.approve {
 		v.Answer = approval.Yes
 	}

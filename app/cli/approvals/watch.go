@@ -170,7 +170,8 @@ func answerAll(ctx context.Context, s *verb.Streams, at *verb.Terminal, dir stri
 		case choice.skip:
 			fmt.Fprintf(at, "airlock: %s stays open: airlock approvals approve %s, or deny\n\n", q.ID, q.ID)
 		default:
-			if err := reply(s, dir, q, choice.approve, choice.forRun, false); err != nil {
+			answer := approval.Decision{Approve: choice.approve, For: choice.extent}
+			if err := reply(s, dir, q, answer, false); err != nil {
 				verb.Report(s.Err, replyError(err))
 			}
 		}
@@ -178,7 +179,10 @@ func answerAll(ctx context.Context, s *verb.Streams, at *verb.Terminal, dir stri
 }
 
 // choice is the answer of a person at a terminal.
-type choice struct{ approve, forRun, skip bool }
+type choice struct {
+	approve, skip bool
+	extent        approval.Extent
+}
 
 // askAt shows a question at a terminal and waits for the person's key.
 func askAt(ctx context.Context, at *verb.Terminal, q approval.Question) (choice, error) {
@@ -199,5 +203,9 @@ func askAt(ctx context.Context, at *verb.Terminal, q approval.Question) (choice,
 		return choice{}, err
 	}
 	fmt.Fprintf(at, "%c\n", key)
-	return choice{approve: key == 'y' || key == 'r', forRun: key == 'r', skip: key == 's'}, nil
+	chosen := choice{approve: key == 'y' || key == 'r', skip: key == 's'}
+	if key == 'r' {
+		chosen.extent.Reach = approval.ThisRun
+	}
+	return chosen, nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/cli/verb"
+	"github.com/airlock-mcp/airlock/app/runlog"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/audit/witness"
@@ -125,10 +126,11 @@ func (v *auditShowVerb) Run(s *verb.Streams) error {
 			return err
 		}
 		if misfits > 0 {
-			fmt.Fprintf(s.Err, "airlock: %d kept arguments are damaged or do not fit the log's hash, and are not shown\n", misfits)
+			fmt.Fprintf(s.Err, "airlock: %d kept arguments are damaged or do not fit the log's hash, and are not "+
+				"shown\n", misfits)
 		}
 	}
-	system.WithoutHeld(tree)
+	runlog.Redact(tree, system.Printed())
 	if v.JSON {
 		return verb.PrintLine(s.Out, tree)
 	}

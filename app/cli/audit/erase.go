@@ -46,7 +46,8 @@ func (v *auditEraseVerb) Run(ctx context.Context, s *verb.Streams) error {
 		return err
 	}
 	for _, path := range e.Damaged {
-		fmt.Fprintf(s.Err, "airlock: %q cannot be read and may still have arguments of %s\n", path, verb.Clean(v.Principal))
+		fmt.Fprintf(s.Err, "airlock: %q cannot be read and may still have arguments of %s\n", path,
+			verb.Clean(v.Principal))
 	}
 	if v.JSON {
 		err = verb.PrintLine(s.Out, struct {
@@ -54,7 +55,8 @@ func (v *auditEraseVerb) Run(ctx context.Context, s *verb.Streams) error {
 			Recordings int `json:"recordings"`
 		}{e, recordings})
 	} else {
-		_, err = fmt.Fprintf(s.Out, "erased the arguments of %d calls and %d recordings of %d runs\n", e.Calls, recordings,
+		_, err = fmt.Fprintf(s.Out, "erased the arguments of %d calls and %d recordings of %d runs\n", e.Calls,
+			recordings,
 			len(e.Runs))
 	}
 	if err == nil && len(e.Damaged) > 0 {

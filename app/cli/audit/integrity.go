@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/airlock-mcp/airlock/app/cli/verb"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/integrity"
 )
 
 // Integrity are the verbs of airlock integrity.
@@ -26,7 +26,7 @@ func (v *integrityCheckVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	found, err := system.CheckIntegrity(ctx, c, os.Environ(), true)
+	found, err := integrity.Check(ctx, c, os.Environ(), true)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (v *integritySealVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if err := verb.Guarded("sealing the installation"); err != nil {
 		return err
 	}
-	path, err := system.MakeSeal(ctx, c, v.Path)
+	path, err := integrity.MakeSeal(ctx, c, v.Path)
 	if err != nil {
 		return err
 	}

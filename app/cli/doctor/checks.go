@@ -12,6 +12,9 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/contained"
+	"github.com/airlock-mcp/airlock/app/daemon"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/images"
@@ -171,7 +174,7 @@ func (e *Examination) sandbox(ctx context.Context) (string, error) {
 
 // auditLog verifies the hash chain and the signatures of the whole log.
 func (e *Examination) auditLog(context.Context) (string, error) {
-	directories, err := system.FindDirectories(e.Config)
+	directories, err := setup.FindDirectories(e.Config)
 	if err != nil {
 		return "", err
 	}
@@ -249,12 +252,74 @@ func (e *Examination) commands(context.Context) (string, error) {
 	var found []string
 	if programs > 0 {
 		found = append(found, verb.Counted(programs, "program")+" found, not started")
-		found = append(found, fmt.Sprintf("%d contained, %d with the rights of this user", contained, programs-contained))
+		found = append(found, fmt.Sprintf("%d contained, %d with the rights of this user", contained,
+			programs-contained))
 	}
 	if addresses > 0 {
 		found = append(found, verb.Counted(addresses, "address")+" not asked")
 	}
-	return strings.Join(found, ", ") + " (--servers does)", nil
+	text := strings.Join(found, ", ") + " (--servers does)"
+	for _, line := range e.sandboxes() {
+		text += "\n" + line
+	}
+	return text, nil
+}
+
+// sandboxes returns a line for each server with a program: whether it is contained, the hosts and directories that its
+// configuration gives it, and the hosts that it has connected to since the daemon started, if there is one.
+func (e *Examination) sandboxes() []string {
+	states, err := daemon.ServerStates()
+	if err != nil {
+		states = nil // without a daemon
+	}
+	var lines []string
+	for _, server := range e.Config.Servers {
+		if server.Command == "" {
+			continue
+		}
+		box := system.ContainmentOf(server)
+		if box == nil {
+			lines = append(lines, server.ID+": not contained, has the rights of this user")
+			continue
+		}
+		line := server.ID + ": contained"
+		if len(box.MayReach) > 0 {
+			line += ", may ask for " + strings.Join(box.MayReach, " ")
+		} else {
+			line += ", no network"
+		}
+		if len(box.Mounts) > 0 {
+			line += ", sees " + strings.Join(box.Mounts, " ")
+		}
+		for _, state := range states {
+			if state.ID == server.ID && state.Contained != nil {
+				line += reachedText(state.Contained.Reached)
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// reachedText describes the hosts that a server has connected to, or was refused.
+func reachedText(hosts []contained.Reached) string {
+	var reached, refused []string
+	for _, host := range hosts {
+		if host.Connections > 0 {
+			reached = append(reached, host.Host)
+		}
+		if host.Refused > 0 {
+			refused = append(refused, host.Host)
+		}
+	}
+	text := ", reached nothing"
+	if len(reached) > 0 {
+		text = ", reached " + strings.Join(reached, " ")
+	}
+	if len(refused) > 0 {
+		text += ", was refused " + strings.Join(refused, " ")
+	}
+	return text
 }
 
 // credentials resolves each credential that the configuration references, and returns one line

@@ -15,6 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/contract"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/catalog"
 )
@@ -37,7 +38,7 @@ func (v *Verb) proveContract(ctx context.Context, c *config.Config, s *verb.Stre
 	defer func() { err = errors.Join(err, opened.Close(), remove()) }()
 	fmt.Fprintln(s.Out)
 	failed := 0
-	for i, end := range runCases(ctx, opened.Orchestrator(), cases) {
+	for i, end := range runCases(ctx, opened, cases) {
 		word := "ok"
 		if end.err != nil {
 			failed++
@@ -61,7 +62,7 @@ type caseEnd struct {
 	err  error
 }
 
-func runCases(ctx context.Context, runs *orchestrator.Orchestrator, cases []contract.Case) []caseEnd {
+func runCases(ctx context.Context, opened *system.System, cases []contract.Case) []caseEnd {
 	ends := make([]caseEnd, len(cases))
 	slots := make(chan struct{}, contractRuns)
 	var running sync.WaitGroup
@@ -70,7 +71,7 @@ func runCases(ctx context.Context, runs *orchestrator.Orchestrator, cases []cont
 		running.Go(func() {
 			defer func() { <-slots }()
 			started := time.Now()
-			ends[i].err = runCase(ctx, runs, one)
+			ends[i].err = runCase(ctx, opened, one)
 			ends[i].took = time.Since(started)
 		})
 	}
@@ -80,12 +81,14 @@ func runCases(ctx context.Context, runs *orchestrator.Orchestrator, cases []cont
 
 // runCase runs the program of a case and compares the outcome. A program that could not be
 // started is reported in the same way as by `airlock run`.
-func runCase(ctx context.Context, runs *orchestrator.Orchestrator, c contract.Case) error {
+func runCase(ctx context.Context, opened *system.System, c contract.Case) error {
+	person := newPerson()
 	request := orchestrator.Request{
 		Language: c.Language, Code: c.Code, Timeout: time.Duration(c.Want.Timeout),
-		Caller: verb.LocalCaller(),
+		Caller: verb.LocalCaller(), OnSuspend: person.noteSuspended,
 	}
-	outcome, err := runs.Run(ctx, request)
+	defer opened.Approvals().Register(request.Caller.Session, person)()
+	outcome, err := opened.Orchestrator().Run(ctx, request)
 	if err != nil {
 		outcome = &orchestrator.Outcome{Envelope: orchestrator.Refused(
 			request, verb.Version, orchestrator.RefusalType(err), system.Sentence(err.Error()))}
@@ -94,14 +97,18 @@ func runCase(ctx context.Context, runs *orchestrator.Orchestrator, c contract.Ca
 	if err != nil {
 		return err
 	}
-	return c.Check(line, outcome.Stdout, outcome.Stderr)
+	err = c.Check(line, outcome.Stdout, outcome.Stderr)
+	if n := person.suspensions(); n < c.Want.Suspended {
+		err = errors.Join(err, fmt.Errorf("suspended: got %d times, want at least %d", n, c.Want.Suspended))
+	}
+	return err
 }
 
 // openContract opens a system with the contract's servers in a temporary directory. The caller
 // must call remove after it has closed the system.
 func openContract(ctx context.Context, c *config.Config, s *verb.Streams) (_ *system.System, remove func() error,
 	err error) {
-	directories, err := system.FindDirectories(c)
+	directories, err := setup.FindDirectories(c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -135,7 +142,7 @@ func openContract(ctx context.Context, c *config.Config, s *verb.Streams) (_ *sy
 // contractServers returns a copy of the configuration in which the servers are replaced by the
 // contract's servers, and their tools.
 func contractServers(c *config.Config) (*config.Config, *catalog.Snapshot, error) {
-	deny := map[string][]string{}
+	allow, deny := map[string][]string{}, map[string][]string{}
 	items := map[string][]json.RawMessage{contract.DemoServer: nil, contract.StoreServer: nil}
 	for _, tool := range contract.Tools() {
 		definition, err := json.Marshal(tool)
@@ -143,18 +150,22 @@ func contractServers(c *config.Config) (*config.Config, *catalog.Snapshot, error
 			return nil, nil, err
 		}
 		items[tool.Server] = append(items[tool.Server], definition)
+		if !tool.Denied && !tool.Asks {
+			allow[tool.Server] = append(allow[tool.Server], tool.Name)
+		}
 		if tool.Denied {
 			deny[tool.Server] = append(deny[tool.Server], tool.Name)
 		}
 	}
 	changed := *c
 	changed.Servers = nil
+	changed.Runs.SuspendAfter = suspendAfter
 	servers := []catalog.Server{{ID: contract.MissingServer, Problem: "it exited at once"}}
 	for id, definitions := range items {
 		tools, warnings := catalog.ParseTools(id, definitions)
 		servers = append(servers, catalog.Server{ID: id, Tools: tools, Warnings: warnings})
 		changed.Servers = append(changed.Servers, config.Server{ID: id,
-			Settings: config.Settings{Allow: []string{"*"}, Deny: deny[id]}})
+			Settings: config.Settings{Allow: allow[id], Deny: deny[id]}})
 	}
 	snapshot, err := catalog.NewSnapshot(servers)
 	return &changed, snapshot, err

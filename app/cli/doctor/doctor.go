@@ -11,6 +11,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 )
 
@@ -129,7 +130,7 @@ func (v *Verb) Examine(ctx context.Context, e *Examination) []Checked {
 func failedCheck(name string, err error) Checked {
 	result := Checked{Name: name, State: checkFailed, Text: err.Error()}
 	var advised interface{ Hint() string }
-	if errors.As(system.Advise(err), &advised) {
+	if errors.As(setup.Advise(err), &advised) {
 		result.Hint = advised.Hint()
 	}
 	return result

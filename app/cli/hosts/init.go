@@ -12,6 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/configfile"
+	"github.com/airlock-mcp/airlock/app/contained"
 	"github.com/airlock-mcp/airlock/app/hosts"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/visible"
@@ -22,6 +23,7 @@ type Init struct {
 	Host      []string `placeholder:"HOST" help:"Only this host: claude-code, claude-desktop, cline, codex, copilot-cli, cursor, gemini, goose, junie, opencode, vscode, windsurf or zed. May be given several times."`
 	Project   bool     `help:"Also the hosts' files of the project in this directory, which others may share."`
 	Config    string   `type:"path" placeholder:"FILE" help:"The configuration that servers are moved to; by default airlock/airlock.yaml in the user's configuration directory."`
+	Contain   bool     `help:"Also give each server that npx, uvx, node or python starts a sandbox, and show for each what it asks for."`
 	Yes       bool     `short:"y" help:"Do it without asking."`
 	Unchecked bool     `help:"Change the files without a check of this machine, a build of missing images and a first start; for machines that are set up by a script."`
 	Undo      bool     `xor:"what" help:"Take back what init did to the hosts' files."`
@@ -46,31 +48,49 @@ func (v *Init) Run(ctx context.Context, s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
+	proposals, err := v.propose(plan)
+	if err != nil {
+		return err
+	}
 	if v.JSON {
 		if v.Yes {
-			err = v.apply(ctx, s, plan, record)
+			err = v.apply(ctx, s, plan, proposals, record)
 		}
-		return errors.Join(err, verb.PrintLine(s.Out, planJSON(plan, v.Yes && err == nil)))
+		shown := planJSON(plan, v.Yes && err == nil)
+		if v.Contain {
+			shown["servers"] = proposalsJSON(proposals)
+		}
+		return errors.Join(err, verb.PrintLine(s.Out, shown))
 	}
 	printPlan(s, plan)
-	if len(plan.Changes) == 0 {
+	if environment, err := verb.HostEnvironment(); err == nil && len(v.Host) == 0 {
+		for _, path := range hosts.Dialogs(environment) {
+			fmt.Fprintf(s.Err, "airlock: servers in %s (JetBrains AI Assistant) stay there\n"+
+				"hint: remove them in the IDE's settings, and paste the output of airlock init --print junie there\n",
+				verb.OneLine(path, 400))
+		}
+	}
+	printProposals(s.Out, proposals)
+	if len(plan.Changes) == 0 && !plan.Contained {
 		return nil
 	}
 	if agreed, err := v.agreed(s); err != nil || !agreed {
 		return err
 	}
-	if err := v.apply(ctx, s, plan, record); err != nil {
+	if err := v.apply(ctx, s, plan, proposals, record); err != nil {
 		return err
 	}
+	printRules(s.Out, proposals)
 	fmt.Fprintf(s.Out, "Done. Restart the hosts; airlock init --undo takes it back.\n\n%s", remedy(plan.Config))
 	return nil
 }
 
 // apply carries the plan out. Before that, it proves that Airlock starts with the plan, unless
 // --unchecked is given.
-func (v *Init) apply(ctx context.Context, s *verb.Streams, plan *hosts.Plan, record string) error {
-	if len(plan.Changes) > 0 && !v.Unchecked {
-		if err := v.prove(ctx, s, plan); err != nil {
+func (v *Init) apply(ctx context.Context, s *verb.Streams, plan *hosts.Plan, proposals []contained.Proposal,
+	record string) error {
+	if (len(plan.Changes) > 0 || plan.Contained) && !v.Unchecked {
+		if err := v.prove(ctx, s, plan, proposals); err != nil {
 			return err
 		}
 	}
@@ -94,7 +114,7 @@ func (v *Init) plan() (*hosts.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	before, err := os.ReadFile(path)
+	before, err := store.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, verb.Usage(fmt.Sprintf("reading %q: %v", path, err), "name another file with --config")
 	}
@@ -207,12 +227,12 @@ func printPlan(s *verb.Streams, plan *hosts.Plan) {
 				fmt.Fprintf(s.Out, "      %q is another server there already\n", verb.OneLine(imported.Was, 60))
 			}
 			if left := imported.Entry.Left; len(left) > 0 {
-				fmt.Fprintf(s.Out, "      note: %s of the host's file is not taken over: Airlock's policies, "+
-					"servers.*.deny and profiles decide\n", strings.Join(left, ", "))
+				fmt.Fprintf(s.Out, "      note: %s of the host's file is not imported: use policies, servers.*.deny, "+
+					"profiles and mcpServers.*.callTimeout\n", strings.Join(left, ", "))
 			}
 			if imported.Unsigned {
-				fmt.Fprintf(s.Out, "      note: it gets no credentials; if its host signs in to it, leave it there "+
-					"or write a token under headers\n")
+				fmt.Fprintf(s.Out, "      note: it has no credentials. If it requires a sign-in: airlock login %s, "+
+					"or write a token under headers\n", verb.OneLine(imported.Entry.Name, 60))
 			}
 		}
 	}
@@ -226,11 +246,6 @@ func printPlan(s *verb.Streams, plan *hosts.Plan) {
 		}
 		for _, name := range change.Remove {
 			fmt.Fprintf(s.Out, "  - %s, which moves behind Airlock\n", verb.OneLine(name, 60))
-		}
-		if len(change.Unset) > 0 {
-			fmt.Fprintf(s.Out, "    note: %s passes no variables on, so Airlock starts there only once %s stand in "+
-				"the configuration as keyring:NAME or age:NAME\n",
-				change.File.Host.Title, strings.Join(change.Unset, ", "))
 		}
 		for _, name := range change.File.Elsewhere {
 			fmt.Fprintf(s.Out, "    %s stays there: it is a server of one project\n", verb.OneLine(name, 160))

@@ -1,10 +1,6 @@
 package hosts
 
 import (
-	"github.com/airlock-mcp/airlock/admission/approval"
-	"github.com/airlock-mcp/airlock/app/cli/doctor"
-	"github.com/airlock-mcp/airlock/app/cli/verb"
-
 	"bufio"
 	"bytes"
 	"context"
@@ -18,7 +14,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/app/cli/doctor"
 	imagesverbs "github.com/airlock-mcp/airlock/app/cli/images"
+	"github.com/airlock-mcp/airlock/app/cli/verb"
+	"github.com/airlock-mcp/airlock/app/contained"
 	"github.com/airlock-mcp/airlock/app/hosts"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/app/trust"
@@ -34,14 +34,18 @@ const startTime = 3 * time.Minute
 // prove shows that the plan's configuration works before any host's file is changed: it
 // builds the images that are missing, makes the checks of airlock doctor, and starts
 // Airlock once as the hosts would.
-func (v *Init) prove(ctx context.Context, s *verb.Streams, plan *hosts.Plan) (err error) {
+func (v *Init) prove(ctx context.Context, s *verb.Streams, plan *hosts.Plan,
+	proposals []contained.Proposal) (err error) {
+	progress := &verb.Streams{In: s.In, Out: s.Err, Err: s.Err}
+	if err := buildContained(ctx, progress, plan, proposals); err != nil {
+		return unproved(err)
+	}
 	draft, remove, err := plan.Draft()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
 	flags := verb.ConfigFlag{Config: draft}
-	progress := &verb.Streams{In: s.In, Out: s.Err, Err: s.Err}
 	if err := buildMissing(ctx, progress, flags); err != nil {
 		return unproved(err)
 	}

@@ -118,8 +118,8 @@ func (c claims) reading() string {
 
 // destroying explains how a tool that claims to be destructive is allowed.
 func (c claims) destroying() string {
-	return fmt.Sprintf("airlock: %s claims that %s can change or delete what exists (%s). Each call is asked about, even "+
-		"with servers.%s.allow; servers.%s.tools: {%s: {risk: write}} lowers the risk\n", c.server,
+	return fmt.Sprintf("airlock: %s claims that %s can change or delete what exists (%s). Each call is asked about, "+
+		"even with servers.%s.allow; servers.%s.tools: {%s: {risk: write}} lowers the risk\n", c.server,
 		verb.Counted(len(c.destroy), "tool"), few(c.destroy), c.server, c.server, c.destroy[0])
 }
 

@@ -68,7 +68,8 @@ func (v *kernelVerb) Do(ctx context.Context, s *verb.Streams) (err error) {
 		return err
 	}
 	defer end()
-	opts := system.Options{Serving: true, Tools: system.CachedThenServers, Logger: logger}
+	opts := system.Options{Serving: true, Tools: system.CachedThenServers, Logger: logger,
+		Reread: verb.Reread(c, c.Serve.Listen)}
 	if v.HTTP {
 		if listener, err = daemon.Listen(ctx, c); err != nil {
 			return err

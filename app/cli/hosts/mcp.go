@@ -14,6 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/daemon"
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/server/code"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/procfs"
 )
@@ -49,7 +50,7 @@ func (v *MCP) Run(ctx context.Context, s *verb.Streams) error {
 		return err
 	}
 	if err := system.ConfirmFirst(c); err != nil {
-		return system.Advise(err)
+		return setup.Advise(err)
 	}
 	end, err := verb.Announce(approval.ServesHost) // also if a daemon answers the host
 	if err != nil {
@@ -61,10 +62,10 @@ func (v *MCP) Run(ctx context.Context, s *verb.Streams) error {
 	switch {
 	case errors.Is(err, join.ErrNone):
 		v.say(s, "this process answers alone: "+join.ErrNone.Error())
-		return v.alone(ctx, s, h)
+		return v.serveLocal(ctx, s, h)
 	case err != nil:
 		v.say(s, "this process answers alone: "+err.Error())
-		return v.alone(ctx, s, h)
+		return v.serveLocal(ctx, s, h)
 	}
 	v.say(s, fmt.Sprintf("the daemon with process %d answers", conn.PID()))
 	s.Hangup.Reloads(func() {
@@ -115,16 +116,16 @@ func (v *MCP) move(ctx context.Context, s *verb.Streams, h daemon.Host) (daemon.
 		}
 	}
 	fmt.Fprintln(s.Err, "airlock: this process answers alone from now on")
-	opened, err := v.openAlone(ctx, s, h)
+	opened, err := v.openStandalone(ctx, s, h)
 	if err != nil {
 		return nil, err
 	}
 	return daemon.InProcess(context.WithoutCancel(ctx), opened.face.Serve, opened.close), nil
 }
 
-// alone serves the host in this process, without a daemon.
-func (v *MCP) alone(ctx context.Context, s *verb.Streams, h daemon.Host) error {
-	opened, err := v.openAlone(ctx, s, h)
+// serveLocal serves the host in this process, without a daemon.
+func (v *MCP) serveLocal(ctx context.Context, s *verb.Streams, h daemon.Host) error {
+	opened, err := v.openStandalone(ctx, s, h)
 	if err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ type standalone struct {
 	close func() error
 }
 
-func (v *MCP) openAlone(ctx context.Context, s *verb.Streams, h daemon.Host) (_ *standalone, err error) {
+func (v *MCP) openStandalone(ctx context.Context, s *verb.Streams, h daemon.Host) (_ *standalone, err error) {
 	profile, err := verb.ProfileName(h.Config, h.Profile)
 	if err != nil {
 		return nil, err
@@ -166,7 +167,7 @@ func (v *MCP) openAlone(ctx context.Context, s *verb.Streams, h daemon.Host) (_ 
 		ServerIDs: opened.ServerIDs, Packages: code.Packages(opened.Packages()), Approvals: opened.Approvals(),
 		Logger: opened.Logger(), Gate: opened.Gate(),
 		Files: opened.Attachments(), CallTool: opened.Face().CallTool, Similar: opened.Similar,
-		Network: opened.Network(),
+		Network: opened.Network(), Changes: opened,
 	})
 	if err != nil {
 		return nil, errors.Join(err, agent.close(), opened.Close())

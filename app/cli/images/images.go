@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/cli/verb"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/store"
 )
@@ -81,6 +81,9 @@ func (v *Build) Run(ctx context.Context, s *verb.Streams) error {
 		}
 		return nil
 	})
+	if slices.ContainsFunc(made, func(b builtImage) bool { return b.Server != "" }) {
+		fmt.Fprintln(s.Err, "airlock: a contained server keeps its image until `airlock servers restart NAME`")
+	}
 	if v.JSON {
 		return errors.Join(failed, verb.PrintLine(s.Out, map[string]any{"images": made}))
 	}
@@ -100,7 +103,7 @@ func buildEach(ctx context.Context, names []string, build func(name string) erro
 			break
 		}
 	}
-	all = system.Advise(all)
+	all = setup.Advise(all)
 	var advised interface{ Hint() string }
 	if all == nil || errors.As(all, &advised) {
 		return all
@@ -139,7 +142,7 @@ type builtImage struct {
 func (v *Build) updateLock(ctx context.Context, s *verb.Streams) error {
 	lock, err := images.UpdateLock(ctx, v.Mirror, v.Index, s.Err)
 	if err != nil {
-		return system.Advise(err)
+		return setup.Advise(err)
 	}
 	if err := os.WriteFile(v.UpdateLock, lock, 0o644); err != nil {
 		return fmt.Errorf("writing the lock: %w", err)

@@ -23,7 +23,8 @@ func TestBuildEach(t *testing.T) {
 			[]string{`image "node"`, "does not answer", "`airlock images build node`", "other images are built"}},
 		"all fail": {map[string]error{"node": broken, "python": broken},
 			[]string{`image "node"`, `image "python"`, "`airlock images build node python`"}},
-		"a program is missing": {map[string]error{"python": &images.MissingToolError{Tool: "dpkg-deb", Package: "dpkg"}},
+		"a program is missing": {map[string]error{"python": &images.MissingToolError{Tool: "dpkg-deb",
+			Package: "dpkg"}},
 			[]string{`image "python"`, "apt-get install dpkg"}},
 	} {
 		t.Run(name, func(t *testing.T) {

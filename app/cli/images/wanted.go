@@ -9,7 +9,6 @@ import (
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/contained"
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/images"
 )
 
@@ -66,7 +65,7 @@ func (v *Build) wanted(c *config.Config, home string) ([]wantedImage, error) {
 // packages, or an update is requested, they are resolved and locked first.
 func (v *Build) extra(ctx context.Context, c *config.Config, w wantedImage, s *verb.Streams) (images.Extra, error) {
 	packages := c.Images.Wanted(w.image)
-	locked := func() (images.Extra, error) { return system.Extra(c, w.image) }
+	locked := func() (images.Extra, error) { return c.ExtraPackages(w.image) }
 	if w.server.ID != "" {
 		program, err := w.server.Program()
 		if err != nil {

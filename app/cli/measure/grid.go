@@ -137,7 +137,8 @@ func payload(bytes int) string {
 			text += ","
 		}
 		text += fmt.Sprintf(
-			`{"id":"inv_%05d","customer":"cus_%04x","amount":%d,"currency":"EUR","status":"open","due":"2026-%02d-%02d"}`, 48213+7*i, 40961+13*i, 1250+31*i, 1+i%12, 1+i%28)
+			`{"id":"inv_%05d","customer":"cus_%04x","amount":%d,"currency":"EUR","status":"open",`+
+				`"due":"2026-%02d-%02d"}`, 48213+7*i, 40961+13*i, 1250+31*i, 1+i%12, 1+i%28)
 	}
 	return text + "]}"
 }

@@ -2,6 +2,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -21,6 +23,7 @@ type Verbs struct {
 	Check   policyCheckVerb   `cmd:"" help:"Check the policies and settings against the tools that there are."`
 	Test    policyTestVerb    `cmd:"" help:"Run files of cases with expected decisions."`
 	Explain policyExplainVerb `cmd:"" help:"Say what would happen to a call, and which rule decides."`
+	Propose policyProposeVerb `cmd:"" help:"Propose a rule that approves calls like one in advance, with the calls that it would have covered."`
 	Schema  policySchemaVerb  `cmd:"" help:"Print the Cedar schema of what policies can be about, for editors and for Cedar's own tools."`
 }
 
@@ -45,7 +48,7 @@ func (v *policyCheckVerb) Run(ctx context.Context, s *verb.Streams) error {
 		return err
 	}
 	servers := r.Snapshot.Servers()
-	problems := slices.Concat([]policies.Problem{}, policies.Check(r.Files, servers),
+	problems := slices.Concat([]policies.Problem{}, policies.Check(r.Files, servers, r.Roles...),
 		policies.CheckOperator(r.Operator, servers))
 	for i := range problems {
 		problems[i].File, problems[i].Text = verb.Clean(problems[i].File), verb.Clean(problems[i].Text)
@@ -97,6 +100,7 @@ func (v *policyTestVerb) Run(s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
+	engine = engine.WithRoles(system.RoleNames(c))
 	total, failed := 0, []failedCase{}
 	for _, path := range v.Files {
 		source, err := os.ReadFile(path)
@@ -129,19 +133,30 @@ func (v *policyTestVerb) Run(s *verb.Streams) error {
 
 type policyExplainVerb struct {
 	verb.ToolsFlags
-	JSON      bool   `name:"json" help:"Print JSON."`
-	Server    string `arg:"" help:"The server's ID."`
-	Tool      string `arg:"" help:"The tool's name."`
-	Arguments string `arg:"" optional:"" help:"The call's arguments, as JSON. Left out, none are given and none are missed."`
+	JSON      bool     `name:"json" help:"Print JSON."`
+	Connect   string   `placeholder:"NAME:PORT" help:"Explain a connection to this host instead: of code, or of the contained server SERVER."`
+	For       string   `placeholder:"PRINCIPAL" help:"Who calls, as the audit log names them; by default you."`
+	Group     []string `sep:"none" placeholder:"NAME" help:"A group that the caller is in. It can be given several times."`
+	Server    string   `arg:"" optional:"" help:"The server's ID."`
+	Tool      string   `arg:"" optional:"" help:"The tool's name."`
+	Arguments string   `arg:"" optional:"" help:"The call's arguments, as JSON. Left out, none are given and none are missed."`
 }
 
 // Run decides one call as if it were the first of its session.
 func (v *policyExplainVerb) Run(ctx context.Context, s *verb.Streams) error {
+	if v.Connect != "" {
+		return v.connect(s)
+	}
+	if v.Server == "" || v.Tool == "" {
+		return verb.Usage("a call has a server and a tool",
+			"airlock policy explain SERVER TOOL, or airlock policy explain --connect NAME:PORT")
+	}
 	r, err := readRules(ctx, v.ToolsFlags, s)
 	if err != nil {
 		return err
 	}
-	explained, err := r.Explain(system.Principal(), v.Server, v.Tool, v.Arguments)
+	who := caller.Caller{Principal: cmp.Or(v.For, system.Principal()), Facts: caller.Facts{Groups: v.Group}}
+	explained, err := r.Explain(who, v.Server, v.Tool, v.Arguments)
 	var unknown *catalog.UnknownError
 	var withheld *catalog.WithheldError
 	switch {

@@ -13,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/configfile"
 	"github.com/airlock-mcp/airlock/app/hosts"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/app/trust"
 	"github.com/airlock-mcp/airlock/internal/store"
@@ -42,14 +43,14 @@ func (v *Trust) Run(ctx context.Context, s *verb.Streams) error {
 		return value, true
 	})
 	if err != nil {
-		return system.Advise(err)
+		return setup.Advise(err)
 	}
 	system.HoldPrinted(c)
 	k, err := system.NewConfirmation(c)
 	if err != nil {
-		return system.Advise(err)
+		return setup.Advise(err)
 	}
-	if !k.IsDone() && !v.JSON {
+	if !v.JSON {
 		if err := showConfirmation(s.Err, c, k); err != nil {
 			return err
 		}
@@ -146,8 +147,8 @@ func showConfirmation(w io.Writer, c *config.Config, k *system.Confirmation) err
 	for _, policy := range c.Policies {
 		line("  policies of %s", policy)
 	}
-	if k.IsKnown {
-		out.WriteString("\n" + k.Difference() + "\n")
+	if difference := k.Difference(); k.IsKnown && difference != "" {
+		out.WriteString("\n" + difference + "\n")
 		for _, why := range k.Why {
 			line("may permit more: %s", why)
 		}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/runlog"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/replay"
 )
@@ -42,7 +44,7 @@ func (v *Replay) Run(ctx context.Context, s *verb.Streams) error {
 	}
 	again, err := opened.Orchestrator().Replay(ctx, v.RunID)
 	if err != nil {
-		return errors.Join(system.Advise(err), opened.Close())
+		return errors.Join(setup.Advise(err), opened.Close())
 	}
 	if err := errors.Join(v.print(s, again), opened.Close()); err != nil {
 		return err
@@ -80,14 +82,14 @@ func (v *Replay) recorded() (*system.Fixed, error) {
 	if err != nil {
 		return nil, err
 	}
-	directories, err := system.FindDirectories(c)
+	directories, err := setup.FindDirectories(c)
 	if err != nil {
 		return nil, err
 	}
 	if tree, err := verb.FindRun(directories.Audit, v.RunID); err == nil { // the beginning of an ID is enough
 		v.RunID = tree.ID
 	}
-	recording, err := system.LoadRecording(directories, c.Replay, v.RunID)
+	recording, err := runlog.LoadRecording(directories, c.Replay, v.RunID)
 	if errors.Is(err, replay.ErrNotFound) {
 		return nil, verb.WithHint(err, "airlock runs list shows the newest runs; recordings expire", verb.ExitFailed)
 	}

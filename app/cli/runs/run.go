@@ -17,6 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/fastpath"
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/program"
@@ -65,11 +66,11 @@ func (v *Run) Run(ctx context.Context, s *verb.Streams) error {
 	if err := verb.MayUse(c); err != nil {
 		return v.refuse(s, request, errortype.PolicyDenied, err)
 	}
-	if _, err := request.Hosts(c.Sandbox.Network); err != nil {
-		return v.refuse(s, request, errortype.InvalidRequest, err)
-	}
 	if request.Caller.Profile, err = verb.ProfileName(c, v.Profile); err != nil {
 		return v.refuse(s, request, errortype.Sandbox, err)
+	}
+	if _, err := request.Hosts(c.Network(request.Caller.Profile)); err != nil {
+		return v.refuse(s, request, errortype.InvalidRequest, err)
 	}
 	if conn, err := daemon.JoinRun(daemon.Host{Config: c, Version: verb.Version,
 		Profile: request.Caller.Profile}); err == nil {
@@ -77,11 +78,11 @@ func (v *Run) Run(ctx context.Context, s *verb.Streams) error {
 			return err
 		}
 	}
-	return v.alone(ctx, s, c, request)
+	return v.runLocal(ctx, s, c, request)
 }
 
-// alone makes the run in this process.
-func (v *Run) alone(ctx context.Context, s *verb.Streams, c *config.Config, request orchestrator.Request) error {
+// runLocal makes the run in this process.
+func (v *Run) runLocal(ctx context.Context, s *verb.Streams, c *config.Config, request orchestrator.Request) error {
 	_, logger, end, err := verb.BeginExport(ctx, verb.NewLogger(s.Err, v.JSONLogs, slog.LevelWarn), false)
 	if err != nil {
 		return err
@@ -109,7 +110,7 @@ func (v *Run) alone(ctx context.Context, s *verb.Streams, c *config.Config, requ
 	stopAsking()
 	line.Stop()
 	if err != nil {
-		err = system.Advise(err)
+		err = setup.Advise(err)
 		return errors.Join(v.refuse(s, request, orchestrator.RefusalType(err), err), opened.Close())
 	}
 	printed := v.printOutcome(s, outcome)

@@ -3,6 +3,8 @@ package runs
 
 import (
 	"github.com/airlock-mcp/airlock/app/cli/verb"
+	"github.com/airlock-mcp/airlock/app/runlog"
+	"github.com/airlock-mcp/airlock/app/setup"
 
 	"errors"
 	"fmt"
@@ -11,7 +13,6 @@ import (
 	"time"
 
 	auditverbs "github.com/airlock-mcp/airlock/app/cli/audit"
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/audit"
 )
 
@@ -50,9 +51,9 @@ func (v *runsListVerb) Run(s *verb.Streams) error {
 			return err
 		}
 	}
-	runs := []system.ListedRun{}
+	runs := []runlog.Run{}
 	for _, run := range found {
-		runs = append(runs, system.ListRun(run))
+		runs = append(runs, runlog.Summarize(run))
 	}
 	if v.JSON {
 		return verb.PrintLine(s.Out, map[string]any{"runs": runs})
@@ -76,15 +77,15 @@ func (v *runsListVerb) Run(s *verb.Streams) error {
 
 func stateStyle(state string) verb.Style {
 	switch state {
-	case system.RunOK:
+	case runlog.OK:
 		return verb.Green
-	case system.RunUnfinished, system.RunSuspended:
+	case runlog.Unfinished, runlog.Suspended:
 		return verb.Yellow
 	}
 	return verb.Red
 }
 
-func took(run system.ListedRun) string {
+func took(run runlog.Run) string {
 	if !run.IsOver() {
 		return "-"
 	}
@@ -108,7 +109,7 @@ func (v *runsShowVerb) Run(s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	directories, err := system.FindDirectories(c)
+	directories, err := setup.FindDirectories(c)
 	if err != nil {
 		return err
 	}
@@ -116,11 +117,11 @@ func (v *runsShowVerb) Run(s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	recording, unkept := system.LoadRecording(directories, c.Replay, tree.ID)
-	run := system.ShowRun(tree, recording)
-	store, err := system.OpenFiles(directories, c.Attachments)
+	recording, unkept := runlog.LoadRecording(directories, c.Replay, tree.ID)
+	run := runlog.Show(tree, recording)
+	store, err := runlog.OpenFiles(directories, c.Attachments)
 	if err == nil {
-		run.Files, err = system.FilesOf(store, tree.ID)
+		run.Files, err = runlog.FilesOf(store, tree.ID)
 	}
 	if err != nil {
 		return err
@@ -149,7 +150,7 @@ func (v *runsShowVerb) Run(s *verb.Streams) error {
 }
 
 // printKept prints the code, the output, or both under headings.
-func (v *runsShowVerb) printKept(w io.Writer, run system.ShownRun) error {
+func (v *runsShowVerb) printKept(w io.Writer, run runlog.Shown) error {
 	parts := []struct {
 		name, text string
 		wanted     bool
@@ -179,7 +180,7 @@ func lines(text string) string {
 }
 
 // printCame prints the result of the run, and the commands that show its code and its output.
-func printCame(w io.Writer, run system.ShownRun, unkept error) error {
+func printCame(w io.Writer, run runlog.Shown, unkept error) error {
 	if unkept != nil {
 		_, err := fmt.Fprintf(w, "\nIts code and its output are not kept: %v\n", unkept)
 		return err
@@ -199,7 +200,7 @@ func printCame(w io.Writer, run system.ShownRun, unkept error) error {
 }
 
 // printFileCount prints the number of files that the run attached, if any.
-func printFileCount(w io.Writer, run system.ShownRun) error {
+func printFileCount(w io.Writer, run runlog.Shown) error {
 	if len(run.Files) == 0 {
 		return nil
 	}

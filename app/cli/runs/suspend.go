@@ -30,6 +30,7 @@ func (v *runsResumeVerb) Run(s *verb.Streams) error {
 	if err := daemon.ResumeRun(v.RunID); err != nil {
 		return verb.NoDaemon(err)
 	}
-	_, err := fmt.Fprintf(s.Err, "airlock: %s goes on; its calls still wait for their answers\n", verb.Clean(v.RunID))
+	_, err := fmt.Fprintf(s.Err, "airlock: %s goes on once a sandbox is free; its calls still wait for their answers\n",
+		verb.Clean(v.RunID))
 	return err
 }

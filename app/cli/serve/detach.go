@@ -105,11 +105,15 @@ func failedDaemon(log *os.File, begin int64, code int) error {
 // Status is airlock status.
 type Status struct {
 	verb.ConfigFlag
-	JSON bool `name:"json" help:"Print JSON."`
+	Cluster bool `help:"List the nodes of the cluster, from its database."`
+	JSON    bool `name:"json" help:"Print JSON."`
 }
 
 // Run prints the status of the daemon of this user, state directory and configuration.
-func (v *Status) Run(s *verb.Streams) error {
+func (v *Status) Run(ctx context.Context, s *verb.Streams) error {
+	if v.Cluster {
+		return printNodes(ctx, s, v.ConfigFlag, v.JSON)
+	}
 	status, err := daemon.Ask()
 	if err != nil {
 		return verb.NoDaemon(err)

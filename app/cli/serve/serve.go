@@ -11,7 +11,6 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/cli/hosts"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
-	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/daemon"
 	"github.com/airlock-mcp/airlock/app/system"
 )
@@ -54,7 +53,7 @@ func (v *Verb) Run(ctx context.Context, s *verb.Streams) error {
 	defer end()
 	opened, err := verb.OpenSystem(ctx, c, s.Err, system.Options{
 		Serving: true, Durable: true, Environ: os.Environ(), Thorough: true, Tools: system.CachedThenServers,
-		Logger: logger, Reread: v.reread(c),
+		Logger: logger, Reread: verb.Reread(c, v.Listen),
 	})
 	if err != nil {
 		return err
@@ -86,16 +85,4 @@ func (v *Verb) Run(ctx context.Context, s *verb.Streams) error {
 	stop()
 	watch.Wait()
 	return errors.Join(err, d.Close(), opened.Close())
-}
-
-// reread returns a function that reads the configuration again, with the address of the flag.
-func (v *Verb) reread(c *config.Config) func() (*config.Config, error) {
-	read := verb.Reread(c)
-	return func() (*config.Config, error) {
-		next, err := read()
-		if err == nil && v.Listen != "" {
-			next.Serve.Listen = v.Listen
-		}
-		return next, err
-	}
 }

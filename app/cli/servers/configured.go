@@ -23,6 +23,7 @@ type Servers struct {
 	Remove  serversRemoveVerb  `cmd:"" help:"Remove a server from the configuration; its sign-ins stay."`
 	Enable  serversEnableVerb  `cmd:"" help:"Use a disabled server again."`
 	Disable serversDisableVerb `cmd:"" help:"Leave a server out, and keep its entry."`
+	Learn   serversLearnVerb   `cmd:"" help:"Try a contained server for some minutes, record what it opens and connects to, and propose its sandbox."`
 	Restart serversRestartVerb `cmd:"" help:"Connect the running daemon to a server anew."`
 	Logs    serversLogsVerb    `cmd:"" help:"Print what a server of the running daemon wrote to stderr: its first and last lines."`
 }
@@ -212,11 +213,11 @@ func edit(ctx context.Context, s *verb.Streams, f verb.ConfigFlag, change config
 	}
 	switch {
 	case !confirmed:
-		fmt.Fprintf(s.Err, "airlock: the file has other changes that nobody has confirmed, so nothing of it is in force yet\n"+
-			"hint: airlock trust %s\n", c.File)
+		fmt.Fprintf(s.Err, "airlock: the file has other changes that nobody has confirmed, so nothing of it is in "+
+			"force yet\nhint: airlock trust %s\n", c.File)
 	case change.Add != nil:
-		fmt.Fprintf(s.Err, "airlock: the tools of %s are withheld until you have seen them\nhint: airlock tools diff, then "+
-			"airlock tools accept %s\n", catalog.Quote(change.ID), verb.Clean(change.ID))
+		fmt.Fprintf(s.Err, "airlock: the tools of %s are withheld until you have seen them\n"+
+			"hint: airlock tools diff, then airlock tools accept %s\n", catalog.Quote(change.ID), verb.Clean(change.ID))
 	}
 	return nil
 }

@@ -202,8 +202,8 @@ func (p *visitor) Invite(ctx context.Context, i oauth.Invitation) error {
 		fmt.Fprintf(p.Err, "  rights  %s\n", catalog.Clean(strings.Join(i.Scopes, " ")))
 	}
 	if p.browses && openBrowser(ctx, i.Start) {
-		fmt.Fprintf(p.Err, "\nA browser has been opened. If it shows nothing, open this address on this machine:\n\n%s\n\n"+
-			"With a browser on another machine, use --no-browser.\n", i.Start)
+		fmt.Fprintf(p.Err, "\nA browser has been opened. If it shows nothing, open this address on this "+
+			"machine:\n\n%s\n\nWith a browser on another machine, use --no-browser.\n", i.Start)
 		return nil
 	}
 	fmt.Fprintf(p.Err, "\nOpen this address in a browser:\n\n%s\n", i.Address)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/backup"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/store"
 )
@@ -21,7 +21,10 @@ import (
 type Verbs struct {
 	Backup  stateBackupVerb  `cmd:"" help:"Write the whole state, its keys included, to one file; Airlock may run meanwhile."`
 	Verify  stateVerifyVerb  `cmd:"" help:"Check that a backup is complete and unchanged, and the audit log in it sound."`
+	Rotate  stateRotateVerb  `cmd:"" help:"Make new keys for stored data; what was stored before stays readable."`
 	Restore stateRestoreVerb `cmd:"" help:"Restore a backup to an empty state directory."`
+	Import  stateImportVerb  `cmd:"" help:"Move the tokens, agents and budgets of this machine into the database of its cluster."`
+	Export  stateExportVerb  `cmd:"" help:"Copy the tokens, agents and budgets of the cluster to this machine."`
 }
 
 // places returns the directories that are backed up.
@@ -30,7 +33,7 @@ func places(f verb.AuditFlags) (backup.Places, error) {
 	if err != nil {
 		return backup.Places{}, err
 	}
-	directories, err := system.FindDirectories(c)
+	directories, err := setup.FindDirectories(c)
 	return backup.Places{Home: directories.Home, Audit: directories.Audit, Keys: directories.Keys}, err
 }
 
@@ -69,6 +72,10 @@ func (v *stateBackupVerb) Run(ctx context.Context, s *verb.Streams) error {
 		return verb.WithHint(err, "wait for it to end", verb.ExitFailed)
 	case err != nil:
 		return err
+	}
+	if c, err := v.LoadPlaces(); err == nil && c.Cluster.Database != "" {
+		fmt.Fprintln(s.Err, "airlock: the state that the cluster shares is in PostgreSQL, not in this backup\nhint: "+
+			"back it up with pg_dump, too, and keep a copy of cluster.key")
 	}
 	return writeManifest(s, v.JSON, "backed up", m, nil)
 }

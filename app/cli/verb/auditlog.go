@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/airlock-mcp/airlock/app/runlog"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/audit"
 )
@@ -14,12 +16,12 @@ import (
 type AuditFlags struct{ ConfigFlag }
 
 // Find returns the directories of the log and of its keys.
-func (f AuditFlags) Find(stderr io.Writer) (system.Directories, error) {
+func (f AuditFlags) Find(stderr io.Writer) (setup.Directories, error) {
 	c, err := f.LoadState(stderr)
 	if err != nil {
-		return system.Directories{}, err
+		return setup.Directories{}, err
 	}
-	return system.FindDirectories(c)
+	return setup.FindDirectories(c)
 }
 
 // FindRun returns the records of the run whose ID begins with id.
@@ -35,6 +37,30 @@ func FindRunIn(dir, id string, period audit.Period) (*audit.RunTree, error) {
 		err = &Hinted{err, "airlock runs list", ExitFailed}
 	}
 	return tree, err
+}
+
+// SuspendedRuns returns since when runs are suspended, by their IDs, as the audit log has it. It is empty if the log
+// cannot be read, because the questions of runs must be shown in any case.
+func SuspendedRuns() map[string]string {
+	c, err := ConfigFlag{}.LoadState(io.Discard)
+	if err != nil {
+		return nil
+	}
+	directories, err := setup.FindDirectories(c)
+	if err != nil || IsMissing(directories.Audit) {
+		return nil
+	}
+	suspended := map[string]string{}
+	_, _, err = runlog.New(directories, c, system.Printed()).List(func(run runlog.Run) bool {
+		if run.State == runlog.Suspended {
+			suspended[run.ID] = run.Suspended
+		}
+		return false
+	}, 0, 0)
+	if err != nil {
+		return nil
+	}
+	return suspended
 }
 
 // IsMissing reports whether the directory does not exist.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/configfile"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 )
 
@@ -86,7 +87,7 @@ func (f ConfigFlag) loadWith(stderr io.Writer, env func(string) (string, bool)) 
 	}
 	if err != nil {
 		system.HoldMentioned(path)
-		return nil, system.Advise(err)
+		return nil, setup.Advise(err)
 	}
 	system.HoldPrinted(c)
 	for _, finding := range config.Lint(c) {

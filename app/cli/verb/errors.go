@@ -9,7 +9,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
@@ -118,7 +118,7 @@ func exitCode(err error) int {
 	var withCode *Hinted
 	var inFile *config.Error
 	var input *orchestrator.InputError
-	var setup *system.SetupError
+	var setup *setup.Error
 	var foreign *store.ForeignError
 	switch {
 	case errors.As(err, &wrong), errors.As(err, &inFile), errors.As(err, &input), errors.As(err, &setup),

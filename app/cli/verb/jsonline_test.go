@@ -34,7 +34,8 @@ func TestListsAreNeverNull(t *testing.T) {
 		!strings.HasPrefix(string(line), `{"names":[],"map":{},`) || !strings.HasSuffix(string(line), `"list":[]}`) {
 		t.Errorf("what is embedded: got %s, %v", line, err)
 	}
-	want := `{"names":[],"map":{"x":[]},"raw":null,"none":null,"any":[],"time":"2026-11-22T00:00:00Z","keys":{"k":{"names":[],"map":{},`
+	want := `{"names":[],"map":{"x":[]},"raw":null,"none":null,"any":[],"time":"2026-11-22T00:00:00Z",` +
+		`"keys":{"k":{"names":[],"map":{},`
 	if got := out.String(); !strings.Contains(got, want) || !strings.Contains(got, `"b":[],"c":null}`) ||
 		strings.Count(got, "\n") != 1 {
 		t.Errorf("got %s, want %s in it", got, want)

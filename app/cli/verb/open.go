@@ -41,16 +41,23 @@ func (f ConfigFlag) Open(ctx context.Context, stderr io.Writer, opts system.Opti
 	return OpenSystem(ctx, c, stderr, opts)
 }
 
-// Reread returns a function that reads the file of a configuration again.
-func Reread(c *config.Config) func() (*config.Config, error) {
-	return func() (*config.Config, error) { return ConfigFlag{Config: c.File}.loadWith(io.Discard, os.LookupEnv) }
+// Reread returns a function that reads the file of a configuration again. An address that a flag gives
+// replaces serve.listen; empty: there is none.
+func Reread(c *config.Config, listen string) func() (*config.Config, error) {
+	return func() (*config.Config, error) {
+		next, err := ConfigFlag{Config: c.File}.loadWith(io.Discard, os.LookupEnv)
+		if err == nil && listen != "" {
+			next.Serve.Listen = listen
+		}
+		return next, err
+	}
 }
 
 // OpenSystem opens the system of a configuration.
 func OpenSystem(ctx context.Context, c *config.Config, stderr io.Writer, opts system.Options) (*system.System, error) {
 	opts.Version, opts.Notify = Version, Notices(stderr)
 	if opts.Reread == nil {
-		opts.Reread = Reread(c)
+		opts.Reread = Reread(c, "")
 	}
 	return system.Open(ctx, c, opts)
 }

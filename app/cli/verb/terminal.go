@@ -38,31 +38,33 @@ func OpenTerminal() (*Terminal, error) {
 	return t, nil
 }
 
-// read passes keys to typed until the terminal is closed or hangs up.
+// read buffers the keys that are typed while a question is shown, until the terminal is closed or hangs up. A key is
+// read with mu held, so that none is read before Begin and buffered after it.
 func (t *Terminal) read() {
 	defer close(t.keys)
-	buffer := make([]byte, 1)
-	for {
-		n, err := t.file.Read(buffer)
-		if n == 1 {
-			t.typed(buffer[0])
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// typed buffers a key if a question is shown. Otherwise it drops the key.
-func (t *Terminal) typed(key byte) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.before == nil {
+	terminal, err := t.file.SyscallConn()
+	if err != nil {
 		return
 	}
-	select {
-	case t.keys <- key:
-	default:
+	key := make([]byte, 1)
+	for {
+		var n int
+		var failed error
+		err := terminal.Read(func(fd uintptr) (done bool) {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			n, failed = unix.Read(int(fd), key)
+			if n == 1 && t.before != nil {
+				select {
+				case t.keys <- key[0]:
+				default:
+				}
+			}
+			return failed != unix.EAGAIN
+		})
+		if err != nil || n == 0 || failed != nil && failed != unix.EINTR {
+			return
+		}
 	}
 }
 

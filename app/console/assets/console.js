@@ -91,5 +91,6 @@ function dress(root) {
 document.addEventListener("DOMContentLoaded", () => {
   dress(document);
   showNotify();
+  document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 });
 document.addEventListener("htmx:afterSettle", () => dress(document));

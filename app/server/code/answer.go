@@ -33,8 +33,8 @@ type result struct {
 	OK    bool                  `json:"ok"`
 	Data  json.RawMessage       `json:"data,omitempty"`  // set, possibly to null, exactly when OK
 	Error *orchestrator.Failure `json:"error,omitempty"` // set exactly when not OK
-	// Note is the probable reason why the program has set no result. Printed is then the
-	// end of its stdout.
+	// Note is the probable reason why the program has set no result, and names refused connections. If there is no
+	// result, Printed is the end of its stdout.
 	Note    string `json:"note,omitempty"`
 	Printed string `json:"printed,omitempty"`
 	// Attachments are the files that the program has attached.
@@ -197,8 +197,9 @@ func pending(status runs.Status) (*mcp.CallToolResult, error) {
 		return nil, err
 	}
 	q := status.Questions[0]
-	addText(res, fmt.Sprintf("run_id: %s; PENDING: it waits for a person to allow %s.%s, until %s: %s. It goes on after "+
-		"the answer, where it was; do not run the code again. get_run shows its outcome.", status.ID, q.ServerID, q.ToolName,
+	addText(res, fmt.Sprintf("run_id: %s; PENDING: it waits for a person to allow %s.%s, until %s: %s. It goes on "+
+		"after the answer, where it was; do not run the code again. get_run shows its outcome.", status.ID, q.ServerID,
+		q.ToolName,
 		q.Expires.UTC().Format(time.RFC3339), howToAnswer(q, false)))
 	return res, nil
 }
@@ -267,6 +268,8 @@ func (s *Server) show(ctx context.Context, status runs.Status, p orchestrator.Pr
 // standing describes the state of a run in a few words.
 func standing(status runs.Status, now time.Time, hostAsks bool) string {
 	switch {
+	case status.State == runs.Queued && status.Restored:
+		return "queued: Airlock has started again and checks the stored state of the run; then it goes on where it was"
 	case status.State == runs.Queued:
 		return "queued: it waits for a free sandbox"
 	case len(status.Questions) > 0:

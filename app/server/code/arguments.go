@@ -56,7 +56,8 @@ func unknownArgument(name string, known []string) error {
 	if slices.Contains(known, "code") {
 		switch plain(name) {
 		case "env", "environment", "envvars":
-			hint = "code gets no environment and no credentials: put values into the code; tools hold their own credentials"
+			hint = "code gets no environment and no credentials: put values into the code; tools hold their own " +
+				"credentials"
 		case "args", "argv", "stdin", "inputs", "variables":
 			hint = "code gets no arguments and no input: put values into it"
 		case "packages", "dependencies", "requirements", "pip", "libraries":

@@ -95,7 +95,7 @@ func verdict(res *mcp.ElicitResult, by string) approval.Verdict {
 	case choiceOnce:
 		v.Answer = approval.Yes
 	case choiceRun:
-		v.Answer, v.ForRun = approval.Yes, true
+		v.Answer, v.For.Reach = approval.Yes, approval.ThisRun
 	}
 	return v
 }

@@ -55,14 +55,14 @@ func TestAPersonIsAskedThroughTheHost(t *testing.T) {
 	for _, version := range askingVersions {
 		for name, c := range map[string]struct{ action, decision, want string }{
 			"yes, once": {"accept", choiceOnce,
-				"approved, for run false, by user:ann, through test, error <nil>"},
+				"approved, for call, by user:ann, through test, error <nil>"},
 			"yes, for the run": {"accept", choiceRun,
-				"approved, for run true, by user:ann, through test, error <nil>"},
+				"approved, for run, by user:ann, through test, error <nil>"},
 			"no": {"accept", choiceDeny,
-				"denied, for run false, by user:ann, through test, error <nil>"},
-			"refused to answer": {"decline", "", "denied, for run false, by user:ann, through test, error <nil>"},
+				"denied, for call, by user:ann, through test, error <nil>"},
+			"refused to answer": {"decline", "", "denied, for call, by user:ann, through test, error <nil>"},
 			"closed the form": {"cancel", "",
-				"closed without an answer, for run false, by user:ann, through test, error <nil>"},
+				"closed without an answer, for call, by user:ann, through test, error <nil>"},
 		} {
 			t.Run(version+"/"+name, func(t *testing.T) {
 				var asked atomic.Int32
@@ -127,7 +127,7 @@ func TestAPersonIsAskedOverHTTP(t *testing.T) {
 			}
 			defer session.Close()
 			res := callTool(t, session, "run_code", map[string]any{"language": "python", "code": "ask 2"})
-			want := "approved, for run false, by user:ann, through test, error <nil>"
+			want := "approved, for call, by user:ann, through test, error <nil>"
 			if diff := cmp.Diff([]any{want, want}, dataOf(res)); diff != "" {
 				t.Errorf("verdicts differ (-want +got):\n%s", diff)
 			}
@@ -187,7 +187,7 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 		t.Fatalf("got questions %v, want the one that is left", res.InputRequests)
 	}
 	res = askTwo(t, session, "ask 2", res.RequestState, "apr_0", "apr_1", "apr_unknown")
-	want := "approved, for run false, by user:ann, through test, error <nil>"
+	want := "approved, for call, by user:ann, through test, error <nil>"
 	if diff := cmp.Diff([]any{want, want}, dataOf(res)); diff != "" {
 		t.Errorf("verdicts differ (-want +got):\n%s", diff)
 	}
@@ -228,7 +228,8 @@ func TestAStateCountsOnceAndForItsOwnCall(t *testing.T) {
 		"not even close": {"ask 2", "x"},
 	} {
 		res := askTwo(t, session, c.code, c.state, "apr_0", "apr_1")
-		if want := "the requestState belongs to no call that waits for an answer\nhint: send the call again without it"; !res.IsError || textOf(res) != want {
+		if want := "the requestState belongs to no call that waits for an answer\nhint: send the call again without " +
+			"it"; !res.IsError || textOf(res) != want {
 			t.Errorf("%s: got %q, want %q", name, textOf(res), want)
 		}
 	}
@@ -269,8 +270,10 @@ func TestTheEndOfTheSessionEndsParkedRuns(t *testing.T) {
 	fromServer, out := io.Pipe()
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(t.Context(), in, out) }()
-	send(t, toServer, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":{"language":"python","code":"ask 1"},`+
-		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`)
+	send(t, toServer, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code",`+
+		`"arguments":{"language":"python","code":"ask 1"},`+
+		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+		`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`)
 	line, err := bufio.NewReader(fromServer).ReadString('\n')
 	if err != nil || !strings.Contains(line, `"resultType":"input_required"`) {
 		t.Fatalf("got %q and %v, want a request for input", line, err)

@@ -64,6 +64,7 @@ type Options struct {
 	// Network lists the hosts that code may ask for, as NAME:PORT. If it is empty, run_code has no argument for them.
 	Network []string
 	Similar Similar // nil searches by words alone
+	Changes Changes // nil: lists do not change, and there are no subscriptions
 }
 
 // Similar returns the tools of a snapshot that are similar to a question in meaning. If the
@@ -89,6 +90,11 @@ type Server struct {
 	parking  *parking // nil without approvals
 
 	approvals Approvals // nil: people are not asked through the host
+
+	changes       Changes // nil: there are none
+	subscriptions subscriptions
+	addSearch     func() // adds search_tools
+	levels        logLevels
 }
 
 //go:embed tools.json
@@ -111,26 +117,17 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 	s := &Server{
 		files: opts.Files,
 		tools: tools, runs: runs, version: opts.Version, logger: opts.Logger, similar: opts.Similar,
-		upstream: opts.ServerIDs, network: len(opts.Network) > 0, packages: opts.Packages, approvals: opts.Approvals}
-	s.mcp = mcp.NewServer(
-		&mcp.Implementation{Name: "airlock", Title: "Airlock", Version: opts.Version},
-		&mcp.ServerOptions{
-			Instructions: instructions(nil), // see nameServers
-			Logger:       server.SDKLogger(opts.Logger),
-			SetCacheable: ownCache,
-			// The tools and the prompt never change, and an answer names the files that
-			// its run has attached, so no list_changed is promised.
-			Capabilities: &mcp.ServerCapabilities{
-				Tools: &mcp.ToolCapabilities{}, Prompts: &mcp.PromptCapabilities{},
-				Resources: &mcp.ResourceCapabilities{},
-			},
-		})
+		upstream: opts.ServerIDs, network: len(opts.Network) > 0, packages: opts.Packages, approvals: opts.Approvals,
+		changes: opts.Changes}
+	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "airlock", Title: "Airlock", Version: opts.Version}, s.sdkOptions())
 	if err := s.addTools(opts.CallTool, opts.Network); err != nil {
 		return nil, err
 	}
 	s.addPrompt()
 	s.addResources()
-	s.mcp.AddReceivingMiddleware(s.listInOrder, s.nameServers, s.listOwnFiles, s.answerUnknown)
+	s.mcp.AddSendingMiddleware(s.announce)
+	s.mcp.AddReceivingMiddleware(s.listInOrder, s.nameServers, s.listOwnFiles, s.features, s.keepLogLevel,
+		s.answerUnknown)
 	var err error
 	s.Transport, err = server.New(s.mcp, server.Options{
 		Principal: opts.Principal, Profile: opts.Profile, Local: opts.Local, Logger: opts.Logger, Gate: opts.Gate,
@@ -139,10 +136,36 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if opts.Changes != nil {
+		opts.Changes.Follow(s.listsChanged, s.updated)
+	}
 	if opts.Approvals != nil {
 		s.parking = newParking(opts.Approvals, runs.Start, s.Gate())
 	}
 	return s, nil
+}
+
+// sdkOptions returns the options of the SDK's server.
+func (s *Server) sdkOptions() *mcp.ServerOptions {
+	follows := s.changes != nil
+	o := &mcp.ServerOptions{
+		Instructions:      instructions(nil), // see nameServers
+		Logger:            server.SDKLogger(s.logger),
+		SetCacheable:      ownCache,
+		CompletionHandler: s.complete,
+		// Lists change with those of the servers. An answer names the files that its run has attached.
+		Capabilities: &mcp.ServerCapabilities{
+			Tools:     &mcp.ToolCapabilities{ListChanged: follows},
+			Prompts:   &mcp.PromptCapabilities{ListChanged: follows},
+			Resources: &mcp.ResourceCapabilities{ListChanged: follows},
+			//lint:ignore SA1019 hosts of these revisions use it
+			Logging: &mcp.LoggingCapabilities{},
+		},
+	}
+	if follows {
+		o.SubscribeHandler, o.UnsubscribeHandler = s.subscribe, s.unsubscribe
+	}
+	return o
 }
 
 // endSession ends the work of a session that has ended.
@@ -150,6 +173,7 @@ func (s *Server) endSession(id string) {
 	if s.parking != nil {
 		s.parking.end(id)
 	}
+	s.unsubscribeAll(context.Background(), s.subscriptions.end(id))
 	s.runs.EndSession(id)
 	s.files.EndSession(id)
 }
@@ -192,7 +216,11 @@ func (s *Server) addTools(withCallTool bool, network []string) error {
 			offerNetwork(tool, network)
 		}
 		s.order = append(s.order, tool.Name)
-		s.mcp.AddTool(tool, s.adapt(handle, parameters(tool)))
+		add := func() { s.mcp.AddTool(tool, s.adapt(handle, parameters(tool))) }
+		if tool.Name == nameSearchTools {
+			s.addSearch = add
+		}
+		add()
 	}
 	return nil
 }
@@ -207,9 +235,9 @@ func (s *Server) nameServers(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		switch res := res.(type) {
 		case *mcp.InitializeResult:
-			res.Instructions = s.instructions()
+			res.Instructions = s.withServers(ctx, req, s.instructions())
 		case *mcp.DiscoverResult:
-			res.Instructions = s.instructions()
+			res.Instructions = s.withServers(ctx, req, s.instructions())
 		case *mcp.ListToolsResult:
 			for i, tool := range res.Tools {
 				if tool.Name == nameSearchTools {
@@ -307,46 +335,4 @@ func (s *Server) listInOrder(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		return res, err
 	}
-}
-
-//go:embed instructions.md
-var instructionsText string
-
-// The statements of the instructions about the network, without hosts that code may ask for and with some.
-const (
-	withoutNetwork = "There is no network and there are no credentials: only tools reach outside."
-	withNetwork    = "Only tools and hosts of the argument network are reachable; no credentials."
-)
-
-// instructions returns the instructions with the names of the current servers.
-func (s *Server) instructions() string {
-	text := instructions(s.upstream())
-	if s.network {
-		text = strings.Replace(text, withoutNetwork, withNetwork, 1)
-	}
-	return text
-}
-
-// maxInstructions is the length of instructions that every host shows to its model, in characters.
-const maxInstructions = 2048
-
-// instructions returns the instructions for models: search, read, write code. The names of the
-// servers follow, up to maxInstructions.
-func instructions(serverIDs []string) string {
-	text := strings.TrimSpace(instructionsText)
-	if len(serverIDs) == 0 {
-		return text
-	}
-	const more = ", …"
-	names := "\nServers: " + serverIDs[0]
-	if len(text)+len(names)+len(more) > maxInstructions {
-		return text
-	}
-	for _, id := range serverIDs[1:] {
-		if len(text)+len(names)+len(", "+id)+len(more) > maxInstructions {
-			return text + names + more
-		}
-		names += ", " + id
-	}
-	return text + names
 }

@@ -201,7 +201,9 @@ func TestCallersWithoutACredentialGetNothing(t *testing.T) {
 			for _, message := range []string{
 				`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + version +
 					`","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
-				`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":{"language":"python","code":"x"},"_meta":{"io.modelcontextprotocol/protocolVersion":"` + version + `"}}}`,
+				`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code",` +
+					`"arguments":{"language":"python","code":"x"},` +
+					`"_meta":{"io.modelcontextprotocol/protocolVersion":"` + version + `"}}}`,
 			} {
 				if status := post(t, web.URL, token, "", version, message); status != http.StatusUnauthorized {
 					t.Errorf("%s with %q: got status %d, want %d", version, token, status, http.StatusUnauthorized)

@@ -37,7 +37,8 @@ func newFakeTools(t testing.TB) fakeTools {
 	t.Helper()
 	var items []json.RawMessage
 	for _, text := range []string{
-		`{"name":"list_contacts","description":"List the contacts of the CRM","inputSchema":{"type":"object"},"x-extra":{"kept": true}}`,
+		`{"name":"list_contacts","description":"List the contacts of the CRM","inputSchema":{"type":"object"},` +
+			`"x-extra":{"kept": true}}`,
 		`{"name":"delete_contact","description":"Delete a contact for ever","inputSchema":{"type":"object"}}`,
 	} {
 		items = append(items, json.RawMessage(text))
@@ -169,7 +170,7 @@ func (f *fakeRuns) ask(ctx context.Context, req orchestrator.Request) (*orchestr
 				asking.Go(func() { <-f.elsewhere; decided() })
 			}
 			v, err := asker.Ask(open, q)
-			said[i] = fmt.Sprintf("%v, for run %v, by %s, error %v", v.Answer, v.ForRun, v.By, err)
+			said[i] = fmt.Sprintf("%v, for %v, by %s, error %v", v.Answer, v.For, v.By, err)
 		})
 	}
 	asking.Wait()

@@ -30,12 +30,14 @@ func fenced(code string) string {
 // Patterns of code that is valid in only one of the two languages.
 var (
 	ofNode = lazyregexp.New(
-		`(?m)^\s*(?:const|let|var)\s+[\w$\[{]|^\s*import\b[^\n]*\bfrom\s+["']|^\s*export\s+(?:default|const|async|function)\b` +
-			`|=>|\bfunction\s*\*?\s*\w*\s*\(|===|!==|\bconsole\.\w+\(|\bglobalThis\b|\bawait\s+import\(|\bnew\s+[A-Z]\w*\(|\brequire\(["']|^\s*//|&&|\|\||\bprocess\.(?:std|exit|argv|env)`)
+		`(?m)^\s*(?:const|let|var)\s+[\w$\[{]|^\s*import\b[^\n]*\bfrom\s+["']|^\s*export\s+(?:default|const|async|` +
+			`function)\b|=>|\bfunction\s*\*?\s*\w*\s*\(|===|!==|\bconsole\.\w+\(|\bglobalThis\b|\bawait\s+import\(|` +
+			`\bnew\s+[A-Z]\w*\(|\brequire\(["']|^\s*//|&&|\|\||\bprocess\.(?:std|exit|argv|env)`)
 	ofPython = lazyregexp.New(
 		`(?m)^\s*from\s+[\w.]+\s+import\b|^\s*import\s+[\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*\w+)*\s*(?:$|;|#)` +
-			`|^\s*(?:async\s+)?def\s+\w+\s*\(|^\s*(?:if|for|while|with|class|elif|try|else|except|async\s+for|async\s+with)\b[^\n{]*:\s*(?:$|#)|\bprint\(` +
-			`|\b(?:None|True|False|elif|lambda)\b|^\s*#|\bf["']|\b(?:len|str|range|dict|enumerate|sorted)\(|^\w+(?:\[[^\]]*\])?\s*[-+*]?=\s*[^=>;]+$|\bnot\s+in\b`)
+			`|^\s*(?:async\s+)?def\s+\w+\s*\(|^\s*(?:if|for|while|with|class|elif|try|else|except|async\s+for|` +
+			`async\s+with)\b[^\n{]*:\s*(?:$|#)|\bprint\(|\b(?:None|True|False|elif|lambda)\b|^\s*#|\bf["']|\b(?:len|` +
+			`str|range|dict|enumerate|sorted)\(|^\w+(?:\[[^\]]*\])?\s*[-+*]?=\s*[^=>;]+$|\bnot\s+in\b`)
 	inQuotes = lazyregexp.New(`(?s)""".*?"""|'''.*?'''|` + "`[^`]*`" + `|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'`)
 )
 
@@ -58,7 +60,8 @@ func guessed(code string) string {
 func hintForLanguage(word string) string {
 	switch strings.ToLower(strings.TrimSpace(word)) {
 	case "bash", "sh", "shell", "zsh", "console", "terminal":
-		return `write Python: import subprocess and result = subprocess.run("…", shell=True, capture_output=True, text=True).stdout`
+		return `write Python: import subprocess and result = subprocess.run("…", shell=True, capture_output=True, ` +
+			`text=True).stdout`
 	}
 	return ""
 }

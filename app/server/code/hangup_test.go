@@ -21,7 +21,10 @@ func TestWhatWasAskedBeforeTheEndOfTheInputIsAnswered(t *testing.T) {
 {"jsonrpc":"2.0","id":"p","method":"ping"}
 {"jsonrpc":"2.0","id":3,"method":"prompts/list"}`, []string{`"serverInfo"`, `"run_code"`, `"id":"p"`, `"prompts"`}},
 		{"the revision without initialize",
-			`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"sh","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`, []string{`"2026-07-28"`}},
+			`{"jsonrpc":"2.0","id":1,"method":"server/discover",` +
+				`"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+				`"io.modelcontextprotocol/clientInfo":{"name":"sh","version":"1"},` +
+				`"io.modelcontextprotocol/clientCapabilities":{}}}}`, []string{`"2026-07-28"`}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

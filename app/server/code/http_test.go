@@ -133,7 +133,8 @@ func TestCancellingAnHTTPRequestEndsItsRun(t *testing.T) {
 
 func TestHTTPRefusesWhatAWebPageCouldSend(t *testing.T) {
 	s, _ := newServer(t)
-	const ping = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+		`"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 	for name, c := range map[string]struct {
 		method, host string
 		headers      map[string]string

@@ -25,9 +25,11 @@ func TestAnIDThatIsInUse(t *testing.T) {
 		}
 		return answer
 	}
-	send(t, w, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"host","version":"1"}}}`)
+	send(t, w, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26",`+
+		`"capabilities":{},"clientInfo":{"name":"host","version":"1"}}}`)
 	next()
-	run := `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"run_code","arguments":{"language":"python","code":"wait"}}}`
+	run := `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"run_code",` +
+		`"arguments":{"language":"python","code":"wait"}}}`
 	send(t, w, run)
 	<-runs.waiting
 	for _, again := range []string{`{"jsonrpc":"2.0","id":7,"method":"ping"}`,
@@ -59,7 +61,8 @@ func TestIDsOverHTTP(t *testing.T) {
 	for id, refused := range map[string]bool{"1.5": true, "9007199254740993": true, "1e30": true,
 		"-9007199254740991": false, "1e3": false, `"x"`: false} {
 		body := `{"jsonrpc":"2.0","id":` + id +
-			`,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"h","version":"1"}}}`
+			`,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},` +
+			`"clientInfo":{"name":"h","version":"1"}}}`
 		r, err := http.NewRequestWithContext(t.Context(), "POST", url, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)

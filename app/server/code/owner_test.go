@@ -176,8 +176,8 @@ func TestQuestionsReachTheirOwnCaller(t *testing.T) {
 							return
 						}
 						c := tokens[token]
-						want := map[string]string{choiceOnce: "approved, for run false",
-							choiceRun: "approved, for run true", choiceDeny: "denied, for run false"}[decision] +
+						want := map[string]string{choiceOnce: "approved, for call",
+							choiceRun: "approved, for run", choiceDeny: "denied, for call"}[decision] +
 							", by " + c.Name() + ", through host-" + token + ", error <nil>"
 						if c.Kind == caller.Agent { // no agent approves what it does itself
 							want = "nobody"

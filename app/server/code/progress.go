@@ -18,7 +18,8 @@ const progressEvery = time.Second
 // reportProgress sends a progress notification every second if the host gave a progress token.
 // Many hosts extend their time limit on each notification. If the run starts to wait for a
 // person, the notification is sent at once. The caller must call stop.
-func (s *Server) reportProgress(ctx context.Context, req *mcp.CallToolRequest, run *runs.Run) (stop func()) {
+func (s *Server) reportProgress(ctx context.Context, req *mcp.CallToolRequest, run *runs.Run,
+	notices *notices) (stop func()) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
 		return func() {}
@@ -50,11 +51,15 @@ func (s *Server) reportProgress(ctx context.Context, req *mcp.CallToolRequest, r
 				if detail := run.Progress(); detail != "" {
 					message += ", " + detail
 				}
+				if detail := notices.ofCalls(); detail != "" {
+					message += ", " + detail
+				}
 			}
-			err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
-				ProgressToken: token, Progress: float64(told), Message: message,
-			})
-			if err != nil {
+			value := float64(told)
+			if notices.direct { // the server's numbers follow
+				value = 0
+			}
+			if err := notices.progress(ctx, value, 0, message); err != nil {
 				s.logger.DebugContext(ctx, "progress could not be sent", slog.Any(telemetry.KeyError, err))
 				return
 			}

@@ -56,7 +56,8 @@ func testProgress(t *testing.T, version string) {
 	for line := range heard {
 		got = append(got, line)
 	}
-	if diff := cmp.Diff([]string{"token 1 running for 1 s, 2 calls: printed <>&", "token 2 running for 2 s, 2 calls: printed <>&"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"token 1 running for 1 s, 2 calls: printed <>&",
+		"token 2 running for 2 s, 2 calls: printed <>&"}, got); diff != "" {
 		t.Errorf("progress differs (-want +got):\n%s", diff)
 	}
 	session.Close()

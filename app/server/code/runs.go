@@ -41,11 +41,13 @@ func (s *Server) makeRun(ctx context.Context, c call, req orchestrator.Request) 
 	if c.caller.Kind == caller.Agent {
 		req.Context = stepContext(c.request)
 	}
+	told, end := s.listen(ctx, c.request, &req)
+	defer end()
 	asks := s.hostAsks(c.caller.Kind, c.request)
 	between := c.request.ProtocolVersion() >= server.Stateless
 	switch {
 	case asks && between && !req.Background:
-		return s.runBetweenRequests(ctx, c, req)
+		return s.runBetweenRequests(ctx, c, req, told)
 	// Over HTTP a host is asked on the stream of its request. A run in the background outlives
 	// that stream.
 	case asks && !between && (!req.Background || !server.IsHTTP(c.request)):
@@ -58,7 +60,7 @@ func (s *Server) makeRun(ctx context.Context, c call, req orchestrator.Request) 
 	if req.Background {
 		return started(run)
 	}
-	defer s.reportProgress(ctx, c.request, run)()
+	defer s.reportProgress(ctx, c.request, run, told)()
 	return s.finish(ctx, c, req, run)
 }
 
@@ -105,8 +107,8 @@ func runRequest(c call) (orchestrator.Request, error) {
 
 // runBetweenRequests makes a run that may ask its host for input. The call then ends with the
 // questions, and the host repeats it with the answers.
-func (s *Server) runBetweenRequests(ctx context.Context, c call, req orchestrator.Request) (*mcp.CallToolResult,
-	error) {
+func (s *Server) runBetweenRequests(ctx context.Context, c call, req orchestrator.Request,
+	told *notices) (*mcp.CallToolResult, error) {
 	var parked *parkedRun
 	var err error
 	if state := c.request.Params.RequestState; state != "" {
@@ -117,7 +119,7 @@ func (s *Server) runBetweenRequests(ctx context.Context, c call, req orchestrato
 	if err != nil {
 		return nil, err
 	}
-	defer s.reportProgress(ctx, c.request, parked.Run)()
+	defer s.reportProgress(ctx, c.request, parked.Run, told)()
 	if asked, state := s.parking.await(ctx, parked); asked != nil {
 		return &mcp.CallToolResult{InputRequests: asked, RequestState: state}, nil
 	}

@@ -168,9 +168,11 @@ func TestTheHostsEndEndsItsRuns(t *testing.T) {
 	in, toServer := io.Pipe()
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(t.Context(), in, io.Discard) }()
-	send(t, toServer, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	send(t, toServer, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",`+
+		`"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
 	send(t, toServer, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	send(t, toServer, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_code","arguments":{"language":"python","code":"wait"}}}`)
+	send(t, toServer, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_code",`+
+		`"arguments":{"language":"python","code":"wait"}}}`)
 	<-runs.waiting
 	toServer.Close()
 	<-runs.ended
@@ -186,8 +188,10 @@ func TestOurOwnEndEndsRuns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx, in, io.Discard) }()
-	send(t, toServer, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
-	send(t, toServer, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_code","arguments":{"language":"python","code":"wait"}}}`)
+	send(t, toServer, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",`+
+		`"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	send(t, toServer, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_code",`+
+		`"arguments":{"language":"python","code":"wait"}}}`)
 	<-runs.waiting
 	cancel()
 	<-runs.ended

@@ -21,8 +21,8 @@ const nameSearchTools = "search_tools"
 // since Airlock started: for a server that is named in the request, and for all of them if
 // nothing else is found.
 const (
-	startPatience = 5 * time.Second
-	allPatience   = time.Second
+	startTimeout = 5 * time.Second
+	allTimeout   = time.Second
 )
 
 func (s *Server) searchTools(ctx context.Context, c call) (*mcp.CallToolResult, error) {
@@ -58,7 +58,8 @@ func (s *Server) searchTools(ctx context.Context, c call) (*mcp.CallToolResult, 
 	switch {
 	case answer.Total == 0:
 		notes = append(notes,
-			"Nothing fits. Try one capability in other words, as a verb and a thing, or search without a query to see all tools.")
+			"Nothing fits. Try one capability in other words, as a verb and a thing, or search without a query to "+
+				"see all tools.")
 	case len(answer.Tools) == 0:
 		notes = append(notes, fmt.Sprintf("The offset is behind the last of %d tools. Use a smaller one.",
 			answer.Total))
@@ -81,24 +82,24 @@ func (s *Server) find(ctx context.Context, snapshot *catalog.Snapshot, query cat
 // maxOffset is larger than any catalog.
 const maxOffset = 1_000_000
 
-// started waits until the named server is no longer starting, up to startPatience, and returns a
+// started waits until the named server is no longer starting, up to startTimeout, and returns a
 // snapshot.
 func (s *Server) started(ctx context.Context, who caller.Caller, serverID string) *catalog.Snapshot {
 	snapshot := s.tools.Snapshot(who)
 	if serverID == "" {
 		return snapshot
 	}
-	return s.awaited(ctx, who, snapshot, snapshot.Missing(serverID), startPatience)
+	return s.awaited(ctx, who, snapshot, snapshot.Missing(serverID), startTimeout)
 }
 
-// startedAll is like started for all servers, with the limit allPatience.
+// startedAll is like started for all servers, with the limit allTimeout.
 func (s *Server) startedAll(ctx context.Context, who caller.Caller) *catalog.Snapshot {
 	snapshot := s.tools.Snapshot(who)
-	return s.awaited(ctx, who, snapshot, snapshot.Missing(""), allPatience)
+	return s.awaited(ctx, who, snapshot, snapshot.Missing(""), allTimeout)
 }
 
 func (s *Server) awaited(ctx context.Context, who caller.Caller, snapshot *catalog.Snapshot,
-	missing []catalog.MissingServer, patience time.Duration) *catalog.Snapshot {
+	missing []catalog.MissingServer, timeout time.Duration) *catalog.Snapshot {
 	var starting []string
 	for _, server := range missing {
 		if server.Starting {
@@ -108,7 +109,7 @@ func (s *Server) awaited(ctx context.Context, who caller.Caller, snapshot *catal
 	if len(starting) == 0 {
 		return snapshot
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	// An error means that they are still starting; the answer then contains a note.
 	_ = s.tools.Await(ctx, starting...)
@@ -181,5 +182,9 @@ func (s *Server) getToolDefinition(ctx context.Context, c call) (*mcp.CallToolRe
 		}
 		return nil, &refusal{err.Error(), "search_tools finds the names of servers and tools"}
 	}
-	return structured(definition.JSON)
+	res, err := structured(definition.JSON)
+	if err == nil {
+		addText(res, aboutServer(snapshot, serverID))
+	}
+	return res, err
 }

@@ -32,7 +32,9 @@ func TestFiveToolsInOrder(t *testing.T) {
 func TestSearchReadRun(t *testing.T) {
 	inEveryVersion(t, func(t *testing.T, session *mcp.ClientSession, runs *fakeRuns) {
 		found := callTool(t, session, "search_tools", map[string]any{"query": "contacts", "limit": 1})
-		if got := textOf(found); got != `{"tools":[{"serverId":"crm","toolName":"list_contacts","description":"List the contacts of the CRM"}],"total":2,"missingServers":[{"serverId":"files","problem":"the program npx was not found"}]}` {
+		if got := textOf(found); got != `{"tools":[{"serverId":"crm","toolName":"list_contacts","description":"List `+
+			`the contacts of the CRM"}],"total":2,"missingServers":[{"serverId":"files","problem":"the program npx `+
+			`was not found"}]}` {
 			t.Errorf("search_tools: got %s", got)
 		}
 		read := callTool(t, session, "get_tool_definition", map[string]any{"serverId": "crm", "name": "list_contacts"})

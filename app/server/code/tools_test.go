@@ -153,7 +153,8 @@ func TestBadArgumentsAreResults(t *testing.T) {
 		"an unknown server": {"search_tools", map[string]any{"serverId": "crn"},
 			"there is no server \"crn\"\nhint: the servers are crm, files"},
 		"a missing server": {"search_tools", map[string]any{"serverId": "files"},
-			"the server \"files\" is missing: the program npx was not found\nhint: use the other servers, or tell the user"},
+			"the server \"files\" is missing: the program npx was not found\nhint: use the other servers, or tell " +
+				"the user"},
 		"an empty server name": {"get_tool_definition", map[string]any{"serverId": "", "name": "x"},
 			"the argument \"serverId\" is missing or empty\nhint: the servers are crm, files"},
 		"two names for a tool": {"get_tool_definition",

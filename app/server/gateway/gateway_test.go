@@ -29,7 +29,8 @@ func TestTheToolsAreTwo(t *testing.T) {
 			t.Fatalf("%s: got %+v and %v, want the two tools", version, list, err)
 		}
 		for i, want := range []string{
-			`{"properties":{"background":{"default":false,"type":"boolean"},"code":{"type":"string"}},"required":["code"],"type":"object"}`,
+			`{"properties":{"background":{"default":false,"type":"boolean"},"code":{"type":"string"}},` +
+				`"required":["code"],"type":"object"}`,
 			`{"properties":{"job_id":{"type":"string"}},"required":["job_id"],"type":"object"}`,
 		} {
 			schema := list.Tools[i].InputSchema.(map[string]any)
@@ -123,7 +124,8 @@ func TestWhatAProgramComesTo(t *testing.T) {
 		"exit":  "Execution failed with return code 3",
 		"sleep": "Execution timed out after 30.0 seconds.",
 		"flood": "STDOUT:\n" + strings.Repeat("x", 1<<20) +
-			"\n\n[WARNING: OUTPUT TRUNCATED DUE TO 1MB SIZE CAP. PROCESS TERMINATED.]\n\nExecution failed with return code -9",
+			"\n\n[WARNING: OUTPUT TRUNCATED DUE TO 1MB SIZE CAP. PROCESS TERMINATED.]\n\nExecution failed with " +
+			"return code -9",
 		"eat": "the code needed more than its 536870912 bytes of memory\n\nExecution failed with return code -9",
 	} {
 		res := call(t, session, gateway.ExecuteCode, map[string]any{"code": "x = 1\n# " + does})
@@ -146,7 +148,8 @@ func TestWhatAProgramComesTo(t *testing.T) {
 }
 
 var dispatched = regexp.MustCompile(
-	`^Verification order is being placed for the request ([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\. Check back using the 'verification_status' tool\.$`)
+	`^Verification order is being placed for the request ([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}` +
+		`-[0-9a-f]{12})\. Check back using the 'verification_status' tool\.$`)
 
 func dispatchOf(t *testing.T, session *mcp.ClientSession, code string) string {
 	t.Helper()
@@ -180,7 +183,8 @@ func TestWhatAJobComesTo(t *testing.T) {
 		"sleep": "Status: timed_out\n\nResult:\nBackground verification timed out after 120 seconds. Process " +
 			"terminated to prevent resource exhaustion.",
 		"flood": "Status: failed\n\nResult:\nSTDOUT:\n" + strings.Repeat("x", 1<<20) +
-			"\n\n[WARNING: OUTPUT TRUNCATED DUE TO 1MB SIZE CAP. PROCESS TERMINATED.]\n\nExecution failed with return code -9",
+			"\n\n[WARNING: OUTPUT TRUNCATED DUE TO 1MB SIZE CAP. PROCESS TERMINATED.]\n\nExecution failed with " +
+			"return code -9",
 	} {
 		id := dispatchOf(t, session, "x = 1\n# "+does)
 		for range 2 {
@@ -284,8 +288,11 @@ func TestWhatCancelsAJob(t *testing.T) {
 		}
 		return text
 	}
-	ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"host","version":"1"}}}`)
-	const dispatch = `{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"execute_python_code","arguments":{"code":"x = 1\n# wait","background":true},"_meta":{"io.github.airlock-mcp/request":"\"forged\""}}}`
+	ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},` +
+		`"clientInfo":{"name":"host","version":"1"}}}`)
+	const dispatch = `{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"execute_python_code",` +
+		`"arguments":{"code":"x = 1\n# wait","background":true},` +
+		`"_meta":{"io.github.airlock-mcp/request":"\"forged\""}}}`
 	var ids []string
 	for _, request := range []string{`7`, `"7"`, `"forged"`} {
 		found := dispatched.FindStringSubmatch(ask(fmt.Sprintf(dispatch, request)))
@@ -297,7 +304,8 @@ func TestWhatCancelsAJob(t *testing.T) {
 	}
 	state := func(i int) string {
 		return ask(fmt.Sprintf(
-			`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"verification_status","arguments":{"job_id":%q}}}`, 100+i, ids[i]))
+			`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"verification_status",`+
+				`"arguments":{"job_id":%q}}}`, 100+i, ids[i]))
 	}
 	if _, err := io.WriteString(w, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`+
 		"\n"); err != nil {
@@ -365,8 +373,10 @@ func TestWhyAProgramIsNoRun(t *testing.T) {
 	for want, err := range map[string]error{
 		"Error: too many background jobs are queued, or too much output of earlier ones is kept.\nhint: wait until " +
 			"queued jobs are over; what a job has printed is kept for an hour": runs.ErrJobs,
-		"Error: there is no image for scripts.\nhint: airlock images build verify":                  &orchestrator.InputError{Problem: "there is no image for scripts", Advice: "airlock images build verify"},
-		"Error: the program could not be run; its run's ID leads to the cause in the server's log.": io.ErrUnexpectedEOF,
+		"Error: there is no image for scripts.\nhint: airlock images build verify": &orchestrator.InputError{
+			Problem: "there is no image for scripts", Advice: "airlock images build verify"},
+		"Error: the program could not be run; its run's ID leads to the cause in the " +
+			"server's log.": io.ErrUnexpectedEOF,
 	} {
 		if got := withHint(whyNoRun(err)); got != want {
 			t.Errorf("got %q, want %q", got, want)

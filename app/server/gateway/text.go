@@ -50,7 +50,8 @@ func blocked(call gateway.Call, d gateway.Decision) *mcp.CallToolResult {
 	}
 	if replacement, removed := removedTools[call.Tool]; removed {
 		res.Content = append(res.Content, text(
-			"The verify_* tools have been removed. Use execute_python_code to write and run a Python verification script: "+replacement))
+			"The verify_* tools have been removed. Use execute_python_code to write and run a Python verification "+
+				"script: "+replacement))
 	}
 	res.IsError, res.StructuredContent = true, d
 	return res

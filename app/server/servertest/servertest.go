@@ -30,8 +30,10 @@ var requests = []string{
 	`"method":"prompts/list","params":{"cursor":%s}`,
 	`"method":"prompts/get","params":{"name":%s}`,
 	`"method":"prompts/get","params":{"name":"code_mode","arguments":{"task":%s}}`,
-	`"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":%s},"argument":{"name":"a","value":"b"}}`,
-	`"method":"completion/complete","params":{"ref":{"type":"ref/resource","uri":%s},"argument":{"name":"a","value":"b"}}`,
+	`"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":%s},"argument":{"name":"a",` +
+		`"value":"b"}}`,
+	`"method":"completion/complete","params":{"ref":{"type":"ref/resource","uri":%s},"argument":{"name":"a",` +
+		`"value":"b"}}`,
 	`"method":"completion/complete","params":{"ref":{"type":%s},"argument":{"name":"a","value":"b"}}`,
 	`"method":"logging/setLevel","params":{"level":%s}`,
 	`"method":"ping","params":{"_meta":{%s:1}}`,
@@ -63,7 +65,8 @@ func NewHost(t testing.TB, out io.Reader, in io.Writer, version string) *Host {
 	t.Helper()
 	h := &Host{in: in, lines: bufio.NewReader(out)}
 	h.Ask(t, fmt.Sprintf(
-		`"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"hostile","version":"1"}}`, version))
+		`"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"hostile",`+
+			`"version":"1"}}`, version))
 	h.write(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	return h
 }

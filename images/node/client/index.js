@@ -4,8 +4,13 @@
 import { attach } from "./attach.js";
 import { catalog, getToolDefinition, searchTools } from "./catalog.js";
 import { callTool, ToolError, ToolResult } from "./mcp_client.js";
+import { listResources, readResource } from "./resources.js";
 
-const client = { attach, callTool, catalog, getToolDefinition, searchTools, ToolError, ToolResult };
+const client = {
+  attach, callTool, catalog, getToolDefinition, listResources, readResource, searchTools, ToolError, ToolResult,
+};
 
-export { attach, callTool, catalog, client, getToolDefinition, searchTools, ToolError, ToolResult };
+export {
+  attach, callTool, catalog, client, getToolDefinition, listResources, readResource, searchTools, ToolError, ToolResult,
+};
 export default client;

@@ -45,16 +45,28 @@ function proof() {
   return text;
 }
 
-/** Blocks until the host has written a line, which may have begun, leaves an empty stdin, and returns the line. */
+/** Blocks until the host has written a line, which may have begun, and returns it. */
 function wait(line) {
   while (!line.endsWith("\n")) {
     const read = readSync(0, chunk);
     if (read === 0) process.reallyExit(0); // the host is gone: the sandbox is not needed
     line += chunk.latin1Slice(0, read);
   }
+  return line.trim();
+}
+
+/** Waits for the start line, leaves an empty stdin, and returns the line. In a sandbox with a network, the host first
+ * sends what the sandbox must not reach, and judges by what happened. */
+async function awaitStart(begun) {
+  let line = wait(begun);
+  if (line.startsWith("probe ")) {
+    const { probe } = await import("/opt/airlock/guest/probe.mjs");
+    writeSync(1, `${proof()}probe\n${await probe(line.split(" ").slice(1))}ready\n`);
+    line = wait("");
+  }
   closeSync(0);
   openSync("/dev/null", "r"); // takes descriptor 0, the lowest that is free
-  return line.trim();
+  return line;
 }
 
 /** Lives from the start to the run of the program, which goes on when the promise resolves. */
@@ -70,7 +82,7 @@ export async function live() {
     practise();
   }
   writeSync(1, `${proof()}ready\n`);
-  const word = wait(begun ?? "");
+  const word = await awaitStart(begun ?? "");
   reseedMathRandom();
   seedNewContexts();
   if (word !== "now") await rehearse();

@@ -30,7 +30,7 @@ _USAGE = (
 )
 
 
-sent = []  # what this process has attached
+sent = []  # attachments of this process
 
 
 class Attachment(dict):
@@ -137,7 +137,7 @@ def _read(data, mime):
 
 
 def _read_object(data):
-    """Return a figure (or what has one: axes, a plot) as PNG, a picture of PIL as PNG, a data frame as CSV; else None."""
+    """Return a figure, axes, a plot or a picture of PIL as PNG, a data frame as CSV, anything else as None."""
     figure = data if callable(getattr(data, "savefig", None)) else getattr(data, "figure", None)
     if callable(getattr(figure, "savefig", None)):
         from io import BytesIO

@@ -92,7 +92,10 @@ def _push_members(stack, value, path, depth):
         members, seen = [], set()
         for key, member in value.items():
             if not isinstance(key, (str, int, float, type(None))):
-                return f"{path} has the key {_short(key)}, a {type(key).__name__}: JSON keys are strings, so write str(key)"
+                return (
+                    f"{path} has the key {_short(key)}, a {type(key).__name__}: JSON keys are strings, so write"
+                    " str(key)"
+                )
             if isinstance(key, float) and not isfinite(key):
                 return f"{path} has the key {key!r}, which is no JSON number: write str(key)"
             text = key_text(key)

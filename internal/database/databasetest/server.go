@@ -78,7 +78,8 @@ func start() (started instance, err error) {
 		return started, err
 	}
 	data := filepath.Join(dir, "data")
-	made := exec.Command(initialise, "--pgdata", data, "--username", "test", "--auth", "trust", "--no-sync", "--encoding",
+	made := exec.Command(initialise, "--pgdata", data, "--username", "test", "--auth", "trust", "--no-sync",
+		"--encoding",
 		"UTF8", "--locale", "C")
 	made.SysProcAttr, made.Dir = attr, dir
 	if out, err := made.CombinedOutput(); err != nil {

@@ -17,7 +17,8 @@ const alertSeries = "testdata/alerts.yaml"
 func TestAlertsAreRaised(t *testing.T) {
 	program := promtool(t)
 	for _, args := range [][]string{
-		{"check", "rules", "--lint-fatal", filepath.Join(testenv.RepoRoot(t), "packaging/prometheus/airlock.rules.yaml")},
+		{"check", "rules", "--lint-fatal", filepath.Join(testenv.RepoRoot(t),
+			"packaging/prometheus/airlock.rules.yaml")},
 		{"test", "rules", alertSeries},
 	} {
 		if out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput(); err != nil {

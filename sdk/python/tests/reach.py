@@ -1,23 +1,26 @@
-"""Finds the functions of packages that pass what a caller gives them to eval, an import or a program."""
+"""Finds the functions of packages that pass what a caller gives them to eval, an import, a program, a file or a URL."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
 REQUIREMENTS = Path(__file__).parents[1] / "requirements" / "engines.txt"
 _TEXT = frozenset(
     "eval exec __import__ import_module parse_expr system popen Popen getoutput check_output check_call run_path "
-    "run_module spec_from_file_location exec_module load_module CDLL LoadLibrary Unpickler unsafe_load full_load".split()
+    "run_module spec_from_file_location exec_module load_module CDLL LoadLibrary Unpickler unsafe_load full_load "
+    "read_text read_bytes write_text write_bytes urlopen create_connection".split()
 )
 _MODULES = {
     "subprocess": frozenset({"run", "call", "Popen", "check_call", "check_output", "getoutput"}),
     "pickle": frozenset({"load", "loads"}),
     "marshal": frozenset({"load", "loads"}),
     "runpy": frozenset({"run_path", "run_module"}),
+    **dict.fromkeys(("io", "codecs", "os", "builtins", "gzip", "tokenize"), frozenset({"open"})),
 }
 
 
@@ -33,31 +36,43 @@ def packages() -> dict[str, list[Path]]:
     return found
 
 
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_SINKS = re.compile(rf"\b(?:{'|'.join(sorted(_TEXT | frozenset().union(*_MODULES.values())))}|compile|getattr)\b")
+
+
 def reaching(path: Path) -> Iterator[tuple[str, str]]:
     """The functions of a file that pass a parameter on, and what they pass it to."""
     try:
-        tree = ast.parse(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
+        if not _SINKS.search(text):  # parsing takes most of the time
+            return
+        tree = ast.parse(text)
     except (SyntaxError, UnicodeDecodeError):
         return
-    yield from _inside(tree, (), frozenset())
+    stack: list[tuple[ast.AST, tuple[str, ...], tuple[_Function, ...]]] = [(tree, (), ())]
+    while stack:
+        node, inside, functions = stack.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            inside = (*inside, node.name)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            functions = (*functions, node)
+        if isinstance(node, ast.Call) and (sink := _sink(node)) and inside:
+            name = node.args[1] if sink == "getattr" and len(node.args) > 1 else None
+            if name is None and sink != "getattr" and not all(isinstance(a, ast.Constant) for a in node.args):
+                yield ".".join(inside), sink
+            elif name is not None and (used := {n.id for n in ast.walk(name) if isinstance(n, ast.Name)}):
+                if used & _given_by(functions):
+                    yield ".".join(inside), sink
+        stack.extend((child, inside, functions) for child in ast.iter_child_nodes(node))
 
 
-def _inside(node: ast.AST, path: tuple[str, ...], given: frozenset[str]) -> Iterator[tuple[str, str]]:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        path = (*path, node.name)
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        given = _given(node, given)
-    if isinstance(node, ast.Call) and (sink := _sink(node)) and path:
-        name = node.args[1] if sink == "getattr" and len(node.args) > 1 else None
-        if name is None and sink != "getattr" and not all(isinstance(a, ast.Constant) for a in node.args):
-            yield ".".join(path), sink
-        elif name is not None and any(isinstance(n, ast.Name) and n.id in given for n in ast.walk(name)):
-            yield ".".join(path), sink
-    for child in ast.iter_child_nodes(node):
-        yield from _inside(child, path, given)
+@cache
+def _given_by(functions: tuple[_Function, ...]) -> frozenset[str]:
+    """The names in the innermost of nested functions whose values come from callers."""
+    return _given(functions[-1], _given_by(functions[:-1])) if functions else frozenset()
 
 
-def _given(function: ast.FunctionDef | ast.AsyncFunctionDef, outer: frozenset[str]) -> frozenset[str]:
+def _given(function: _Function, outer: frozenset[str]) -> frozenset[str]:
     """The names in a function whose values come from its caller, `self` included."""
     a = function.args
     names = {p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg) if p} | outer
@@ -77,8 +92,8 @@ def _sink(call: ast.Call) -> str:
     name = function.id if isinstance(function, ast.Name) else function.attr if isinstance(
         function, ast.Attribute) else ""
     module = function.value.id if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) else ""
-    if module in _MODULES:
-        return f"{module}.{name}" if name in _MODULES[module] else ""
-    if name in ("compile", "getattr", "exec", "eval"):
+    if name in _MODULES.get(module, ()):
+        return f"{module}.{name}"
+    if name in ("compile", "getattr", "exec", "eval", "open"):
         return name if isinstance(function, ast.Name) else ""
     return name if name in _TEXT else ""

@@ -136,3 +136,14 @@ def test_what_another_sentence_leaves_open_is_not_refuted(claim: str, context: s
 )  # fmt: skip
 def test_what_a_sentence_says_in_other_words_is_supported(claim: str, context: str) -> None:
     assert verify_fact(claim, context).verified, verify_fact(claim, context)
+
+
+@pytest.mark.parametrize(("claim", "context", "status"), [
+    ("Acme was founded in 2020", "ACME WAS FOUNDED IN 2020.", "VERIFIED"),
+    ("acme was founded in 2020", "ACME WAS FOUNDED IN 2020.", "VERIFIED"),
+    ("Acme was founded in 2019", "ACME WAS FOUNDED IN 2020.", "ERROR"),
+    ("They told us the truth", "THEY TOLD US THE TRUTH.", "INCONCLUSIVE"),
+])  # fmt: skip
+def test_a_context_in_capitals(claim: str, context: str, status: str) -> None:
+    """Issue 26.11."""
+    assert verify_fact(claim, context).status == status

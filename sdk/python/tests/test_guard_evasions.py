@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -260,3 +261,13 @@ def test_other_joiners_are_hidden(text: str) -> None:
 @pytest.mark.parametrize("text", ["ｃｏｎｆｉｄｅｎｔｉａｌ", "cоnfidential", "confi\u200bdential", "𝐜𝐨𝐧𝐟𝐢𝐝𝐞𝐧𝐭𝐢𝐚𝐥"])
 def test_marks_are_found_in_look_alikes(text: str) -> None:
     assert not SovereigntyGuard().verify_routing(f"This is {text}.", "openai")["verified"]
+
+
+CONFIGURATIONS = [line.split(" ", 1) for line in
+    (Path(__file__).parent / "programs" / "configurations.txt").read_text().splitlines() if not line.startswith("#")]
+
+
+@pytest.mark.row("Q-080", "P-044")
+@pytest.mark.parametrize(("kind", "text"), CONFIGURATIONS)
+def test_secrets_in_configurations(kind: str, text: str) -> None:
+    assert ConfigGuard().verify_config_safety(json.loads(text))["verified"] == (kind == "N")

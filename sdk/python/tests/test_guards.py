@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from qwed_sdk.guards import ConfigGuard, ExfiltrationGuard, MCPPoisonGuard, RAGGuard, SelfInitiatedCoTGuard, SovereigntyGuard, SystemGuard
+from qwed_sdk.guards import (
+    ConfigGuard,
+    ExfiltrationGuard,
+    MCPPoisonGuard,
+    RAGGuard,
+    SelfInitiatedCoTGuard,
+    SovereigntyGuard,
+    SystemGuard,
+)
 
 
 def chunks(right: int, wrong: int) -> list[dict[str, Any]]:

@@ -62,6 +62,18 @@ def test_limits_nest_and_the_outer_one_holds() -> None:
     _busy(0.6)
 
 
+def test_an_outer_limit_meets_the_start_of_an_inner_one() -> None:
+    """CPython gives a new thread the ident of its parent at first, so the outer limit can end the inner one's watch."""
+
+    def inner() -> str:
+        while True:
+            within(0.005, _busy, 30)
+
+    for _ in range(30):
+        with pytest.raises(TimeLimit):
+            limited(0.05, inner)
+
+
 def test_limits_work_in_threads() -> None:
     answers: list[str | None] = []
 

@@ -30,11 +30,11 @@ from qwed_new.engines.math_engine import verify_math
         ("1,000 + 1 = 1,001", "VERIFIED"), ("1,000,000 / 1,000 = 1,001", "ERROR"), ("(1,500 + 500) * 2 = 4,000", "VERIFIED"),
         ("1,00 = 100", "INCONCLUSIVE"), ("0,123 = 123", "INCONCLUSIVE"), ("max(1,000) = 1000", "ERROR"),
         ("gcd(1,000, 10) = 10", "ERROR"),
-        ("lim x->0- 1/x = -oo", "INCONCLUSIVE"), ("lim x->0+ 1/x = oo", "INCONCLUSIVE"),
-        ("lim_{x->0^+} 1/x = oo", "INCONCLUSIVE"), ("lim x->0 -x = 0", "VERIFIED"), ("2≦3", "VERIFIED"), ("3⩾2", "VERIFIED"),
+        ("lim x->0- 1/x = -oo", "VERIFIED"), ("lim x->0+ 1/x = -oo", "ERROR"),
+        ("lim_{x->0^+} 1/x = oo", "VERIFIED"), ("lim x->0 -x = 0", "VERIFIED"), ("2≦3", "VERIFIED"), ("3⩾2", "VERIFIED"),
         ("2✕3=6", "VERIFIED"), ("5–3=2", "VERIFIED"), ("5 percent of 100 = 5", "VERIFIED"),
         ("5 percent of 100 = 6", "ERROR"),
-        ("d/dx x^2 + 3x = 2x + 3", "INCONCLUSIVE"), ("d/dx(x^2) = 2x", "INCONCLUSIVE"),
+        ("d/dx x^2 + 3x = 2x + 3", "INCONCLUSIVE"), ("d/dx(x^2) = 2x", "VERIFIED"),
     ],
 )  # fmt: skip
 def test_notations(claim: str, status: str) -> None:
@@ -43,9 +43,9 @@ def test_notations(claim: str, status: str) -> None:
 
 
 @pytest.mark.parametrize(("claim", "word"),
-    [("2+2=4\0", "without U+0000"), ("d/dt t^2 = 2t", "diff(expression, t)"), ("dy/dx = 2", "diff("),
+    [("2+2=4\0", "without U+0000"), ("d/dt t^2 + t = 2t + 1", "diff(expression, t)"), ("dy/dx = 2", "diff("),
         ("x = 2 <=> 2x = 4", "verify_logic_statement"), ("T.f = 1", "T_f"), ("7 ≡ 1", "mod("),
-        ("∑_{k=1}^{3} k + 1 = 7", "sum("), ("∏_{k=1}^{4} k = 24", "product("), ("d/dx x^2 = 2x", "diff("), ("∫ x = 1", "integral("), ("lim x->0 x + 1 = 1", "limit(")])
+        ("∑_{k=1}^{3} k + 1 = 7", "sum("), ("∏_{k=1}^{4} k + 1 = 25", "product("), ("d/dx (x)(x) = 2x", "diff("), ("∫ x = 1", "integral("), ("lim x->0 x + 1 = 1", "limit(")])
 def test_messages_name_what_to_write(claim: str, word: str) -> None:
     assert word in verify_math(claim).message
 

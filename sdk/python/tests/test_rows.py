@@ -8,7 +8,7 @@ from pathlib import Path
 TESTS = Path(__file__).parent
 ROWS = [f"Q-{n:03}" for n in range(1, 146)] + [f"P-{n:03}" for n in range(1, 45)] + [
     f"K-{n:03}" for n in range(6, 10)] + ["A-062", "A-063"]
-AGENTS = [f"A-{n:03}" for n in range(1, 65)]  # most are the service's; some are tested through the clients too
+AGENTS = [f"A-{n:03}" for n in range(1, 65)]  # the service has most tests; some rows are tested through the clients too
 _MARK = re.compile(r"\brow\(([^)]*)\)")
 _RANGE = re.compile(r'"([QPKA])-(\d{3})(?:\.\.(\d{3}))?"')
 

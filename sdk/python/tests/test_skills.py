@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -132,3 +134,14 @@ def test_installers_and_spellings_of_registries_are_refused(change: dict[str, ob
     guard = SkillProvenanceGuard()
     assert guard.verify_skill(manifest)["verified"]
     assert not guard.verify_skill({**manifest, **change})["verified"]
+
+
+CHANGES = [line.split(" ", 1) for line in (Path(__file__).parent / "programs" / "skills.txt").read_text().splitlines()
+    if not line.startswith("#")]
+
+
+@pytest.mark.row("Q-100..104")
+@pytest.mark.parametrize(("kind", "text"), CHANGES)
+def test_manifests(kind: str, text: str) -> None:
+    manifest = {k: v for k, v in {**GOOD, "registry": "npm", **json.loads(text)}.items() if v != "DROP"}
+    assert SkillProvenanceGuard().verify_skill(manifest)["verified"] == (kind == "T")

@@ -59,3 +59,39 @@ def test_mysql_has_no_fetch_first() -> None:
     query = "SELECT name FROM users WHERE id = 1 ORDER BY id FETCH FIRST 1 ROW ONLY"
     assert verify_sql(query, DDL, "mysql").status == "ERROR"
     assert verify_sql(query, DDL, "postgresql").verified
+
+
+SEMANTICS = (Path(__file__).parent / "programs" / "sql_semantics.txt").read_text().splitlines()[1:]
+TYPED = (
+    "CREATE TABLE users (id INT NOT NULL, name TEXT, age INT, active BOOLEAN, created DATE, score DECIMAL(10,2),"
+    " email VARCHAR(100), ts TIMESTAMP);"
+    "CREATE TABLE orders (id INT PRIMARY KEY, user_id INT, total DECIMAL(10,2), status TEXT)")
+
+
+@pytest.mark.row("Q-072", "P-011")
+@pytest.mark.parametrize(("kind", "dialect", "query"), [line.split(" ", 2) for line in SEMANTICS])
+def test_what_a_database_refuses_behind_its_grammar(kind: str, dialect: str, query: str) -> None:
+    verdict = verify_sql(query, TYPED, dialect)
+    assert verdict.verified == (kind == "V"), verdict
+
+
+@pytest.mark.parametrize(("query", "words"), [
+    ("SELECT name + 1 FROM users", "not have the operator + of text and integer"), ("SELECT nvl(name, 'x') FROM users", "no function nvl"),
+    ("SELECT name, COUNT(*) FROM users", "neither grouped nor in an aggregate"),
+    ("SELECT name FROM users WHERE age = 'abc'", "'abc' is not a value of the type integer"),
+])  # fmt: skip
+def test_the_reason_is_named(query: str, words: str) -> None:
+    assert words in verify_sql(query, TYPED).message
+
+
+GENERATED = (
+    "CREATE TABLE users (id INT NOT NULL, name TEXT, age INT, active BOOLEAN, created DATE, score DECIMAL(10,2),"
+    " email VARCHAR(100), ts TIMESTAMP);"
+    "CREATE TABLE orders (id INT PRIMARY KEY, user_id INT, total DECIMAL(10,2), status TEXT, placed TIMESTAMP, paid BOOLEAN)")
+
+
+@pytest.mark.row("P-011")
+def test_generated_queries() -> None:
+    lines = (Path(__file__).parent / "programs" / "sql_generated.txt").read_text().splitlines()[1:]
+    wrong = [line for line in lines if verify_sql(line.split(" ", 2)[2], GENERATED).verified != line.startswith("V")]
+    assert not wrong

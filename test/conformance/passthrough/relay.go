@@ -46,6 +46,8 @@ func (r *relay) Elicit(ctx context.Context, e upstream.Elicitation) (upstream.El
 }
 
 // Notify implements upstream.Relay. Notifications for a closed client are dropped.
+func (r *relay) LogLevel() string { return "" } // passLogLevel sets it
+
 func (r *relay) Notify(method string, params json.RawMessage) {
 	switch method {
 	case "notifications/progress":

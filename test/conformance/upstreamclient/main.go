@@ -180,3 +180,5 @@ func (agreeable) Elicit(_ context.Context, e upstream.Elicitation) (upstream.Eli
 
 // Notify implements upstream.Relay.
 func (agreeable) Notify(string, json.RawMessage) {}
+
+func (agreeable) LogLevel() string { return "" }

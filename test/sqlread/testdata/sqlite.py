@@ -18,7 +18,8 @@ db.create_function("purge_old_rows", -1, purge_old_rows)
 
 
 def reset() -> None:
-    for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN ('users', 't')").fetchall():
+    created = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN ('users', 't')")
+    for (name,) in created.fetchall():
         db.execute(f'DROP TABLE "{name}"')
     db.executescript(
         "CREATE TABLE IF NOT EXISTS users (id INTEGER, name TEXT); CREATE TABLE IF NOT EXISTS t (a INTEGER, b TEXT);"

@@ -145,7 +145,10 @@ def _attribute(failure, message, namespace, code):
     module = getattr(failure, "obj", None)
     if isinstance(module, type(sys)) and _is_ours(module.__name__):
         if failure.name in _CALLERS or module.__name__ == "client":
-            return f"tools are called through the wrappers: {example(code)}; or `from client.mcp_client import call_tool`"
+            return (
+                f"tools are called through the wrappers: {example(code)}; or `from client.mcp_client import"
+                " call_tool`"
+            )
         return nearest(failure.name, _public(module), module.__name__)
     return ""
 
@@ -208,7 +211,10 @@ def _elsewhere(name, code):
 def _shell(name, failure, code):
     """`ls -la`, which parses as a subtraction"""
     if name in _SHELL and re.match(rf"\s*{name}\b(?!\s*[(.=])", line_of(failure, code)):
-        return f'this looks like a shell command, and the language of the run is Python: write `subprocess.run("{name} …", shell=True)`'
+        return (
+            f'this looks like a shell command, and the language of the run is Python: write `subprocess.run("{name}'
+            ' …", shell=True)`'
+        )
     return ""
 
 

@@ -20,7 +20,9 @@ def _installed():
 _ONLY = f"only the standard library{_installed()} and the wrappers in `servers` are installed"
 _NO_NETWORK = "the sandbox has no network: call tools through the wrappers in `servers`"
 _OTHER_HOST = "the run reaches only the hosts in its network list that policy permits"
-_NO_ENVIRONMENT = "there are no environment variables and no credentials in here, and none are needed: the tools hold their own"
+_NO_ENVIRONMENT = (
+    "there are no environment variables and no credentials in here, and none are needed: the tools hold their own"
+)
 _INSTEAD = {
     "pandas": f"{_ONLY}: use lists of dicts, csv, statistics and collections",
     "polars": f"{_ONLY}: use lists of dicts, csv, statistics and collections",
@@ -159,7 +161,10 @@ def _file(failure, message, namespace, code):
             )
         if (os.path.isabs(path) and not path.startswith(_OWN_PLACES)) or path.startswith("~") or re.match(
             r"^[A-Za-z]:[\\/]", path):
-            return "files of the host are not in here: read them with a tool, if a server has one, or put the data into the code"
+            return (
+                "files of the host are not in here: read them with a tool, if a server has one, or put the data into"
+                " the code"
+            )
         return _of_earlier_run(path)
     if failure.errno in (30, 13, 1):  # EROFS, EACCES, EPERM
         return "only /workspace and /tmp can be written, and not the wrappers in them"
@@ -190,7 +195,10 @@ def _of_earlier_run(path):
 
 def _time(failure, message, namespace, code):
     if isinstance(failure, TimeoutError) and not message:
-        return "a time limit of the code's own was over (wait_for, asyncio.timeout, result(timeout=…)): give it more time, or do less"
+        return (
+            "a time limit of the code's own was over (wait_for, asyncio.timeout, result(timeout=…)): give it more"
+            " time, or do less"
+        )
     if isinstance(failure, RecursionError):
         return "write a loop in place of the recursion, or check where it ends"
     if isinstance(failure, TypeError) and message == "exceptions must derive from BaseException":

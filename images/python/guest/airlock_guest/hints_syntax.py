@@ -3,7 +3,8 @@
 import re
 
 _JAVASCRIPT = re.compile(
-    r"^\s*(?:(?:const|let|var)\s+[\w${\[]|function\s*\w*\s*\(|async\s+function|import\s+.*\bfrom\s+['\"]|export\s|interface\s+\w+|type\s+\w+\s*=|//|/\*)"
+    r"^\s*(?:(?:const|let|var)\s+[\w${\[]|function\s*\w*\s*\(|async\s+function|import\s+.*\bfrom\s+['\"]"
+    r"|export\s|interface\s+\w+|type\s+\w+\s*=|//|/\*)"
     r"|=>\s*[{(\w]|===|\bconsole\.log\(|\bnew\s+\w+\(|\}\s*catch\s*\(|&&|\|\|",
     re.M,
 )
@@ -54,7 +55,10 @@ def _syntax(failure, message, namespace, code):
     if "outside async function" in message or "asynchronous comprehension outside" in message:
         return "make the function `async def`, and await its call"
     if _SHELL.search(line):
-        return "this is not a notebook, and nothing can be installed: only Python's own library and the wrappers in `servers` are there"
+        return (
+            "this is not a notebook, and nothing can be installed: only Python's own library and the wrappers in"
+            " `servers` are there"
+        )
     if isinstance(failure, TabError):
         return "indent with spaces only"
     if line.lstrip().startswith((">>> ", "In [")):
@@ -71,7 +75,10 @@ def _syntax(failure, message, namespace, code):
     if message.startswith("f-string") or re.search(r"""f"[^"]*\{[^"{}]*"|f'[^']*\{[^'{}]*'""", line):
         return "this is Python 3.11: inside the braces of an f-string use the other kind of quotes, and no backslash"
     if _JAVASCRIPT.search(line) or _looks_like_javascript(code):
-        return 'this looks like JavaScript, and the language of the run is Python: ask for the language "node", or write Python'
+        return (
+            'this looks like JavaScript, and the language of the run is Python: ask for the language "node", or write'
+            " Python"
+        )
     if "unexpected indent" in message and code[:1] in (" ", "\t", "\n"):
         return "remove the indentation that all lines share"
     return ""

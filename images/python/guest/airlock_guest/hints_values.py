@@ -67,9 +67,15 @@ def _asynchronous(failure, message, namespace, code):
         return "write a plain `with`, or none"
     if type(failure).__name__ in ("PicklingError", "MaybeEncodingError", "AttributeError", "TypeError"):
         if "pickle 'coroutine'" in message:
-            return "an async function does not run in another process: write `await asyncio.gather(*[f(x) for x in rows])`"
+            return (
+                "an async function does not run in another process: write `await asyncio.gather(*[f(x) for x in"
+                " rows])`"
+            )
         if "an't pickle" in message and ("<lambda>" in message or "local object" in message):
-            return "another process finds only functions that are made with `def` at the top level: make it one, or use threads"
+            return (
+                "another process finds only functions that are made with `def` at the top level: make it one, or use"
+                " threads"
+            )
     return ""
 
 
@@ -87,7 +93,10 @@ def _standard(failure, message, namespace, code):
         if "module 'datetime' has no attribute" in message:
             return "the module has a class of the same name: write `from datetime import datetime`"
         if "type object 'datetime.datetime' has no attribute" in message:
-            return f"`datetime` is the class in here: leave the first `datetime.` out, or write `from datetime import {failure.name}`"
+            return (
+                "`datetime` is the class in here: leave the first `datetime.` out, or write `from datetime import"
+                f" {failure.name}`"
+            )
         if re.match(r"'list' object has no attribute", message) and failure.name not in ("data", "content", "text"):
             return f"it is a list: take its members, as in [x[{failure.name!r}] for x in rows]"
     if isinstance(failure, TypeError) and "not supported between instances of 'dict' and 'dict'" in message:

@@ -41,7 +41,9 @@ _fflush = _writing.fflush
 _fflush.argtypes = (c_void_p,)
 
 _LARGE = 1 << 31
-_WRITE_POINTER = 5  # the pointer in a FILE to the end of the held output; its layout is part of the C library's binary interface
+_WRITE_POINTER = (
+    5  # the pointer in a FILE to the end of the held output; its layout is part of the C library's binary interface
+)
 
 
 class _Function(Structure):

@@ -19,9 +19,11 @@ BROKEN = 71
 # What most code imports, and what the guest itself will need. Loaded ahead of
 # time when there is time: each module takes memory in every waiting sandbox.
 _USUAL = (
-    "asyncio, atexit, collections, dataclasses, datetime, functools, itertools, json, math, random, re, threading, traceback, "
-    "typing, warnings, client.catalog, client.mcp_client, airlock_guest.failure, airlock_guest.native"
+    "asyncio, atexit, collections, dataclasses, datetime, functools, itertools, json, math, random, re, threading,"
+    " traceback, typing, warnings, client.catalog, client.mcp_client, airlock_guest.failure, airlock_guest.native"
 ).split(", ")
+
+_rehearsals = []  # that functions of the image's packages have returned
 
 
 def main():
@@ -36,7 +38,7 @@ def main():
     execute.prepare()
     session_files.prepare()
     write(1, _proof() + b"ready\n")
-    word = _wait()
+    word = _await_start()
     _freshen()
     if word != b"now":
         _rehearse()
@@ -86,7 +88,8 @@ def _preload():
     for name in sys.argv[1:]:  # functions of the image's packages that load more: MODULE:FUNCTION
         module, _, function = name.partition(":")
         __import__(module)
-        getattr(sys.modules[module], function)()
+        if rehearsal := getattr(sys.modules[module], function)():
+            _rehearsals.append(rehearsal)
     output.prepare_to_hold()
     # These objects stay: the garbage collector can skip them.
     gc.collect()
@@ -101,18 +104,35 @@ def _rehearse():
     """
     code = decode(encode({"code": execute.REHEARSAL}, "rehearsal"))["code"]
     outcome.rehearse(execute.rehearse(code))
+    for rehearsal in _rehearsals:
+        rehearsal()
+
+
+def _await_start():
+    """Wait for the start line, leave an empty stdin, and return the line.
+
+    In a sandbox with a network, the host first sends what the sandbox must not
+    reach, and judges by what happened.
+    """
+    line = _wait()
+    if line.startswith(b"probe "):
+        from airlock_guest.probe import probe
+
+        write(1, _proof() + b"probe\n" + probe(line.decode().split()[1:]).encode() + b"ready\n")
+        line = _wait()
+    empty = open("/dev/null", O_RDONLY)
+    dup2(empty, 0)
+    close(empty)
+    return line
 
 
 def _wait():
-    """Block until the host has written a line, leave an empty stdin, and return the line."""
+    """Block until the host has written a line, and return it."""
     line = b""
     while not line.endswith(b"\n"):
         if not (chunk := read(0, 4096)):
             _exit(0)  # the host is gone: the sandbox is not needed
         line += chunk
-    empty = open("/dev/null", O_RDONLY)
-    dup2(empty, 0)
-    close(empty)
     return line.strip()
 
 

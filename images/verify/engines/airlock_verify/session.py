@@ -16,6 +16,7 @@ _MAX_FRAME = 16 << 20  # bytes, its newline included
 _REHEARSAL = (
     '{"engine": "math", "arguments": {"expression": "(x + 1)**2 = x**2 + 2*x + 1"}}',
     '{"engine": "logic", "arguments": {"query": "(AND (GT x 5) (LT y 10))"}}',
+    '{"engine": "code", "arguments": {"code": "from sympy import pi\\nprint(pi)", "language": "python"}}',
 )
 _IMAGE = "/tmp/image"
 _BROKEN = 71  # exit status when the host does not answer as it must
@@ -75,7 +76,7 @@ def _with_image(request):
 
 
 def _is_awaited():
-    """Report whether the host has already sent the start signal: then a request waits, and only its engine is loaded."""
+    """Report whether the host has already sent the start signal. Then only the engine of the request is loaded."""
     poller = poll()
     poller.register(0)
     return bool(poller.poll(0))
@@ -92,7 +93,7 @@ def _wait():
 
 
 def _rehearse():
-    """Let two engines decide while no request waits.
+    """Let engines decide while no request waits.
 
     A restored sandbox has its memory, but not yet mapped: each page costs a fault
     when it is first touched, and a verdict touches hundreds.

@@ -161,7 +161,7 @@ def _federal(found: list[re.Match[str]], text: str) -> Verdict:
     issues = [] if title in _TITLES[code] else [f"{'.'.join(code)}. has no title {title}"]
     if not re.search(r"[1-9]", section):
         issues.append("the section is missing")
-    elif re.match(r"[\w(§]|[-–.]\w", text[match.end() :]):
+    elif re.match(r"[\w(§]|[-–.]\w|\s*(?:U\.?\s?S\.?\s?C|C\.?\s?F\.?\s?R)\b", text[match.end() :]):
         issues.append(f"the section {section + text[match.end() :][:20]!r} is not understood")
     if match["sign"] or re.search(r"\d\.$", text[: match.start()]):
         issues.append("the title has a sign")

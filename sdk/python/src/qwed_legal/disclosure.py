@@ -15,14 +15,18 @@ _DISCLOSURE = re.compile(
 )
 # `AI-generated` before a noun is a disclosure if the noun is the text itself, or a part of it.
 _OF_THE_TEXT = re.compile(
-    r"(?:^|\b(?:this|the following|following|these|is|are|was|been|be|contains?|includes?|has|have|notice|disclosure|disclaimer|warning|note|"
+    r"(?:^[\W_]*|\b(?:this|the following|following|these|is|are|was|been|be|contains?|includes?|has|have|notice|disclosure|disclaimer|warning|note|"
     r"partly|partially|largely|mostly|fully|entirely|wholly|automatically|an?|and|as|with)[ :]*)$", re.I)
+# `AI-generated content must be labelled` is about all such content.
+_OF_ALL = re.compile(
+    r"\s+\w+\s+(?:must|should|shall|can|will|means?|looks?|is|are|has|have|was|were|requires?|needs?|works?|differs?|raises?|poses?)\b", re.I)
 _NOT_NOW = re.compile(r"\bnon[- ]?$|\b(?:formerly|previously|originally|once|initially)\b[^,;]*$", re.I)
 _DENIED = re.compile(
-    r"\b(?:not|no|never|none|nothing|nobody|neither|nor|without|zero|false|falsely|untrue|incorrect|wrong|myth|hardly|barely|scarcely|"
+    r"\b(?:not|cannot|no|never|may|might|perhaps|possibly|maybe|presumably|supposedly|reportedly|none|nothing|nobody|neither|nor|without|zero|false|falsely|untrue|incorrect|wrong|myth|hardly|barely|scarcely|"
     r"den(?:y|ies|ied)|refus\w+|prohibit\w*|forbid\w*|forbidden|banned|exclud\w+|avoid\w*|lacks?|absence|free (?:of|from)|other than|"
     r"rather than|instead of|unlike|except|anything but|far from|pretend\w*|if|whether|unless|were (?:this|it|the)|would|could|should|imagine|suppose|doubt\w*|"
     r"(?:claim|sa(?:y|id)|alleg|joke|detect|spot|discuss|cover|mistake|believ|think|thought)\w*|polic(?:y|ies)|laws?|about|other|another|his|her|their|"
+    r"means|definition|opposing|opponents?|competitors?|rivals?|previous|earlier|prior|plaintiffs?|defendants?|someone|somebody|anyone|others|"
     r"report(?:s|ing)?\s+(?:ai|machine)[- ]\w+)\b"
     r"|[\"“][^\"”]*[\"”] (?:is a (?:term|word|phrase)|means|refers|shall)\b"
     r"|n't\b|\b0\s*%",
@@ -69,7 +73,8 @@ def _discloses(clause: str) -> bool:
     """Report whether a clause says of the text itself that a machine produced it, and not of another."""
     for match in _DISCLOSURE.finditer(clause):
         before, after = clause[: match.start()], clause[match.end() :]
-        if _NOT_NOW.search(before) or re.match(r"[- ]free\b", after):
+        if _NOT_NOW.search(before) or re.match(r"[- ]free\b", after) or (
+            not before.strip() and _OF_ALL.match(after)):
             continue
         if "by" in match[0].lower().split() or re.search(r"using|with", match[0], re.I) or _OF_THE_TEXT.search(before):
             return True

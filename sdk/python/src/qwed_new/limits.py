@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import threading
 from collections.abc import Callable
@@ -44,34 +45,38 @@ def limited(seconds: float, compute: Callable[P, T], *args: P.args, **kwargs: P.
 def _limited(limit: type[TimeLimit], seconds: float, compute: Callable[[], T]) -> T:
     """Return the result of compute, or raise a limit of exactly this type when its time is over, so that limits
     nest."""
-    running = threading.Lock()
-    watch = threading.Thread(target=_watch, args=(threading.get_ident(), running, seconds, limit), daemon=True)
+    running, watching = threading.Lock(), threading.Lock()
     try:
-        # The lock is released by C code, which no exception from another thread interrupts: the end of the computation
-        # cannot be missed. In a method __exit__ of Python an exception at its first instruction would leave the watch
-        # on for ever.
+        # The locks are acquired and released by C code, which no exception from another thread interrupts: the end of
+        # the computation cannot be missed. threading.Thread is not used, because its start waits until the new thread
+        # runs. CPython gives a new thread the ident of its parent at first, so the TimeLimit of an enclosing limit can
+        # end it there, and start waits for ever. Without its watch, the computation ends with the enclosing limit,
+        # which is raised again.
         with running:
-            watch.start()
+            _thread.start_new_thread(_watch, (threading.get_ident(), running, watching, seconds, limit))
             return compute()
     finally:
-        _settle(watch)
+        _settle(watching)
 
 
-def _watch(thread: int, running: threading.Lock, seconds: float, limit: type[TimeLimit]) -> None:
-    """Raise TimeLimit in a thread while a lock is held after `seconds`: again and again, because finalizers swallow
-    it."""
-    while not running.acquire(timeout=seconds):
-        _raise_in(ctypes.c_ulong(thread), ctypes.py_object(limit))
-        seconds = AGAIN
+def _watch(
+    thread: int, running: threading.Lock, watching: threading.Lock, seconds: float, limit: type[TimeLimit]
+) -> None:
+    """Raise TimeLimit in a thread while the lock running is held after `seconds`: again and again, because finalizers
+    swallow it."""
+    with watching:
+        while not running.acquire(timeout=seconds):
+            _raise_in(ctypes.c_ulong(thread), ctypes.py_object(limit))
+            seconds = AGAIN
 
 
-def _settle(watch: threading.Thread) -> None:
+def _settle(watching: threading.Lock) -> None:
     """Wait for the watch, and take back what it raised at the last moment; at most one TimeLimit can still arrive
-    here."""
+    here. A watch that has not begun yet finds that the computation is over, and raises nothing."""
     for _ in range(2):
         try:
-            if watch.is_alive():
-                watch.join()
+            with watching:
+                pass
             _raise_in(ctypes.c_ulong(threading.get_ident()), None)
             return
         except TimeLimit:

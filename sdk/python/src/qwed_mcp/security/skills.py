@@ -32,7 +32,15 @@ _SUSPICIOUS = {
         r"|\b(?:curl|wget)\b[^;&]*[;&]+\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\b",
         re.I,
     ),
-    "removal of files": re.compile(r"\brm\s+(?:-\S+\s+)*(?:[/~*]|\$HOME)", re.I),
+    "a program in an argument": re.compile(
+        r"\b(?:python[\d.]*|perl|ruby|node|php|deno|bun|lua)\s+(?:-\w+\s+)*-[ecr]\b|\b(?:(?:ba|z|da|k)?sh|cmd(?:\.exe)?)\s+[-/]\w*c\b"
+        r"|/dev/(?:tcp|udp)/|\bsetTimeout\s*\(\s*['\"`]|\bDeno\s*\.\s*(?:run|Command)\b|\bBun\s*\.\s*spawn\b|\bvm\s*\.\s*runIn\w+"
+        r"|\bctypes\s*\.|\bmarshal\s*\.\s*loads?\b|\byaml\s*\.\s*(?:unsafe_|full_)?load\s*\(", re.I),
+    "a program of Windows": re.compile(
+        r"\b(?:certutil|bitsadmin|mshta|regsvr32|rundll32|wscript|cscript)\b|\bInvoke-Expression\b|\bDownload(?:String|File)\s*\(|\|\s*iex\b",
+        re.I),
+    "removal of files": re.compile(
+        r"\brm\s+(?:-\S+\s+)*(?:[/~*]|\$HOME)|\bshutil\s*\.\s*rmtree\b|\bdd\s[^|;&]*\bof=/dev/|\bmkfs(?:\.\w+)?\s|:\s*\(\s*\)\s*\{", re.I),
     "credential access": re.compile(
         r"\.(?:aws|ssh|netrc|npmrc|pypirc|docker|kube)\b[/\\]?|\b(?:aws_secret\w*|secret_access_key|api[_-]?key|credentials?)\b|os\.environ|\bgetenv\s*\(|process\.env|id_rsa|/etc/(?:passwd|shadow)",
         re.I,
@@ -128,7 +136,7 @@ def _host(text: str) -> str:
         return text
 
 
-# Characters that stand for a letter in a name that imitates another.
+# Characters that look like a letter, in a name that imitates another.
 _IMITATIONS = str.maketrans("013457", "oleast")
 
 

@@ -7,6 +7,7 @@ from decimal import Decimal, InvalidOperation
 
 _SMALL = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
 _TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
+NUMBER_WORDS = frozenset({*_SMALL, *_TENS, *"dozen hundred thousand million billion trillion half quarter".split()})
 _N = r"\(?-?[\d.]+(?:\s*[-+*/^]\s*[\d.]+)*\)?"
 
 _RULES: tuple[tuple[str, str], ...] = (

@@ -51,6 +51,9 @@ def verify_fact(claim: str, context: str) -> Verdict:
         return Verdict(Status.INCONCLUSIVE, ENGINE, str(error))
     if re.search(r"[^\W\d_]", claim) and not re.search(r"[A-Za-z]", claim):
         return _verbatim(claim, context)
+    if context.isupper() and not claim.isupper() and not set(re.findall(r"[^\W\d_]+", claim.lower())) & _CASE_MATTERS - {
+        "it", "a", "is", "in", "i", "or", "so", "as", "no", "am", "an"}:
+        context = _recased(context, claim)  # which has the same length, so that positions remain
     claim = _recased(claim, context)
     wanted = statement(claim)
     if len(wanted.core) < 2 or not any(t.kind == "word" for t in wanted.core) or claim.rstrip().endswith("?"):

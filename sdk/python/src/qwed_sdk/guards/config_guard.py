@@ -23,7 +23,9 @@ _PATTERNS = {
     "AWS_ACCESS_KEY": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
     "GITHUB_TOKEN": r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{22,})",
     "GITLAB_TOKEN": r"\bglpat-[\w-]{20,}",
-    "PRIVATE_KEY_PEM": r"-----(?:BEGIN|END) [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----",
+    # In the second form in base64, as Kubernetes has it: "-----BEGIN" and PRIVATE KEY at any offset.
+    "PRIVATE_KEY_PEM": r"-----(?:BEGIN|END) [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
+    r"|LS0tLS1CRUdJT[\w+/]*?(?:UFJJVkFURSBLRV|BSSVZBVEUgS0VZ|QUklWQVRFIEtFW)",
     "JWT_TOKEN": r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]+",
     "GOOGLE_API_KEY": r"\bAIza[\w-]{35}",
     "STRIPE_API_KEY": r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}",
@@ -64,8 +66,12 @@ _ASSIGNED = re.compile(
     r"\s*[=:]\s*['\"]?([^\s'\"]{4,})",
     re.I,
 )
+# A sentence that says what a secret is: its value has a digit, or stands in quotes.
+_TOLD = re.compile(
+    r"\b(?:password|passphrase|passcode|pin|secret|token|api key)(?: for [\w ]{1,30}?)? (?:is|was|=|:) "
+    r"(?:['\"`]\S{4,}['\"`]|(?=\S*\d)(?![\d.]+ )\S{5,})", re.I)
 _REFERENCE = re.compile(
-    r"^(?:\$\{?\w+\}?|\$\(.*\)|\{\{.*\}\}|<[^<>]*>|\*+|x{3,}|%\w+%|%\(\w+\)s|(?:env|vault|secret|file|op|keyring|aws|gcp|azure|ref|ssm|arn)[:/].*|!\w+.*|your[_-].*|change[_-]?me(?:[_-].*)?|example|placeholder|none|null|true|false|bearer|basic|digest|todo|redacted|\[redacted\]|process\.env\.\w+)$",
+    r"^(?:\$\{\w+\}|\$(?-i:[A-Z_][A-Z0-9_]*|[a-z]+(?:_[a-z]+)+)|\$\(.*\)|\{\{.*\}\}|<[^<>]*>|\*+|x{3,}|%\w+%|%\(\w+\)s|(?:env|vault|secret|file|op|keyring|aws|gcp|azure|ref|ssm|arn)[:/].*|!\w+.*|your[_-].*|change[_-]?me(?:[_-].*)?|example|placeholder|none|null|true|false|bearer|basic|digest|todo|redacted|\[redacted\]|process\.env\.\w+)$",
     re.I,
 )
 
@@ -166,7 +172,7 @@ class ConfigGuard:
                 kinds.append("AWS_SECRET_KEY")
             else:
                 match = _ASSIGNED.search(text)
-                if match and not _REFERENCE.match(match[1]):
+                if (match and not _REFERENCE.match(match[1])) or _TOLD.search(text):
                     kinds.append("SECRET_VALUE")
         return kinds
 
@@ -176,7 +182,7 @@ def _names_secret(key: str, value: str) -> bool:
     words = [w for w in re.split(r"[^A-Za-zñ]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower()) if w]
     joined = "_".join(words)
     found = [m.span() for m in _SECRET_KEY.finditer(joined)]
-    if not found or len(value) < 3:
+    if not found or len(value) < 3 or value in ("include", "omit", "same-origin"):  # what fetch sends
         return False
     before, after = joined[: found[-1][0]].split("_"), joined[found[-1][1] :].split("_")
     if set(before) & _MEASURING or set(after) & _DESCRIBING:
@@ -193,6 +199,14 @@ def _lines(key: str, text: str) -> list[str]:
 
 def _entropy(text: str) -> float:
     return -sum(n / len(text) * math.log2(n / len(text)) for n in Counter(text).values())
+
+
+def _document(text: str) -> object:
+    """Return the JSON document that a text is, or None."""
+    try:
+        return strict_json.loads(text) if text.lstrip()[:1] in ("{", "[") and len(text) <= MAX_TEXT else None
+    except (ValueError, RecursionError):
+        return None
 
 
 _VALUE_KEYS = frozenset({"value", "default", "plain", "plaintext", "literal"})
@@ -217,4 +231,7 @@ def _values(data: Any, path: str) -> Iterator[tuple[str, str, str]]:
         elif isinstance(value, int | float) and not isinstance(value, bool):
             yield where, key, str(value)
         elif isinstance(value, str | bytes):
-            yield where, key, value if isinstance(value, str) else value.decode("utf-8", "replace")
+            text = value if isinstance(value, str) else value.decode("utf-8", "replace")
+            if isinstance(inner := _document(text), Mapping | list):
+                stack.append((where, key, inner))
+            yield where, key, text

@@ -26,16 +26,18 @@ _PROPERTIES = frozenset(
     "createRequire Worker SharedWorker importScripts serviceWorker sendBeacon _load _compile _extensions getBuiltinModule runInThisContext "
     "runInNewContext runInContext compileFunction addModule instantiateStreaming compileStreaming "
     "__defineGetter__ __defineSetter__ __lookupGetter__ getPrototypeOf setPrototypeOf insertAdjacentHTML innerHTML outerHTML writeln "
-    "createObjectURL srcdoc createContextualFragment setHTMLUnsafe parseHTMLUnsafe AsyncFunction GeneratorFunction".split()
+    "prepareStackTrace getThis callee globalEval getScript createObjectURL srcdoc createContextualFragment setHTMLUnsafe parseHTMLUnsafe AsyncFunction GeneratorFunction".split()
 )
 _MODULES = frozenset(
     "child_process fs fs/promises net http https http2 dgram dns dns/promises tls cluster worker_threads vm vm2 os process module inspector "
     "inspector/promises repl v8 wasi axios node-fetch got undici request shelljs execa cross-spawn puppeteer playwright esbuild sandboxjs "
     "isolated-vm ssh2 nodemailer ws isomorphic-fetch cross-fetch superagent needle follow-redirects trace_events diagnostics_channel "
-    "fs-extra graceful-fs rimraf chokidar child-process-promise node-pty bun deno sqlite ejs pug handlebars".split()
+    "zx shelljs/global cross-env child_process_promise bun:ffi fs-extra graceful-fs rimraf chokidar child-process-promise node-pty bun deno sqlite ejs pug handlebars".split()
 )
 _TIMERS = frozenset({
     "setTimeout", "setInterval", "setImmediate", "queueMicrotask", "requestAnimationFrame", "requestIdleCallback"})
+# Members of `process` that say what runs, or call back later.
+_HARMLESS_PROCESS = frozenset("argv nextTick exitCode platform arch version versions hrtime uptime memoryUsage pid".split())
 # Functions that look up a property by a name that is passed to them.
 _REFLECTING = frozenset(
     "getOwnPropertyDescriptor getOwnPropertyDescriptors getOwnPropertyNames ownKeys entries values assign defineProperty fromEntries".split()
@@ -164,6 +166,8 @@ def _judge(node: Node) -> list[Finding]:
         return _unresolved(node, "import()")
     if kind == "pair" and (key := node.child_by_field_name("key")) and _constant(key) in ("__proto__",):
         return [] if text_of(node.child_by_field_name("value")) == "null" else _block(node, "__proto__")
+    if kind == "jsx_opening_element" and text_of(node.child_by_field_name("name")).lower() in ("script", "iframe"):
+        return _block(node, "an element that runs a program")
     if kind in ("with_statement", "debugger_statement"):
         return _block(node, kind.split("_")[0])
     if kind == "computed_property_name":
@@ -191,7 +195,9 @@ def _name(node: Node) -> list[Finding]:
         return []
     if name == "require" and (module := _required(node)) is not None:
         return _module(node, module)
-    if name in _NAMES:
+    if name == "process" and _is_harmless_process(node):
+        return []
+    if name in _NAMES or (name in _MODULES and _is_undeclared_base(node)):
         return _block(node, name)
     if name in _TIMERS and not _is_called(node):
         return _unresolved(node, f"{name} used as a value")
@@ -205,6 +211,31 @@ def _name(node: Node) -> list[Finding]:
             ):
                 return _unresolved(node, f"{name} used as a value")
     return []
+
+
+def _is_harmless_process(node: Node) -> bool:
+    """Report whether a member of `process` is read that neither starts nor reads anything."""
+    member = node.parent
+    if member is None or member.type != "member_expression" or member.child_by_field_name("object") != node:
+        return False
+    is_target = member.parent is not None and member.parent.child_by_field_name("left") == member
+    return text_of(member.child_by_field_name("property")) in _HARMLESS_PROCESS and not is_target
+
+
+def _is_undeclared_base(node: Node) -> bool:
+    """Report whether a member is called of a name that the program does not declare, as in `fs.readFileSync(x)`, which
+    is a module in Node's command line."""
+    member = node.parent
+    if member is None or member.type != "member_expression" or member.child_by_field_name("object") != node:
+        return False
+    root = node
+    while root.parent is not None:
+        root = root.parent
+    declaring = ("variable_declarator", "formal_parameters", "required_parameter", "import_clause", "namespace_import",
+        "import_specifier", "arrow_function", "function_declaration", "catch_clause", "assignment_expression")
+    return _is_called(member) and not any(
+        n.type == "identifier" and n.parent is not None and n.parent.type in declaring and text_of(n) == text_of(node)
+        for n in walk(root))
 
 
 def _is_pattern_key(node: Node) -> bool:
@@ -454,6 +485,6 @@ def _import(node: Node, source: Node | None) -> list[Finding]:
 def _module(node: Node, name: str) -> list[Finding]:
     """Judge the import of a module."""
     module = name.removeprefix("node:").split("?")[0].removesuffix("/")
-    if not module or module in _MODULES or _URL.match(module) or module.endswith(".node"):
+    if not module or module in _MODULES or _URL.match(module) or module.endswith(".node") or module.startswith("/"):
         return _block(node, f"import of {module}")
     return []

@@ -1,7 +1,7 @@
 """The packages in the image of the engines, and the names in them that run code or import by name.
 
-libraries.tsv has the functions whose source reaches eval, an import, a program or getattr; a test compares it with the
-packages' sources. REFUSED adds names that read files, open connections or lead to those functions.
+libraries.tsv has the functions whose source reaches eval, an import, a program, a file, a connection or getattr; a test compares
+it with the packages' sources. REFUSED adds names of compiled packages, and names that lead to those functions.
 """
 
 from __future__ import annotations
@@ -15,19 +15,26 @@ ALL = frozenset({"*"})
 _MORE = {
     "sympy": "preview external codegen autowrap test doctest interactive run_all_tests testing init_session pygletplot "
     "experimental_lambdify vectorized_lambdify ufuncify source importtools PygletPlot",
-    "PIL": "ImageMath ImageGrab ImageShow ImageFile",
+    "PIL": "ImageMath ImageGrab ImageShow ImageFile ImageQt ImageTk truetype show pilinfo",
     "sqlglot": "executor serde load import_module",
-    "z3": "z3core lib Z3_DEBUG from_file parse_file parse_smt2_file open_log enable_trace",
-    "lxml": "parse iterparse XSLT XInclude xinclude ElementInclude open_in_browser open_http_urllib submit_form",
+    "z3": "z3core lib Z3_DEBUG from_file parse_file parse_smt2_file open_log enable_trace Z3_open_log Z3_append_log "
+    "Z3_global_param_set Z3_parse_smtlib2_file Z3_eval_smtlib2_string Z3_solver_from_file Z3_optimize_from_file "
+    "Z3_fixedpoint_from_file",
+    "lxml": "parse parseid iterparse XSLT xslt XInclude xinclude ElementInclude ElementTree getroottree DTD RelaxNG "
+    "Schematron XMLSchema xmlfile htmlfile canonicalize Resolver open_in_browser submit_form usedoctest doctestcompare",
     "yaml": "load load_all unsafe_load unsafe_load_all full_load full_load_all Loader UnsafeLoader FullLoader CLoader "
     "CFullLoader CUnsafeLoader UnsafeConstructor Constructor loader constructor",
     "detect_secrets": "settings usage audit main initialize baseline scan_file scan_files scan_diff scan_directory "
-    "get_files_to_scan load_from_baseline wordlist importlib from_file pre_commit_hook",
+    "get_files_to_scan load_from_baseline wordlist importlib pre_commit_hook",
     "six": "moves add_move MovedModule",
     "eyecite": "HyperscanTokenizer",
     "ahocorasick": "load",
     "typing_extensions": "get_type_hints ForwardRef",
-    "holidays": "registry_loader save_ics",
+    "holidays": "registry_loader",
+    "stdnum": "get_soap_client numdb check_vies check_nalog check_uid check_kps check_offeneregister",
+    "tree_sitter": "build_library print_dot_graph print_dot_graphs",
+    "mpmath": "runtests",
+    "dateutil": "tarfile",
     "postgast": "native",
 }
 

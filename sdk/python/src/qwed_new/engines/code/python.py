@@ -90,7 +90,7 @@ class _Analyser(Calls):
         self._has_sys = any(isinstance(n, ast.alias) and n.name == "sys" for n in ast.walk(tree))
         roots = {path.split(".")[0] for path in _imported(tree)}
         self._refused = {n for root in roots for n in policy.REFUSED.get(root, ()) if n not in _COMMON}
-        self._imports_loader = "holidays" in roots
+        self._imports_loader, self._imports_solver = "holidays" in roots, "z3" in roots
         self._nodes = list(ast.walk(tree))
         for node in self._nodes:
             check = getattr(self, "_check_" + type(node).__name__, None)

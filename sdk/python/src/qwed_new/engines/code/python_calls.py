@@ -30,8 +30,10 @@ class Calls(Reads):
         for keyword in node.keywords:
             if keyword.arg == "fromfile_prefix_chars" and not self._is_constant(keyword.value, None):
                 self._block(node, "fromfile_prefix_chars")
-            if keyword.arg in ("allow_pickle", "eval_str", "shell") and not self._is_constant(keyword.value, False):
+            if keyword.arg in policy.OFF and not self._is_constant(keyword.value, False):
                 self._block(node, f"{keyword.arg}=True")
+        if self._imports_solver:
+            self._solver_file(node)
         if isinstance(node.func, ast.Attribute):
             self._call_method(node, node.func)
         if isinstance(node.func, ast.Call) and Builtin("type") in self._resolver.values(node.func.func):
@@ -57,6 +59,16 @@ class Calls(Reads):
             for value in self._resolver.values(argument):
                 if isinstance(value, Text) or (isinstance(value, Constant) and isinstance(value.value, str)):
                     self._block(node, f"{name} of a file")
+
+    def _solver_file(self, node: ast.Call) -> None:
+        """A parameter of Z3 that names a file, as `s.set("smtlib2_log", "x")` and `set_param(trace_file_name="x")`."""
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if name not in ("set", "set_param", "set_option", "Solver", "Optimize"):
+            return
+        given = [t for a in node.args for t in self._names(a) or () if isinstance(t, str)]
+        for parameter in [*given[:1], *(k.arg for k in node.keywords if k.arg)]:
+            if policy.SOLVER_FILES.search(parameter):
+                self._block(node, f"{name} of {parameter}")
 
     def _check_Constant(self, node: ast.Constant) -> None:
         """A template whose fields reach into objects, in a program that formats."""

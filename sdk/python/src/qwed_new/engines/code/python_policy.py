@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import importlib
+import re
 import sys
 from types import ModuleType
 from typing import Any
@@ -34,7 +35,7 @@ DUNDERS = frozenset(
 METHODS = frozenset(
     "system popen posix_spawn spawnl spawnv spawnle spawnve execv execve execl execle execvp fork forkpty check_output check_call getoutput "
     "read_text write_text read_bytes write_bytes unlink rmdir touch mkdir symlink_to hardlink_to link_to chmod lchmod iterdir rglob "
-    "load_module exec_module find_spec find_loader run_module run_path import_module loads_from_name loadTestsFromName loadTestsFromNames discover "
+    "load_module exec_module find_spec find_loader run_module run_path import_module loads_from_name read_gpickle load_lexer_from_file load_formatter_from_file loadTestsFromName loadTestsFromNames discover "
     "get_field _getframe read_pickle to_pickle read_hdf unsafe_load full_load unsafe_eval runstring create_subprocess_shell create_subprocess_exec "
     "subprocess_exec subprocess_shell open_connection start_server create_server create_connection enable_load_extension load_extension "
     "dlopen CDLL LoadLibrary urlopen urlretrieve __subclasses__ __globals__ __code__".split()
@@ -121,7 +122,7 @@ LEAVES = frozenset({"math", "cmath", "time", "itertools", "zlib", "binascii", "u
 
 # Packages of others that run code, start programs or open connections.
 PACKAGES = frozenset(
-    "__main__ requests httpx urllib3 aiohttp websocket websockets paramiko fabric pexpect ptyprocess sh plumbum invoke cffi dill cloudpickle joblib jsonpickle "
+    "__main__ requests httpx httpcore urllib3 isympy aiohttp websocket websockets paramiko fabric pexpect ptyprocess sh plumbum invoke cffi dill cloudpickle joblib jsonpickle "
     "psutil pyautogui selenium playwright scapy pwn pwntools twisted tornado gevent eventlet trio anyio boto3 botocore docker kubernetes redis pymongo psycopg psycopg2 "
     "mysql pymysql smbclient ftplib execnet rpyc Pyro4 Pyro5 ray dask numexpr asteval simpleeval restrictedpython nbformat IPython ipykernel pip setuptools pkg_resources "
     "distutils _distutils_hack wheel Cython pyximport numba llvmlite tinycc gpg wmi win32api win32com comtypes pythoncom hy coconut frida angr".split()
@@ -140,7 +141,12 @@ FILES = frozenset(
     "read_sql ExcelFile ExcelWriter HDFStore".split()
 )
 PATH_ARGUMENTS = frozenset(
-    "path path_or_buf filepath_or_buffer path_or_buffer fname file io fp filename excel_writer".split())
+    "path path_or_buf filepath_or_buffer path_or_buffer fname file from_file io fp filename excel_writer logFile".split())
+
+# Keyword arguments that may only be False: pickles, evaluated texts, shells and files that an XML document names.
+OFF = frozenset("allow_pickle eval_str shell resolve_entities load_dtd dtd_validation attribute_defaults".split())
+# Parameters of Z3 that name a file.
+SOLVER_FILES = re.compile(r"file|trace|drat|(?:^|[._:-])(?:\w+_)?log$", re.I)
 
 THIRD_PARTY_DENY = {
     **REFUSED,

@@ -22,7 +22,7 @@ class Reads:
         self._program = Program()
         self._resolver = Resolver(self._program)
         self._evaluates = evaluates  # whether a library that evaluates texts can be reached
-        self._formats = self._has_sys = self._imports_loader = False
+        self._formats = self._has_sys = self._imports_loader = self._imports_solver = False
         self._nodes: list[ast.AST] = []
         self._refused: set[str] = set()  # names that lead out of the packages that the program imports
 
@@ -81,6 +81,8 @@ class Reads:
                 continue
             if policy.is_stdlib(module):
                 self._member(node, module, alias.name)
+            elif alias.name in policy.METHODS or alias.name == "open":
+                self._block(node, f"{module}.{alias.name}")
             else:
                 self._foreign(node, f"{module}.{alias.name}")
 

@@ -55,6 +55,7 @@ READING = {
     "awk": re.compile(
         r"\bsystem\b|\bgetline\b|@|\bARG[CV]\b|/inet|\bprintf?\b.*(?:>|\|)|\s-(?!F|v)\S|[\"']-(?!F|v)\S|\$['\"]", re.S),
     "set": re.compile(r"^set(?!(?:\s+[-+](?:[eux]+|[eux]*o\s+(?:errexit|nounset|pipefail|xtrace)))+$)", re.S),
+    "read": re.compile(r"^read(?!(?:\s+-r)?(?:\s+(?!npm_|\w*_proxy)[a-z]\w*)+$)"),  # it sets variables
     "command": re.compile(r"^command(?!\s+-[vV]\s)"),
     "tree": re.compile(r"\s-o\b"),
     "date": re.compile(r"\s(?:-\w*s|--set|-\w*f|--file)"),

@@ -9,8 +9,8 @@ import z3
 
 from qwed_new.engines.logic.constraints import ENGINE, SECONDS, new_solver, why_unknown
 from qwed_new.engines.logic.dsl import Atom, Form, LogicSyntaxError, Tree, show
-from qwed_new.engines.logic.english import Statements
-from qwed_new.engines.logic.first_order import opposites
+from qwed_new.engines.logic.english import Statements, sentences
+from qwed_new.engines.logic.first_order import all_are_persons, opposites
 from qwed_new.engines.logic.sorts import INT, REAL, SortError
 from qwed_new.engines.logic.terms import core_of, value_of
 from qwed_new.limits import NotText, TooLarge
@@ -46,8 +46,11 @@ def verify_logic_statement(
 def _decide(premises: list[str], conclusion: str, seconds: float) -> Verdict:
     if len(premises) > MAX_PREMISES:
         raise TooLarge(f"there are more than {MAX_PREMISES} premises")
+    premises = [s for p in premises for s in (sentences(p) if isinstance(p, str) else [p])]
     statements = Statements([*premises, conclusion])
     trees = [statements.read(p) for p in [*premises, conclusion]]
+    assumptions = statements.two_persons()
+    premises, trees = premises + [t for t, _ in assumptions], [*trees[:-1], *(t for _, t in assumptions), trees[-1]]
     whole, assumed = _decide_for(statements, trees, premises, seconds, INT)
     if not assumed or whole["status"] == "INCONCLUSIVE":
         return whole
@@ -80,11 +83,13 @@ def _doubts(statements: Statements, trees: list[Tree], terms: list[Any], conditi
     str]:
     """Return the words because of which a counterexample may be none."""
     doubts = statements.doubts(trees)
-    if axioms := opposites(trees):
+    for axioms, doubt in (
+        (opposites(trees), "words with the prefixes 'un-', 'in-' and 'non-'"),
+        (all_are_persons(trees), "who is a person is not stated")):
         solver = new_solver(seconds)
         solver.add(*conditions, *axioms, *terms[:-1], z3.Not(terms[-1]))
-        if solver.check() != z3.sat:
-            doubts.append("words with the prefixes 'un-', 'in-' and 'non-'")
+        if axioms and solver.check() != z3.sat:
+            doubts.append(doubt)
     return doubts
 
 

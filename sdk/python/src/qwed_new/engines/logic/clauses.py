@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from itertools import count
 
-from qwed_new.engines.logic import lexicon
+from qwed_new.engines.logic import first_order, lexicon
 from qwed_new.engines.logic.dsl import Atom, Form, LogicSyntaxError, Tree
 from qwed_new.engines.logic.modifiers import RELATIVES, modified, object_relative
 
@@ -42,6 +42,8 @@ class Clauses:
         self.names: set[str] = set()
         self.verbs: set[str] = set()  # the base forms of words behind names
         self.persons: set[str] = set()
+        self.others = False  # whether "than everyone" was read as "than everyone else"
+        self.identified = False  # whether two names may mean one
         self.pronouns: set[str] = set()
         self._variables = count(1)
 
@@ -103,6 +105,9 @@ class Clauses:
                 raise NotRead(f"{' '.join(parts.noun[1:])!r} after {words[0]!r}")
             restriction, rest = _both(restriction, self._complement(parts.modifier, "")), parts.rest
         else:
+            if words[0] in _THING and len(rest) > 1 and rest[1] in lexicon.COPULAS and rest[0] not in (
+                lexicon.STRANGE | _AUXILIARY):  # nothing red is cheap
+                restriction, rest = self._complement(rest[:1], ""), rest[1:]
             restriction, rest = self._related(restriction, rest)
         self._no_denial(kind, rest)
         return self._quantify(kind, restriction, self._verb_phrase(rest))
@@ -160,16 +165,21 @@ class Clauses:
             if words[i].endswith("s") and not words[i].endswith(("ss", "us", "is")) and not lexicon.is_plural(
                 words[i - 1]):
                 return " ".join(words[:i]), words[i:]
-            if _is_past(words[i]) and (i + 1 == len(words) or words[i + 1] in _AFTER_VERBS or words[i + 1] in self.names):
+            if self._is_past_verb(words, i):
                 return " ".join(words[:i]), words[i:]
         raise NotRead(f"the verb in {' '.join(words)[:60]!r}")
+
+    def _is_past_verb(self, words: list[str], i: int) -> bool:
+        """Report whether a word is a verb in the past, by its form and by the word behind it."""
+        after = words[i + 1] if i + 1 < len(words) else ""
+        return lexicon.is_past(words[i]) and (not after or after in _AFTER_VERBS or after in self.names)
 
     def _relative(self, words: list[str]) -> tuple[Phrase, list[str]]:
         """Return the phrase of a relative clause, and the words of the main clause after it."""
         starts = [
             i for i in range(1, len(words)) if words[i] in _AUXILIARY and not (i == 1 and words[0] in lexicon.MODALS)]
         starts += [i for i in range(1, len(words)) if words[i].endswith("s") and words[i] not in _AUXILIARY]
-        starts += [i for i in range(1, len(words)) if words[i] in self.verbs]
+        starts += [i for i in range(1, len(words)) if words[i] in self.verbs or self._is_past_verb(words, i)]
         for i in starts:
             if words[i - 1] in ("not", "a", "an", "the") or words[i - 1] in _AUXILIARY:
                 continue
@@ -194,10 +204,10 @@ class Clauses:
                 continue
             if after.endswith("s") and not after.endswith(("ss", "us", "is")) and not lexicon.is_plural(words[i - 1]):
                 return self._about(words[:i], words[i:])
-        if len(words) >= 2 and words[0] in self.names and _is_past(words[1]):
+        if len(words) >= 2 and words[0] in self.names and lexicon.is_past(words[1]):
             return self._about(words[:1], words[1:])
         if lexicon.is_plural(words[0]) and words[1].isalpha() and not words[1].endswith(("s", "ly", "ed")) and (
-            words[1] not in lexicon.PREPOSITIONS | lexicon.PASTS):
+            words[1] not in {*lexicon.PREPOSITIONS, *lexicon.PASTS}):
             return self._all(self._noun(words[0]), self._verb_phrase(words[1:]))
         raise NotRead(f"the verb in {' '.join(words)[:60]!r}")
 
@@ -241,6 +251,10 @@ class Clauses:
         strange = [w for w in words if w in lexicon.STRANGE or w in lexicon.PRONOUNS]
         if not words or strange or len(words) > 4:
             raise NotRead(f"{(strange or words or [text])[0]!r} in {text[:60]!r}")
+        if words[-1] in ("thing", "things", "person", "people") and len(words) == 2:  # red things: what is red
+            adjective, kind = words[0], lexicon.singular(words[1])
+            return lambda x: form("PRED", adjective, x) if kind == "thing" else form(
+                "AND", form("PRED", adjective, x), form("PRED", kind, x))
         name = " ".join([*words[:-1], lexicon.singular(words[-1])])
         return lambda x: form("PRED", name, x)
 
@@ -253,7 +267,7 @@ class Clauses:
         if first in lexicon.COPULAS:
             tense = "" if first in ("is", "are", "am") else "was "
             if first == "are" and re.fullmatch(r"[a-z]", rest[-1] if rest else "") and len(rest) == 1 + (rest[0] == "not"):
-                kind = lambda x: form("PRED", rest[-1], x)  # all A are B: letters that stand for kinds
+                kind = lambda x: form("PRED", rest[-1], x)  # all A are B: letters as names of kinds
                 return _denied(kind) if rest[0] == "not" else kind
             if rest[:1] == ["not"]:
                 if re.search(r"\b(?:and|but)\b", " ".join(rest)):
@@ -264,12 +278,17 @@ class Clauses:
             if rest[:1] == ["not"]:
                 return _denied(self._modal(first, rest[1:]))
             return self._modal(first, rest)
-        if first in ("does", "do", "did") and rest[:1] == ["not"]:
-            tense = "did " if first == "did" else ""
-            return _denied(self._verb(["have" if rest[1:2] == ["have"] else w for w in rest[1:2]] + rest[2:], tense))
+        if first == "did" and rest[:1] == ["not"] and len(rest) > 1:
+            return _denied(self._past(rest[1:]))
+        if first in ("does", "do") and rest[:1] == ["not"]:
+            return _denied(self._verb(rest[1:], ""))
         if rest[:1] == ["not"]:
             raise NotRead(f"'not' after {first!r}")
-        return self._verb([lexicon.base_form(first), *rest], "")
+        return self._past(words) if lexicon.is_past(first) else self._verb([lexicon.base_form(first), *rest], "")
+
+    def _past(self, words: list[str]) -> Phrase:
+        tense, verb = lexicon.past(words[0]).split(" ")
+        return self._verb([verb, *words[1:]], tense + " ")
 
     def _modal(self, modal: str, words: list[str]) -> Phrase:
         text = self._opaque(words)
@@ -294,8 +313,16 @@ class Clauses:
             r"^(?:both )?(.+?) (?:and|but) (.+)$", text):
             head = "OR" if " or " in match[0] else "AND"
             negated = [w for w in (match[1], match[2]) if w.startswith("not ")]
+            if head == "AND" and negated == [match[2]] and not re.search(r"\b(?:and|or|but)\b", match[1] + match[2][4:]):
+                return _both(self._complement(match[1].split(), tense), _denied(
+                    self._complement(match[2].split()[1:], tense)))
             if (" and " in match[2] + match[1] and head == "OR") or " or " in match[2] or negated:
                 raise LogicSyntaxError("'and' and 'or' stand together without parentheses: write (OR p (AND q r))")
+            if head == "OR" and not tense and all(p in self.names for p in match.groups()) and not any(
+                lexicon.NATIONALITY.fullmatch(p) for p in match.groups()):
+                named = [Atom(p) for p in match.groups()]
+                self.identified = True
+                return lambda x: form("OR", *(form("IS", x, n) for n in named))
             places = all(p.split()[0] in lexicon.PREPOSITIONS for p in match.groups())
             for part in match.groups():
                 words = part.split()[1:] if places else part.split()
@@ -306,16 +333,21 @@ class Clauses:
             return lambda x: form(head, *(p(x) for p in parts))
         if (match := re.match(r"^one of the (\w+)$", text)) and lexicon.is_plural(match[1]) and not tense:
             return self._noun(match[1])
+        if len(words) == 2 and words[0] == "in" and words[1] in self.names and not tense:
+            place = Atom(words[1])
+            return lambda x: form("REL", first_order.INSIDE, x, place)
         article = _ARTICLE.match(text)
         adjective = len(words) == 1 and lexicon.NATIONALITY.fullmatch(text)
         if not article and not adjective and words and words[0] in self.names and not lexicon.is_plural(
             words[-1]) and not tense and len(words) <= 2:
             other = self._constant(words)
+            self.identified = True
             return lambda x: form("IS", x, other)
         if article and article[0] == "the ":
             definite = Atom(self._opaque(words))
             if tense or any(w.endswith("est") for w in words):
                 raise NotRead(f"{definite.text!r}")
+            self.identified = True
             return lambda x: form("IS", x, definite)
         if article and (match := re.match(r"^(?:a|an) (.+?) (?:who|that|which) (.+)$", text)):
             noun, relative = self._noun(match[1]), self._verb_phrase(match[2].split())
@@ -397,6 +429,7 @@ class Clauses:
             return lambda x: relation(x, other)
         if not itself and kind == "ALL":
             outer = restriction
+            self.others = True
             return lambda x: self._all(
                 lambda y: form("AND", outer(y), form("NOT", form("IS", x, y))), lambda y: relation(x, y))
         return lambda x: self._quantify(kind, restriction, lambda y: relation(x, y))
@@ -419,10 +452,6 @@ class Clauses:
 
 def _both(first: Phrase, second: Phrase) -> Phrase:
     return lambda x: form("AND", first(x), second(x))
-
-
-def _is_past(word: str) -> bool:
-    return word.endswith("ed") or word in lexicon.PASTS
 
 
 def _denied(phrase: Phrase) -> Phrase:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 from qwed_new.engines.logic import first_order, lexicon
@@ -36,6 +36,10 @@ _SPLITS: tuple[tuple[str, str], ...] = (  # the first match wins: the pattern, a
     (r"^(.+?),? or (?:else )?(.+?),? but not both$", "XOR"),
     (r"^not both (.+?) and (.+)$", "NAND"),
     (r"^neither (.+?) nor (.+)$", "NOR"),
+    (r"^(?:either )?(.+?), or else (.+)$", "OR"),
+    (r"^at least one of (.+?) and (.+)$", "ANY"),
+    (r"^(?:although|though|even though) ([^,]+), (.+)$", "AND"),
+    (r"^(.+?),? (?:although|even though|whereas) (.+)$", "AND"),
 )
 _COORDINATED: tuple[tuple[str, str], ...] = (  # tried after a clause was not read as a whole
     (r"^(?:either )?(.+?),? or (?:else )?(.+)$", "OR"),
@@ -61,6 +65,7 @@ _SOMEBODY = re.compile(
     r"^if (?:(someone|anyone|a person)|(something|anything)|an? (\w+)) (.+?)(?:, then|,| then) (?:he|she|they|it|that \w+) (.+)$"
 )
 _OF_ONE = re.compile(r"^if ([\w-]+) ([^,]+?)(?:, then|,| then) (?:he|she) (.+)$")
+_NOT_ONLY = re.compile(r"^(.+? (?:is|are|was|were)) not only (.+?),? but(?: also)? (.+)$")
 _LETTER = re.compile(r"^([a-z]\w?) is (not )?(true|false)$")
 
 
@@ -111,6 +116,8 @@ class Statements:
                 return self._clauses.conditional(match[1] or "", match[3] or "", match[4], match[5])
             except NotRead as error:
                 return self._proposition(text, error)
+        if match := _NOT_ONLY.match(text):
+            return Form("AND", tuple(self._english(f"{match[1]} {match[i]}", depth + 1) for i in (2, 3)))
         text = self._with_name(text)
         for pattern, head in _SPLITS:
             if match := re.match(pattern, text):
@@ -124,7 +131,8 @@ class Statements:
         she."""
         match = _OF_ONE.match(text)
         names = self._clauses.names
-        if not match or match[1] not in names or any(w in names for w in re.findall(r"[\w-]+", f"{match[2]} {match[3]}")):
+        others = re.sub(r"\b(?:in|at|from) [\w-]+", "", f"{match[2]} {match[3]}") if match else ""
+        if not match or match[1] not in names or any(w in names for w in re.findall(r"[\w-]+", others)):
             return text
         if set(re.findall(r"\w+", match[2] + " " + match[3])) & lexicon.PRONOUNS:
             return text
@@ -133,12 +141,14 @@ class Statements:
     def _joined(self, head: str, texts: list[str], text: str, depth: int) -> Tree:
         if head == "UNREAD":
             return self._proposition(text, NotRead("'only if' before an inverted clause"))
-        if head in ("NOR", "NAND", "XOR") and (shared := self._shared(texts, depth)):
+        if head in ("NOR", "NAND", "XOR", "ANY") and (shared := self._shared(texts, depth)):
             parts = shared
         else:
             parts = [self._english(t, depth + 1) for t in texts]
         if head == "SAME":
             return parts[0]
+        if head == "ANY":
+            return Form("OR", tuple(parts))
         if head == "CONVERSE":
             return Form("IMPLIES", (parts[1], parts[0]))
         if head == "NOR":
@@ -178,8 +188,8 @@ class Statements:
         if _has_verb(texts[0]):
             return None
         words = texts[1].split()
-        at = next((i for i in range(1, len(words)) if _has_verb(" ".join(words[i : i + 1])) or words[i].endswith("s")),
-            0)
+        at = next((i for i in range(1, len(words)) if _has_verb(" ".join(words[i : i + 1])) or words[i].endswith("s")
+            or lexicon.is_past(words[i])), 0)
         if not at:
             raise LogicSyntaxError(f"the verb of {texts[0]!r} and {texts[1]!r}")
         return [self._english(f"{subject} {' '.join(words[at:])}", depth + 1)
@@ -197,6 +207,14 @@ class Statements:
         compiled = first_order.compile_all(trees, numbers, self._clauses.persons)
         self.propositions = compiled.symbols
         return compiled.terms, compiled.conditions, compiled.assumed
+
+    def two_persons(self) -> list[tuple[str, Tree]]:
+        """Return that persons with two names are two, with its text, if `than everyone` is used, which excludes oneself,
+        and no statement identifies two names."""
+        if not self._clauses.others or self._clauses.identified:
+            return []
+        return [(f"{a} is not {b}", Form("NOT", (Form("IS", (Atom(a), Atom(b))),)))
+            for a, b in combinations(sorted(self._clauses.persons)[:12], 2)]
 
     def doubts(self, trees: Sequence[Tree]) -> list[str]:
         """Return why a counterexample may rest on words that were not understood; premises come first, the conclusion
@@ -232,7 +250,7 @@ def _names(texts: Sequence[str]) -> set[str]:
 
 
 def _verbs(texts: Sequence[str], names: set[str]) -> set[str]:
-    """Return the base forms of verbs in the third person that stand behind a name."""
+    """Return the base forms of verbs in the third person that follow a name."""
     words = [t.lower().split() for t in texts if isinstance(t, str)]
     return {lexicon.base_form(b) for line in words for a, b in pairwise(line)
         if a in names and b.endswith("s") and not b.endswith(("ss", "us", "is")) and b.isalpha()} - {"have", "do"}
@@ -256,3 +274,16 @@ def _normalise(text: str) -> str:
     text = re.sub(r"\b(they|we|you)'re\b", r"\1 are", text)
     text = re.sub(r"^(?:therefore|thus|hence|so|consequently|then|clearly|obviously),? ", "", text.strip())
     return " ".join(text.rstrip(" .!").split())
+
+
+_TITLES = frozenset("mr mrs ms dr st prof jr sr vs etc no inc co".split())
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text."""
+    parts, start = [], 0
+    for match in re.finditer(r"(\w{2,})[.!]\s+(?=[A-Z])", text):
+        if match[1].lower() not in _TITLES:
+            parts.append(text[start : match.end()].strip())
+            start = match.end()
+    return [*parts, text[start:]]

@@ -3,6 +3,7 @@ propositions."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from qwed_new.engines.logic.terms import Compiler, apply, divides_by_quantified,
 
 CONNECTIVES = frozenset({"AND", "OR", "NOT", "IMPLIES", "IFF", "XOR"})
 OWN = frozenset({"PRED", "REL", "IS", "THING", "MORE", "GEQ", "EQUAL", "EVERY", "EXIST", "PROP"})
+INSIDE = "be in"  # the relation of a thing and a named place, which is transitive
 # Kinds of person, so that `everyone` is about them.
 _PERSONS = ("person", "man", "woman", "human", "child", "boy", "girl")
 
@@ -45,6 +47,7 @@ def compile_all(trees: Sequence[Tree], numbers: str, persons: set[str]) -> Compi
         x = z3.FreshConst(builder.entity, "x")
         for kind in _PERSONS:
             conditions.append(z3.ForAll([x], z3.Implies(builder.holds(kind, x), builder.holds("someone", x))))
+    conditions += builder.known(trees)
     symbols = sorted({s for s in builder.symbols} | set(builder.compiler.variables))
     return Compiled(terms, conditions, sorts.assumed, symbols)
 
@@ -82,6 +85,18 @@ class _Builder:
         measure = z3.Function("how " + self._dimensions.get(words[0], words[0]), self.entity, z3.RealSort())
         difference = measure(left) - measure(right)
         return {"MORE": difference > 0, "GEQ": difference >= 0, "EQUAL": difference == 0}[tree.head]
+
+    def known(self, trees: Sequence[Tree]) -> list[Any]:
+        """Return what holds without a premise: numerals are numbers, and what is in Rome is where Rome is."""
+        facts = []
+        for text in {t for tree in trees for kind, t in _words(tree) if kind == "thing" and re.fullmatch(r"-?\d+(\.\d+)?", t)}:
+            kinds = {"number", *(() if "." in text else ("integer", "whole number"))} & self.symbols
+            facts += [self.holds(kind, self.constant(text)) for kind in sorted(kinds)]
+        if INSIDE in self.symbols:
+            a, b, c = (z3.FreshConst(self.entity, "x") for _ in range(3))
+            inside = z3.Function("rel " + INSIDE, self.entity, self.entity, z3.BoolSort())
+            facts.append(z3.ForAll([a, b, c], z3.Implies(z3.And(inside(a, b), inside(b, c)), inside(a, c))))
+        return facts
 
     def holds(self, predicate: str, subject: Any) -> Any:
         self.symbols.add(predicate)
@@ -159,6 +174,14 @@ def _may_be_connected(first: str, a: str, second: str, b: str) -> bool:
     if a == "someone" or b == "someone":
         return False
     return a == b or lexicon.related(a, b)
+
+
+def all_are_persons(trees: Sequence[Tree]) -> list[Any]:
+    """Return that everything is what the statements call a person, as a reader assumes of those that they name."""
+    entity = z3.DeclareSort("Entity")
+    kinds = {text for t in trees for kind, text in _words(t) if kind == "predicate"} & {"person", "human"}
+    x = z3.FreshConst(entity, "x")
+    return [z3.ForAll([x], z3.Function("is " + k, entity, z3.BoolSort())(x)) for k in sorted(kinds)]
 
 
 def opposites(trees: Sequence[Tree]) -> list[Any]:

@@ -65,10 +65,14 @@ WEATHER = frozenset(
 )
 QUANTITIES = frozenset(
     "two three four five six seven eight nine ten eleven twelve twenty fifty hundred thousand dozen million couple pair lots".split())
-# Irregular verbs in the past that are no other words.
-PASTS = frozenset(
-    "came went saw ate ran won lost got made took gave knew wrote said told slept drank drove flew sang sat stood fell felt kept met paid "
-    "sent spent taught thought bought broke caught chose brought built sold began became forgot".split())
+# Irregular verbs in the past that are no other words, with their base forms.
+PASTS = dict(p.split("/") for p in (
+    "came/come went/go saw/see ate/eat ran/run won/win lost/lose got/get made/make took/take gave/give knew/know wrote/write "
+    "said/say told/tell slept/sleep drank/drink drove/drive flew/fly sang/sing sat/sit stood/stand fell/fall felt/feel kept/keep "
+    "met/meet paid/pay sent/send spent/spend taught/teach thought/think bought/buy broke/break caught/catch chose/choose "
+    "brought/bring built/build sold/sell began/begin became/become forgot/forget stole/steal hid/hide rode/ride swam/swim wore/wear "
+    "tore/tear shook/shake fought/fight hung/hang bit/bite blew/blow drew/draw froze/freeze grew/grow rang/ring spoke/speak "
+    "swore/swear threw/throw woke/wake led/lead fed/feed lied/lie died/die").split())
 MODALS = frozenset("can must may will should could would might shall".split())
 # Adjectives that are written with a capital letter.
 NATIONALITY = re.compile(
@@ -119,6 +123,22 @@ def base_form(verb: str) -> str:
     if re.search(r"(?:ss|x|ch|sh|zz)es$", verb):
         return verb[:-2]
     return verb[:-1] if verb.endswith("s") and not verb.endswith("ss") else verb
+
+
+def is_past(word: str) -> bool:
+    """Report whether a word is a verb in the past by its form."""
+    return word in PASTS or (word.endswith("ed") and len(word) > 3)
+
+
+def past(verb: str) -> str:
+    """Return `did` with the stem of a verb that is in the past, or that stands behind `did`. The stem has no final e,
+    because `baked` does not show whether the verb has one."""
+    stem = PASTS.get(verb, verb)
+    if stem == verb and is_past(verb):
+        stem = verb[:-3] + "y" if verb.endswith("ied") else verb[:-2]
+        if len(stem) > 3 and stem[-1] == stem[-2] and stem[-1] not in "sl":
+            stem = stem[:-1]
+    return "did " + (stem[:-1] if stem.endswith("e") and len(stem) > 3 else stem)
 
 
 def opposite(word: str) -> str:

@@ -13,7 +13,7 @@ _PARTICIPLES = frozenset("made given taken written driven known seen shown grown
 
 
 class Modified(NamedTuple):
-    """A noun, what restricts it, and the verb phrase behind both."""
+    """A noun, its restrictions, and the verb phrase behind both."""
 
     noun: list[str]
     modifier: list[str]
@@ -56,9 +56,9 @@ def object_relative(words: list[str], names: Collection[str]) -> ObjectRelative 
     if len(words) < 3 or words[0] not in RELATIVES or words[1] not in names:
         return None
     verb, rest = words[2], words[3:]
-    is_past = verb.endswith("ed") or verb in lexicon.PASTS
-    if not is_past and (not verb.endswith("s") or verb in lexicon.COPULAS | {"has", "does"}):
+    written = lexicon.past(verb) if lexicon.is_past(verb) else lexicon.base_form(verb)
+    if not lexicon.is_past(verb) and (not verb.endswith("s") or verb in lexicon.COPULAS | {"has", "does"}):
         return None
     if rest and rest[0] in lexicon.PREPOSITIONS:
-        return ObjectRelative(words[1:2], f"{lexicon.base_form(verb)} {rest[0]}", rest[1:])
-    return ObjectRelative(words[1:2], lexicon.base_form(verb), rest)
+        return ObjectRelative(words[1:2], f"{written} {rest[0]}", rest[1:])
+    return ObjectRelative(words[1:2], written, rest)

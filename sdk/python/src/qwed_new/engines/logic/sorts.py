@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from qwed_new.engines.logic.dsl import Atom, Form, Group, LogicSyntaxError, Tree, is_name, is_number, is_reserved, names_in
+from qwed_new.engines.logic.dsl import (
+    Atom,
+    Form,
+    Group,
+    LogicSyntaxError,
+    Tree,
+    is_name,
+    is_number,
+    is_reserved,
+    names_in,
+)
 
 BOOL, INT, REAL, TEXT, NUMBER = "Bool", "Int", "Real", "String", "Number"
 

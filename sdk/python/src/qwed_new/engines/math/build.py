@@ -207,9 +207,17 @@ def _integral(builder: Builder, node: Apply) -> Expr:
 
 
 def _limit(builder: Builder, node: Apply) -> Expr:
-    """Return the limit from both sides, or from one side if the expression is real on that side only."""
+    """Return the limit from both sides, or from one side if the fourth argument is +1 or -1 or the expression is real
+    on that side only."""
     body, symbol = builder.build(node.arguments[0]), builder.variable(node.arguments[1])
     point = builder.build(node.arguments[2])
+    if len(node.arguments) == 4:
+        sign = builder.build(node.arguments[3])
+        if sign not in (1, -1) or not point.is_finite:
+            raise MathSyntaxError("a limit from one side has a finite point, and 1 for the right or -1 for the left")
+        value = sympy.limit(body, symbol, point, "+" if sign == 1 else "-")
+        checks.check_limit(body, symbol, point, int(sign), value)
+        return value
     if not point.is_finite:
         return sympy.limit(body, symbol, point)
     right, left = (sympy.limit(body, symbol, point, side) for side in "+-")

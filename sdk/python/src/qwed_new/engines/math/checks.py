@@ -38,6 +38,19 @@ def _quadrature(body: Expr, symbol: Symbol, low: Expr, high: Expr) -> mpmath.mpc
         return mpmath.quad(function, ends)
 
 
+def check_limit(body: Expr, symbol: Symbol, point: Expr, sign: int, value: Expr) -> None:
+    """Compare a limit from one side with values beside the point; Disagreement if they do not approach it."""
+    found = [within(SECONDS, lambda k=k: body.subs(symbol, point + sympy.Rational(sign, 10**k)).evalf(DIGITS))
+        for k in (3, 6, 12)]
+    if any(f is None or not f.is_number or not f.is_real for f in found):
+        raise Disagreement("the limit could not be checked, because the expression has no real values beside the point")
+    first, _, last = found
+    near = abs(last - value) < sympy.Rational(1, 100) * (1 + abs(value)) if value.is_finite and value.is_real else (
+        value in (sympy.oo, -sympy.oo) and last * (1 if value == sympy.oo else -1) > max(1, abs(first)))
+    if near != True:  # noqa: E712  a relation of SymPy
+        raise Disagreement("the algebra system and values beside the point disagree about the limit")
+
+
 def is_real_beside(body: Expr, symbol: Symbol, point: Expr, sign: int) -> bool | None:
     """Report whether an expression is real a little to the right (sign 1) or left (-1) of a point, or None if that is
     unknown."""

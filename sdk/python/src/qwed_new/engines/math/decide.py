@@ -102,6 +102,9 @@ def _verify_claim(text: str) -> Verdict:
         shown += f" ± {number_text(tolerance)}"
     worst = _worst(claim, tolerance)
     if worst.holds is not None:
+        names = {n for side in claim.sides for n in grammar.variables(side)}
+        if advice := readings.word(text, names, refuted=not worst.holds):
+            return Verdict(Status.INCONCLUSIVE, ENGINE, advice, {"parsed": shown})
         for other, advice in readings.others(claim, refuted=not worst.holds):
             if _worst(other, tolerance).holds is not worst.holds:
                 return Verdict(

@@ -451,7 +451,7 @@ class _Parser:
 ARITY = {
     "log": (1, 2), "root": (2, 2), "gcd": (2, 20), "lcm": (2, 20), "binomial": (2, 2), "min": (1, 20), "max": (1, 20),
     "atan2": (2, 2),
-    "diff": (1, 3), "integral": (1, 4), "limit": (3, 3), "sum": (4, 4), "product": (4, 4), "mod": (2, 2),
+    "diff": (1, 3), "integral": (1, 4), "limit": (3, 4), "sum": (4, 4), "product": (4, 4), "mod": (2, 2),
     "round": (1, 2), "pow": (2, 2),
 }  # fmt: skip
 

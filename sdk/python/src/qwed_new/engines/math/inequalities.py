@@ -9,7 +9,7 @@ the facts do not determine the functions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -55,8 +55,10 @@ def decide_order(difference: Expr, relation: str, domain: Domain) -> Outcome:
                 return outcome
     except _Unsupported as error:
         outcome = Outcome(None, METHOD, str(error))
-    if not polynomial and len(symbols) == 1 and within(4 * SECONDS, _is_convex_above, difference, symbols[0], strict):
-        return Outcome(True, "convexity: the least value is at the only critical point", "", {"domain": "real"})
+    if not polynomial and len(symbols) == 1:
+        for method, proves in _LEAST_VALUES.items():
+            if within(4 * SECONDS, proves, difference, symbols[0], strict):
+                return Outcome(True, method, "", {"domain": "real"})
     return outcome
 
 
@@ -112,6 +114,13 @@ class _Translation:
         if e not in self._terms:
             self._terms[e] = self._translate(e)
         return self._terms[e]
+
+    def place(self, f: Expr, points: Iterable[Expr]) -> None:
+        """Add the values of log at the given points, so that it is known to be less before them and more behind."""
+        if f.has(sympy.log):
+            for c in points:
+                if c.is_finite and c.is_positive:
+                    self._monotonic(sympy.log, self.term(c), self.term(sympy.log(c)))
 
     def _new(self) -> Any:
         return z3.FreshReal("f")
@@ -311,6 +320,33 @@ _SMOOTH = (sympy.exp, sympy.log, sympy.sin, sympy.cos)
 _CANDIDATES = (0, 1, -1, 2, -2, sympy.E, 1 / sympy.E, Rational(1, 2), sympy.pi, sympy.log(2))
 
 
+def _falls_and_rises_above(f: Expr, x: Symbol, strict: bool) -> bool:
+    """Report whether f is proven to fall before a critical point and to rise behind it, with a value above 0 there (or
+    equal to it, unless strict)."""
+    f = _plain(f)
+    interval = _domain(f, x)
+    if interval is None:
+        return False
+    slope = sympy.diff(f, x)
+    for c in _critical(slope, x, interval):
+        sign = sign_of(f.subs(x, c))
+        if not (sign == 1 or (sign == 0 and not strict)):
+            return False
+        forms = (slope, sympy.simplify(slope), sympy.fraction(sympy.together(slope))[0] * sympy.fraction(
+            sympy.together(slope))[1])
+        return any(_holds_within(-s, x, (interval[0], c)) for s in forms) and any(
+            _holds_within(s, x, (c, interval[1])) for s in forms)
+    return False
+
+
+def _critical(slope: Expr, x: Symbol, interval: tuple[Expr, Expr]) -> Iterator[Expr]:
+    """Yield the points of an interval at which the slope is proven to be 0."""
+    for c in (*map(sympy.sympify, _CANDIDATES), *_roots(slope, x)):
+        inside = c.is_real and all(sign_of(b) == 1 for b in (c - interval[0], interval[1] - c) if b.is_finite)
+        if inside and is_zero(slope.subs(x, c)):
+            yield c
+
+
 def _is_convex_above(f: Expr, x: Symbol, strict: bool) -> bool:
     """Report whether f is proven to be convex on its domain, an interval, with a least value above 0 (or equal to it,
     unless strict)."""
@@ -321,12 +357,16 @@ def _is_convex_above(f: Expr, x: Symbol, strict: bool) -> bool:
     slope = sympy.diff(f, x)
     if not any(_holds_within(form, x, interval) for form in (sympy.diff(slope, x), sympy.simplify(sympy.diff(slope, x)))):
         return False
-    for c in (*map(sympy.sympify, _CANDIDATES), *(_roots(slope, x))):
-        inside = c.is_real and all(sign_of(b) == 1 for b in (c - interval[0], interval[1] - c) if b.is_finite)
-        if inside and is_zero(slope.subs(x, c)):
-            sign = sign_of(f.subs(x, c))
-            return sign == 1 or (sign == 0 and not strict)
+    for c in _critical(slope, x, interval):
+        sign = sign_of(f.subs(x, c))
+        return sign == 1 or (sign == 0 and not strict)
     return False
+
+
+_LEAST_VALUES: dict[str, Callable[[Expr, Symbol, bool], bool]] = {
+    "convexity: the least value is at the only critical point": _is_convex_above,
+    "the slope: the least value is where it changes its sign": _falls_and_rises_above,
+}
 
 
 def _roots(e: Expr, x: Symbol) -> list[Expr]:
@@ -360,6 +400,7 @@ def _holds_within(f: Expr, x: Symbol, interval: tuple[Expr, Expr]) -> bool:
     try:
         for whole in (False, True):
             translation = _Translation(whole)
+            translation.place(f, interval)
             term, at = translation.term(f), translation.term(x)
             solver = z3.Solver()
             solver.set("timeout", MILLISECONDS)

@@ -3,50 +3,138 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+
+from qwed_new.engines.math.latex import written_plainly
 
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20, 0x2212: 0x2D} | str.maketrans(
     "≦≧⩽⩾∙✕✖–", "≤≥≤≥·××-")
 _LIMIT = re.compile(
     r"^\s*lim(?:it)?\s*(?:_\s*)?[({]?\s*(?:as\s+)?([a-z])\s*(?:->|→)\s*([-+]?[\w.∞/]+)\s*[)}]?\s*(?:of\s+)?(?![-+]?\s*$)(.+?)\s*(?<!!)=\s*([^=<>]+)$"
 )
-_ONE_SIDED = re.compile(r"^\s*lim\b[^=]*?(?:->|→)\s*[-+]?[\w.∞/]+(?:[-+](?=[\s)}])|\s*\^\s*\{?\s*[-+])")
-_INTEGRAL = re.compile(r"∫\s*(?:_\{?([-\w.∞]+)\}?\s*\^\{?([-\w.∞]+)\}?\s+)?([^∫=<>]+?)\s*\bd([a-z])\b")
+_ONE_SIDED = re.compile(
+    r"^(\s*lim(?:it)?(?![a-z])[^=]*?(?:->|→)\s*[-+]?[\w.∞/]+)(?:([-+])(?=[\s)}])|\s*\^\s*(?:([-+])|\{\s*([-+])\s*\}))")
+_INTEGRAL = re.compile(
+    r"∫\s*(?:_\{?\s*([-\w.∞]+)\s*\}?\s*\^(?:\{\s*([-\w.∞]+)\s*\}\s*|([-\w.∞]+)\s+))?([^∫=<>_]+?)\s*\bd([a-z])\b")
 _OF = re.compile(r"(\d+(?:\.\d+)?)\s*(?:%|percent|per\s+cent)\s+of\s+(?=[\d(a-z])", re.I)
 _DERIVATIVE = re.compile(r"(?<![\w)])(?:d|∂)[²³]?(?:\^\d)?[a-z]?\s*/\s*(?:d|∂)([a-z])(?:[²³]|\^\d)?(?![a-z])")
-_SUM = re.compile(r"^\s*∑\s*_\{\s*([a-z])\s*=\s*([^{}=,]+)\}\s*\^\s*(?:\{([^{}=,]+)\}|(\w))(?=[\s(])([^=<>≤≥≠≈∑∏]*[^=<>≤≥≠≈∑∏!\s])\s*(?=[=<>≤≥≠≈])")
+_SUM = re.compile(r"^\s*([∑∏])\s*_\{\s*([a-z])\s*=\s*([^{}=,]+)\}\s*\^\s*(?:\{([^{}=,]+)\}|(\w))(?=[\s(])([^=<>≤≥≠≈∑∏]*[^=<>≤≥≠≈∑∏!\s])\s*(?=[=<>≤≥≠≈])")
+_FRACTION = re.compile(r"(\d*)([¼-¾⅐-⅞])")
+_BOUNDS = re.compile(r"∫\s*([₀-₉₋]+)\s*([⁰¹²³⁴-⁹⁻]+)")
+_CUBE_ROOT = re.compile(r"∛\s*(?:(\()|(\d+(?:\.\d+)?|[a-z])(?![\w(.]))")
+_ANGLE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:°|degrees?\b|deg\b)(?!\s*[A-Za-z])")
+_CHOOSE = re.compile(r"(?<![\w.])C\((?=[^(),]+,[^(),]+\))")
+_RANGE = re.compile(r"\b(sum|Sum|product|Product|integral|integrate|Integral)\((.*?),\s*\(\s*([a-z])\s*,\s*([^(),]+),\s*([^(),]+)\)\s*\)")
+_LOG_BASE = re.compile(r"\blog_\{?(\d+|[a-z])\}?\s*\(")
+_EXPONENT = re.compile(r"\^\s*\{([^{}]*)\}")
+_RELATION = re.compile(r"<=|>=|!=|==|[=<>≤≥≠≈]")
 _THOUSANDS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:,\d{3})+(?![\w,]|\.\d*,)")
 
 
 def written_out(text: str) -> tuple[str, str]:
     """Return a text in the notation of the grammar, and why it has two readings, or ""."""
-    text = re.sub(r"(?<!\w)∞(?!\w)", "oo", text.translate(_FULL_WIDTH))
+    text = re.sub(r"(?<!\w)∞(?!\w)", "oo", _characters(written_plainly(text.translate(_FULL_WIDTH))))
+    text = "".join(_derivative(part) for part in re.split(f"({_RELATION.pattern})", text))
     if match := _DERIVATIVE.search(text):
         return text, f"how far 'd/d{match[1]}' reaches is not clear: write diff(expression, {match[1]})"
     text = _THOUSANDS.sub(_without_commas, text)
     text = _OF.sub(r"(\1/100) * ", text)
-    if _ONE_SIDED.match(text):
-        return text, "a limit from one side is not decided: write limit(expression, x, point) for both sides"
+    side = ""
+    if match := _ONE_SIDED.match(text):
+        sign = match[2] or match[3] or match[4]
+        side, text = f", {sign}1", match[1] + text[match.end() :]
     if match := _LIMIT.match(text):
         name, point, body, value = match.groups()
         if _has_several_terms(body):
-            return text, "how far 'lim' reaches is not clear: write limit(expression, x, point)"
-        return f"limit({body}, {name}, {point}) = {value}", ""
+            return text, f"how far 'lim' reaches is not clear: write limit(expression, x, point{side})"
+        return _EXPONENT.sub(r"^(\1)", f"limit({body}, {name}, {point}{side}) = {value}"), ""
+    if side:
+        return text, f"the limit from one side is not clear: write limit(expression, x, point{side}) = value"
     if "∑" in text or "∏" in text:
         match = _SUM.match(text)
-        if not match or _has_several_terms(match[5]) or re.search(r"%|\bmod\b", match[5]):
+        if not match or _has_several_terms(match[6]) or re.search(r"%|\bmod\b", match[6]):
             return text, "how far '∑' or '∏' reaches is not clear: write sum(k^2, k, 1, 10) or product(k, k, 1, 4)"
-        name, low, high, digit, body = match.groups()
-        return f"sum({body}, {name}, {low}, {high or digit}){text[match.end():]}", ""
+        sign, name, low, high, digit, body = match.groups()
+        function, (name, body) = "sum" if sign == "∑" else "product", _index(name, body)
+        return _EXPONENT.sub(
+            r"^(\1)", f"{function}({body}, {name}, {low}, {high or digit}){text[match.end():]}"), ""
     if "∫" in text:
-        if any(_has_several_terms(m[3], ",") for m in _INTEGRAL.finditer(text)):
+        if any(_has_several_terms(m[4], ",") for m in _INTEGRAL.finditer(text)):
             return text, "the integral is not clear: write integral(expression, x)"
-        written = _INTEGRAL.sub(_integral, text)
+        written = _EXPONENT.sub(r"^(\1)", _INTEGRAL.sub(_integral, text))
         return (text, "the integral has no 'dx': write integral(expression, x)") if "∫" in written else (written, "")
-    return text, ""
+    return _EXPONENT.sub(r"^(\1)", text), ""
+
+
+def _characters(text: str) -> str:
+    """Replace single characters and short forms by the functions and numbers that they stand for."""
+    text = _FRACTION.sub(_fraction, text)
+    text = _BOUNDS.sub(lambda m: f"∫_{{{_digits(m[1])}}}^{{{_digits(m[2])}}} ", text)
+    text = _CUBE_ROOT.sub(lambda m: "cbrt(" if m[1] else f"cbrt({m[2]})", text)
+    text = re.sub(r"(?<=[\dπi])\s*rad(?:ians?)?\b(?!\s*[A-Za-z])", "", _ANGLE.sub(r"(\1*pi/180)", text))
+    text = re.sub(r"[ΣΠ](?=\s*_)", lambda m: "∑" if m[0] == "Σ" else "∏", _CHOOSE.sub("binomial(", text))
+    text = _RANGE.sub(_range, text)
+    while match := _LOG_BASE.search(text):
+        end = _closing(text, match.end())
+        text = f"{text[:match.start()]}log({text[match.end():end]}, {match[1]}){text[end + 1:]}"
+    return text
+
+
+def _range(match: re.Match[str]) -> str:
+    """Write `sum(i, (i, 1, 10))`, as SymPy has it, with the grammar's arguments."""
+    function, body, name, low, high = match.groups()
+    name, body = _index(name, body)
+    return f"{function.lower()}({body}, {name}, {low}, {high})"
+
+
+def _index(name: str, body: str) -> tuple[str, str]:
+    """An index and what is summed, with another letter for the index i, which is the imaginary unit elsewhere."""
+    if name != "i":
+        return name, body
+    other = next(c for c in "kjmpqrst" if c not in body)
+    return other, re.sub(r"(?<![A-Za-z])i(?![A-Za-z])", other, body)
+
+
+def _digits(text: str) -> str:
+    """Write subscripts and superscripts as digits."""
+    return unicodedata.normalize("NFKC", text).replace("\u2212", "-")
+
+
+def _fraction(match: re.Match[str]) -> str:
+    value = unicodedata.normalize("NFKC", match[2]).replace("\u2044", "/")
+    return f"({match[1]} + {value})" if match[1] else f"({value})"
+
+
+def _closing(text: str, at: int) -> int:
+    """Return the position of the parenthesis that closes the one before `at`, or the end of the text."""
+    depth = 1
+    for i in range(at, len(text)):
+        depth += (text[i] in "([") - (text[i] in ")]")
+        if depth == 0:
+            return i
+    return len(text)
+
+
+def _derivative(side: str) -> str:
+    """Write a side that is one derivative as diff; return any other side as it is. What d/dx applies to is clear if it
+    is in parentheses, or is one term."""
+    match = _DERIVATIVE.match(side.strip())
+    if match is None or re.match(r"(?:d|∂)[²³]?(?:\^\d)?[a-z]", match[0]):
+        return side
+    body = side.strip()[match.end() :].strip()
+    if body[:1] in ("(", "["):
+        if _closing(body, 1) != len(body) - 1:
+            return side
+        body = body[1:-1]
+    elif not body or _has_several_terms(body):
+        return side
+    order = unicodedata.normalize("NFKC", match[0].split("/")[0]).lstrip("d∂^")
+    return f" diff({body}, {match[1]}) " if not order else f" {'diff(' * int(order)}{body}{f', {match[1]})' * int(order)} "
 
 
 def _integral(match: re.Match[str]) -> str:
-    low, high, body, name = match.groups()
+    low, high, digit, body, name = match.groups()
+    high = high or digit
     return f"integral({body}, {name}, {low}, {high})" if low else f"integral({body}, {name})"
 
 

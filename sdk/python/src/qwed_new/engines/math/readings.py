@@ -1,10 +1,23 @@
-"""Other readings of a claim that a careful reader may have: `log` to the base 10, `xy` as x times y."""
+"""Other readings of a claim that a careful reader may have: `log` to the base 10, `xy` as x times y, `km` as a unit."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
+from qwed_new.engines.english_math import NUMBER_WORDS
 from qwed_new.engines.math.grammar import Apply, Claim, Name, Node
+
+_BEHIND_NUMBER = re.compile(r"\d\s*([A-Za-z]{2,})(?![\w(])")
+_NONE_OF = re.compile(r"(?<![\w.])0(?:\.0*)?\s+([A-Za-z]+)(?![\w(])")
+
+
+def word(text: str, names: set[str], refuted: bool) -> str:
+    """Return advice if a variable of a claim, one of `names`, may be a unit or a number in words: then a refutation says nothing, and
+    neither does a proof that multiplies it by 0."""
+    found = [m[1] for m in (_BEHIND_NUMBER if refuted else _NONE_OF).finditer(text)]
+    unit = next((n for n in (*found, *(NUMBER_WORDS & names if refuted else ())) if n in names), "")
+    return unit and f"{unit!r} may be a unit or a word: write numbers with digits, and '*' between a number and a variable"
 
 
 def others(claim: Claim, refuted: bool) -> Iterator[tuple[Claim, str]]:

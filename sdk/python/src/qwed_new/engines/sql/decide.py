@@ -44,7 +44,8 @@ def verify_sql(
             f"the dialect {dialect!r} is not known; these are: {', '.join(d for d in reading.DIALECTS if d)}"
         )
     try:
-        return limited(seconds, _decide, query, schema_ddl, name, allowed_tables, allow_mutations)
+        mariadb = str(dialect).strip().lower() == "mariadb"
+        return limited(seconds, _decide, query, schema_ddl, name, allowed_tables, allow_mutations, mariadb)
     except TimeLimit:
         return Verdict(Status.INCONCLUSIVE, ENGINE, f"not decided within {seconds:g} seconds")
     except TooLarge as error:
@@ -60,7 +61,8 @@ def verify_sql(
 
 
 def _decide(
-    query: str, ddl: str | None, dialect: str | None, allowed: Collection[str] | None, mutations: bool) -> Verdict:
+    query: str, ddl: str | None, dialect: str | None, allowed: Collection[str] | None, mutations: bool,
+    mariadb: bool) -> Verdict:
     text = dialects.with_placeholders(query, dialect) if isinstance(query, str) else query
     statements = reading.parse(text, dialect)
     if not statements:
@@ -101,9 +103,11 @@ def _decide(
     if dialect in (None, "postgres", "sqlite", "mysql") and (  # the others read x.y as a field of the column x, too
         wrong := [f"unknown table: {c}" for s in statements for c in schema.unknown_qualifiers(s)]):
         return Verdict(Status.ERROR, ENGINE, "; ".join(wrong), {**evidence, "issues": wrong}, issues=wrong)
-    if reason := dialects.invalid(
-        text, statements[0], dialect, schema.creates(ddl, dialect) if ddl is not None else ()):
+    created = schema.creates(ddl, dialect) if ddl is not None else []
+    if reason := dialects.invalid(text, statements[0], dialect, created):
         raise SQLSyntaxError(reason)
+    if reason := dialects.refused(text, statements[0], dialect, created, mariadb):
+        raise ValueError(f"{dialect} refuses the query: {reason}")
     if unclear := [t for o in operands for t in o.unclear]:
         message = (
             f"whether {unclear[0][:200]} holds for every row is not known; write the operand of OR as a comparison of "

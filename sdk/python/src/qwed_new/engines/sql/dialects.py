@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cache
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
+from qwed_new.engines.sql import mysql, postgres
 from qwed_new.engines.sql.reads import words
 
 # Constructs with the dialects that have them. The generic dialect has all.
@@ -29,6 +31,8 @@ _QUALIFY = frozenset({"snowflake", "bigquery", "duckdb", "clickhouse", "redshift
 _EMPTY_SELECT = frozenset({"postgres"})
 _TRAILING_COMMA = frozenset({"bigquery", "duckdb", "snowflake"})
 
+_FUNCTIONS_OF = ("postgres", "mysql", "sqlite", "tsql", "oracle", "bigquery", "snowflake", "duckdb")
+
 _AFTER_COMMA = frozenset({
     TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.HAVING, TokenType.LIMIT,
     TokenType.UNION, TokenType.R_PAREN, TokenType.SEMICOLON})  # fmt: skip
@@ -46,6 +50,34 @@ def invalid(text: str, statement: exp.Expression, dialect: str | None, tables: I
     """Why a database refuses the query, or "" if no reason is known. Placeholders in text are those of the dialect."""
     return _own_parser(text, dialect, tables) or _tokens(text, dialect) or _order(text, dialect) or _shape(
         statement, dialect)
+
+
+def refused(text: str, statement: exp.Expression, dialect: str | None, tables: Iterable[exp.Create],
+    mariadb: bool = False) -> str:
+    """Why a database refuses a query that its grammar accepts, such as one with a function of another database, or ""
+    if no reason is known."""
+    if dialect == "postgres":
+        return postgres.refuses(text, tables, frozenset(_keys(tables)), _known_functions())
+    if dialect == "mysql":
+        return mysql.refuses(text, statement, tables, _known_functions(), mariadb)
+    return ""
+
+
+@cache
+def _known_functions() -> frozenset[str]:
+    """The functions of any database that are judged by their names."""
+    names = {n.lower() for d in _FUNCTIONS_OF for n in sqlglot.Dialect.get_or_raise(d).parser_class.FUNCTIONS}
+    return frozenset(names | words()["functions"])
+
+
+def _keys(tables: Iterable[exp.Create]) -> Iterator[str]:
+    """The columns that identify a row of a table, with the table: those of primary keys of one column."""
+    for table in tables:
+        for part in table.this.expressions:
+            column = part.expressions[0] if isinstance(part, exp.PrimaryKey) and len(part.expressions) == 1 else part
+            if isinstance(part, exp.PrimaryKey) or (isinstance(part, exp.ColumnDef) and any(
+                isinstance(k.kind, exp.PrimaryKeyColumnConstraint) for k in part.constraints)):
+                yield f"{table.this.this.name.lower()}.{column.name.lower()}"
 
 
 def _own_parser(text: str, dialect: str | None, tables: Iterable[exp.Create]) -> str:
@@ -168,6 +200,8 @@ def _shape(statement: exp.Expression, dialect: str | None) -> str:
         if isinstance(node, exp.Where) and any(
             a.find_ancestor(exp.Where, exp.Select) is node for a in node.find_all(exp.AggFunc)):
             return "an aggregate function in WHERE; write HAVING"
+        if isinstance(node, exp.Select) and (reason := _misplaced(node)):
+            return reason
         if isinstance(
             node, exp.Values) and len({len(t.expressions) for t in node.expressions if isinstance(t, exp.Tuple)}) > 1:
             return "VALUES has rows of different widths"
@@ -191,6 +225,21 @@ def _shape(statement: exp.Expression, dialect: str | None) -> str:
             return f"{dialect} has no arrays"
         if isinstance(node, exp.Qualify) and dialect not in _QUALIFY:
             return f"{dialect} has no QUALIFY"
+    return ""
+
+
+def _misplaced(query: exp.Select) -> str:
+    """Why a function of groups or windows stands in a wrong clause, or names a window that is not defined."""
+    for clause, kinds in (("where", exp.Window), ("group", (exp.Window, exp.AggFunc)), ("having", exp.Window)):
+        part = query.args.get(clause)
+        if part is not None and any(n.find_ancestor(exp.Select) is query for n in part.find_all(kinds)):
+            return f"a function of groups or windows in {clause.upper()}"
+    windows = {w.name.lower() for w in query.args.get("windows") or ()}
+    for window in query.find_all(exp.Window):
+        name = window.args.get("alias")
+        if isinstance(name, exp.Identifier) and window.find_ancestor(exp.Select) is query and (
+            name.name.lower() not in windows) and window.arg_key != "windows":
+            return f"there is no window {name.name}"
     return ""
 
 

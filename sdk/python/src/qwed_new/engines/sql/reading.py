@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 
 import sqlglot
@@ -10,6 +11,8 @@ from sqlglot.dialects.postgres import Postgres
 from sqlglot.tokens import TokenType
 
 from qwed_new.limits import TooLarge, bounded_text
+
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())  # it has nothing to say that a verdict does not
 
 MAX_TEXT = 200_000
 MAX_DEPTH = 60

@@ -448,6 +448,8 @@ class _Walk:
         elif t.text in words["starting"] and self._may_end_before(i) and not (
             t.text == "use" and after.text in ("index", "key")):
             return f"SQL Server begins another statement at {t.text}"
+        elif before.text == ":" and before.kind == "symbol" and before.first and t.text in words["commands"]:
+            return f"a line begins with a command of sqlcmd, :{t.text}"
         elif t.text == "go" and t.first and (after is _NONE or after.first):
             return "a line GO begins another batch"
         top = self.frames[-1]

@@ -190,7 +190,7 @@ def _each(node: exp.Expression, is_empty: Callable[[exp.Select], bool]) -> exp.E
 
 
 def _days(later: exp.Expression, earlier: exp.Expression) -> exp.Expression:
-    """Return the days between two dates, which stand for any unit of time."""
+    """Return the days between two dates. Samples use days for every unit of time."""
     return exp.paren(exp.Sub(this=_julian(later), expression=_julian(earlier)))
 
 

@@ -125,10 +125,12 @@ def is_system(table: str) -> bool:
 
 
 def problems(statement: exp.Expression, schema: Schema, dialect: str | None) -> list[str]:
-    """Return the names in a statement that the schema does not have."""
+    """Return the names in a statement that the schema does not have. Columns in PostgreSQL are judged by postgres."""
     unknown = [f"unknown table: {t}" for t in sorted(tables(statement)) if _known_as(t) not in schema]
     if unknown:
         return unknown
+    if isinstance(statement, exp.Query) and dialect == "postgres":
+        return []
     if isinstance(statement, exp.Query):
         try:
             folded = statement.transform(
@@ -140,6 +142,13 @@ def problems(statement: exp.Expression, schema: Schema, dialect: str | None) -> 
                 known = {t: {**dict.fromkeys(named, "INTEGER"), **c} for t, c in known.items()}
             for table in folded.find_all(exp.Table):
                 table.set("db", None)  # the schema was held against the known tables above
+            for clause in list(folded.find_all(exp.Order, exp.Group)):  # sqlglot fails on positions of subqueries
+                if wrong := _wrong_position(clause):
+                    return [wrong]
+                clause.set("expressions", [e for e in clause.expressions if not _is_position(e)])
+                if not clause.expressions and not clause.args.get("rollup") and not clause.args.get("cube"):
+                    clause.pop()
+            _put_aliases(folded, {c for columns in known.values() for c in columns}, dialect)
             qualify(folded, schema=known, dialect=dialect, quote_identifiers=False, identify=False,
                 expand_alias_refs=False)
             list(traverse_scope(statement))
@@ -147,6 +156,38 @@ def problems(statement: exp.Expression, schema: Schema, dialect: str | None) -> 
             return [f"unknown column: {str(error).splitlines()[0][:160]}"]
         return []
     return _columns_of_mutation(statement, schema)
+
+
+def _wrong_position(clause: exp.Expression) -> str:
+    """Why ORDER BY or GROUP BY names a column by a number that is too great."""
+    query = clause.parent.left if isinstance(clause.parent, exp.SetOperation) else clause.parent
+    if not isinstance(query, exp.Select) or any(e.is_star for e in query.expressions):
+        return ""
+    numbers = [i.this for e in clause.expressions if isinstance(i := e.this if isinstance(e, exp.Ordered) else e, exp.Literal)
+        and not i.is_string]
+    width = len(query.expressions)
+    return next((f"{clause.key.upper()} BY names the column {n} of {width}" for n in numbers if n.isdigit() and not (
+        0 < int(n) <= width)), "")
+
+
+def _is_position(node: exp.Expression) -> bool:
+    inner = node.this if isinstance(node, exp.Ordered) else node
+    return isinstance(inner, exp.Literal | exp.Null)
+
+
+_NO_ALIAS_IN_GROUP = frozenset({"tsql", "oracle"})
+
+
+def _put_aliases(statement: exp.Expression, columns: set[str], dialect: str | None) -> None:
+    """Write in GROUP BY, and in SQLite in WHERE, the expression in place of its alias. A column of that name comes
+    first."""
+    clauses = () if dialect in _NO_ALIAS_IN_GROUP else ("group", "where") if dialect == "sqlite" else ("group",)
+    for select in statement.find_all(exp.Select):
+        aliases = {e.alias.lower(): e.this for e in select.expressions if isinstance(e, exp.Alias)}
+        for clause in clauses:
+            for column in list(select.args[clause].find_all(exp.Column)) if select.args.get(clause) else ():
+                if not column.table and column.name.lower() in aliases and column.name.lower() not in columns:
+                    column.replace(aliases[column.name.lower()].copy())
 
 
 def _columns_of_mutation(statement: exp.Expression, schema: Schema) -> list[str]:

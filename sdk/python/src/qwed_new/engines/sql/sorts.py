@@ -1,4 +1,4 @@
-"""The sorts of SQL expressions, the terms that stand for them in Z3, and what a constant expression is."""
+"""The sorts of SQL expressions, their terms in Z3, and what a constant expression is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_TEXT = 200  # characters of a string constant
 
 Types = Mapping[str, str]  # columns in lower case with the SQL of their types, and REQUIRED if they are never NULL
 REQUIRED = " NOT NULL"
-ROW = "ROW"  # the type of a name that stands for all columns of a table, as in PostgreSQL
+ROW = "ROW"  # the type of a name that means all columns of a table, as in PostgreSQL
 
 YES, NO = z3.BoolVal(True), z3.BoolVal(False)
 
@@ -237,7 +237,7 @@ class Sorts:
                 t.unnest(), exp.BitwiseAnd) for t in tops)
 
     def is_row(self, node: exp.Expression) -> bool:
-        """Report whether a node is the name of a table that stands for a row."""
+        """Report whether a node is the name of a table that is used as a row."""
         return isinstance(node, exp.Column) and self._type(node).startswith(f"{ROW} ")
 
     def sort(self, node: exp.Expression) -> str:

@@ -30,7 +30,7 @@ def operands(statement: exp.Expression, types: Types | None = None, dialect: str
     unclear: list[str] = []
     rows = {t.alias_or_name.lower(): ROW + REQUIRED for t in statement.find_all(exp.Table, exp.Subquery)}
     types = {**rows, **(types or {})} if dialect in ("", "postgres") else types or {}
-    if any(j.side for j in statement.find_all(exp.Join)):  # a column may be NULL there, whatever its table says
+    if any(j.side for j in statement.find_all(exp.Join)):  # a column may be NULL there, even if its table has NOT NULL
         types = {c: t.removesuffix(REQUIRED) for c, t in types.items()}
     for node in statement.find_all(exp.Where, exp.Having, exp.Join, exp.Qualify):
         condition = node.args.get("on") if isinstance(node, exp.Join) else node.this

@@ -1,0 +1,4 @@
+package webhook
+
+// Sign is sign for tests.
+var Sign = sign

@@ -1,0 +1,72 @@
+package agekey
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+
+	"filippo.io/age"
+)
+
+// Own encrypts texts that only the holder of a key writes. It derives a symmetric key from the identity, because
+// encrypting to its public key takes longer than storing a small file. It also decrypts texts that were encrypted to
+// the public key.
+type Own struct {
+	key     *Key
+	ciphers []cipher.AEAD // one for each identity
+}
+
+var (
+	_ age.Recipient = (*Own)(nil)
+	_ age.Identity  = (*Own)(nil)
+)
+
+// stanza is the type of the header of Own. The header contains the encrypted key of the text.
+const stanza = "airlock-own"
+
+// OwnOf returns the Own of a key.
+func OwnOf(key *Key) *Own {
+	o := &Own{key: key}
+	for _, identity := range key.identities {
+		o.ciphers = append(o.ciphers, cipherOf(identity))
+	}
+	return o
+}
+
+func cipherOf(identity *age.X25519Identity) cipher.AEAD {
+	secret, err := hkdf.Key(sha256.New, []byte(identity.String()), nil, stanza, 32)
+	if err != nil {
+		panic(err) // the length is permitted
+	}
+	block, err := aes.NewCipher(secret)
+	if err != nil {
+		panic(err) // the length is permitted
+	}
+	sealer, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		panic(err) // the block has 16 bytes
+	}
+	return sealer
+}
+
+// Wrap encrypts the key of a text.
+func (o *Own) Wrap(fileKey []byte) ([]*age.Stanza, error) {
+	return []*age.Stanza{{Type: stanza, Body: o.ciphers[0].Seal(nil, nil, fileKey, nil)}}, nil
+}
+
+// Unwrap decrypts the key of a text.
+func (o *Own) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
+	for _, s := range stanzas {
+		if s.Type != stanza {
+			continue
+		}
+		for _, sealer := range o.ciphers {
+			if fileKey, err := sealer.Open(nil, nil, s.Body, nil); err == nil {
+				return fileKey, nil
+			}
+		}
+		return nil, age.ErrIncorrectIdentity
+	}
+	return o.key.Unwrap(stanzas)
+}

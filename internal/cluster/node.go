@@ -1,0 +1,210 @@
+package cluster
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+var (
+	// ErrReplaced is returned if another process has the name of this node now. It has a hint.
+	ErrReplaced error = &SetupError{"another process has replaced this node of the cluster",
+		"give each node its own name: cluster.node"}
+	// ErrLapsed is returned if the node has not reached the database for longer than Lease.
+	ErrLapsed = errors.New("this node has no lease: the database of the cluster does not answer")
+)
+
+// Node is this process in its cluster. Its methods are safe for concurrent use. A nil Node is that of a process without
+// a cluster.
+type Node struct {
+	name    string
+	epoch   int64
+	db      *database.DB
+	logger  *slog.Logger
+	beating sync.WaitGroup
+	stop    context.CancelFunc
+	lost    chan struct{} // closed when the node was replaced
+
+	mu      sync.Mutex // guards renewed
+	renewed time.Time  // the time before the last heartbeat that succeeded
+}
+
+// Join makes this process the node of a name. It replaces a process of this name that has ended or has no heartbeat,
+// for which it waits, and returns an error if that process lives. The caller must close the node before the database.
+func Join(ctx context.Context, db *database.DB, name, version string, logger *slog.Logger) (*Node, error) {
+	n := &Node{name: name, db: db, logger: logger, lost: make(chan struct{})}
+	var first seen
+	for {
+		now, err := n.take(ctx, version)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("joining the cluster as node %q: %w", name, err)
+		case n.epoch != 0:
+			beating, stop := context.WithCancel(context.WithoutCancel(ctx))
+			n.stop = stop
+			n.beating.Go(func() { n.beat(beating) })
+			return n, nil
+		case first == seen{}:
+			first = now
+		case first != now:
+			return nil, &SetupError{fmt.Sprintf("another process serves as node %q of this cluster", name),
+				"give each node its own name: cluster.node"}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(heartbeatInterval / 4):
+		}
+	}
+}
+
+// seen is the process that has the name.
+type seen struct{ epoch, heartbeat int64 }
+
+// take takes the name and sets the epoch, or returns the process that has it.
+func (n *Node) take(ctx context.Context, version string) (other seen, err error) {
+	begun := time.Now()
+	var epoch int64
+	err = n.db.Update(ctx, func(tx database.Tx) error {
+		epoch, other = 0, seen{}
+		var quiet bool
+		err := tx.QueryRowContext(ctx, "SELECT epoch, heartbeat, heartbeat <= unixepoch() - ? FROM node WHERE name = ?",
+			seconds(silentAfter), n.name).Scan(&other.epoch, &other.heartbeat, &quiet)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) || err == nil && !quiet {
+			return err
+		}
+		epoch = other.epoch + 1
+		_, err = tx.ExecContext(ctx, `INSERT INTO node VALUES (?, ?, ?, ?, unixepoch(), unixepoch())
+			ON CONFLICT (name) DO UPDATE SET epoch = excluded.epoch, id = excluded.id, version = excluded.version,
+			started = excluded.started, heartbeat = excluded.heartbeat`, n.name, epoch, idOf(n.name, epoch), version)
+		return err
+	})
+	if err == nil {
+		n.epoch, n.renewed = epoch, begun
+	}
+	return other, err
+}
+
+func idOf(name string, epoch int64) string { return fmt.Sprintf("%s/%d", name, epoch) }
+
+// Name returns the name, or "" without a cluster.
+func (n *Node) Name() string {
+	if n == nil {
+		return ""
+	}
+	return n.name
+}
+
+// ID returns the name with the epoch, or "" without a cluster.
+func (n *Node) ID() string {
+	if n == nil {
+		return ""
+	}
+	return idOf(n.name, n.epoch)
+}
+
+// Check returns nil while the node may act, otherwise ErrReplaced or ErrLapsed.
+func (n *Node) Check() error {
+	if n == nil {
+		return nil
+	}
+	select {
+	case <-n.lost:
+		return ErrReplaced
+	default:
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if time.Since(n.renewed) >= Lease {
+		return ErrLapsed
+	}
+	return nil
+}
+
+// Lost returns a channel that is closed when the node was replaced. It is nil without a cluster.
+func (n *Node) Lost() <-chan struct{} {
+	if n == nil {
+		return nil
+	}
+	return n.lost
+}
+
+// Fence returns an error if the node may no longer act. It is called in the transactions of the node: those that it
+// began before it was replaced, or whose lease has ended, store nothing.
+func (n *Node) Fence(ctx context.Context, tx database.Tx) error {
+	switch lives, err := Lives(ctx, tx, n.ID()); {
+	case err != nil:
+		return err
+	case lives:
+		return nil
+	}
+	if err := n.Check(); err != nil {
+		return err
+	}
+	return ErrLapsed
+}
+
+// beat renews the lease until ctx ends or the node was replaced.
+func (n *Node) beat(ctx context.Context) {
+	tick := time.NewTicker(heartbeatInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		begun := time.Now()
+		there, err := n.renew(ctx, "unixepoch()")
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			n.logger.WarnContext(ctx, "the lease of this node could not be renewed", slog.Any(telemetry.KeyError, err))
+		case !there:
+			n.logger.ErrorContext(ctx, "this node ends", slog.Any(telemetry.KeyError, ErrReplaced))
+			close(n.lost)
+			return
+		default:
+			n.mu.Lock()
+			n.renewed = begun
+			n.mu.Unlock()
+		}
+	}
+}
+
+// renew sets the heartbeat. It returns false if the node was replaced.
+func (n *Node) renew(ctx context.Context, heartbeat string) (there bool, err error) {
+	err = n.db.Update(ctx, func(tx database.Tx) error {
+		result, err := tx.ExecContext(ctx, "UPDATE node SET heartbeat = "+heartbeat+" WHERE name = ? AND epoch = ?",
+			n.name, n.epoch)
+		if err != nil {
+			return err
+		}
+		changed, err := result.RowsAffected()
+		there = changed > 0
+		return err
+	})
+	return there, err
+}
+
+// Close ends the node, so that another process can take its name at once.
+func (n *Node) Close() error {
+	if n == nil {
+		return nil
+	}
+	n.stop()
+	n.beating.Wait()
+	_, err := n.renew(context.Background(), "0")
+	if errors.Is(err, database.ErrUnavailable) {
+		return nil // the lease ends by itself
+	}
+	return err
+}

@@ -1,0 +1,327 @@
+package cluster
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/internal/database/databasetest"
+	"github.com/airlock-mcp/airlock/internal/testenv"
+)
+
+type madeToken struct {
+	ID    string `json:"token_id"`
+	Token string `json:"token"`
+}
+
+func (n *node) token(scopes string) (id, value string) {
+	n.Helper()
+	var made madeToken
+	n.airlock(&made, "tokens", "create", "laptop", "--scope", scopes)
+	return made.ID, made.Token
+}
+
+// status returns the status of a request that a token identifies.
+func (n *node) status(token string) int {
+	status, _ := n.post("/mcp", "Authorization", "Bearer "+token, map[string]any{"jsonrpc": "2.0", "id": 1,
+		"method": "initialize", "params": map[string]any{"protocolVersion": "2025-11-25",
+			"capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "1"}}})
+	return status
+}
+
+func (n *node) register(token, kind string, dailyUSD float64) agent {
+	n.Helper()
+	status, made := n.post("/v1/agents", "Authorization", "Bearer "+token, map[string]any{"name": "worker",
+		"type": kind, "budget": map[string]any{"max_daily_cost_usd": dailyUSD}})
+	id, _ := made["agent_id"].(string)
+	value, _ := made["agent_token"].(string)
+	if value == "" {
+		n.Fatalf("registering an agent: %d %v", status, made)
+	}
+	return agent{id, value}
+}
+
+func TestTwoNodesShareTheirState(t *testing.T) {
+	g := newGroup(t)
+	a, b := g.node("a").serve(), g.node("b").serve()
+	nodes := []*node{a, b}
+	_, token := a.token("run,agents,approve,admin")
+
+	t.Run("tokens", func(t *testing.T) {
+		id, short := a.token("run")
+		for _, n := range nodes {
+			if got := n.status(short); got != http.StatusOK {
+				t.Errorf("the token of node a: %d at %s", got, n.url)
+			}
+		}
+		b.airlock(nil, "tokens", "revoke", id)
+		for _, n := range nodes {
+			if got := n.status(short); got != http.StatusUnauthorized {
+				t.Errorf("the token that was revoked at node b: %d at %s", got, n.url)
+			}
+		}
+	})
+	t.Run("a budget is never overdrawn", func(t *testing.T) {
+		const dollars, callers = 10, 40
+		worker := a.register(token, "autonomous", dollars)
+		var approved atomic.Int32
+		var wait sync.WaitGroup
+		for i := range callers {
+			wait.Go(func() {
+				got, _ := nodes[i%2].announce(worker, fmt.Sprint("conversation ", i), "calculate")
+				if got == "APPROVED" {
+					approved.Add(1)
+				}
+			})
+		}
+		wait.Wait()
+		if got := approved.Load(); got != dollars {
+			t.Errorf("%d actions of one dollar were approved with a budget of %d", got, dollars)
+		}
+	})
+	t.Run("a question is answered exactly once", func(t *testing.T) { answerOnce(t, a, b, token) })
+	t.Run("names", func(t *testing.T) {
+		second := g.node("b")
+		out, err := second.command("serve", "--listen", "127.0.0.1:0").CombinedOutput()
+		if err == nil || !strings.Contains(string(out), `another process serves as node "b" of this cluster`) ||
+			!strings.Contains(string(out), "hint: give each node its own name") {
+			t.Errorf("a second node b: %v\n%s", err, out)
+		}
+		if err := a.process.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = a.process.Wait() // it was killed
+		a.serve()
+		var listed struct {
+			Nodes []struct {
+				Name, State string
+				Epoch       int
+			}
+		}
+		b.airlock(&listed, "status", "--cluster")
+		if got := fmt.Sprint(listed.Nodes); got != "[{a alive 2} {b alive 1}]" {
+			t.Errorf("the nodes are %s", got)
+		}
+		if got := a.status(token); got != http.StatusOK {
+			t.Errorf("the token after the restart: %d", got)
+		}
+	})
+}
+
+func answerOnce(t *testing.T, a, b *node, token string) {
+	worker := b.register(token, "supervised", 10)
+	decision, question := a.announce(worker, "first", "send_email")
+	if decision != "PENDING" {
+		t.Fatalf("the decision is %s", decision)
+	}
+	if decision, again := b.announce(worker, "first", "send_email"); decision != "PENDING" || again != question {
+		t.Errorf("node b says %s, question %q; node a asked %q", decision, again, question)
+	}
+	people := []*person{a.person(token), b.person(token)}
+	var pages [2]string
+	forms := []url.Values{people[0].form(question), people[1].form(question)} // both before the first answer
+	var wait sync.WaitGroup
+	for i, p := range people {
+		wait.Go(func() { pages[i] = p.send("/questions/"+question, forms[i]) })
+	}
+	wait.Wait()
+	taken, late := 0, 0
+	for _, page := range pages {
+		switch {
+		case strings.Contains(page, "Allowed once"):
+			taken++
+		case strings.Contains(page, "came too late"):
+			late++
+		}
+	}
+	if taken != 1 || late != 1 {
+		t.Errorf("%d answers were taken, %d were too late\n%s", taken, late, strings.Join(pages[:], "\n"))
+	}
+	wantSoon(t, "APPROVED", func() string { decision, _ := b.announce(worker, "first", "send_email"); return decision })
+	if decision, _ := a.announce(worker, "first", "send_email"); decision != "DENIED" {
+		t.Errorf("the answer was used again at node a: %s", decision)
+	}
+}
+
+// wantSoon waits for a result that follows an answer.
+func wantSoon(t *testing.T, want string, get func() string) {
+	t.Helper()
+	got := ""
+	for t.Context().Err() == nil {
+		if got = get(); got == want {
+			return
+		}
+		if got != "PENDING" {
+			break
+		}
+	}
+	t.Errorf("got %s, want %s", got, want)
+}
+
+// Without the database nothing is decided. A token that was just seen is still accepted.
+func TestTheDatabaseIsAway(t *testing.T) {
+	g := newGroup(t)
+	n := g.node("a")
+	way, address := g.through()
+	n.address = address
+	n.serve()
+	_, token := n.token("run,agents")
+	_, other := n.token("run")
+	worker := n.register(token, "autonomous", 100)
+	if got := n.status(token); got != http.StatusOK {
+		t.Fatalf("the token: %d", got)
+	}
+	way.cut()
+	if got := n.status(token); got != http.StatusOK {
+		t.Errorf("a token that was just seen: %d", got)
+	}
+	if got := n.status(other); got != http.StatusServiceUnavailable {
+		t.Errorf("a token that was not seen: %d", got)
+	}
+	status, answer := n.post("/v1/agents/"+worker.id+"/actions", "X-Agent-Token", worker.token, map[string]any{
+		"action":  map[string]any{"type": "calculate", "query": "1"},
+		"context": map[string]any{"conversation_id": "c", "step_number": 1}})
+	if status != http.StatusServiceUnavailable || !strings.Contains(fmt.Sprint(answer), "does not answer") {
+		t.Errorf("an action: %d %v", status, answer)
+	}
+	out, err := testenv.AtTerminal(t, n.command("tokens", "create", "x", "--scope", "run")).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "cannot be reached") || !strings.Contains(string(out), "hint: ") {
+		t.Errorf("making a token: %v\n%s", err, out)
+	}
+	if err := os.Remove(filepath.Join(way.dir, ".s.PGSQL.5432")); err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	way.join(t)
+	for t.Context().Err() == nil && n.status(other) != http.StatusOK {
+	}
+	if got, _ := n.announce(worker, "after", "calculate"); got != "APPROVED" {
+		t.Errorf("an action when the database is back: %s", got)
+	}
+}
+
+func TestMistakesHaveAHint(t *testing.T) {
+	g := newGroup(t)
+	g.node("a").airlock(nil, "tokens", "list") // the key is that of the cluster from now on
+	otherKey := filepath.Join(t.TempDir(), "other.key")
+	if out, err := g.command("cluster", "key", otherKey).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	readable := filepath.Join(t.TempDir(), "readable.key")
+	text, err := os.ReadFile(g.key)
+	if err == nil {
+		err = os.WriteFile(readable, text, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ address, key, text, hint string }{
+		"another key":      {g.address, otherKey, "not the key of the cluster", "copy the file of cluster.key"},
+		"no key":           {g.address, otherKey + "x", "no such file", "airlock cluster key FILE"},
+		"a readable key":   {g.address, readable, "may be read by others", "airlock cluster key FILE"},
+		"no variable":      {"", g.key, "AIRLOCK_DATABASE_URL is not set", "set it"},
+		"not a URL":        {"mysql://x", g.key, "not one of PostgreSQL", "postgres://USER@HOST/DATABASE"},
+		"no such database": {strings.Replace(g.address, "/postgres", "/none", 1), g.key, "does not exist", "createdb"},
+		"nothing there":    {databasetest.With(g.address, "host", t.TempDir()), g.key, "cannot be reached", "start it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := (&group{T: t, built: g.built, address: c.address, key: c.key}).node("x")
+			out, err := n.command("tokens", "list").CombinedOutput()
+			if err == nil || !strings.Contains(string(out), c.text) || !strings.Contains(string(out), "hint: ") ||
+				!strings.Contains(string(out), c.hint) {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// A node that was stopped for longer than its lease is replaced. When it continues, it ends.
+func TestAReplacedNodeEnds(t *testing.T) {
+	g := newGroup(t)
+	first := g.node("a").serve()
+	_, token := first.token("run,agents")
+	worker := first.register(token, "autonomous", 100)
+	process := first.process
+	if err := process.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	second := g.node("a").serve() // it waits until the first counts as dead
+	if got, _ := second.announce(worker, "one", "calculate"); got != "APPROVED" {
+		t.Errorf("an action at the new node: %s", got)
+	}
+	if err := process.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	status, answer := first.post("/v1/agents/"+worker.id+"/actions", "X-Agent-Token", worker.token, map[string]any{
+		"action":  map[string]any{"type": "calculate", "query": "2"},
+		"context": map[string]any{"conversation_id": "two", "step_number": 1}})
+	if answer["decision"] != nil {
+		t.Errorf("the replaced node decided: %d %v", status, answer)
+	}
+	if err := process.Wait(); err == nil || process.ProcessState.ExitCode() != 1 {
+		t.Errorf("the replaced node ended with %v", err)
+	}
+}
+
+// The state of a single machine is moved into a cluster, and back.
+func TestStateIsMoved(t *testing.T) {
+	g := newGroup(t)
+	n := g.node("a")
+	withCluster, err := os.ReadFile(n.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, _, _ := strings.Cut(string(withCluster), "\ncluster:")
+	configure := func(text string) {
+		if err := os.WriteFile(n.file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := func() (tokens, agents string) {
+		for verb, out := range map[string]*string{"tokens": &tokens, "agents": &agents} {
+			text, err := n.command(verb, "list", "--json").CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			*out = string(text)
+		}
+		return tokens, agents
+	}
+	configure(alone)
+	n.token("run,agents")
+	n.airlock(nil, "agents", "create", "worker", "--type", "supervised", "--daily-usd", "5")
+	tokens, agents := list()
+	configure(string(withCluster))
+	n.airlock(nil, "state", "import")
+	if gotTokens, gotAgents := list(); gotTokens != tokens || gotAgents != agents {
+		t.Errorf("in the cluster:\n%s%sbefore:\n%s%s", gotTokens, gotAgents, tokens, agents)
+	}
+	other := g.node("b")
+	otherText, err := os.ReadFile(other.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	otherAlone, _, _ := strings.Cut(string(otherText), "\ncluster:")
+	if err := os.WriteFile(other.file, []byte(otherAlone), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other.token("run")
+	if err := os.WriteFile(other.file, otherText, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := testenv.AtTerminal(t, other.command("state", "import")).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "has tokens or agents already") {
+		t.Errorf("a second import: %v\n%s", err, out)
+	}
+	n.airlock(nil, "state", "export")
+	configure(alone)
+	if gotTokens, gotAgents := list(); gotTokens != tokens || gotAgents != agents {
+		t.Errorf("on one machine again:\n%s%sbefore:\n%s%s", gotTokens, gotAgents, tokens, agents)
+	}
+}
