@@ -51,8 +51,9 @@ func (e *unconfirmedError) detail() string {
 }
 
 // confirmed returns an *unconfirmedError if after may permit more than before and no
-// person has confirmed it. Otherwise after is the confirmed configuration from then on.
-func confirmed(book *trust.Book, before, after trust.Content) error {
+// person has confirmed it. Otherwise after is the confirmed configuration from then on, unless
+// the files have changed again: a person may have confirmed what they are now.
+func confirmed(ctx context.Context, book *trust.Book, before, after trust.Content) error {
 	if after.File == "" || trust.IsFixed(after) {
 		return nil
 	}
@@ -62,7 +63,12 @@ func confirmed(book *trust.Book, before, after trust.Content) error {
 	if why := trust.Widens(before, after, places); len(why) > 0 {
 		return &unconfirmedError{after.File, why, trust.Difference(before, after)}
 	}
-	return book.Keep(after, Principal())
+	return book.Edit(ctx, func() error {
+		if !after.IsCurrent() {
+			return nil
+		}
+		return book.Keep(after, Principal())
+	})
 }
 
 // places is os.LookupEnv for readings whose credentials do not matter.
@@ -144,7 +150,7 @@ func (s *System) admit(ctx context.Context, byPerson bool) error {
 		}
 		return book.Keep(now, Principal())
 	}
-	err = confirmed(book, before, now)
+	err = confirmed(ctx, book, before, now)
 	var unconfirmed *unconfirmedError
 	if errors.As(err, &unconfirmed) {
 		if err := s.log.Append(ctx, unconfirmed.record()); err != nil {

@@ -87,12 +87,17 @@ func editServer(ctx context.Context, c *config.Config, log *audit.Log, by audit.
 			return false, err
 		}
 	}
-	if before.IsDone() {
-		if err := next.keep(ctx, log, by); err != nil {
-			return false, err
+	return before.IsDone() || !before.IsKnown, before.book.Edit(ctx, func() error {
+		if !before.After.IsCurrent() {
+			return &setup.Error{Err: fmt.Errorf("the file %q has changed in the meantime", c.File), Advice: "try again"}
 		}
-	}
-	return before.IsDone() || !before.IsKnown, replaceFile(c.File, text)
+		if before.IsDone() {
+			if err := next.keep(ctx, log, by); err != nil {
+				return err
+			}
+		}
+		return replaceFile(c.File, text)
+	})
 }
 
 // describe describes an edit for the audit log.

@@ -164,7 +164,7 @@ func (s *System) putInForceLocked(ctx context.Context) ([]string, error) {
 	}
 	if s.opts.Serving {
 		before, after := trust.ContentOf(now, s.rules.files), trust.ContentOf(next, files)
-		if err := confirmed(trust.Open(s.directories.Home), before, after); err != nil {
+		if err := confirmed(ctx, trust.Open(s.directories.Home), before, after); err != nil {
 			return nil, err
 		}
 	}
@@ -211,7 +211,7 @@ func (s *System) adoptLocked(ctx context.Context, next *config.Config, files []p
 	}
 	if found, err := integrity.Check(ctx, next, nil, false); err == nil && found.Verified {
 		before, after := trust.ContentOf(now, s.rules.files), trust.ContentOf(next, files)
-		if s.opts.Serving && confirmed(trust.Open(s.directories.Home), before, after) != nil {
+		if s.opts.Serving && confirmed(ctx, trust.Open(s.directories.Home), before, after) != nil {
 			return // the next start reports it
 		}
 		s.rules.files = files

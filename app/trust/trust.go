@@ -5,6 +5,7 @@ package trust
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -55,6 +56,16 @@ func (c Content) Digest() string {
 		panic(err) // bytes and strings can be marshalled
 	}
 	return canon.Digest(text)
+}
+
+// IsCurrent reports whether the files still have the content.
+func (c Content) IsCurrent() bool {
+	for _, part := range append([]Part{{c.File, c.Text}}, c.Policies...) {
+		if text, err := store.ReadFile(part.Name); err != nil || !bytes.Equal(text, part.Text) {
+			return false
+		}
+	}
+	return true
 }
 
 // files returns the policy files.
@@ -167,6 +178,19 @@ func (b *Book) Keep(c Content, by string) error {
 		return err
 	}
 	return store.WriteFile(b.Entry(c.File), text, 0o600)
+}
+
+// Edit calls f while no other process changes the book or, by Edit, a configuration that it confirms.
+func (b *Book) Edit(ctx context.Context, f func() error) (err error) {
+	if err := os.MkdirAll(b.dir, 0o700); err != nil {
+		return err
+	}
+	lock, err := store.Acquire(ctx, filepath.Join(b.dir, "lock"), store.Exclusive)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	return f()
 }
 
 // Forget removes the content of a file, and reports whether there was one.

@@ -179,11 +179,16 @@ type begun struct {
 
 // started answers for a run in the background.
 func started(run *runs.Run) (*mcp.CallToolResult, error) {
-	res, err := content(begun{run.ID(), run.Status().State})
+	state := run.Status().State
+	res, err := content(begun{run.ID(), state})
 	if err != nil {
 		return nil, err
 	}
-	addText(res, "run_id: "+run.ID()+"; it goes on in the background. get_run shows its output so far and its outcome.")
+	text := "it goes on in the background. get_run shows its output so far and its outcome."
+	if state == runs.Done {
+		text = "it is done. get_run shows its outcome."
+	}
+	addText(res, "run_id: "+run.ID()+"; "+text)
 	return res, nil
 }
 

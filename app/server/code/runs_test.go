@@ -5,11 +5,15 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 func TestFailedRunIsAnError(t *testing.T) {
@@ -228,4 +232,23 @@ func TestABusyServerSaysTryAgain(t *testing.T) {
 			t.Errorf("in the background: got %s, want the hint", textOf(res))
 		}
 	})
+}
+
+// A run in the background may be in any state when run_code answers: it may even be done.
+func TestRunCodeAnswersEveryState(t *testing.T) {
+	var tools []struct {
+		Name         string
+		OutputSchema struct {
+			Properties struct{ State struct{ Enum []runs.State } }
+		}
+	}
+	if err := strictjson.UnmarshalOpen(toolsJSON, &tools); err != nil {
+		t.Fatal(err)
+	}
+	want := []runs.State{runs.Queued, runs.Running, runs.Done, statePending}
+	for _, tool := range tools {
+		if got := tool.OutputSchema.Properties.State.Enum; tool.Name == "run_code" && !slices.Equal(got, want) {
+			t.Errorf("the schema has the states %q, want %q", got, want)
+		}
+	}
 }
