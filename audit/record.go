@@ -92,6 +92,8 @@ type Act struct {
 	Values json.RawMessage `json:"-"`
 	// Delegation is on whose behalf a call was made, and through whom: a Delegation in JSON.
 	Delegation json.RawMessage `json:"delegation,omitempty"`
+	// TaskID is the ID that the server gave the call as a task of MCP.
+	TaskID string `json:"task_id,omitempty"`
 	// Engine is the engine of package verify that was asked.
 	Engine string `json:"engine,omitempty"`
 }

@@ -40,6 +40,7 @@ func WriteLine(w io.Writer, r Record) error {
 	add("for=", r.Principal)
 	add("run=", r.RunID)
 	add("call=", r.CallID)
+	add("task=", r.TaskID)
 	add("", r.Detail)
 	_, err := fmt.Fprintln(w, strings.Join(parts, "  "))
 	return err

@@ -42,7 +42,7 @@ const maxElicitations = 10
 
 // callUpstream calls the server in the caller's name. If the operator lets the server ask,
 // questions go to the person behind the run.
-func (a *attempt) callUpstream(ctx context.Context, patience *upstream.PausableTimeout) (json.RawMessage, error) {
+func (a *attempt) callUpstream(ctx context.Context) (json.RawMessage, error) {
 	carrier := a.broker.upstream
 	if callers, ok := carrier.(CallersUpstream); ok {
 		own, done, err := callers.For(a.run.identity.Caller, a.tool.ServerID)
@@ -56,14 +56,13 @@ func (a *attempt) callUpstream(ctx context.Context, patience *upstream.PausableT
 	if !ok || !a.broker.admission.Rules().Elicitation[a.tool.ServerID] && a.run.opts.Notices == nil {
 		return carrier.Call(ctx, a.tool.ServerID, catalog.UseName(a.tool.Use, a.tool.Name), a.arguments)
 	}
-	return relaying.CallFor(ctx, &relay{attempt: a, patience: patience}, a.tool.ServerID,
+	return relaying.CallFor(ctx, &relay{attempt: a}, a.tool.ServerID,
 		catalog.UseName(a.tool.Use, a.tool.Name), a.arguments)
 }
 
 // relay forwards questions to the person behind one call.
 type relay struct {
-	attempt  *attempt
-	patience *upstream.PausableTimeout
+	attempt *attempt
 
 	mu    sync.Mutex // guards asked
 	asked int
@@ -104,8 +103,6 @@ func (r *relay) Elicit(ctx context.Context, e upstream.Elicitation) (upstream.El
 		return upstream.ElicitationAnswer{}, r.refuse(ctx, form, err)
 	}
 	var answer upstream.ElicitationAnswer
-	r.patience.Pause()
-	defer r.patience.Resume()
 	r.attempt.run.parked(func() { answer, err = r.ask(ctx, form) })
 	return answer, err
 }

@@ -33,6 +33,7 @@ func (c *curious) Call(context.Context, string, string, json.RawMessage) (json.R
 func (c *curious) CallFor(ctx context.Context, relay servers.Relay, serverID, _ string,
 	_ json.RawMessage) (json.RawMessage, error) {
 	said := ""
+	servers.RecordTask(ctx, "task-7")
 	for _, question := range c.questions {
 		question.ServerID = serverID
 		answer, err := relay.Elicit(ctx, question)
@@ -116,7 +117,7 @@ func TestWhatAPersonTellsAServerGoesThereAlone(t *testing.T) {
 	}
 	log := records(t, directory)
 	for _, want := range []string{"the server asks the person", `city`, "the person's answer: accept",
-		"ann, through a host"} {
+		"ann, through a host", `"task_id":"task-7"`} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log does not have %q in it", want)
 		}

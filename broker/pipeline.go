@@ -67,6 +67,7 @@ type asked struct {
 // answered holds the results of the acting stages.
 type answered struct {
 	result  json.RawMessage  // callServer, then validated and redacted
+	taskID  string           // callServer: of the task that the server made
 	isError bool             // validateOutput: the tool reports a failure
 	removed []redact.Finding // redact
 	held    int              // redact: number of credentials searched for

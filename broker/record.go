@@ -118,6 +118,7 @@ func (a *attempt) record(kind audit.Kind) audit.Record {
 			CallID: a.id, ParentID: run.ID, ServerID: a.recordedName(a.call.ServerID),
 			ToolName:         a.recordedName(a.call.Name),
 			DefinitionDigest: a.tool.Digest, ArgumentsHash: a.hash, Delegation: run.delegation(),
+			TaskID: a.taskID,
 		},
 	}
 	if !a.decided {

@@ -22,9 +22,11 @@ import (
 func (a *attempt) callServer(ctx context.Context) *failure {
 	limits := a.run.limits
 	timeout, limit := limits.TimeoutOf(a.tool.ServerID)
-	deadline, patience, cancel := upstream.WithPausableTimeout(ctx, timeout)
+	deadline, _, cancel := upstream.WithPausableTimeout(ctx, timeout)
 	defer cancel()
-	result, err := a.callUpstream(deadline, patience)
+	deadline, task := upstream.NoteTask(deadline)
+	result, err := a.callUpstream(deadline)
+	a.taskID = task.ID()
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return failf(errortype.Killed, "the run ended before the server answered").because(err)

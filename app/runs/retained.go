@@ -6,11 +6,11 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// Limits of finished runs. Runs that are queued or running are never evicted. The oldest finished
+// Limits of finished runs: KeepFinished is how long they are kept at most. Runs that are queued or running are never evicted. The oldest finished
 // run of the owner that holds the most is evicted first, so that a caller with many runs does not
 // evict the runs of others.
 const (
-	keepFinished     = time.Hour
+	KeepFinished     = time.Hour
 	maxOwnedRuns     = 64       // finished runs of one owner
 	maxOwnedBytes    = 16 << 20 // of their results and output
 	maxRetainedRuns  = 1024     // of all owners
@@ -53,10 +53,10 @@ func (k *retained) add(run *Run, now time.Time) {
 	k.total = k.total.plus(1, added.bytes)
 }
 
-// expired removes and returns the runs that finished more than keepFinished ago.
+// expired removes and returns the runs that finished more than KeepFinished ago.
 func (k *retained) expired(now time.Time) []*Run {
 	var out []*Run
-	for len(k.order) > 0 && now.Sub(k.order[0].since) > keepFinished {
+	for len(k.order) > 0 && now.Sub(k.order[0].since) > KeepFinished {
 		out = append(out, k.takeAt(0))
 	}
 	return out

@@ -65,6 +65,8 @@ type Status struct {
 	// Err is why the request could not become a run.
 	Outcome *orchestrator.Outcome
 	Err     error
+	// Cancelled reports that the run was cancelled, and has no result of its code for that reason.
+	Cancelled bool
 }
 
 // Run is one run of the registry. Its methods are safe for concurrent use.
@@ -78,7 +80,8 @@ type Run struct {
 	done       chan struct{} // closed when the run is done
 
 	mu          sync.Mutex // guards what follows
-	code        []byte     // nil when the run is done
+	cancelled   bool
+	code        []byte // nil when the run is done
 	state       State
 	suspension  suspension
 	span        span
@@ -150,7 +153,12 @@ func (r *Run) Wait(ctx context.Context) (*orchestrator.Outcome, error) {
 }
 
 // Cancel ends the run. It may be called twice.
-func (r *Run) Cancel() { r.cancel() }
+func (r *Run) Cancel() {
+	r.mu.Lock()
+	r.cancelled = r.state != Done || r.cancelled
+	r.mu.Unlock()
+	r.cancel()
+}
 
 // Subscribe returns a channel that holds a value whenever the status may have
 // changed since the last receive, and a function that ends the subscription.
@@ -174,7 +182,8 @@ func (r *Run) Status() Status {
 		Suspended: r.suspension.since, Durable: r.suspension.durable, Restored: r.suspension.restored,
 		ID: r.id, Owner: r.owner, Language: r.language, Background: r.background,
 		State: r.state, Asked: r.asked, Began: r.span.start, Ended: r.span.end,
-		Events: append([]Event(nil), r.events...), Questions: append([]approval.Question(nil), r.questions...),
+		Cancelled: r.cancelled && (r.outcome == nil || !r.outcome.Envelope.Result.OK),
+		Events:    append([]Event(nil), r.events...), Questions: append([]approval.Question(nil), r.questions...),
 		Outcome: r.outcome, Err: r.err,
 	}
 }

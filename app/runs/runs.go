@@ -235,7 +235,7 @@ func (r *Registry) Cancel(c caller.Caller, id string) bool {
 	if !ok || run.over() {
 		return false
 	}
-	run.cancel()
+	run.Cancel()
 	return true
 }
 

@@ -247,7 +247,7 @@ func TestFinishedRunsAreLetGoOf(t *testing.T) {
 		if got := ids(r.List(person("ann"))); !slices.Equal(got, []string{going.ID(), large.ID()}) {
 			t.Errorf("got %d runs of ann, want the one that goes on and the large one", len(got))
 		}
-		time.Sleep(keepFinished + time.Second)
+		time.Sleep(KeepFinished + time.Second)
 		if got := append(r.List(person("ann")), r.List(person("bob"))...); len(got) != 1 || got[0] != going {
 			t.Errorf("got %v after an hour, want the one that goes on", ids(got))
 		}

@@ -39,7 +39,7 @@ func (t *Transport) cleanAnswers(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		switch answer := res.(type) {
 		case *mcp.CallToolResult:
-			t.cleanResult(answer)
+			t.CleanResult(answer)
 		case *mcp.ReadResourceResult:
 			for _, contents := range answer.Contents {
 				t.cleanResource(contents)
@@ -75,7 +75,8 @@ func (t *Transport) cleanError(err error) error {
 	return &clean
 }
 
-func (t *Transport) cleanResult(answer *mcp.CallToolResult) {
+// CleanResult passes a result that is part of another answer through the gate.
+func (t *Transport) CleanResult(answer *mcp.CallToolResult) {
 	clean := t.gate.Text
 	if answer.IsError && answer.StructuredContent == nil { // a message of Airlock itself
 		clean = t.gate.Sentence

@@ -38,6 +38,8 @@ func paramsOf(method string) any {
 		return &mcp.ReadResourceParams{}
 	case "completion/complete":
 		return &mcp.CompleteParams{}
+	case MethodGetTask, MethodUpdateTask, MethodCancelTask:
+		return &TaskParams{}
 	}
 	return nil
 }

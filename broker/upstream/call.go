@@ -58,10 +58,18 @@ func (s *Set) CallFor(ctx context.Context, relay Relay, serverID, name string,
 	if err := e.request(name, arguments); err != nil {
 		return nil, server.failure(name, ToolError, "the name cannot be sent", false, err)
 	}
+	if e.asTask = e.method == methodCallTool && server.needsTask(name); e.asTask {
+		e.params["task"] = json.RawMessage("{}")
+	}
 	for round := 1; ; round++ {
 		result, err := server.callOnce(ctx, e)
 		if err != nil {
 			return nil, err
+		}
+		if t, isTask, err := e.taskOf(result); err != nil {
+			return nil, server.failure(name, InvalidOutput, err.Error(), false, nil)
+		} else if isTask {
+			return server.awaitTask(ctx, e, t)
 		}
 		needs, err := inputOf(result)
 		switch {
@@ -90,13 +98,17 @@ type calling struct {
 	method    string
 	params    map[string]json.RawMessage // of the method
 	more      map[string]json.RawMessage // further params of this round
+
+	asTask bool   // the tool is called as a task of MCP 2025-11-25
+	told   string // the last status of the task that was passed on
+	steps  int    // statuses passed on
 }
 
 // exchange returns a new exchange for one attempt.
 func (c *calling) exchange() *exchange {
 	e := newExchange(c.relay, c.timeout)
 	e.taken = true
-	if c.relay == nil && c.method == methodCallTool {
+	if c.relay == nil && c.method == methodCallTool && !c.asTask {
 		return e
 	}
 	e.method, e.params = c.method, maps.Clone(c.params)

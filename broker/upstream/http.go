@@ -96,6 +96,9 @@ func (w *httpWire) send(request *http.Request) (*http.Response, jsonrpc.ID, erro
 			request.Header.Set(name, value)
 		}
 	}
+	if e := exchangeOf(ctx); e != nil && e.task != "" {
+		request.Header.Set("Mcp-Name", headerValue(e.task))
+	}
 	sent := postedMessage(request)
 	call := callID(sent)
 	w.tap.outgoing(ctx, sent)

@@ -59,24 +59,36 @@ func (s *Set) Do(ctx context.Context, serverID string, request Request) (json.Ra
 	}
 	e := newExchange(request.Relay, timeout)
 	e.method, e.params, e.taken = request.Method, members, true
+	result, err := server.exchange(ctx, session, request.Method, e)
+	if err != nil {
+		return nil, err
+	}
+	return server.acceptAny(request.Method, result)
+}
+
+// exchange sends the request of an exchange and returns the result, or a *ResponseError or an error of Call. name is
+// that of a tool or method, for errors.
+func (s *server) exchange(ctx context.Context, session *session, name string, e *exchange) (json.RawMessage, error) {
 	defer session.tap.forget(e)
 	start := time.Now()
-	err = e.unlessTaken(session.send(withExchange(ctx, e), e))
+	err := e.unlessTaken(session.send(withExchange(ctx, e), e))
 	got := e.soFar()
 	switch {
 	case err == nil:
-		return server.acceptAny(request.Method, got.result)
+		s.succeeded()
+		return got.result, nil
 	case got.refusal != nil && ctx.Err() == nil && !got.statusDecides():
 		return nil, &ResponseError{Code: got.refusal.Code, Message: got.refusal.Message, Data: got.refusal.Data}
 	}
-	session.lost(err)
-	return nil, server.classify(ctx, request.Method, got, err, time.Since(start))
+	if session.lost(err); got.expired {
+		session.broken.Store(true)
+	}
+	return nil, s.classify(ctx, name, got, err, time.Since(start))
 }
 
 // acceptAny checks a result of any method. It refuses requests for anything other than a
 // person's answer.
 func (s *server) acceptAny(method string, raw json.RawMessage) (json.RawMessage, error) {
-	s.succeeded()
 	needs, err := inputOf(raw)
 	if err != nil {
 		return nil, s.failure(method, InvalidOutput, err.Error(), false, nil)

@@ -21,16 +21,19 @@ const (
 	modernProtocol = "2026-07-28"
 )
 
-// declared is what Airlock declares to a server: whether it may ask a person, and
+// declared is what Airlock declares to a server: tasks, whether it may ask a person, and
 // nothing else, ever. Lists depend on it, so cached lists name it. A server that
 // could ask for roots or for the model would be asking past the broker.
 func declared(c Config) (*mcp.ClientCapabilities, string) {
-	if !c.Elicitation {
-		return &mcp.ClientCapabilities{}, "none"
+	capabilities, name := &mcp.ClientCapabilities{}, "tasks"
+	capabilities.AddExtension(extensionTasks, nil)
+	if c.Elicitation {
+		name += ", elicitation"
+		capabilities.Elicitation = &mcp.ElicitationCapabilities{
+			Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{},
+		}
 	}
-	return &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{
-		Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{},
-	}}, "elicitation"
+	return capabilities, name
 }
 
 // closeTimeout bounds the polite end of a session over HTTP.
@@ -85,6 +88,9 @@ func (s *server) shakeHands(ctx context.Context, link link, tap *tap, protocol s
 		s.passNotices(options)
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "airlock", Version: s.opts.Version}, options)
+	if err := sendTasks(client); err != nil {
+		return nil, err
+	}
 	client.AddSendingMiddleware(asWritten)
 	client.AddReceivingMiddleware(requests{s.config, tap}.answer)
 	connected, err := client.Connect(ctx, link, &mcp.ClientSessionOptions{ProtocolVersion: protocol})

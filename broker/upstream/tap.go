@@ -37,6 +37,7 @@ type exchange struct {
 	params map[string]json.RawMessage // nil: the SDK's own
 	// taken reports that the SDK need not read the result. It gets errTaken instead.
 	taken bool
+	task  string // the ID of the task that the request is about, or ""
 
 	mu sync.Mutex
 	id jsonrpc.ID

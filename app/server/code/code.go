@@ -126,8 +126,11 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 	s.addPrompt()
 	s.addResources()
 	s.mcp.AddSendingMiddleware(s.announce)
+	if err := s.addTaskMethods(); err != nil {
+		return nil, err
+	}
 	s.mcp.AddReceivingMiddleware(s.listInOrder, s.nameServers, s.listOwnFiles, s.features, s.keepLogLevel,
-		s.answerUnknown)
+		s.answerUnknown, s.tasks)
 	var err error
 	s.Transport, err = server.New(s.mcp, server.Options{
 		Principal: opts.Principal, Profile: opts.Profile, Local: opts.Local, Logger: opts.Logger, Gate: opts.Gate,

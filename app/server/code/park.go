@@ -168,6 +168,12 @@ func (p *parking) resume(state string, req orchestrator.Request, answers mcp.Inp
 	}
 	delete(p.waiting, state)
 	r.expiry.Stop()
+	r.answerLocked(answers)
+	return r, nil
+}
+
+// answerLocked passes on the answers of a host.
+func (r *parkedRun) answerLocked(answers mcp.InputResponseMap) {
 	for id, answer := range answers {
 		res, isForm := answer.(*mcp.ElicitResult)
 		switch q := r.open[id]; {
@@ -179,7 +185,29 @@ func (p *parking) resume(state string, req orchestrator.Request, answers mcp.Inp
 			r.late = append(r.late, id)
 		}
 	}
-	return r, nil
+}
+
+// answer passes on the answers of a host to the questions of a run. Those of another owner and to other questions
+// are ignored.
+func (p *parking) answer(runID string, owner caller.Owner, answers mcp.InputResponseMap) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r := p.runs[runID]; r != nil && r.owner == owner {
+		r.answerLocked(answers)
+	}
+}
+
+// questions returns the open questions of a run.
+func (p *parking) questions(runID string, owner caller.Owner) mcp.InputRequestMap {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	asked := mcp.InputRequestMap{}
+	if r := p.runs[runID]; r != nil && r.owner == owner {
+		for id, q := range r.open {
+			asked[id] = q.params
+		}
+	}
+	return asked
 }
 
 // tooLate returns the questions that had been decided before their answer arrived through the host.

@@ -46,6 +46,8 @@ func (s *Server) makeRun(ctx context.Context, c call, req orchestrator.Request) 
 	asks := s.hostAsks(c.caller.Kind, c.request)
 	between := c.request.ProtocolVersion() >= server.Stateless
 	switch {
+	case hasTasks(c.request.ProtocolVersion(), c.request.ClientCapabilities()):
+		return s.runAsTask(ctx, c, req, told)
 	case asks && between && !req.Background:
 		return s.runBetweenRequests(ctx, c, req, told)
 	// Over HTTP a host is asked on the stream of its request. A run in the background outlives
