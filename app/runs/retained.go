@@ -6,9 +6,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// Limits of finished runs: KeepFinished is how long they are kept at most. Runs that are queued or running are never evicted. The oldest finished
-// run of the owner that holds the most is evicted first, so that a caller with many runs does not
-// evict the runs of others.
+// Limits of finished runs. KeepFinished is how long they are kept at most. Runs that are queued or running are never
+// evicted. The oldest finished run of the owner that holds the most is evicted first, so that a caller with many runs
+// does not evict the runs of others.
 const (
 	KeepFinished     = time.Hour
 	maxOwnedRuns     = 64       // finished runs of one owner

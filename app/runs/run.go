@@ -80,17 +80,22 @@ type Run struct {
 	done       chan struct{} // closed when the run is done
 
 	mu          sync.Mutex // guards what follows
-	cancelled   bool
-	code        []byte // nil when the run is done
+	code        []byte     // nil when the run is done
 	state       State
 	suspension  suspension
 	span        span
 	events      []Event
 	questions   []approval.Question
 	live        orchestrator.Live // zero before the run has begun and when it is done
-	outcome     *orchestrator.Outcome
-	err         error
+	ending
 	subscribers map[chan struct{}]bool
+}
+
+// ending is how a run ended.
+type ending struct {
+	cancelled bool // it was cancelled before it was done
+	outcome   *orchestrator.Outcome
+	err       error
 }
 
 // suspension is whether a run waits without a sandbox.

@@ -197,9 +197,12 @@ func TestTasksOfServersEnd(t *testing.T) {
 		"forgotten": {[]map[string]any{nil}, upstream.ToolError, "Task has expired", true},
 		"of an unknown status": {[]map[string]any{w.state("sleeping", nil)}, upstream.InvalidOutput,
 			"does not have its form", true},
-		"another task's":   {[]map[string]any{{"taskId": "t2", "status": "working"}}, upstream.InvalidOutput, "form", true},
-		"without a person": {[]map[string]any{w.state("input_required", question)}, upstream.ToolError, "ask a person", true},
-		"without a result": {[]map[string]any{w.state("completed", nil)}, upstream.InvalidOutput, "no tool result", false},
+		"another task's": {[]map[string]any{{"taskId": "t2", "status": "working"}}, upstream.InvalidOutput, "form",
+			true},
+		"without a person": {[]map[string]any{w.state("input_required", question)}, upstream.ToolError, "ask a person",
+			true},
+		"without a result": {[]map[string]any{w.state("completed", nil)}, upstream.InvalidOutput, "no tool result",
+			false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &worker{t: t, states: test.states}

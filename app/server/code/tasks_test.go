@@ -123,7 +123,8 @@ func TestASlowRunBecomesATask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, fake := newServer(t)
 		h := newTaskHost(t, s, tasksAndForms)
-		if got := h.runs("x = 1", false).Result; got.ResultType != "complete" || got.StructuredContent["data"] != "x = 1" {
+		if got := h.runs("x = 1", false).Result; got.ResultType != "complete" ||
+			got.StructuredContent["data"] != "x = 1" {
 			t.Errorf("got %+v, want the outcome of the run", got)
 		}
 		began := time.Now()
@@ -132,7 +133,8 @@ func TestASlowRunBecomesATask(t *testing.T) {
 		if started.ResultType != "task" || time.Since(began) != taskAfter {
 			t.Fatalf("got %+v after %v, want a task after %v", started, time.Since(began), taskAfter)
 		}
-		if got := h.task(started.TaskID).Result; got.Status != "working" || !strings.Contains(got.StatusMessage, "running") {
+		if got := h.task(started.TaskID).Result; got.Status != "working" ||
+			!strings.Contains(got.StatusMessage, "running") {
 			t.Errorf("got %+v, want a running task", got)
 		}
 		if got := h.asks("tasks/cancel", fmt.Sprintf(`"taskId":%q`, started.TaskID)); got.Error != nil ||
