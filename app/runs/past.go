@@ -23,7 +23,7 @@ func (p Past) run(id string) *Run {
 	return &Run{
 		id: id, owner: p.Owner, language: p.Language, asked: p.Began, cancel: func() {}, done: done,
 		state: Done, span: span{p.Began, p.Ended}, suspension: suspension{anySession: true},
-		outcome:     &orchestrator.Outcome{Envelope: p.Envelope},
+		ending:      ending{outcome: &orchestrator.Outcome{Envelope: p.Envelope}},
 		subscribers: map[chan struct{}]bool{},
 	}
 }

@@ -79,14 +79,14 @@ type Run struct {
 	cancel     context.CancelFunc
 	done       chan struct{} // closed when the run is done
 
-	mu          sync.Mutex // guards what follows
-	code        []byte     // nil when the run is done
-	state       State
-	suspension  suspension
-	span        span
-	events      []Event
-	questions   []approval.Question
-	live        orchestrator.Live // zero before the run has begun and when it is done
+	mu         sync.Mutex // guards what follows
+	code       []byte     // nil when the run is done
+	state      State
+	suspension suspension
+	span       span
+	events     []Event
+	questions  []approval.Question
+	live       orchestrator.Live // zero before the run has begun and when it is done
 	ending
 	subscribers map[chan struct{}]bool
 }
