@@ -12,8 +12,14 @@ import (
 // that the caller states, else the one that its text implies. It returns "" if the language is
 // unknown.
 func languageOf(said, code string) string {
-	return cmp.Or(fenced(code), said, guessed(code))
+	if known := cmp.Or(fenced(code), said); known != "" {
+		return known
+	}
+	return guessed(code[:min(len(code), maxGuessed)])
 }
+
+// maxGuessed bounds the code that is searched for signs of its language, in bytes.
+const maxGuessed = 64 << 10
 
 var fence = lazyregexp.New("^\\s*(?:```+|~~~+)[ \\t]*([\\w.+#-]+)[^\\n]*\\n")
 
