@@ -169,3 +169,31 @@ func TestWhoApproves(t *testing.T) {
 		})
 	}
 }
+
+// A rule that asks two people adds the second one to what the rules of Airlock ask for.
+func TestTwoPeopleBesideTheDefault(t *testing.T) {
+	own := policies.File{Name: "two.cedar", Source: []byte(`@id("destructive.two")
+@approve("owner")
+@people("2")
+permit (principal, action, resource)
+when { resource.risk == "destructive" };
+`)}
+	engine, err := policies.Load(policies.Default(), own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes := true
+	for name, test := range map[string]struct {
+		annotations catalog.Annotations
+		want        int
+	}{
+		"destructive": {catalog.Annotations{DestructiveHint: &yes}, 2},
+		"a write":     {catalog.Annotations{DestructiveHint: new(bool)}, 1},
+	} {
+		d := engine.Decide(policies.Request{Principal: "ann",
+			Tool: catalog.Tool{ServerID: "crm", Name: "put", Annotations: test.annotations}})
+		if !d.Allow || d.People != test.want || !slices.Equal(d.Approve, []string{"owner"}) {
+			t.Errorf("%s: got %+v, want %d people", name, d, test.want)
+		}
+	}
+}

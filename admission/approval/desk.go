@@ -37,6 +37,8 @@ type Options struct {
 	Local func() Person
 	// Escalation is when other people may answer in place of the owner.
 	Escalation Escalation
+	// OnWithdraw is called after a grant was withdrawn by somebody, if it is not nil.
+	OnWithdraw func(ctx context.Context, g Grant, by string)
 	Logger     *slog.Logger     // nil discards
 	Now        func() time.Time // nil means time.Now
 

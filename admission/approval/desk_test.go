@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -418,6 +420,27 @@ func write(t *testing.T, path, text string, mode os.FileMode) {
 	}
 	if err := os.Chmod(path, mode); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestAWithdrawalIsReported(t *testing.T) {
+	dir, withdrawn := t.TempDir(), []string{}
+	d := openDesk(t, dir, &approval.Options{OnWithdraw: func(_ context.Context, g approval.Grant, by string) {
+		withdrawn = append(withdrawn, fmt.Sprintf("%s of %s by %s", g.ID, g.ToolName, by))
+	}})
+	q := question()
+	verdict := ask(t, d, q)
+	if _, err := approval.Reply(dir, posted(t, dir, q.ID),
+		approval.Decision{Approve: true, For: approval.Extent{Reach: approval.ThisRun}}); err != nil {
+		t.Fatal(err)
+	}
+	<-verdict
+	id := d.Grants()[0].ID
+	if !d.Withdraw(t.Context(), id, "ann, console") || d.Withdraw(t.Context(), id, "bob") || len(d.Grants()) > 0 {
+		t.Error("the grant was not withdrawn once")
+	}
+	if want := []string{fmt.Sprintf("%s of %s by ann, console", id, q.ToolName)}; !slices.Equal(withdrawn, want) {
+		t.Errorf("got %q, want %q", withdrawn, want)
 	}
 }
 

@@ -3,7 +3,6 @@ package approval
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -148,16 +147,19 @@ func (d *Desk) Grants() []Grant {
 	return list
 }
 
-// Withdraw ends a grant. It reports whether there was one. Calls that it has covered go on.
-func (d *Desk) Withdraw(id, by string) bool {
+// Withdraw ends a grant in the name of a person. It reports whether there was one. Calls that it has covered go on.
+func (d *Desk) Withdraw(ctx context.Context, id, by string) bool {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	before := len(d.inForceLocked())
-	d.grants = slices.DeleteFunc(d.grants, func(g *Grant) bool { return g.ID == id })
-	if len(d.grants) == before {
+	i := slices.IndexFunc(d.inForceLocked(), func(g *Grant) bool { return g.ID == id })
+	if i < 0 {
+		d.mu.Unlock()
 		return false
 	}
-	d.opts.Logger.InfoContext(context.Background(), "a grant was withdrawn", slog.String("grant", id),
-		slog.String("by", by))
+	g := *d.grants[i]
+	d.grants = slices.Delete(d.grants, i, i+1)
+	d.mu.Unlock()
+	if d.opts.OnWithdraw != nil {
+		d.opts.OnWithdraw(ctx, g, by)
+	}
 	return true
 }

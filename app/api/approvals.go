@@ -18,7 +18,7 @@ type Approvals interface {
 	Find(id string) (approval.Posted, approval.Asking, error)
 	Answer(approval.Response) error
 	Grants() []approval.Grant
-	Withdraw(id, by string) bool
+	Withdraw(ctx context.Context, id, by string) bool
 }
 
 func (h *handler) approvalRoutes() {
@@ -183,10 +183,10 @@ func (h *handler) listGrants(_ context.Context, who caller.Caller, _ *http.Reque
 	return http.StatusOK, map[string]any{"grants": list}, nil
 }
 
-func (h *handler) withdrawGrant(_ context.Context, who caller.Caller, r *http.Request) (int, any, error) {
+func (h *handler) withdrawGrant(ctx context.Context, who caller.Caller, r *http.Request) (int, any, error) {
 	id := r.PathValue("grant")
 	for _, g := range h.opts.Approvals.Grants() {
-		if g.ID == id && sees(who, g) && h.opts.Approvals.Withdraw(id, who.Name()+", API") {
+		if g.ID == id && sees(who, g) && h.opts.Approvals.Withdraw(ctx, id, who.Name()+", API") {
 			return http.StatusOK, map[string]string{"id": id}, nil
 		}
 	}

@@ -94,7 +94,7 @@ func (c *Console) grantsOf(q *query) (list []approval.Grant) {
 func withdrawGrant(c *Console, q *query) (view, error) {
 	id := q.PathValue("grant")
 	found := slices.ContainsFunc(c.grantsOf(q), func(g approval.Grant) bool { return g.ID == id })
-	if !found || !c.opts.Approvals.Withdraw(id, q.who.Name()+", console") {
+	if !found || !c.opts.Approvals.Withdraw(q.Context(), id, q.who.Name()+", console") {
 		return view{}, notFound("approval")
 	}
 	q.notify("Withdrawn: the next call of the tool is asked about again.")

@@ -239,7 +239,7 @@ func (s *System) prepare(ctx context.Context) error {
 	s.undo.Add(s.log.Close)
 	if s.desk, err = approval.OpenDesk(s.directories.Approvals,
 		&approval.Options{HostPID: s.opts.Host, InForce: s.authority.mayApprove, Local: s.localPerson,
-			Escalation: escalation(s.config), Logger: s.opts.Logger}); err != nil {
+			Escalation: escalation(s.config), OnWithdraw: s.recordWithdrawal, Logger: s.opts.Logger}); err != nil {
 		return err
 	}
 	s.undo.Add(s.desk.Close)
