@@ -17,6 +17,8 @@ type Limits struct {
 	BytesIn      int64 // of all results into one run
 	BytesOut     int64 // of all arguments out of one run
 	ResultBytes  int64 // of one result; a frame of the socket holds 16 MiB
+	// LargeResultBytes is the maximum size of a result that is kept as a file of the session.
+	LargeResultBytes int64
 	// UnreadBytes is the maximum number of bytes of unread answers of one run; at least
 	// ResultBytes.
 	UnreadBytes int64
@@ -58,6 +60,7 @@ const (
 	LimitBytesIn      = "limits.bytesIn"
 	limitBytesOut     = "limits.bytesOut"
 	LimitResultBytes  = "limits.resultBytes"
+	limitLargeResult  = "limits.largeResultBytes"
 	LimitUnreadBytes  = "limits.unreadBytes"
 	limitCallTimeout  = "limits.callTimeout"
 	limitApproval     = "limits.approvalTimeout"
@@ -71,7 +74,8 @@ const (
 func DefaultLimits() Limits {
 	return Limits{
 		Calls: 1000, SessionCalls: 100_000, Concurrent: 16,
-		BytesIn: 1 << 30, BytesOut: 256 << 20, ResultBytes: 12 << 20, UnreadBytes: 32 << 20,
+		BytesIn: 1 << 30, BytesOut: 256 << 20, ResultBytes: 12 << 20, LargeResultBytes: 128 << 20,
+		UnreadBytes: 32 << 20,
 		CallTimeout: time.Minute, ApprovalTimeout: 10 * time.Minute, Repeats: 50,
 		ServerRate: Rate{1000, 5 * time.Second}, ToolRate: Rate{1000, 5 * time.Second},
 		CatalogRate: Rate{500, 10 * time.Second},
@@ -85,13 +89,15 @@ func (l Limits) withDefaults() (Limits, error) {
 	l.Concurrent, l.Repeats = orDefault(l.Concurrent, d.Concurrent), orDefault(l.Repeats, d.Repeats)
 	l.BytesIn, l.BytesOut = orDefault(l.BytesIn, d.BytesIn), orDefault(l.BytesOut, d.BytesOut)
 	l.ResultBytes = orDefault(l.ResultBytes, d.ResultBytes)
+	l.LargeResultBytes = orDefault(l.LargeResultBytes, d.LargeResultBytes)
 	l.UnreadBytes = orDefault(l.UnreadBytes, max(d.UnreadBytes, l.ResultBytes))
 	l.CallTimeout = orDefault(l.CallTimeout, d.CallTimeout)
 	l.ServerRate, l.ToolRate = orDefault(l.ServerRate, d.ServerRate), orDefault(l.ToolRate, d.ToolRate)
 	l.CatalogRate = orDefault(l.CatalogRate, d.CatalogRate)
 	l.ApprovalTimeout = orDefault(l.ApprovalTimeout, d.ApprovalTimeout)
 	if l.Calls < 0 || l.SessionCalls < 0 || l.Concurrent < 0 || l.Repeats < 0 ||
-		l.BytesIn < 0 || l.BytesOut < 0 || l.ResultBytes < 0 || l.CallTimeout < 0 || l.ApprovalTimeout < 0 {
+		l.BytesIn < 0 || l.BytesOut < 0 || l.ResultBytes < 0 || l.LargeResultBytes < 0 ||
+		l.CallTimeout < 0 || l.ApprovalTimeout < 0 {
 		return l, fmt.Errorf("a limit is negative")
 	}
 	if l.UnreadBytes < l.ResultBytes {
@@ -151,7 +157,9 @@ func (l Limits) Table() map[string]string {
 		limitCalls: strconv.Itoa(l.Calls), limitSessionCalls: strconv.Itoa(l.SessionCalls),
 		limitConcurrent: strconv.Itoa(l.Concurrent),
 		LimitBytesIn:    strconv.FormatInt(l.BytesIn, 10), limitBytesOut: strconv.FormatInt(l.BytesOut, 10),
-		LimitResultBytes: strconv.FormatInt(l.ResultBytes, 10), LimitUnreadBytes: strconv.FormatInt(l.UnreadBytes, 10),
+		LimitResultBytes: strconv.FormatInt(l.ResultBytes, 10),
+		limitLargeResult: strconv.FormatInt(l.LargeResultBytes, 10),
+		LimitUnreadBytes: strconv.FormatInt(l.UnreadBytes, 10),
 		limitCallTimeout: l.CallTimeout.String(), limitApproval: l.ApprovalTimeout.String(),
 		limitRepeats:    strconv.Itoa(l.Repeats),
 		limitServerRate: l.ServerRate.String(), limitToolRate: l.ToolRate.String(),

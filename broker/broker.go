@@ -19,6 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/schema"
 	"github.com/airlock-mcp/airlock/redact"
 )
@@ -70,6 +71,7 @@ type Broker struct {
 	opts      Options
 	inputs    schema.Cache // by definition digest
 	outputs   schema.Cache
+	large     *quota.Limiter // for large results
 
 	mu       sync.Mutex // guards sessions
 	sessions map[string]*sessionFacts
@@ -81,7 +83,8 @@ func New(upstream Upstream, recorder Recorder, decisions *admission.Service, opt
 	if upstream == nil || recorder == nil || decisions == nil {
 		return nil, errors.New("a broker needs upstream servers, an audit log and admission")
 	}
-	b := &Broker{upstream: upstream, recorder: recorder, admission: decisions, sessions: map[string]*sessionFacts{}}
+	b := &Broker{upstream: upstream, recorder: recorder, admission: decisions, sessions: map[string]*sessionFacts{},
+		large: quota.New(quota.For(quota.LargeResults))}
 	if opts != nil {
 		b.opts = *opts
 	}

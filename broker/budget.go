@@ -77,6 +77,9 @@ const readTimeout = 5 * time.Second
 // keepUnread adds the result to the unread answers, as soon as it fits.
 func (a *attempt) keepUnread(ctx context.Context) *failure {
 	most, size := a.run.limits.UnreadBytes, int64(len(a.result))
+	if a.isLarge() {
+		return nil // it is in a file
+	}
 	err := a.run.unread.add(ctx, size, most, readTimeout)
 	switch {
 	case ctx.Err() != nil:

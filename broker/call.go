@@ -83,4 +83,7 @@ type Error struct {
 	Retryable bool   `json:"retryable"`
 	CallID    string `json:"call_id,omitempty"`
 	Source    string `json:"source,omitempty"` // "tool" or "broker"
+	// File is the path in the sandbox of a result that is too large for an answer. The client fetches it before the
+	// code sees the error.
+	File string `json:"file,omitempty"`
 }

@@ -115,6 +115,8 @@ func TestARecordingKeepsNoCredentialThatComesMeanwhile(t *testing.T) {
 // exchanges is an in-memory recording.
 type exchanges []replay.Exchange
 
+func (e *exchanges) Abandon(error) { *e = nil }
+
 func (e *exchanges) Answered(one replay.Exchange) error {
 	*e = append(*e, one)
 	return nil

@@ -33,6 +33,7 @@ type attempt struct {
 	ruled
 	asked
 	answered
+	kept
 }
 
 // found holds the results of find.
@@ -86,8 +87,8 @@ func deciding() []stage {
 
 // The last stages make the call and check the result.
 func acting() []stage {
-	return []stage{(*attempt).callServer, (*attempt).validateOutput, (*attempt).redact, (*attempt).keepUnread,
-		(*attempt).receive, (*attempt).toolFailure}
+	return []stage{(*attempt).callServer, (*attempt).validateOutput, (*attempt).redact, (*attempt).keepLarge,
+		(*attempt).keepUnread, (*attempt).receive, (*attempt).toolFailure}
 }
 
 // carry passes a call through all stages. Between deciding and acting it records the intent
@@ -159,6 +160,9 @@ func (a *attempt) cut(ctx context.Context) *failure {
 
 // answer returns the answer for the code and logs the cause.
 func (a *attempt) answer(ctx context.Context, fail *failure) Answer {
+	if fail == nil && a.file != "" {
+		return a.keptAnswer()
+	}
 	if fail == nil {
 		return Answer{OK: true, Raw: a.result}
 	}
@@ -185,7 +189,7 @@ func (a *attempt) log(ctx context.Context, fail *failure) {
 func (a *attempt) answerError(fail *failure) Answer {
 	e := fail.Error
 	e.CallID = a.id
-	if fail.Type == errortype.Tool && fail.Source == errortype.SourceTool {
+	if fail.Type == errortype.Tool && fail.Source == errortype.SourceTool && !a.isLarge() {
 		return Answer{Raw: a.result, Error: &e}
 	}
 	return Answer{Error: &e}

@@ -49,6 +49,9 @@ func (a *attempt) conclude(ctx context.Context, fail *failure) *failure {
 		r.ResultSize, r.ResultHash = int64(len(a.result)), a.broker.recorder.Hash(a.result)
 	}
 	r.Traffic, r.Outcome = a.traffic, audit.OutcomeOK
+	if a.file != "" {
+		r.Detail = "kept as " + a.file
+	}
 	if fail != nil {
 		r.Outcome, r.ErrorType, r.Limit, r.Detail = audit.OutcomeError, fail.Type, fail.limit, fail.detail
 		if fail.refused {

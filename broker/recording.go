@@ -19,6 +19,10 @@ func (s *RunCalls) keep(ctx context.Context, number int, call Call, answer Answe
 	if s.opts.Recording == nil {
 		return
 	}
+	if answer.Error != nil && answer.Error.File != "" {
+		s.opts.Recording.Abandon(errKept)
+		return
+	}
 	text, err := s.keptAnswer(answer, held)
 	if err == nil {
 		err = s.opts.Recording.Answered(replay.Exchange{

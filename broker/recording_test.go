@@ -75,6 +75,8 @@ func TestRecordAndReplay(t *testing.T) {
 // fullRecording is a recording to which writes fail.
 type fullRecording struct{}
 
+func (fullRecording) Abandon(error) {}
+
 func (fullRecording) Answered(replay.Exchange) error { return errors.New("no space left on device") }
 
 func TestRecordingThatFailsDoesNotStopTheRun(t *testing.T) {

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -39,6 +40,9 @@ type RunOptions struct {
 	// Player answers the calls from a recording: no server is called and no person is asked, and
 	// the audit log marks each call as replayed. It is nil if the run is not a replay.
 	Player *replay.Player
+	// Keep stores a result of up to limits.largeResultBytes as a file and returns its path in the sandbox, or the
+	// reason for the code why it cannot be stored. If Keep is nil, results have at most limits.resultBytes.
+	Keep func(ctx context.Context, call Call, result json.RawMessage) (path, problem string)
 	// Admitted is the decision about the run as a whole. If it is set, the calls of the run take no
 	// steps. It is nil if only the calls are decided.
 	Admitted *Admission
@@ -56,6 +60,7 @@ type Used struct {
 // for concurrent use.
 type Recording interface {
 	Answered(e replay.Exchange) error
+	Abandon(reason error) // the recording stays unfinished, so the run cannot be replayed
 }
 
 // RunCalls carries out the calls of one run. Its methods are safe for concurrent use.
@@ -135,6 +140,7 @@ func (s *RunCalls) CallUnread(ctx context.Context, call Call) (answer Answer, re
 	}
 	defer s.leave(a)
 	defer a.releaseWork()
+	defer a.endTurn()
 	if s.opts.Player != nil {
 		answer = a.replayed(ctx)
 		s.tally(answer.Error == nil || !errortype.IsDenial(answer.Error.Type)) // recordings have no other refusals

@@ -22,6 +22,9 @@ import (
 func (a *attempt) callServer(ctx context.Context) *failure {
 	limits := a.run.limits
 	timeout, limit := limits.TimeoutOf(a.tool.ServerID)
+	if a.run.opts.Keep != nil {
+		ctx = upstream.AllowLarge(ctx, limits.LargeResultBytes)
+	}
 	deadline, _, cancel := upstream.WithPausableTimeout(ctx, timeout)
 	defer cancel()
 	deadline, task := upstream.NoteTask(deadline)
@@ -35,16 +38,19 @@ func (a *attempt) callServer(ctx context.Context) *failure {
 			timeout).because(err).retryable()
 	case err != nil:
 		return upstreamFailure(err)
-	case int64(len(result)) > limits.ResultBytes:
-		return tooLarge(result, limits)
+	case int64(len(result)) > a.mostBytes():
+		return tooLarge(result, a.mostBytes())
 	}
 	a.result = result
-	return nil
+	if !a.isLarge() {
+		return nil
+	}
+	return a.takeTurn(ctx)
 }
 
-func tooLarge(result json.RawMessage, l admission.Limits) *failure {
+func tooLarge(result json.RawMessage, most int64) *failure {
 	return exceeded(admission.LimitResultBytes, errortype.Output,
-		"the result has %d bytes, more than the %d that one call may return; %s", len(result), l.ResultBytes,
+		"the result has %d bytes, more than the %d that one call may return; %s", len(result), most,
 		upstream.AskForLess)
 }
 
@@ -171,8 +177,8 @@ func (a *attempt) redact(context.Context) *failure {
 		return failf(errortype.OutputValidation, "the server answered with something that is no JSON").because(err)
 	}
 	// the replacement of a credential can be longer
-	if limits := a.run.limits; int64(len(cleaned)) > limits.ResultBytes {
-		return tooLarge(cleaned, limits)
+	if int64(len(cleaned)) > a.mostBytes() {
+		return tooLarge(cleaned, a.mostBytes())
 	}
 	cleaned, repeated, err := a.run.withoutTyped(cleaned)
 	if err != nil {

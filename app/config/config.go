@@ -122,17 +122,19 @@ type Limits struct {
 
 // CallLimits bound the tool calls of runs.
 type CallLimits struct {
-	Run         int           // calls of one run
-	Session     int           // calls of one session of the host, over all its runs
-	Concurrent  int           // calls of one run at a time, those with unread answers included
-	BytesIn     int64         // bytes of all results into one run
-	BytesOut    int64         // bytes of all arguments out of one run
-	ResultBytes int64         // bytes of one result
-	UnreadBytes int64         // bytes of answers that wait for one run's code to read them
-	Timeout     time.Duration // until a server must have answered one call
-	Repeats     int           // times that an equal call may return the same result in one run
-	ServerRate  Rate          // of the calls to one server, over all runs
-	ToolRate    Rate          // of the calls to one tool, over all runs
+	Run         int   // calls of one run
+	Session     int   // calls of one session of the host, over all its runs
+	Concurrent  int   // calls of one run at a time, those with unread answers included
+	BytesIn     int64 // bytes of all results into one run
+	BytesOut    int64 // bytes of all arguments out of one run
+	ResultBytes int64 // bytes of one result
+	// LargeResultBytes are the bytes of one result that is kept as a file of the session.
+	LargeResultBytes int64
+	UnreadBytes      int64         // bytes of answers that wait for one run's code to read them
+	Timeout          time.Duration // until a server must have answered one call
+	Repeats          int           // times that an equal call may return the same result in one run
+	ServerRate       Rate          // of the calls to one server, over all runs
+	ToolRate         Rate          // of the calls to one tool, over all runs
 	// ApprovalTimeout is how long a question to a person stays open.
 	ApprovalTimeout time.Duration
 	CatalogRate     Rate // of one run's queries of the catalog
@@ -294,8 +296,9 @@ func defaultOutput(profile string) Limits {
 // defaultCalls are limits that ordinary code does not reach.
 var defaultCalls = CallLimits{
 	Run: 1000, Session: 100_000, Concurrent: 16,
-	BytesIn: 1 << 30, BytesOut: 256 << 20, ResultBytes: 12 << 20, UnreadBytes: 32 << 20,
-	Timeout: defaultCallTimeout, Repeats: 50,
+	BytesIn: 1 << 30, BytesOut: 256 << 20, ResultBytes: 12 << 20, LargeResultBytes: 128 << 20,
+	UnreadBytes: 32 << 20,
+	Timeout:     defaultCallTimeout, Repeats: 50,
 	ServerRate: Rate{1000, 5 * time.Second}, ToolRate: Rate{1000, 5 * time.Second},
 	CatalogRate: Rate{500, 10 * time.Second}, ApprovalTimeout: 10 * time.Minute,
 }

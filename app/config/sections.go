@@ -223,6 +223,7 @@ func (d *decoder) limitFields(l *Limits) []field {
 		{key: "bytesIn", val: size{&l.Calls.BytesIn, 1 << 10, 1 << 50}},
 		{key: "bytesOut", val: size{&l.Calls.BytesOut, 1 << 10, 1 << 50}},
 		{key: "resultBytes", val: size{&l.Calls.ResultBytes, 1 << 10, 15 << 20}}, // a frame of the socket holds 16 MiB
+		{key: "largeResultBytes", val: size{&l.Calls.LargeResultBytes, 1 << 10, 1 << 30}},
 		{key: "unreadBytes", val: size{&l.Calls.UnreadBytes, 1 << 10, 1 << 30}},
 		{key: "repeats", val: count[int]{&l.Calls.Repeats, 1, 1_000_000}},
 		{key: "rate", val: rate{&l.Calls.ServerRate}},

@@ -63,7 +63,10 @@ func (o *Orchestrator) runCall(ctx context.Context, req Request) (*Outcome, erro
 		request: req, limits: o.limits(req), version: o.opts.Version, snapshot: o.snapshotFor(ctx, req),
 		redactor: o.redactor(),
 	}, &o.parts, nil, time.Now())
-	r.files.draft = o.draft(r.plan)
+	r.files.draft, r.session = o.draft(r.plan), o.openSession(r.plan)
+	if r.session != nil {
+		defer r.session.Close()
+	}
 	if err := r.openCalls(ctx, nil); err != nil {
 		return nil, err
 	}

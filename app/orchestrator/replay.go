@@ -63,6 +63,9 @@ func (o *Orchestrator) Replay(ctx context.Context, runID string) (*Replayed, err
 func (r *run) openCalls(ctx context.Context, clock *clock) error {
 	opts := &broker.RunOptions{Redactor: r.redactor, Player: r.player, Admitted: r.admission,
 		Notices: r.request.Notices}
+	if r.session != nil {
+		opts.Keep = r.keepResult
+	}
 	if clock != nil { // a call without code has no clock to stop
 		opts.OnWait, opts.OnApproved = r.pauser.wait, r.pauser.approved
 	}

@@ -49,7 +49,8 @@ type run struct {
 	cleaned   atomic.Int64     // processor time of redaction, in nanoseconds
 	files     attached
 	session   *sessionfiles.Run // nil if the session keeps no files
-	network   *network          // nil if the run has none
+	kept      keptResults
+	network   *network // nil if the run has none
 	socket    *wire.Conversation
 	wrappers  string  // directory of the wrappers
 	pauser    *pauser // nil for a call without code

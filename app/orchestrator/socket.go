@@ -20,6 +20,7 @@ const (
 	methodAttach    = "run/attach"
 	methodLoad      = "session/load"
 	methodSave      = "session/save"
+	methodResult    = "session/result"
 )
 
 // finish is the message that the guest sends when the code has ended.
@@ -66,6 +67,8 @@ func (r *run) handle(ctx context.Context, req wire.Request) (any, error) {
 		return r.handleLoad(req)
 	case methodSave:
 		return r.handleSave(ctx, req)
+	case methodResult:
+		return r.handleResult(ctx, req)
 	}
 	return nil, wire.Violation("the method %.40q is unknown", req.Method)
 }

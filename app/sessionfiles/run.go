@@ -25,7 +25,15 @@ type Run struct {
 	bytes   int64
 	chunks  int
 	saved   bool
+	put     put
 	failed  error // why nothing of the run is kept
+}
+
+// put are the files from Put.
+type put struct {
+	open  map[string]*file // by path, with the chunks that were not taken
+	all   map[string]bool  // the paths of all
+	bytes int64            // of all
 }
 
 // named is a file with its path.
@@ -184,6 +192,16 @@ func (r *Run) Close() {
 		_ = r.store.releaseLocked(f.file)
 	}
 	r.given = nil
+	for _, f := range r.put.open {
+		_ = r.store.releaseLocked(f)
+	}
+	r.put.open = nil
+}
+
+func (r *Run) releaseLocked(f *file) {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	_ = r.store.releaseLocked(f) // files that cannot be removed are removed with the process
 }
 
 // merge applies a run's changes to its session, or none of them if a limit is exceeded.

@@ -294,3 +294,60 @@ func TestSweep(t *testing.T) {
 		t.Errorf("the files of a living process: got %v", got)
 	}
 }
+
+// A file that is put is taken once, in parts. It counts for its run even after that, and leaves nothing.
+func TestPutAndTake(t *testing.T) {
+	s := open(t, t.TempDir(), Limits{Bytes: 10 << 20, Files: 3}, 1<<30)
+	if err := leave(t, s, ann, map[string]string{"old": "1", "replaced": strings.Repeat("x", 4<<20)}); err != nil {
+		t.Fatal(err)
+	}
+	r := s.Begin(ann)
+	content := bytes.Repeat([]byte("0123456789abcdef"), 5<<16) // 5 MiB
+	for _, path := range []string{"replaced", "empty"} {
+		data := content
+		if path == "empty" {
+			data = nil
+		}
+		if err := r.Put(path, data); err != nil {
+			t.Fatal(err)
+		}
+		var got []byte
+		for more := true; more; {
+			var part []byte
+			var err error
+			if part, more, err = r.Take(path); err != nil || len(part) > putPiece {
+				t.Fatalf("got %d bytes, %v", len(part), err)
+			}
+			got = append(got, part...)
+		}
+		if !bytes.Equal(got, data) {
+			t.Errorf("%s: got %d bytes, want %d", path, len(got), len(data))
+		}
+		if _, _, err := r.Take(path); !errors.Is(err, ErrNoFile) {
+			t.Errorf("%s, again: got %v, want %v", path, err, ErrNoFile)
+		}
+	}
+	var limit *LimitError
+	if err := r.Put("more", content); !errors.As(err, &limit) || !strings.Contains(err.Error(), "bytes") {
+		t.Errorf("more bytes than the session holds: got %v", err)
+	}
+	if err := r.Put("more", nil); !errors.As(err, &limit) || !strings.Contains(err.Error(), "files") {
+		t.Errorf("more files than the session holds: got %v", err)
+	}
+	if err := r.Put("../out", nil); !errors.As(err, &limit) {
+		t.Errorf("a path out of the session: got %v", err)
+	}
+	before := s.bytes
+	another := s.Begin(ann)
+	if err := another.Put("left", content); err != nil || s.bytes <= before {
+		t.Errorf("got %v and %d bytes", err, s.bytes)
+	}
+	another.Close()
+	r.Close()
+	if err := r.Put("late", content); !errors.As(err, &limit) || s.bytes != before {
+		t.Errorf("after the run: got %v and %d bytes, want %d", err, s.bytes, before)
+	}
+	if got := found(t, s, ann); len(got) != 2 || len(got["replaced"]) != 4<<20 {
+		t.Errorf("the session has changed: got %d files", len(got))
+	}
+}

@@ -44,7 +44,8 @@ func callLimits(c *config.Config) admission.Limits {
 	l := c.Limits.Calls
 	limits := admission.Limits{
 		Calls: l.Run, SessionCalls: l.Session, Concurrent: l.Concurrent,
-		BytesIn: l.BytesIn, BytesOut: l.BytesOut, ResultBytes: l.ResultBytes, UnreadBytes: l.UnreadBytes,
+		BytesIn: l.BytesIn, BytesOut: l.BytesOut, ResultBytes: l.ResultBytes,
+		LargeResultBytes: l.LargeResultBytes, UnreadBytes: l.UnreadBytes,
 		CallTimeout: l.Timeout, Repeats: l.Repeats,
 		ServerRate: admission.Rate(l.ServerRate), ToolRate: admission.Rate(l.ToolRate),
 		CatalogRate: admission.Rate(l.CatalogRate), ApprovalTimeout: l.ApprovalTimeout,

@@ -61,6 +61,13 @@ func (r *Recorder) Answered(e Exchange) error {
 	return r.write(text, err)
 }
 
+// Abandon leaves the recording unfinished. Close returns the reason.
+func (r *Recorder) Abandon(reason error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.write(nil, reason)
+}
+
 // write adds a line after the head. problem is the error of creating the text, or nil.
 func (r *Recorder) write(text []byte, problem error) error {
 	if r.file == nil && r.failed == nil {

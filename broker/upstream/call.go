@@ -140,6 +140,7 @@ func (s *server) call(ctx context.Context, c *calling, mayRepeat bool) (json.Raw
 	}
 	session.wantLogs(ctx, c.relay)
 	e := c.exchange()
+	e.allowed = allowanceOf(ctx)
 	defer session.tap.forget(e)
 	start := time.Now()
 	tracing, params, ended := s.traced(ctx, c.method, &mcp.CallToolParams{Name: name, Arguments: c.arguments})
@@ -208,7 +209,7 @@ func (s *server) classify(ctx context.Context, name string, got answer, err erro
 	case got.large:
 		return s.failure(name, OutputLimit, fmt.Sprintf("the result has more than the %d bytes that one call may "+
 			"return; %s",
-			maxMessage, AskForLess), false, err)
+			allowanceOf(ctx).most, AskForLess), false, err)
 	case got.needed != nil:
 		return got.needed.CallError(name)
 	case got.statusDecides():

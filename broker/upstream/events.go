@@ -24,8 +24,10 @@ type eventFilter struct {
 	// SDK's session, do not.
 	old bool
 
-	out bytes.Buffer // filtered events that were not read yet
-	err error        // of the body, once it is there
+	over  <-chan struct{} // closed when the request has ended; may be nil
+	large *large          // of the event that is being read
+	out   bytes.Buffer    // filtered events that were not read yet
+	err   error           // of the body, once it is there
 }
 
 func newEventFilter(body io.ReadCloser, call jsonrpc.ID, t *tap, skipped *skipped) *eventFilter {
@@ -58,6 +60,10 @@ type event struct {
 // next reads one event and writes the filtered one.
 func (f *eventFilter) next() {
 	var e event
+	defer func() {
+		f.large.end()
+		f.large = nil
+	}()
 	for {
 		line, err := f.readLine(&e)
 		if err != nil {
@@ -91,10 +97,14 @@ func (f *eventFilter) readLine(e *event) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := f.reader.ReadSlice('\n')
-		if len(e.data)+len(e.rest)+len(line)+len(part) > maxMessage {
+		size := len(e.data) + len(e.rest) + len(line) + len(part)
+		if size > maxMessage && f.large == nil && !e.tooLarge {
+			f.large = f.tap.beginLarge(f.over)
+		}
+		if size > f.large.most() {
 			e.tooLarge = true
 		} else {
-			line = append(line, part...)
+			line = extend(line, part)
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue

@@ -216,17 +216,23 @@ func jsonHandler(answer func(method string, params json.RawMessage) string) http
 // plainServer answers the handshake and lists one tool; calls are answered by call.
 func plainServer(call func() string) http.HandlerFunc {
 	return jsonHandler(func(method string, _ json.RawMessage) string {
-		switch method {
-		case "initialize":
-			return `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},` +
-				`"serverInfo":{"name":"x","version":"1"}}}`
-		case "tools/list":
-			return `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}}`
-		case "tools/call":
+		if method == "tools/call" {
 			return call()
 		}
-		return `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`
+		return plainAnswer(method)
 	})
+}
+
+// plainAnswer is the answer of a server with the tool "t" to a method that is not tools/call.
+func plainAnswer(method string) string {
+	switch method {
+	case "initialize":
+		return `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},` +
+			`"serverInfo":{"name":"x","version":"1"}}}`
+	case "tools/list":
+		return `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}}`
+	}
+	return `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`
 }
 
 func TestHTTPCalls(t *testing.T) {

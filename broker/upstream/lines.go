@@ -14,8 +14,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
-// maxMessage is the largest message that a server may send, in bytes. It leaves
-// a result room in the 16 MiB frames towards a sandbox.
+// maxMessage is the largest message that a server may send, in bytes, unless a call allows a larger one (AllowLarge).
+// It leaves a result room in the 16 MiB frames towards a sandbox.
 const maxMessage = 16<<20 - 64<<10
 
 // lineReader reads what a server writes to stdout: JSON-RPC messages, a line
@@ -23,6 +23,8 @@ const maxMessage = 16<<20 - 64<<10
 type lineReader struct {
 	reader *bufio.Reader
 	limit  int // bytes of a line
+	// large is called once for a line beyond the limit. It returns a larger limit for it, or the same one.
+	large func() int
 }
 
 func newLineReader(r io.Reader, limit int) *lineReader {
@@ -61,12 +63,16 @@ func (r *lineReader) next() (line, error) {
 // read returns one line in newly allocated memory. Of a line beyond the limit it returns only
 // the ID; without one the line is ignored.
 func (r *lineReader) read() (text []byte, tooLarge *jsonrpc.ID, err error) {
+	limit := r.limit
 	for {
 		part, err := r.reader.ReadSlice('\n')
-		if len(text)+len(part) > r.limit {
+		if limit == r.limit && len(text)+len(part) > limit && r.large != nil {
+			limit = r.large()
+		}
+		if len(text)+len(part) > limit {
 			return r.skip(text, part, err)
 		}
-		text = append(text, part...)
+		text = extend(text, part)
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return text, nil, err
 		}

@@ -65,7 +65,7 @@ func (l *sseLink) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, errors.New("the answer is not a stream of events")
 	}
 	events := newEventFilter(response.Body, call, l.tap, &l.skipped)
-	events.old = true
+	events.old, events.over = true, response.Request.Context().Done()
 	response.Body = events
 	return response, nil
 }

@@ -108,7 +108,14 @@ func (c *stdio) readAll() {
 	defer close(c.messages)
 	defer c.process.stdout.Close()
 	reader := newLineReader(c.process.stdout, maxMessage)
+	var large *large
+	reader.large = func() int {
+		large = c.tap.beginLarge(c.closed)
+		return large.most()
+	}
 	for {
+		large.end()
+		large = nil
 		line, err := reader.next()
 		if err != nil {
 			return

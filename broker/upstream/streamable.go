@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"io"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -49,7 +48,9 @@ func (l *httpLink) RoundTrip(request *http.Request) (*http.Response, error) {
 // neither JSON nor events would end the SDK's session; it becomes an error of the call.
 func (l *httpLink) succeeded(call jsonrpc.ID, response *http.Response) (*http.Response, error) {
 	if isEventStream(response) {
-		response.Body = newEventFilter(response.Body, call, l.tap, &l.skipped)
+		events := newEventFilter(response.Body, call, l.tap, &l.skipped)
+		events.over = response.Request.Context().Done()
+		response.Body = events
 		response.ContentLength = -1
 		response.Header.Del("Content-Length")
 		return response, nil
@@ -57,12 +58,13 @@ func (l *httpLink) succeeded(call jsonrpc.ID, response *http.Response) (*http.Re
 	if !call.IsValid() {
 		return response, nil // an answer to a notification is empty
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxMessage+1))
+	body, large, err := l.tap.readLarge(response)
+	defer large.end()
 	response.Body.Close()
 	if err != nil {
 		return nil, err
 	}
-	if body, err = jsonrpc.EncodeMessage(l.received(call, body)); err != nil {
+	if body, err = jsonrpc.EncodeMessage(l.received(call, body, large.most())); err != nil {
 		return nil, err
 	}
 	setBody(response, body)
@@ -76,8 +78,8 @@ func isEventStream(response *http.Response) bool {
 }
 
 // received reads the body of an answer to a call.
-func (l *httpLink) received(call jsonrpc.ID, body []byte) jsonrpc.Message {
-	if len(body) > maxMessage {
+func (l *httpLink) received(call jsonrpc.ID, body []byte, most int) jsonrpc.Message {
+	if len(body) > most {
 		return l.tap.tooLarge(call)
 	}
 	message, err := decodeMessage(body)

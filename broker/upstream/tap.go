@@ -30,7 +30,8 @@ type exchange struct {
 	timeout *PausableTimeout // nil without a relay
 	token   string           // of progress, unique among all exchanges
 	over    chan struct{}
-	finish  func() // closes over; may be called again
+	finish  func()    // closes over; may be called again
+	allowed allowance // for the result
 
 	// method and params go out in the place of those that the SDK was called with.
 	method string
@@ -74,7 +75,7 @@ type answer struct {
 	result  json.RawMessage // nil until a result came
 	refusal *jsonrpc.Error  // the JSON-RPC error that came instead
 	status  int             // of an unsuccessful HTTP answer, or 0
-	large   bool            // the answer was larger than maxMessage
+	large   bool            // the answer was larger than allowed
 	garbled bool            // the answer was no JSON-RPC
 	deep    bool            // the answer was nested too deep to be read
 	expired bool            // an HTTP server does not know the session any more: nothing was done
@@ -121,6 +122,8 @@ type tap struct {
 	probe   jsonrpc.ID           // of server/discover, until it was refused in the server's place
 	asking  map[string]*exchange // whose person a request of the server is for, by the mark in it
 	marks   int
+	turn    chan struct{} // holds that a large message is read, or a call has its result
+	reading *large        // the last one
 }
 
 // maxAsked is the maximum number of a server's open requests. The SDK answers each in a
@@ -131,7 +134,7 @@ const maxAsked = 64
 const tooManyRequests = "a request beyond the limit of open ones"
 
 func newTap() *tap {
-	return &tap{waiting: map[jsonrpc.ID]*exchange{}, asking: map[string]*exchange{}}
+	return &tap{waiting: map[jsonrpc.ID]*exchange{}, asking: map[string]*exchange{}, turn: make(chan struct{}, 1)}
 }
 
 // outgoing notes a request of an exchange, before it is sent.
@@ -187,6 +190,9 @@ func (t *tap) incoming(message jsonrpc.Message, stream jsonrpc.ID) (result jsonr
 		e.note(func(a *answer) { errors.As(response.Error, &a.refusal) })
 		return message, true
 	}
+	if !t.admits(e, response) {
+		return e.tooLarge(response.ID), true
+	}
 	e.note(func(a *answer) { a.result = response.Result })
 	if e.taken {
 		return &jsonrpc.Response{ID: response.ID, Error: errTaken}, true
@@ -225,7 +231,11 @@ func (t *tap) refuseDiscovery() (jsonrpc.Message, bool) {
 
 // tooLarge answers for a response that was dropped because of its size.
 func (t *tap) tooLarge(id jsonrpc.ID) jsonrpc.Message {
-	t.take(id).note(func(a *answer) { a.large = true })
+	return t.take(id).tooLarge(id)
+}
+
+func (e *exchange) tooLarge(id jsonrpc.ID) jsonrpc.Message {
+	e.note(func(a *answer) { a.large = true })
 	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
 		Message: "the answer is too large"}}
 }

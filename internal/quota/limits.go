@@ -25,7 +25,8 @@ const (
 	Sandboxes     Resource = "sandboxes"
 	Suspended     Resource = "suspended runs" // bytes of their states
 	Redactions    Resource = "redactions"
-	Jobs          Resource = "jobs" // background runs that are running
+	LargeResults  Resource = "large results" // of tools, that are being stored
+	Jobs          Resource = "jobs"          // background runs that are running
 	QueuedJobs    Resource = "queued jobs"
 	KeptJobs      Resource = "kept jobs"               // the finished ones included
 	JobOutput     Resource = "output of finished jobs" // bytes
@@ -78,6 +79,7 @@ var limits = []Limit{
 		Settings: "`sandbox.maxSandboxes`, `sandbox.queue`"},
 	{Resource: Suspended, Total: 1024 * mib, Each: 512 * mib, Settings: "`runs.suspendedSize`"},
 	{Resource: Redactions, Queue: 1 << 16}, // in total one for each processor
+	{Resource: LargeResults, Total: 1, Queue: Unbounded},
 	{Resource: Jobs, Total: 5, Queue: 100},
 	{Resource: QueuedJobs, Each: 25},
 	{Resource: KeptJobs, Each: 1_000},

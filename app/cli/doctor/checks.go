@@ -38,6 +38,8 @@ type check struct {
 type Examination struct {
 	Config     *config.Config // nil if it cannot be read
 	Unreadable error
+
+	startsServers bool // each server is started and has a separate check
 }
 
 // The names of checks that others need.
@@ -250,15 +252,19 @@ func (e *Examination) commands(context.Context) (string, error) {
 		return "none is configured", nil
 	}
 	var found []string
+	notStarted, notAsked, option := ", not started", " not asked", " (--servers does)"
+	if e.startsServers {
+		notStarted, notAsked, option = "", "", ""
+	}
 	if programs > 0 {
-		found = append(found, verb.Counted(programs, "program")+" found, not started")
+		found = append(found, verb.Counted(programs, "program")+" found"+notStarted)
 		found = append(found, fmt.Sprintf("%d contained, %d with the rights of this user", contained,
 			programs-contained))
 	}
 	if addresses > 0 {
-		found = append(found, verb.Counted(addresses, "address")+" not asked")
+		found = append(found, verb.Counted(addresses, "address")+notAsked)
 	}
-	text := strings.Join(found, ", ") + " (--servers does)"
+	text := strings.Join(found, ", ") + option
 	for _, line := range e.sandboxes() {
 		text += "\n" + line
 	}

@@ -44,7 +44,7 @@ type Checked struct {
 
 // Run makes every check and prints the results. It fails if a check failed.
 func (v *Verb) Run(ctx context.Context, s *verb.Streams) error {
-	e := &Examination{}
+	e := &Examination{startsServers: v.Servers}
 	notes := verb.Cleaned(s.Out)
 	if v.JSON {
 		notes = s.Err

@@ -27,6 +27,8 @@ export declare class ToolError extends Error {
   readonly result?: RawResult;
   readonly callId?: string;
   readonly source: "tool" | "broker" | "sandbox" | "code";
+  /** The file with the whole result, if it was too large for an answer. */
+  readonly file?: string;
 }
 
 /** What `callTool` returns. */
@@ -34,7 +36,7 @@ export type ToolCallResult<T = unknown> =
   | { ok: true; data: T; raw: RawResult }
   | {
       ok: false;
-      error: { type: string; message: string; retryable: boolean; source: string; call_id?: string };
+      error: { type: string; message: string; retryable: boolean; source: string; call_id?: string; file?: string };
       raw?: RawResult;
     };
 

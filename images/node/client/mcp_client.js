@@ -5,8 +5,8 @@
 
 import { callOf } from "./arguments.js";
 import { encode, NotSerializable } from "./encode.js";
+import { call } from "./kept.js";
 import { resultOf, ToolError, ToolResult } from "./result.js";
-import { request } from "./transport.js";
 
 export { ToolError, ToolResult };
 
@@ -16,16 +16,17 @@ export { ToolError, ToolResult };
  * `data` is described at ToolResult, `raw` is the CallToolResult. The call is
  * `{serverId, name, arguments}`; other usual spellings work too.
  */
-export async function callTool(...call) {
-  const { serverId, name, args } = callOf("callTool", call);
+export async function callTool(...given) {
+  const { serverId, name, args } = callOf("callTool", given);
   try {
     const { data, raw } = await invoke(serverId, name, args);
     return { ok: true, data, raw };
   } catch (failure) {
     if (!(failure instanceof ToolError)) throw failure;
-    const { type, message, retryable, source, callId, result } = failure;
+    const { type, message, retryable, source, callId, file, result } = failure;
     const error = { type, message, retryable, source };
     if (callId !== undefined) error.call_id = callId;
+    if (file !== undefined) error.file = file;
     return result === undefined ? { ok: false, error } : { ok: false, error, raw: result };
   }
 }
@@ -79,7 +80,7 @@ async function send(serverId, name, args, wrapper, claim) {
     if (!(problem instanceof NotSerializable)) throw problem;
     throw new ToolError("ValidationError", problem.message, { source: "code" });
   }
-  return resultOf(await request("tools/call", params));
+  return resultOf(await call(params));
 }
 
 /** The promise of a call, with a helpful error if it is used as the result. */

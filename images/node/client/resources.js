@@ -5,6 +5,7 @@
 
 import { respelled } from "./arguments.js";
 import { encode } from "./encode.js";
+import { call } from "./kept.js";
 import { errorOf, ToolResult } from "./result.js";
 import { request } from "./transport.js";
 
@@ -42,7 +43,7 @@ export async function readResource(...given) {
     throw new TypeError(`readResource needs ${key}, as in readResource("docs", "doc://guide"); it got ${got}`);
   }
   const params = { server_id: serverId, name: `resource:${uri}`, arguments: {} };
-  const answer = await request("tools/call", encode(params, "arguments"));
+  const answer = await call(encode(params, "arguments"));
   if (!answer.ok) throw errorOf(answer.error, answer.raw);
   const parts = answer.raw.contents.map(partOf);
   return new ToolResult(parts.length === 1 ? contentOf(parts[0]) : parts, answer.raw);

@@ -63,10 +63,11 @@ export class ToolResult {
  * - `retryable`: whether the same call may work later;
  * - `result`: the raw CallToolResult when the tool itself failed;
  * - `callId`, `source`: the call in the audit log, and who refused it ("tool",
- *   "broker", "sandbox" or "code").
+ *   "broker", "sandbox" or "code");
+ * - `file`: the file with the whole result, if it was too large for an answer.
  */
 export class ToolError extends Error {
-  constructor(type, message, { retryable = false, result, callId, source = "broker" } = {}) {
+  constructor(type, message, { retryable = false, result, callId, source = "broker", file } = {}) {
     super(message);
     this.name = "ToolError";
     this.type = type;
@@ -74,6 +75,7 @@ export class ToolError extends Error {
     this.result = result;
     this.callId = callId;
     this.source = source;
+    this.file = file;
   }
 }
 
@@ -85,8 +87,8 @@ export function resultOf(answer) {
 
 /** Returns the ToolError for an error object of the broker. */
 export function errorOf(error, raw) {
-  const { type, message, retryable, call_id: callId, source } = error;
-  return new ToolError(type, message, { retryable: retryable === true, result: raw, callId, source });
+  const { type, message, retryable, call_id: callId, source, file } = error;
+  return new ToolError(type, message, { retryable: retryable === true, result: raw, callId, source, file });
 }
 
 /** Returns the value of a CallToolResult, as ToolResult describes it. */

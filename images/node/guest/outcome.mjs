@@ -91,7 +91,7 @@ function succeeded(ending) {
   const size = byteLength(text);
   if (size <= MAX_PARAMS) return text;
   const kept = ending.session?.keepResult(data);
-  const message = `the result takes ${size} bytes as JSON, far more than a run returns; ${kept ? `all of it is in ${kept}: read that file in the next run, and return a summary` : ADVICE}`;
+  const message = `the result takes ${size} bytes as JSON, far more than a run returns; ${kept ? `all of it is in ${kept}: read that file, and return a summary` : ADVICE}`;
   return failed({ type: "OutputLimit", message, source: "code" });
 }
 

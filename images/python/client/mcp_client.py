@@ -8,8 +8,8 @@ from sys import _getframe
 
 from client.arguments import call_of, merge, plain_dict
 from client.codec import NotSerializable, encode
+from client.kept import call
 from client.result import ToolError, ToolResult, result_of
-from client.transport import request
 
 __all__ = ["ToolError", "ToolResult", "callTool", "call_tool", "invoke"]
 
@@ -31,6 +31,8 @@ async def call_tool(server_id=None, name=None, arguments=None, **named):
         if failure.call_id is not None:
             error["call_id"] = failure.call_id
         answer = {"ok": False, "error": error}
+        if failure.file is not None:
+            error["file"] = failure.file
         if failure.result is not None:
             answer["raw"] = failure.result
         return answer
@@ -59,7 +61,7 @@ async def invoke(server_id, name, arguments, wrapper=None, named=None, inputs=No
         )
     except NotSerializable as problem:
         raise ToolError("ValidationError", str(problem), source="code") from None
-    return result_of(await request("tools/call", params))
+    return result_of(await call(params))
 
 
 def _claim():

@@ -9,6 +9,7 @@ Both also exist under the JavaScript names, and take one dict of their arguments
 from binascii import a2b_base64
 
 from client.codec import decode, encode
+from client.kept import call
 from client.result import ToolResult, error_of
 from client.transport import request
 
@@ -45,7 +46,7 @@ async def read_resource(server_id=None, uri=None, **named):
     """
     server_id, uri = _given("read_resource", (server_id, uri), named)
     params = {"server_id": server_id, "name": f"resource:{uri}", "arguments": {}}
-    answer = await request("tools/call", encode(params, "arguments"))
+    answer = await call(encode(params, "arguments"))
     if not answer.get("ok"):
         raise error_of(answer["error"], answer.get("raw"))
     raw = answer["raw"]

@@ -122,10 +122,11 @@ class ToolError(Exception):
     - `retryable`: whether the same call may work later;
     - `result`: the raw CallToolResult when the tool itself failed, else None;
     - `call_id`, `source`: the call in the audit log, and who refused it
-      ("tool", "broker", "sandbox" or "code").
+      ("tool", "broker", "sandbox" or "code");
+    - `file`: the file with the whole result, if it was too large for an answer.
     """
 
-    def __init__(self, type, message, retryable=False, result=None, call_id=None, source="broker"):
+    def __init__(self, type, message, retryable=False, result=None, call_id=None, source="broker", file=None):
         super().__init__(message)
         self.type = type
         self.message = message
@@ -133,9 +134,10 @@ class ToolError(Exception):
         self.result = result
         self.call_id = call_id
         self.source = source
+        self.file = file
 
     def __reduce__(self):
-        return (ToolError, (self.type, self.message, self.retryable, self.result, self.call_id, self.source))
+        return (ToolError, (self.type, self.message, self.retryable, self.result, self.call_id, self.source, self.file))
 
 
 def result_of(answer):
@@ -155,6 +157,7 @@ def error_of(error, raw=None):
         raw,
         error.get("call_id"),
         error.get("source", "broker"),
+        error.get("file"),
     )
 
 

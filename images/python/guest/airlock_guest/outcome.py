@@ -20,7 +20,7 @@ _SIGNALS = valid_signals()  # made ahead: to block them is one call then, which 
 _ADVICE = (
     "return a summary, and hand over the rest with client.attach or keep it in /workspace/session for the next run"
 )
-_KEPT = "all of it is in %s: read that file in the next run, and return a summary"
+_KEPT = "all of it is in %s: read that file, and return a summary"
 
 _DISK_FULL = " (the sandbox's disk is full: keep less, or work in pieces)"
 
