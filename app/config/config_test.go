@@ -85,7 +85,8 @@ sandbox: {driver: containerd, memory: 1GiB, cpus: 0.5, pids: 64, disk: 10MiB, in
   containerd: {address: /run/c.sock, snapshotter: native, shim: bin/shim}}
 limits: {stdout: 1KiB, stderr: 2000, output: 1MB, calls: 7, sessionCalls: 70, concurrentCalls: 3, callTimeout: 5s,
 	approvalTimeout: 90s,
-  bytesIn: 1MiB, bytesOut: 2MiB, resultBytes: 3KiB, unreadBytes: 4KiB, repeats: 9, rate: 1/s, toolRate: 2/3s,
+  bytesIn: 1MiB, bytesOut: 2MiB, resultBytes: 3KiB, largeResultBytes: 5KiB,
+	unreadBytes: 4KiB, repeats: 9, rate: 1/s, toolRate: 2/3s,
 	catalogRate: 4/h}
 policies: [policies/default.cedar, /etc/airlock/team.cedar]
 audit: {path: audit.jsonl, clearArguments: true, keepArguments: 24h, argumentsSize: 2MiB,
@@ -143,8 +144,9 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 					Shim: filepath.Join(dir, "bin/shim")}}},
 		Limits: Limits{Profile: "default", Stdout: 1024, Stderr: 2000, Output: 1_000_000, Calls: CallLimits{
 			Run: 7, Session: 70, Concurrent: 3, BytesIn: 1 << 20, BytesOut: 2 << 20, ResultBytes: 3 << 10,
-			UnreadBytes: 4 << 10,
-			Timeout:     5 * time.Second, Repeats: 9,
+			LargeResultBytes: 5 << 10,
+			UnreadBytes:      4 << 10,
+			Timeout:          5 * time.Second, Repeats: 9,
 			ServerRate: Rate{1, time.Second}, ToolRate: Rate{2, 3 * time.Second}, CatalogRate: Rate{4, time.Hour},
 			ApprovalTimeout: 90 * time.Second,
 		}},
