@@ -213,7 +213,7 @@ print(found)
 	if got != "[]" || asked.Load() < 12 {
 		t.Errorf("got %s after %d questions, want no connection and a question for each", got, asked.Load())
 	}
-	for _, r := range l.records() {
+	for _, r := range l.ended() {
 		if r.Outcome == audit.OutcomeOK {
 			t.Errorf("a connection is recorded as made: %+v", r)
 		}

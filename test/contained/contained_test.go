@@ -67,13 +67,14 @@ for host in ["api.example.com", "unpermitted.example.com", "unlisted.example.com
 	if want := "hello api.example.com\nrefused\nrefused"; got != want {
 		t.Fatalf("got %q, want %q", got, want)
 	}
+	records := l.ended()
 	state := l.state()
 	if len(state.Reached) != 2 || state.Reached[0].Connections != 1 || state.Reached[0].Received == 0 ||
 		state.Reached[1].Refused == 0 || !strings.Contains(state.Reached[1].Reason, "no policy permits it") {
 		t.Errorf("got %+v, want one connection and a refusal", state.Reached)
 	}
 	var seen []string
-	for _, r := range l.records() {
+	for _, r := range records {
 		seen = append(seen, fmt.Sprintf("%s %s %s %s %s", r.Kind, r.CallerKind, r.Principal, r.ServerID, r.Decision))
 		if r.Kind == audit.KindOutcome && r.Decision == "allow" && r.BytesReceived == 0 {
 			t.Errorf("got %+v, want the bytes of the connection", r)

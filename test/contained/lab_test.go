@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/contained"
@@ -184,6 +185,31 @@ func (l *lab) state() contained.State {
 		l.t.Fatalf("got %+v, want the state of a contained server", state)
 	}
 	return state.Contained.State
+}
+
+// ended waits until each permitted connection has ended, and returns the records about connections. A server answers
+// before the host has seen the end of its connections.
+func (l *lab) ended() []audit.Record {
+	l.t.Helper()
+	for {
+		records, open := l.records(), 0
+		for _, r := range records {
+			switch {
+			case r.Kind == audit.KindIntent:
+				open++
+			case r.Kind == audit.KindOutcome && r.Decision == "allow":
+				open--
+			}
+		}
+		if open == 0 {
+			return records
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-l.t.Context().Done():
+			l.t.Fatalf("%d connections have not ended", open)
+		}
+	}
 }
 
 // records returns the records of the audit log about connections.
