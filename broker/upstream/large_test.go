@@ -30,6 +30,9 @@ func TestLargeResults(t *testing.T) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.Repeat("x", size)}}}, nil
 		})
 	sse := remoteSSE(t, nil, sseHandler(events), nil)
+	task := &worker{t: t}
+	task.states = []map[string]any{task.state("completed", completed(strings.Repeat("x", size)))}
+	worker := connect(t, nil, task.start())
 	const form = `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}`
 	tests := []struct {
 		name         string
@@ -41,6 +44,7 @@ func TestLargeResults(t *testing.T) {
 		{"JSON", sized(form), "remote", "t", `{}`},
 		{"an event", sized("data: " + form + "\n\n"), "remote", "t", `{}`},
 		{"HTTP with SSE", sse, "remote", "big", `{}`},
+		{"a task", worker, "worker", "work", `{}`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -280,7 +280,7 @@ func (s *server) askTask(ctx context.Context, c *calling, method, id string,
 	}
 	maps.Copy(params, more)
 	e := newExchange(c.relay, c.timeout)
-	e.method, e.params, e.taken, e.task = method, params, true, id
+	e.method, e.params, e.taken, e.task, e.allowed = method, params, true, id, allowanceOf(ctx)
 	result, err := s.exchange(ctx, session, c.name, e)
 	var refused *ResponseError
 	if errors.As(err, &refused) {
