@@ -11,7 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/quota"
 )
 
-// kept is what is done with a result of more than limits.resultBytes.
+// kept has the turn and the file of a result of more than limits.resultBytes.
 type kept struct {
 	turn *quota.Reservation // nil for one that fits an answer
 	file string             // its path in the sandbox; empty if it is in no file

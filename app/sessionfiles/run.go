@@ -166,8 +166,8 @@ func tooMany(bytes int64, files int, limits Limits) error {
 		bytes, files, limits.Bytes, limits.Files)}
 }
 
-// discardLocked lets go of what was staged. What became part of the session has
-// that as its user.
+// discardLocked lets go of the staged files. Files that became part of the session
+// have that as their user.
 func (r *Run) discardLocked() {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()

@@ -41,8 +41,8 @@ func rowsServer(t *testing.T, asJSON bool) string {
 }
 
 // A tool's result of 50 MB becomes a file of the session, over each transport and in each language, with the advice of
-// a run's own result (issue 27.10). What the session or limits.largeResultBytes cannot hold is refused, and nothing
-// else is lost.
+// a run's own result (issue 27.10). A result that the session or limits.largeResultBytes cannot hold is refused, and
+// nothing else is lost.
 func TestAToolsResultOf50MBIsKeptInTheSession(t *testing.T) {
 	testenv.OwnHome(t)
 	const (
