@@ -17,37 +17,44 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 .PHONY: build
-build: bin/airlock bin/mcp-kernel-server bin/qwed-mcp bin/runsc ## build bin/runsc and bin/airlock, also under the names mcp-kernel-server and qwed-mcp
+build: bin/airlock bin/mcp-kernel-server bin/qwed-mcp bin/runsc
+build: ## build bin/runsc and bin/airlock, also under the names mcp-kernel-server and qwed-mcp
 	$(if $(filter build demo,$(MAKECMDGOALS)),@echo "Claude Code uses this build after:  $$(bin/airlock mcp --how)")
 
 .PHONY: setup
-setup: prerequisites build containerd images bin/oidc-provider $(NPM_INSTALLED) $(PYTHON_CLIENT) ## do all set-up that is missing
+setup: prerequisites build containerd images bin/oidc-provider $(NPM_INSTALLED) $(PYTHON_CLIENT)
+setup: ## do all set-up that is missing
 
 .PHONY: demo
-demo: prerequisites build code-images test/servers/node_modules/.package-lock.json ## show model-written code that uses MCP servers from a sandbox
+demo: prerequisites build code-images test/servers/node_modules/.package-lock.json
+demo: ## show model-written code that uses MCP servers from a sandbox
 	@./examples/demo/run
 
 .PHONY: test
-test: setup sdk redis nginx postgresql mariadb chromium promtool $(CLEAN_ROOT) $(COLLECTOR) ## run all tests, those with real sandboxes included
+test: setup sdk redis nginx postgresql mariadb chromium promtool $(CLEAN_ROOT) $(COLLECTOR)
+test: ## run all tests, those with real sandboxes included
 	@$(MAKE) --no-print-directory dist
 	go test -C build/dist -count=1 ./...
 	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -timeout=30m ./...
 
 .PHONY: browser
-browser: chromium test/browser/node_modules/.package-lock.json ## install what the tests of the console drive: Chromium and playwright-core
+browser: chromium test/browser/node_modules/.package-lock.json
+browser: ## install what the tests of the console drive: Chromium and playwright-core
 
 .PHONY: sdk
 sdk: images bin/python-sdk/.installed bin/python-crewai/.installed ## run the tests of the Python SDK and its engines
 	@PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=src:$(CURDIR)/bin/python-sdk build/sdk-tests
 
 .PHONY: lint
-lint: bin/staticcheck bin/python-lint/bin/ruff build/lint/node_modules/.package-lock.json ## check format and code of Go, Python and JavaScript
+lint: bin/staticcheck bin/python-lint/bin/ruff build/lint/node_modules/.package-lock.json
+lint: ## check format and code of Go, Python and JavaScript
 	@unformatted=$$(git ls-files -z '*.go' | xargs -0 gofmt -l); \
 		if [ -n "$$unformatted" ]; then echo "run gofmt -w on:" $$unformatted >&2; exit 1; fi
 	go vet ./...
 	bin/staticcheck ./...
 	bin/python-lint/bin/ruff check --no-cache --quiet --config build/lint/ruff.toml .
-	@git ls-files -z '*.js' '*.mjs' '*.cjs' '*.ts' ':!:*testdata*' ':!:test/escape/attacks' ':!:app/console/assets/htmx.min.js' | \
+	@git ls-files -z '*.js' '*.mjs' '*.cjs' '*.ts' ':!:*testdata*' ':!:test/escape/attacks' \
+		':!:app/console/assets/htmx.min.js' | \
 		xargs -0 build/lint/node_modules/@biomejs/cli-linux-*/biome lint --config-path=build/lint --error-on-warnings
 
 .PHONY: vulnerabilities
@@ -55,8 +62,8 @@ vulnerabilities: bin/govulncheck ## look for known vulnerabilities in what is ca
 	@build/vulnerabilities
 
 # Packages that start goroutines or lock, and whose tests start no sandbox or skip those that do.
-RACE_PACKAGES ?= $(shell git grep -lE '\bgo func|\.Go\b|sync\.|atomic\.' -- admission app audit broker catalog internal \
-	kernel policies redact runner | grep '\.go$$' | xargs dirname | sort -u | \
+RACE_PACKAGES ?= $(shell git grep -lE '\bgo func|\.Go\b|sync\.|atomic\.' -- \
+	admission app audit broker catalog internal kernel policies redact runner | grep '\.go$$' | xargs dirname | sort -u | \
 	grep -vE '^(app/contract|redact)$$|/testdata' | sed 's|^|./|')
 
 # Tests of large inputs in one goroutine: the detector has nothing to find there, and makes them take minutes.
@@ -76,7 +83,8 @@ SQL_FUZZ ?= 1h
 SQL_SEED ?= $(shell date +%s)
 
 .PHONY: fuzz-sql
-fuzz-sql: postgresql mariadb pip ## execute generated SQL that is judged to be a read in SQLite, PostgreSQL and MariaDB for SQL_FUZZ
+fuzz-sql: postgresql mariadb pip
+fuzz-sql: ## execute generated SQL that is judged to be a read in SQLite, PostgreSQL and MariaDB for SQL_FUZZ
 	AIRLOCK_SQL_FUZZ=$(SQL_FUZZ) AIRLOCK_SQL_SEED=$(SQL_SEED) go test -count=1 -v -timeout=0 ./test/sqlread
 
 .PHONY: bench
@@ -89,7 +97,8 @@ SOAK ?= 1h
 SERVERS ?= $(CURDIR)/.airlock/published
 
 .PHONY: contained-servers
-contained-servers: build code-images ## try some 35 servers of npm and PyPI in sandboxes, and compare with docs/contained-servers.md
+contained-servers: build code-images
+contained-servers: ## try some 35 servers of npm and PyPI in sandboxes, and compare with docs/contained-servers.md
 	@mkdir -p $(SERVERS)
 	AIRLOCK_TEST_SANDBOX=1 AIRLOCK_TEST_SERVERS=$(SERVERS) go test -count=1 -v -timeout=2h \
 		-run '^TestAllPublishedServers$$' ./test/contained
@@ -99,7 +108,8 @@ soak: build code-images ## let a daemon work for SOAK, and fail when something g
 	go run ./test/soak -for $(SOAK)
 
 .PHONY: measure-redaction
-measure-redaction: test/servers/node_modules/.package-lock.json test/conformance/node_modules/.package-lock.json ## measure what redaction finds of other scanners' examples
+measure-redaction: test/servers/node_modules/.package-lock.json test/conformance/node_modules/.package-lock.json
+measure-redaction: ## measure what redaction finds of other scanners' examples
 	go run -C test/redaction -mod=mod .
 
 SEARCH_SETS ?= $(abspath ..)/shared/corpus/retrieval
@@ -107,7 +117,8 @@ SEARCH_SETS ?= $(abspath ..)/shared/corpus/retrieval
 .PHONY: measure-search
 measure-search: ## measure what searches find on the retrieval sets
 	@for set in bfcl/queries metatool/queries metatool/queries_multi; do \
-		echo "$$set:"; go run ./test/search -tools $(SEARCH_SETS)/$${set%/*}/tools.jsonl -queries $(SEARCH_SETS)/$$set.jsonl || exit; \
+		echo "$$set:"; go run ./test/search -tools $(SEARCH_SETS)/$${set%/*}/tools.jsonl \
+			-queries $(SEARCH_SETS)/$$set.jsonl || exit; \
 	done
 	go test -count=1 -v -run 'TestSearchInEverydayWords' ./test/search | grep -v '^='
 	go test -run xxx -bench 'Search' ./catalog
@@ -120,12 +131,15 @@ measure-tokens: build ## measure what tools cost a model, with Airlock and witho
 	@bin/airlock measure tokens --grid --tools $(TOOL_LISTS)
 
 .PHONY: recording
-recording: build code-images test/servers/node_modules/.package-lock.json build/recording/node_modules/.package-lock.json ## record the terminal session that the README shows
+recording: build code-images test/servers/node_modules/.package-lock.json \
+	build/recording/node_modules/.package-lock.json
+recording: ## record the terminal session that the README shows
 	@build/recording/record docs/pictures/session.svg
 
 .PHONY: screenshots
 screenshots: build code-images browser pngquant ## take the picture of the console that the README shows
-	@build/step 'taking pictures of the console' env AIRLOCK_TEST_SANDBOX=1 AIRLOCK_SCREENSHOTS=$(CURDIR)/docs/pictures \
+	@build/step 'taking pictures of the console' \
+		env AIRLOCK_TEST_SANDBOX=1 AIRLOCK_SCREENSHOTS=$(CURDIR)/docs/pictures \
 		go test -count=1 -run '^TestScreenshots$$' ./test/console
 	@pngquant --force --strip --skip-if-larger --speed 1 --ext .png docs/pictures/console-*.png
 
@@ -135,14 +149,17 @@ DIST_ARCHITECTURES ?= amd64 arm64
 dist: bin/airlock ## build release archives and Debian packages, with checksums and what is in them
 	@rm -rf bin/dist/programs
 	@for architecture in $(DIST_ARCHITECTURES); do \
-		build/step "building the programs for $$architecture" build/dist/programs "$$architecture" "bin/dist/programs/$$architecture" || exit; done
+		build/step "building the programs for $$architecture" \
+			build/dist/programs "$$architecture" "bin/dist/programs/$$architecture" || exit; done
 	@build/step 'packing' env SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" \
-		go run -C build/dist . -root $(CURDIR) -programs $(CURDIR)/bin/dist/programs -host $(CURDIR)/bin/airlock -out $(CURDIR)/bin/dist $(DIST_ARCHITECTURES)
+		go run -C build/dist . -root $(CURDIR) -programs $(CURDIR)/bin/dist/programs -host $(CURDIR)/bin/airlock \
+		-out $(CURDIR)/bin/dist $(DIST_ARCHITECTURES)
 	@cd bin/dist && sha256sum --check --quiet SHA256SUMS && ls -1 airlock_*
 
 .PHONY: clean
 clean: ## remove everything that this file makes
-	rm -rf bin .airlock $(NPM_DIRECTORIES:%=%/node_modules) test/bench/node_modules build/lint/node_modules build/recording/node_modules
+	rm -rf bin .airlock $(NPM_DIRECTORIES:%=%/node_modules)
+	rm -rf test/bench/node_modules build/lint/node_modules build/recording/node_modules
 
 .PHONY: prerequisites compiler pip redis nginx postgresql mariadb chromium pngquant
 prerequisites:
@@ -174,8 +191,8 @@ bin/mcp-kernel-server bin/qwed-mcp:
 
 bin/runsc: build/gvisor/go.mod build/gvisor/go.sum $(wildcard build/gvisor/runsc/*.go build/gvisor/runsc/*/*.go)
 	@build/step 'building bin/runsc (gVisor; some minutes the first time)' \
-		go build -C build/gvisor -trimpath -ldflags '-s -w -X gvisor.dev/gvisor/runsc/version.version=$(GVISOR_VERSION)' \
-		-o $(CURDIR)/$@ ./runsc
+		go build -C build/gvisor -trimpath \
+		-ldflags '-s -w -X gvisor.dev/gvisor/runsc/version.version=$(GVISOR_VERSION)' -o $(CURDIR)/$@ ./runsc
 	@touch $@
 
 bin/oidc-provider: build/oidc/go.mod build/oidc/go.sum $(wildcard build/oidc/*.go)
@@ -207,8 +224,9 @@ bin/python-lint/bin/ruff: build/lint/requirements.txt | pip
 
 bin/python-sdk/.installed: sdk/python/requirements/tests.txt | pip
 	@rm -rf $(@D)
-	@build/step 'installing the packages of the Python SDK' python3 -m pip install --quiet --disable-pip-version-check --no-deps \
-		--only-binary :all: --require-hashes --target $(@D) -r $<
+	@build/step 'installing the packages of the Python SDK' \
+		python3 -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+		--require-hashes --target $(@D) -r $<
 	@touch $@
 
 # CrewAI brings 140 packages with it (0.8 GB), some of other versions: they stay apart, and only its own test uses them.
@@ -238,7 +256,8 @@ containerd: bin/containerd bin/containerd-shim-runsc-v1 ## build containerd and 
 
 bin/containerd: build/containerd/go.mod build/containerd/go.sum
 	@build/step 'building bin/containerd' \
-		go build -C build/containerd -trimpath -ldflags '-s -w' -o $(CURDIR)/$@ github.com/containerd/containerd/v2/cmd/containerd
+		go build -C build/containerd -trimpath -ldflags '-s -w' -o $(CURDIR)/$@ \
+		github.com/containerd/containerd/v2/cmd/containerd
 	@touch $@
 
 bin/containerd-shim-runsc-v1: build/gvisor/go.mod build/gvisor/go.sum

@@ -25,7 +25,10 @@ function drawLine(line) {
     const cell = line.getCell(x);
     if (cell.getWidth() === 0) continue;
     const color = cell.isFgPalette() && cell.getFgColor() < 16 ? cell.getFgColor() % 8 : -1;
-    const next = (color >= 0 ? ` class="c${color}"` : "") + (cell.isBold() ? ' font-weight="700"' : "") + (cell.isDim() ? ' opacity=".7"' : "");
+    const next =
+      (color >= 0 ? ` class="c${color}"` : "") +
+      (cell.isBold() ? ' font-weight="700"' : "") +
+      (cell.isDim() ? ' opacity=".7"' : "");
     if (next !== style || text === "") {
       flush();
       text = "";
@@ -73,21 +76,28 @@ const start = frames[0].at, end = now + hold, total = end - start;
 const w = +columns * width + 2 * pad, h = +rows * height + 2 * pad + bar;
 const percent = (at) => (((at - start) / total) * 100).toFixed(2);
 const keyframes = frames.map((f, i) => `${percent(f.at)}%{transform:translateX(${-i * w}px)}`).join("");
-const strip = frames.map(({ ids }, i) =>
-  `<g transform="translate(${i * w})">${ids.map((id, y) => (id ? `<use href="#${id}" y="${y * height}"/>` : "")).join("")}</g>`).join("\n");
+const strip = frames.map(({ ids }, i) => {
+  const uses = ids.map((id, y) => (id ? `<use href="#${id}" y="${y * height}"/>` : ""));
+  return `<g transform="translate(${i * w})">${uses.join("")}</g>`;
+}).join("\n");
+const label = "A terminal session: a search for a tool, a program, its one line of JSON, and its audit log";
+const colors = ["656c76", "ff7b72", "3fb950", "d29922", "58a6ff", "bc8cff", "39c5cf", "e6edf3"];
+const buttons = ["ff7b72", "d29922", "3fb950"]
+  .map((fill, i) => `<circle cx="${20 + 18 * i}" cy="18" r="5.5" fill="#${fill}"/>`);
 
-process.stdout.write(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${w} ${h}" role="img" aria-label="A terminal session: a search for a tool, a program, its one line of JSON, and its audit log">
+process.stdout.write(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${w} ${h}" role="img" aria-label="${label}">
 <style>
 text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#e6edf3;white-space:pre}
-.c0{fill:#656c76}.c1{fill:#ff7b72}.c2{fill:#3fb950}.c3{fill:#d29922}.c4{fill:#58a6ff}.c5{fill:#bc8cff}.c6{fill:#39c5cf}.c7{fill:#e6edf3}
+${colors.map((fill, i) => `.c${i}{fill:#${fill}}`).join("")}
 .strip{animation:play ${total.toFixed(1)}s step-end infinite}
 @keyframes play{${keyframes}100%{transform:translateX(${-(frames.length - 1) * w}px)}}
 @media(prefers-reduced-motion:reduce){.strip{animation:none;transform:translateX(${-(frames.length - 1) * w}px)}}
 </style>
 <defs>${[...lines].map(([drawn, id]) => `<text id="${id}" xml:space="preserve">${drawn}</text>`).join("\n")}</defs>
 <rect width="${w}" height="${h}" rx="10" fill="#0d1117" stroke="#656c76"/>
-<circle cx="20" cy="18" r="5.5" fill="#ff7b72"/><circle cx="38" cy="18" r="5.5" fill="#d29922"/><circle cx="56" cy="18" r="5.5" fill="#3fb950"/>
-<svg x="${pad}" y="${pad + bar}" width="${+columns * width}" height="${+rows * height}"><g class="strip" transform="translate(0 0)"><g transform="translate(0 13)">
+${buttons.join("")}
+<svg x="${pad}" y="${pad + bar}" width="${+columns * width}" height="${+rows * height}">\
+<g class="strip" transform="translate(0 0)"><g transform="translate(0 13)">
 ${strip}
 </g></g></svg>
 </svg>

@@ -41,7 +41,9 @@ const steps = {
     context.setDefaultTimeout(Number(process.env.AIRLOCK_BROWSER_PATIENCE ?? 60) * 1000);
     await context.exposeFunction("canary", (...what) => problems.push("injected code ran: " + what.join(" ")));
     context.on("console", (message) => {
-      if (["error", "warning"].includes(message.type())) problems.push(message.text() + " at " + message.location().url);
+      if (["error", "warning"].includes(message.type())) {
+        problems.push(message.text() + " at " + message.location().url);
+      }
     });
     context.on("weberror", (error) => problems.push("uncaught: " + error.error().message));
     context.on("dialog", (dialog) => {
@@ -121,7 +123,8 @@ const steps = {
   async axe() {
     await page.evaluate(axeSource);
     const { violations } = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] }));
-    return { value: violations.flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.target.join(" ")}: ${n.failureSummary}`)) };
+    const of = (v) => v.nodes.map((n) => `${v.id}: ${n.target.join(" ")}: ${n.failureSummary}`);
+    return { value: violations.flatMap(of) };
   },
   async screenshot({ path, selector, full }) {
     const whole = { path, animations: "disabled", caret: "hide", fullPage: full ?? false };

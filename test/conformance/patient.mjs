@@ -3,7 +3,8 @@
 const times = 10;
 
 const { setTimeout } = globalThis;
-globalThis.setTimeout = Object.assign((callback, delay = 0, ...rest) => setTimeout(callback, delay * times, ...rest), setTimeout);
+const later = (callback, delay = 0, ...rest) => setTimeout(callback, delay * times, ...rest);
+globalThis.setTimeout = Object.assign(later, setTimeout);
 
 const { timeout } = AbortSignal;
 AbortSignal.timeout = (delay) => timeout.call(AbortSignal, delay * times);

@@ -47,6 +47,34 @@ func TestLinesAreShort(t *testing.T) {
 	}
 }
 
+// written are the files that people write in other languages than Go. JSON cannot be wrapped, and a line of a
+// table in a text file is one entry.
+var written = []string{"*.js", "*.mjs", "*.cjs", "*.ts", "*.py", "*.pyi", "*.sh", "*.css", "*.html", "*.yaml", "*.yml",
+	"*.toml", "*.cedar", "*.service", "Makefile", ".ci/*", "build/*", "packaging/debian/*",
+	":!*/testdata/*", ":!*.go", ":!*.sum", ":!*.json", ":!*.min.js", ":!*.lock", ":!*.txt"}
+
+// Lines of all other files that people write fit into maxColumns, too (issue 25).
+func TestLinesOfOtherLanguagesAreShort(t *testing.T) {
+	names := gitFiles(t, written...)
+	if len(names) < 300 {
+		t.Fatalf("git lists %d files: the rule would check next to nothing", len(names))
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join(testenv.RepoRoot(t), name))
+		if os.IsNotExist(err) {
+			continue // removed, and not yet committed
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			if columns(line) > maxColumns {
+				t.Errorf("%s:%d has %d columns, at most %d", name, i+1, columns(line), maxColumns)
+			}
+		}
+	}
+}
+
 // unwrapped are lines of documents that cannot be split: rows of tables, addresses, pictures.
 var unwrapped = regexp.MustCompile(`^\s*\||https?://|^\s*<|^\s*!\[`)
 

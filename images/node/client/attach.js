@@ -59,7 +59,9 @@ function blocksOf(data) {
 }
 
 function isBlock(block) {
-  if (block?.type === "resource") return typeof block.resource?.blob === "string" || typeof block.resource?.text === "string";
+  if (block?.type === "resource") {
+    return typeof block.resource?.blob === "string" || typeof block.resource?.text === "string";
+  }
   return (block?.type === "image" || block?.type === "audio") && typeof block.data === "string";
 }
 
@@ -67,7 +69,8 @@ function sendBlock(block, mime, name) {
   const holder = block.resource ?? block;
   const encoded = holder.blob ?? holder.data;
   const content = encoded === undefined ? Buffer.from(holder.text) : Buffer.from(encoded, "base64");
-  return send(content, mime ?? holder.mimeType, name ?? (typeof holder.uri === "string" ? holder.uri.split("/").pop() : undefined));
+  const last = typeof holder.uri === "string" ? holder.uri.split("/").pop() : undefined;
+  return send(content, mime ?? holder.mimeType, name ?? last);
 }
 
 /** Returns the bytes of `data`, and its type and name if it has them. */
@@ -79,7 +82,9 @@ function read(data, mime) {
   if (data instanceof ArrayBuffer || data instanceof SharedArrayBuffer) return { content: Buffer.from(data) };
   if (data instanceof Blob) {
     const name = typeof data.name === "string" ? data.name : undefined;
-    return data.arrayBuffer().then((content) => ({ content: Buffer.from(content), mime: data.type || undefined, name }));
+    return data
+      .arrayBuffer()
+      .then((content) => ({ content: Buffer.from(content), mime: data.type || undefined, name }));
   }
   return { content: Buffer.from(encode(data, "data")), mime: "application/json", name: "data.json" };
 }
@@ -87,7 +92,9 @@ function read(data, mime) {
 function readFile(path) {
   const status = statSync(path);
   const { size } = status;
-  if (!status.isFile()) throw Object.assign(new Error(`${path} is not a regular file, so it cannot be attached`), { code: "EINVAL" });
+  if (!status.isFile()) {
+    throw Object.assign(new Error(`${path} is not a regular file, so it cannot be attached`), { code: "EINVAL" });
+  }
   if (size > MOST) throw tooLarge(size);
   return { content: readFileSync(path), name: path };
 }
@@ -104,7 +111,9 @@ function readText(text, mime) {
     }
   }
   if (text.startsWith("data:") || (/^(?:image|audio)\//.test(mime ?? "") && !mime.includes("svg"))) {
-    throw new TypeError(`attach got a text where bytes are needed; decode it with Buffer.from(text, "base64"): ${USAGE}`);
+    throw new TypeError(
+      `attach got a text where bytes are needed; decode it with Buffer.from(text, "base64"): ${USAGE}`,
+    );
   }
   return { content: Buffer.from(text) };
 }
@@ -115,12 +124,14 @@ function looksLikePath(text) {
 }
 
 function tooLarge(size) {
-  return new ToolError("OutputLimit", `the file has ${size} bytes, and one may have ${MOST}: make it smaller, or attach a part of it`, { source: "code" });
+  const message = `the file has ${size} bytes, and one may have ${MOST}: make it smaller, or attach a part of it`;
+  return new ToolError("OutputLimit", message, { source: "code" });
 }
 
 async function send(content, mime, name) {
   if (content.length > MOST) throw tooLarge(content.length);
-  const params = `{"name":${encode(name ?? "", "name")},"mime":${encode(mime ?? "", "mime")},"data":"${content.toString("base64")}"}`;
+  const names = `"name":${encode(name ?? "", "name")},"mime":${encode(mime ?? "", "mime")}`;
+  const params = `{${names},"data":"${content.toString("base64")}"}`;
   const { error, ...file } = await request("run/attach", params);
   if (error) throw errorOf(error);
   return file;

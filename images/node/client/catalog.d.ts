@@ -15,7 +15,9 @@ export declare function searchTools(search?: {
 }): Promise<FoundTool[] & { readonly missing: { serverId: string; problem: string }[] }>;
 
 /** Returns the whole definition of one tool, as its server sent it. */
-export declare function getToolDefinition(tool: { serverId: string; name: string } | { serverId: string; toolName: string }): Promise<Record<string, unknown>>;
+export declare function getToolDefinition(
+  tool: { serverId: string; name: string } | { serverId: string; toolName: string },
+): Promise<Record<string, unknown>>;
 
 export declare const catalog: {
   searchTools: typeof searchTools;

@@ -19,8 +19,9 @@ export class NotSerializable extends TypeError {}
 /**
  * Returns `value` as compact JSON text. `root` is what messages call it ("result").
  * Throws NotSerializable for what JSON cannot hold: NaN and infinities, functions,
- * promises, Maps, Sets, typed arrays, plain objects with keys that are symbols, cycles. As in JSON.stringify, `toJSON` is
- * asked, and undefined members are left out; undefined itself becomes null.
+ * promises, Maps, Sets, typed arrays, plain objects with keys that are symbols, cycles.
+ * As in JSON.stringify, `toJSON` is called, and undefined members are left out; undefined
+ * itself becomes null.
  */
 export function encode(value, root) {
   const path = [];
@@ -55,8 +56,10 @@ function write(value, path, open) {
     case "function":
       throw new Problem(
         /^class\b/.test(functionText.call(value))
-          ? `is the class ${value.name || "(anonymous)"}, which JSON cannot hold: make an object of it and take what its method returns, as in await new ${value.name || "X"}().run()`
-          : `is the function ${value.name || "(anonymous)"}, which JSON cannot hold: call it, or leave it out${value.length ? " (one that is exported is called where it takes no parameters)" : ""}`,
+          ? `is the class ${value.name || "(anonymous)"}, which JSON cannot hold: make an object of it and take what ` +
+            `its method returns, as in await new ${value.name || "X"}().run()`
+          : `is the function ${value.name || "(anonymous)"}, which JSON cannot hold: call it, or leave it ` +
+            `out${value.length ? " (one that is exported is called where it takes no parameters)" : ""}`,
       );
     case "symbol":
       throw new Problem("is a symbol, which JSON cannot hold: use String(x)");
@@ -92,7 +95,11 @@ function writeArray(value, path, open) {
 
 function writeMembers(value, path, open) {
   const symbol = symbolOf(value);
-  if (symbol) throw new Problem(`has the key ${symbol.toString()}, a symbol, which JSON cannot hold: use a string as the key, or delete it`);
+  if (symbol) {
+    throw new Problem(
+      `has the key ${symbol.toString()}, a symbol, which JSON cannot hold: use a string as the key, or delete it`,
+    );
+  }
   let text = "{";
   for (const key of Object.keys(value)) {
     path[path.length] = key;

@@ -9,7 +9,7 @@ export interface RawResult {
 /** The result of a tool call that worked. */
 export declare class ToolResult<T = unknown> {
   readonly ok: true;
-  /** The structured content; else the one text block, parsed if it is a JSON object or array; else the content blocks. */
+  /** The structured content; else the only text block, parsed if it is a JSON object or array; else all blocks. */
   readonly data: T;
   readonly raw: RawResult;
   readonly structuredContent: RawResult["structuredContent"];

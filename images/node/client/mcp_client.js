@@ -75,7 +75,8 @@ async function send(serverId, name, args, wrapper, claim) {
   }
   let params;
   try {
-    params = `{"server_id":${encode(serverId, "serverId")},"name":${encode(name, "name")},"arguments":${encode(args, "arguments")}${claim}}`;
+    const tool = `"server_id":${encode(serverId, "serverId")},"name":${encode(name, "name")}`;
+    params = `{${tool},"arguments":${encode(args, "arguments")}${claim}}`;
   } catch (problem) {
     if (!(problem instanceof NotSerializable)) throw problem;
     throw new ToolError("ValidationError", problem.message, { source: "code" });

@@ -9,7 +9,9 @@ const MOST_MEMBERS = 100;
 /** Lets code write `page.items` for `page.data.items`, if the result has no `items` itself. */
 function offerMembers(result, data) {
   for (const key of keys(data).slice(0, MOST_MEMBERS)) {
-    if (!(key in result)) defineProperty(result, key, { configurable: true, get: () => data[key], set: (value) => (data[key] = value) });
+    if (!(key in result)) {
+      defineProperty(result, key, { configurable: true, get: () => data[key], set: (value) => (data[key] = value) });
+    }
   }
 }
 

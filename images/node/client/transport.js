@@ -41,7 +41,8 @@ export function request(method, params) {
   const frame = Buffer.from(`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}\n`);
   return new Promise((resolve, reject) => {
     if (frame.length > MAX_FRAME) {
-      const message = `the arguments take ${frame.length} bytes as JSON and a call holds at most ${MAX_FRAME}: send less at a time`;
+      const message = `the arguments take ${frame.length} bytes as JSON and a call holds at most ${MAX_FRAME}: send ` +
+        "less at a time";
       reject(new ToolError("ValidationError", message, { source: "code" }));
       return;
     }

@@ -4,7 +4,10 @@
 
 const ENDS = ["reallyExit", "abort", "kill"];
 const CHILDREN = ["exec", "execFile", "execFileSync", "execSync", "fork", "spawn", "spawnSync"];
-const FILES = ["write", "writev", "appendFileSync", "copyFileSync", "cpSync", "openSync", "readFileSync", "readSync", "readvSync", "writeFileSync", "writeSync", "writevSync"];
+const FILES = [
+  "write", "writev", "appendFileSync", "copyFileSync", "cpSync", "openSync", "readFileSync", "readSync", "readvSync",
+  "writeFileSync", "writeSync", "writevSync",
+];
 
 // What else may block for long, of modules that few programs load: how to find it in one.
 const LATER = {

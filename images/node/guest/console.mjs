@@ -37,7 +37,9 @@ export function replaceConsole(...printers) {
     });
   }
   for (const name of Object.keys(quick)) {
-    if (typeof quick[name] === "function" && typeof console[name] === "function" && name !== "Console") console[name] = quick[name];
+    if (typeof quick[name] === "function" && typeof console[name] === "function" && name !== "Console") {
+      console[name] = quick[name];
+    }
   }
 }
 
@@ -45,7 +47,8 @@ export function replaceConsole(...printers) {
 function sink(stream, printer) {
   const { write } = stream;
   const ignore = () => {};
-  const isUntouched = () => stream.write === write && !stream.writableLength && !stream.writableCorked && stream.writable;
+  const isUntouched = () =>
+    stream.write === write && !stream.writableLength && !stream.writableCorked && stream.writable;
   return {
     write(text) {
       if (isUntouched()) {

@@ -65,7 +65,8 @@ export async function rehearse() {
 
 /** Returns the ending of a program that has not begun. */
 function begin(code) {
-  return { code, settled: false, drained: false, failure: null, result, offered, namespace: null, exported: null, session: undefined };
+  const unknown = { failure: null, namespace: null, exported: null, session: undefined };
+  return { code, settled: false, drained: false, result, offered, ...unknown };
 }
 
 /**
@@ -81,7 +82,8 @@ async function evaluate(ending) {
   } catch (thrown) {
     if (!isParseError(thrown)) throw thrown;
     const plain = stripped(code);
-    if (plain === code && /'export'/.test(thrown.message)) await load(`${href}?alone`, code); // text after the code is not at fault
+    // If the code parses alone, the text after it is not at fault.
+    if (plain === code && /'export'/.test(thrown.message)) await load(`${href}?alone`, code);
     if (plain !== code) ending.namespace = await load(`${href}?types`, withResult(plain));
     else if (!code.includes("return")) throw thrown;
     else {
@@ -120,11 +122,12 @@ async function takeExport(ending) {
   if (value !== undefined) ending.exported = { value };
 }
 
-/** Returns the name of the only member of an object if that is a function to be run: `export default { async run() {} }`. */
+/** Returns the name of an object's only member if it is a function to be run: `export default { async run() {} }`. */
 function methodOf(value) {
   if (typeof value !== "object" || value === null) return "";
   const [name, ...more] = Object.keys(value);
-  return more.length === 0 && /^(?:run|main|execute|handler|default|start)$/.test(name) && typeof value[name] === "function" && value[name].length === 0 ? name : "";
+  if (more.length > 0 || !/^(?:run|main|execute|handler|default|start)$/.test(name)) return "";
+  return typeof value[name] === "function" && value[name].length === 0 ? name : "";
 }
 
 function isClass(value) {
@@ -135,7 +138,8 @@ function isClass(value) {
 function load(href, source) {
   // Saves Node from reading files that are already loaded. Before version 22 it does.
   const hooks = module.registerHooks?.({
-    resolve: (url, context, next) => (url === href ? { url, format: "module", shortCircuit: true } : next(url, context)),
+    resolve: (url, context, next) =>
+      url === href ? { url, format: "module", shortCircuit: true } : next(url, context),
     load(url, context, next) {
       if (url !== href) return next(url, context);
       hooks.deregister();

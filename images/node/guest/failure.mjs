@@ -14,8 +14,10 @@ const MAX_TRACEBACK = 8 << 10; // bytes
 const MAX_PRINTED = 64 << 10; // bytes of the traceback that goes to stderr
 const MOST_CAUSES = 5;
 
-const OURS =
-  /^\s+at .*(?:file:\/\/\/opt\/airlock\/guest\/|file:\/\/\/workspace\/(?:client|servers)\/|node:(?:internal\/|diagnostics_channel))/;
+const OURS = new RegExp(
+  String.raw`^\s+at .*(?:file:///opt/airlock/guest/|file:///workspace/(?:client|servers)/` +
+    "|node:(?:internal/|diagnostics_channel))",
+);
 // The language's own functions report nothing about a failure inside a tool.
 const OURS_OR_NATIVE = new RegExp(`${OURS.source}|^\\s+at [^/]*\\(<anonymous>\\)$`);
 const FILE_URL = /(?:file:\/\/)?\/workspace\/agent_code\.mjs(?:\?(?:types|function|alone))?/g;
@@ -62,7 +64,9 @@ function typeOf(thrown) {
       if (!isError(thrown)) return "Error";
       if (attempt(() => isDiskFull(thrown))) return "DiskLimit";
       if (thrown.code === "ERR_WORKER_OUT_OF_MEMORY" || attempt(() => isHeapFull(thrown))) return "MemoryLimit";
-      if (thrown.code === "ERR_WORKER_INIT_FAILED" || (thrown.code === "EAGAIN" && /^spawn/.test(thrown.syscall))) return "ProcessLimit";
+      if (thrown.code === "ERR_WORKER_INIT_FAILED" || (thrown.code === "EAGAIN" && /^spawn/.test(thrown.syscall))) {
+        return "ProcessLimit";
+      }
       const name = thrown.name;
       const made = thrown.constructor?.name;
       if (typeof name === "string" && name && !BUILTIN.test(name)) return name;

@@ -77,8 +77,9 @@ function lineAt(bytes, start, values) {
     const value = values[i];
     if (i > 0) bytes[at++] = SPACE;
     if (typeof value === "number") at = numberAt(bytes, at, value);
-    else if (typeof value === "string") at = at + value.length > most ? 0 : textAt(bytes, at, value, i === 0 && values.length > 1);
-    else if (typeof value === "boolean") at = textAt(bytes, at, value ? "true" : "false", false);
+    else if (typeof value === "string") {
+      at = at + value.length > most ? 0 : textAt(bytes, at, value, i === 0 && values.length > 1);
+    } else if (typeof value === "boolean") at = textAt(bytes, at, value ? "true" : "false", false);
     else return 0;
     if (at === 0 || at > most) return 0;
   }

@@ -8,9 +8,13 @@ const SERVERS = "/workspace/servers";
 const IMPORT = 'wrappers are imported as `import * as x from "./servers/<server>/index.js"`';
 
 /** What other products call the object, or the function, that leads to tools. */
-export const PRODUCTS =
-  /^(?:codemode|tools?|mcp|mcp_?client|client|functions?|default_api|toolbox|toolkit|servers?|session|container|airlock|api|sdk|agent|apis|utcp|env)$/i;
-const CALLERS = /^(?:call_?tool|call_?mcp_?tool|run_?tool|invoke_?tool|use_?mcp_?tool|execute_?tool|invoke|mcp_?call)$/i;
+export const PRODUCTS = new RegExp(
+  "^(?:codemode|tools?|mcp|mcp_?client|client|functions?|default_api|toolbox|toolkit|servers?|session|container" +
+    "|airlock|api|sdk|agent|apis|utcp|env)$",
+  "i",
+);
+const CALLERS =
+  /^(?:call_?tool|call_?mcp_?tool|run_?tool|invoke_?tool|use_?mcp_?tool|execute_?tool|invoke|mcp_?call)$/i;
 
 const WORDS = {
   print: "write console.log(…)",
@@ -50,20 +54,30 @@ const TYPES = /^(?:string|number|boolean|any|unknown|never|void|object|Record|Pa
 
 function undefinedName(thrown, message, code) {
   if (!(thrown instanceof ReferenceError)) return "";
-  if (/before initialization$/.test(message)) return "it is used above the line that declares it: move the declaration up";
+  if (/before initialization$/.test(message)) {
+    return "it is used above the line that declares it: move the declaration up";
+  }
   const [, name] = /^([\w$]+) is not defined/.exec(message) ?? /both '(\w+)' and top-level await/.exec(message) ?? [];
   if (!name) return "";
   if (name === "require") {
-    const [, names = "x", module = "node:fs"] = /(?:(?:const|let|var)\s+(\w+|\{[^{}:]*\})\s*=\s*)?\brequire\(\s*["'`]([^"'`]+)["'`]\s*\)/.exec(code) ?? [];
+    const required = /(?:(?:const|let|var)\s+(\w+|\{[^{}:]*\})\s*=\s*)?\brequire\(\s*["'`]([^"'`]+)["'`]\s*\)/;
+    const [, names = "x", module = "node:fs"] = required.exec(code) ?? [];
     const [, server] = /^(?:\.{0,2}\/)?servers\/([\w.-]+?)(?:\/(?:index(?:\.[cm]?[jt]s)?)?)?$/.exec(module) ?? [];
-    if (!server) return `the code is an ES module: write \`import ${names} from ${JSON.stringify(module)}\` at its top`;
-    return `the code is an ES module: write \`import ${names.startsWith("{") ? names : `* as ${names}`} from "./servers/${server}/index.js"\` at its top`;
+    const of = server && !names.startsWith("{") ? `* as ${names}` : names;
+    const from = server ? `./servers/${server}/index.js` : module;
+    return `the code is an ES module: write \`import ${of} from ${JSON.stringify(from)}\` at its top`;
   }
   if (Object.hasOwn(WORDS, name)) return WORDS[name];
-  if (TYPES.test(name)) return "types are stripped only where the code does not parse as JavaScript: leave the type out";
-  if (/^search_?tools$|^get_?tool_?definition$/i.test(name)) return `write \`import { ${name} } from "./client/catalog.js"\``;
+  if (TYPES.test(name)) {
+    return "types are stripped only where the code does not parse as JavaScript: leave the type out";
+  }
+  if (/^search_?tools$|^get_?tool_?definition$/i.test(name)) {
+    return `write \`import { ${name} } from "./client/catalog.js"\``;
+  }
   if (name === "catalog") return 'write `import { catalog } from "./client/catalog.js"`';
-  if (CALLERS.test(name)) return `write \`import { callTool } from "./client/mcp_client.js"\`; better, the wrapper: ${example(code)}`;
+  if (CALLERS.test(name)) {
+    return `write \`import { callTool } from "./client/mcp_client.js"\`; better, the wrapper: ${example(code)}`;
+  }
   return elsewhere(name, code);
 }
 
@@ -76,14 +90,16 @@ function elsewhere(name, code) {
   if (PRODUCTS.test(name)) return `tools are imported: ${example(code)}`;
   if (isBuiltin(name)) return `write \`import ${name} from "node:${name}"\``;
   const names = declared(code);
-  if (names.includes(name)) return `it is declared inside a function or block: declare \`let ${name}\` before it, or return it from there`;
+  if (names.includes(name)) {
+    return `it is declared inside a function or block: declare \`let ${name}\` before it, or return it from there`;
+  }
   const [, near] = nearestOf(name, names) ?? [];
   return near ?? `this program defines it nowhere, and no variable of an earlier run is left: define ${name} in here`;
 }
 
 function declared(code) {
-  const names = code.matchAll(/\b(?:const|let|var|function|class|import)\s+(?:\*\s+as\s+)?([\w$]+)|[{,]\s*([\w$]+)\s*(?=[,}])/g);
-  return [...new Set([...names].map((match) => match[1] ?? match[2]))];
+  const binding = /\b(?:const|let|var|function|class|import)\s+(?:\*\s+as\s+)?([\w$]+)|[{,]\s*([\w$]+)\s*(?=[,}])/g;
+  return [...new Set([...code.matchAll(binding)].map((match) => match[1] ?? match[2]))];
 }
 
 function nearestOf(name, known) {
@@ -115,16 +131,18 @@ function toolsNamed(name) {
   const server = parts.length > 1 ? serverNamed(parts[0]) : undefined;
   const found = [];
   for (const each of server ? [server] : servers()) {
-    const match = exportsOf(`${SERVERS}/${each}/index.js`).find(
-      (name) => name !== "ToolError" && name !== "problem" && (wanted.has(plain(name)) || wanted.has(plain(each + name))),
-    );
+    const match = exportsOf(`${SERVERS}/${each}/index.js`)
+      .filter((name) => name !== "ToolError" && name !== "problem")
+      .find((name) => wanted.has(plain(name)) || wanted.has(plain(each + name)));
     if (match) found.push([each, match]);
   }
   return found;
 }
 
 function importOf([[server, name], ...more]) {
-  const others = more.length ? ` (or from ${more.slice(0, 3).map(([each]) => `./servers/${each}/index.js`).join(", ")})` : "";
+  const others = more.length
+    ? ` (or from ${more.slice(0, 3).map(([each]) => `./servers/${each}/index.js`).join(", ")})`
+    : "";
   return `write \`import { ${name} } from "./servers/${server}/index.js"\`${others} and \`await ${name}({ … })\``;
 }
 
@@ -136,7 +154,8 @@ export function example(code) {
   }
   const known = servers();
   if (!known.length) return "no server is configured";
-  return `\`import { someFunction } from "./servers/<server>/index.js"\`; the servers are: ${known.slice(0, 10).join(", ")}`;
+  return `\`import { someFunction } from "./servers/<server>/index.js"\`; the servers are: ` +
+    `${known.slice(0, 10).join(", ")}`;
 }
 
 /** `import { ecko } from "./servers/demo/index.js"` */
@@ -150,7 +169,9 @@ function wrongExport(thrown, message, code) {
     return `there is no client to make: tools are called through the wrappers: ${example(code)}`;
   }
   if (isType(name, specifier)) return `${name} is a type: write \`import type { ${name} }\`, or leave it out`;
-  if (/^[A-Z]/.test(name) && nearest(name, typesOf(specifier), "")) return `types are imported with \`import type { … }\`; ${nearest(name, typesOf(specifier), "")}`;
+  if (/^[A-Z]/.test(name) && nearest(name, typesOf(specifier), "")) {
+    return `types are imported with \`import type { … }\`; ${nearest(name, typesOf(specifier), "")}`;
+  }
   return nearestExport(name, specifier);
 }
 
@@ -162,20 +183,25 @@ function isType(name, specifier) {
 function typesOf(specifier) {
   if (!/^\.\/(?:servers|client)\//.test(specifier)) return [];
   const file = new URL(specifier.replace(/\.js$/, ".d.ts"), "file:///workspace/");
-  return existsSync(file) ? [...readFileSync(file, "utf8").matchAll(/\b(?:type|interface) ([\w$]+)/g)].map((match) => match[1]) : [];
+  if (!existsSync(file)) return [];
+  return [...readFileSync(file, "utf8").matchAll(/\b(?:type|interface) ([\w$]+)/g)].map((match) => match[1]);
 }
 
 /** Returns the call of a wrapper with the names of its arguments, `f({ path: …, head: … })`, or "". */
 export function callWithNames(name) {
   const [[server, wrapper] = []] = toolsNamed(name);
-  const file = ["index", wrapper].map((module) => `${SERVERS}/${server}/${module}.d.ts`).find((each) => existsSync(each) && shape(each, wrapper));
+  const file = ["index", wrapper]
+    .map((module) => `${SERVERS}/${server}/${module}.d.ts`)
+    .find((each) => existsSync(each) && shape(each, wrapper));
   const names = file ? [...shape(file, wrapper).matchAll(/^ {2}"?([\w$-]+)"?\??:/gm)].map((match) => match[1]) : [];
-  return names.length ? `${name}({ ${names.slice(0, 4).map((each) => `${/^[\w$]+$/.test(each) ? each : JSON.stringify(each)}: …`).join(", ")} })` : "";
+  const members = names.slice(0, 4).map((each) => `${/^[\w$]+$/.test(each) ? each : JSON.stringify(each)}: …`);
+  return names.length ? `${name}({ ${members.join(", ")} })` : "";
 }
 
 /** Returns the text of the type of a wrapper's arguments. */
 function shape(file, wrapper) {
-  return new RegExp(`\\b${wrapper.replaceAll("$", "\\$")}Input (?:= )?\\{([\\s\\S]*?)\\n\\}`, "i").exec(readFileSync(file, "utf8"))?.[1];
+  const input = new RegExp(`\\b${wrapper.replaceAll("$", "\\$")}Input (?:= )?\\{([\\s\\S]*?)\\n\\}`, "i");
+  return input.exec(readFileSync(file, "utf8"))?.[1];
 }
 
 /**
@@ -192,14 +218,18 @@ function wrongFunction(thrown, message, code) {
   for (const each of imports) {
     const [, specifier] = new RegExp(`${each}["']([^"']+)["']`).exec(code) ?? [];
     if (!specifier) continue;
-    return CALLERS.test(name) && specifier.startsWith("./servers/") ? `tools are called as functions: ${example(code)}` : nearestExport(name, specifier);
+    return CALLERS.test(name) && specifier.startsWith("./servers/")
+      ? `tools are called as functions: ${example(code)}`
+      : nearestExport(name, specifier);
   }
   return "";
 }
 
 /** `callTool("filesystem.read_file", { … })` */
 function wrongCall(thrown, message, code) {
-  return thrown instanceof TypeError && /^call_?tool (?:needs|has no argument) /i.test(message) ? `better, the wrapper: ${example(code)}` : "";
+  return thrown instanceof TypeError && /^call_?tool (?:needs|has no argument) /i.test(message)
+    ? `better, the wrapper: ${example(code)}`
+    : "";
 }
 
 /** Returns how to import a server under a name that is nearly its own. */
@@ -214,7 +244,8 @@ export function missingServer(module) {
 /** Returns what a module exports, read from its text. */
 function exportsOf(file) {
   const text = readFileSync(file, "utf8");
-  const names = [...text.matchAll(/^export\s+(?:async\s+)?(?:function|const|class)\s+([\w$]+)/gm)].map((match) => match[1]);
+  const declared = text.matchAll(/^export\s+(?:async\s+)?(?:function|const|class)\s+([\w$]+)/gm);
+  const names = [...declared].map((match) => match[1]);
   for (const [, list] of text.matchAll(/^export\s*\{([^}]*)\}/gm)) {
     names.push(...list.split(",").map((item) => item.trim().split(/\s+as\s+/).at(-1)).filter(Boolean));
   }

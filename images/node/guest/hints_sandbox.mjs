@@ -9,7 +9,10 @@ const ONLY = `only Node's own modules${installed()} and the wrappers in ./server
 const SESSION = "/workspace/session";
 const NO_NETWORK = "the sandbox has no network: call tools through the wrappers in ./servers";
 const OTHER_HOST = "the run reaches only the hosts in its network list that policy permits";
-const NETWORK = /^(?:axios|node-fetch|got|superagent|undici|ky|request|ws|openai|@anthropic-ai\/.*|puppeteer|playwright|cheerio|pg|mysql2?|redis)$/;
+const NETWORK = new RegExp(
+  "^(?:axios|node-fetch|got|superagent|undici|ky|request|ws|openai|@anthropic-ai/.*" +
+    "|puppeteer|playwright|cheerio|pg|mysql2?|redis)$",
+);
 const INSTEAD = {
   lodash: "use the methods of arrays and objects",
   underscore: "use the methods of arrays and objects",
@@ -25,8 +28,11 @@ const INSTEAD = {
 function missingModule(thrown, message, code) {
   if (thrown?.code === "ERR_UNSUPPORTED_ESM_URL_SCHEME") return `${ONLY}, and there is no network to load others from`;
   if (!/^(?:ERR_MODULE_NOT_FOUND|MODULE_NOT_FOUND|ERR_UNSUPPORTED_DIR_IMPORT)$/.test(thrown?.code)) return "";
-  const [, module] = /(?:module|import) '\/workspace\/(?:servers|client)\/([^/']+?)(?:\.m?[jt]s)?['/]/.exec(message) ?? [];
-  if (module && /\/workspace\/client\//.test(message)) return 'write `import { callTool } from "./client/mcp_client.js"`';
+  const [, module] =
+    /(?:module|import) '\/workspace\/(?:servers|client)\/([^/']+?)(?:\.m?[jt]s)?['/]/.exec(message) ?? [];
+  if (module && /\/workspace\/client\//.test(message)) {
+    return 'write `import { callTool } from "./client/mcp_client.js"`';
+  }
   if (module) return missingServer(module);
   if (/import '\/workspace\/servers\/?'/.test(message)) return missingServer("");
   const [, file] = /module '\/workspace\/([^']+)'/.exec(message) ?? [];
@@ -36,20 +42,26 @@ function missingModule(thrown, message, code) {
   if (file) return `${ofEarlierRun(file)}, or write the module's code into this program`;
   const [, name] = /Cannot find (?:package|module) '([^']+)'/.exec(message) ?? [];
   if (!name) return "";
-  if (/^@?servers$/.test(name) || /servers\//.test(message)) return 'wrappers are imported as `import * as x from "./servers/<server>/index.js"`';
-  if (/^(?:@modelcontextprotocol\/|fastmcp|mcp)/.test(name) || PRODUCTS.test(name)) return `tools are called through the wrappers: ${example(code)}`;
+  if (/^@?servers$/.test(name) || /servers\//.test(message)) {
+    return 'wrappers are imported as `import * as x from "./servers/<server>/index.js"`';
+  }
+  if (/^(?:@modelcontextprotocol\/|fastmcp|mcp)/.test(name) || PRODUCTS.test(name)) {
+    return `tools are called through the wrappers: ${example(code)}`;
+  }
   if (serverNamed(name)) return missingServer(serverNamed(name));
   if (isBuiltin(name)) return "";
   if (NETWORK.test(name)) return `${ONLY}, and there is no network: call tools through the wrappers`;
   return INSTEAD[name] ? `${ONLY}: ${INSTEAD[name]}` : ONLY;
 }
 
+const UNREACHED = [
+  "ENETUNREACH", "EHOSTUNREACH", "EAI_AGAIN", "ENOTFOUND", "ECONNREFUSED", "EADDRNOTAVAIL", "EAFNOSUPPORT",
+  "UND_ERR_CONNECT_TIMEOUT",
+];
+
 function noNetwork(thrown) {
   const code = thrown?.code ?? thrown?.cause?.code;
-  return /^(?:ENETUNREACH|EHOSTUNREACH|EAI_AGAIN|ENOTFOUND|ECONNREFUSED|EADDRNOTAVAIL|EAFNOSUPPORT|UND_ERR_CONNECT_TIMEOUT)$/.test(code) ||
-    /^fetch failed$/.test(thrown?.message ?? "")
-    ? unreached()
-    : "";
+  return UNREACHED.includes(code) || thrown?.message === "fetch failed" ? unreached() : "";
 }
 
 function unreached() {
@@ -58,18 +70,23 @@ function unreached() {
 
 /** `new WebSocket(…)`, whose error is an event */
 function webSocket(thrown) {
-  return thrown?.constructor?.name === "ErrorEvent" && thrown.target?.constructor?.name === "WebSocket" ? NO_NETWORK : "";
+  const isError = thrown?.constructor?.name === "ErrorEvent";
+  return isError && thrown.target?.constructor?.name === "WebSocket" ? NO_NETWORK : "";
 }
 
 function program(thrown, message, code) {
-  if (/^Cannot read properties of (?:null|undefined) \(reading '(?:toString|trim|split|length)'\)/.test(message) && /\bspawnSync\(/.test(code)) {
-    return "the program did not start: spawnSync returns why in `error`; the image has a shell, coreutils, grep, sed, awk, find and tar";
+  const ofNothing = /^Cannot read properties of (?:null|undefined) \(reading '(?:toString|trim|split|length)'\)/;
+  if (ofNothing.test(message) && /\bspawnSync\(/.test(code)) {
+    return "the program did not start: spawnSync returns why in `error`; the image has a shell, coreutils, grep, " +
+      "sed, awk, find and tar";
   }
   const spawned = /^spawn(?:Sync)? (\S+) ENOENT/.exec(message) ?? /^Command failed: (.*)/.exec(message);
   if (!spawned) return "";
   if (/\b(?:npm|npx|yarn|pnpm|pip3?|apt(?:-get)?|bun)\b/.test(spawned[1])) return `nothing can be installed: ${ONLY}`;
   if (/\b(?:curl|wget|git|ssh|gh|aws|docker|psql)\b/.test(spawned[1])) return NO_NETWORK;
-  return thrown.code === "ENOENT" || thrown.status === 127 || thrown.code === 127 ? "the image has a shell, coreutils, grep, sed, awk, find and tar, and no other programs" : "";
+  return thrown.code === "ENOENT" || thrown.status === 127 || thrown.code === 127
+    ? "the image has a shell, coreutils, grep, sed, awk, find and tar, and no other programs"
+    : "";
 }
 
 function disk(thrown) {
@@ -79,9 +96,11 @@ function disk(thrown) {
 /** `process.env.TOKEN.length`, `throw new Error("TOKEN is not set")`, arguments of the command line, stdin */
 function environment(thrown, message, code) {
   const missing = thrown instanceof TypeError && /^Cannot read properties of undefined/.test(message);
-  const read = [...code.matchAll(/\bprocess\.env\.(\w+)|\bprocess\.env\[["'`](\w+)/g)].map(([, name, quoted]) => name ?? quoted);
-  if (read.some((name) => message.includes(name)) || (missing && /\bprocess\.env\.\w+\.\w|\bprocess\.argv\b/.test(code))) {
-    return "there are no environment variables, credentials and arguments in here: put values into the code; the tools hold their own credentials";
+  const read = [...code.matchAll(/\bprocess\.env(?:\.|\[["'`])(\w+)/g)].map(([, name]) => name);
+  const isRead = missing && /\bprocess\.env\.\w+\.\w|\bprocess\.argv\b/.test(code);
+  if (isRead || read.some((name) => message.includes(name))) {
+    return "there are no environment variables, credentials and arguments in here: put values into the code; the " +
+      "tools hold their own credentials";
   }
   return thrown instanceof SyntaxError && /^Unexpected end of JSON input/.test(message) && /\bstdin\b/.test(code)
     ? "stdin is empty in here: put the values into the code"
@@ -93,15 +112,20 @@ function file(thrown, message, text) {
   if (typeof path !== "string" || typeof thrown.syscall !== "string" || thrown.syscall.startsWith("spawn")) return "";
   if (code === "ENOENT") {
     if (/^(?:\/workspace\/|\.\/)?servers\//.test(path)) return "the wrappers are modules: import them";
-    if (path.startsWith("/") && !/^\/(?:workspace|tmp)\b/.test(path) && /\b(?:write|append|mkdir|copy|createWriteStream)/.test(text)) {
-      return "only /workspace and /tmp can be written, and only files in /workspace/session are there in the next run: return the data, attach it with client.attach, or write it with a tool";
+    const isOutside = path.startsWith("/") && !/^\/(?:workspace|tmp)\b/.test(path);
+    if (isOutside && /\b(?:write|append|mkdir|copy|createWriteStream)/.test(text)) {
+      return "only /workspace and /tmp can be written, and only files in /workspace/session are there in the next " +
+        "run: return the data, attach it with client.attach, or write it with a tool";
     }
-    if ((path.startsWith("/") && !/^\/(?:workspace|tmp)\b/.test(path)) || /^(?:~|[A-Za-z]:[\\/])/.test(path)) {
-      return "files of the host are not in here: read them with a tool, if a server has one, or put the data into the code";
+    if (isOutside || /^(?:~|[A-Za-z]:[\\/])/.test(path)) {
+      return "files of the host are not in here: read them with a tool, if a server has one, or put the data into " +
+        "the code";
     }
     return `${ofEarlierRun(path)}, or make the file in this program`;
   }
-  if (/^(?:EROFS|EACCES|EPERM)$/.test(code)) return "only /workspace and /tmp can be written, and not the wrappers in them";
+  if (/^(?:EROFS|EACCES|EPERM)$/.test(code)) {
+    return "only /workspace and /tmp can be written, and not the wrappers in them";
+  }
   return "";
 }
 
@@ -113,7 +137,9 @@ function ofEarlierRun(path) {
     .sort();
   const same = kept.find((each) => each.endsWith(`/${path.split("/").at(-1)}`));
   if (same) return `it is kept as ${same}: read that`;
-  const names = kept.length ? `: ${kept.slice(0, 10).join(", ")}${kept.length > 10 ? ", …" : ""}` : ", and there are none";
+  const names = kept.length
+    ? `: ${kept.slice(0, 10).join(", ")}${kept.length > 10 ? ", …" : ""}`
+    : ", and there are none";
   return `of earlier runs, only files in /workspace/session are kept${names}; read the file with a tool`;
 }
 

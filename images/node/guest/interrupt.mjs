@@ -40,7 +40,7 @@ export function ask() {
   return true;
 }
 
-/** Handles an event of the process before its listeners; reports whether it was an interruption, which they do not receive. */
+/** Handles an event of the process before its listeners; reports whether it was an interruption, hidden from them. */
 export function notice(event, detail) {
   if (event === "newListener" && detail === SIGNAL) yieldSignal();
   if (event !== "internalMessage" || !used || detail?.cmd !== "NODE_DEBUG_ENABLED") return false;

@@ -1,6 +1,7 @@
 // The program that an Airlock sandbox starts to run JavaScript code.
 //
-//     /usr/bin/node --openssl-config=/opt/airlock/guest/openssl.cnf --inspect-port=0 --inspect-publish-uid=http /opt/airlock/guest/main.mjs
+//     /usr/bin/node --openssl-config=/opt/airlock/guest/openssl.cnf --inspect-port=0 --inspect-publish-uid=http \
+//         /opt/airlock/guest/main.mjs
 //
 // It gets ready, waits for the host, fetches one program, runs it, and reports how
 // it ended:

@@ -18,10 +18,12 @@ const BROKEN = 71;
 const UNSETTLED = 13;
 
 // The advice for a result that is too large. The host has the same sentence.
-const ADVICE = "return a summary, and hand over the rest with client.attach or keep it in /workspace/session for the next run";
+const ADVICE = "return a summary, and hand over the rest with client.attach or keep it in /workspace/session for the " +
+  "next run";
 
 const LAST_WORDS =
-  '{"ok":false,"error":{"type":"SandboxError","message":"the code has ended, but it broke its interpreter so far that nothing more can be said","source":"code"}}';
+  '{"ok":false,"error":{"type":"SandboxError","message":"the code has ended, but it broke its interpreter so far ' +
+    'that nothing more can be said","source":"code"}}';
 
 const { byteLength } = Buffer;
 const { stringify } = JSON;
@@ -91,7 +93,8 @@ function succeeded(ending) {
   const size = byteLength(text);
   if (size <= MAX_PARAMS) return text;
   const kept = ending.session?.keepResult(data);
-  const message = `the result takes ${size} bytes as JSON, far more than a run returns; ${kept ? `all of it is in ${kept}: read that file, and return a summary` : ADVICE}`;
+  const advice = kept ? `all of it is in ${kept}: read that file, and return a summary` : ADVICE;
+  const message = `the result takes ${size} bytes as JSON, far more than a run returns; ${advice}`;
   return failed({ type: "OutputLimit", message, source: "code" });
 }
 

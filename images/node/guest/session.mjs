@@ -2,7 +2,8 @@
 // after it. The host keeps paths and bytes. Only regular files are kept,
 // and nothing if there is more than the session may hold.
 
-const { closeSync, constants, lstatSync, mkdirSync, openSync, readdirSync, readSync, rmSync, writeSync } = process.getBuiltinModule("node:fs");
+const { closeSync, constants, lstatSync, mkdirSync, openSync, readdirSync, readSync, rmSync, writeSync } =
+  process.getBuiltinModule("node:fs");
 
 const DIRECTORY = "/workspace/session";
 const RESULT = "large-result.json";
@@ -44,7 +45,8 @@ export class SessionFiles {
       if (this.#known.size === 0 && stamp() === this.#untouched) return;
       this.#save();
     } catch (problem) {
-      tell(`what this run left in /workspace/session was not kept: ${problem instanceof TooMuch ? problem.message : (problem?.code ?? "it cannot be read")}`);
+      const cause = problem instanceof TooMuch ? problem.message : (problem?.code ?? "it cannot be read");
+      tell(`what this run left in /workspace/session was not kept: ${cause}`);
     }
   }
 
@@ -98,8 +100,11 @@ export class SessionFiles {
   }
 
   #write({ path, data, append }) {
-    if (!append && path.includes("/")) mkdirSync(`${DIRECTORY}/${path.slice(0, path.lastIndexOf("/"))}`, { recursive: true, mode: 0o755 });
-    const descriptor = openSync(`${DIRECTORY}/${path}`, O_WRONLY | O_NOFOLLOW | (append ? O_APPEND : O_CREAT | O_EXCL), 0o644);
+    if (!append && path.includes("/")) {
+      mkdirSync(`${DIRECTORY}/${path.slice(0, path.lastIndexOf("/"))}`, { recursive: true, mode: 0o755 });
+    }
+    const flags = O_WRONLY | O_NOFOLLOW | (append ? O_APPEND : O_CREAT | O_EXCL);
+    const descriptor = openSync(`${DIRECTORY}/${path}`, flags, 0o644);
     try {
       const bytes = toBytes(data, "base64");
       for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at);
@@ -114,7 +119,9 @@ export class SessionFiles {
     const changed = [...found].filter(([path, status]) => this.#known.get(path) !== state(status));
     const removed = [...this.#known.keys()].filter((path) => !found.has(path));
     if (changed.length || removed.length) this.#send(changed, removed);
-    if (skipped.length) tell(`not kept in /workspace/session, because only regular files are: ${skipped.slice(0, 5).join(", ")}`);
+    if (skipped.length) {
+      tell(`not kept in /workspace/session, because only regular files are: ${skipped.slice(0, 5).join(", ")}`);
+    }
   }
 
   /** Returns the regular files as path → status, and the names of all other files. */
@@ -131,7 +138,8 @@ export class SessionFiles {
       const [directory, depth] = waiting.pop();
       for (const name of readdirSync(`${DIRECTORY}/${directory}`)) {
         const path = directory + name;
-        const status = lstatSync(`${DIRECTORY}/${path}`, { bigint: true, throwIfNoEntry: false }); // a name that is no UTF-8 cannot be asked for
+        // A name that is not UTF-8 has no status.
+        const status = lstatSync(`${DIRECTORY}/${path}`, { bigint: true, throwIfNoEntry: false });
         if (status?.isDirectory() && depth < MAX_DEPTH - 1) waiting.push([`${path}/`, depth + 1]);
         else if (status?.isFile()) {
           found.set(path, status);
@@ -173,7 +181,8 @@ export class SessionFiles {
   }
 
   #request(batch, removed, last) {
-    const { problem } = this.#link.request("session/save", `{"files":[${batch.join(",")}],"removed":${stringify(removed)},"last":${last}}`);
+    const params = `{"files":[${batch.join(",")}],"removed":${stringify(removed)},"last":${last}}`;
+    const { problem } = this.#link.request("session/save", params);
     if (problem) throw new TooMuch(problem);
   }
 }

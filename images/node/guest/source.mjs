@@ -15,8 +15,12 @@ const CLOSING_FENCE = /\r?\n[ \t]*(?:```|~~~)\s*$/;
 const TYPED_CALL = /[\w$]<[\w$\s,.[\]{}|:;'"?]*>\(/;
 
 // Matches the text before the first statement that is not an import.
-const IMPORTS =
-  /(?:\s|\/\/[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/|import\s+(?:[\w$*{}\s,]+?\s+from\s*|\{[\w$\s,]*\}\s*from\s*)?(?:"[^"\n]*"|'[^'\n]*')[ \t]*(?:;|(?=[\r\n]|$)))*/y;
+const IMPORTS = new RegExp(
+  String.raw`(?:\s|//[^\n]*(?:\n|$)|/\*[\s\S]*?\*/` +
+    String.raw`|import\s+(?:[\w$*{}\s,]+?\s+from\s*|\{[\w$\s,]*\}\s*from\s*)?` +
+    String.raw`(?:"[^"\n]*"|'[^'\n]*')[ \t]*(?:;|(?=[\r\n]|$)))*`,
+  "y",
+);
 
 /** Takes a program out of its Markdown fence; every line keeps its number. */
 export function withoutFence(code) {

@@ -36,7 +36,8 @@ def test_a_result_is_found_again_by_another_process(cache: VerificationCache) ->
     cache.set("Is 2+2=4?", {"verified": True, "value": 4}, CONTEXT)
     assert cache.get("  IS\n2+2=4? ", CONTEXT) == {"verified": True, "value": 4}
     program = (
-        "import sys; from qwed_sdk.cache import *; c = CacheContext('openai', 'gpt-4o', 'v1', 'tenant-alpha', 'e'); print(VerificationCache(sys.argv[1]).get('is 2+2=4?', c))"
+        "import sys; from qwed_sdk.cache import *; c = CacheContext('openai', 'gpt-4o', 'v1', 'tenant-alpha', 'e'); "
+        "print(VerificationCache(sys.argv[1]).get('is 2+2=4?', c))"
     )
     run = subprocess.run([sys.executable, "-c", program, str(cache.path.parent)],
         env={"PYTHONPATH": ":".join(sys.path)}, capture_output=True, text=True, check=True)

@@ -22,5 +22,6 @@ def test_claims(kind: str, claim: str) -> None:
 
 def test_messages_name_what_is_not_clear() -> None:
     for claim, named in (("d/dx x^2 + 1 = 2x", "d/dx"), ("1 hour = 60 minutes", "'hour'"), ("2 + two = 4", "'two'"),
-        ("lim_{x→0+} 1/x + 1 = oo", "limit(expression, x, point, +1)"), ("100 + 10% = 110", "a * (1 + b/100)"), ("\\foo{1} = 1", "\\")):
+        ("lim_{x→0+} 1/x + 1 = oo", "limit(expression, x, point, +1)"), ("100 + 10% = 110", "a * (1 + b/100)"),
+        ("\\foo{1} = 1", "\\")):
         assert named in verify_math(claim).message, claim

@@ -153,7 +153,8 @@ def refusing(times: int, after: str | None, seen: list[float]) -> Callable[[http
         seen.append(1.0)
         if len(seen) > times:
             return httpx.Response(200, json=VERIFIED)
-        return httpx.Response(429, json={"error": {"message": "slow down"}}, headers={"Retry-After": after} if after else {})
+        headers = {"Retry-After": after} if after else {}
+        return httpx.Response(429, json={"error": {"message": "slow down"}}, headers=headers)
 
     return handle
 

@@ -100,7 +100,9 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     ("program", "printed"),
     [
         pytest.param(
-            CLIENT + 'result = client.verify("Is 2+2=4?")\nprint(result.verified)  # True\nprint(result.status)    # "VERIFIED"', "True\nVERIFIED\n", marks=pytest.mark.row("P-001", "P-002")),
+            CLIENT + 'result = client.verify("Is 2+2=4?")\n'
+            'print(result.verified)  # True\n'
+            'print(result.status)    # "VERIFIED"', "True\nVERIFIED\n", marks=pytest.mark.row("P-001", "P-002")),
         pytest.param(ASYNC, "True\n", marks=pytest.mark.row("P-005")),
         pytest.param(
             CLIENT + 'result = client.verify("What is 15% of 200?")\nprint(result.value)', "30\n",
@@ -109,33 +111,63 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             CLIENT + 'result = client.verify_math("x**2 + 2*x + 1 = (x+1)**2")\nprint(result.verified)', "True\n",
             marks=pytest.mark.row("P-008")),
         pytest.param(
-            CLIENT + 'result = client.verify_logic("(AND (GT x 5) (LT y 10))")\nprint(result.model)', "{'x': 6, 'y': 9}\n", marks=pytest.mark.row("P-009")),
+            CLIENT + 'result = client.verify_logic("(AND (GT x 5) (LT y 10))")\n'
+            'print(result.model)', "{'x': 6, 'y': 9}\n", marks=pytest.mark.row("P-009")),
         pytest.param(
-            CLIENT + 'result = client.verify_code(code, language="python")\nfor vuln in result.vulnerabilities:\n    print(f"{vuln.severity}: {vuln.message}")',
+            CLIENT + 'result = client.verify_code(code, language="python")\n'
+            'for vuln in result.vulnerabilities:\n'
+            '    print(f"{vuln.severity}: {vuln.message}")',
             "critical: Dangerous pattern: eval\n",
             marks=pytest.mark.row("P-010"),
         ),
         pytest.param(
-            CLIENT + 'result = client.verify_sql(\n    query="SELECT * FROM users WHERE id = 1",\n    schema_ddl="CREATE TABLE users (id INT, name TEXT)",\n    dialect="postgresql"\n)\nprint(result.verified)',
+            CLIENT + 'result = client.verify_sql(\n'
+            '    query="SELECT * FROM users WHERE id = 1",\n'
+            '    schema_ddl="CREATE TABLE users (id INT, name TEXT)",\n'
+            '    dialect="postgresql"\n'
+            ')\n'
+            'print(result.verified)',
             "True\n",
             marks=pytest.mark.row("P-011"),
         ),
         pytest.param(
-            CLIENT + 'result = client.verify_fact(\n    claim="The company was founded in 2020",\n    context="Acme Corp was established in 2020 in San Francisco."\n)\nprint(result.verified)  # True',
+            CLIENT + 'result = client.verify_fact(\n'
+            '    claim="The company was founded in 2020",\n'
+            '    context="Acme Corp was established in 2020 in San Francisco."\n'
+            ')\n'
+            'print(result.verified)  # True',
             "True\n",
             marks=pytest.mark.row("P-012"),
         ),
         pytest.param(
-            CLIENT + 'result = client.verify_stats(\n    query="The average salary is above 50000",\n    file_path="data.csv"\n)\nprint(result.verified)', "True\n", marks=pytest.mark.row("P-014")),
+            CLIENT + 'result = client.verify_stats(\n'
+            '    query="The average salary is above 50000",\n'
+            '    file_path="data.csv"\n'
+            ')\n'
+            'print(result.verified)', "True\n", marks=pytest.mark.row("P-014")),
         pytest.param(
-            CLIENT + 'result = client.verify_consensus(\n    query="The square root of 144 is 12",\n    mode="high",\n    min_confidence=0.8\n)\nprint(result.verified)     # True\nprint(result.confidence)   # 0.95',
+            CLIENT + 'result = client.verify_consensus(\n'
+            '    query="The square root of 144 is 12",\n'
+            '    mode="high",\n'
+            '    min_confidence=0.8\n'
+            ')\n'
+            'print(result.verified)     # True\n'
+            'print(result.confidence)   # 0.95',
             "True\n0.95\n",
             marks=pytest.mark.row("P-015"),
         ),
         pytest.param(
-            CLIENT + 'result = client.verify_image(\n    image_path="photo.jpg",\n    claim="This image contains a cat"\n)\nprint(result.status)', "INCONCLUSIVE\n", marks=pytest.mark.row("P-016")),
+            CLIENT + 'result = client.verify_image(\n'
+            '    image_path="photo.jpg",\n'
+            '    claim="This image contains a cat"\n'
+            ')\n'
+            'print(result.status)', "INCONCLUSIVE\n", marks=pytest.mark.row("P-016")),
         pytest.param(
-            CLIENT + 'results = client.verify_batch([\n    {"query": "2+2=4", "type": "math"},\n    {"query": "3*3=9", "type": "math"},\n])\nprint(results.summary.success_rate)', "1.0\n", marks=pytest.mark.row("P-017")
+            CLIENT + 'results = client.verify_batch([\n'
+            '    {"query": "2+2=4", "type": "math"},\n'
+            '    {"query": "3*3=9", "type": "math"},\n'
+            '])\n'
+            'print(results.summary.success_rate)', "1.0\n", marks=pytest.mark.row("P-017")
         ),
         pytest.param(CACHE, "None\n{'verified': True}\nNone\n", marks=pytest.mark.row("P-019..022")),
         pytest.param(GUARDS, "True\nTrue\nTrue\nFalse\nFalse\n", marks=pytest.mark.row("P-038..044")),

@@ -84,7 +84,8 @@ def test_words_out_of_their_clause_support_nothing(claim: str, context: str) -> 
 
 SUPPORTED_BY_A_PART = [
     ("Ann moved to Rome", "Ann won a prize and moved to Rome."),
-    ("Ann won a prize", "Ann won a prize and moved to Rome."), ("Sales fell 3% in April", "Sales rose 5% in March but fell 3% in April."),
+    ("Ann won a prize", "Ann won a prize and moved to Rome."),
+    ("Sales fell 3% in April", "Sales rose 5% in March but fell 3% in April."),
     ("Acme was led by Bob", "Acme, led by Bob, reported a profit."),
     ("Acme reported a profit", "Acme, led by Bob, reported a profit."),
     ("Acme was founded in 1990", "Acme, founded in 1990, employs 500 people."),
@@ -100,7 +101,8 @@ NOT_SUPPORTED_BY_A_PART = [
     ("Acme is led by Bob", "Acme, led by Bob, reported a profit."),
     ("The vase was broken", "The vase was not broken by Ann."),
     ("The vase was broken", "The vase was almost broken by Ann."),
-    ("The vase was broken", "The vase was broken by nobody."), ("The price was reduced", "The price was reduced by 0%."),
+    ("The vase was broken", "The vase was broken by nobody."),
+    ("The price was reduced", "The price was reduced by 0%."),
     ("Ann moved to Rome", "Ann never won a prize and moved to Rome."),
     ("Ann moved to Rome", "Ann met Bob, won a prize and moved to Rome."),
     ("The floor was cold", "The cat sat on the mat as though the floor was cold."),

@@ -81,7 +81,8 @@ def test_the_administrator_decides_last(monkeypatch: pytest.MonkeyPatch) -> None
         decision = gateway.evaluate_and_route("execute_python_code", {"code": "print(1)"})
         assert (decision["status"], decision["error_code"]) == ("BLOCKED_ADMIN_POLICY", "QWED-MCP-RISK-006"), value
         assert gateway.format_blocked(decision).startswith(
-            "BLOCKED_ADMIN_POLICY: Python execution was verified, but server policy keeps code execution disabled until QWED_MCP_TRUSTED_CODE_EXECUTION=true. (verification_id="
+            "BLOCKED_ADMIN_POLICY: Python execution was verified, but server policy keeps code execution disabled "
+            "until QWED_MCP_TRUSTED_CODE_EXECUTION=true. (verification_id="
         )
         assert gateway.evaluate_and_route("execute_python_code", {"code": "eval('1')"})[
             "error_code"] == "QWED-MCP-RISK-005"

@@ -28,16 +28,18 @@ SECRETS: list[Any] = [
     )),
     *({key: "12345678"}
         for key in (
-            "password", "db_password", "dbPassword", "PASSWORD", "pwd", "passphrase", "secret", "ｐａｓｓｗｏｒｄ", "pаssword",
-            "pass\u200bword", "api_key", "user.password", "admin-password", "passcode")),
+            "password", "db_password", "dbPassword", "PASSWORD", "pwd", "passphrase", "secret", "ｐａｓｓｗｏｒｄ",
+            "pаssword", "pass\u200bword", "api_key", "user.password", "admin-password", "passcode")),
     *({key: 12345678} for key in ("password", "db_password", "secret", "pin", "passcode")), {"password": 1234},
     {"password": -98765}, {"password": 3.14159},
     {"a": [{"b": {"password": 424242}}]}, {"password": ["123456"]}, {"password": "abc"}, {"password_prod": "hunter22"},
     {"password1": "hunter22"},
-    {"password": {"value": "hunter22"}}, {"args": ["--password", "hunter2"]}, {"args": ["run", "--api-key", "abcd1234"]},
+    {"password": {"value": "hunter22"}}, {"args": ["--password", "hunter2"]},
+    {"args": ["run", "--api-key", "abcd1234"]},
     {"headers": {"Authorization": "Bearer abcdef123456"}}, {"secretKey": "abc123"}, {"passwort": "geheim1"},
-    {"contraseña": "secreta1"}, {"mot_de_passe": "secret12"}, {"client_secret": 123456}, {"otp_seed": "JBSWY3DPEHPK3PXP"},
-    {"run": "curl -u admin:hunter2 https://h"}, {"run": "mysql -u root -pHunter2 db"}, {"run": "sshpass -p hunter2 ssh h"},
+    {"contraseña": "secreta1"}, {"mot_de_passe": "secret12"}, {"client_secret": 123456},
+    {"otp_seed": "JBSWY3DPEHPK3PXP"}, {"run": "curl -u admin:hunter2 https://h"},
+    {"run": "mysql -u root -pHunter2 db"}, {"run": "sshpass -p hunter2 ssh h"},
     {"npmrc": "//registry.npmjs.org/:_authToken=abcdef"},
     "DB_URL=postgres://u:hunter2@h/x", "x=1; password=hunter2", "export PASSWORD=hunter2",
 ]  # fmt: skip

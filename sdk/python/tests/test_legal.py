@@ -219,7 +219,8 @@ def test_statements_about_other_texts_disclose_nothing(text: str, disclosed: boo
     [
         ("Foo v. Bar, 12 F.3d 34 (2099)", "ERROR"), ("Brown v. Board, 347 U.S. 483 (19545)", "ERROR"),
         ("-1 U.S.C. § 1", "ERROR"), ("42 U.S.C. § 0", "ERROR"), ("Foo v. Bar, 347 U.S. 483 (1954) (2020)", "ERROR"),
-        ("Foo v. Bar, 347 U.S. 483 (9th Cir. 1954)", "ERROR"), ("Roe v. Wade, 410 U.S. 113 (1973) (per curiam)", "VERIFIED"),
+        ("Foo v. Bar, 347 U.S. 483 (9th Cir. 1954)", "ERROR"),
+        ("Roe v. Wade, 410 U.S. 113 (1973) (per curiam)", "VERIFIED"),
         ("Brown v. Board of Education, 347 U.S. 483 (1954) (holding that segregation is legal)", "INCONCLUSIVE"),
         ("Foo v. Bar, 12 F.3d 34 (N.D. Cal. Mar. 3, 2001)", "VERIFIED"),
         ("Foo v. Bar, 347 U.S. 483, 74 S. Ct. 686 (1954)", "VERIFIED"),

@@ -10,7 +10,9 @@ from qwed_new.engines.logic import verify_logic
 from qwed_new.engines.logic_engine import verify_logic_statement
 
 VALUES = "NaN nan inf Inf Infinity None none NULL null nil undefined NA".split()
-OPERATORS = "AND OR NOT IMPLIES IFF XOR GT LT GTE LTE EQ NEQ PLUS MINUS MULT DIV MOD POW ITE FORALL EXISTS IN and or not Not If".split()
+OPERATORS = (
+    "AND OR NOT IMPLIES IFF XOR GT LT GTE LTE EQ NEQ PLUS MINUS MULT DIV MOD POW ITE FORALL EXISTS IN "
+    "and or not Not If").split()
 
 
 @pytest.mark.parametrize("word", [*VALUES, *OPERATORS])

@@ -63,7 +63,8 @@ def test_hostile_or_huge_input_is_not_evaluated(claim: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "claim", ["", "   ", "x +", "= 4", "Ｘ", "два плюс два", "二加二等于四", "f(x) = 2", "3 4 = 12", "x..y=1", "=", "((1)=1"])
+    "claim",
+    ["", "   ", "x +", "= 4", "Ｘ", "два плюс два", "二加二等于四", "f(x) = 2", "3 4 = 12", "x..y=1", "=", "((1)=1"])
 def test_what_is_not_understood_is_inconclusive(claim: str) -> None:
     assert verify_math(claim).status == "INCONCLUSIVE"
 

@@ -11,7 +11,9 @@ from qwed_new.engines.sql import verify_sql
 from qwed_new.engines.sql.reads import why_not
 from qwed_new.guards.sql_guard import SQLGuard
 
-DDL = "CREATE TABLE users (id INT, name TEXT); CREATE TABLE orders (id INT PRIMARY KEY, user_id INT, total DECIMAL(10,2), FOREIGN KEY (user_id) REFERENCES users(id))"
+DDL = (
+    "CREATE TABLE users (id INT, name TEXT); CREATE TABLE orders (id INT PRIMARY KEY, user_id INT, "
+    "total DECIMAL(10,2), FOREIGN KEY (user_id) REFERENCES users(id))")
 
 
 @pytest.mark.row("P-011")
@@ -224,8 +226,10 @@ def test_conditions_of_dialects_that_hold_for_every_row_are_blocked(condition: s
 @pytest.mark.parametrize(
     "query",
     [
-        "SELECT u.name, o.total FROM users u JOIN LATERAL (SELECT total FROM orders WHERE user_id = u.id ORDER BY total LIMIT 1) o ON true",
-        "SELECT u.name, o.total FROM users u LEFT JOIN LATERAL (SELECT total FROM orders WHERE user_id = u.id LIMIT 1) AS o ON TRUE",
+        "SELECT u.name, o.total FROM users u JOIN LATERAL (SELECT total FROM orders WHERE user_id = u.id ORDER BY "
+        "total LIMIT 1) o ON true",
+        "SELECT u.name, o.total FROM users u LEFT JOIN LATERAL (SELECT total FROM orders WHERE user_id = u.id LIMIT 1) "
+        "AS o ON TRUE",
     ],
 )
 def test_lateral_joins_may_be_on_true(query: str) -> None:

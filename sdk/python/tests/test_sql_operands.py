@@ -42,7 +42,8 @@ def test_a_required_column_may_be_missing_behind_an_outer_join(side: str) -> Non
 
 @pytest.mark.row("Q-072")
 @pytest.mark.parametrize(("dialect", "operand"), [
-    ("mysql", "degrees(created) >= 0"), ("mysql", "unhex(active) = active"), ("postgresql", "quote_ident(name) >= name"),
+    ("mysql", "degrees(created) >= 0"), ("mysql", "unhex(active) = active"),
+    ("postgresql", "quote_ident(name) >= name"),
     ("postgresql", "unistr(name) < 'zzz'"), ("oracle", "trunc(created) = created"), ("mysql", "created >> age"),
 ])  # fmt: skip
 def test_an_operand_that_cannot_be_computed_is_not_approved(dialect: str, operand: str) -> None:
@@ -76,7 +77,8 @@ def test_what_a_database_refuses_behind_its_grammar(kind: str, dialect: str, que
 
 
 @pytest.mark.parametrize(("query", "words"), [
-    ("SELECT name + 1 FROM users", "not have the operator + of text and integer"), ("SELECT nvl(name, 'x') FROM users", "no function nvl"),
+    ("SELECT name + 1 FROM users", "not have the operator + of text and integer"),
+    ("SELECT nvl(name, 'x') FROM users", "no function nvl"),
     ("SELECT name, COUNT(*) FROM users", "neither grouped nor in an aggregate"),
     ("SELECT name FROM users WHERE age = 'abc'", "'abc' is not a value of the type integer"),
 ])  # fmt: skip
@@ -87,7 +89,8 @@ def test_the_reason_is_named(query: str, words: str) -> None:
 GENERATED = (
     "CREATE TABLE users (id INT NOT NULL, name TEXT, age INT, active BOOLEAN, created DATE, score DECIMAL(10,2),"
     " email VARCHAR(100), ts TIMESTAMP);"
-    "CREATE TABLE orders (id INT PRIMARY KEY, user_id INT, total DECIMAL(10,2), status TEXT, placed TIMESTAMP, paid BOOLEAN)")
+    "CREATE TABLE orders (id INT PRIMARY KEY, user_id INT, total DECIMAL(10,2), status TEXT, placed TIMESTAMP, paid "
+    "BOOLEAN)")
 
 
 @pytest.mark.row("P-011")

@@ -89,9 +89,11 @@ SPREAD = "x\n2\n4\n4\n4\n5\n5\n7\n9\n"
     ("VERIFIED", TABLE, "The salary average is above 54999.99"), ("VERIFIED", TABLE, "The salary sum is 165000"),
     ("VERIFIED", SPREAD, "The population variance of x is 4"),
     ("VERIFIED", SPREAD, "The population standard deviation of x is 2"),
-    ("ERROR", SPREAD, "The sample standard deviation of x is 2.1"), ("ERROR", TABLE, "The average salary is not above 50000"),
+    ("ERROR", SPREAD, "The sample standard deviation of x is 2.1"),
+    ("ERROR", TABLE, "The average salary is not above 50000"),
     ("ERROR", TABLE, "The average salary is zero"), ("VERIFIED", "x\n-1\n-3\n", "The mean of x is negative"),
-    ("ERROR", "x\n-1\n-3\n", "The mean of x is positive"), ("INCONCLUSIVE", TABLE, "The average salary of men is 55000"),
+    ("ERROR", "x\n-1\n-3\n", "The mean of x is positive"),
+    ("INCONCLUSIVE", TABLE, "The average salary of men is 55000"),
     ("INCONCLUSIVE", TABLE, "The salary average of men is 55000"),
 ])  # fmt: skip
 def test_other_forms_of_claims(status: str, table: str, claim: str) -> None:

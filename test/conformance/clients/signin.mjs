@@ -41,9 +41,13 @@ const make = {
 		};
 	},
 	async typescript2() {
-		const { Client, StreamableHTTPClientTransport, UnauthorizedError } = await import("@modelcontextprotocol/client");
+		const { Client, StreamableHTTPClientTransport, UnauthorizedError } =
+			await import("@modelcontextprotocol/client");
 		return {
-			client: new Client({ name: sdk, version: "1" }, { versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" } }),
+			client: new Client(
+				{ name: sdk, version: "1" },
+				{ versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" } },
+			),
 			transport: new StreamableHTTPClientTransport(new URL(url), { authProvider: provider }),
 			finish: (transport, address) => transport.finishAuth(address.searchParams),
 			isUnauthorized: (error) => error instanceof UnauthorizedError,

@@ -24,7 +24,9 @@ const connect = {
 		const { ElicitRequestSchema } = await import("@modelcontextprotocol/sdk/types.js");
 		const client = new Client({ name: "typescript1", version: "1" }, { capabilities: { elicitation: {} } });
 		client.setRequestHandler(ElicitRequestSchema, elicit);
-		const transport = url ? new StreamableHTTPClientTransport(new URL(url)) : new StdioClientTransport({ command, args, env, stderr: "inherit" });
+		const transport = url
+			? new StreamableHTTPClientTransport(new URL(url))
+			: new StdioClientTransport({ command, args, env, stderr: "inherit" });
 		let version; // the client tells only its transport
 		const hand = transport.setProtocolVersion?.bind(transport);
 		transport.setProtocolVersion = (negotiated) => {
@@ -39,11 +41,18 @@ const connect = {
 		const { StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
 		const client = new Client(
 			{ name: "typescript2", version: "1" },
-			{ capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" } },
+			{
+				capabilities: { elicitation: { form: {} } },
+				versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" },
+			},
 		);
 		client.setRequestHandler("elicitation/create", elicit);
-		await client.connect(url ? new StreamableHTTPClientTransport(new URL(url)) : new StdioClientTransport({ command, args, env, stderr: "inherit" }));
-		return { client, version: client.getNegotiatedProtocolVersion(), call: (params, options) => client.callTool(params, options) };
+		const transport = url
+			? new StreamableHTTPClientTransport(new URL(url))
+			: new StdioClientTransport({ command, args, env, stderr: "inherit" });
+		await client.connect(transport);
+		const call = (params, options) => client.callTool(params, options);
+		return { client, version: client.getNegotiatedProtocolVersion(), call };
 	},
 };
 

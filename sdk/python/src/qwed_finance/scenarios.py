@@ -12,7 +12,8 @@ from qwed_new.money import amounts_in
 MAX_TEXT = 20_000
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*(?:%|percent\b|per cent\b)")
 _EXTRA = re.compile(
-    r"(?:additional|extra|bonus|more|plus)\s+(?:interest\s+(?:rate\s+)?(?:of\s+)?)?(\d+(?:\.\d+)?)\s*(?:%|percent)|(\d+(?:\.\d+)?)\s*(?:%|percent)\s*(?:additional|extra|bonus|more)",
+    r"(?:additional|extra|bonus|more|plus)\s+(?:interest\s+(?:rate\s+)?(?:of\s+)?)?(\d+(?:\.\d+)?)\s*(?:%|percent)"
+    r"|(\d+(?:\.\d+)?)\s*(?:%|percent)\s*(?:additional|extra|bonus|more)",
     re.I,
 )
 _YEARS = re.compile(r"(\d+(?:\.\d+)?)[\s-]*(?:years?|yrs?)\b", re.I)
@@ -32,15 +33,19 @@ _COMPOUNDING = {
 
 # All words that a scenario may consist of. Any other word may change the meaning of the computation.
 _KNOWN = frozenset(
-    "a an the of on in at for with to is are be and by from over as what which how much it its this that their his her he she they there who "
-    "loan loans mortgage borrow borrows borrowed borrower principal amount sum deposit deposits deposited deposit fixed fd account savings bank customer client person citizen senior citizens "
-    "invest invests invested investment places placed puts rate interest annual annually yearly year years per annum pa additional extra bonus plus more gets receives offers offered "
-    "simple compound compounded compounding quarterly monthly daily semi-annual semiannual half-yearly half yearly weekly payment installment instalment emi term tenure repaid repay "
-    "premium insurance insured policy commission fee charge charged tax discount value future maturity matures mature grows grow earned earn earns accrued final balance total calculate "
-    "compute usd eur gbp inr rs dollars rupees euros percent aged age old".split()
+    "a an the of on in at for with to is are be and by from over as what which how much it its this that their his "
+    "her he she they there who loan loans mortgage borrow borrows borrowed borrower principal amount sum deposit "
+    "deposits deposited deposit fixed fd account savings bank customer client person citizen senior citizens invest "
+    "invests invested investment places placed puts rate interest annual annually yearly year years per annum pa "
+    "additional extra bonus plus more gets receives offers offered simple compound compounded compounding quarterly "
+    "monthly daily semi-annual semiannual half-yearly half yearly weekly payment installment instalment emi term "
+    "tenure repaid repay premium insurance insured policy commission fee charge charged tax discount value future "
+    "maturity matures mature grows grow earned earn earns accrued final balance total calculate compute usd eur gbp "
+    "inr rs dollars rupees euros percent aged age old".split()
 )
 _DENIED = re.compile(
-    r"\b(?:not|no|never|wrong|incorrect|isn't|false|instead|rather|less|waived|without|either|or|about|approximately|around|roughly|over|under|almost)\b|n't\b",
+    r"\b(?:not|no|never|wrong|incorrect|isn't|false|instead|rather|less|waived|without|either|or|about|approximately"
+    r"|around|roughly|over|under|almost)\b|n't\b",
     re.I,
 )
 _SCALED = re.compile(r"\d\s*(?:k|m|bn|thousand|lakhs?|lacs?|crores?|million|billion|mn)\b", re.I)

@@ -22,8 +22,9 @@ _SHAPE = re.compile(r"\b(\d{1,4})\s+([A-Z][\w.' ]{0,30}?)\s+(\d{1,5})\b")
 # English law reports, of which reporters-db knows none: (1854) 9 Ex. 341, [1932] AC 562, L.R. 3 H.L. 330, 156 ER 145.
 _ENGLISH = re.compile(
     r"\b\d{1,3}\s+(?:Ex(?:ch)?|E\.?\s?R|H\.?\s?L(?:\.?\s?C(?:as)?)?|Q\.?\s?B(?:\.?\s?D)?|K\.?\s?B|Ch(?:\.?\s?D)?|"
-    r"Ex\.?\s?D|C\.?\s?P(?:\.?\s?D)?|App\.?\s?Cas|M\.?\s?&\s?W|B\.?\s?&\s?S|E\.?\s?&\s?[BE]|Cr\.?\s?App\.?\s?R)\.?\s+\d{1,4}\b|"
-    r"\[\d{4}\]\s+(?:\d\s+)?(?:A\.?C|Q\.?B|K\.?B|Ch|Fam|W\.?L\.?R|All\s?E\.?R|Lloyd's Rep|UKSC|UKHL|EWCA (?:Civ|Crim)|EWHC)\.?\s+\d{1,5}\b")
+    r"Ex\.?\s?D|C\.?\s?P(?:\.?\s?D)?|App\.?\s?Cas|M\.?\s?&\s?W|B\.?\s?&\s?S|E\.?\s?&\s?[BE]"
+    r"|Cr\.?\s?App\.?\s?R)\.?\s+\d{1,4}\b|\[\d{4}\]\s+(?:\d\s+)?(?:A\.?C|Q\.?B|K\.?B|Ch|Fam|W\.?L\.?R|All\s?E\.?R"
+    r"|Lloyd's Rep|UKSC|UKHL|EWCA (?:Civ|Crim)|EWHC)\.?\s+\d{1,5}\b")
 
 
 # The titles of the federal codes: 53 of the U.S. Code and 35 of the C.F.R. are reserved.
@@ -32,11 +33,13 @@ _TITLES = {
     "CFR": frozenset(str(n) for n in range(1, 51) if n != 35),
 }
 _SECTION = r"\d+[A-Za-z]{0,4}(?:[-–.]\d+[A-Za-z]{0,4})*(?:\((?:[A-Za-z]{1,5}|\d{1,3})\))*"
-# A citation of a federal code: 42 U.S.C. §§ 1331, 1343; 15 USC 78j(b); 12 C.F.R. pt. 1026; 42 U.S.C.A. § 1983 (West 2012).
+# A citation of a federal code: 42 U.S.C. §§ 1331, 1343; 15 USC 78j(b); 12 C.F.R. pt. 1026; 42 U.S.C.A. § 1983
+# (West 2012).
 _FEDERAL = re.compile(
     r"(?P<sign>[-−.]\s*)?(?<![\w-])(?P<title>\d+)\s+"
     r"(?P<reporter>U\.?\s?S\.?\s?C(?:\.\s?[AS]\.|[AS](?!\w))?\.?|C\.?\s?F\.?\s?R\.?)(?!\w)"
-    r"(?:,?\s*(?:§§?|(?:sections?|secs?\.|parts?|pts?\.)(?!\w))?\s*(?P<section>(?:SECTION)(?:\s*(?:[-–,&]|and)\s*SECTION)*))?"
+    r"(?:,?\s*(?:§§?|(?:sections?|secs?\.|parts?|pts?\.)(?!\w))?\s*"
+    r"(?P<section>(?:SECTION)(?:\s*(?:[-–,&]|and)\s*SECTION)*))?"
     r"(?:\s+note\b)?(?:,?\s+et seq\.?)?(?:\s*\((?:[A-Z][\w. ]{0,20} )?\d{4}\))?".replace("SECTION", _SECTION), re.I)
 # The last volumes of series that have ended, and more volumes than the other series will soon have.
 _LAST_VOLUMES = {
@@ -47,7 +50,8 @@ _NOMINATIVE = 90  # the volumes of U.S. Reports up to this one were numbered lat
 _SUPREME = frozenset(("U.S.", "S. Ct.", "L. Ed.", "L. Ed. 2d"))
 # Words around a citation that do not state anything.
 _SIGNALS = frozenset(
-    "see also cf eg e g accord compare but with contra id at in re ex parte and v the aff rev d cert denied et seq".split())
+    "see also cf eg e g accord compare but with contra id at in re ex parte and v the aff rev d cert denied et "
+    "seq".split())
 
 
 class CitationGuard:
@@ -74,7 +78,8 @@ class CitationGuard:
         if len(found) > 1 and not (
             isinstance(found[0], FullCaseCitation) and len({c.span()[0] for c in found}) == len(found)):
             return _verdict(["there is more than one citation"], {})
-        verdict = self._law(found[0], citation) if isinstance(found[0], FullLawCitation) else self._case(found[0], citation)
+        is_law = isinstance(found[0], FullLawCitation)
+        verdict = self._law(found[0], citation) if is_law else self._case(found[0], citation)
         rest = " ".join([_beyond(citation, [c.full_span() for c in found]), *map(_remark, found)]).strip()
         return _with_rest(verdict, rest)
 
@@ -187,7 +192,8 @@ def _verdict(issues: list[str], parts: dict[str, Any]) -> Verdict:
     }
     if issues:
         return Verdict(Status.ERROR, ENGINE, "; ".join(issues), evidence, **fields)
-    message = "the citation is well formed and its reporter is known; whether it exists, and what it holds, was not checked"
+    message = (
+        "the citation is well formed and its reporter is known; whether it exists, and what it holds, was not checked")
     return Verdict(Status.VERIFIED, ENGINE, message, evidence, **fields)
 
 
@@ -204,7 +210,8 @@ def _remark(found: FullCaseCitation | FullLawCitation) -> str:
     """Return what the parentheses of a citation state about the case, unless it only describes the decision."""
     text = getattr(found.metadata, "parenthetical", None) or ""
     described = re.fullmatch(
-        r"(?:per curiam|en banc|plurality(?: opinion)?|mem\.|table|[\w., ]{1,40} (?:concurring|dissenting))\.?", text, re.I)
+        r"(?:per curiam|en banc|plurality(?: opinion)?|mem\.|table"
+        r"|[\w., ]{1,40} (?:concurring|dissenting))\.?", text, re.I)
     return "" if described else text
 
 

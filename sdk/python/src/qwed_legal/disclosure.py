@@ -9,25 +9,30 @@ from qwed_new.plain_text import plain
 
 _DISCLOSURE = re.compile(
     r"\b(?:ai|a\.i\.|machine|llm|model)[- ](?:generated|produced|assisted|written|drafted)\b"
-    r"|\b(?:generated|produced|created|written|drafted|prepared|composed)\s+(?:by|using|with(?:\s+the\s+(?:help|assistance)\s+of)?)\s+"
+    r"|\b(?:generated|produced|created|written|drafted|prepared|composed)\s+"
+    r"(?:by|using|with(?:\s+the\s+(?:help|assistance)\s+of)?)\s+"
     r"(?:an?\s+)?(?:ai|artificial\s+intelligence|llm|(?:large\s+)?language\s+model|machine|chatgpt|gpt-\d\w*)\b",
     re.I,
 )
 # `AI-generated` before a noun is a disclosure if the noun is the text itself, or a part of it.
 _OF_THE_TEXT = re.compile(
-    r"(?:^[\W_]*|\b(?:this|the following|following|these|is|are|was|been|be|contains?|includes?|has|have|notice|disclosure|disclaimer|warning|note|"
-    r"partly|partially|largely|mostly|fully|entirely|wholly|automatically|an?|and|as|with)[ :]*)$", re.I)
+    r"(?:^[\W_]*|\b(?:this|the following|following|these|is|are|was|been|be|contains?|includes?|has|have|notice"
+    r"|disclosure|disclaimer|warning|note|partly|partially|largely|mostly|fully|entirely|wholly|automatically|an?|and"
+    r"|as|with)[ :]*)$", re.I)
 # `AI-generated content must be labelled` is about all such content.
 _OF_ALL = re.compile(
-    r"\s+\w+\s+(?:must|should|shall|can|will|means?|looks?|is|are|has|have|was|were|requires?|needs?|works?|differs?|raises?|poses?)\b", re.I)
+    r"\s+\w+\s+(?:must|should|shall|can|will|means?|looks?|is|are|has|have|was|were|requires?|needs?|works?|differs?"
+    r"|raises?|poses?)\b", re.I)
 _NOT_NOW = re.compile(r"\bnon[- ]?$|\b(?:formerly|previously|originally|once|initially)\b[^,;]*$", re.I)
 _DENIED = re.compile(
-    r"\b(?:not|cannot|no|never|may|might|perhaps|possibly|maybe|presumably|supposedly|reportedly|none|nothing|nobody|neither|nor|without|zero|false|falsely|untrue|incorrect|wrong|myth|hardly|barely|scarcely|"
-    r"den(?:y|ies|ied)|refus\w+|prohibit\w*|forbid\w*|forbidden|banned|exclud\w+|avoid\w*|lacks?|absence|free (?:of|from)|other than|"
-    r"rather than|instead of|unlike|except|anything but|far from|pretend\w*|if|whether|unless|were (?:this|it|the)|would|could|should|imagine|suppose|doubt\w*|"
-    r"(?:claim|sa(?:y|id)|alleg|joke|detect|spot|discuss|cover|mistake|believ|think|thought)\w*|polic(?:y|ies)|laws?|about|other|another|his|her|their|"
-    r"means|definition|opposing|opponents?|competitors?|rivals?|previous|earlier|prior|plaintiffs?|defendants?|someone|somebody|anyone|others|"
-    r"report(?:s|ing)?\s+(?:ai|machine)[- ]\w+)\b"
+    r"\b(?:not|cannot|no|never|may|might|perhaps|possibly|maybe|presumably|supposedly|reportedly|none|nothing|nobody"
+    r"|neither|nor|without|zero|false|falsely|untrue|incorrect|wrong|myth|hardly|barely|scarcely|den(?:y|ies|ied)"
+    r"|refus\w+|prohibit\w*|forbid\w*|forbidden|banned|exclud\w+|avoid\w*|lacks?|absence|free (?:of|from)|other than"
+    r"|rather than|instead of|unlike|except|anything but|far from|pretend\w*|if|whether|unless|were (?:this|it|the)"
+    r"|would|could|should|imagine|suppose|doubt\w*|(?:claim|sa(?:y|id)|alleg|joke|detect|spot|discuss|cover|mistake"
+    r"|believ|think|thought)\w*|polic(?:y|ies)|laws?|about|other|another|his|her|their|means|definition|opposing"
+    r"|opponents?|competitors?|rivals?|previous|earlier|prior|plaintiffs?|defendants?|someone|somebody|anyone|others"
+    r"|report(?:s|ing)?\s+(?:ai|machine)[- ]\w+)\b"
     r"|[\"“][^\"”]*[\"”] (?:is a (?:term|word|phrase)|means|refers|shall)\b"
     r"|n't\b|\b0\s*%",
     re.I,
@@ -36,7 +41,8 @@ _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _CLAUSE = re.compile(r"\s*[,;:—–()]\s*|\s+(?:and|but|so|although|though|because|as|which)\s+", re.I)
 # A clause that begins so has its subject, or its denial, in the clause before.
 _CONTINUES = re.compile(
-    r"(?:that|was|were|is|are|has|have|had|been|being|be|generated|produced|created|written|drafted|prepared|by|which|it)\b", re.I
+    r"(?:that|was|were|is|are|has|have|had|been|being|be|generated|produced|created|written|drafted|prepared|by|which"
+    r"|it)\b", re.I
 )
 _OPEN = re.compile(r"\b(?:not|never|no|in any (?:way|form|sense))$", re.I)  # the clause goes on after an insertion
 _ANSWER_NO = re.compile(
@@ -87,6 +93,8 @@ def _is_denied_later(clause: str) -> bool:
     return bool(
         (re.match(r"(?:was|were|is|are|has|have|had)\b", clause, re.I)
         and re.search(r"\b(?:not|never|no)\b|n't\b", clause, re.I))
-        or re.match(r"(?:(?:that|this|it|which) (?:is|was) )?(?:wrong|false|untrue|incorrect|mistaken|a lie)\b", clause, re.I)
-        or re.match(r"(?:he|she|they|some|critics|someone) (?:jok|claim|sa(?:y|id)|alleg|believ|th(?:ink|ought))", clause, re.I)
+        or re.match(
+            r"(?:(?:that|this|it|which) (?:is|was) )?(?:wrong|false|untrue|incorrect|mistaken|a lie)\b", clause, re.I)
+        or re.match(
+            r"(?:he|she|they|some|critics|someone) (?:jok|claim|sa(?:y|id)|alleg|believ|th(?:ink|ought))", clause, re.I)
     )

@@ -9,7 +9,8 @@ _CONSTITUTION = re.compile(
     r"U\.?\s?S\.?\s?Const\.?,?\s+(?P<part>art|amend)\.?\s+(?P<number>[IVX]{1,6}|\d{1,2})"
     r"(?:,?\s*§§?\s*\d{1,2})?(?:,?\s*cl\.?\s*\d{1,2})?\.?", re.I)
 _RULE = re.compile(
-    r"Fed\.?\s?R\.?\s?(?P<body>Civ\.?\s?P|Crim\.?\s?P|App\.?\s?P|Bankr\.?\s?P|Evid)\.?\s+(?P<number>\d{1,4})(?:\.\d{1,2})?"
+    r"Fed\.?\s?R\.?\s?(?P<body>Civ\.?\s?P|Crim\.?\s?P|App\.?\s?P|Bankr\.?\s?P|Evid)\.?\s+(?P<number>\d{1,4})"
+    r"(?:\.\d{1,2})?"
     r"(?:\([A-Za-z0-9]{1,4}\))*\.?", re.I)
 _PARTS = {"art": 7, "amend": 27}
 _LAST_RULES = {"civ": 87, "crim": 62, "app": 48, "bank": 9040, "evid": 1103}

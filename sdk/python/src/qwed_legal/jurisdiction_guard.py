@@ -17,14 +17,15 @@ ENGINE = "legal.jurisdiction"
 # of the United Nations, chapter X, 10. A state that is not here may have joined since, and is not decided; so is Hong
 # Kong.
 CISG_PARTIES = frozenset(
-    "AR AU AT BY BE BA BR BG CA CL CN CO HR CU CY CZ DK EC EG SV EE FI FR GE DE GR GN HN HU IS IQ IL IT JP KG LV LB LS LR LT LU MK MG MR MX MD MN ME NL NZ NO "
-    "PY PE PL PT KR RO RU RS SG SK SI ES SE CH SY TR UG UA US UY UZ VN ZM".split()
+    "AR AU AT BY BE BA BR BG CA CL CN CO HR CU CY CZ DK EC EG SV EE FI FR GE DE GR GN HN HU IS IQ IL IT JP KG LV LB "
+    "LS LR LT LU MK MG MR MX MD MN ME NL NZ NO PY PE PL PT KR RO RU RS SG SK SI ES SE CH SY TR UG UA US UY UZ VN "
+    "ZM".split()
 )
 # Convention on the Recognition and Enforcement of Foreign Arbitral Awards (New York, 1958): parties among large
 # economies.
 NEW_YORK_PARTIES = frozenset(
-    "AR AU AT BE BR BG CA CL CN CO HR CY CZ DK EG EE FI FR DE GR HU IS IN ID IE IL IT JP KE KR LV LT LU MY MT MX NL NZ NG NO PK PE PH PL PT RO RU SA SG SK SI ZA "
-    "ES SE CH TH TR UA AE GB US UY VN".split()
+    "AR AU AT BE BR BG CA CL CN CO HR CY CZ DK EG EE FI FR DE GR HU IS IN ID IE IL IT JP KE KR LV LT LU MY MT MX NL "
+    "NZ NG NO PK PE PH PL PT RO RU SA SG SK SI ZA ES SE CH TH TR UA AE GB US UY VN".split()
 )
 
 
@@ -122,7 +123,9 @@ class JurisdictionGuard:
             return Verdict(Status.INCONCLUSIVE, ENGINE, f"the place {forum!r} is not known", evidence, **fields)
         federal = found[0] == "US" and any(w in forum.lower() for w in ("federal", "district court"))
         if federal and value is not None and value <= 75_000:
-            message = "a federal court needs more than 75,000 dollars in controversy (28 U.S.C. § 1332(a)) where it rests on diversity"
+            message = (
+                "a federal court needs more than 75,000 dollars in controversy (28 U.S.C. § 1332(a)) where it rests "
+                "on diversity")
             return Verdict(Status.ERROR, ENGINE, message, evidence, conflicts=[message], warnings=[])
         return Verdict(
             Status.VERIFIED, ENGINE, f"{forum} is a known place; whether its courts accept the case is not decided",

@@ -28,8 +28,9 @@ _READ_SECONDS = 2.0  # how long to wait for another process that writes
 _WRITE_SECONDS = 60.0
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _SCHEMA = """CREATE TABLE IF NOT EXISTS cache_v2 (
-    key TEXT NOT NULL, context_fingerprint TEXT NOT NULL, context TEXT NOT NULL, result TEXT NOT NULL, digest TEXT NOT NULL,
-    created_at REAL NOT NULL, accessed INTEGER NOT NULL, PRIMARY KEY (key, context_fingerprint))"""
+    key TEXT NOT NULL, context_fingerprint TEXT NOT NULL, context TEXT NOT NULL, result TEXT NOT NULL,
+    digest TEXT NOT NULL, created_at REAL NOT NULL, accessed INTEGER NOT NULL,
+    PRIMARY KEY (key, context_fingerprint))"""
 
 _PROBE = "SELECT key, context_fingerprint, context, result, digest, created_at, accessed FROM cache_v2 LIMIT 1"
 
@@ -150,7 +151,9 @@ class VerificationCache:
         print(f"  size      {stats.cache_size_bytes} bytes")
 
     def _lookup(self, db: sqlite3.Connection, key: str, fingerprint: str, canonical: str) -> dict[str, Any] | None:
-        sql = "SELECT context, context_fingerprint, result, digest, created_at FROM cache_v2 WHERE key = ? AND context_fingerprint = ?"
+        sql = (
+            "SELECT context, context_fingerprint, result, digest, created_at FROM cache_v2 "
+            "WHERE key = ? AND context_fingerprint = ?")
         row = db.execute(sql, (key, fingerprint)).fetchone()
         if row is None:
             return None
@@ -162,7 +165,8 @@ class VerificationCache:
             db.execute("DELETE FROM cache_v2 WHERE key = ? AND context_fingerprint = ?", (key, fingerprint))
             return None
         db.execute(
-            "UPDATE cache_v2 SET accessed = (SELECT max(accessed) + 1 FROM cache_v2) WHERE key = ? AND context_fingerprint = ?",
+            "UPDATE cache_v2 SET accessed = (SELECT max(accessed) + 1 FROM cache_v2) WHERE key = ? AND "
+            "context_fingerprint = ?",
             (key, fingerprint),
         )
         try:
@@ -173,7 +177,8 @@ class VerificationCache:
 
     def _store(self, db: sqlite3.Connection, row: tuple[Any, ...]) -> None:
         db.execute(
-            "INSERT OR REPLACE INTO cache_v2 VALUES (?, ?, ?, ?, ?, ?, (SELECT coalesce(max(accessed), 0) + 1 FROM cache_v2))", row)
+            "INSERT OR REPLACE INTO cache_v2 VALUES (?, ?, ?, ?, ?, ?, (SELECT coalesce(max(accessed), 0) + 1 FROM "
+            "cache_v2))", row)
         surplus = db.execute("SELECT count(*) FROM cache_v2").fetchone()[0] - self.MAX_ENTRIES
         if surplus > 0:
             oldest = "SELECT rowid FROM cache_v2 ORDER BY accessed LIMIT ?"

@@ -20,8 +20,9 @@ _PRICES = ("unit_price", "price", "unitPrice")
 _QUANTITIES = ("quantity", "qty")
 # Names of numbers that are not charged.
 _NOT_CHARGED = re.compile(
-    r"(?:^|_)(?:id|ids|sku|gtin|ean|upc|version|count|number|rate|percent|percentage|code|zip|year|month|day|date|time|timestamp|at|in|ttl|"
-    r"weight|height|width|length|size|points|revision|index|position|sequence|phone|age|score|rating|lat|lng|latitude|longitude)$"
+    r"(?:^|_)(?:id|ids|sku|gtin|ean|upc|version|count|number|rate|percent|percentage|code|zip|year|month|day|date|time"
+    r"|timestamp|at|in|ttl|weight|height|width|length|size|points|revision|index|position|sequence|phone|age|score"
+    r"|rating|lat|lng|latitude|longitude)$"
     r"|^(?:original|list|regular|compare_at|msrp)",
     re.I,
 )
@@ -240,7 +241,8 @@ def _charged(kind: str, value: Any) -> Decimal:
             return sum((abs(_charged(k, v)) for k, v in inside.items() if _CHARGE.search(str(k).lower())), Decimal(0))
     if isinstance(value, list):
         return sum((abs(_charged(kind, v)) for v in value if isinstance(v, Mapping)), Decimal(0))
-    if isinstance(value, str) and not _CHARGE.search(kind) and not re.search(r"^-?\s*[$€£¥₹]|\d\.\d\d|[$€£¥₹]$", value.strip()):
+    if isinstance(value, str) and not _CHARGE.search(kind) and not re.search(
+        r"^-?\s*[$€£¥₹]|\d\.\d\d|[$€£¥₹]$", value.strip()):
         return Decimal(0)
     if value is None or isinstance(value, bool | Mapping):
         return Decimal(0)
@@ -317,7 +319,8 @@ def _sums(cart: Mapping[str, Any], evidence: dict[str, Any]) -> tuple[list[str],
         if isinstance(item, Mapping):
             left_out += [f"{name} of item {i + 1}" for name in _left_out(item, _totals(item), value)]
     totals = _totals(cart)
-    issues += [f"{name} is null" for name in ("total", "grand_total", "subtotal") if name in cart and cart[name] is None]
+    issues += [
+        f"{name} is null" for name in ("total", "grand_total", "subtotal") if name in cart and cart[name] is None]
     issues += _wrong_parts(cart, totals)
     evidence["totals"], evidence["lines"] = dict(totals), lines
     if isinstance(currency, str):

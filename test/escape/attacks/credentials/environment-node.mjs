@@ -3,7 +3,9 @@
 // want: nothing
 // on the host: succeeds
 
-const known = new Set(['HOME', 'PATH', 'LANG', 'PWD', 'NODE_PATH', 'NODE_OPTIONS', 'NODE_COMPILE_CACHE', 'UV_THREADPOOL_SIZE'])
+const known = new Set([
+  'HOME', 'PATH', 'LANG', 'PWD', 'NODE_PATH', 'NODE_OPTIONS', 'NODE_COMPILE_CACHE', 'UV_THREADPOOL_SIZE',
+])
 await attempt('unknown variables', () => {
   const unknown = Object.keys(process.env).filter(name => !known.has(name))
   return unknown.length > 0 ? unknown : undefined

@@ -4,7 +4,8 @@
 
 import gc, re
 looks_secret = re.compile(
-    rb"(?i)(bearer\s+[a-z0-9._-]{8}|authorization\s*[:=]\s*['\"]|api[_-]?key\s*[:=]\s*['\"]|sk-[a-z0-9]{16}|ghp_[a-z0-9]{16}|AKIA[A-Z0-9]{12}|-----BEGIN)")
+    rb"(?i)(bearer\s+[a-z0-9._-]{8}|authorization\s*[:=]\s*['\"]|api[_-]?key\s*[:=]\s*['\"]"
+    rb"|sk-[a-z0-9]{16}|ghp_[a-z0-9]{16}|AKIA[A-Z0-9]{12}|-----BEGIN)")
 seen = 0
 for top in ("/workspace/servers", "/workspace/client"):
     for directory, _, names in os.walk(top):

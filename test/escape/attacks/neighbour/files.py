@@ -1,5 +1,6 @@
 # tries: to read what the neighbour wrote
-# stopped by: each sandbox has its own kernel, files, processes, network and names; nothing is shared but read-only files
+# stopped by: each sandbox has its own kernel, files, processes, network and names; nothing is shared but read-only
+#     files
 # want: nothing
 
 for path in ("/workspace/neighbour", "/tmp/neighbour", "/dev/shm/neighbour"):

@@ -1,5 +1,6 @@
 # tries: to find the neighbour's processes, their arguments and environments
-# stopped by: each sandbox has its own kernel, files, processes, network and names; nothing is shared but read-only files
+# stopped by: each sandbox has its own kernel, files, processes, network and names; nothing is shared but read-only
+#     files
 # want: nothing
 
 for pid in range(1, 300):

@@ -1,5 +1,6 @@
 # tries: to read the neighbour's shared memory, semaphores and queues
-# stopped by: each sandbox has its own kernel, files, processes, network and names; nothing is shared but read-only files
+# stopped by: each sandbox has its own kernel, files, processes, network and names; nothing is shared but read-only
+#     files
 # want: nothing
 
 def segments():

@@ -1,5 +1,6 @@
 # tries: to connect to the neighbour's servers by port and by abstract name
-# stopped by: each sandbox has its own kernel, files, processes, network and names; nothing is shared but read-only files
+# stopped by: each sandbox has its own kernel, files, processes, network and names; nothing is shared but read-only
+#     files
 # want: nothing
 
 def ask(family, address):

@@ -1,5 +1,6 @@
 # tries: to get a network by making a network namespace in which it is root
-# stopped by: the new namespace exists only in gVisor and has only a loopback device; no device of the host can be moved into it
+# stopped by: the new namespace exists only in gVisor and has only a loopback device; no device of the host can be
+#     moved into it
 # want: nothing
 
 def look():

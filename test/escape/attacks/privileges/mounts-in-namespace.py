@@ -1,5 +1,6 @@
 # tries: to mount the host's disks and file systems as root of new namespaces
-# stopped by: a user namespace gives power over what belongs to it, all of it gVisor's own; the host sees no call of it; gVisor has drivers for no disk
+# stopped by: a user namespace gives power over what belongs to it, all of it gVisor's own; the host sees no call of
+#     it; gVisor has drivers for no disk
 # want: nothing
 
 def mount_all():

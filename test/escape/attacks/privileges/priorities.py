@@ -1,5 +1,6 @@
 # tries: to take the processor from others by real-time scheduling
-# stopped by: raising priorities needs CAP_SYS_NICE; the control group limits the processor time of the sandbox as a whole
+# stopped by: raising priorities needs CAP_SYS_NICE; the control group limits the processor time of the sandbox as a
+#     whole
 # want: nothing
 # on the host: succeeds
 

@@ -116,7 +116,8 @@ class Server(ModuleType):
             value = Load(path, wanted)
             setattr(self, name, value)
             return value
-        raise AttributeError(f"{self.__name__} has no {name!r}; print(dir({self.__name__})) lists it all", name=name, obj=self)
+        raise AttributeError(
+            f"{self.__name__} has no {name!r}; print(dir({self.__name__})) lists it all", name=name, obj=self)
 
     def __setattr__(self, name, value):
         # Importing a file binds its module here. The function of the same name

@@ -79,7 +79,8 @@ class RiskBasedExecutionGateway:
             issues = "; ".join(violations[:20]) or "the program was not found safe"
             return _Ruling(clean, f"QWED blocked python execution: {issues}", "QWED-MCP-RISK-005")
         if os.environ.get(FLAG, "").lower() != "true":
-            message = f"Python execution was verified, but server policy keeps code execution disabled until {FLAG}=true."
+            message = (
+                f"Python execution was verified, but server policy keeps code execution disabled until {FLAG}=true.")
             return _Ruling(clean, message, "QWED-MCP-RISK-006", "BLOCKED_ADMIN_POLICY")
         return _Ruling(clean, "Python execution was verified.")
 

@@ -15,7 +15,8 @@ UNTRUSTED_REGISTRIES = frozenset({"clawdhub.com", "moltbot.io", "skillhub.ai", "
 TRUSTED_DOMAINS = frozenset({"github.com", "gitlab.com", "bitbucket.org", "pypi.org", "npmjs.com", "qwedai.com"})
 _DIGESTS = {"sha256": 64, "sha384": 96, "sha512": 128}
 _METADATA = frozenset(
-    "name description source_url version registry digest homepage author license tags keywords title documentation_url".split()
+    "name description source_url version registry digest homepage author license tags keywords title "
+    "documentation_url".split()
 )
 _MAX_VALUES = 10_000
 
@@ -25,24 +26,31 @@ _SUSPICIOUS = {
     "os.system()": re.compile(r"\bos\s*\.\s*(?:system|popen)\s*\(", re.I),
     "subprocess": re.compile(r"\bsubprocess\s*\.|\b(?:import|from)\s+subprocess\b|\bchild_process\b", re.I),
     "__import__": re.compile(r"__import__|\bimport_module\s*\(|\bfrom\s+os\s+import\b|\bgetattr\s*\(\s*os\b"),
-    "a computed program": re.compile(r"\b(?:globals|locals)\s*\(\s*\)\s*\[|\bnew\s+Function\s*\(|\bpickle\s*\.\s*loads?\b"),
+    "a computed program": re.compile(
+        r"\b(?:globals|locals)\s*\(\s*\)\s*\[|\bnew\s+Function\s*\(|\bpickle\s*\.\s*loads?\b"),
     "pipe to a shell": re.compile(
         r"\|\s*(?:sudo\s+(?:-\S+\s+)*)?(?:/\S*/)?(?:(?:ba|z|da|k)?sh|python[\d.]*|perl|ruby|node|php)(?![\w-])"
-        r"|(?:\$|<)\(\s*(?:curl|wget)\b|`\s*(?:curl|wget)\b|\biex\s*[\s(]|\bpowershell\b.*\s-e(?:nc|ncodedcommand)?\b|\bnc\b.*\s-e\b"
+        r"|(?:\$|<)\(\s*(?:curl|wget)\b|`\s*(?:curl|wget)\b|\biex\s*[\s(]|\bpowershell\b.*\s-e(?:nc|ncodedcommand)?\b"
+        r"|\bnc\b.*\s-e\b"
         r"|\b(?:curl|wget)\b[^;&]*[;&]+\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\b",
         re.I,
     ),
     "a program in an argument": re.compile(
-        r"\b(?:python[\d.]*|perl|ruby|node|php|deno|bun|lua)\s+(?:-\w+\s+)*-[ecr]\b|\b(?:(?:ba|z|da|k)?sh|cmd(?:\.exe)?)\s+[-/]\w*c\b"
-        r"|/dev/(?:tcp|udp)/|\bsetTimeout\s*\(\s*['\"`]|\bDeno\s*\.\s*(?:run|Command)\b|\bBun\s*\.\s*spawn\b|\bvm\s*\.\s*runIn\w+"
+        r"\b(?:python[\d.]*|perl|ruby|node|php|deno|bun|lua)\s+(?:-\w+\s+)*-[ecr]\b"
+        r"|\b(?:(?:ba|z|da|k)?sh|cmd(?:\.exe)?)\s+[-/]\w*c\b"
+        r"|/dev/(?:tcp|udp)/|\bsetTimeout\s*\(\s*['\"`]|\bDeno\s*\.\s*(?:run|Command)\b|\bBun\s*\.\s*spawn\b"
+        r"|\bvm\s*\.\s*runIn\w+"
         r"|\bctypes\s*\.|\bmarshal\s*\.\s*loads?\b|\byaml\s*\.\s*(?:unsafe_|full_)?load\s*\(", re.I),
     "a program of Windows": re.compile(
-        r"\b(?:certutil|bitsadmin|mshta|regsvr32|rundll32|wscript|cscript)\b|\bInvoke-Expression\b|\bDownload(?:String|File)\s*\(|\|\s*iex\b",
+        r"\b(?:certutil|bitsadmin|mshta|regsvr32|rundll32|wscript|cscript)\b|\bInvoke-Expression\b"
+        r"|\bDownload(?:String|File)\s*\(|\|\s*iex\b",
         re.I),
     "removal of files": re.compile(
-        r"\brm\s+(?:-\S+\s+)*(?:[/~*]|\$HOME)|\bshutil\s*\.\s*rmtree\b|\bdd\s[^|;&]*\bof=/dev/|\bmkfs(?:\.\w+)?\s|:\s*\(\s*\)\s*\{", re.I),
+        r"\brm\s+(?:-\S+\s+)*(?:[/~*]|\$HOME)|\bshutil\s*\.\s*rmtree\b|\bdd\s[^|;&]*\bof=/dev/|\bmkfs(?:\.\w+)?\s"
+        r"|:\s*\(\s*\)\s*\{", re.I),
     "credential access": re.compile(
-        r"\.(?:aws|ssh|netrc|npmrc|pypirc|docker|kube)\b[/\\]?|\b(?:aws_secret\w*|secret_access_key|api[_-]?key|credentials?)\b|os\.environ|\bgetenv\s*\(|process\.env|id_rsa|/etc/(?:passwd|shadow)",
+        r"\.(?:aws|ssh|netrc|npmrc|pypirc|docker|kube)\b[/\\]?|\b(?:aws_secret\w*|secret_access_key|api[_-]?key"
+        r"|credentials?)\b|os\.environ|\bgetenv\s*\(|process\.env|id_rsa|/etc/(?:passwd|shadow)",
         re.I,
     ),
 }

@@ -18,10 +18,12 @@ from qwed_new.verdict import Status, Verdict
 ENGINE = "auto"
 MAX_TEXT = 1_000_000
 _SQL = re.compile(
-    r"\s*(?:select|insert|update|delete|drop|alter|create|truncate|with|merge|grant)\b.*\b(?:from|into|table|set|as|view|on)\b", re.I | re.S
+    r"\s*(?:select|insert|update|delete|drop|alter|create|truncate|with|merge|grant)\b.*\b"
+    r"(?:from|into|table|set|as|view|on)\b", re.I | re.S
 )
 _CODE = re.compile(
-    r"^\s*(?:import\s+\w+|from\s+\w[\w.]*\s+import\b|def\s+\w+\s*\(|class\s+\w+\s*[:(]|print\s*\(|eval\s*\(|exec\s*\(|@\w+\s*$|for\s+\w+\s+in\b.*:|while\b.*:|try\s*:)",
+    r"^\s*(?:import\s+\w+|from\s+\w[\w.]*\s+import\b|def\s+\w+\s*\(|class\s+\w+\s*[:(]|print\s*\(|eval\s*\(|exec\s*\("
+    r"|@\w+\s*$|for\s+\w+\s+in\b.*:|while\b.*:|try\s*:)",
     re.M,
 )
 _CONCLUSION = re.compile(r"(?:therefore|thus|hence|so|consequently|it follows that),? (.+)", re.I | re.S)
@@ -78,7 +80,9 @@ def _mathematics(query: str) -> Verdict:
         return direct.with_fields(query_type="math")
     translated = english_math.translate(query) if len(query) <= 2_000 else None
     if translated is None:
-        message = "no engine understands the text whole; a model would have to translate it, and its translation proves nothing"
+        message = (
+            "no engine understands the text whole; a model would have to translate it, and its translation proves "
+            "nothing")
         return Verdict(Status.INCONCLUSIVE, ENGINE, message, {"query": query[:200]}, query_type="unknown")
     text, question = translated
     if not question:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from decimal import Decimal, InvalidOperation
 
-_SMALL = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen").split()
 _TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
 NUMBER_WORDS = frozenset({*_SMALL, *_TENS, *"dozen hundred thousand million billion trillion half quarter".split()})
 _N = r"\(?-?[\d.]+(?:\s*[-+*/^]\s*[\d.]+)*\)?"
@@ -43,11 +45,14 @@ _RULES: tuple[tuple[str, str], ...] = (
     (r"\b(?:is equal to|is exactly|equals?|makes?|gives?|is|are)\b", "="),
 )  # fmt: skip
 _ONE = r"(?:\([^()]*\)|-?[\d.]+|[a-z]\b)"
-_MORE = r"\s*(?:[-+*/^!%−]|(?:plus|minus|times|multiplied|divided|over|squared|cubed|raised|to the power|mod|modulo|percent|per cent)\b)"
+_MORE = (
+    r"\s*(?:[-+*/^!%−]|(?:plus|minus|times|multiplied|divided|over|squared|cubed|raised|to the power|mod|modulo"
+    r"|percent|per cent)\b)")
 # Phrases with two readings: `the square root of 16 plus 9`, `the sum of 1 and 2 times 3`, `-3 squared`, `the
 # difference between 3 and 5`.
 _TWO_READINGS = re.compile(
-    rf"(?:\b(?:square root|cube root|sqrt|cbrt|log|logarithm|ln|sine?|cos(?:ine)?|tan(?:gent)?|factorial|absolute value|half|percent|per cent)|%) of (?:the )?{_ONE}{_MORE}"
+    r"(?:\b(?:square root|cube root|sqrt|cbrt|log|logarithm|ln|sine?|cos(?:ine)?|tan(?:gent)?|factorial"
+    rf"|absolute value|half|percent|per cent)|%) of (?:the )?{_ONE}{_MORE}"
     rf"|\b(?:twice|double) {_ONE}{_MORE}"
     rf"|\b(?:sum|product|difference|quotient) (?:of|between) {_ONE} and {_ONE}{_MORE}"
     rf"|(?:-|−|minus |negative ){_ONE} (?:squared|cubed|to the power|raised)"
@@ -69,7 +74,8 @@ def translate(text: str) -> tuple[str, bool] | None:
         lowered, question = match[1], True
     elif match := _YES_NO.match(lowered):
         lowered = re.sub(r"\bequal to\b|\bequal\b", "equals", match[1])
-        lowered = re.sub(r"^(\S+) ((?:greater|larger|bigger|less|smaller) than (?:or equals )?\S+)$", r"\1 is \2", lowered)
+        lowered = re.sub(
+            r"^(\S+) ((?:greater|larger|bigger|less|smaller) than (?:or equals )?\S+)$", r"\1 is \2", lowered)
         lowered = lowered.replace("or equals ", "or equal to ")
     if _TWO_READINGS.search(lowered) or any(_sign_is_open(*m.groups()) for m in _DIFFERENCE.finditer(lowered)):
         return None
@@ -83,7 +89,8 @@ def translate(text: str) -> tuple[str, bool] | None:
     if re.search(
         r"[a-z]{2,}",
         re.sub(
-            r"\b(?:sqrt|cbrt|ln|log|exp|sine?|cosi?n?e?|tan(?:gent)?|abs|gcd|lcm|mod|pi|to|decimal|places?|diff|integral|limit|sum)\b",
+            r"\b(?:sqrt|cbrt|ln|log|exp|sine?|cosi?n?e?|tan(?:gent)?|abs|gcd|lcm|mod|pi|to|decimal|places?|diff"
+            r"|integral|limit|sum)\b",
             "",
             lowered,
         ),

@@ -12,18 +12,21 @@ from collections.abc import Iterator
 
 # Words that may deny, suppose, report or quantify what follows or precedes them.
 _SCOPE = re.compile(
-    r"\b(?:that|if|unless|whether|until|before|neither|nor|either|or|not|no|none|nobody|nothing|never|hardly|barely|rarely|seldom|few|little|only|"
-    r"said|says?|saying|claim\w*|believ\w+|think\w*|thought|den(?:y|ies|ied)|doubt\w*|hop(?:e|es|ed)|wish\w*|expect\w*|promis\w+|plan(?:s|ned)?|"
-    r"report\w*(?! (?:an?|its|revenues?|sales|profits?|losses|earnings|income)\b)|alleg\w+|suggest\w*|argu\w+|assum\w+|suppos\w+|pretend\w*|imagin\w+|dream\w*|want\w*|would|could|might|may|should|must|"
-    r"without|unlike|except|instead|rather|fail\w*|refus\w+|lied|lies|between|both|each|every|all|most|some|any|than|used|false|untrue)\b|n['’]t\b",
+    r"\b(?:that|if|unless|whether|until|before|neither|nor|either|or|not|no|none|nobody|nothing|never|hardly|barely"
+    r"|rarely|seldom|few|little|only|said|says?|saying|claim\w*|believ\w+|think\w*|thought|den(?:y|ies|ied)|doubt\w*"
+    r"|hop(?:e|es|ed)|wish\w*|expect\w*|promis\w+|plan(?:s|ned)?|report\w*(?! "
+    r"(?:an?|its|revenues?|sales|profits?|losses|earnings|income)\b)|alleg\w+|suggest\w*|argu\w+|assum\w+|suppos\w+"
+    r"|pretend\w*|imagin\w+|dream\w*|want\w*|would|could|might|may|should|must|without|unlike|except|instead|rather"
+    r"|fail\w*|refus\w+|lied|lies|between|both|each|every|all|most|some|any|than|used|false|untrue)\b|n['’]t\b",
     re.I,
 )
 _AUXILIARY = r"(?:was|were|is|are|has|have|had|did|does)"
 _PRESENT = r"(?:is|are|has|have|does)"
 # Past tenses that are not a noun or an adjective, too.
 _PAST = (
-    r"(?:rose|fell|won|gave|took|went|came|became|began|bought|brought|built|caught|chose|drew|drove|ate|flew|got|grew|held|kept|"
-    r"knew|lost|made|met|paid|ran|sold|sent|sang|sat|slept|spoke|spent|stood|stole|swam|taught|threw|wore|wrote|wed|sank|shrank)")
+    r"(?:rose|fell|won|gave|took|went|came|became|began|bought|brought|built|caught|chose|drew|drove|ate|flew|got|grew"
+    r"|held|kept|knew|lost|made|met|paid|ran|sold|sent|sang|sat|slept|spoke|spent|stood|stole|swam|taught|threw|wore"
+    r"|wrote|wed|sank|shrank)")
 _VERB = rf"(?:{_AUXILIARY}\b|(?:{_PAST}|[a-z]+(?:s|ed))\b(?!\s+{_AUXILIARY}\b))"
 _NAME = r"(?:[A-Z][\w.&'-]*(?:\s+[A-Z][\w.&'-]*){0,4}|[Tt]he\s+[a-z]+)"
 _BARE = re.compile(rf"^[a-z]+s\s+{_PAST}\b")  # profits fell
@@ -31,9 +34,12 @@ _SUBJECT = re.compile(rf"^({_NAME})\s+(?={_VERB})")
 _APPOSITION = re.compile(rf"^({_NAME}), ((?:(?:the|a|an)\s+)?[^,]+), ({_VERB}.*)$")
 _RELATIVE = re.compile(rf"^({_NAME}), (?:who|which) ({_VERB}[^,]*), ({_VERB}.*)$")
 _CAUSE = re.compile(r"^(?:[Bb]ecause|[Aa]lthough|[Tt]hough|[Ee]ven though) ([^,]+), ([^,]+)$")
-_REASON = re.compile(r"^([^,]+),? (?<!as )(?:because|although|though|even though) ([^,]+)$")  # the cat sat because the floor was cold
-_PASSIVE = re.compile(r"^(.*\b(?:was|were) [a-z]+(?:ed|en|t|n|de|ld|ng|id|d)\b[^,]*?) by (?![\d$€£¥])[^,]+?( in \d{4})?$")
-_PARTICIPLE = re.compile(r"(?:[a-z]+ed|led|built|made|held|won|sung|sold|bought|written|known|run|owned|taken|given)\b (?!by the time)")
+# The cat sat because the floor was cold.
+_REASON = re.compile(r"^([^,]+),? (?<!as )(?:because|although|though|even though) ([^,]+)$")
+_PASSIVE = re.compile(
+    r"^(.*\b(?:was|were) [a-z]+(?:ed|en|t|n|de|ld|ng|id|d)\b[^,]*?) by (?![\d$€£¥])[^,]+?( in \d{4})?$")
+_PARTICIPLE = re.compile(
+    r"(?:[a-z]+ed|led|built|made|held|won|sung|sold|bought|written|known|run|owned|taken|given)\b (?!by the time)")
 _PAST_VERB = rf"(?:was|were|had|did|{_PAST}|[a-z]+ed)\b"
 # A second past tense of the same subject. The next word shows that it is not a participle before a noun.
 _SECOND_PAST = re.compile(

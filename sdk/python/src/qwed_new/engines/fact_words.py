@@ -39,14 +39,18 @@ for _group, _verbs in enumerate(_VERBS):
                 _FORMS[_word] = _FORMS.get(_word, frozenset()) | {(_group, _form)}
 
 _PAST = frozenset(
-    "was were did had began rose grew fell bought sold won lost took made wrote led ran died came went left held met gave".split()
+    "was were did had began rose grew fell bought sold won lost took made wrote led ran died came went left held met "
+    "gave".split()
 )
 _SUFFIXES = frozenset("corp inc ltd llc gmbh plc ag".split())
 _SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 _MONTH = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 _TOKEN = re.compile(
-    rf"(?P<date>(?<![\w./-])(?:\d{{4}}-\d{{2}}-\d{{2}}|\d{{1,2}}(?:st|nd|rd|th)?\s+(?:{_MONTH})[a-z]*\.?,?\s+\d{{4}}|(?:{_MONTH})[a-z]*\.?\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}})(?![\w/-]))"
-    r"|(?P<number>(?<![\w.:/,-])[-−]?[$€£¥]?[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:\s*%|\s+(?:percent|thousand|million|billion|trillion)\b)?(?=[\s,;)\]]|\.?$))"
+    r"(?P<date>(?<![\w./-])(?:\d{4}-\d{2}-\d{2}"
+    rf"|\d{{1,2}}(?:st|nd|rd|th)?\s+(?:{_MONTH})[a-z]*\.?,?\s+\d{{4}}"
+    rf"|(?:{_MONTH})[a-z]*\.?\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}})(?![\w/-]))"
+    r"|(?P<number>(?<![\w.:/,-])[-−]?[$€£¥]?[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
+    r"(?:\s*%|\s+(?:percent|thousand|million|billion|trillion)\b)?(?=[\s,;)\]]|\.?$))"
     r"|(?P<comma>,)|(?P<word>[^\s,]+)",
     re.I,
 )
@@ -86,7 +90,8 @@ class Statement:
 
 
 _HEDGES = frozenset(
-    "may might could possibly perhaps probably allegedly reportedly apparently presumably supposedly likely unlikely maybe potentially purportedly would".split()
+    "may might could possibly perhaps probably allegedly reportedly apparently presumably supposedly likely unlikely "
+    "maybe potentially purportedly would".split()
 )
 
 

@@ -19,19 +19,23 @@ METHOD = "the claim's words in their order; adjuncts of time and place compared 
 _GENERIC = frozenset("company firm business corporation organization organisation".split())
 # Words with which a sentence casts doubt on an adjacent sentence, or on a clause.
 _DOUBT = re.compile(
-    r"\b(?:false(?:ly)?|myths?|untrue|incorrect(?:ly)?|wrong(?:ly)?|hoax(?:es)?|fiction\w*|rumou?rs?|lie[sd]?|lying|disprov\w+|debunk\w+|not true|opposite|contrary|satir\w+|jok\w+|"
-    r"misinformation|fake|pretend\w*|imagine|suppose|novel|denied|denies|doubt\w*)\b",
+    r"\b(?:false(?:ly)?|myths?|untrue|incorrect(?:ly)?|wrong(?:ly)?|hoax(?:es)?|fiction\w*|rumou?rs?|lie[sd]?|lying"
+    r"|disprov\w+|debunk\w+|not true|opposite|contrary|satir\w+|jok\w+|misinformation|fake|pretend\w*|imagine|suppose"
+    r"|novel|denied|denies|doubt\w*)\b",
     re.I,
 )
 # A sentence that retracts an adjacent sentence.
 _RETRACTED = re.compile(
-    r"(?:not|no|nope|never|wrong|as if|yeah,? right|just kidding|kidding|psych|sike|hardly|if only)\b[\w\s]{0,16}[.!…]*$", re.I)
+    r"(?:not|no|nope|never|wrong|as if|yeah,? right|just kidding|kidding|psych|sike|hardly"
+    r"|if only)\b[\w\s]{0,16}[.!…]*$", re.I)
 # Words that have another meaning in capitals, or at the beginning of a name.
 _CASE_MATTERS = frozenset(
-    "it us who may march will mark bill can does am ai as in or me is no so ok an a i rose polish turkey china china's".split())
+    "it us who may march will mark bill can does am ai as in or me is no so ok an a i rose polish turkey china "
+    "china's".split())
 # Events that happen only once, so that another date contradicts the claim.
 _ONCE = frozenset(
-    "founded established incorporated born died is are ends begins starts expires ended began started expired signed".split())
+    "founded established incorporated born died is are ends begins starts expires ended began started expired "
+    "signed".split())
 
 
 def verify_fact(claim: str, context: str) -> Verdict:
@@ -51,8 +55,9 @@ def verify_fact(claim: str, context: str) -> Verdict:
         return Verdict(Status.INCONCLUSIVE, ENGINE, str(error))
     if re.search(r"[^\W\d_]", claim) and not re.search(r"[A-Za-z]", claim):
         return _verbatim(claim, context)
-    if context.isupper() and not claim.isupper() and not set(re.findall(r"[^\W\d_]+", claim.lower())) & _CASE_MATTERS - {
-        "it", "a", "is", "in", "i", "or", "so", "as", "no", "am", "an"}:
+    if context.isupper() and not claim.isupper() and not (
+        set(re.findall(r"[^\W\d_]+", claim.lower())) & _CASE_MATTERS - {
+            "it", "a", "is", "in", "i", "or", "so", "as", "no", "am", "an"}):
         context = _recased(context, claim)  # which has the same length, so that positions remain
     claim = _recased(claim, context)
     wanted = statement(claim)
@@ -73,7 +78,8 @@ def _recased(claim: str, context: str) -> str:
         spellings.setdefault(word.lower(), set()).add(word)
         beside.setdefault((previous, word.lower()), set()).add(word)
         previous = word.lower()
-    before = dict(zip((m.start() for m in re.finditer(r"[^\W\d_]+", claim)), ["", *(w.lower() for w in words)], strict=False))
+    before = dict(zip(
+        (m.start() for m in re.finditer(r"[^\W\d_]+", claim)), ["", *(w.lower() for w in words)], strict=False))
 
     def spelt(match: re.Match[str]) -> str:
         lower = match[0].lower()
@@ -130,7 +136,8 @@ def _conclude(wanted: Statement, answers: list[tuple[str, str, int]]) -> Verdict
         evidence = {**_evidence(wanted, sentence, start), "counterexample": sentence}
         return Verdict(Status.ERROR, ENGINE, f"the context says otherwise: {what[kind.split(' ')[0]]}", evidence)
     if kinds:
-        message = "the context only supposes it" if "hedged" in kinds else "what stands beside the sentence puts it in doubt"
+        message = (
+            "the context only supposes it" if "hedged" in kinds else "what stands beside the sentence puts it in doubt")
         return Verdict(Status.INCONCLUSIVE, ENGINE, message, {"span": answers[0][1]})
     parts = [t.text for t in wanted.core]
     return Verdict(

@@ -97,7 +97,8 @@ def _decoded(text: str) -> bytes:
         return base64.b64decode(text, validate=True)
     except ValueError:
         raise _NotBase64(
-            "image_base64 is not base64 as in RFC 4648: write the file's bytes without line breaks or a data: prefix") from None
+            "image_base64 is not base64 as in RFC 4648: write the file's bytes without line breaks or a data: "
+            "prefix") from None
 
 
 def _file(path: str | None) -> bytes:
@@ -136,13 +137,16 @@ def _open(data: bytes) -> tuple[dict[str, Any], Image.Image]:
 def _decide(text: str, facts: dict[str, Any], image: Image.Image) -> bool | None:
     if match := re.match(
         _START
-        + r"(?:size |resolution |dimensions? )?(?:is|are|has|measures)?\s*(?:a |the )?(?:size |resolution |dimensions? )?(?:of )?(\d{1,6})\s*(?:x|×|by)\s*(\d{1,6})(?:\s*(?:pixels?|px))?$",
+        + r"(?:size |resolution |dimensions? )?(?:is|are|has|measures)?\s*"
+        r"(?:a |the )?(?:size |resolution |dimensions? )?(?:of )?"
+        r"(\d{1,6})\s*(?:x|×|by)\s*(\d{1,6})(?:\s*(?:pixels?|px))?$",
         text,
     ):
         return (int(match[1]), int(match[2])) == (facts["width"], facts["height"])
     if match := re.match(
         _START
-        + r"(?:is|has|with)?\s*(?:a |the )?(width|height)?\s*(?:is|of|:)?\s*(?:exactly )?(\d{1,6})\s*(?:pixels?|px)?(?:\s*(wide|tall|high))?$",
+        + r"(?:is|has|with)?\s*(?:a |the )?(width|height)?\s*(?:is|of|:)?\s*"
+        r"(?:exactly )?(\d{1,6})\s*(?:pixels?|px)?(?:\s*(wide|tall|high))?$",
         text,
     ):
         side = "width" if "width" in (match[1] or "") or match[3] == "wide" else "height" if match[1] or match[

@@ -12,9 +12,10 @@ _CODE = re.compile(
 )
 # Words that programs have beside names: two of them in a row do not make a sentence.
 _KEYWORDS = frozenset(
-    "import from as def class return raise del pass yield lambda global nonlocal assert async await print exec eval let const var function "
-    "new typeof void delete export default throw select insert update delete drop alter create truncate grant table where set into values "
-    "echo sudo rm ls cd cat curl wget git chmod chown sh bash python pip npm".split()
+    "import from as def class return raise del pass yield lambda global nonlocal assert async await print exec eval "
+    "let const var function new typeof void delete export default throw select insert update delete drop alter create "
+    "truncate grant table where set into values echo sudo rm ls cd cat curl wget git chmod chown sh bash python pip "
+    "npm".split()
 )
 _CONTRACTION = re.compile(r"[A-Za-z]n't\b|[A-Za-z]'(?:re|ll|ve)\b", re.I)
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*['’]?")

@@ -38,17 +38,21 @@ _RELATIONS = (
     (r"(?:is|are|was|equals?|is equal to|is exactly)(?: exactly| equal to)?|==?", "="),
 )  # fmt: skip
 _CLAIM = re.compile(
-    rf"^(?:verify that |is |does )?(?:the |their )?(?P<measure>{'|'.join(sorted(map(re.escape, _MEASURES), key=len, reverse=True))})(?: value)?(?: of| for)?(?: the)? ?(?P<rest>.*)$",
+    r"^(?:verify that |is |does )?(?:the |their )?"
+    rf"(?P<measure>{'|'.join(sorted(map(re.escape, _MEASURES), key=len, reverse=True))})"
+    r"(?: value)?(?: of| for)?(?: the)? ?(?P<rest>.*)$",
     re.I,
 )
 # The measure behind the column: `the salary average is …`.
 _COLUMN_FIRST = re.compile(
-    r"^(?:the )?(?P<column>\S+(?: \S+)?) (?P<measure>average|mean|median|sum|total|maximum|minimum|range|variance) (?P<rest>(?:is|was|exceeds?|equals?|[<>=≥≤]).*)$", re.I
+    r"^(?:the )?(?P<column>\S+(?: \S+)?) (?P<measure>average|mean|median|sum|total|maximum|minimum|range|variance) "
+    r"(?P<rest>(?:is|was|exceeds?|equals?|[<>=≥≤]).*)$", re.I
 )
 _SIGNS = {"positive": "> 0", "negative": "< 0", "zero": "= 0"}
 _VALUE = r"[$€£]?-?\d[\d,]*(?:\.\d+)?(?:\s*(?:k|thousand|million|billion))?"
 _PRECISION = re.compile(
-    rf",?\s*(?:\(?(?:rounded )?to (?P<places>\d{{1,2}}) (?:decimals?|decimal places?|d\.?p\.?)\)?|(?:±|\+/-)\s*(?P<by>{_VALUE}))$", re.I
+    r",?\s*(?:\(?(?:rounded )?to (?P<places>\d{1,2}) (?:decimals?|decimal places?|d\.?p\.?)\)?"
+    rf"|(?:±|\+/-)\s*(?P<by>{_VALUE}))$", re.I
 )
 _SCALE = {"k": 3, "thousand": 3, "million": 6, "billion": 9}
 
@@ -167,9 +171,8 @@ def _column(name: str, header: list[str], measure: str) -> str:
     found = [h for h in header if plain(h) == wanted] or [
         h for h in header if plain(h) in (wanted.removesuffix("s"), wanted + "s")]
     if len(found) != 1 or not wanted:
-        raise _NotUnderstood(
-            f"the table has {'no column' if not found else 'several columns'} {name.strip()!r}; it has {', '.join(header[:20])}"
-        )
+        count = "several columns" if found else "no column"
+        raise _NotUnderstood(f"the table has {count} {name.strip()!r}; it has {', '.join(header[:20])}")
     return found[0]
 
 

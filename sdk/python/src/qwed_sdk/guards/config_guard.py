@@ -34,35 +34,45 @@ _PATTERNS = {
     "NPM_TOKEN": r"\bnpm_[A-Za-z0-9]{36}\b",
     "SENDGRID_KEY": r"\bSG\.[\w-]{22}\.[\w-]{43}",
     "TWILIO_KEY": r"\bSK[0-9a-f]{32}\b",
-    "URL_PASSWORD": r"\b[a-zA-Z][a-zA-Z0-9+.-]*:(?:[a-z]+:)?//[^\s:/?#@]*:(?!\$|\{|<|\*+@|%\w+%@|x{3,}@)[^\s/?#]+@[^\s@]*",
-    "CONNECTION_STRING": r"(?i)(?:^|[;&?\s,'\"])(?:password|passwd|pwd|pass|account_?key|shared_?access_?key|secret_?key|sig|client_?secret)\s*=\s*"
+    "URL_PASSWORD": r"\b[a-zA-Z][a-zA-Z0-9+.-]*:(?:[a-z]+:)?//[^\s:/?#@]*:(?!\$|\{|<|\*+@|%\w+%@"
+        r"|x{3,}@)[^\s/?#]+@[^\s@]*",
+    "CONNECTION_STRING": r"(?i)(?:^|[;&?\s,'\"])(?:password|passwd|pwd|pass|account_?key|shared_?access_?key"
+        r"|secret_?key|sig|client_?secret)\s*=\s*"
     r"['\"]?(?!\$|\{|<|\*|%\w+%|x{3,}|env:|vault:|\s*(?:;|&|$))[^\s;&'\",]{3,}",
     "BASIC_AUTH": r"\bBasic\s+[A-Za-z0-9+/]{12,}={0,2}",
-    "BEARER_TOKEN": r"\bBearer\s+[\w.~+/=-]{20,}|(?i:^(?:authorization\s*:\s*)?(?:bearer|token)\s+)(?![$<{*])(?=\S*\d)[\w.~+/=-]{8,}$",
-    "PROGRAM_ARGUMENT": r"(?:^|\s)(?:curl\b[^|;&]*\s(?:-u|--user)[\s=]+[^\s:$]+:(?![$<{*])\S{3,}|sshpass\s+-p\s*(?![$<{*])\S{3,}"
-    r"|(?:mysql|mysqldump|mariadb)\b[^|;&]*\s-p(?![$<{*])[^\s=]{3,})|(?:^|\s)--?(?:password|passwd|token|secret|api-key)[\s=]+(?![$<{*-]|[A-Z_]+(?:\s|$))\S{4,}",
+    "BEARER_TOKEN": r"\bBearer\s+[\w.~+/=-]{20,}|(?i:^(?:authorization\s*:\s*)?"
+        r"(?:bearer|token)\s+)(?![$<{*])(?=\S*\d)[\w.~+/=-]{8,}$",
+    "PROGRAM_ARGUMENT": r"(?:^|\s)(?:curl\b[^|;&]*\s(?:-u|--user)[\s=]+[^\s:$]+:(?![$<{*])\S{3,}"
+        r"|sshpass\s+-p\s*(?![$<{*])\S{3,}"
+    r"|(?:mysql|mysqldump|mariadb)\b[^|;&]*\s-p(?![$<{*])[^\s=]{3,})"
+    r"|(?:^|\s)--?(?:password|passwd|token|secret|api-key)[\s=]+(?![$<{*-]|[A-Z_]+(?:\s|$))\S{4,}",
     "NPM_AUTH": r":_(?:authToken|auth|password)\s*=\s*(?![$<{*])\S{4,}",
 }
 _COMPILED = {name: re.compile(pattern) for name, pattern in _PATTERNS.items()}
 _SECRET_KEY = re.compile(
-    r"(?:^|[_\-.\s])(?:pass(?:word|wd|phrase)?|pwd|passcode|pin|secret|token|api[_-]?key|apikey|private[_-]?key|access[_-]?key|credential|auth|signing[_-]?key|encryption[_-]?key|secret[_-]?key|client[_-]?secret|otp[_-]?seed|"
-    r"passwort|kennwort|contrase(?:ñ|n)a|mot[_-]de[_-]passe|senha)s?(?:$|[_\-.\s])",
+    r"(?:^|[_\-.\s])(?:pass(?:word|wd|phrase)?|pwd|passcode|pin|secret|token|api[_-]?key|apikey|private[_-]?key"
+    r"|access[_-]?key|credential|auth|signing[_-]?key|encryption[_-]?key|secret[_-]?key|client[_-]?secret|otp[_-]?seed"
+    r"|passwort|kennwort|contrase(?:ñ|n)a|mot[_-]de[_-]passe|senha)s?(?:$|[_\-.\s])",
     re.I,
 )
 # Words around the name of a secret that make it the name of something else.
 _MEASURING = frozenset(
-    "max min num number count total allow require requires required use enable enabled disable has is show forgot reset".split())
+    "max min num number count total allow require requires required use enable enabled disable has is show forgot "
+    "reset".split())
 _DESCRIBING = frozenset(
-    "policy policies length limit limits timeout ttl expiry expires expiration expire required enabled disabled count hint reset url uri endpoint "
-    "path file dir type algorithm algo field header label rotation days hours minutes seconds age strength provider regex pattern rules rule "
-    "attempts complexity strategy mode format env ref reference max min size bytes validation encoder manager store source method scheme "
-    "issuer audience prompt placeholder name names history lifetime budget usage window per encoding class service server".split()
+    "policy policies length limit limits timeout ttl expiry expires expiration expire required enabled disabled count "
+    "hint reset url uri endpoint path file dir type algorithm algo field header label rotation days hours minutes "
+    "seconds age strength provider regex pattern rules rule attempts complexity strategy mode format env ref "
+    "reference max min size bytes validation encoder manager store source method scheme issuer audience prompt "
+    "placeholder name names history lifetime budget usage window per encoding class service server".split()
 )
 # Secrets that people choose, so that they may consist of digits.
 _NUMERIC = frozenset(
-    "password passwd passphrase pass pwd passcode pin secret client_secret api_key apikey access_key private_key token auth_token".split())
+    "password passwd passphrase pass pwd passcode pin secret client_secret api_key apikey access_key private_key "
+    "token auth_token".split())
 _ASSIGNED = re.compile(
-    r"(?:^|[\n;,&?\s])[\w.-]*(?:password|passwd|pwd|secret|token|api_?key)(?![\w.-]*(?:policy|length|limit|timeout|url|hint))[\w.-]*"
+    r"(?:^|[\n;,&?\s])[\w.-]*(?:password|passwd|pwd|secret|token|api_?key)(?![\w.-]*"
+    r"(?:policy|length|limit|timeout|url|hint))[\w.-]*"
     r"\s*[=:]\s*['\"]?([^\s'\"]{4,})",
     re.I,
 )
@@ -71,7 +81,9 @@ _TOLD = re.compile(
     r"\b(?:password|passphrase|passcode|pin|secret|token|api key)(?: for [\w ]{1,30}?)? (?:is|was|=|:) "
     r"(?:['\"`]\S{4,}['\"`]|(?=\S*\d)(?![\d.]+ )\S{5,})", re.I)
 _REFERENCE = re.compile(
-    r"^(?:\$\{\w+\}|\$(?-i:[A-Z_][A-Z0-9_]*|[a-z]+(?:_[a-z]+)+)|\$\(.*\)|\{\{.*\}\}|<[^<>]*>|\*+|x{3,}|%\w+%|%\(\w+\)s|(?:env|vault|secret|file|op|keyring|aws|gcp|azure|ref|ssm|arn)[:/].*|!\w+.*|your[_-].*|change[_-]?me(?:[_-].*)?|example|placeholder|none|null|true|false|bearer|basic|digest|todo|redacted|\[redacted\]|process\.env\.\w+)$",
+    r"^(?:\$\{\w+\}|\$(?-i:[A-Z_][A-Z0-9_]*|[a-z]+(?:_[a-z]+)+)|\$\(.*\)|\{\{.*\}\}|<[^<>]*>|\*+|x{3,}|%\w+%|%\(\w+\)s"
+    r"|(?:env|vault|secret|file|op|keyring|aws|gcp|azure|ref|ssm|arn)[:/].*|!\w+.*|your[_-].*|change[_-]?me(?:[_-].*)?"
+    r"|example|placeholder|none|null|true|false|bearer|basic|digest|todo|redacted|\[redacted\]|process\.env\.\w+)$",
     re.I,
 )
 

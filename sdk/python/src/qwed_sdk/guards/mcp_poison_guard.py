@@ -20,16 +20,23 @@ _DOMAINS = (
     "127.0.0.1")
 _PATTERNS = (
     r"<\s*/?\s*(?:important|system|instructions?|secret|hidden|admin|assistant|user)\b[^>]{0,80}>",
-    r"\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:previous|prior|above|earlier|all|other|safety|system|your)\b.{0,30}\b(?:instructions?|rules?|prompts?|guidelines?|directions?|guardrails?)\b",
-    r"\byou\s+are\s+now\s+(?:an?\s+)?\w+|\bact\s+as\s+(?:an?\s+)?(?:unrestricted|different|evil|admin|root)\b|\bpretend\s+(?:to\s+be|you\s+are)\b",
+    r"\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:previous|prior|above|earlier|all|other|safety|system"
+    r"|your)\b.{0,30}\b(?:instructions?|rules?|prompts?|guidelines?|directions?|guardrails?)\b",
+    r"\byou\s+are\s+now\s+(?:an?\s+)?\w+|\bact\s+as\s+(?:an?\s+)?(?:unrestricted|different|evil|admin|root)\b"
+    r"|\bpretend\s+(?:to\s+be|you\s+are)\b",
     r"\b(?:do\s+not|don'?t|never)\s+(?:tell|mention|inform|reveal|show|notify|disclose|say|let)\b.{0,60}",
     r"\bwithout\s+(?:telling|informing|notifying|asking|mentioning)\b",
-    r"\b(?:before|after|when|whenever|instead\s+of)\b.{0,60}\b(?:using|calling|this|any|other)\b.{0,40}\btools?\b.{0,80}\b(?:read|send|call|first|must|always|include|pass)\b",
-    r"\b(?:send|post|upload|forward|exfiltrate|transmit|leak|copy|append|include|attach|pass)\b.{0,60}\b(?:tokens?|passwords?|secrets?|credentials?|api[\s_-]?keys?|private\s+keys?|conversation|chat\s+history|system\s+prompt|cookies?|ssh|\.env)\b",
-    r"\b(?:read|open|cat|access|fetch|get)\b.{0,40}(?:~/|/etc/|\.ssh|id_rsa|\.aws|\.env\b|credentials|mcp\.json|/root|private\s+key)",
+    r"\b(?:before|after|when|whenever|instead\s+of)\b.{0,60}\b(?:using|calling|this|any"
+    r"|other)\b.{0,40}\btools?\b.{0,80}\b(?:read|send|call|first|must|always|include|pass)\b",
+    r"\b(?:send|post|upload|forward|exfiltrate|transmit|leak|copy|append|include|attach|pass)\b.{0,60}\b"
+    r"(?:tokens?|passwords?|secrets?|credentials?|api[\s_-]?keys?|private\s+keys?|conversation|chat\s+history"
+    r"|system\s+prompt|cookies?|ssh|\.env)\b",
+    r"\b(?:read|open|cat|access|fetch|get)\b.{0,40}(?:~/|/etc/|\.ssh|id_rsa|\.aws|\.env\b|credentials|mcp\.json|/root"
+    r"|private\s+key)",
     r"\bsystem\s+prompt\b|\bjailbreak\b|\bDAN\s+mode\b|\bdeveloper\s+mode\b|\bprompt\s+injection\b",
     r"\[\s*(?:system|inst|/inst|important)\s*\]|<\|[a-z_]{2,20}\|>|###\s*(?:system|instruction)",
-    r"\b(?:execute|run|eval)\b.{0,30}\b(?:shell|command|curl|wget|bash|rm\s+-rf)\b.{0,40}\b(?:first|before|silently|always)\b",
+    r"\b(?:execute|run|eval)\b.{0,30}\b(?:shell|command|curl|wget|bash|rm\s+-rf)\b.{0,40}\b"
+    r"(?:first|before|silently|always)\b",
 )
 _COMPILED = tuple(re.compile(p, re.I | re.S) for p in _PATTERNS)
 _URL = re.compile(r"(?:https?|wss?|ftp)://[^\s<>\"'`)\]}]+", re.I)

@@ -39,7 +39,8 @@ PATTERNS: dict[str, tuple[re.Pattern[str], Callable[[str], bool] | None]] = {
     "EMAIL": (re.compile(r"[\w.%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,24}\b"), None),
     "PHONE": (
         re.compile(
-            r"(?<![\w.])(?:\+\d{1,3}[\s.-]?)?(?:\(\d{3}\)\s?|\d{3}[\s.-])\d{3}[\s.-]\d{4}(?!\w)|(?<!\w)\+\d{8,15}(?!\w)"),
+            r"(?<![\w.])(?:\+\d{1,3}[\s.-]?)?(?:\(\d{3}\)\s?|\d{3}[\s.-])\d{3}[\s.-]\d{4}(?!\w)"
+            r"|(?<!\w)\+\d{8,15}(?!\w)"),
         _phone,
     ),
     "IBAN": (re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{2,4}){3,8}\b"), lambda t: bool(iban.is_valid(t))),
@@ -50,7 +51,8 @@ PATTERNS: dict[str, tuple[re.Pattern[str], Callable[[str], bool] | None]] = {
     "BEARER_TOKEN": (re.compile(r"\bBearer\s+[\w.~+/=-]{20,}", re.I), None),
     "API_KEY": (
         re.compile(
-            r"\b(?:sk-(?:ant-|proj-)?[\w-]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|xox[baprs]-[\w-]{10,}|[sr]k_live_[A-Za-z0-9]{16,}|AIza[\w-]{35})"
+            r"\b(?:sk-(?:ant-|proj-)?[\w-]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|xox[baprs]-[\w-]{10,}"
+            r"|[sr]k_live_[A-Za-z0-9]{16,}|AIza[\w-]{35})"
         ),
         None,
     ),

@@ -63,7 +63,8 @@ class RAGGuard:
             "details": details,
         }
         if rate > self._limit:
-            message = f"{len(details)} of {len(chunks)} chunks are not from {target_document_id!r}; {self._limit} may be."
+            message = (
+                f"{len(details)} of {len(chunks)} chunks are not from {target_document_id!r}; {self._limit} may be.")
             return refused("DOCUMENT_RETRIEVAL_MISMATCH", message, **fields)
         return allowed(
             f"{len(chunks) - len(details)} of {len(chunks)} chunks are from {target_document_id!r}.", **fields)

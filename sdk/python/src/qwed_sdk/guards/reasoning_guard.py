@@ -10,7 +10,8 @@ from typing import Any
 from qwed_sdk.guards.answers import allowed, refused
 
 _DENIAL = re.compile(
-    r"\b(?:not|no|never|skip(?:ping)?|omit(?:ting)?|ignor(?:e|ing)|without|exclud(?:e|ing)|don'?t|won'?t|instead of)\b[^.;!?\n]{0,40}$",
+    r"\b(?:not|no|never|skip(?:ping)?|omit(?:ting)?|ignor(?:e|ing)|without|exclud(?:e|ing)|don'?t|won'?t"
+    r"|instead of)\b[^.;!?\n]{0,40}$",
     re.I,
 )
 

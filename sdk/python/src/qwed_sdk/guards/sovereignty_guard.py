@@ -11,7 +11,8 @@ from qwed_sdk.guards import personal_data
 from qwed_sdk.guards.answers import allowed, refused
 
 _MARKS = re.compile(
-    r"\b(?:confidential|privileged|attorney[- ]client|trade secret|internal only|classified|(?:top )?secret|restricted|do not distribute|nda)\b",
+    r"\b(?:confidential|privileged|attorney[- ]client|trade secret|internal only|classified|(?:top )?secret|restricted"
+    r"|do not distribute|nda)\b",
     re.I,
 )
 
@@ -30,6 +31,7 @@ class SovereigntyGuard:
         if mark := _MARKS.search(plain(prompt)):
             kinds.append(f"mark: {mark[0].lower()}")
         if kinds and target_provider.strip().lower() not in self.local_providers:
-            message = f"The prompt contains {', '.join(kinds)} and may not go to {target_provider!r}, which is not local."
+            message = (
+                f"The prompt contains {', '.join(kinds)} and may not go to {target_provider!r}, which is not local.")
             return refused("DATA_SOVEREIGNTY_VIOLATION", message, sensitive=kinds)
         return allowed("The prompt may go there.", sensitive=kinds)

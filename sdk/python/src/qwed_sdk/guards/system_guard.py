@@ -20,7 +20,8 @@ _RISKS = {
 }  # fmt: skip
 _SHELLS = re.compile(r"\|\s*(?:\S*/)?(?:ba|z|k|da|c|fi)?sh\b|\|\s*(?:\S*/)?(?:python|perl|ruby|node)", re.I)
 _FORBIDDEN = re.compile(
-    r"(?:^|/)\.\.(?:/|$)|(?:^|/)\.ssh(?:/|$)|^/etc/|^/root(?:/|$)|^/var/log(?:/|$)|^/(?:proc|sys|dev|boot)(?:/|$)|(?:^|/)\.env(?:\.|$)|(?:^|/)\.git/config$|(?:^|/)id_(?:rsa|dsa|ecdsa|ed25519)|\.pem$|^~",
+    r"(?:^|/)\.\.(?:/|$)|(?:^|/)\.ssh(?:/|$)|^/etc/|^/root(?:/|$)|^/var/log(?:/|$)|^/(?:proc|sys|dev|boot)(?:/|$)"
+    r"|(?:^|/)\.env(?:\.|$)|(?:^|/)\.git/config$|(?:^|/)id_(?:rsa|dsa|ecdsa|ed25519)|\.pem$|^~",
     re.I,
 )
 

@@ -16,31 +16,37 @@ MAX_DEPTH = 400
 
 # Names that run text, start programs or reach the system, wherever they are read.
 _NAMES = frozenset(
-    "eval Function require execScript importScripts process child_process Deno Bun WebAssembly XMLHttpRequest WebSocket EventSource fetch "
-    "__proto__ Worker SharedWorker ServiceWorker Worklet AsyncFunction GeneratorFunction AsyncGeneratorFunction module __filename "
-    "createRequire ActiveXObject".split()
+    "eval Function require execScript importScripts process child_process Deno Bun WebAssembly XMLHttpRequest "
+    "WebSocket EventSource fetch __proto__ Worker SharedWorker ServiceWorker Worklet AsyncFunction GeneratorFunction "
+    "AsyncGeneratorFunction module __filename createRequire ActiveXObject".split()
 )
 _GLOBALS = frozenset("globalThis window global self frames top parent".split())
 _PROPERTIES = frozenset(
-    "constructor __proto__ prototype eval Function exec execSync spawn spawnSync execFile execFileSync fork mainModule binding dlopen require "
-    "createRequire Worker SharedWorker importScripts serviceWorker sendBeacon _load _compile _extensions getBuiltinModule runInThisContext "
-    "runInNewContext runInContext compileFunction addModule instantiateStreaming compileStreaming "
-    "__defineGetter__ __defineSetter__ __lookupGetter__ getPrototypeOf setPrototypeOf insertAdjacentHTML innerHTML outerHTML writeln "
-    "prepareStackTrace getThis callee globalEval getScript createObjectURL srcdoc createContextualFragment setHTMLUnsafe parseHTMLUnsafe AsyncFunction GeneratorFunction".split()
+    "constructor __proto__ prototype eval Function exec execSync spawn spawnSync execFile execFileSync fork "
+    "mainModule binding dlopen require createRequire Worker SharedWorker importScripts serviceWorker sendBeacon _load "
+    "_compile _extensions getBuiltinModule runInThisContext runInNewContext runInContext compileFunction addModule "
+    "instantiateStreaming compileStreaming __defineGetter__ __defineSetter__ __lookupGetter__ getPrototypeOf "
+    "setPrototypeOf insertAdjacentHTML innerHTML outerHTML writeln prepareStackTrace getThis callee globalEval "
+    "getScript createObjectURL srcdoc createContextualFragment setHTMLUnsafe parseHTMLUnsafe AsyncFunction "
+    "GeneratorFunction".split()
 )
 _MODULES = frozenset(
-    "child_process fs fs/promises net http https http2 dgram dns dns/promises tls cluster worker_threads vm vm2 os process module inspector "
-    "inspector/promises repl v8 wasi axios node-fetch got undici request shelljs execa cross-spawn puppeteer playwright esbuild sandboxjs "
-    "isolated-vm ssh2 nodemailer ws isomorphic-fetch cross-fetch superagent needle follow-redirects trace_events diagnostics_channel "
-    "zx shelljs/global cross-env child_process_promise bun:ffi fs-extra graceful-fs rimraf chokidar child-process-promise node-pty bun deno sqlite ejs pug handlebars".split()
+    "child_process fs fs/promises net http https http2 dgram dns dns/promises tls cluster worker_threads vm vm2 os "
+    "process module inspector inspector/promises repl v8 wasi axios node-fetch got undici request shelljs execa "
+    "cross-spawn puppeteer playwright esbuild sandboxjs isolated-vm ssh2 nodemailer ws isomorphic-fetch cross-fetch "
+    "superagent needle follow-redirects trace_events diagnostics_channel zx shelljs/global cross-env "
+    "child_process_promise bun:ffi fs-extra graceful-fs rimraf chokidar child-process-promise node-pty bun deno "
+    "sqlite ejs pug handlebars".split()
 )
 _TIMERS = frozenset({
     "setTimeout", "setInterval", "setImmediate", "queueMicrotask", "requestAnimationFrame", "requestIdleCallback"})
 # Members of `process` that say what runs, or call back later.
-_HARMLESS_PROCESS = frozenset("argv nextTick exitCode platform arch version versions hrtime uptime memoryUsage pid".split())
+_HARMLESS_PROCESS = frozenset(
+    "argv nextTick exitCode platform arch version versions hrtime uptime memoryUsage pid".split())
 # Functions that look up a property by a name that is passed to them.
 _REFLECTING = frozenset(
-    "getOwnPropertyDescriptor getOwnPropertyDescriptors getOwnPropertyNames ownKeys entries values assign defineProperty fromEntries".split()
+    "getOwnPropertyDescriptor getOwnPropertyDescriptors getOwnPropertyNames ownKeys entries values assign "
+    "defineProperty fromEntries".split()
 )
 _DECODING = frozenset(
     "fromCharCode fromCodePoint atob decodeURIComponent decodeURI unescape reverse decode from".split())

@@ -1,7 +1,8 @@
 """The packages in the image of the engines, and the names in them that run code or import by name.
 
-libraries.tsv has the functions whose source reaches eval, an import, a program, a file, a connection or getattr; a test compares
-it with the packages' sources. REFUSED adds names of compiled packages, and names that lead to those functions.
+libraries.tsv has the functions whose source reaches eval, an import, a program, a file, a connection or getattr; a
+test compares it with the packages' sources. REFUSED adds names of compiled packages, and names that lead to those
+functions.
 """
 
 from __future__ import annotations

@@ -326,7 +326,8 @@ def _package_of(function: Value) -> str:
 
 
 _TEXT_METHODS = frozenset(
-    "join format replace lower upper title strip lstrip rstrip decode capitalize swapcase casefold removeprefix removesuffix center ljust rjust zfill".split()
+    "join format replace lower upper title strip lstrip rstrip decode capitalize swapcase casefold removeprefix "
+    "removesuffix center ljust rjust zfill".split()
 )
 
 

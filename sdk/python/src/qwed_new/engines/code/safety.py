@@ -48,7 +48,8 @@ OTHER_RULES = (
 RULES = (*SQL_RULES, *OTHER_RULES)
 
 _ISSUES = (
-    (re.compile(r"always true|UNION with|holds for every row"), "sql_injection", "critical", "Bind values as parameters"),
+    (re.compile(r"always true|UNION with|holds for every row"), "sql_injection", "critical",
+        "Bind values as parameters"),
     (re.compile(r"function not allowed|system table"), "sql_function", "high", "Use functions that only compute"),
     (re.compile(r"statements where one"), "sql_several_statements", "high", "Send one statement"),
     (re.compile(r"comment hides"), "sql_hidden_text", "high", "Leave comments out"),

@@ -73,7 +73,8 @@ def verify_code(
             Status.BLOCKED, ENGINE, message, {**evidence, "findings": [f.to_dict() for f in found]},
             vulnerabilities=problems)
     if not parses and not accept_unparsed:
-        message = "the text does not parse as Python, so that it was only searched for dangerous patterns; none was found"
+        message = (
+            "the text does not parse as Python, so that it was only searched for dangerous patterns; none was found")
         return Verdict(Status.INCONCLUSIVE, ENGINE, message, evidence, vulnerabilities=[])
     return Verdict(Status.VERIFIED, ENGINE, "nothing dangerous was found", evidence, vulnerabilities=[])
 

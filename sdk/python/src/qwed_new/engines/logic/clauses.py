@@ -266,7 +266,8 @@ class Clauses:
         first, rest = words[0], words[1:]
         if first in lexicon.COPULAS:
             tense = "" if first in ("is", "are", "am") else "was "
-            if first == "are" and re.fullmatch(r"[a-z]", rest[-1] if rest else "") and len(rest) == 1 + (rest[0] == "not"):
+            if (first == "are" and re.fullmatch(r"[a-z]", rest[-1] if rest else "")
+                    and len(rest) == 1 + (rest[0] == "not")):
                 kind = lambda x: form("PRED", rest[-1], x)  # all A are B: letters as names of kinds
                 return _denied(kind) if rest[0] == "not" else kind
             if rest[:1] == ["not"]:
@@ -313,7 +314,8 @@ class Clauses:
             r"^(?:both )?(.+?) (?:and|but) (.+)$", text):
             head = "OR" if " or " in match[0] else "AND"
             negated = [w for w in (match[1], match[2]) if w.startswith("not ")]
-            if head == "AND" and negated == [match[2]] and not re.search(r"\b(?:and|or|but)\b", match[1] + match[2][4:]):
+            if head == "AND" and negated == [match[2]] and not re.search(
+                r"\b(?:and|or|but)\b", match[1] + match[2][4:]):
                 return _both(self._complement(match[1].split(), tense), _denied(
                     self._complement(match[2].split()[1:], tense)))
             if (" and " in match[2] + match[1] and head == "OR") or " or " in match[2] or negated:

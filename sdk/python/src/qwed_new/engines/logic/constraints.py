@@ -50,8 +50,8 @@ def _decide(tree: Tree, seconds: float) -> Verdict:
     if real["status"] == whole["status"]:
         return whole
     message = (
-        f"for whole numbers {whole['message']}, for real numbers {real['message']}: write a number with decimals (0.0) where real numbers are meant, "
-        "(EQ (MOD x 1) 0) where whole ones are"
+        f"for whole numbers {whole['message']}, for real numbers {real['message']}: write a number with decimals "
+        "(0.0) where real numbers are meant, (EQ (MOD x 1) 0) where whole ones are"
     )
     return Verdict(
         Status.INCONCLUSIVE, ENGINE, message, {**whole["evidence"], "whole": whole["status"], "real": real["status"]},

@@ -19,21 +19,23 @@ _NAME = re.compile(r"[^\W\d][\w.'-]*\??$")
 OPERATORS = {
     **{name: name
         for name in (
-            "AND OR NOT IMPLIES IFF XOR GT LT GTE LTE EQ NEQ PLUS MINUS MULT DIV MOD POW NEG ABS ITE DISTINCT FORALL EXISTS IN").split()},
+            "AND OR NOT IMPLIES IFF XOR GT LT GTE LTE EQ NEQ PLUS MINUS MULT DIV MOD POW NEG ABS ITE DISTINCT FORALL "
+            "EXISTS IN").split()},
     **{"GE": "GTE", "LE": "LTE", "GEQ": "GTE", "LEQ": "LTE", "NE": "NEQ", "EQUALS": "EQ", "ADD": "PLUS", "SUB": "MINUS",
         "MUL": "MULT", "TIMES": "MULT"},
     **{">": "GT", "<": "LT", ">=": "GTE", "<=": "LTE", "=": "EQ", "==": "EQ", "!=": "NEQ", "+": "PLUS", "-": "MINUS",
         "*": "MULT", "/": "DIV", "%": "MOD"},
     **{"=>": "IMPLIES", "->": "IMPLIES", "<=>": "IFF", "<->": "IFF", "&&": "AND", "||": "OR", "!": "NOT", "IF": "ITE",
         "EQUIV": "IFF", "EQUIVALENT": "IFF"},
-    **{"⇔": "IFF", "⟺": "IFF", "⇒": "IMPLIES", "⟹": "IMPLIES", "∧": "AND", "∨": "OR", "¬": "NOT", "→": "IMPLIES", "↔": "IFF", "∀": "FORALL", "∃": "EXISTS", "≥": "GTE",
-        "≤": "LTE", "≠": "NEQ", "SUM": "PLUS"},
+    **{"⇔": "IFF", "⟺": "IFF", "⇒": "IMPLIES", "⟹": "IMPLIES", "∧": "AND", "∨": "OR", "¬": "NOT", "→": "IMPLIES",
+        "↔": "IFF", "∀": "FORALL", "∃": "EXISTS", "≥": "GTE", "≤": "LTE", "≠": "NEQ", "SUM": "PLUS"},
 }  # fmt: skip
 
 
 # Words that are not names of variables: operators, and what programs call a missing value or one that is not a number.
 RESERVED = frozenset(o for o in OPERATORS if o.isalpha() and o.isascii()) | frozenset(
-    "and or not implies iff xor forall exists ite if then else nan inf infinity oo none null nil undefined na void".split()
+    "and or not implies iff xor forall exists ite if then else nan inf infinity oo none null nil undefined na "
+    "void".split()
 )
 
 

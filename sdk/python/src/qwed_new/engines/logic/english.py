@@ -50,7 +50,8 @@ _DENIED = "what is denied, one statement or both, is not clear: write a statemen
 _TWO_READINGS = (
     (
         re.compile(
-            r"^(?:all|every|each|any|everyone|everything) .*?\b(?:are|is|can|must|may|will|should|has|have|do|does) not "),
+            r"^(?:all|every|each|any|everyone|everything) .*?\b(?:are|is|can|must|may|will|should|has|have|do"
+            r"|does) not "),
         "'all … are not …' may mean none or not all: write 'no … are …' or 'not all … are …'",
     ),
     (re.compile(r"^it is (?:not the case|false|not true) that .+ (?:and|or|if|unless) "), _DENIED),
@@ -62,7 +63,8 @@ _TWO_READINGS = (
 )
 _NOT_ALL = re.compile(r"^not (all|every|everyone|everything)\b(.*)$")
 _SOMEBODY = re.compile(
-    r"^if (?:(someone|anyone|a person)|(something|anything)|an? (\w+)) (.+?)(?:, then|,| then) (?:he|she|they|it|that \w+) (.+)$"
+    r"^if (?:(someone|anyone|a person)|(something|anything)|an? (\w+)) (.+?)(?:, then|,| then) "
+    r"(?:he|she|they|it|that \w+) (.+)$"
 )
 _OF_ONE = re.compile(r"^if ([\w-]+) ([^,]+?)(?:, then|,| then) (?:he|she) (.+)$")
 _NOT_ONLY = re.compile(r"^(.+? (?:is|are|was|were)) not only (.+?),? but(?: also)? (.+)$")
@@ -209,8 +211,8 @@ class Statements:
         return compiled.terms, compiled.conditions, compiled.assumed
 
     def two_persons(self) -> list[tuple[str, Tree]]:
-        """Return that persons with two names are two, with its text, if `than everyone` is used, which excludes oneself,
-        and no statement identifies two names."""
+        """Return that persons with two names are two, with its text, if `than everyone` is used, which excludes
+        oneself, and no statement identifies two names."""
         if not self._clauses.others or self._clauses.identified:
             return []
         return [(f"{a} is not {b}", Form("NOT", (Form("IS", (Atom(a), Atom(b))),)))

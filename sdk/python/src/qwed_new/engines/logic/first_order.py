@@ -89,7 +89,8 @@ class _Builder:
     def known(self, trees: Sequence[Tree]) -> list[Any]:
         """Return what holds without a premise: numerals are numbers, and what is in Rome is where Rome is."""
         facts = []
-        for text in {t for tree in trees for kind, t in _words(tree) if kind == "thing" and re.fullmatch(r"-?\d+(\.\d+)?", t)}:
+        things = {t for tree in trees for kind, t in _words(tree) if kind == "thing"}
+        for text in {t for t in things if re.fullmatch(r"-?\d+(\.\d+)?", t)}:
             kinds = {"number", *(() if "." in text else ("integer", "whole number"))} & self.symbols
             facts += [self.holds(kind, self.constant(text)) for kind in sorted(kinds)]
         if INSIDE in self.symbols:

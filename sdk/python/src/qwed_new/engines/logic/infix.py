@@ -9,7 +9,8 @@ from qwed_new.engines.logic.dsl import Atom, Form, LogicSyntaxError, Tree, is_re
 MAX_DEPTH = 60
 
 _TOKEN = re.compile(
-    r"\s*(<->|<=+>|->|=+>|⇒|⇔|⟹|⟺|<=|>=|==|!=|&&|\|\||\*\*|[-+*/%^()<>=≤≥≠∧∨¬→↔!&|~]|\d+\.?\d*|[^\W\d]\w*(?:\.[^\W\d]\w*)*|(.))")
+    r"\s*(<->|<=+>|->|=+>|⇒|⇔|⟹|⟺|<=|>=|==|!=|&&|\|\||\*\*|[-+*/%^()<>=≤≥≠∧∨¬→↔!&|~]|\d+\.?\d*"
+    r"|[^\W\d]\w*(?:\.[^\W\d]\w*)*|(.))")
 _WORDS = {"and": "∧", "or": "∨", "not": "¬", "implies": "→", "iff": "↔", "xor": "xor"}
 _SAME = {
     "<->": "↔",

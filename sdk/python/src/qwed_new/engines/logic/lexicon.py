@@ -49,45 +49,50 @@ DIMENSIONS = {
 
 # Words whose meaning the grammar does not have: a statement with one of them proves only itself.
 STRANGE = frozenset(
-    "most many few several much more less than least almost nearly exactly only twice half some any every each all both none no nobody "
-    "everyone everything anyone anything someone something nothing always never often usually sometimes seldom rarely "
-    "probably possibly perhaps maybe likely before after while during since because although though despite however otherwise therefore so "
-    "another other others else same different equal equals except besides unless until if then whether either neither nor and or but not "
-    "who whom whose which that there would could might may should must ought supposed than as such by himself herself itself themselves "
-    "each-other alone together mutually respectively too also even still just already yet again ever".split()
+    "most many few several much more less than least almost nearly exactly only twice half some any every each all "
+    "both none no nobody everyone everything anyone anything someone something nothing always never often usually "
+    "sometimes seldom rarely probably possibly perhaps maybe likely before after while during since because although "
+    "though despite however otherwise therefore so another other others else same different equal equals except "
+    "besides unless until if then whether either neither nor and or but not who whom whose which that there would "
+    "could might may should must ought supposed than as such by himself herself itself themselves each-other alone "
+    "together mutually respectively too also even still just already yet again ever".split()
 )
 PRONOUNS = frozenset("he she it they him her them this that these those we you i his hers its their one".split())
 # Verbs and adjectives of which a sentence with `it` states the weather or the time, not something about an object.
 WEATHER = frozenset(
-    "rain rains snow snows hail hails storm storms thunder thunders drizzle drizzles freeze freezes raining snowing hailing freezing sunny rainy cloudy "
-    "windy foggy stormy dark cold hot warm wet dry late early night day noon midnight morning evening winter summer spring autumn monday tuesday "
-    "wednesday thursday friday saturday sunday christmas".split()
+    "rain rains snow snows hail hails storm storms thunder thunders drizzle drizzles freeze freezes raining snowing "
+    "hailing freezing sunny rainy cloudy windy foggy stormy dark cold hot warm wet dry late early night day noon "
+    "midnight morning evening winter summer spring autumn monday tuesday wednesday thursday friday saturday sunday "
+    "christmas".split()
 )
 QUANTITIES = frozenset(
-    "two three four five six seven eight nine ten eleven twelve twenty fifty hundred thousand dozen million couple pair lots".split())
+    "two three four five six seven eight nine ten eleven twelve twenty fifty hundred thousand dozen million couple "
+    "pair lots".split())
 # Irregular verbs in the past that are no other words, with their base forms.
 PASTS = dict(p.split("/") for p in (
-    "came/come went/go saw/see ate/eat ran/run won/win lost/lose got/get made/make took/take gave/give knew/know wrote/write "
-    "said/say told/tell slept/sleep drank/drink drove/drive flew/fly sang/sing sat/sit stood/stand fell/fall felt/feel kept/keep "
-    "met/meet paid/pay sent/send spent/spend taught/teach thought/think bought/buy broke/break caught/catch chose/choose "
-    "brought/bring built/build sold/sell began/begin became/become forgot/forget stole/steal hid/hide rode/ride swam/swim wore/wear "
-    "tore/tear shook/shake fought/fight hung/hang bit/bite blew/blow drew/draw froze/freeze grew/grow rang/ring spoke/speak "
-    "swore/swear threw/throw woke/wake led/lead fed/feed lied/lie died/die").split())
+    "came/come went/go saw/see ate/eat ran/run won/win lost/lose got/get made/make took/take gave/give knew/know "
+    "wrote/write said/say told/tell slept/sleep drank/drink drove/drive flew/fly sang/sing sat/sit stood/stand "
+    "fell/fall felt/feel kept/keep met/meet paid/pay sent/send spent/spend taught/teach thought/think bought/buy "
+    "broke/break caught/catch chose/choose brought/bring built/build sold/sell began/begin became/become "
+    "forgot/forget stole/steal hid/hide rode/ride swam/swim wore/wear tore/tear shook/shake fought/fight hung/hang "
+    "bit/bite blew/blow drew/draw froze/freeze grew/grow rang/ring spoke/speak swore/swear threw/throw woke/wake "
+    "led/lead fed/feed lied/lie died/die").split())
 MODALS = frozenset("can must may will should could would might shall".split())
 # Adjectives that are written with a capital letter.
 NATIONALITY = re.compile(
     r"\w+(?:ean|ian|ican|ish|ese|ist)|french|german|greek|roman|dutch|swiss|czech|thai|catholic|muslim|iraqi|israeli")
 # Predicates of a kind as a whole, which its members do not have.
 OF_KINDS = frozenset(
-    "common numerous extinct rare widespread endangered abundant plentiful popular scarce ubiquitous prevalent diverse various".split())
+    "common numerous extinct rare widespread endangered abundant plentiful popular scarce ubiquitous prevalent "
+    "diverse various".split())
 COPULAS = frozenset("is are was were am".split())
 PREPOSITIONS = frozenset(
     "in on at to from with for of about near under over behind beside into onto through after against".split())
 # Words that the grammar does not read anywhere, so that a text with one of them is not taken apart.
 UNREAD = STRANGE - frozenset(
     "some any every each all both no none nobody everyone everything anyone anything someone something nothing one "
-    "more less least than as if then whether either neither nor and or but not who whose which that there must should might could would may "
-    "himself herself itself by unless until".split()
+    "more less least than as if then whether either neither nor and or but not who whose which that there must should "
+    "might could would may himself herself itself by unless until".split()
 )
 _NEGATIVE = ("un", "in", "im", "ir", "il", "non", "non-", "dis")
 

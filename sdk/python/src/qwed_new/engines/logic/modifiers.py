@@ -9,7 +9,8 @@ from qwed_new.engines.logic import lexicon
 
 RELATIVES = ("who", "whom", "that", "which")
 _PLACES = lexicon.PREPOSITIONS - {"of", "with", "for", "to", "against", "about"}
-_PARTICIPLES = frozenset("made given taken written driven known seen shown grown drawn eaten broken chosen hidden built born".split())
+_PARTICIPLES = frozenset(
+    "made given taken written driven known seen shown grown drawn eaten broken chosen hidden built born".split())
 
 
 class Modified(NamedTuple):

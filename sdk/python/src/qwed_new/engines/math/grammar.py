@@ -39,7 +39,8 @@ FUNCTIONS = {
     **{
         name: name
         for name in (
-            "exp log ln log2 log10 sqrt cbrt root abs sign floor ceil factorial gcd lcm binomial min max gamma erf").split()
+            "exp log ln log2 log10 sqrt cbrt root abs sign floor ceil factorial gcd lcm binomial min max gamma "
+            "erf").split()
     },
     **{
         "Abs": "abs",
@@ -82,7 +83,8 @@ CONSTANTS = {
 
 # Texts that programs contain and claims do not.
 _HOSTILE = re.compile(
-    r"__|\b(?:import|lambda|eval|exec|compile|open|getattr|setattr|globals|locals|os|sys|subprocess|builtins|breakpoint|input|print|vars|dir|exit|quit)\b\s*[(.:]"
+    r"__|\b(?:import|lambda|eval|exec|compile|open|getattr|setattr|globals|locals|os|sys|subprocess|builtins|breakpoint"
+    r"|input|print|vars|dir|exit|quit)\b\s*[(.:]"
     r"|\bimport\b|\blambda\b"
 )
 

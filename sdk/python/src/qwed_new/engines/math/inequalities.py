@@ -355,7 +355,8 @@ def _is_convex_above(f: Expr, x: Symbol, strict: bool) -> bool:
     if interval is None:
         return False
     slope = sympy.diff(f, x)
-    if not any(_holds_within(form, x, interval) for form in (sympy.diff(slope, x), sympy.simplify(sympy.diff(slope, x)))):
+    second = sympy.diff(slope, x)
+    if not (_holds_within(second, x, interval) or _holds_within(sympy.simplify(second), x, interval)):
         return False
     for c in _critical(slope, x, interval):
         sign = sign_of(f.subs(x, c))

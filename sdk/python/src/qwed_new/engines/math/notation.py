@@ -10,7 +10,8 @@ from qwed_new.engines.math.latex import written_plainly
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20, 0x2212: 0x2D} | str.maketrans(
     "≦≧⩽⩾∙✕✖–", "≤≥≤≥·××-")
 _LIMIT = re.compile(
-    r"^\s*lim(?:it)?\s*(?:_\s*)?[({]?\s*(?:as\s+)?([a-z])\s*(?:->|→)\s*([-+]?[\w.∞/]+)\s*[)}]?\s*(?:of\s+)?(?![-+]?\s*$)(.+?)\s*(?<!!)=\s*([^=<>]+)$"
+    r"^\s*lim(?:it)?\s*(?:_\s*)?[({]?\s*(?:as\s+)?([a-z])\s*(?:->|→)\s*([-+]?[\w.∞/]+)\s*[)}]?\s*"
+    r"(?:of\s+)?(?![-+]?\s*$)(.+?)\s*(?<!!)=\s*([^=<>]+)$"
 )
 _ONE_SIDED = re.compile(
     r"^(\s*lim(?:it)?(?![a-z])[^=]*?(?:->|→)\s*[-+]?[\w.∞/]+)(?:([-+])(?=[\s)}])|\s*\^\s*(?:([-+])|\{\s*([-+])\s*\}))")
@@ -18,13 +19,17 @@ _INTEGRAL = re.compile(
     r"∫\s*(?:_\{?\s*([-\w.∞]+)\s*\}?\s*\^(?:\{\s*([-\w.∞]+)\s*\}\s*|([-\w.∞]+)\s+))?([^∫=<>_]+?)\s*\bd([a-z])\b")
 _OF = re.compile(r"(\d+(?:\.\d+)?)\s*(?:%|percent|per\s+cent)\s+of\s+(?=[\d(a-z])", re.I)
 _DERIVATIVE = re.compile(r"(?<![\w)])(?:d|∂)[²³]?(?:\^\d)?[a-z]?\s*/\s*(?:d|∂)([a-z])(?:[²³]|\^\d)?(?![a-z])")
-_SUM = re.compile(r"^\s*([∑∏])\s*_\{\s*([a-z])\s*=\s*([^{}=,]+)\}\s*\^\s*(?:\{([^{}=,]+)\}|(\w))(?=[\s(])([^=<>≤≥≠≈∑∏]*[^=<>≤≥≠≈∑∏!\s])\s*(?=[=<>≤≥≠≈])")
+_SUM = re.compile(
+    r"^\s*([∑∏])\s*_\{\s*([a-z])\s*=\s*([^{}=,]+)\}\s*\^\s*(?:\{([^{}=,]+)\}|(\w))(?=[\s(])"
+    r"([^=<>≤≥≠≈∑∏]*[^=<>≤≥≠≈∑∏!\s])\s*(?=[=<>≤≥≠≈])")
 _FRACTION = re.compile(r"(\d*)([¼-¾⅐-⅞])")
 _BOUNDS = re.compile(r"∫\s*([₀-₉₋]+)\s*([⁰¹²³⁴-⁹⁻]+)")
 _CUBE_ROOT = re.compile(r"∛\s*(?:(\()|(\d+(?:\.\d+)?|[a-z])(?![\w(.]))")
 _ANGLE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:°|degrees?\b|deg\b)(?!\s*[A-Za-z])")
 _CHOOSE = re.compile(r"(?<![\w.])C\((?=[^(),]+,[^(),]+\))")
-_RANGE = re.compile(r"\b(sum|Sum|product|Product|integral|integrate|Integral)\((.*?),\s*\(\s*([a-z])\s*,\s*([^(),]+),\s*([^(),]+)\)\s*\)")
+_RANGE = re.compile(
+    r"\b(sum|Sum|product|Product|integral|integrate|Integral)\((.*?),\s*\(\s*([a-z])\s*,\s*([^(),]+),\s*"
+    r"([^(),]+)\)\s*\)")
 _LOG_BASE = re.compile(r"\blog_\{?(\d+|[a-z])\}?\s*\(")
 _EXPONENT = re.compile(r"\^\s*\{([^{}]*)\}")
 _RELATION = re.compile(r"<=|>=|!=|==|[=<>≤≥≠≈]")
@@ -129,7 +134,8 @@ def _derivative(side: str) -> str:
     elif not body or _has_several_terms(body):
         return side
     order = unicodedata.normalize("NFKC", match[0].split("/")[0]).lstrip("d∂^")
-    return f" diff({body}, {match[1]}) " if not order else f" {'diff(' * int(order)}{body}{f', {match[1]})' * int(order)} "
+    times = int(order) if order else 1
+    return f" {'diff(' * times}{body}{f', {match[1]})' * times} "
 
 
 def _integral(match: re.Match[str]) -> str:

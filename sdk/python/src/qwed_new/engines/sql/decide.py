@@ -18,7 +18,8 @@ SECONDS = 10.0
 _MUTATIONS = (exp.Insert, exp.Update, exp.Delete, exp.Merge)
 _REFUSED = frozenset({"readcsv", "readparquet", "loadfile", "sleep", "pgsleep"})
 _SENSITIVE = frozenset(
-    "password passwd pwd secret token api_key apikey ssn credit_card card_number cvv private_key password_hash salt".split()
+    "password passwd pwd secret token api_key apikey ssn credit_card card_number cvv private_key password_hash "
+    "salt".split()
 )
 
 
@@ -129,8 +130,8 @@ def _issues(statement: exp.Expression, mutations: bool) -> list[str]:
         elif isinstance(statement, exp.Update | exp.Delete) and not statement.args.get("where"):
             issues.append(f"{statement.key.upper()} without WHERE")
     elif not isinstance(statement, exp.Query):
-        issues.append(
-            f"not a query: {statement.key.upper() if not isinstance(statement, exp.Command) else str(statement.this).upper()}")
+        name = str(statement.this) if isinstance(statement, exp.Command) else statement.key
+        issues.append(f"not a query: {name.upper()}")
     for node in statement.find_all(*_MUTATIONS):
         if node is not statement and not mutations:
             issues.append(f"mutation inside a query: {node.key.upper()}")

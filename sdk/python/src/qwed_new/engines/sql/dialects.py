@@ -43,7 +43,8 @@ _CLAUSES = (
     TokenType.SELECT, TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY,
     TokenType.LIMIT)
 _RESERVED = frozenset(
-    "select from where group order having union join on inner left right and or not by as in is like between case when then else distinct into".split())  # fmt: skip
+    "select from where group order having union join on inner left right and or not by as in is like between case "
+    "when then else distinct into".split())  # fmt: skip
 
 
 def invalid(text: str, statement: exp.Expression, dialect: str | None, tables: Iterable[exp.Create] = ()) -> str:
@@ -95,7 +96,8 @@ def _own_parser(text: str, dialect: str | None, tables: Iterable[exp.Create]) ->
 
 # Functions that SQLite has if it was built with them.
 _OPTIONAL = re.compile(
-    r"no such function: (?:a?(?:cos|sin|tan)h?|atan2|ceil|ceiling|degrees|exp|floor|ln|log|log2|log10|mod|pi|pow|power|radians|sign|sqrt|trunc"
+    r"no such function: (?:a?(?:cos|sin|tan)h?|atan2|ceil|ceiling|degrees|exp|floor|ln|log|log2|log10|mod|pi|pow|power"
+    r"|radians|sign|sqrt|trunc"
     r"|json\w*|soundex|concat|concat_ws|string_agg|format|unixepoch|octet_length|iif|unhex|timediff)$",
     re.I,
 )
@@ -213,8 +215,9 @@ def _shape(statement: exp.Expression, dialect: str | None) -> str:
             return f"{dialect} has no ILIKE"
         if isinstance(node, exp.SimilarTo) and dialect not in _SIMILAR_TO:
             return f"{dialect} has no SIMILAR TO"
-        if isinstance(node, exp.Query) and dialect == "mysql" and node.args.get("offset") and not node.args.get("limit"):
-            return "mysql has no OFFSET without LIMIT"
+        if dialect == "mysql" and isinstance(node, exp.Query):
+            if node.args.get("offset") and not node.args.get("limit"):
+                return "mysql has no OFFSET without LIMIT"
         if isinstance(node, exp.Distinct) and node.args.get("on") and dialect not in _DISTINCT_ON:
             return f"{dialect} has no DISTINCT ON"
         if isinstance(node, exp.Filter) and dialect not in _FILTER:
@@ -283,7 +286,8 @@ def _insert(node: exp.Insert) -> str:
 
 
 _PARAMETER = re.compile(
-    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|(?P<parameter>%\(\w+\)s|%s\b|(?<![:\w\]]):[A-Za-z_]\w*|\?(?![|&])|\$\d+)", re.S
+    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|--[^\n]*|/\*.*?\*/"
+    r"|(?P<parameter>%\(\w+\)s|%s\b|(?<![:\w\]]):[A-Za-z_]\w*|\?(?![|&])|\$\d+)", re.S
 )
 _DOLLAR = frozenset({None, "redshift", "snowflake", "duckdb"})
 _BEFORE = re.compile(r"(\w+)\s*$")
@@ -318,7 +322,8 @@ def _takes_operand(before: str) -> bool:
 
 _ARTICLES = frozenset(
     "the an my your our their his her its this that these those some every each me us you it them everything anything "
-    "something best please many few several most none nothing everyone someone anyone nobody here there scratch".split())
+    "something best please many few several most none nothing everyone someone anyone nobody here there "
+    "scratch".split())
 _SYMBOLS = re.compile(r"[^A-Za-z\s.!?]")
 
 

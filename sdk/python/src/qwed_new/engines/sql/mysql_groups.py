@@ -48,8 +48,9 @@ class _Grouped:
 
     def _meant(self, node: exp.Expression) -> exp.Expression:
         """The expression that GROUP BY names by a position or an alias."""
-        if isinstance(node, exp.Literal) and node.this.isdigit() and 0 < int(node.this) <= len(self._select.expressions):
-            return self._select.expressions[int(node.this) - 1].unalias()
+        if isinstance(node, exp.Literal) and node.this.isdigit():
+            if 0 < int(node.this) <= len(self._select.expressions):
+                return self._select.expressions[int(node.this) - 1].unalias()
         if isinstance(node, exp.Column) and not node.table and not self._place(node):
             return self._aliases.get(node.name.lower(), node)
         return node
@@ -68,7 +69,8 @@ class _Grouped:
                 pairs += [(left, right), (right, left)]
         for join in self._select.args.get("joins") or ():
             using = {i.name.lower() for i in join.args.get("using") or ()}
-            ours = [(a, c) for a, names in self._columns.items() for c in names if c in using or join.method == "NATURAL"]
+            ours = [
+                (a, c) for a, names in self._columns.items() for c in names if c in using or join.method == "NATURAL"]
             pairs += [(x, y) for x in ours for y in ours if x != y and x[1] == y[1]]
         before = -1
         while before != len(self._fixed):
@@ -96,7 +98,8 @@ class _Grouped:
                 yield "*"
         elif isinstance(node, exp.Column):
             place = self._place(node)
-            if place and place not in self._fixed and not (later and not node.table and node.name.lower() in self._aliases):
+            is_alias = later and not node.table and node.name.lower() in self._aliases
+            if place and place not in self._fixed and not is_alias:
                 yield node.sql()
         else:
             for child in node.iter_expressions():

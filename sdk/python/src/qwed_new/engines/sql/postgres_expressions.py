@@ -11,16 +11,17 @@ from qwed_new.engines.sql.postgres_types import UNKNOWN, Refused, Type
 
 _SERIAL = {"serial": "int4", "bigserial": "int8", "smallserial": "int2"}
 _OF_OTHERS = frozenset(
-    "tinyint mediumint datetime nvarchar string blob clob number double longtext mediumtext signed unsigned int64 float64 "
-    "varchar2 bytes datetime2 smalldatetime".split())
+    "tinyint mediumint datetime nvarchar string blob clob number double longtext mediumtext signed unsigned int64 "
+    "float64 varchar2 bytes datetime2 smalldatetime".split())
 _CLOCK = {
     "DATE": "date", "TIME": "timetz", "TIME_N": "timetz", "TIMESTAMP": "timestamptz", "TIMESTAMP_N": "timestamptz",
     "LOCALTIME": "time", "LOCALTIME_N": "time", "LOCALTIMESTAMP": "timestamp", "LOCALTIMESTAMP_N": "timestamp"}
 # Functions of later releases, of extensions that many databases have, and those that the grammar has.
 _LATER = frozenset(
-    "any_value json_array json_arrayagg json_object json_objectagg json_exists json_query json_value json_serialize date_add "
-    "date_subtract array_sort array_shuffle array_sample crc32 crc32c gamma lgamma reverse casefold system_user similarity levenshtein "
-    "soundex metaphone difference unaccent word_similarity cast coalesce nullif greatest least row grouping extract xmlconcat".split())
+    "any_value json_array json_arrayagg json_object json_objectagg json_exists json_query json_value json_serialize "
+    "date_add date_subtract array_sort array_shuffle array_sample crc32 crc32c gamma lgamma reverse casefold "
+    "system_user similarity levenshtein soundex metaphone difference unaccent word_similarity cast coalesce nullif "
+    "greatest least row grouping extract xmlconcat".split())
 
 
 def type_named(node: Any) -> Type:

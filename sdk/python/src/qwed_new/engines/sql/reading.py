@@ -63,9 +63,9 @@ def dialect_of(name: str | None) -> str | None:
 def parse(text: str, dialect: str | None, what: str = "query") -> list[exp.Expression]:
     """The statements of a text."""
     text = bounded_text(text, what, MAX_TEXT)
-    if _TEMPLATE.search(text):
+    if template := _TEMPLATE.search(text):
         raise Template(
-            f"{what} is a template: what stands for {_TEMPLATE.search(text)[0]!r} is not known; bind values as parameters")  # type: ignore[index]
+            f"{what} is a template: what stands for {template[0]!r} is not known; bind values as parameters")
     depth = deepest = 0
     for character in text:
         depth += (character == "(") - (character == ")")

@@ -103,6 +103,11 @@ def _or_null(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *values: None if None in values else function(*values)
 
 
+def _position(value: Any, values: list[str]) -> int:
+    """Return the position of a value, counted from 1, or 0."""
+    return values.index(str(value)) + 1 if str(value) in values else 0
+
+
 # Functions that SQLite lacks: name, number of parameters, and the function.
 FUNCTIONS: tuple[tuple[str, int, Callable[..., Any]], ...] = (
     ("REGEXP", 2, _matches),
@@ -119,7 +124,7 @@ FUNCTIONS: tuple[tuple[str, int, Callable[..., Any]], ...] = (
     ("REVERSE", 1, _or_null(lambda t: str(t)[::-1])),
     ("REPEAT", 2, _or_null(lambda t, n: (str(t) * min(max(int(n), 0), 100))[:10_000])),
     ("STRCMP", 2, _or_null(lambda a, b: (str(a) > str(b)) - (str(a) < str(b)))),
-    ("FIND_IN_SET", 2, _or_null(lambda t, all_: str(all_).split(",").index(str(t)) + 1 if str(t) in str(all_).split(",") else 0)),
+    ("FIND_IN_SET", 2, _or_null(lambda t, all_: _position(t, str(all_).split(",")))),
     ("PATINDEX", 2, _or_null(lambda pattern, t: _index_of(str(pattern), str(t)))),
     ("CHARINDEX", 2, _or_null(lambda part, t: str(t).find(str(part)) + 1)),
     ("LOCATE", 2, _or_null(lambda part, t: str(t).find(str(part)) + 1)),
@@ -131,7 +136,7 @@ FUNCTIONS: tuple[tuple[str, int, Callable[..., Any]], ...] = (
     ("CRC32", 1, _or_null(lambda t: _checksum(str(t)))),
     ("FIRST_BYTE", 1, _or_null(lambda t: (str(t).encode() or b"\0")[0])),
     ("ORD", 1, _or_null(lambda t: int.from_bytes(str(t)[:1].encode(), "big"))),
-    ("FIELD", -1, lambda t, *all_: 0 if t is None else ([str(a) for a in all_].index(str(t)) + 1 if str(t) in map(str, all_) else 0)),
+    ("FIELD", -1, lambda t, *all_: 0 if t is None else _position(t, [str(a) for a in all_])),
     ("ELT", -1, lambda n, *all_: all_[int(n) - 1] if n is not None and 1 <= int(n) <= len(all_) else None),
     ("ISNUMERIC", 1, lambda t: 0 if t is None else _is_numeric(t)),
     ("GCD", 2, _or_null(lambda a, b: math.gcd(int(a), int(b)))),
@@ -143,12 +148,17 @@ FUNCTIONS: tuple[tuple[str, int, Callable[..., Any]], ...] = (
     ("INITCAP", 1, _or_null(lambda t: str(t).title())),
     ("LPAD", 3, _or_null(lambda t, n, fill: str(t)[: max(int(n), 0)].rjust(min(int(n), 1_000), str(fill)[:1] or " "))),
     ("RPAD", 3, _or_null(lambda t, n, fill: str(t)[: max(int(n), 0)].ljust(min(int(n), 1_000), str(fill)[:1] or " "))),
-    ("TRANSLATE", 3, _or_null(lambda t, old, new: str(t).translate({ord(c): str(new)[i : i + 1] for i, c in enumerate(str(old))}))),
-    ("SPLIT_PART", 3, _or_null(lambda t, by, n: [*str(t).split(str(by) or None), *[""] * 100][min(max(int(n), 1), 100) - 1])),
-    ("CONCAT_WS", -1, lambda by, *values: None if by is None else str(by).join(str(v) for v in values if v is not None)),
+    ("TRANSLATE", 3, _or_null(
+        lambda t, old, new: str(t).translate({ord(c): str(new)[i : i + 1] for i, c in enumerate(str(old))}))),
+    ("SPLIT_PART", 3, _or_null(
+        lambda t, by, n: [*str(t).split(str(by) or None), *[""] * 100][min(max(int(n), 1), 100) - 1])),
+    ("CONCAT_WS", -1, lambda by, *values:
+        None if by is None else str(by).join(str(v) for v in values if v is not None)),
     ("CONCAT", -1, lambda *values: "".join(str(v) for v in values if v is not None)),
-    ("STUFF", 4, _or_null(lambda t, start, n, new: str(t)[: int(start) - 1] + str(new) + str(t)[int(start) - 1 + int(n) :])),
-    ("REGEXP_REPLACE", -1, _or_null(lambda t, pattern, new="", *flags: _replaced(str(t), str(pattern), str(new), *flags))),
+    ("STUFF", 4, _or_null(
+        lambda t, start, n, new: str(t)[: int(start) - 1] + str(new) + str(t)[int(start) - 1 + int(n) :])),
+    ("REGEXP_REPLACE", -1, _or_null(
+        lambda t, pattern, new="", *flags: _replaced(str(t), str(pattern), str(new), *flags))),
     ("SIMILARITY", 2, _or_null(lambda a, b: difflib.SequenceMatcher(None, str(a)[:50], str(b)[:50]).ratio())),
     ("CBRT", 1, _or_null(lambda a: math.copysign(abs(a) ** (1 / 3), a))),
     ("AGE", 2, _or_null(lambda a, b: "0" if a == b else "1")),

@@ -63,10 +63,12 @@ def _always_true(
         text, columns = _executable(condition, is_empty, dialect)
         constants = [n.this for n in condition.find_all(exp.Literal)]
         own = [_sort(c, sorts) for c in columns]
-        pools = [_pool(s, sorts.limits(c), constants, dialect, sorts.is_day(c)) for s, c in zip(own, columns, strict=True)]
+        pools = [
+            _pool(s, sorts.limits(c), constants, dialect, sorts.is_day(c)) for s, c in zip(own, columns, strict=True)]
         pools = [p if sorts.is_required(c) else [*p, None] for p, c in zip(pools, columns, strict=True)]
         tested = {c for test in condition.find_all(exp.Is) for c in test.find_all(exp.Column)}
-        return _holds(text, own or ["number"], pools or [[1]], [i for i, c in enumerate(columns) if c not in tested], dialect)
+        untested = [i for i, c in enumerate(columns) if c not in tested]
+        return _holds(text, own or ["number"], pools or [[1]], untested, dialect)
     except (_Unclear, SqlglotError, sqlite3.Error, sqlite3.Warning, RecursionError, OverflowError):
         return None
 
@@ -78,7 +80,8 @@ def _sort(node: exp.Expression, sorts: Sorts) -> str:
 
 
 def _executable(
-    condition: exp.Expression, is_empty: Callable[[exp.Select], bool], dialect: str) -> tuple[str, list[exp.Expression]]:
+    condition: exp.Expression, is_empty: Callable[[exp.Select], bool], dialect: str,
+) -> tuple[str, list[exp.Expression]]:
     """Return a condition in SQLite's SQL, and its columns, parameters and free parts, which are called c0, c1, …"""
     columns: list[exp.Expression] = []
     found = condition.copy()
@@ -133,9 +136,11 @@ def _simpler(node: exp.Expression, is_empty: Callable[[exp.Select], bool]) -> ex
     if isinstance(node, exp.Year | exp.Month | exp.Day):
         return exp.Anonymous(this="DATE_PART", expressions=[exp.Literal.string(node.key), node.this])
     if isinstance(node, exp.DateTrunc | exp.TimestampTrunc):
-        return exp.Anonymous(this="DATE_TRUNC", expressions=[exp.Literal.string(str(node.args["unit"].name)), node.this])
-    if isinstance(node, exp.ArrayContainsAll | exp.ArrayOverlaps | exp.Overlaps | exp.Match) and node.left == node.right:
-        return exp.true()
+        unit = exp.Literal.string(str(node.args["unit"].name))
+        return exp.Anonymous(this="DATE_TRUNC", expressions=[unit, node.this])
+    if isinstance(node, exp.ArrayContainsAll | exp.ArrayOverlaps | exp.Overlaps | exp.Match):
+        if node.left == node.right:
+            return exp.true()
     if isinstance(node, exp.EQ | exp.NEQ | exp.LT | exp.LTE | exp.GT | exp.GTE) and isinstance(
         node.right, exp.Any | exp.All | exp.Anonymous):
         return _each(node, is_empty)
@@ -152,7 +157,8 @@ def _unsigned(node: exp.Expression) -> exp.Expression:
     outer = node.parent
     while isinstance(outer, exp.Paren):
         outer = outer.parent
-    if isinstance(outer, (*_OF_BITS, exp.BitwiseCount)) or (isinstance(outer, exp.Anonymous) and outer.this == "SHIFTED"):
+    is_shifted = isinstance(outer, exp.Anonymous) and outer.this == "SHIFTED"
+    if is_shifted or isinstance(outer, (*_OF_BITS, exp.BitwiseCount)):
         return node
     return exp.Anonymous(this="UNSIGNED", expressions=[node.copy()])
 
@@ -222,7 +228,8 @@ def _pool(sort: str, limits: list[Any], constants: list[str], dialect: str, only
         if not limits:
             return pool
         is_whole = isinstance(limits[0], int)
-        return [n if is_whole else float(n) for n in pool if limits[0] <= n <= limits[1] and (n == int(n) or not is_whole)]
+        within = [n for n in pool if limits[0] <= n <= limits[1]]
+        return [n for n in within if n == int(n)] if is_whole else [float(n) for n in within]
     if sort == "order":
         dates = [c for c in constants if re.match(r"\d{4}-\d\d-\d\d", c)]
         first = _FIRST_DATES.get(dialect, "0001-01-01")

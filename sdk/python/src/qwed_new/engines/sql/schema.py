@@ -163,8 +163,8 @@ def _wrong_position(clause: exp.Expression) -> str:
     query = clause.parent.left if isinstance(clause.parent, exp.SetOperation) else clause.parent
     if not isinstance(query, exp.Select) or any(e.is_star for e in query.expressions):
         return ""
-    numbers = [i.this for e in clause.expressions if isinstance(i := e.this if isinstance(e, exp.Ordered) else e, exp.Literal)
-        and not i.is_string]
+    items = [e.this if isinstance(e, exp.Ordered) else e for e in clause.expressions]
+    numbers = [i.this for i in items if isinstance(i, exp.Literal) and not i.is_string]
     width = len(query.expressions)
     return next((f"{clause.key.upper()} BY names the column {n} of {width}" for n in numbers if n.isdigit() and not (
         0 < int(n) <= width)), "")

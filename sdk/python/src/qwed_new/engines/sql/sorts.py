@@ -24,7 +24,8 @@ _INTEGERS = {
 }  # fmt: skip
 ROW_NAMES = frozenset({"rownum", "rowid"})  # of Oracle and SQLite: each row has one
 _NUMBERS = frozenset("DECIMAL NUMERIC NUMBER REAL FLOAT DOUBLE MONEY FLOAT4 FLOAT8 DEC".split())
-_TEXTS = frozenset("TEXT VARCHAR CHAR CHARACTER NVARCHAR VARCHAR2 NVARCHAR2 NCHAR CLOB CITEXT STRING BPCHAR BINARY VARBINARY".split())
+_TEXTS = frozenset(
+    "TEXT VARCHAR CHAR CHARACTER NVARCHAR VARCHAR2 NVARCHAR2 NCHAR CLOB CITEXT STRING BPCHAR BINARY VARBINARY".split())
 
 
 class Unclear(ValueError):
@@ -139,7 +140,8 @@ def is_free(node: exp.Expression) -> bool:
 
 _CLOCK = (
     exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentDatetime, exp.Localtime, exp.Localtimestamp)
-_CLOCKS = frozenset("now getdate getutcdate sysdate sysdatetime curdate curtime systimestamp utc_timestamp utc_date".split())
+_CLOCKS = frozenset(
+    "now getdate getutcdate sysdate sysdatetime curdate curtime systimestamp utc_timestamp utc_date".split())
 
 
 def of_clock(node: exp.Expression) -> bool:
@@ -156,8 +158,8 @@ _COMPUTED = (
 
 
 _OF_NUMBERS = frozenset(
-    "degrees radians tan cot asin acos atan atan2 sinh cosh tanh round trunc truncate ln log log2 log10 cbrt mod gcd lcm "
-    "factorial bit_count power".split())
+    "degrees radians tan cot asin acos atan atan2 sinh cosh tanh round trunc truncate ln log log2 log10 cbrt mod gcd "
+    "lcm factorial bit_count power".split())
 
 
 def _is_of_numbers(node: exp.Expression) -> bool:
@@ -254,8 +256,8 @@ class Sorts:
         if isinstance(node, exp.Cast):
             return sort_of_type(node.to.sql())
         if isinstance(
-            node, exp.DPipe | exp.Concat | exp.Upper | exp.Lower | exp.Substring | exp.Trim | exp.Chr | exp.Replace | exp.Left
-            | exp.Right | exp.Collate):
+            node, exp.DPipe | exp.Concat | exp.Upper | exp.Lower | exp.Substring | exp.Trim | exp.Chr | exp.Replace
+            | exp.Left | exp.Right | exp.Collate):
             return "text"
         if (isinstance(node, exp.Add | exp.Sub) and isinstance(node.right, exp.Interval)) or of_clock(node):
             return "order"

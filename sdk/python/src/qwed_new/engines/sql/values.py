@@ -1,4 +1,6 @@
-"""The values of SQL expressions as terms of Z3. An expression that is not translated becomes a variable named by its SQL."""
+"""The values of SQL expressions as terms of Z3.
+
+An expression that is not translated becomes a variable named by its SQL."""
 
 from __future__ import annotations
 
@@ -220,7 +222,8 @@ class Values(Sorts):
                 return Value("number", term, base.null)
             return None
         if isinstance(node, exp.BitwiseAnd | exp.BitwiseOr | exp.BitwiseXor):
-            return self._variable(node, "number")._replace(null=z3.Or(self._null_of(node.left), self._null_of(node.right)))
+            null = z3.Or(self._null_of(node.left), self._null_of(node.right))
+            return self._variable(node, "number")._replace(null=null)
         operate = _OPERATE.get(type(node))
         if operate is not None:
             a, b = self.value(node.left, "number"), self.value(node.right, "number")
