@@ -129,7 +129,7 @@ type evaluation struct {
 	questioning
 	debited budget.Amount // 0 while the act is pending, and once it has ended
 	debitAt time.Time
-	// kept is the record that the transaction has kept and the log does not have yet; nil if there is none.
+	// kept is the record that the transaction has kept and the log does not have yet, or nil.
 	kept *keptRecord
 	// forgetting are the IDs of kept records that the transaction deletes.
 	forgetting []string

@@ -104,7 +104,7 @@ func makeIndex(path string) ([]byte, error) {
 	return text, nil
 }
 
-// indexer writes the indexes of full files in a goroutine of its own, because a long log that has none takes minutes,
+// indexer writes the indexes of full files in a separate goroutine, because the indexes of a long log take minutes,
 // for which neither a sync nor a signature may wait.
 type indexer struct {
 	dir, opened string        // the log, and its active file at the start

@@ -116,7 +116,7 @@ func (e *evidence) removed() *Removal {
 }
 
 // unexplained returns the range of the records before first that no signed removal covers. It is
-// empty (from > to) if there are none.
+// empty (from > to) if all are covered.
 func (e *evidence) unexplained(first uint64) (from, to uint64) {
 	switch last := e.removed(); {
 	case last == nil:

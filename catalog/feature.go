@@ -279,7 +279,7 @@ func (s *Snapshot) FeaturesOf(kind Kind) []Tool {
 }
 
 // ResourceServer returns the server whose resource a URI is: the one that lists it, or else the one whose template
-// fits, or else the only one with resources. If there is none or more than one, it returns "".
+// fits, or else the only one with resources. If none or several of them fit, it returns "".
 func (s *Snapshot) ResourceServer(uri string) string {
 	isListed := func(f *Tool) bool { return f.Kind == KindResource && f.Identifier() == uri }
 	fits := func(f *Tool) bool { return f.Kind == KindTemplate && !f.Withheld && f.expandsTo(uri) }

@@ -89,7 +89,7 @@ func TestReviewedPartOfAResource(t *testing.T) {
 	}
 }
 
-// What a server lists is untrusted.
+// The list of a server is untrusted.
 func TestHostileFeatures(t *testing.T) {
 	for _, item := range []string{
 		`{}`, `[]`, `{"uri":7,"name":"x"}`, `{"uri":"","name":"x"}`, `{"uri":"no scheme","name":"x"}`,
@@ -106,7 +106,7 @@ func TestHostileFeatures(t *testing.T) {
 	}
 }
 
-// A URI that several servers could mean is nobody's.
+// A URI that fits several servers belongs to none of them.
 func TestResourceServer(t *testing.T) {
 	server := func(id string, uris ...string) catalog.Server {
 		s := catalog.Server{ID: id}

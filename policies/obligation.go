@@ -107,7 +107,7 @@ func (e *Engine) WithRoles(names []string) *Engine {
 }
 
 // UnknownRole returns the first rule with an @approve that names neither the owner nor a known role. The problem is
-// empty if there is none.
+// empty if every rule is valid.
 func (e *Engine) UnknownRole() (in Rule, problem string) {
 	for _, r := range e.Rules() {
 		for _, o := range e.info[cedar.PolicyID(r.ID)].obligations {

@@ -22,7 +22,7 @@ func facts(groups []string, claims map[string]string) caller.Facts {
 	return f
 }
 
-// onLines writes each policy on a line of its own.
+// onLines writes each policy on a separate line.
 func onLines(source string) []byte { return []byte(strings.ReplaceAll(source, ";", ";\n")) }
 
 // Groups and claims of the principal decide (issue 27).

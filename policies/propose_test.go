@@ -134,7 +134,7 @@ func TestProposeForAResource(t *testing.T) {
 	}
 }
 
-// What no rule can compare is refused, also beside other arguments.
+// Arguments that no rule can compare are refused, also beside others.
 func TestProposeRefuses(t *testing.T) {
 	for call, free := range map[string][]string{
 		`{"amount": 1e30}`: nil, `{"to": [1e30]}`: nil, `{"mode": "x"}`: {"count"},

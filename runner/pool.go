@@ -105,7 +105,7 @@ func (p *pool) take(req Request) (*Sandbox, *sharedTemplate) {
 	return nil, nil
 }
 
-// template returns the template of a request, or nil if there is none. Its use must be ended with done.
+// template returns the template of a request, or nil. Its use must be ended with done.
 func (p *pool) template(req Request) *sharedTemplate {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,14 +11,14 @@ import (
 // another socket.
 type relay struct {
 	mu      sync.Mutex
-	now     *net.UnixListener // nil while there is none
+	now     *net.UnixListener // nil while no listener is set
 	changed chan struct{}     // closed and replaced when now or closed has changed
 	closed  bool
 }
 
 func newRelay() *relay { return &relay{changed: make(chan struct{})} }
 
-// replace gives the relay another listener; nil means that there is none for now.
+// replace gives the relay another listener, or none if it is nil.
 func (l *relay) replace(with *net.UnixListener) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

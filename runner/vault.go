@@ -232,7 +232,7 @@ func (v *vault) has(digest string) bool {
 	return v.bases[digest] != nil
 }
 
-// remove removes a file. It is no error if there is none.
+// remove removes a file, if it exists.
 func (v *vault) remove(name string) error {
 	if !fileName.MatchString(name) {
 		return fmt.Errorf("%q is not the name of a state", name)

@@ -113,8 +113,8 @@ func (s *Store) path(runID, digest string) (string, error) {
 	return filepath.Join(dir, digest[len("sha256:"):]+suffix), nil
 }
 
-// Files returns the files that a run has attached. It returns ErrNotFound if there are none,
-// or if they have expired.
+// Files returns the files that a run has attached. It returns ErrNotFound if the run has
+// attached nothing, or if the files have expired.
 func (s *Store) Files(runID string) (Set, error) {
 	dir, err := s.directory(runID)
 	if err != nil {

@@ -76,7 +76,7 @@ type shownAgent struct {
 	Limits      budget.Limits
 	Activity    []agents.Entry
 	Newer       bool   // there may be newer actions than those of the page
-	Older       uint64 // the record that the next page is before; 0 if there is none
+	Older       uint64 // the record that the next page is before; 0 on the last page
 	MaySet      bool
 	MayChange   bool
 	Types       []agents.Type

@@ -52,8 +52,8 @@ type Options struct {
 	Tokens    Tokens  // likewise
 	// Identify returns the owner of a token, with the errors of auth.Authenticator.
 	Identify func(ctx context.Context, token secret.Value) (caller.Caller, error)
-	// People is the sign-in with OpenID Connect; nil: there is none. URL returns the URL of the console; it is required
-	// for that.
+	// People is the sign-in with OpenID Connect. If it is nil, nobody can sign in that way. URL returns the URL of the
+	// console; People requires it.
 	People People
 	URL    func() string
 	// Roles returns the roles of the owner of a link; nil: none.

@@ -10,7 +10,7 @@ import (
 
 // ownerOf returns the user of a server's processes in its sandbox: the owner of the first writable mount, or else of
 // the first mount, so that it can read private files there, and what it writes belongs to their owner. It returns the
-// zero value, a user without any files, if there is no mount or root owns it.
+// zero value, a user without any files, if nothing is mounted or root owns the mount.
 func ownerOf(mounts []runner.Mount) (runner.User, error) {
 	var user runner.User
 	for _, writable := range []bool{true, false} {

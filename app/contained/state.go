@@ -68,7 +68,7 @@ func (t *state) ended(p *runner.Program) {
 	}
 }
 
-// of returns what is known about a host, or nil if there is no space.
+// ofLocked returns what is known about a host, or nil if too many hosts are known.
 func (t *state) ofLocked(host egress.Host) *Reached {
 	name := host.String()
 	if t.hosts[name] == nil {

@@ -18,7 +18,7 @@ import (
 type Trial struct {
 	Server string
 	Files  []string // directories of the host, absolute and without symbolic links
-	Home   string   // one of Files that is too much to propose; empty if there is none
+	Home   string   // one of Files that is too much to propose, or empty
 }
 
 // Touched is a file or a directory that a server on trial opened.

@@ -34,7 +34,7 @@ type File struct {
 	mode   fs.FileMode
 }
 
-// LinkTarget returns the file behind the symbolic links of Path, or "" if there are none.
+// LinkTarget returns the file behind the symbolic links of Path, or "" if Path has no links.
 func (f File) LinkTarget() string {
 	if f.target == f.Path {
 		return ""

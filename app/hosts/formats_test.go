@@ -26,16 +26,16 @@ func write(t *testing.T, files map[string]string) hosts.Environment {
 	return e
 }
 
-// Hosts keep their servers in several files and forms, and disable servers in other files. What a host has disabled
-// stays where it is (issue 27, item 19).
+// Hosts keep their servers in several files and forms, and disable servers in other files. Servers that a host has
+// disabled stay in its files (issue 27, item 19).
 func TestFormsOfHosts(t *testing.T) {
 	const two = `{"mcpServers": {"on": {"command": "on"}, "off": {"command": "off"}}}`
 	const cline = ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
 	tests := []struct {
 		name, path string // of the file that is changed
 		files      map[string]string
-		want       []string // what the configuration and the file have
-		not        []string // what neither the configuration has
+		want       []string // in the configuration and the file
+		not        []string // neither in the configuration
 	}{
 		{"OpenCode 2", ".config/opencode/opencode.jsonc", map[string]string{".config/opencode/opencode.jsonc": `{
   // mine

@@ -18,7 +18,7 @@ type Host struct {
 
 	format  format
 	key     string                     // of the mapping from names to servers; a dot separates nested keys
-	user    func(Environment) []string // the files for all projects; init creates the first if there is none
+	user    func(Environment) []string // the files for all projects; init creates the first if none exists
 	project []string                   // the files in a project's directory
 	expand  expansion
 }
@@ -198,7 +198,7 @@ func (h Host) of(data []byte) Host {
 // UserFile returns the path of the host's configuration for all projects: the first that exists, or the first.
 func (h Host) UserFile(e Environment) string { return h.userFiles(e)[0] }
 
-// userFiles returns the files for all projects that exist, or the first if there is none.
+// userFiles returns the files for all projects that exist, or the first if none exists.
 func (h Host) userFiles(e Environment) []string {
 	files := h.user(e)
 	existing := slices.DeleteFunc(slices.Clone(files), func(path string) bool {

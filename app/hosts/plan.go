@@ -50,7 +50,7 @@ type Plan struct {
 	command   Command
 	variables []string // that servers of the configuration need
 	config    []byte   // the new content of Config
-	before    []byte   // the old one; nil if there was no file
+	before    []byte   // the old content; nil if the file did not exist
 	// uncontained is config before Contain; nil if it was not called.
 	uncontained []byte
 }

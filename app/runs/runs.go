@@ -44,7 +44,7 @@ type Options struct {
 	// While returns a context that ends when a caller may no longer act. If it is nil, callers may
 	// always act.
 	While func(ctx context.Context, who caller.Caller) (_ context.Context, stop func())
-	// Past returns a run that ended with a process before this one. If it is nil, there are none.
+	// Past returns a run that ended with a process before this one. If it is nil, such runs are unknown.
 	Past func(id string) (Past, bool)
 }
 

@@ -24,7 +24,7 @@ const suffix = ".run"
 // runID is the form of a run's ID; another never becomes part of a path.
 var runID = lazyregexp.New(`^run_[0-9a-zA-Z]{1,64}$`)
 
-// Store has the suspended runs of one state directory. Its methods are safe for concurrent use, for different runs.
+// Store keeps the suspended runs of one state directory. Its methods are safe for concurrent use by different runs.
 type Store struct {
 	dir string
 	key *agekey.Key
@@ -80,7 +80,7 @@ func (s *Store) Put(run string, content any) error {
 	return nil
 }
 
-// Remove removes what is stored of a run. It is no error if that is nothing.
+// Remove removes the files of a run, if they exist.
 func (s *Store) Remove(run string) error {
 	path, err := s.path(run)
 	if err == nil {

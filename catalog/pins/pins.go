@@ -197,8 +197,8 @@ func newPin(tool catalog.Tool, now time.Time) Pin {
 	return Pin{Digest: digest(definition), Definition: definition, Since: now.UTC()}
 }
 
-// digest returns the digest of the canonical form. If there is none, because a number does
-// not fit a double (RFC 8785, section 3.2.2.3), it uses the compacted bytes.
+// digest returns the digest of the canonical form, or of the compacted bytes if a number does
+// not fit a double (RFC 8785, section 3.2.2.3).
 func digest(definition json.RawMessage) string {
 	if canonical, err := canon.JSON(definition); err == nil {
 		return canon.Digest(canonical)

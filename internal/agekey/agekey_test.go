@@ -83,7 +83,7 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// What was encrypted before a rotation can be decrypted after it, in all three forms, and new texts are
+// Texts that were encrypted before a rotation can be decrypted after it, in all three forms, and new texts are
 // encrypted to the new identity alone (issue 27).
 func TestRotate(t *testing.T) {
 	dir := t.TempDir()

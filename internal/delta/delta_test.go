@@ -36,7 +36,7 @@ func encode(t testing.TB, base, text []byte) []byte {
 	return out.Bytes()
 }
 
-// A stream comes back as it was, and its difference is small where it is like the base.
+// A stream is restored exactly, and equal blocks make its difference small.
 func TestDifference(t *testing.T) {
 	const size = 1 << 20
 	base := random(1, size)

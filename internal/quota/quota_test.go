@@ -172,7 +172,7 @@ func TestQueueUnderLoad(t *testing.T) {
 // Random requests of several accounts, with every kind of limit. After each step:
 //
 //   - no account and no total is above its limit,
-//   - a unit that was given to a waiter belongs to an account that used no more than any other
+//   - a unit that was given to a waiter belongs to an account that used at most as much as any other
 //     waiting account below its own limit (fairness),
 //   - no waiter below its limit waits while a unit is free (no lost wake-up),
 //   - a waiter whose context has ended has left the queue (cancellation).

@@ -155,7 +155,7 @@ func (o ownership) one(path, at string) error {
 }
 
 // otherWriter describes a user or group that may write to a file by its group's permissions or its access control list,
-// apart from root, the user, and groups that have only these. It returns "" if there is none.
+// apart from root, the user, and groups that have only these. It returns "" if nobody else may write.
 func (o ownership) otherWriter(at string, gid uint32) (string, error) {
 	w, err := writersOf(at, gid)
 	if err != nil {

@@ -45,8 +45,8 @@ func Tail(s string, n int) string {
 	return s[start:]
 }
 
-// Bytes returns Head, with "…" behind it where something was left out: at most
-// n bytes and the mark's three.
+// Bytes returns Head, followed by "…" if it is shorter than s: at most n bytes and
+// the three of the mark.
 func Bytes(s string, n int) string {
 	if head := Head(s, n); head != s {
 		return head + mark

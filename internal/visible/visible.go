@@ -18,15 +18,15 @@ import (
 // are no UTF-8 as \x…. A backslash is doubled, so that no text can imitate an escape.
 func Text(s string) string { return escape(s, lineBreaks|backslashes) }
 
-// Line is Text with single backslashes: for messages that quote patterns or code,
-// where no decision depends on an imitated escape.
+// Line is Text with single backslashes. It is for messages that quote patterns or
+// code, if no decision depends on an imitated escape.
 func Line(s string) string { return escape(s, lineBreaks) }
 
 // Lines is Text for text of several lines, such as code: line breaks and tabs
 // stay, and so do single backslashes.
 func Lines(s string) string { return escape(s, 0) }
 
-// Clip is Text cut to at most n characters, with a mark where it was cut.
+// Clip is Text cut to at most n characters, with a mark at the cut.
 func Clip(s string, n int) string {
 	return truncate.Characters(Text(s), n)
 }

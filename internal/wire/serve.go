@@ -306,7 +306,7 @@ func (c *Conversation) answer(ctx context.Context, r *openRequest) {
 	}
 }
 
-// answered returns the connection for an answer. If there is none, the answer is kept.
+// answered returns the connection for an answer. If no connection is open, the answer is kept.
 func (c *Conversation) answered(r *openRequest, done *answer) *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()

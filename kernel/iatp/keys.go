@@ -119,8 +119,8 @@ func (k Key) JWK() JWK {
 	return JWK{"OKP", "Ed25519", encode(k.Public), k.ID, "sig", "EdDSA", k.Agent, k.Created.Unix(), k.Expires.Unix()}
 }
 
-// signingKey returns the current signing key of an agent. It creates a key if there is none or it
-// ends soon.
+// signingKey returns the current signing key of an agent. It creates a key if the agent has no key,
+// or if its key ends soon.
 func (s *Service) signingKey(ctx context.Context, agent string) (Key, ed25519.PrivateKey, error) {
 	var key Key
 	err := s.opts.Database.View(ctx, func(tx database.Tx) (err error) {

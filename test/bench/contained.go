@@ -360,7 +360,7 @@ func (c *containedBench) stack(ctx context.Context, n *containedNetwork) error {
 // memoryHere returns the megabytes of this process's heap and stacks in use.
 func memoryHere() float64 {
 	runtime.GC()
-	runtime.GC() // what finalizers of the first one have freed
+	runtime.GC() // the memory that finalizers of the first one have freed
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapInuse+m.StackInuse) / 1e6

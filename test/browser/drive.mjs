@@ -4,8 +4,8 @@
 //   node drive.mjs CHROMIUM [NAME=ADDRESS ...]
 //
 // Names resolve to the addresses given with them; every other name does not resolve, so
-// that no traffic leaves this machine. AIRLOCK_BROWSER_PATIENCE is how many seconds a
-// step may take; 60 where it is unset.
+// that no traffic leaves this machine. AIRLOCK_BROWSER_PATIENCE is the time limit of a
+// step in seconds, 60 by default.
 import { createInterface } from "node:readline";
 import { readFileSync } from "node:fs";
 import { chromium } from "playwright-core";

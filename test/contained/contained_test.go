@@ -90,7 +90,7 @@ for host in ["api.example.com", "unpermitted.example.com", "unlisted.example.com
 	}
 }
 
-// Issue 30: a contained server reads what is mounted, writes where it may, as the owner of the files.
+// Issue 30: a contained server reads its mounts and writes to those that permit it, as the owner of the files.
 func TestContainedServerHasItsMounts(t *testing.T) {
 	notes, work := directory(t, owner), directory(t, owner)
 	write(t, filepath.Join(notes, "note"), "a note")

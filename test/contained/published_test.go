@@ -30,7 +30,7 @@ type published struct {
 	// A call that needs no account, and a part of its answer. If tool is "", remark is the reason.
 	tool, arguments, want, remark string
 
-	// problem is a part of why the server cannot run in a sandbox; then reason says it in other words.
+	// problem is a part of the error if the server cannot run in a sandbox; reason explains it.
 	problem, reason string
 }
 

@@ -101,7 +101,7 @@ func (s *system) initWithoutImages() {
 	s.run("mkdir -p /root/.cursor && printf '%s' '" + before + "' >/root/.cursor/mcp.json")
 	const file = "cat /root/.cursor/mcp.json"
 
-	// Without the images' packages no image can be built, because there is no network here.
+	// Without their packages, images cannot be built, because this root has no network.
 	const fails = `mv /var/lib/airlock/images /root/kept; status=0; airlock init --yes >/root/printed 2>&1 || status=$?
 		rm -rf /var/lib/airlock/images; mv /root/kept /var/lib/airlock/images; echo $status; tail -n 2 /root/printed`
 	if out := s.run(fails); !strings.HasPrefix(out, "1\n") || !strings.Contains(out, "no host's file was changed") {

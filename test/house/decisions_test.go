@@ -11,8 +11,8 @@ import (
 // types with the name Decide take a context and an act.
 var deciding = []string{"Decide", "DecideAct"}
 
-// Who may do what is decided in admission alone (issue 25): no other package evaluates policies, and no other
-// package decides what an agent may do.
+// Only admission decides who may do what (issue 25): no other package evaluates policies, and no other package
+// decides what an agent may do.
 func TestOnlyAdmissionDecides(t *testing.T) {
 	decisions := 0
 	for _, f := range project(t) {

@@ -19,8 +19,8 @@ var (
 	testsRun    = regexp.MustCompile(`-run (\w+)`)
 )
 
-// The recipes of docs/extending.md name files, packages and tests that exist, and each says how to test
-// what was added (issue 25).
+// The recipes of docs/extending.md name files, packages and tests that exist, and each names the tests of the
+// addition (issue 25).
 func TestRecipesNameWhatExists(t *testing.T) {
 	root := testenv.RepoRoot(t)
 	page, err := os.ReadFile(filepath.Join(root, "docs", "extending.md"))

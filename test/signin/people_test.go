@@ -163,7 +163,7 @@ func TestForeignAnswersSignNobodyIn(t *testing.T) {
 	if status, _, _, _ := victim.open(stolen); status != http.StatusForbidden || victim.isIn() {
 		t.Errorf("in a browser that has not begun: got %d, signed in %t", status, victim.isIn())
 	}
-	begun := newPerson(t, s) // has a cookie of its own sign-in, but the answer is of the attacker's
+	begun := newPerson(t, s) // has the cookie of another sign-in than the attacker's answer
 	begun.open(s.url + "/sign-in/openid")
 	if status, _, _, _ := begun.open(stolen); status != http.StatusForbidden || begun.isIn() {
 		t.Errorf("in a browser that has begun another sign-in: got %d, signed in %t", status, begun.isIn())

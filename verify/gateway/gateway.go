@@ -24,8 +24,8 @@ import (
 	"github.com/airlock-mcp/airlock/verify"
 )
 
-// Verifier judges programs: a verify service. It may be called concurrently. An error means that
-// there is no verdict, which blocks the call.
+// Verifier judges programs. It is safe for concurrent use. If it returns an error instead of a
+// verdict, the call is blocked.
 type Verifier interface {
 	Verify(ctx context.Context, r verify.Request) (verify.Verdict, error)
 }
@@ -49,7 +49,7 @@ type Record struct {
 
 // Options of a gateway. Admission, Verifier and Recorder are required.
 type Options struct {
-	Admission *admission.Service // decides whether a caller may have a program analysed
+	Admission *admission.Service // decides whether a caller may analyse a program
 	Verifier  Verifier
 	Recorder  Recorder
 	// Trusted is the administrator's switch: that programs which pass may run.
@@ -141,8 +141,8 @@ func (g *Gateway) rule(ctx context.Context, c Call, arguments map[string]any) ru
 		code: NoHandler}
 }
 
-// objectOf reads arguments without ambiguity: a value that is not an object, or has a name
-// twice, is none.
+// objectOf decodes arguments. It returns nil if they are not an object, or if the object has
+// a name twice.
 func objectOf(raw []byte) map[string]any {
 	value, err := strictjson.Value(raw)
 	if object, ok := value.(map[string]any); ok && err == nil {

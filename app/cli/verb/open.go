@@ -41,8 +41,8 @@ func (f ConfigFlag) Open(ctx context.Context, stderr io.Writer, opts system.Opti
 	return OpenSystem(ctx, c, stderr, opts)
 }
 
-// Reread returns a function that reads the file of a configuration again. An address that a flag gives
-// replaces serve.listen; empty: there is none.
+// Reread returns a function that reads the file of a configuration again. An address of a flag replaces
+// serve.listen, unless it is empty.
 func Reread(c *config.Config, listen string) func() (*config.Config, error) {
 	return func() (*config.Config, error) {
 		next, err := ConfigFlag{Config: c.File}.loadWith(io.Discard, os.LookupEnv)

@@ -32,14 +32,14 @@ func begin(args []string) bool {
 	}
 	switch args[1] {
 	case "version", "--version":
-		say(os.Stdout, build.Line()+"\n")
+		finish(os.Stdout, build.Line()+"\n")
 	}
 	return true
 }
 
-// say prints text and ends the process. It returns if the text cannot be written: the rest of
-// the program then gets the same error and reports it.
-func say(to *os.File, text string) {
+// finish prints text and ends the process. It returns if the text cannot be written: the rest
+// of the program then gets the same error and reports it.
+func finish(to *os.File, text string) {
 	// A closed reader is an error of the write, as in package cli, and not a signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	if _, err := to.WriteString(text); err == nil {

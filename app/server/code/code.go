@@ -91,7 +91,7 @@ type Server struct {
 
 	approvals Approvals // nil: people are not asked through the host
 
-	changes       Changes // nil: there are none
+	changes       Changes // may be nil
 	subscriptions subscriptions
 	addSearch     func() // adds search_tools
 	levels        logLevels

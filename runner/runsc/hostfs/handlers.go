@@ -7,7 +7,7 @@ import (
 	"gvisor.dev/gvisor/pkg/lisafs"
 )
 
-// handlers returns the requests that are answered. There are no sockets, devices, FIFOs and extended attributes.
+// handlers returns the requests that are answered. Sockets, devices, FIFOs and extended attributes are not supported.
 func handlers() []lisafs.RPCHandler {
 	answered := map[lisafs.MID]lisafs.RPCHandler{
 		lisafs.Error: lisafs.ErrorHandler, lisafs.Mount: lisafs.MountHandler, lisafs.FStat: lisafs.FStatHandler,

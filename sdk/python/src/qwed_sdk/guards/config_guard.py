@@ -76,7 +76,7 @@ _ASSIGNED = re.compile(
     r"\s*[=:]\s*['\"]?([^\s'\"]{4,})",
     re.I,
 )
-# A sentence that says what a secret is: its value has a digit, or stands in quotes.
+# A sentence with a secret: its value has a digit, or is in quotes.
 _TOLD = re.compile(
     r"\b(?:password|passphrase|passcode|pin|secret|token|api key)(?: for [\w ]{1,30}?)? (?:is|was|=|:) "
     r"(?:['\"`]\S{4,}['\"`]|(?=\S*\d)(?![\d.]+ )\S{5,})", re.I)

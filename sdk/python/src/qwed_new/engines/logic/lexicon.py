@@ -136,7 +136,7 @@ def is_past(word: str) -> bool:
 
 
 def past(verb: str) -> str:
-    """Return `did` with the stem of a verb that is in the past, or that stands behind `did`. The stem has no final e,
+    """Return `did` with the stem of a verb that is in the past, or that follows `did`. The stem has no final e,
     because `baked` does not show whether the verb has one."""
     stem = PASTS.get(verb, verb)
     if stem == verb and is_past(verb):

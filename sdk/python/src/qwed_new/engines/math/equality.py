@@ -196,7 +196,7 @@ class _Restricted(Builder):
 
 
 def _has_whole_bounds(node: Node, point: dict[str, Rational]) -> bool:
-    """Report whether each sum and product of node has as many terms at a point as whole numbers say."""
+    """Report whether each sum and product of node has a whole number of terms at a point."""
     if not isinstance(node, Apply):
         return True
     if node.function in ("sum", "product"):

@@ -72,7 +72,7 @@ def written_out(text: str) -> tuple[str, str]:
 
 
 def _characters(text: str) -> str:
-    """Replace single characters and short forms by the functions and numbers that they stand for."""
+    """Replace single characters and short forms by functions and numbers."""
     text = _FRACTION.sub(_fraction, text)
     text = _BOUNDS.sub(lambda m: f"∫_{{{_digits(m[1])}}}^{{{_digits(m[2])}}} ", text)
     text = _CUBE_ROOT.sub(lambda m: "cbrt(" if m[1] else f"cbrt({m[2]})", text)

@@ -14,7 +14,7 @@ _NONE_OF = re.compile(r"(?<![\w.])0(?:\.0*)?\s+([A-Za-z]+)(?![\w(])")
 
 def word(text: str, names: set[str], refuted: bool) -> str:
     """Return advice if a variable of a claim, one of `names`, may be a unit or a number in words: then a refutation
-    says nothing, and neither does a proof that multiplies it by 0."""
+    decides nothing, and neither does a proof that multiplies it by 0."""
     found = [m[1] for m in (_BEHIND_NUMBER if refuted else _NONE_OF).finditer(text)]
     unit = next((n for n in (*found, *(NUMBER_WORDS & names if refuted else ())) if n in names), "")
     return unit and (

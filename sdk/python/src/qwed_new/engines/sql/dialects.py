@@ -232,7 +232,7 @@ def _shape(statement: exp.Expression, dialect: str | None) -> str:
 
 
 def _misplaced(query: exp.Select) -> str:
-    """Why a function of groups or windows stands in a wrong clause, or names a window that is not defined."""
+    """Return why a function of groups or windows is in a wrong clause, or names a window that is not defined."""
     for clause, kinds in (("where", exp.Window), ("group", (exp.Window, exp.AggFunc)), ("having", exp.Window)):
         part = query.args.get(clause)
         if part is not None and any(n.find_ancestor(exp.Select) is query for n in part.find_all(kinds)):
