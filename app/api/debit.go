@@ -25,8 +25,11 @@ const (
 
 // verificationOf returns a question to an engine with the names that permissions and prices of
 // agents use.
-func verificationOf(engine, permission string, arguments json.RawMessage) admission.Act {
-	act := admission.Act{Kind: admission.Verification, Name: typeOf(engine), Engine: permission}
+func verificationOf(engine string, arguments json.RawMessage) admission.Act {
+	act := admission.Act{Kind: admission.Verification, Name: "verify_" + questionOf(engine)}
+	if engine != autoEngine && engine != batchEngine {
+		act.Engine = engine
+	}
 	var batch struct {
 		Items []map[string]json.RawMessage `json:"items"`
 	}
@@ -38,16 +41,17 @@ func verificationOf(engine, permission string, arguments json.RawMessage) admiss
 		if given := item["type"]; given != nil && strictjson.UnmarshalOpen(given, &kind) != nil {
 			kind = engine // the type is not a string: the engine reports that
 		}
-		act.Parts = append(act.Parts, typeOf(strings.ToLower(kind)))
+		act.Parts = append(act.Parts, "verify_"+questionOf(strings.ToLower(kind)))
 	}
 	return act
 }
 
-func typeOf(engine string) string {
+// questionOf returns the name of an engine in paths and in the types of actions.
+func questionOf(engine string) string {
 	if engine == autoEngine {
-		engine = "natural_language"
+		return "natural_language"
 	}
-	return "verify_" + engine
+	return engine
 }
 
 // decide decides about a question to an engine, and debits it if the caller is an agent. The caller

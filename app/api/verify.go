@@ -20,20 +20,26 @@ type Verifications interface {
 	Verify(ctx context.Context, who caller.Caller, r verify.Request) (verify.Verdict, error)
 }
 
+// questions are the engines that callers can ask, with the members of a question. An agent needs
+// the engine in its allowed_engines, except for the two that call others.
+var questions = map[string][]member{
+	autoEngine: {text("query")},
+	"math":     {text("expression")},
+	"logic":    {text("query")},
+	"code":     {text("code"), optional("language", isText)},
+	"sql": {text("query"), optional("schema_ddl", isText), optional("dialect", isText),
+		optional("allowed_tables", isTexts), optional("allow_mutations", isFlag)},
+	"fact":      {text("claim"), text("context")},
+	"stats":     {text("query"), text("csv_text")},
+	"image":     {text("claim"), text("image_base64")},
+	"consensus": {text("query"), optional("mode", isText), optional("min_confidence", isNumber)},
+	batchEngine: {{"items", isList, true}},
+}
+
 func (h *handler) verifyRoutes() {
-	h.route("POST /v1/verify/natural_language", h.verify(autoEngine, "", text("query")))
-	h.route("POST /v1/verify/math", h.verify("math", "math", text("expression")))
-	h.route("POST /v1/verify/logic", h.verify("logic", "logic", text("query")))
-	h.route("POST /v1/verify/code", h.verify("code", "code", text("code"), optional("language", isText)))
-	h.route("POST /v1/verify/sql", h.verify("sql", "sql", text("query"), optional("schema_ddl", isText),
-		optional("dialect", isText),
-		optional("allowed_tables", isTexts), optional("allow_mutations", isFlag)))
-	h.route("POST /v1/verify/fact", h.verify("fact", "fact", text("claim"), text("context")))
-	h.route("POST /v1/verify/stats", h.verify("stats", "stats", text("query"), text("csv_text")))
-	h.route("POST /v1/verify/image", h.verify("image", "image", text("claim"), text("image_base64")))
-	h.route("POST /v1/verify/consensus", h.verify(
-		"consensus", "consensus", text("query"), optional("mode", isText), optional("min_confidence", isNumber)))
-	h.route("POST /v1/verify/batch", h.verify(batchEngine, "", member{"items", isList, true}))
+	for engine := range questions {
+		h.route("POST /v1/verify/"+questionOf(engine), h.verify(engine))
+	}
 }
 
 // member is a member that a question may have.
@@ -65,9 +71,8 @@ func decodes[T any](raw json.RawMessage) bool {
 	return strictjson.UnmarshalOpen(raw, &value) == nil
 }
 
-// verify answers a question to an engine with its verdict. permission is the engine's
-// name in an agent's allowed_engines. It is empty for questions to more than one engine.
-func (h *handler) verify(engine, permission string, members ...member) endpoint {
+// verify answers a question to an engine with its verdict.
+func (h *handler) verify(engine string) endpoint {
 	return func(ctx context.Context, who caller.Caller, r *http.Request) (int, any, error) {
 		if !auth.Has(who, auth.ScopeVerify) && !auth.Has(who, auth.ScopeRun) {
 			return 0, nil, needs(auth.ScopeVerify, who)
@@ -85,11 +90,11 @@ func (h *handler) verify(engine, permission string, members ...member) endpoint 
 		if err := body(r, &given); err != nil {
 			return 0, nil, err
 		}
-		arguments, err := argumentsOf(given, members)
+		arguments, err := argumentsOf(given, questions[engine])
 		if err != nil {
 			return 0, nil, err
 		}
-		end, err := h.decide(ctx, who, verificationOf(engine, permission, arguments))
+		end, err := h.decide(ctx, who, verificationOf(engine, arguments))
 		if err != nil {
 			return 0, nil, err
 		}

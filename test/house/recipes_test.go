@@ -101,7 +101,7 @@ func TestEnginesAreTheSameEverywhere(t *testing.T) {
 	engines := named("sdk/python/src/qwed_sdk/engine.py", "\nENGINES", "\n}", `"(\w+)":`)
 	permitted := named("admission/agents/agents.go", "var engines", "}", `"(\w+)"`)
 	priced := named("admission/risk/actions.json", "{", "\x00", `"engine": "(\w+)"`)
-	served := named("app/api/verify.go", "verifyRoutes() {", "\n}", `h\.verify\(\s*"\w+", "(\w+)"`)
+	served := named("app/api/verify.go", "var questions", "\n}", `\n\t"(\w+)":`)
 	for _, list := range [][]string{permitted, priced, served} {
 		slices.Sort(list)
 		if !slices.Equal(list, permitted) {
