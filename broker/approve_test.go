@@ -5,15 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
 	servers "github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/policies"
 )
 
 // counting gives all questions the same answer and counts them.
@@ -210,5 +213,93 @@ func TestFactsAreNeverEvicted(t *testing.T) {
 	second.Close()
 	if _, err := f.Open(run("another"), f.snapshot, nil); err != nil {
 		t.Errorf("after a session has ended: %v", err)
+	}
+}
+
+func TestApproval(t *testing.T) {
+	tests := []struct {
+		name      string
+		verdict   approval.Verdict
+		wantType  string
+		wantState approval.State
+		acted     bool
+	}{
+		{"a person agrees", approval.Verdict{Answer: approval.Yes, By: "ann, test"}, "", approval.Approved, true},
+		{"a person refuses", approval.Verdict{Answer: approval.No}, "ApprovalDenied", approval.Denied, false},
+		{"nobody answers in time", approval.Verdict{Answer: approval.Expired}, "ApprovalTimeout", approval.Pending,
+			false},
+		{"there is nobody", approval.Verdict{Answer: approval.Unreachable}, "ApprovalDenied", approval.Denied, false},
+		{"the zero verdict", approval.Verdict{}, "ApprovalDenied", approval.Denied, false},
+		{"an answer that does not exist", approval.Verdict{Answer: 99}, "ApprovalDenied", approval.Denied, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var asked approval.Question
+			f := newFixture(t, func(o *options) {
+				o.Approver = approver{test.verdict, func(q approval.Question) { asked = q }}
+			})
+			var paused, resumed int
+			s := f.openWith(&broker.RunOptions{OnWait: func(waiting bool) {
+				if waiting {
+					paused++
+				} else {
+					resumed++
+				}
+			}})
+			answer := s.Call(t.Context(), call("delete_file", `{"path":"/srv/a"}`))
+			checkAnswer(t, answer, test.wantType, "")
+			if state := s.Close().ApprovalState; state != string(test.wantState) {
+				t.Errorf("state: got %s, want %s", state, test.wantState)
+			}
+			if acted := len(f.upstream.calls) > 0; acted != test.acted {
+				t.Errorf("the server was called: got %v, want %v", acted, test.acted)
+			}
+			if all := f.records(t); !slices.ContainsFunc(
+				all, func(r audit.Record) bool { return r.Kind != audit.KindApproval && string(r.Arguments) != "" }) {
+				t.Errorf("no record has the shape of the arguments: %+v", all)
+			}
+			if paused != 1 || resumed != 1 {
+				t.Errorf("the clock: got %d pauses, %d resumes, want one each", paused, resumed)
+			}
+			if string(asked.Arguments) != `{"path":"/srv/a"}` || asked.DefinitionDigest == "" ||
+				asked.PolicyVersion == "" || asked.CodeHash != "sha256:c" || asked.Principal != "ann" {
+				t.Errorf("the question is not bound to what it must be: %+v", asked)
+			}
+		})
+	}
+}
+
+func TestApprovalDoesNotOutliveItsPolicy(t *testing.T) {
+	var f *fixture
+	f = newFixture(t, func(o *options) {
+		o.Approver = approver{approval.Verdict{Answer: approval.Yes}, func(approval.Question) {
+			stricter, err := policies.Load(policies.File{Name: "new.cedar",
+				Source: []byte(`forbid (principal, action, resource);`)})
+			if err != nil {
+				t.Error(err)
+			}
+			if err := f.admission.SetRules(context.Background(), admission.Rules{Policies: stricter}, "ann",
+				"other policies are in force"); err != nil {
+				t.Error(err)
+			}
+		}}
+	})
+	checkAnswer(t, f.open().Call(t.Context(), call("delete_file", `{}`)), "ApprovalDenied", "rules changed")
+	if len(f.upstream.calls) != 0 {
+		t.Error("the server was called")
+	}
+}
+
+// Suspicious properties of a tool are shown to the person who is asked, and "*" does not allow such
+// a tool.
+func TestSuspicionIsPutToThePerson(t *testing.T) {
+	var asked approval.Question
+	f := newFixture(t, func(o *options) {
+		o.Operator = policies.Operator{"files": {TrustAnnotations: true, Allow: []string{policies.AllTools}}}
+		o.Approver = approver{approval.Verdict{Answer: approval.Yes}, func(q approval.Question) { asked = q }}
+	})
+	checkAnswer(t, f.open().Call(t.Context(), call("sly_reader", `{}`)), "", "done")
+	if len(asked.Flags) != 1 || asked.Flags[0] != "description: the text gives instructions to the model" {
+		t.Errorf("got a question with flags %q, want the instruction in the description", asked.Flags)
 	}
 }

@@ -121,3 +121,40 @@ func (e *exchanges) Answered(one replay.Exchange) error {
 	*e = append(*e, one)
 	return nil
 }
+
+// The same applies to Airlock's messages about a result that contains one.
+func TestHeldCredentialsNeverEnterInMessages(t *testing.T) {
+	r := redact.New()
+	r.Hold("s3cr3t-token-of-crm")
+	f := newFixture(t, func(o *options) { o.Redactor = r })
+	f.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(`{"content":[],"structuredContent":{"n":1,"s3cr3t-token-of-crm":1}}`), nil
+	}
+	answer := f.open().Call(t.Context(), call("strict", `{}`))
+	checkAnswer(t, answer, "OutputValidationError", "[redacted:held-credential]")
+	if strings.Contains(answer.Error.Message, "s3cr3t") {
+		t.Errorf("the credential entered the sandbox: %s", answer.Error.Message)
+	}
+}
+
+func TestHeldCredentialsNeverEnter(t *testing.T) {
+	r := redact.New()
+	r.Hold("s3cr3t-token-of-crm")
+	f := newFixture(t, func(o *options) { o.Redactor = r })
+	f.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(
+			`{"isError":true,"content":[{"type":"text","text":"bad token s3cr3t-token-of-crm for ann@corp.io"}]}`), nil
+	}
+	s := f.open()
+	answer := s.Call(t.Context(), call("read_file", `{"path":"x"}`))
+	text := string(answer.Raw) + answer.Error.Message
+	if strings.Contains(text, "s3cr3t") {
+		t.Errorf("the credential entered the sandbox: %s", text)
+	}
+	if !strings.Contains(text, "ann@corp.io") {
+		t.Errorf("the data of the tool did not: %s", text)
+	}
+	if got := s.Close().Redactions["held-credential"]; got != 1 {
+		t.Errorf("redactions: got %d, want 1", got)
+	}
+}

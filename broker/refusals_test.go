@@ -3,11 +3,14 @@ package broker_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/policies"
 )
 
 // One caller filled the audit log with 912 kB in 1.3 s by calls of tools that do not exist
@@ -76,4 +79,39 @@ func TestRecordsOfRefusedCallsAreBounded(t *testing.T) {
 	if err := f.AwaitTurn(limited, caller.Caller{Principal: "bob", Kind: caller.Local}); err != nil {
 		t.Errorf("another account is delayed: %v", err)
 	}
+}
+
+// Names of rule files may contain paths, which are not sent to the sandbox.
+func TestRefusalsDoNotTellWhereRulesAre(t *testing.T) {
+	tests := []struct{ name, rules, want string }{
+		{"a rule with a name", `@id("team.f") @reason("not here") forbid (principal, action, resource);`,
+			"policy team.f (team.cedar:1) forbids it: not here"},
+		{"a rule without one", `forbid (principal, action, resource);`,
+			"policy team.cedar:1 (team.cedar:1) forbids it"},
+		{"a question that nobody answers", `@approve("owner") permit (principal, action, resource);`,
+			"approval (team.cedar:1)"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFixture(t, func(o *options) {
+				engine, err := policies.Load(policies.File{Name: "/srv/airlock/rules/team.cedar",
+					Source: []byte(test.rules)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.Policies, o.Approver = engine, approver{approval.Verdict{Answer: approval.Unreachable},
+					func(approval.Question) {}}
+			})
+			answer := f.open().Call(t.Context(), call("read_file", `{"path":"x"}`))
+			if answer.OK || !strings.Contains(answer.Error.Message, test.want) ||
+				strings.Contains(answer.Error.Message, "/srv") {
+				t.Errorf("got %+v, want %q and no path", answer.Error, test.want)
+			}
+		})
+	}
+}
+
+func TestNoPolicyDenies(t *testing.T) {
+	f := newFixture(t, func(o *options) { o.Policies = nil })
+	checkAnswer(t, f.open().Call(t.Context(), call("read_file", `{"path":"x"}`)), "PolicyDenied", "no policy is loaded")
 }
