@@ -18,6 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/policies"
 	"github.com/airlock-mcp/airlock/redact"
 	"github.com/airlock-mcp/airlock/runner"
@@ -88,8 +89,9 @@ func (f fixed) Await(context.Context, ...string) error { return nil }
 type lab struct {
 	fake *runnertest.Fake
 	*Orchestrator
-	dir string // of the audit log
-	log *audit.Log
+	dir    string // of the audit log
+	log    *audit.Log
+	logged testenv.Output // by the host
 }
 
 func newLab(t *testing.T, servers upstream, limits admission.Limits, options Options, play guest) *lab {
@@ -117,12 +119,12 @@ func newLab(t *testing.T, servers upstream, limits admission.Limits, options Opt
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(base) })
-	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
+	l := &lab{dir: filepath.Join(base, "audit"), fake: fake}
+	logger := slog.New(slog.NewTextHandler(io.MultiWriter(t.Output(), &l.logged), nil))
 	sandboxes, err := runner.New(fake, &runner.Options{Logger: logger, StateDir: filepath.Join(base, "s"), Pool: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lab{dir: filepath.Join(base, "audit"), fake: fake}
 	if l.log, err = audit.Open(l.dir, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -139,6 +140,10 @@ func (r *run) execute(ctx context.Context, going *pausers) (*Outcome, error) {
 		if err := r.sandbox.Kill(); err != nil {
 			ended = ending{internal: err}
 		}
+	}
+	if ended.internal != nil {
+		r.parts.Logger.ErrorContext(ctx, "a run failed by the host's fault",
+			slog.String(telemetry.KeyRun, r.identity.ID), slog.Any(telemetry.KeyError, ended.internal))
 	}
 	logs := r.collect(undo, ended)
 	r.settle(undo)
@@ -310,7 +315,5 @@ func (r *run) afterSocket(ctx context.Context, err error) ending {
 	case err == nil:
 		err = errors.New("the sandbox's socket closed")
 	}
-	r.parts.Logger.ErrorContext(ctx, "a run's socket failed",
-		slog.String(telemetry.KeyRun, r.identity.ID), slog.Any(telemetry.KeyError, err))
-	return ending{internal: err}
+	return ending{internal: fmt.Errorf("serving the socket of a run: %w", err)}
 }

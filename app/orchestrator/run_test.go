@@ -160,6 +160,19 @@ func TestOnlyNodeIsInterrupted(t *testing.T) {
 	}
 }
 
+// If the host fails a run, the answer has no cause, and the log has it with the run's ID.
+func TestFailuresOfTheHostAreLogged(t *testing.T) {
+	l := newLab(t, nil, admission.Limits{}, Options{}, func(context.Context, *conn) error { return nil })
+	l.fake.WaitErr = errors.New("disk on fire")
+	e := l.run(t, Request{}).Envelope
+	if e.Result.OK || e.Result.Error.Type != "SandboxError" || strings.Contains(e.Result.Error.Message, "fire") {
+		t.Errorf("got %+v, want a SandboxError without its cause", e.Result)
+	}
+	if got := l.logged.String(); !strings.Contains(got, "disk on fire") || !strings.Contains(got, e.RunID) {
+		t.Errorf("got the log %s, want the cause and the run %s", got, e.RunID)
+	}
+}
+
 // If the audit log cannot be written, no code runs. The caller gets one sentence without the
 // cause, which is logged for the operator.
 func TestARunThatCannotBeRecordedIsRefused(t *testing.T) {

@@ -57,6 +57,6 @@ func (r *Registry) noteQuestion(q approval.Question, open bool) {
 	run, ok := r.runs[q.RunID]
 	r.mu.Unlock()
 	if ok {
-		run.ask(q, open, r.now())
+		run.ask(q, open)
 	}
 }

@@ -20,31 +20,6 @@ const (
 	Done    State = "done"    // its outcome, or its error, is known
 )
 
-// EventKind is the kind of an event.
-type EventKind string
-
-// The kinds of events.
-const (
-	EventQueued   EventKind = "queued"
-	EventRunning  EventKind = "running"
-	EventAsked    EventKind = "asked"    // a call waits for a person
-	EventAnswered EventKind = "answered" // it no longer waits, for any answer
-	// EventSuspended and EventResumed are for the sandbox of a run that waits.
-	EventSuspended EventKind = "suspended"
-	EventResumed   EventKind = "resumed"
-	EventDone      EventKind = "done"
-)
-
-// Event is one change of a run.
-type Event struct {
-	Kind       EventKind
-	Time       time.Time
-	QuestionID string // of EventAsked and EventAnswered
-}
-
-// maxEvents is how many events of one run are kept, the newest ones.
-const maxEvents = 64
-
 // Status is a run at one moment.
 type Status struct {
 	ID         string
@@ -58,7 +33,6 @@ type Status struct {
 	Asked      time.Time // when it was requested
 	Began      time.Time // when it got its sandbox; zero while it is queued
 	Ended      time.Time // zero while it is not done
-	Events     []Event   // the newest ones, oldest first
 	// Questions are those that wait for a person, the oldest first.
 	Questions []approval.Question
 	// Outcome and Err are nil until the run is done; then one of them is set.
@@ -84,7 +58,6 @@ type Run struct {
 	state      State
 	suspension suspension
 	span       span
-	events     []Event
 	questions  []approval.Question
 	live       orchestrator.Live // zero before the run has begun and when it is done
 	ending
@@ -116,7 +89,7 @@ func newRun(req orchestrator.Request, cancel context.CancelFunc, now time.Time) 
 	return &Run{
 		id: req.ID, owner: req.Caller.Owner(), language: req.Language, background: req.Background, code: req.Code,
 		asked: now, cancel: cancel, done: make(chan struct{}),
-		state: Queued, events: []Event{{Kind: EventQueued, Time: now}}, subscribers: map[chan struct{}]bool{},
+		state: Queued, subscribers: map[chan struct{}]bool{},
 		suspension: suspension{anySession: req.Restored(), restored: req.Restored()},
 	}
 }
@@ -188,8 +161,8 @@ func (r *Run) Status() Status {
 		ID: r.id, Owner: r.owner, Language: r.language, Background: r.background,
 		State: r.state, Asked: r.asked, Began: r.span.start, Ended: r.span.end,
 		Cancelled: r.cancelled && (r.outcome == nil || !r.outcome.Envelope.Result.OK),
-		Events:    append([]Event(nil), r.events...), Questions: append([]approval.Question(nil), r.questions...),
-		Outcome: r.outcome, Err: r.err,
+		Questions: append([]approval.Question(nil), r.questions...),
+		Outcome:   r.outcome, Err: r.err,
 	}
 }
 
@@ -229,7 +202,7 @@ func (r *Run) began(live orchestrator.Live, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state, r.span.start, r.live = Running, now, live
-	r.noteLocked(Event{Kind: EventRunning, Time: now})
+	r.wakeLocked()
 }
 
 // suspend notes that the run was suspended, or goes on.
@@ -242,11 +215,11 @@ func (r *Run) suspend(suspended, durable bool, now time.Time) {
 	r.suspension.durable = durable
 	if !suspended {
 		r.suspension.since = time.Time{}
-		r.noteLocked(Event{Kind: EventResumed, Time: now})
+		r.wakeLocked()
 		return
 	}
 	r.suspension.since = now
-	r.noteLocked(Event{Kind: EventSuspended, Time: now})
+	r.wakeLocked()
 }
 
 // outlives reports whether the run goes on when its session ends, because it can wait for people beyond the process.
@@ -267,12 +240,12 @@ func (r *Run) finish(outcome *orchestrator.Outcome, err error, now time.Time) {
 	r.suspension.since, r.suspension.durable = time.Time{}, false
 	r.state, r.span.end, r.live, r.questions, r.code = Done, now, orchestrator.Live{}, nil, nil
 	r.outcome, r.err = outcome, err
-	r.noteLocked(Event{Kind: EventDone, Time: now})
+	r.wakeLocked()
 	close(r.done)
 }
 
 // ask notes that the run waits for an answer, or no longer waits for it.
-func (r *Run) ask(q approval.Question, open bool, now time.Time) {
+func (r *Run) ask(q approval.Question, open bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.state == Done {
@@ -280,7 +253,7 @@ func (r *Run) ask(q approval.Question, open bool, now time.Time) {
 	}
 	if open {
 		r.questions = append(r.questions, q)
-		r.noteLocked(Event{EventAsked, now, q.ID})
+		r.wakeLocked()
 		return
 	}
 	for i := range r.questions {
@@ -289,15 +262,11 @@ func (r *Run) ask(q approval.Question, open bool, now time.Time) {
 			break
 		}
 	}
-	r.noteLocked(Event{EventAnswered, now, q.ID})
+	r.wakeLocked()
 }
 
-// noteLocked keeps the event and wakes the subscribers.
-func (r *Run) noteLocked(e Event) {
-	r.events = append(r.events, e)
-	if excess := len(r.events) - maxEvents; excess > 0 {
-		r.events = append([]Event(nil), r.events[excess:]...)
-	}
+// wakeLocked wakes the subscribers.
+func (r *Run) wakeLocked() {
 	for signal := range r.subscribers {
 		select {
 		case signal <- struct{}{}:

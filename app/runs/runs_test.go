@@ -111,13 +111,8 @@ func TestARunFromStartToEnd(t *testing.T) {
 			t.Errorf("got %+v and %v, want the outcome", outcome, err)
 		}
 		<-changed
-		var events []EventKind
-		for _, e := range run.Status().Events {
-			events = append(events, e.Kind)
-		}
-		if want := []EventKind{EventQueued, EventRunning, EventDone}; !slices.Equal(events, want) ||
-			run.Printed().Stdout != "in all" {
-			t.Errorf("got events %v, printed %+v, want %v", events, run.Printed(), want)
+		if run.Printed().Stdout != "in all" {
+			t.Errorf("got printed %+v, want all", run.Printed())
 		}
 		if r.Cancel(person("ann"), run.ID()) {
 			t.Error("got that a finished run was cancelled")
@@ -329,23 +324,10 @@ func TestARunSaysWhatItWaitsFor(t *testing.T) {
 			next <- approval.Verdict{Answer: approval.Yes}
 		}
 		asking.Wait()
-		status := run.Status()
-		if len(status.Questions) != 0 || len(status.Events) != 6 {
-			t.Errorf("got %+v, want no question left, and each in the events", status)
+		if status := run.Status(); len(status.Questions) != 0 {
+			t.Errorf("got %+v, want no question left", status)
 		}
 	})
-}
-
-func TestEventsOfARunAreBounded(t *testing.T) {
-	run := newRun(orchestrator.Request{Caller: person("ann")}, func() {}, time.Now())
-	for i := range 10 * maxEvents {
-		q := approval.Question{ID: fmt.Sprint(i)}
-		run.ask(q, true, time.Now())
-		run.ask(q, false, time.Now())
-	}
-	if got := run.Status(); len(got.Events) != maxEvents || len(got.Questions) != 0 {
-		t.Errorf("got %d events and %d questions, want %d and none", len(got.Events), len(got.Questions), maxEvents)
-	}
 }
 
 // A subscriber that reads the status after each signal sees every change.
@@ -355,7 +337,7 @@ func TestSubscribersMissNothing(t *testing.T) {
 	defer stop()
 	go func() {
 		for i := range 1000 {
-			run.ask(approval.Question{ID: fmt.Sprint(i)}, true, time.Now())
+			run.ask(approval.Question{ID: fmt.Sprint(i)}, true)
 		}
 		run.finish(nil, errors.New("over"), time.Now())
 	}()
