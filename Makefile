@@ -63,7 +63,8 @@ vulnerabilities: bin/govulncheck ## look for known vulnerabilities in what is ca
 
 # Packages that start goroutines or lock, and whose tests start no sandbox or skip those that do.
 RACE_PACKAGES ?= $(shell git grep -lE '\bgo func|\.Go\b|sync\.|atomic\.' -- \
-	admission app audit broker catalog internal kernel policies redact runner | grep '\.go$$' | xargs dirname | sort -u | \
+	admission app audit broker catalog internal kernel policies redact runner | \
+	grep '\.go$$' | xargs dirname | sort -u | \
 	grep -vE '^(app/contract|redact)$$|/testdata' | sed 's|^|./|')
 
 # Tests of large inputs in one goroutine: the detector has nothing to find there, and makes them take minutes.
