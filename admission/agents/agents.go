@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/admission/budget"
+	"github.com/airlock-mcp/airlock/admission/risk"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/nearest"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
@@ -135,9 +136,6 @@ const (
 	maxList = 1000
 )
 
-// engines are the valid values of permissions.allowed_engines.
-var engines = []string{"code", "consensus", "fact", "image", "logic", "math", "sql", "stats"}
-
 // The default budget.
 const (
 	defaultDayCost      = 100 * budget.USD
@@ -164,9 +162,9 @@ func (r *Registration) Check() error {
 		return fmt.Errorf("type %q is not one of supervised, autonomous, trusted and untrusted", r.Type)
 	}
 	for _, engine := range r.Permissions.AllowedEngines {
-		if !slices.Contains(engines, engine) {
+		if known := risk.Engines(); !slices.Contains(known, engine) {
 			return fmt.Errorf("permissions.allowed_engines: there is no engine %q%s", engine,
-				nearest.Hint(engine, engines))
+				nearest.Hint(engine, known))
 		}
 	}
 	for name, list := range map[string][]string{"allowed_tools": r.Permissions.AllowedTools,

@@ -3,6 +3,7 @@ package risk
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/airlock-mcp/airlock/internal/strictjson"
@@ -55,6 +56,18 @@ var known = sync.OnceValue(func() tables {
 func MeaningOf(name string) (Meaning, bool) {
 	m, ok := known().Agents[name]
 	return m, ok
+}
+
+// Engines returns the engines that actions need, sorted: the valid values of permissions.allowed_engines.
+func Engines() []string {
+	var names []string
+	for _, m := range known().Agents {
+		if m.Engine != "" {
+			names = append(names, m.Engine)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // OfKernel returns the risk of an action that the kernel carries out itself.

@@ -78,7 +78,8 @@ func hasTest(t *testing.T, part string) bool {
 	})
 }
 
-// The engines that permissions of agents, the API and its description name are those of the SDK.
+// The engines of actions, which permissions of agents can name, are those of the API, of its description and of the
+// SDK.
 func TestEnginesAreTheSameEverywhere(t *testing.T) {
 	root := testenv.RepoRoot(t)
 	named := func(path, begin, end, name string) (names []string) {
@@ -99,13 +100,13 @@ func TestEnginesAreTheSameEverywhere(t *testing.T) {
 		return names
 	}
 	engines := named("sdk/python/src/qwed_sdk/engine.py", "\nENGINES", "\n}", `"(\w+)":`)
-	permitted := named("admission/agents/agents.go", "var engines", "}", `"(\w+)"`)
+	described := named("app/api/openapi.json", `"allowed_engines"`, "]\n            }", `\n {16}"(\w+)"`)
 	priced := named("admission/risk/actions.json", "{", "\x00", `"engine": "(\w+)"`)
 	served := named("app/api/verify.go", "var questions", "\n}", `\n\t"(\w+)":`)
-	for _, list := range [][]string{permitted, priced, served} {
+	for _, list := range [][]string{priced, described, served} {
 		slices.Sort(list)
-		if !slices.Equal(list, permitted) {
-			t.Errorf("got the engines %q, want %q as in permissions of agents", list, permitted)
+		if !slices.Equal(list, priced) {
+			t.Errorf("got the engines %q, want %q as in admission/risk/actions.json", list, priced)
 		}
 		for _, name := range list {
 			if !slices.Contains(engines, name) {
@@ -113,7 +114,7 @@ func TestEnginesAreTheSameEverywhere(t *testing.T) {
 			}
 		}
 	}
-	if len(permitted) < 8 {
-		t.Errorf("got the engines %q, want at least 8", permitted)
+	if len(priced) < 8 {
+		t.Errorf("got the engines %q, want at least 8", priced)
 	}
 }
