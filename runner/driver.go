@@ -118,9 +118,10 @@ type Saver interface {
 	// state. The sandbox cannot be used any more: the caller closes it, whatever Save returns.
 	Save(ctx context.Context, p Process) (Template, error)
 	// StartFrom is like Start, but the guest continues from the saved state and
-	// does not send its ready line again. The spec's image, limits and mounts
+	// does not send its ready line again. The state function returns it: StartFrom calls it at most
+	// once, when everything else of the sandbox is ready. The spec's image, limits and mounts
 	// must be those of the saved sandbox.
-	StartFrom(ctx context.Context, spec Spec, t Template) (Process, error)
+	StartFrom(ctx context.Context, spec Spec, state func() (Template, error)) (Process, error)
 	// Load returns a template of a state that Template.State returned, for sandboxes
 	// with this spec.
 	Load(ctx context.Context, spec Spec, state io.Reader) (Template, error)

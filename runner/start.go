@@ -216,7 +216,7 @@ func (r *Runner) embody(s *Sandbox, start func(Spec) (Process, error), fresh boo
 
 func (r *Runner) startProcess(ctx context.Context, spec Spec, from Template) (Process, error) {
 	if saver, ok := r.driver.(Saver); ok && from != nil {
-		return saver.StartFrom(ctx, spec, from)
+		return saver.StartFrom(ctx, spec, func() (Template, error) { return from, nil })
 	}
 	return r.driver.Start(ctx, spec)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/quota"
@@ -213,17 +214,7 @@ func (r *Runner) Continue(ctx context.Context, s *Sandbox, slot *quota.Reservati
 	if saved == nil {
 		return errors.New("it was ended")
 	}
-	err = r.embody(s, func(spec Spec) (Process, error) {
-		state, err := saved.load(ctx, saver, spec)
-		if err != nil {
-			return nil, err
-		}
-		if err := begin(); err != nil {
-			return nil, errors.Join(err, state.Close())
-		}
-		process, err := saver.StartFrom(ctx, spec, state)
-		return process, errors.Join(err, state.Close())
-	}, false)
+	err = r.embody(s, func(spec Spec) (Process, error) { return r.startSaved(ctx, saver, spec, saved, begin) }, false)
 	b, _ := s.now()
 	if b != nil && saved.base != nil {
 		b.base.Store(saved.base.hold())
@@ -246,6 +237,27 @@ func (r *Runner) Continue(ctx context.Context, s *Sandbox, slot *quota.Reservati
 	s.meter.before = b.process.Usage().CPU
 	s.meter.mu.Unlock()
 	return s.machine.to(running, "continue")
+}
+
+// startSaved starts the processes of a suspended sandbox. Its state is read while they are prepared.
+func (r *Runner) startSaved(ctx context.Context, saver Saver, spec Spec, saved *deposit, begin func() error) (
+	process Process, err error) {
+	load := sync.OnceValues(func() (Template, error) { return saved.load(ctx, saver, spec) })
+	var loading sync.WaitGroup
+	loading.Go(func() { _, _ = load() })
+	defer func() {
+		loading.Wait()
+		if state, _ := load(); state != nil {
+			err = errors.Join(err, state.Close())
+		}
+	}()
+	return saver.StartFrom(ctx, spec, func() (Template, error) {
+		state, err := load()
+		if err != nil {
+			return nil, err
+		}
+		return state, begin()
+	})
 }
 
 // awaitSlot takes a slot of the queue for a sandbox that has run before, however many wait.

@@ -30,6 +30,9 @@ type vault struct {
 	bases    map[string]*base // by digest
 	contents []*base          // those in memory, oldest first
 	claims   map[string]*base // of states that are neither restored nor erased yet, by their names
+
+	// A new coder takes 10 to 20 MB.
+	compressors, decompressors sync.Pool // of *zstd.Encoder and *zstd.Decoder
 }
 
 // newVault returns the vault in a directory. size is the maximum of all states in bytes; 0 means the default.
@@ -40,6 +43,7 @@ func newVault(dir string, size int64) *vault {
 
 // deposit is a stored state. The fields are zero as far as there is nothing to erase.
 type deposit struct {
+	vault    *vault
 	memory   Template // the state, if it could not be written to a file
 	file     *os.File
 	path     string // of a file that outlives the process
@@ -63,7 +67,7 @@ func (v *vault) store(account string, state Template, like *base, durable bool) 
 	d, err := v.storeDifference(account, state, like, durable)
 	if err != nil {
 		err = errors.Join(fmt.Errorf("storing the state of a sandbox: %w", err), d.erase())
-		return &deposit{memory: state}, err
+		return &deposit{vault: v, memory: state}, err
 	}
 	return d, state.Close()
 }
@@ -77,7 +81,7 @@ func (v *vault) storeDifference(account string, state Template, like *base, dura
 	}
 	if durable {
 		if err := like.save(); err != nil {
-			return &deposit{}, err
+			return &deposit{vault: v}, err
 		}
 	}
 	d, err := v.write(account, stateSuffix, durable, func(w io.Writer) error { return like.encode(w, state.State()) })
@@ -87,7 +91,7 @@ func (v *vault) storeDifference(account string, state Template, like *base, dura
 
 // write stores what content writes. The caller must erase the deposit, even after an error.
 func (v *vault) write(account, suffix string, named bool, content func(io.Writer) error) (d *deposit, err error) {
-	d = &deposit{}
+	d = &deposit{vault: v}
 	if d.key, err = age.GenerateX25519Identity(); err != nil {
 		return d, err
 	}
@@ -108,20 +112,38 @@ func (v *vault) write(account, suffix string, named bool, content func(io.Writer
 	if err != nil {
 		return d, err
 	}
-	compressed, err := zstd.NewWriter(encrypted, zstd.WithEncoderLevel(zstd.SpeedDefault),
-		zstd.WithEncoderConcurrency(1))
+	compressed, err := v.compressor(encrypted)
 	if err != nil {
 		return d, err
 	}
 	if err := errors.Join(content(compressed), compressed.Close(), encrypted.Close()); err != nil {
 		return d, err
 	}
+	compressed.Reset(nil)
+	v.compressors.Put(compressed)
 	if named {
 		if err := d.file.Sync(); err != nil {
 			return d, err
 		}
 	}
 	return d, v.count(account, d)
+}
+
+// compressor returns a compressor, which the caller puts back when it is closed.
+func (v *vault) compressor(w io.Writer) (*zstd.Encoder, error) {
+	if kept, ok := v.compressors.Get().(*zstd.Encoder); ok {
+		kept.Reset(w)
+		return kept, nil
+	}
+	return zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1))
+}
+
+// decompressor returns a decompressor, which the caller puts back.
+func (v *vault) decompressor(r io.Reader) (*zstd.Decoder, error) {
+	if kept, ok := v.decompressors.Get().(*zstd.Decoder); ok {
+		return kept, kept.Reset(r)
+	}
+	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
 }
 
 // count reserves bytes for the file of a deposit.
@@ -139,7 +161,7 @@ func (v *vault) open(account, name, key string) (_ *deposit, err error) {
 	if !fileName.MatchString(name) {
 		return nil, fmt.Errorf("%q is not the name of a state", name)
 	}
-	d := &deposit{}
+	d := &deposit{vault: v}
 	defer func() {
 		if err != nil && d.file != nil {
 			err = errors.Join(err, d.file.Close())
@@ -282,11 +304,14 @@ func (d *deposit) read(content func(io.Reader) error) error {
 	if err != nil {
 		return fmt.Errorf("reading the state of a sandbox: %w", err)
 	}
-	stored, err := zstd.NewReader(compressed, zstd.WithDecoderConcurrency(1))
+	stored, err := d.vault.decompressor(compressed)
 	if err != nil {
 		return err
 	}
-	defer stored.Close()
+	defer func() {
+		_ = stored.Reset(nil) // it forgets the file, and no error is possible
+		d.vault.decompressors.Put(stored)
+	}()
 	return content(stored)
 }
 

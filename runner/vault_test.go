@@ -198,3 +198,60 @@ func (loading) Load(_ context.Context, _ Spec, state io.Reader) (Template, error
 	data, err := io.ReadAll(state)
 	return &text{data: data}, err
 }
+
+// preparing is a driver that prepares a sandbox and reads its state at the same time only.
+type preparing struct {
+	loading
+	begun, reading chan struct{}
+	broken         error // of the state
+	loaded         *text
+}
+
+func (p *preparing) Load(ctx context.Context, spec Spec, state io.Reader) (Template, error) {
+	close(p.reading)
+	select {
+	case <-p.begun:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if p.broken != nil {
+		return nil, p.broken
+	}
+	t, err := p.loading.Load(ctx, spec, state)
+	p.loaded, _ = t.(*text)
+	return t, err
+}
+
+func (p *preparing) StartFrom(ctx context.Context, _ Spec, state func() (Template, error)) (Process, error) {
+	close(p.begun)
+	select {
+	case <-p.reading:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	_, err := state()
+	return nil, err
+}
+
+// A state is read while the sandbox that continues from it is prepared. Nothing is begun if it cannot be read, and
+// nothing is left of it (issue 29).
+func TestStatesAreReadWhileSandboxesStart(t *testing.T) {
+	for _, broken := range []error{nil, errors.New("broken")} {
+		v := newVault(t.TempDir(), 0)
+		d, err := v.store("ann", &text{data: []byte("state")}, nil, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		driver, begun := &preparing{begun: make(chan struct{}), reading: make(chan struct{}), broken: broken}, false
+		_, err = (&Runner{}).startSaved(t.Context(), driver, Spec{}, d, func() error { begun = true; return nil })
+		if !errors.Is(err, broken) || begun != (broken == nil) {
+			t.Errorf("got %v and begun %v, want %v", err, begun, broken)
+		}
+		if broken == nil && !driver.loaded.closed {
+			t.Error("what was read of the state is left")
+		}
+		if err := d.erase(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -238,6 +238,8 @@ type decoder struct {
 	base io.ReaderAt
 	r    *bufio.Reader
 	part io.Reader // the rest of the current record; nil before the first
+
+	text, theirs [block]byte // what part reads from, and the block of the base that it was made of
 }
 
 // Read implements io.Reader.
@@ -297,7 +299,7 @@ func (d *decoder) record() (io.Reader, error) {
 
 // bytes reads bytes of the difference.
 func (d *decoder) bytes(size int) (*bytes.Reader, error) {
-	text := make([]byte, size)
+	text := d.text[:size]
 	if _, err := io.ReadFull(d.r, text); err != nil {
 		return nil, cut(err)
 	}
@@ -310,7 +312,7 @@ func (d *decoder) changed(kind byte) (io.Reader, error) {
 	if err != nil || at > math.MaxInt64 {
 		return nil, cut(err)
 	}
-	text, theirs := make([]byte, block), make([]byte, block)
+	text, theirs := d.text[:], d.theirs[:]
 	if _, err := io.ReadFull(d.r, text); err != nil {
 		return nil, cut(err)
 	}

@@ -171,7 +171,12 @@ func (f *Fake) Load(_ context.Context, spec runner.Spec, state io.Reader) (runne
 }
 
 // StartFrom runs Restored in a goroutine.
-func (f *Fake) StartFrom(ctx context.Context, spec runner.Spec, saved runner.Template) (runner.Process, error) {
+func (f *Fake) StartFrom(ctx context.Context, spec runner.Spec, state func() (runner.Template, error)) (
+	runner.Process, error) {
+	saved, err := state()
+	if err != nil {
+		return nil, err
+	}
 	t := saved.(*fakeTemplate)
 	f.mu.Lock()
 	closed := t.closed

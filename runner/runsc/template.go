@@ -96,7 +96,7 @@ func (d *Driver) Load(_ context.Context, spec runner.Spec, state io.Reader) (run
 	if err != nil {
 		return nil, err
 	}
-	if _, err := io.Copy(t.state, state); err != nil {
+	if err := copyState(t.state, state); err != nil {
 		return nil, errors.Join(fmt.Errorf("loading a saved sandbox: %w", err), t.Close())
 	}
 	if err := seal(t.state); err != nil {
@@ -105,19 +105,41 @@ func (d *Driver) Load(_ context.Context, spec runner.Spec, state io.Reader) (run
 	return t, nil
 }
 
+// copyState is io.Copy in large pieces, because a state arrives in pieces of a page.
+func copyState(to io.Writer, state io.Reader) error {
+	piece := make([]byte, 256<<10)
+	for {
+		n, readErr := io.ReadFull(state, piece)
+		if _, err := to.Write(piece[:n]); err != nil {
+			return err
+		}
+		if readErr != nil {
+			if errors.Is(readErr, io.EOF) || errors.Is(readErr, io.ErrUnexpectedEOF) {
+				return nil
+			}
+			return readErr
+		}
+	}
+}
+
 // StartFrom starts a sandbox that continues from the template.
-func (d *Driver) StartFrom(ctx context.Context, spec runner.Spec, saved runner.Template) (_ runner.Process, err error) {
+func (d *Driver) StartFrom(ctx context.Context, spec runner.Spec, state func() (runner.Template, error)) (
+	_ runner.Process, err error) {
+	var undo cleanup.Stack
+	defer func() { err = errors.Join(err, undo.Run()) }()
+	p, err := d.create(ctx, spec, &undo)
+	if err != nil {
+		return nil, err
+	}
+	saved, err := state()
+	if err != nil {
+		return nil, err
+	}
 	t, ok := saved.(*template)
 	if !ok {
 		return nil, errors.New("starting from a template: it is another driver's")
 	}
 	if err := t.fits(spec); err != nil {
-		return nil, err
-	}
-	var undo cleanup.Stack
-	defer func() { err = errors.Join(err, undo.Run()) }()
-	p, err := d.create(ctx, spec, &undo)
-	if err != nil {
 		return nil, err
 	}
 	if err := p.restore(ctx, t); err != nil {

@@ -49,7 +49,8 @@ var waiting = []waits{
 const parkedRuns = 1000
 
 // measureSuspended suspends sandboxes whose program waits, and continues them: the time until the sandbox is freed, the
-// time from the answer to the end of the program, and the size of the state on disk.
+// time from the answer to the end of the program, and the size of the state on disk. In turn with them, the same
+// program runs in a sandbox that is started for it.
 func measureSuspended(ctx context.Context, b *bench) (err error) {
 	var undo cleanup.Stack
 	defer func() { err = errors.Join(err, undo.Run()) }()
@@ -88,11 +89,18 @@ func measureSuspended(ctx context.Context, b *bench) (err error) {
 		}
 		var taken suspensions
 		for range min(b.rounds, suspendRounds) {
-			if err := taken.add(ctx, sandboxes, request, program, dir); err != nil {
-				return fmt.Errorf("%s: %w", program.name, err)
+			err := taken.add(ctx, sandboxes, request, program, dir)
+			if err == nil {
+				err = rest(ctx, roundPause)
 			}
-			if err := rest(ctx, roundPause); err != nil {
-				return err
+			if err == nil {
+				err = taken.addFresh(ctx, alone, request, program)
+			}
+			if err == nil {
+				err = rest(ctx, roundPause)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", program.name, err)
 			}
 		}
 		size := newRow("its state on disk", "MB", taken.size)
@@ -100,7 +108,8 @@ func measureSuspended(ctx context.Context, b *bench) (err error) {
 			size = size.aims("≤ 1")
 		}
 		b.table.add(newRow("suspending a run, "+program.name, "ms", taken.suspend),
-			newRow("from its answer to its end, suspended", "ms", taken.resume).aims("≤ 150"), size)
+			newRow("from its answer to its end, suspended", "ms", taken.resume).aims("≤ 150").times(
+				taken.fresh, "the program in a fresh sandbox"), size)
 	}
 	for _, program := range waiting[:2] {
 		if err := measureParked(ctx, b, pooled, program, dir, &undo); err != nil {
@@ -165,7 +174,7 @@ func measureParked(ctx context.Context, b *bench, sandboxes *runner.Runner, prog
 }
 
 // suspensions are the measurements of runs that were suspended.
-type suspensions struct{ suspend, resume, size sample }
+type suspensions struct{ suspend, resume, size, fresh sample }
 
 // add suspends one run.
 func (s *suspensions) add(ctx context.Context, sandboxes *runner.Runner, request runner.Request, program waits,
@@ -205,40 +214,58 @@ func (s *suspensions) add(ctx context.Context, sandboxes *runner.Runner, request
 	return nil
 }
 
-// suspendedRun is a run that was suspended.
+// addFresh runs the program in a sandbox that is started for it, with its answer at hand.
+func (s *suspensions) addFresh(ctx context.Context, sandboxes *runner.Runner, request runner.Request,
+	program waits) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	began := time.Now()
+	p, err := launch(ctx, sandboxes, request, program)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	close(p.answer)
+	select {
+	case <-p.ended:
+		s.fresh = append(s.fresh, milliseconds(time.Since(began)))
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// suspendedRun is a run that is suspended, or will be.
 type suspendedRun struct {
 	sandbox *runner.Sandbox
+	talk    *wire.Conversation
 	took    time.Duration // to suspend it
+	asked   chan struct{} // closed when the program waits for an answer
 	answer  chan struct{} // closed when the host answers
 	ended   chan string   // the program's end
 	close   func()
 }
 
-// park starts a program and suspends it when it waits.
-func park(ctx context.Context, sandboxes *runner.Runner, request runner.Request, program waits) (_ *suspendedRun,
-	err error) {
+// launch starts a program.
+func launch(ctx context.Context, sandboxes *runner.Runner, request runner.Request, program waits) (*suspendedRun,
+	error) {
 	sandbox, err := sandboxes.Acquire(ctx, request)
 	if err != nil {
 		return nil, err
 	}
 	serving, stop := context.WithCancel(ctx)
-	p := &suspendedRun{sandbox: sandbox, answer: make(chan struct{}), ended: make(chan string, 1)}
+	p := &suspendedRun{sandbox: sandbox, asked: make(chan struct{}), answer: make(chan struct{}),
+		ended: make(chan string, 1)}
 	p.close = func() {
 		stop()
 		_ = sandbox.Close() // the runner reports what is left
 	}
-	defer func() {
-		if err != nil {
-			p.close()
-		}
-	}()
-	asked := make(chan struct{})
-	talk := wire.NewConversation(func(ctx context.Context, call wire.Request) (any, error) {
+	p.talk = wire.NewConversation(func(ctx context.Context, call wire.Request) (any, error) {
 		switch call.Method {
 		case "run/start":
 			return map[string]string{"language": program.language, "code": program.code}, nil
 		case "catalog/search":
-			close(asked)
+			close(p.asked)
 			select {
 			case <-p.answer:
 			case <-ctx.Done():
@@ -249,12 +276,28 @@ func park(ctx context.Context, sandboxes *runner.Runner, request runner.Request,
 		}
 		return map[string]string{}, nil
 	})
-	go func() { _ = talk.Serve(serving, sandbox.Listener()) }()
+	go func() { _ = p.talk.Serve(serving, sandbox.Listener()) }()
 	if err := sandbox.Go(); err != nil {
+		p.close()
 		return nil, err
 	}
+	return p, nil
+}
+
+// park starts a program and suspends it when it waits.
+func park(ctx context.Context, sandboxes *runner.Runner, request runner.Request, program waits) (_ *suspendedRun,
+	err error) {
+	p, err := launch(ctx, sandboxes, request, program)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
 	select {
-	case <-asked:
+	case <-p.asked:
 	case end := <-p.ended:
 		return nil, fmt.Errorf("the program ended with %s", end)
 	case <-ctx.Done():
@@ -265,16 +308,16 @@ func park(ctx context.Context, sandboxes *runner.Runner, request runner.Request,
 			return nil, err
 		}
 		began := time.Now()
-		if err := sandbox.Pause(ctx); err != nil {
+		if err := p.sandbox.Pause(ctx); err != nil {
 			return nil, err
 		}
-		if held, _, err := talk.Hold(ctx); err == nil {
-			err = sandboxes.Suspend(ctx, sandbox, true)
+		if held, _, err := p.talk.Hold(ctx); err == nil {
+			err = sandboxes.Suspend(ctx, p.sandbox, true)
 			p.took = time.Since(began)
 			held.Detach()
 			return p, err
 		}
-		if err := sandbox.Resume(ctx); err != nil {
+		if err := p.sandbox.Resume(ctx); err != nil {
 			return nil, err
 		}
 	}
