@@ -166,7 +166,7 @@ func (d *Desk) Register(sessionID string, a Asker) (unregister func()) {
 // Every call is asked about separately. If a person has given a grant for the run, Ask returns it
 // without asking and sets ByGrant.
 func (d *Desk) Ask(ctx context.Context, q Question) (Verdict, error) {
-	if v, ok := d.granted(q); ok {
+	if v, ok := d.granted(&q); ok {
 		return v, nil
 	}
 	asking, stop := context.WithDeadline(ctx, q.Expires)
@@ -175,7 +175,12 @@ func (d *Desk) Ask(ctx context.Context, q Question) (Verdict, error) {
 	if err != nil {
 		return expired(ctx)
 	}
-	wait, err := (&reservation{desk: d, unit: unit}).Open(q)
+	return d.askWith(ctx, unit, &q)
+}
+
+// askWith asks a question with the capacity for it.
+func (d *Desk) askWith(ctx context.Context, unit *quota.Reservation, q *Question) (Verdict, error) {
+	wait, err := (&reservation{desk: d, unit: unit}).Open(*q)
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -251,7 +256,7 @@ func (d *Desk) post(o *openQuestion) Asker {
 		asker = r.asker
 	}
 	d.mu.Unlock()
-	if v, ok := d.granted(o.question); ok { // given to a call that was asked for at the same time
+	if v, ok := d.granted(&o.question); ok { // given to a call that was asked for at the same time
 		d.decide(o, v)
 	}
 	d.notify(Event{Question: o.question, Open: true, HasChannel: asker != nil})

@@ -111,11 +111,11 @@ func (d *Desk) inForceLocked() []*Grant {
 }
 
 // granted reports whether a person has extended an earlier Yes to this call.
-func (d *Desk) granted(q Question) (Verdict, bool) {
+func (d *Desk) granted(q *Question) (Verdict, bool) {
 	d.mu.Lock()
 	var found *Grant
 	for _, g := range d.inForceLocked() {
-		if g.covers(q) && (found == nil || g.extent.Reach < found.extent.Reach) {
+		if g.covers(*q) && (found == nil || g.extent.Reach < found.extent.Reach) {
 			found = g
 		}
 	}

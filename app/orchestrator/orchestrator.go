@@ -139,13 +139,25 @@ func (o *Orchestrator) Check(req Request) error {
 // broker.ErrSessions, or an error of starting the sandbox. Cancelling ctx ends the run and is
 // reported in its outcome.
 func (o *Orchestrator) Run(ctx context.Context, req Request) (*Outcome, error) {
+	if req.ID == "" {
+		req.ID = telemetry.NewID("run")
+	}
+	language := o.knownLanguage(req.Language)
+	ctx, span := telemetry.Start(ctx, telemetry.SpanRun, telemetry.AttrRun.String(req.ID), language)
+	outcome, err := o.runAny(ctx, &req)
+	span.EndTimed(ctx, telemetry.Run, errorTypeOf(outcome, err), language)
+	return outcome, err
+}
+
+// runAny executes a run of any kind.
+func (o *Orchestrator) runAny(ctx context.Context, req *Request) (*Outcome, error) {
 	switch {
 	case req.Call != nil:
-		return o.traced(ctx, req, o.runCall)
+		return o.runCall(ctx, *req)
 	case req.Restored():
-		return o.traced(ctx, req, o.restore)
+		return o.restore(ctx, req)
 	}
-	return o.traced(ctx, req, func(ctx context.Context, req Request) (*Outcome, error) { return o.run(ctx, req, nil) })
+	return o.run(ctx, req, nil)
 }
 
 // EndSession is called when a session of a host ends. After the session's last run has
@@ -191,44 +203,59 @@ func (o *Orchestrator) Close() {
 }
 
 // run executes one run. In a replay, player answers its calls; otherwise it is nil.
-func (o *Orchestrator) run(ctx context.Context, req Request, player *replay.Player) (*Outcome, error) {
+func (o *Orchestrator) run(ctx context.Context, req *Request, player *replay.Player) (*Outcome, error) {
+	// The run may wait for people for hours, so what prepares it must not be left on the stack.
+	r, release, refused, err := o.prepare(ctx, *req, player)
+	if r == nil {
+		return refused, err
+	}
+	began := time.Now()
+	outcome, err := o.carryOut(ctx, r, release)
+	r.admission.End(ctx, err == nil, time.Since(began))
+	return outcome, err
+}
+
+// prepare returns a run with a sandbox, or the outcome of a run that is refused. The caller must call release.
+func (o *Orchestrator) prepare(ctx context.Context, req Request, player *replay.Player) (_ *run, release func(),
+	refused *Outcome, err error) {
 	started := time.Now()
 	plan, err := o.plan(ctx, req, player)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	admission, refused := o.admit(ctx, plan)
 	if refused != nil {
-		return refused, nil
+		return nil, nil, refused, nil
 	}
-	began, done := time.Now(), false
-	defer func() { admission.End(ctx, done, time.Since(began)) }()
+	began := time.Now()
+	defer func() {
+		if err != nil {
+			admission.End(ctx, false, time.Since(began))
+		}
+	}()
 	net, err := o.openNetwork(req)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	wanted, release, err := o.request(ctx, plan)
 	if err != nil {
 		net.started()
-		return nil, errors.Join(err, net.close())
+		return nil, nil, nil, errors.Join(err, net.close())
 	}
 	o.connect(&wanted, net)
 	sandbox, err := o.acquire(ctx, wanted)
 	net.started()
 	if err != nil {
 		release()
-		return nil, errors.Join(err, net.close())
+		return nil, nil, nil, errors.Join(err, net.close())
 	}
-	began = time.Now()
 	r := newRun(plan, &o.parts, sandbox, started)
 	r.admission, r.network = admission, net
 	r.files.draft, r.session = o.draft(plan), o.openSession(plan)
 	if len(wanted.Mounts) > 0 {
 		r.wrappers = wanted.Mounts[0].Source
 	}
-	outcome, err := o.carryOut(ctx, r, release)
-	done = err == nil
-	return outcome, err
+	return r, release, nil, nil
 }
 
 // carryOut executes a run in its sandbox, and removes what belongs to it in the background.

@@ -45,7 +45,7 @@ func (o *Orchestrator) Replay(ctx context.Context, runID string) (*Replayed, err
 		return nil, errNoProgram(recording)
 	}
 	player := recording.Player()
-	outcome, err := o.run(ctx, Request{
+	outcome, err := o.run(ctx, &Request{
 		Language: recording.Language, Code: []byte(recording.Code),
 		Caller: caller.Caller{
 			Principal: recording.Principal, Kind: caller.Kind(recording.CallerKind), Issuer: recording.Issuer,

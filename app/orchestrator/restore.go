@@ -18,25 +18,39 @@ import (
 
 // restore continues a run that another process has suspended: its sandbox stays suspended while people are asked
 // again about its open calls. A run that cannot go on ends as interrupted.
-func (o *Orchestrator) restore(ctx context.Context, req Request) (*Outcome, error) {
+func (o *Orchestrator) restore(ctx context.Context, req *Request) (*Outcome, error) {
+	r, release, outcome, err := o.restored(ctx, *req)
+	if r == nil {
+		return outcome, err
+	}
+	return o.carryOut(ctx, r, release)
+}
+
+// restored returns a run that another process has begun, or the outcome of one that cannot go on. The caller must call
+// release.
+func (o *Orchestrator) restored(ctx context.Context, req Request) (_ *run, release func(), _ *Outcome, _ error) {
 	saved := req.saved
 	p, err := o.restoredPlan(ctx, req)
 	if err == nil {
 		err = saved.check(p.imageName())
 	}
+	interrupted := func(why error) (*run, func(), *Outcome, error) {
+		outcome, err := o.interrupted(ctx, p, why)
+		return nil, nil, outcome, err
+	}
 	if err != nil {
-		return o.interrupted(ctx, p, err)
+		return interrupted(err)
 	}
 	mount, release, err := o.parts.Wrappers.adopt(context.WithoutCancel(ctx), saved.Wrappers)
 	if err != nil {
-		return o.interrupted(ctx, p, err)
+		return interrupted(err)
 	}
 	wanted := o.sandboxFor(p.image, mount)
 	wanted.Limits, wanted.Caller = saved.Limits, p.identity.Caller.Account()
 	sandbox, err := o.parts.Runner.Restore(saved.Sandbox, wanted)
 	if err != nil {
 		release()
-		return o.interrupted(ctx, p, err)
+		return interrupted(err)
 	}
 	r := newRun(p, &o.parts, sandbox, saved.Started)
 	r.wrappers = mount.Source
@@ -46,7 +60,7 @@ func (o *Orchestrator) restore(ctx context.Context, req Request) (*Outcome, erro
 	r.guest.handedOut.Store(true)
 	close(r.start.done)
 	r.socket.Reopen(saved.requests())
-	return o.carryOut(ctx, r, release)
+	return r, release, nil, nil
 }
 
 // restoredPlan returns the plan of a run that another process has begun.

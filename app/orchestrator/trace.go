@@ -10,24 +10,11 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// traced makes a run a span and a duration.
-func (o *Orchestrator) traced(ctx context.Context, req Request,
-	run func(context.Context, Request) (*Outcome, error)) (*Outcome, error) {
-	if req.ID == "" {
-		req.ID = telemetry.NewID("run")
-	}
-	language := o.knownLanguage(req)
-	ctx, span := telemetry.Start(ctx, telemetry.SpanRun, telemetry.AttrRun.String(req.ID), language)
-	outcome, err := run(ctx, req)
-	span.EndTimed(ctx, telemetry.Run, errorTypeOf(outcome, err), language)
-	return outcome, err
-}
-
 // knownLanguage returns the language of a request for traces: a known one, never the
 // caller's text.
-func (o *Orchestrator) knownLanguage(req Request) attribute.KeyValue {
-	if _, known := o.parts.Images[req.Language]; known || req.Language == LanguageCall {
-		return telemetry.AttrLanguage.String(req.Language)
+func (o *Orchestrator) knownLanguage(language string) attribute.KeyValue {
+	if _, known := o.parts.Images[language]; known || language == LanguageCall {
+		return telemetry.AttrLanguage.String(language)
 	}
 	return telemetry.AttrLanguage.String("other")
 }

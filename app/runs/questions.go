@@ -25,17 +25,17 @@ func NewQuestions(next broker.Approver) *Questions { return &Questions{next: nex
 
 // Ask asks people and returns their answer.
 func (q *Questions) Ask(ctx context.Context, question approval.Question) (approval.Verdict, error) {
-	q.changed(question, true)
-	defer q.changed(question, false)
+	q.changed(&question, true)
+	defer q.changed(&question, false)
 	return q.next.Ask(ctx, question)
 }
 
-func (q *Questions) changed(question approval.Question, open bool) {
+func (q *Questions) changed(question *approval.Question, open bool) {
 	q.mu.Lock()
 	note := q.note
 	q.mu.Unlock()
 	if note != nil {
-		note(question, open)
+		note(*question, open)
 	}
 }
 

@@ -8,11 +8,12 @@ import "sync"
 type handlers struct {
 	do      func(*openRequest)
 	next    chan *openRequest // to one that has nothing to do
-	running sync.WaitGroup
+	running *sync.WaitGroup
 }
 
-func newHandlers(do func(*openRequest)) *handlers {
-	return &handlers{do: do, next: make(chan *openRequest)}
+// newHandlers returns handlers whose goroutines are counted in running.
+func newHandlers(running *sync.WaitGroup, do func(*openRequest)) *handlers {
+	return &handlers{do: do, next: make(chan *openRequest), running: running}
 }
 
 // handle hands a request to one that has nothing to do, or to a new one. The caller bounds how many
@@ -30,8 +31,5 @@ func (h *handlers) handle(one *openRequest) {
 	}
 }
 
-// close waits until all that was handed over is handled. No more may come.
-func (h *handlers) close() {
-	close(h.next)
-	h.running.Wait()
-}
+// close ends the goroutines, each when it has handled its request. No more requests may come.
+func (h *handlers) close() { close(h.next) }

@@ -6,13 +6,14 @@ import (
 	"testing"
 )
 
-// Every request is handled once, before close returns, also those at one moment, and by handlers
+// Every request is handled once, before the goroutines end, also those at one moment, and by handlers
 // that have handled others.
 func TestHandlers(t *testing.T) {
 	const waves, atOnce = 50, 20
 	var handled [waves * atOnce]atomic.Int32
 	var wave sync.WaitGroup
-	h := newHandlers(func(one *openRequest) { one.over() })
+	var running sync.WaitGroup
+	h := newHandlers(&running, func(one *openRequest) { one.over() })
 	for n := range waves {
 		wave.Add(atOnce)
 		together := make(chan struct{})
@@ -31,8 +32,9 @@ func TestHandlers(t *testing.T) {
 	last := false
 	h.handle(&openRequest{over: func() { last = true }})
 	h.close()
+	running.Wait()
 	if !last {
-		t.Error("close did not wait")
+		t.Error("the last request was not handled")
 	}
 	for i := range handled {
 		if got := handled[i].Load(); got != 1 {

@@ -164,13 +164,14 @@ func (c *Conversation) connected(ctx context.Context, conn net.Conn) (*connectio
 	return own, ctx
 }
 
-// serve answers the requests of the connection, and returns when all are answered. They are cancelled
-// if the far side hangs up, unless the sandbox was suspended. An error of the far side ends the conversation.
+// serve has the requests of the connection answered, until it ends. They are cancelled if the far side hangs up,
+// unless the sandbox was suspended. An error of the far side ends the conversation.
 func (n *connection) serve(ctx context.Context) {
 	c := n.of
 	stop := context.AfterFunc(ctx, func() { n.conn.Close() })
 	defer stop()
-	handlers := newHandlers(func(r *openRequest) { c.answer(ctx, r) })
+	handlers := newHandlers(&c.running, func(r *openRequest) { c.answer(ctx, r) })
+	defer handlers.close()
 	if err := n.read(ctx, handlers); err != nil {
 		// Before the far side sees the end: a program that ends then must not hide why.
 		c.fail(err)
@@ -180,7 +181,6 @@ func (n *connection) serve(ctx context.Context) {
 	if !c.left(n) {
 		n.cancel()
 	}
-	handlers.close()
 }
 
 // left removes a connection that has ended. It reports whether its requests go on without it.
