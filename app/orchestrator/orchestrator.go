@@ -100,6 +100,7 @@ type Orchestrator struct {
 	parts     Parts
 	opts      Options
 	going     pausers
+	restores  restores
 	teardowns sync.WaitGroup
 }
 
@@ -118,7 +119,7 @@ func New(parts Parts, opts Options) (*Orchestrator, error) {
 	redactions := quota.For(quota.Redactions)
 	redactions.Total = int64(runtime.GOMAXPROCS(0))
 	parts.cleaning = quota.New(redactions)
-	return &Orchestrator{parts: parts, opts: opts}, nil
+	return &Orchestrator{parts: parts, opts: opts, restores: make(restores, maxRestores)}, nil
 }
 
 // Check returns an error if a request cannot be run: an *InputError, or the error in

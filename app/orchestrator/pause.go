@@ -44,6 +44,9 @@ func (p *pauser) wait(waiting bool) {
 	p.waiting = waiting
 	if waiting {
 		p.clock.pause(true)
+		if p.run.resettled != nil {
+			p.run.resettled()
+		}
 		if !p.suspended {
 			p.timer = time.AfterFunc(pauseAfter, p.pause)
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
@@ -19,11 +21,39 @@ import (
 // restore continues a run that another process has suspended: its sandbox stays suspended while people are asked
 // again about its open calls. A run that cannot go on ends as interrupted.
 func (o *Orchestrator) restore(ctx context.Context, req *Request) (*Outcome, error) {
+	done := o.restores.begin(ctx)
+	defer done()
 	r, release, outcome, err := o.restored(ctx, *req)
 	if r == nil {
 		return outcome, err
 	}
+	r.resettled = done
 	return o.carryOut(ctx, r, release)
+}
+
+// Many runs may have been suspended. Each of them takes processor time until it waits again, which other callers need.
+const (
+	maxRestores = 4
+	restoreTime = time.Second // after which a run that is being restored does not count any more
+)
+
+// restores are the runs that are being restored.
+type restores chan struct{}
+
+// begin waits until few runs are being restored, or ctx ends. The caller must call done when the run waits or goes on;
+// it may be called again.
+func (all restores) begin(ctx context.Context) (done func()) {
+	select {
+	case all <- struct{}{}:
+	case <-ctx.Done():
+		return func() {}
+	}
+	leave := sync.OnceFunc(func() { <-all })
+	late := time.AfterFunc(restoreTime, leave)
+	return func() {
+		late.Stop()
+		leave()
+	}
 }
 
 // restored returns a run that another process has begun, or the outcome of one that cannot go on. The caller must call
