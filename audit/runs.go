@@ -25,6 +25,18 @@ func (s *RunSummary) add(r Record) {
 	}
 }
 
+// Summary returns the run as a list shows it.
+func (t *RunTree) Summary() RunSummary {
+	s := RunSummary{ID: t.ID, Start: t.Start}
+	for _, r := range t.Events {
+		s.add(r)
+	}
+	if t.End != nil {
+		s.add(*t.End)
+	}
+	return s
+}
+
 // Runs returns the newest n runs with records in the period, the newest first.
 func Runs(dir string, n int, p Period) ([]RunSummary, error) {
 	runs := map[string]*RunSummary{}

@@ -51,6 +51,10 @@ func TestRunsAreListedNewestFirst(t *testing.T) {
 		if runs, err = audit.Runs(dir, 2, audit.Period{}); err != nil || (runs[1].Suspended != nil) != test.suspended {
 			t.Errorf("after %s: got %+v, %v", test.kind, runs, err)
 		}
+		if tree, err := audit.ShowFrom(dir, 0, "run_8"); err != nil ||
+			(tree.Summary().Suspended != nil) != test.suspended || (tree.Summary().End != nil) != (runs[1].End != nil) {
+			t.Errorf("after %s: got %+v, %v, want what the list has", test.kind, tree, err)
+		}
 	}
 	if all, err := audit.Runs(dir, 100, audit.Period{}); err != nil || len(all) != 10 {
 		t.Errorf("got %d runs and %v, want all 10", len(all), err)

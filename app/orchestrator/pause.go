@@ -53,7 +53,7 @@ func (p *pauser) wait(waiting bool) {
 		return
 	}
 	if p.suspended { // its clock is paused until it goes on
-		if p.saved == nil { // otherwise the answer is stored first, see answered
+		if !p.isDurable() { // otherwise the answer is stored first, see answered
 			go p.resume(false) // it may have to wait for a slot
 		}
 		return

@@ -43,9 +43,9 @@ type Request struct {
 	// OnStart is called once, when the run has its sandbox. It may be nil.
 	OnStart func(Live) `json:"-"`
 
-	// OnSuspend is called when the run has been suspended, and with false when it goes on. A durable run survives the
-	// process. It may be nil.
-	OnSuspend func(suspended, durable bool) `json:"-"`
+	// OnSuspend is called when the run has been suspended, with the time, and with the zero time when it goes on. A
+	// durable run survives the process. It may be nil.
+	OnSuspend func(since time.Time, durable bool) `json:"-"`
 
 	// Notices receives what servers send during the calls. It may be nil.
 	Notices *broker.Notices `json:"-"`

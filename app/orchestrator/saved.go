@@ -17,18 +17,20 @@ import (
 
 // savedRun is a suspended run as data: what another process needs to continue it.
 type savedRun struct {
-	Request  Request
-	TraceID  string
-	Started  time.Time
-	Limits   runner.Limits
-	Left     time.Duration // of the time limit
-	Image    string        // imageName
-	Wrappers string        // directory of the wrappers
-	Sandbox  runner.Saved
-	Used     broker.Used
-	Cleaned  time.Duration // processor time of redaction
-	Removed  []redact.Finding
-	Open     []savedCall
+	Request Request
+	TraceID string
+	Started time.Time
+	// Suspended is when the run was suspended; zero if an earlier version has stored it.
+	Suspended time.Time
+	Limits    runner.Limits
+	Left      time.Duration // of the time limit
+	Image     string        // imageName
+	Wrappers  string        // directory of the wrappers
+	Sandbox   runner.Saved
+	Used      broker.Used
+	Cleaned   time.Duration // processor time of redaction
+	Removed   []redact.Finding
+	Open      []savedCall
 	// Number counts the times that the run was suspended beyond its process.
 	Number int
 	// Continued is set before the sandbox goes on. From then on, another process cannot continue the run.
@@ -70,7 +72,7 @@ func (p *pauser) save(asking map[string]time.Time) (*savedRun, bool) {
 		return nil, false
 	}
 	saved := &savedRun{
-		Request: r.request, TraceID: r.identity.TraceID, Started: r.started, Limits: r.limits,
+		Request: r.request, TraceID: r.identity.TraceID, Started: r.started, Suspended: time.Now(), Limits: r.limits,
 		Left: p.clock.remaining(), Image: r.imageName(), Wrappers: r.wrappers, Sandbox: state, Used: r.calls.Used(),
 		Cleaned: time.Duration(r.cleaned.Load()), Removed: r.files.found(), Number: 1,
 	}
@@ -114,7 +116,7 @@ var _ wire.Appender = savedAnswer(nil)
 func (p *pauser) reopened(id string) (answer any, expires time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.saved == nil || p.saved.Continued {
+	if !p.isDurable() {
 		return nil, time.Time{}
 	}
 	call := p.saved.find(id)

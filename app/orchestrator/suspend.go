@@ -249,7 +249,7 @@ func (p *pauser) answered(ctx context.Context, tag string, answer callAnswer) {
 
 // changeLocked changes what is stored of an open call of a suspended run, if there is such a call.
 func (p *pauser) changeLocked(tag string, change func(*savedCall)) error {
-	if p.saved == nil || p.saved.Continued {
+	if !p.isDurable() {
 		return nil
 	}
 	call := p.saved.find(tag)
@@ -265,7 +265,7 @@ func (p *pauser) changeLocked(tag string, change func(*savedCall)) error {
 func (p *pauser) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.suspendNowLocked() != nil || p.saved == nil || p.saved.Continued || p.saved.isMaking() || p.left {
+	if p.suspendNowLocked() != nil || !p.isDurable() || p.saved.isMaking() || p.left {
 		return
 	}
 	p.left = true
@@ -284,17 +284,28 @@ func (p *pauser) end(ctx context.Context) {
 	}
 }
 
+// isDurable reports whether another process can continue the suspended run. What is stored may be of an earlier
+// suspension.
+func (p *pauser) isDurable() bool { return p.saved != nil && !p.saved.Continued }
+
 // notify informs the caller of the run that it was suspended, or goes on.
 func (p *pauser) notify(suspended bool) {
-	if told := p.run.request.OnSuspend; told != nil {
-		told(suspended, suspended && p.saved != nil)
+	told := p.run.request.OnSuspend
+	switch {
+	case told == nil:
+	case !suspended:
+		told(time.Time{}, false)
+	case p.isDurable() && !p.saved.Suspended.IsZero(): // it may have been suspended by another process
+		told(p.saved.Suspended, true)
+	default:
+		told(time.Now(), p.isDurable())
 	}
 }
 
 // note records that the run was suspended, or goes on.
 func (p *pauser) note(ctx context.Context, kind audit.Kind) {
 	record := p.run.record(kind)
-	record.Durable = kind == audit.KindRunSuspend && p.saved != nil
+	record.Durable = kind == audit.KindRunSuspend && p.isDurable()
 	if err := p.run.parts.Audit.Note(ctx, record); err != nil {
 		p.log(ctx, "that a run was suspended or goes on could not be recorded", err)
 	}

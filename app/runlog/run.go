@@ -117,7 +117,7 @@ type Shown struct {
 // Show returns a run from the log and from its recording, which is nil if the run was not
 // recorded.
 func Show(tree *audit.RunTree, recording *replay.Recording) Shown {
-	shown := Shown{Run: Summarize(audit.RunSummary{ID: tree.ID, Start: tree.Start, End: tree.End})}
+	shown := Shown{Run: Summarize(tree.Summary())}
 	if tree.End == nil {
 		shown.Calls = len(tree.Calls)
 	} else {

@@ -205,20 +205,14 @@ func (r *Run) began(live orchestrator.Live, now time.Time) {
 	r.wakeLocked()
 }
 
-// suspend notes that the run was suspended, or goes on.
-func (r *Run) suspend(suspended, durable bool, now time.Time) {
+// suspend notes since when the run is suspended, or that it goes on if since is zero.
+func (r *Run) suspend(since time.Time, durable bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.state == Done {
 		return
 	}
-	r.suspension.durable = durable
-	if !suspended {
-		r.suspension.since = time.Time{}
-		r.wakeLocked()
-		return
-	}
-	r.suspension.since = now
+	r.suspension.durable, r.suspension.since = durable, since
 	r.wakeLocked()
 }
 

@@ -117,7 +117,7 @@ func (r *Registry) start(ctx context.Context, req orchestrator.Request, turn *qu
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	run := newRun(req, cancel, r.now())
 	req.OnStart = func(live orchestrator.Live) { run.began(live, r.now()) }
-	req.OnSuspend = func(suspended, durable bool) { run.suspend(suspended, durable, r.now()) }
+	req.OnSuspend = run.suspend
 	if !r.add(run) {
 		cancel()
 		return nil, ErrClosed

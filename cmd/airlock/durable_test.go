@@ -366,6 +366,14 @@ result = ticks > 0`})
 		!bytes.Contains(out, []byte("suspended")) {
 		t.Errorf("got the list %s, %v, want a suspended run", out, err)
 	}
+	var shown struct {
+		State     string
+		Suspended string `json:"suspended_since"`
+	}
+	if out, err := d.install.command("runs", "show", run.RunID, "--json", "--config", d.install.file).Output(); err !=
+		nil || json.Unmarshal(out, &shown) != nil || shown.State != "suspended" || shown.Suspended == "" {
+		t.Errorf("got the run %s, %v, want a suspended one, since when", out, err)
+	}
 	var waiting struct {
 		Approvals []struct {
 			RunID     string `json:"run_id"`

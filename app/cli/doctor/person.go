@@ -30,10 +30,10 @@ var _ approval.Asker = (*person)(nil)
 func newPerson() *person { return &person{suspended: make(chan struct{})} }
 
 // noteSuspended notes that the run was suspended, or goes on.
-func (p *person) noteSuspended(suspended, _ bool) {
+func (p *person) noteSuspended(since time.Time, _ bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !suspended {
+	if since.IsZero() {
 		p.suspended = make(chan struct{})
 		return
 	}

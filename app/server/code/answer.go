@@ -279,9 +279,20 @@ func standing(status runs.Status, now time.Time, hostAsks bool) string {
 		return "queued: it waits for a free sandbox"
 	case len(status.Questions) > 0:
 		q := status.Questions[0]
-		return fmt.Sprintf("waiting for a person to allow %s.%s: %s", q.ServerID, q.ToolName, howToAnswer(q, hostAsks))
+		return fmt.Sprintf("waiting for a person to allow %s.%s: %s", q.ServerID, q.ToolName, howToAnswer(q, hostAsks)) +
+			suspension(status)
+	case !status.Suspended.IsZero():
+		return "answered: it waits for a free sandbox to go on" + suspension(status)
 	}
 	return fmt.Sprintf("running for %d s", int(now.Sub(status.Began).Seconds()))
+}
+
+// suspension describes since when a run is suspended. It is empty if it is not.
+func suspension(status runs.Status) string {
+	if status.Suspended.IsZero() {
+		return ""
+	}
+	return "; suspended since " + status.Suspended.UTC().Format(time.RFC3339) + ", it takes up nothing meanwhile"
 }
 
 // howToAnswer returns instructions for answering a question: in a terminal, and also in the host

@@ -137,4 +137,14 @@ func TestStandingSaysWhereToAnswer(t *testing.T) {
 			t.Errorf("host asks %t: got %q, want %q", hostAsks, got, want)
 		}
 	}
+	waiting.Suspended = time.Date(2026, 11, 28, 9, 30, 0, 0, time.UTC)
+	const since = "; suspended since 2026-11-28T09:30:00Z, it takes up nothing meanwhile"
+	if got := standing(waiting, time.Now(), false); !strings.HasSuffix(got, "`airlock approvals watch`"+since) {
+		t.Errorf("got %q, want since when it is suspended", got)
+	}
+	waiting.Questions = nil
+	if got, want := standing(waiting, time.Now(), false), "answered: it waits for a free sandbox to go on"+since; got !=
+		want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
