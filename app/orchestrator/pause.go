@@ -44,8 +44,8 @@ func (p *pauser) wait(waiting bool) {
 	p.waiting = waiting
 	if waiting {
 		p.clock.pause(true)
-		if p.run.resettled != nil {
-			p.run.resettled()
+		if p.run.request.Restored() {
+			p.run.request.saved.settled()
 		}
 		if !p.suspended {
 			p.timer = time.AfterFunc(pauseAfter, p.pause)

@@ -27,7 +27,7 @@ func (o *Orchestrator) restore(ctx context.Context, req *Request) (*Outcome, err
 	if r == nil {
 		return outcome, err
 	}
-	r.resettled = done
+	req.saved.settled = done
 	return o.carryOut(ctx, r, release)
 }
 

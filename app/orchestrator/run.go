@@ -55,7 +55,6 @@ type run struct {
 	socket    *wire.Conversation
 	wrappers  string  // directory of the wrappers
 	pauser    *pauser // nil for a call without code
-	resettled func()  // called when a restored run waits or goes on; nil for another run
 	guest     guestState
 	start     startRecord
 }

@@ -36,7 +36,8 @@ type savedRun struct {
 	// Continued is set before the sandbox goes on. From then on, another process cannot continue the run.
 	Continued bool
 
-	logged *audit.RunTree // the run's records in the audit log
+	logged  *audit.RunTree // the run's records in the audit log
+	settled func()         // called when the restored run waits or goes on
 }
 
 // savedCall is an open call of a suspended run.

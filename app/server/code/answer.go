@@ -279,8 +279,8 @@ func standing(status runs.Status, now time.Time, hostAsks bool) string {
 		return "queued: it waits for a free sandbox"
 	case len(status.Questions) > 0:
 		q := status.Questions[0]
-		return fmt.Sprintf("waiting for a person to allow %s.%s: %s", q.ServerID, q.ToolName, howToAnswer(q, hostAsks)) +
-			suspension(status)
+		return fmt.Sprintf("waiting for a person to allow %s.%s: %s%s", q.ServerID, q.ToolName,
+			howToAnswer(q, hostAsks), suspension(status))
 	case !status.Suspended.IsZero():
 		return "answered: it waits for a free sandbox to go on" + suspension(status)
 	}
