@@ -86,7 +86,6 @@ type Outcome struct {
 	Address  netip.AddrPort // the address that was connected to; invalid if no connection was made
 	Sent     int64          // bytes to the host
 	Received int64          // bytes from the host
-	Duration time.Duration  // from the decision
 	Err      error          // why it failed or was cut; nil if both ends closed it
 }
 

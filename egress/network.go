@@ -322,9 +322,7 @@ func (n *Network) connect(ctx context.Context, r *tcp.ForwarderRequest) {
 		r.Complete(true)
 		return
 	}
-	began := time.Now()
 	outcome, local := n.carry(ctx, r, host)
-	outcome.Duration = time.Since(began)
 	done(outcome)
 	local.settle(ctx)
 }

@@ -26,16 +26,15 @@ const currentFile = "current"
 
 // Image is a built image. While it is open, a newer build leaves it in place.
 type Image struct {
-	Name      string
-	Digest    string   // "sha256:…" of the OCI manifest
-	RootFS    string   // directory on the host with the unpacked root file system
-	ClientDir string   // directory on the host with the client that wrappers call
-	Layout    string   // directory on the host with the image as an OCI layout
-	Args      []string // the guest program and its arguments
-	Env       []string // the whole environment; nothing is inherited
-	Fresh     bool     // see Definition
-	Record    Record   // what went in
-	hold      *store.Lock
+	Name   string
+	Digest string   // "sha256:…" of the OCI manifest
+	RootFS string   // directory on the host with the unpacked root file system
+	Layout string   // directory on the host with the image as an OCI layout
+	Args   []string // the guest program and its arguments
+	Env    []string // the whole environment; nothing is inherited
+	Fresh  bool     // see Definition
+	Record Record   // what went in
+	hold   *store.Lock
 }
 
 // Record is what is known about a built image.
@@ -152,18 +151,16 @@ func openDirectory(directory string, def Definition) (Image, error) {
 	if err != nil {
 		return Image{}, errors.Join(fmt.Errorf("opening image %q: %w", def.Name, err), hold.Release())
 	}
-	rootFS := filepath.Join(directory, "rootfs")
 	return Image{
-		Name:      def.Name,
-		Digest:    record.Digest,
-		RootFS:    rootFS,
-		ClientDir: filepath.Join(rootFS, guestRoot, "client"),
-		Layout:    filepath.Join(directory, "oci"),
-		Args:      slices.Clone(def.Args),
-		Env:       slices.Clone(def.Env),
-		Fresh:     def.Fresh,
-		Record:    record,
-		hold:      hold,
+		Name:   def.Name,
+		Digest: record.Digest,
+		RootFS: filepath.Join(directory, "rootfs"),
+		Layout: filepath.Join(directory, "oci"),
+		Args:   slices.Clone(def.Args),
+		Env:    slices.Clone(def.Env),
+		Fresh:  def.Fresh,
+		Record: record,
+		hold:   hold,
 	}, nil
 }
 

@@ -94,17 +94,11 @@ func (c *listCache) path(identity string) string {
 	return filepath.Join(c.dir, strings.TrimPrefix(identity, "sha256:")[:32]+cacheSuffix)
 }
 
-// cached is a list that was read from the cache.
-type cached struct {
-	listing
-	saved time.Time
-}
-
 // load returns a server's list as it was last saved. An entry that is damaged, too old or too
 // large counts as missing, which is logged. Definitions are validated like new ones.
-func (c *listCache) load(config Config) (cached, bool) {
+func (c *listCache) load(config Config) (listing, bool) {
 	if c == nil {
-		return cached{}, false
+		return listing{}, false
 	}
 	identity := identityOf(config)
 	list, err := c.read(c.path(identity), identity, config.ID)
@@ -113,37 +107,37 @@ func (c *listCache) load(config Config) (cached, bool) {
 			c.log.WarnContext(context.Background(), "a cached tool list is not used",
 				slog.String(telemetry.KeyServer, config.ID), slog.Any(telemetry.KeyError, err))
 		}
-		return cached{}, false
+		return listing{}, false
 	}
 	return list, true
 }
 
-func (c *listCache) read(path, identity, serverID string) (cached, error) {
+func (c *listCache) read(path, identity, serverID string) (listing, error) {
 	raw, err := readRegular(path, maxListBytes+maxCacheHeader)
 	if err != nil {
-		return cached{}, err
+		return listing{}, err
 	}
 	line, body, ok := bytes.Cut(raw, []byte("\n"))
 	var header cacheHeader
 	if !ok || strictjson.UnmarshalOpen(line, &header) != nil {
-		return cached{}, errors.New("the entry has no header")
+		return listing{}, errors.New("the entry has no header")
 	}
 	switch {
 	case header.Format != cacheFormat:
-		return cached{}, fmt.Errorf("the entry has the format %d", header.Format)
+		return listing{}, fmt.Errorf("the entry has the format %d", header.Format)
 	case header.Identity != identity:
-		return cached{}, errors.New("the entry belongs to another server")
+		return listing{}, errors.New("the entry belongs to another server")
 	case c.now().Sub(header.Saved) > maxCacheAge:
-		return cached{}, errors.New("the entry is too old")
+		return listing{}, errors.New("the entry is too old")
 	case header.Digest != canon.Digest(body):
-		return cached{}, errors.New("the entry does not have its digest")
+		return listing{}, errors.New("the entry does not have its digest")
 	}
 	items, err := splitSizes(body, header.Sizes)
 	if err != nil {
-		return cached{}, err
+		return listing{}, err
 	}
 	if len(header.Kinds) > len(items) {
-		return cached{}, errors.New("the entry does not have its length")
+		return listing{}, errors.New("the entry does not have its length")
 	}
 	tools, others := items[:len(items)-len(header.Kinds)], map[catalog.Kind][]json.RawMessage{}
 	for i, kind := range header.Kinds {
@@ -157,7 +151,7 @@ func (c *listCache) read(path, identity, serverID string) (cached, error) {
 		features, warnings := catalog.ParseFeatures(serverID, kind, others[kind])
 		list.features, list.warnings = append(list.features, features...), append(list.warnings, warnings...)
 	}
-	return cached{list, header.Saved}, nil
+	return list, nil
 }
 
 // splitSizes cuts a body into pieces of the given sizes.

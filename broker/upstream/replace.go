@@ -17,10 +17,6 @@ func (s *Set) Replace(ctx context.Context, configs []Config, removed []string) e
 		if err := c.check(); err != nil {
 			return err
 		}
-		if c.Disabled {
-			removed = append(removed, c.ID)
-			continue
-		}
 		made = append(made, newServer(c.withDefaults(), s.opts, s.spawn, s.cache))
 	}
 	for _, server := range made {

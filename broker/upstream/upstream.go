@@ -54,7 +54,6 @@ type Config struct {
 	Met          *reach.Met    // records how far away the server of URL is; nil records nothing
 	StartTimeout time.Duration // until the tools are listed; 0 means DefaultStartTimeout
 	CallTimeout  time.Duration // of one call; 0 means DefaultCallTimeout
-	Disabled     bool          // left out of everything
 	// Elicitation lets the server ask the person behind a call, if the call has a
 	// Relay, and declares so. A server never gets more: no model, no directories.
 	Elicitation bool
@@ -151,9 +150,7 @@ func New(configs []Config, opts *Options) (*Set, error) {
 		if _, twice := s.servers[c.ID]; twice {
 			return nil, fmt.Errorf("two upstream servers have the ID %q", c.ID)
 		}
-		if !c.Disabled {
-			s.servers[c.ID] = newServer(c.withDefaults(), o, s.spawn, s.cache)
-		}
+		s.servers[c.ID] = newServer(c.withDefaults(), o, s.spawn, s.cache)
 	}
 	return s, nil
 }

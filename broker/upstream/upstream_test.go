@@ -293,15 +293,6 @@ func TestConfigPrintsNoSecret(t *testing.T) {
 	}
 }
 
-func TestDisabledServersAreNotThere(t *testing.T) {
-	config, notes := upstreamtest.Fake(t, "good")
-	config.Disabled = true
-	set := connect(t, nil, config)
-	if servers := set.Servers(); len(servers) != 0 || len(notes.Lines(t, "started")) != 0 {
-		t.Errorf("got servers %v, want none", servers)
-	}
-}
-
 // waitFor polls for what another process does.
 func waitFor(t testing.TB, what string, happened func() bool) {
 	t.Helper()

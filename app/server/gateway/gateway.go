@@ -63,7 +63,6 @@ type Parts struct {
 type Options struct {
 	Version   string       // Airlock's own
 	Principal string       // the owner of a host on stdio; required
-	Profile   string       // the profile of a host on stdio
 	Local     server.Local // returns the caller on stdio; nil means the principal
 	// BackgroundTimeout is the time limit of a job; 0 means DefaultBackground.
 	BackgroundTimeout time.Duration
@@ -126,7 +125,7 @@ func New(parts Parts, opts Options) (*Server, error) {
 	face.AddReceivingMiddleware(s.everyCall)
 	var err error
 	s.Transport, err = server.New(face, server.Options{
-		Principal: opts.Principal, Profile: opts.Profile, Local: opts.Local, Logger: opts.Logger, Gate: opts.Gate,
+		Principal: opts.Principal, Local: opts.Local, Logger: opts.Logger, Gate: opts.Gate,
 		WhileKnown: opts.WhileKnown, EndSession: s.endSession, NameRequests: true, Tools: names,
 	})
 	return s, err
