@@ -2,18 +2,20 @@ package approval
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/airlock-mcp/airlock/internal/procfs"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -32,17 +34,19 @@ const (
 // announcement is the listening end of an abstract Unix socket. Unlike a file, its name
 // cannot be removed by another process, and the kernel reports who listens there.
 //
-// It also holds a lock of the state directory, which is visible in other network namespaces.
+// It also holds a lock of the state directory, which other namespaces cannot hide.
 type announcement struct {
 	lock    *os.File
 	socket  *net.UnixListener
+	hosts   func() []int
 	serving sync.WaitGroup
 	once    sync.Once
 }
 
 // Announce makes this process known to WidenCheck for the state directory home, until
-// the returned function is called. It is safe to call more than once.
-func Announce(home string, role Role) (end func(), err error) {
+// the returned function is called. It is safe to call more than once. hosts returns the processes of further
+// hosts that this process serves; nil means that there are none.
+func Announce(home string, role Role, hosts func() []int) (end func(), err error) {
 	prefix, lock, err := stateDirectory(home)
 	if err != nil {
 		return nil, fmt.Errorf("announcing that agents are served: %w", err)
@@ -52,8 +56,8 @@ func Announce(home string, role Role) (end func(), err error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("announcing that agents are served: %w", err), lock.Close())
 	}
-	_ = unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB) // fails only if another program locks the directory
-	a := &announcement{lock: lock, socket: socket}
+	_ = unix.FcntlFlock(lock.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_RDLCK}) // not on every file system
+	a := &announcement{lock: lock, socket: socket, hosts: hosts}
 	a.serving.Go(a.accept)
 	return func() {
 		a.once.Do(func() {
@@ -64,7 +68,13 @@ func Announce(home string, role Role) (end func(), err error) {
 	}, nil
 }
 
-// accept closes every connection. Clients only need the kernel's information about the listener.
+// answerTime bounds how long a process that serves agents may take to list its hosts.
+const answerTime = 5 * time.Second
+
+// maxHosts bounds the list of hosts in bytes.
+const maxHosts = 64 << 10
+
+// accept answers every connection with the hosts, as a list in JSON. Who listens, clients learn from the kernel.
 func (a *announcement) accept() {
 	for {
 		conn, err := a.socket.AcceptUnix()
@@ -74,7 +84,14 @@ func (a *announcement) accept() {
 		case err != nil:
 			time.Sleep(acceptPause)
 		default:
-			_ = conn.Close() // nothing was written
+			var hosts []int
+			if a.hosts != nil {
+				hosts = a.hosts()
+			}
+			// A client that does not get the list refuses what it wanted to do.
+			_ = conn.SetDeadline(time.Now().Add(answerTime))
+			_ = json.NewEncoder(conn).Encode(hosts)
+			_ = conn.Close()
 		}
 	}
 }
@@ -120,6 +137,9 @@ func WidenCheck(home string) error {
 // IsServed reports whether another process than this one serves agents from the state directory home.
 func IsServed(home string) (bool, error) {
 	_, served, err := announced(home, os.Getpid())
+	if served {
+		err = nil // which hosts it serves does not matter
+	}
 	return served, err
 }
 
@@ -145,7 +165,7 @@ func announced(home string, besides int) (hosts []int, served bool, err error) {
 			continue
 		}
 		name := strings.TrimSpace(string(line[at:]))
-		pid, found := listenerOf(name)
+		pid, more, found, err := listenerOf(name)
 		seen = seen || found
 		if !found || pid == besides {
 			continue
@@ -154,6 +174,10 @@ func announced(home string, besides int) (hosts []int, served bool, err error) {
 		if pid <= 0 {
 			return nil, true, fmt.Errorf("%w: a process that serves agents cannot be seen from here", ErrOfHost)
 		}
+		if err != nil {
+			return nil, true, fmt.Errorf("%w: process %d does not list the hosts that it serves: %w", ErrOfHost, pid, err)
+		}
+		hosts = append(hosts, more...)
 		if role := strings.TrimPrefix(name, prefix); !strings.HasPrefix(role, string(ServesHost)) {
 			continue
 		}
@@ -161,40 +185,38 @@ func announced(home string, besides int) (hosts []int, served bool, err error) {
 			hosts = append(hosts, host)
 		}
 	}
-	if !seen && !served { // perhaps from another network namespace: which hosts are served is unknown
-		served, err = isLocked(directory)
+	if !seen && isLocked(directory) { // from another network namespace
+		return nil, true, fmt.Errorf("%w: the processes that serve agents cannot be seen from here", ErrOfHost)
 	}
-	return hosts, served, err
+	return hosts, served, nil
 }
 
-// isLocked reports whether a process has locked an open directory (proc_locks(5)). The device is not compared, because
-// some file systems report another one there.
-func isLocked(directory *os.File) (bool, error) {
-	info, err := directory.Stat()
-	if err != nil {
-		return false, fmt.Errorf("looking for processes that serve agents: %w", err)
-	}
-	locks, err := os.ReadFile("/proc/locks")
-	if err != nil {
-		return false, fmt.Errorf("looking for processes that serve agents: %w", err)
-	}
-	inode := fmt.Sprintf(":%d ", info.Sys().(*syscall.Stat_t).Ino)
-	for line := range strings.Lines(string(locks)) {
-		if strings.Contains(line, " FLOCK ") && strings.Contains(line, inode) {
-			return true, nil
-		}
-	}
-	return false, nil
+// isLocked reports whether another process has locked an open directory. Unlike /proc/locks, the kernel's answer does
+// not depend on the namespaces of the processes.
+func isLocked(directory *os.File) bool {
+	lock := unix.Flock_t{Type: unix.F_WRLCK}
+	err := unix.FcntlFlock(directory.Fd(), unix.F_OFD_GETLK, &lock)
+	return err == nil && lock.Type != unix.F_UNLCK
 }
 
-// listenerOf returns the process that listens at an announcement. Processes of other users are
-// ignored.
-func listenerOf(name string) (pid int, found bool) {
+// listenerOf returns the process that listens at an announcement, and the hosts that it serves. Processes of other
+// users are ignored.
+func listenerOf(name string) (pid int, hosts []int, found bool, err error) {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: name, Net: "unix"})
 	if err != nil {
-		return 0, false // it has ended
+		return 0, nil, false, nil // it has ended
 	}
 	defer conn.Close()
 	pid, uid, err := procfs.Peer(conn)
-	return pid, err == nil && uid == os.Geteuid()
+	if err != nil || uid != os.Geteuid() {
+		return 0, nil, false, nil
+	}
+	if pid == os.Getpid() {
+		return pid, nil, true, nil
+	}
+	if err := conn.SetDeadline(time.Now().Add(answerTime)); err != nil {
+		return pid, nil, true, err
+	}
+	err = strictjson.NewDecoder(io.LimitReader(conn, maxHosts)).Decode(&hosts)
+	return pid, hosts, true, err
 }

@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -51,6 +53,10 @@ func TestNothingOfTheHostCanWiden(t *testing.T) {
 		"by another path":              "%s",
 		"in a user namespace":          "unshare --user --map-root-user %s",
 		"in a network namespace":       "unshare --user --map-root-user --net %s",
+		"in a network namespace, with a terminal": "unshare --user --map-root-user --net " +
+			`script -qec "%s" /dev/null </dev/null >/dev/null 2>&1`,
+		"in namespaces of networks and processes": "unshare --user --map-root-user --net --pid --fork --mount-proc " +
+			`script -qec "%s" /dev/null </dev/null >/dev/null 2>&1`,
 		"in a namespace of processes": "unshare --user --map-root-user --pid --fork --mount-proc " +
 			`script -qec "%s" /dev/null </dev/null >/dev/null 2>&1`,
 	} {
@@ -78,32 +84,71 @@ func TestNothingOfTheHostCanWiden(t *testing.T) {
 	}
 }
 
-// A daemon whose hosts connect over HTTP knows none of their processes, so widening
-// takes a terminal.
-func TestWideningBesideADaemonTakesATerminal(t *testing.T) {
+// A daemon lists the hosts that are connected over HTTP. Besides that, widening takes a terminal, also while no host is
+// connected. Issue 23: a shell of such a host could open a terminal and make a token that administers.
+func TestWideningBesideADaemon(t *testing.T) {
 	s := newScene(t)
-	home := t.TempDir()
-	ready, result := fifo(t, t.TempDir(), "ready"), fifo(t, t.TempDir(), "result")
-	daemon := exec.Command(s.self, "announce", home, ready, "serve")
-	if err := daemon.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { daemon.Process.Kill(); daemon.Wait() })
-	if _, err := os.ReadFile(ready); err != nil {
-		t.Fatal(err)
-	}
-	for _, test := range []struct {
-		command string
-		want    string
-	}{
-		{"setsid -w " + s.self + " widen " + home + " " + result, "without a terminal"},
-		{s.self + " widen " + home + " " + result, "allowed"},
-	} {
-		s.say(t, s.person, test.command)
-		if text, err := os.ReadFile(result); err != nil || !strings.Contains(string(text), test.want) {
-			t.Errorf("%s: got %q, %v, want %q", test.command, text, err, test.want)
+	start := func(t *testing.T, hosts ...string) (home string) {
+		t.Helper()
+		home = t.TempDir()
+		ready := fifo(t, t.TempDir(), "ready")
+		daemon := exec.Command(s.self, append([]string{"announce", home, ready, "serve"}, hosts...)...)
+		if err := daemon.Start(); err != nil {
+			t.Fatal(err)
 		}
+		t.Cleanup(func() {
+			daemon.Process.Signal(syscall.SIGCONT)
+			daemon.Process.Kill()
+			daemon.Wait()
+		})
+		if _, err := os.ReadFile(ready); err != nil {
+			t.Fatal(err)
+		}
+		return home
 	}
+	inHost := func(t *testing.T, command string) {
+		fmt.Fprintf(s.hostIn, "script -qec \"%s\" /dev/null </dev/null >/dev/null 2>&1 &\n", command)
+	}
+	atTerminal := func(t *testing.T, command string) { s.say(t, s.person, command) }
+	none := func(*testing.T) []string { return nil }
+	host := func(*testing.T) []string { return []string{strconv.Itoa(s.host.Process.Pid)} }
+	for _, test := range []struct {
+		name  string
+		hosts func(*testing.T) []string
+		by    func(*testing.T, string)
+		want  string
+	}{
+		{"without a terminal", none, func(t *testing.T, command string) { s.say(t, s.person, "setsid -w "+command) },
+			"without a terminal"},
+		{"at a terminal", none, atTerminal, "allowed"},
+		{"in a terminal that the host opened", host, inHost, "agent's own host"},
+		{"in a terminal that the host of a bridge opened", s.bridge, inHost, "agent's own host"},
+		{"at a terminal, beside a host", host, atTerminal, "allowed"},
+		{"at a terminal, beside a bridge", s.bridge, atTerminal, "allowed"},
+		{"beside a host that has ended", func(*testing.T) []string { return []string{"999999999"} }, atTerminal, "allowed"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			home, result := start(t, test.hosts(t)...), fifo(t, t.TempDir(), "result")
+			test.by(t, s.self+" widen "+home+" "+result)
+			if text, err := os.ReadFile(result); err != nil || !strings.Contains(string(text), test.want) {
+				t.Errorf("got %q, %v, want %q", text, err, test.want)
+			}
+		})
+	}
+}
+
+// bridge starts a program that speaks to a host over its standard input, and returns its process ID.
+func (s *scene) bridge(t *testing.T) []string {
+	t.Helper()
+	pid := fifo(t, t.TempDir(), "pid")
+	fmt.Fprintf(s.hostIn, "sleep 600 | sh -c 'echo $$ > %s; exec sleep 600' &\n", pid)
+	text, err := os.ReadFile(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bridge := strings.TrimSpace(string(text))
+	t.Cleanup(func() { fmt.Fprintf(s.hostIn, "kill %s $(pgrep -P %d sleep)\n", bridge, s.host.Process.Pid) })
+	return []string{"bridge:" + bridge}
 }
 
 // Issue 23: a launcher between the host and Airlock counted as the host. A terminal that the host had

@@ -29,6 +29,8 @@ type Options struct {
 	// HostPID is the process of the agent's host. Processes started by it cannot approve. 0 means
 	// that there is no single host. AddHost adds more hosts.
 	HostPID int
+	// Hosts returns the processes of further hosts, which have no session here. nil means that there are none.
+	Hosts func() []int
 	// InForce reports whether a person who answered with a credential may still approve. If it is
 	// nil, nobody with a credential may.
 	InForce func(approver caller.Caller) bool

@@ -47,8 +47,23 @@ func act(args []string) bool {
 		if err := os.WriteFile(args[3], []byte(result), 0o600); err != nil {
 			panic(err)
 		}
-	case "announce": // HOME FILE: serves agents until it is killed, and writes to the file when it is ready
-		if _, err := approval.Announce(args[2], approval.Role(args[4])); err != nil {
+	case "announce": // HOME FILE ROLE [HOST…]: serves agents until it is killed, and writes to the file when it is ready
+		hosts := func() []int {
+			var found []int
+			for _, arg := range args[5:] {
+				number, isBridge := strings.CutPrefix(arg, "bridge:")
+				pid, err := strconv.Atoi(number)
+				if err != nil {
+					panic(err)
+				}
+				if isBridge {
+					pid = approval.HostOf(pid)
+				}
+				found = append(found, pid)
+			}
+			return found
+		}
+		if _, err := approval.Announce(args[2], approval.Role(args[4]), hosts); err != nil {
 			panic(err)
 		}
 		if err := os.WriteFile(args[3], []byte("ready"), 0o600); err != nil {

@@ -3,6 +3,9 @@ package approval
 import (
 	"errors"
 	"maps"
+	"slices"
+
+	"github.com/airlock-mcp/airlock/internal/procfs"
 )
 
 // host is the host process of one of several sessions.
@@ -29,11 +32,16 @@ func (d *Desk) AddHost(session string, pid int) (remove func()) {
 // considered for the questions of its session, because its children can no longer be identified.
 func (d *Desk) apartFromHosts(pid int, session string) error {
 	d.mu.Lock()
-	hosts := maps.Clone(d.hosts)
+	hosts := slices.Collect(maps.Keys(d.hosts))
 	d.mu.Unlock()
-	for h := range hosts {
+	if d.opts.Hosts != nil {
+		for _, found := range d.opts.Hosts() {
+			hosts = append(hosts, &host{pid: found})
+		}
+	}
+	for _, h := range hosts {
 		err := guard{host: h.pid}.check(pid)
-		if errors.Is(err, errHostEnded) && h.session != session {
+		if errors.Is(err, errHostEnded) && (h.session == "" || h.session != session) {
 			continue
 		}
 		if err != nil {
@@ -41,4 +49,17 @@ func (d *Desk) apartFromHosts(pid int, session string) error {
 		}
 	}
 	return nil
+}
+
+// HostOf returns the agent's host of a process that speaks to Airlock over the network: the process, or the one that
+// started it to speak to it over its standard input. What starts people's sessions is not a host.
+func HostOf(client int) int {
+	starter, err := procfs.Starter(client)
+	if err != nil || starter <= 1 {
+		return client
+	}
+	if p, err := readProcess(starter); err != nil || startsSessions(p) {
+		return client
+	}
+	return starter
 }

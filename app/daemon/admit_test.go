@@ -50,7 +50,7 @@ func TestOneCallerLeavesRoomForOthers(t *testing.T) {
 	for n := range conns {
 		conns[n] = s.send(post("/v1/agents", hog, len(body)) + body[:1])
 	}
-	for s.daemon.answering.n.Load() < share {
+	for s.daemon.bounded.answering.n.Load() < share {
 		if t.Context().Err() != nil {
 			t.Fatal("the requests did not begin")
 		}

@@ -22,6 +22,9 @@ func (d *Daemon) caller(r *http.Request) (caller.Caller, error) {
 	if strings.HasSuffix(r.URL.Path, "/mcp") && !auth.Has(who, auth.ScopeRun) {
 		return caller.Caller{}, &auth.ScopeError{Scope: auth.ScopeRun, Caller: who}
 	}
+	if r.URL.Path != metricsPath {
+		d.localHosts.saw(r.Context())
+	}
 	return who, nil
 }
 

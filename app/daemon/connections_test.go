@@ -76,7 +76,7 @@ func TestMoreConnectionsThanCanBeAnsweredAreTold(t *testing.T) {
 	for range most {
 		going = append(going, s.send(post("/v1/agents", token, len(body))+body[:1]))
 	}
-	for s.daemon.answering.n.Load() < most {
+	for s.daemon.bounded.answering.n.Load() < most {
 		if t.Context().Err() != nil {
 			t.Fatal("the requests did not begin")
 		}

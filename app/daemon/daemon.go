@@ -39,25 +39,25 @@ type Options struct {
 
 // Daemon serves hosts until it is closed.
 type Daemon struct {
-	opts     Options
-	known    *system.Agents
-	identify *auth.Authenticator
-	issuer   atomic.Pointer[auth.Issuer] // whose tokens are accepted; nil: none is configured
-	face     *code.Server
-	kernel   *kernel.Server
-	gateway  riskGateway
-	console  *console.Console // nil if it is disabled
-	trust    *iatp.Service
-	socket   *socket
-	since    time.Time
-	draining atomic.Bool
-	stop     chan struct{} // holds at most one request to stop
-	limits   limits        // for requests over HTTP
-	bounded  *bounded      // limits the concurrent requests
-	log      *slog.Logger  // for events that clients can cause; each message has a logLimit
+	opts       Options
+	known      *system.Agents
+	identify   *auth.Authenticator
+	issuer     atomic.Pointer[auth.Issuer] // whose tokens are accepted; nil: none is configured
+	face       *code.Server
+	kernel     *kernel.Server
+	gateway    riskGateway
+	console    *console.Console // nil if it is disabled
+	trust      *iatp.Service
+	socket     *socket
+	since      time.Time
+	draining   atomic.Bool
+	stop       chan struct{} // holds at most one request to stop
+	limits     limits        // for requests over HTTP
+	bounded    *bounded      // limits the concurrent requests
+	localHosts *localHosts   // hosts on this machine that are connected over HTTP
+	log        *slog.Logger  // for events that clients can cause; each message has a logLimit
 
-	answering *inFlight // requests over HTTP other than open streams
-	undo      cleanup.Stack
+	undo cleanup.Stack
 }
 
 // New returns a Daemon. The caller must close it before the system.
@@ -66,19 +66,22 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	d := &Daemon{opts: opts, since: time.Now().UTC().Truncate(time.Second), stop: make(chan struct{}, 1),
-		limits: defaultLimits(), log: slog.New(newLimitedHandler(opts.Logger.Handler())), answering: newInFlight()}
+		limits: defaultLimits(), log: slog.New(newLimitedHandler(opts.Logger.Handler()))}
 	lock, err := lockState()
 	if err != nil {
 		return nil, err
 	}
 	d.undo.Add(lock.Release)
+	d.localHosts = newLocalHosts(opts.Logger, opts.Config.Serve.TrustedProxies)
+	d.undo.Add(d.localHosts.close)
+	opts.System.FindHosts(d.localHosts.find)
 	if d.known, err = opts.System.OpenAgents(ctx); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	d.undo.Add(d.known.Close)
 	requests := quota.For(quota.Requests)
 	requests.Each = opts.Config.Serve.CallerRequests
-	d.bounded = newBounded(requests, d.answering, d.known.Authority().WhileKnown)
+	d.bounded = newBounded(requests, newInFlight(), d.known.Authority().WhileKnown)
 	d.bounded.proved = d.provedAccount
 	d.identify = &auth.Authenticator{Tokens: d.known.Tokens(), Agents: d.known, Authority: d.known.Authority(),
 		Issuer: d.issuer.Load, Profile: func() string { return opts.System.Config().DefaultProfile },
@@ -212,7 +215,7 @@ func (d *Daemon) settle(ctx context.Context) {
 	settled := make(chan struct{})
 	go func() { // ends when the connections are closed, at the latest
 		d.face.Settle(ctx)
-		d.answering.wait(ctx)
+		d.bounded.answering.wait(ctx)
 		close(settled)
 	}()
 	select {

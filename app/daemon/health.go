@@ -38,6 +38,9 @@ func (d *Daemon) ready(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// metricsPath is the path of the metrics.
+const metricsPath = "/metrics"
+
 // metrics answers with the metrics in Prometheus' text format. They name servers and
 // tools, so they are for callers who may read the audit log.
 func (d *Daemon) metrics(w http.ResponseWriter, r *http.Request) {

@@ -35,7 +35,7 @@ func (d *Daemon) webServer() *http.Server {
 		mux.Handle("/", d.console)
 	}
 	if d.opts.Metrics != nil {
-		mux.Handle("GET /metrics", server.Guard(serve.Hosts, serve.Origins, http.HandlerFunc(d.metrics)))
+		mux.Handle("GET "+metricsPath, server.Guard(serve.Hosts, serve.Origins, http.HandlerFunc(d.metrics)))
 	}
 	mux.HandleFunc("GET /healthz", d.alive)
 	mux.HandleFunc("GET /readyz", d.ready)
@@ -43,6 +43,7 @@ func (d *Daemon) webServer() *http.Server {
 	return &http.Server{
 		Handler:           withTimeouts(d.limits, &clients{serve.TrustedProxies, d.bounded}),
 		ReadHeaderTimeout: d.limits.headerTime, IdleTimeout: d.limits.idleTime, MaxHeaderBytes: d.limits.header,
+		ConnContext: d.localHosts.accept, ConnState: d.localHosts.follow,
 		// A client that sends a frame or a header slowly cannot answer a ping before its end.
 		HTTP2:    &http.HTTP2Config{SendPingTimeout: d.limits.silentTime, PingTimeout: d.limits.headerTime},
 		ErrorLog: slog.NewLogLogger(d.opts.Logger.Handler(), slog.LevelDebug),

@@ -25,7 +25,11 @@ type Listener struct {
 func (l *Listener) serve(web *http.Server, most int) error {
 	accepted := newConnections(l.Listener, most, l.certificate != nil)
 	defer accepted.wait()
-	web.ConnState = accepted.follow
+	next := web.ConnState
+	web.ConnState = func(conn net.Conn, state http.ConnState) {
+		accepted.follow(conn, state)
+		next(conn, state)
+	}
 	if l.certificate != nil {
 		web.TLSConfig = &tls.Config{GetCertificate: l.certificate.get, MinVersion: tls.VersionTLS12}
 		return web.ServeTLS(accepted, "", "")

@@ -38,7 +38,7 @@ type runClient struct {
 
 // serveRun makes one run for a client, in a new session.
 func (d *Daemon) serveRun(ctx context.Context, conn *net.UnixConn, in *bufio.Reader, profile string) error {
-	defer d.answering.begin()()
+	defer d.bounded.answering.begin()()
 	first, err := readClient(in)
 	if err != nil {
 		return err

@@ -100,7 +100,7 @@ func TestWhoSendsSlowlyIsDropped(t *testing.T) {
 		}
 	}
 	<-dripped
-	for s.daemon.answering.n.Load() > 0 {
+	for s.daemon.bounded.answering.n.Load() > 0 {
 		if t.Context().Err() != nil {
 			t.Fatal("a request of who sent nothing is still being answered")
 		}
@@ -141,7 +141,7 @@ func TestWhoReadsSlowlyIsDropped(t *testing.T) {
 		answer["data"]) != "42" {
 		t.Errorf("another is answered %v, %s meanwhile", answer, text)
 	}
-	for s.daemon.answering.n.Load() > 0 { // a request that is answered already counts for a moment, too
+	for s.daemon.bounded.answering.n.Load() > 0 { // a request that is answered already counts for a moment, too
 		if t.Context().Err() != nil {
 			t.Fatal("answers that are not taken in are still being sent")
 		}

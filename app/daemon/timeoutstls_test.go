@@ -185,7 +185,7 @@ func TestABodyThatIsNotCompletedEndsItsStream(t *testing.T) {
 			t.Errorf("%s: got %s over %s, want a refusal over HTTP/2", path, res.Status, res.Proto)
 		}
 	}
-	for s.daemon.answering.n.Load() > 0 {
+	for s.daemon.bounded.answering.n.Load() > 0 {
 		if t.Context().Err() != nil {
 			t.Fatal("a request without the end of its body is still being answered")
 		}

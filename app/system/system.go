@@ -127,6 +127,7 @@ type System struct {
 	admission    *admission.Service
 	authority    authority
 	verifier     *Verifier
+	findHosts    atomic.Pointer[func() []int] // see FindHosts
 }
 
 // machine has the parts that do not depend on the configured servers.
@@ -172,7 +173,7 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 		if opts.Host != 0 {
 			role = approval.ServesHost
 		}
-		end, err := approval.Announce(s.directories.Home, role)
+		end, err := approval.Announce(s.directories.Home, role, s.connectedHosts)
 		if err != nil {
 			return nil, err
 		}
@@ -238,8 +239,9 @@ func (s *System) prepare(ctx context.Context) error {
 	}
 	s.undo.Add(s.log.Close)
 	if s.desk, err = approval.OpenDesk(s.directories.Approvals,
-		&approval.Options{HostPID: s.opts.Host, InForce: s.authority.mayApprove, Local: s.localPerson,
-			Escalation: escalation(s.config), OnWithdraw: s.recordWithdrawal, Logger: s.opts.Logger}); err != nil {
+		&approval.Options{HostPID: s.opts.Host, Hosts: s.connectedHosts, InForce: s.authority.mayApprove,
+			Local: s.localPerson, Escalation: escalation(s.config), OnWithdraw: s.recordWithdrawal,
+			Logger: s.opts.Logger}); err != nil {
 		return err
 	}
 	s.undo.Add(s.desk.Close)
@@ -494,6 +496,17 @@ func (s *System) Orchestrator() *orchestrator.Orchestrator { return s.orchestrat
 
 // Approvals returns the desk where calls wait for a person.
 func (s *System) Approvals() *approval.Desk { return s.desk }
+
+// FindHosts sets the function that returns the processes of hosts that are connected over the network. It is called
+// when a process wants to approve a call or to widen what agents can do, and must be safe for concurrent use.
+func (s *System) FindHosts(find func() []int) { s.findHosts.Store(&find) }
+
+func (s *System) connectedHosts() []int {
+	if find := s.findHosts.Load(); find != nil {
+		return (*find)()
+	}
+	return nil
+}
 
 // ServerIDs returns the IDs of the configured servers that callers see, in order.
 func (s *System) ServerIDs() []string {

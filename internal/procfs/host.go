@@ -16,9 +16,19 @@ const maxWrappers = 20
 // ancestor whose own standard input is another file. Shells and launchers in between pass their
 // input on.
 func Host(pid int) (int, error) {
+	starter, err := Starter(pid)
+	if starter == pid {
+		return Parent(pid)
+	}
+	return starter, err
+}
+
+// Starter is Host for a program that may have been started by a person: it returns the program itself if its standard
+// input is not a pipe or a socket.
+func Starter(pid int) (int, error) {
 	input, err := os.Readlink(descriptor(pid))
 	if err != nil || !strings.HasPrefix(input, "pipe:") && !strings.HasPrefix(input, "socket:") {
-		return Parent(pid)
+		return pid, nil
 	}
 	for range maxWrappers {
 		if pid, err = Parent(pid); err != nil || pid <= 1 {

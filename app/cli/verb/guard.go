@@ -51,5 +51,5 @@ func Announce(role approval.Role) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	return approval.Announce(home, role)
+	return approval.Announce(home, role, nil)
 }
