@@ -30,6 +30,7 @@ type world struct {
 
 	isAway atomic.Bool // the token endpoint is
 
+	revoke   http.HandlerFunc // called before a token is revoked; may be nil
 	userinfo http.HandlerFunc // of the authorization server, or nil
 
 	mcp http.Handler // of the MCP server, or nil
@@ -125,6 +126,9 @@ func (w *world) serveIssuer(rw http.ResponseWriter, r *http.Request) {
 		w.userinfo(rw, r)
 	case "/revoke":
 		r.ParseForm()
+		if w.revoke != nil {
+			w.revoke(rw, r)
+		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		delete(w.refresh, r.PostForm.Get("token"))

@@ -15,8 +15,8 @@ type LoggedOut struct {
 	NotRevoked string
 }
 
-// Logout revokes the stored tokens, if the authorization server supports that (RFC 7009),
-// and deletes them in any case.
+// Logout deletes the stored tokens and then revokes them, if the authorization server supports that (RFC 7009). An
+// authorization server that answers slowly does not delay the end of the sign-in.
 func (s *Source) Logout(ctx context.Context) (LoggedOut, error) {
 	var out LoggedOut
 	if _, err := s.reload(); isUnreadable(err) { // it is forgotten
@@ -28,17 +28,17 @@ func (s *Source) Logout(ctx context.Context) (LoggedOut, error) {
 			return nil
 		}
 		out.WasSignedIn = true
-		if err := s.revoke(ctx, kept); err != nil {
-			out.NotRevoked = err.Error()
-		}
 		if s.opts.Store != nil {
 			if err := s.opts.Store.remove(s.path); err != nil {
 				return err
 			}
 		}
 		s.mu.Lock()
-		defer s.mu.Unlock()
 		s.kept, s.version = nil, version{}
+		s.mu.Unlock()
+		if err := s.revoke(ctx, kept); err != nil {
+			out.NotRevoked = err.Error()
+		}
 		return nil
 	})
 	if err != nil {

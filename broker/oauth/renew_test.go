@@ -281,6 +281,25 @@ func TestClientCredentials(t *testing.T) {
 	}
 }
 
+// Issue 23: a sign-in stayed in force until its authorization server had answered the revocation.
+func TestASignInEndsBeforeItIsRevoked(t *testing.T) {
+	w, s, _, directory := signedIn(t)
+	other := source(t, w, directory, nil, nil) // of another process
+	if header, err := signed(t, other, w.url()); header == "" || err != nil {
+		t.Fatalf("before: got %q, %v", header, err)
+	}
+	w.revoke = func(http.ResponseWriter, *http.Request) {
+		for name, source := range map[string]*oauth.Source{"this process": s, "another process": other} {
+			if header, err := signed(t, source, w.url()); header != "" || err != nil {
+				t.Errorf("%s, during the revocation: got %q, %v", name, header, err)
+			}
+		}
+	}
+	if got, err := s.Logout(t.Context()); err != nil || !got.WasSignedIn || got.NotRevoked != "" || w.count("/revoke") != 2 {
+		t.Errorf("got %+v, %v, %d requests to revoke", got, err, w.count("/revoke"))
+	}
+}
+
 func TestLogout(t *testing.T) {
 	w, s, _, directory := signedIn(t)
 	got, err := s.Logout(t.Context())

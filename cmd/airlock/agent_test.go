@@ -38,6 +38,9 @@ func newInstallation(t *testing.T, config string) *installation {
 	text := fmt.Sprintf(
 		"mcpServers: {files: {command: node, args: [%q, %q]}}\nservers: {files: {trustAnnotations: true, allow: "+
 			"['*']}}\n%s", server, dir, config)
+	if !strings.Contains(config, "serve:") {
+		text += testenv.HostIsAProxy
+	}
 	if err := os.WriteFile(i.file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

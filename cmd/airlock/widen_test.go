@@ -156,7 +156,8 @@ func TestAWideningChangeWaitsForAPerson(t *testing.T) {
 	write(code, "result = 1\n")
 	for _, args := range [][]string{
 		{"trust", "--yes", file}, {"tokens", "create", "x", "--scope", "admin"},
-		{"tokens", "create", "x", "--scope", "run,approve"},
+		{"tokens", "create", "x", "--scope", "run,approve"}, {"tokens", "create", "x", "--scope", "run,agents"},
+		{"tokens", "create", "x", "--scope", "agents:autonomous"}, {"tokens", "create", "x", "--for", "bob"},
 		{"tools", "accept", "--all", "--config", file}, {"agents", "create", "x", "--type", "trusted"},
 		{"integrity", "seal"}, {"run", "--config", other, code},
 	} {
@@ -207,5 +208,106 @@ func TestAWideningChangeWaitsForAPerson(t *testing.T) {
 		if !strings.Contains(strings.ReplaceAll(out, "+permit(", "+permit ("), want) {
 			t.Errorf("the audit log has no record with %q:\n%s", want, out)
 		}
+	}
+}
+
+// issue 23: a daemon did not know the hosts that are connected over HTTP, so a shell of such a host could open a
+// terminal and make a token that administers, or get a link to the console that does.
+func TestAHostOverHTTPCannotWiden(t *testing.T) {
+	env := testenv.OwnHome(t)
+	dir := t.TempDir()
+	program := filepath.Join(testenv.RepoRoot(t), "bin", "airlock")
+	file := filepath.Join(dir, "airlock.yaml")
+	if err := os.WriteFile(file, []byte("servers: {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ann := newPerson(t)
+	command := func(args ...string) *exec.Cmd {
+		cmd := exec.Command(program, append(args, "--config", file)...)
+		cmd.Env = append(os.Environ(), "AIRLOCK_HOME="+env.Home, "AIRLOCK_RUNSC="+env.Runsc)
+		return cmd
+	}
+	token, err := testenv.AtTerminal(t, command("tokens", "create", "host")).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	daemon := command("serve", "--listen", "127.0.0.1:0")
+	out, err := daemon.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { daemon.Process.Signal(os.Interrupt); daemon.Wait() })
+	url, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := url[strings.LastIndex(url, ":")+1 : len(url)-1]
+
+	// The host is a shell that speaks HTTP and runs the model's commands.
+	commands := filepath.Join(dir, "commands")
+	if err := syscall.Mkfifo(commands, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	host := exec.Command("bash", "-c", "while :; do read -r line <"+commands+` && eval "$line"; done`)
+	host.Env = append(os.Environ(), "AIRLOCK_HOME="+env.Home, "AIRLOCK_CONFIG="+file, "AIRLOCK_RUNSC="+env.Runsc)
+	if err := host.Start(); err != nil {
+		t.Fatal(err)
+	}
+	says := func(line string) string { // runs a line and returns its output
+		t.Helper()
+		result := filepath.Join(t.TempDir(), "result")
+		if err := syscall.Mkfifo(result, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.OpenFile(commands, os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(f, "{ %s; } >%s 2>&1\n", line, result)
+		f.Close()
+		text, err := os.ReadFile(result)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	t.Cleanup(func() { host.Process.Kill(); host.Wait() })
+	const body = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+		`"capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`
+	request := fmt.Sprintf(`POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nAuthorization: Bearer %s\r\n`+
+		`Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s`,
+		port, strings.TrimSpace(string(token)), len(body), body)
+	if got := says("exec 3<>/dev/tcp/127.0.0.1/" + port + "; printf '" + request + "' >&3; head -n 1 <&3"); !strings.
+		Contains(got, "200 OK") {
+		t.Fatalf("the host's first request: got %q", got)
+	}
+	terminal := func(args string) string {
+		return `script -qec "` + program + " " + args + `" /dev/null </dev/null`
+	}
+	const refused, reading = "refused while agents are served", "cannot answer questions"
+	widens := terminal("tokens create x --scope admin")
+	for _, test := range []struct{ name, line, want string }{
+		{"a token that administers", widens, refused},
+		{"one that can register agents", terminal("tokens create x --scope agents"), refused},
+		{"one of another principal", terminal("tokens create x --for bob"), refused},
+		{"a trusted agent", terminal("agents create x --type trusted"), refused},
+		{"a link to the console", terminal("console"), reading},
+		{"in a session of its own", "setsid -w " + widens, refused},
+		{"in a network namespace", "unshare --user --map-root-user --net " + widens, refused},
+		{"after it closed its connection", "exec 3>&-; " + widens, refused},
+	} {
+		if got := says(test.line); !strings.Contains(got, test.want) {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+	}
+	in := fmt.Sprintf("env AIRLOCK_HOME=%s AIRLOCK_CONFIG=%s %s ", env.Home, file, program)
+	if got := ann.does(in + "tokens create x --scope admin"); !strings.HasPrefix(got, "0 ") {
+		t.Errorf("a person's terminal: got %q", got)
+	}
+	if got := ann.does(in + "console"); !strings.HasPrefix(got, "0 ") || strings.Contains(got, reading) {
+		t.Errorf("a person's link: got %q", got)
 	}
 }

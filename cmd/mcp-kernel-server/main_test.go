@@ -94,7 +94,7 @@ kernel:
   actions: {database_query: {server: db, tool: query}}
   policies: [own.cedar]
 sandbox: {pool: 1}
-`, program, role, w.notes, models.URL+"/v1")
+%s`, program, role, w.notes, models.URL+"/v1", testenv.HostIsAProxy)
 	own := `@id("own.office") @policy("office_hours") @reason("Closed, blocked by office_hours policy")
 forbid (principal, action == Action::"execute", resource) when { context.policies.contains("office_hours") };`
 	for path, content := range map[string]string{w.config: text, filepath.Join(dir, "own.cedar"): own} {

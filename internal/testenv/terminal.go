@@ -10,6 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// HostIsAProxy is a configuration for tests in which one process is an agent's host over HTTP and also types as a
+// person. Without it, the daemon would know the test as a host, whose terminals may approve nothing.
+const HostIsAProxy = "\nserve: {trustedProxies: [127.0.0.1]}\n"
+
 // Terminal starts cmd in the foreground of a new pseudo-terminal and returns the other
 // end: writes are typed input, and reads return printed output. Both end with the test.
 func Terminal(t testing.TB, cmd *exec.Cmd) *os.File {

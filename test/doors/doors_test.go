@@ -76,7 +76,7 @@ func serve(t *testing.T, configuration string) *daemon {
 	d := &daemon{T: t, program: filepath.Join(testenv.RepoRoot(t), "bin", "airlock"), said: &testenv.Output{},
 		file: filepath.Join(t.TempDir(), "airlock.yaml"), tokens: map[string]string{},
 		browsers: map[string]*browser{}, hosts: map[hostKey]*mcp.ClientSession{}}
-	if err := os.WriteFile(d.file, []byte(configuration), 0o600); err != nil {
+	if err := os.WriteFile(d.file, []byte(configuration+testenv.HostIsAProxy), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(configuration, "small") {

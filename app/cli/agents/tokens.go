@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 // Tokens are the verbs of airlock tokens.
@@ -84,14 +85,12 @@ func (v *tokensCreateVerb) Run(ctx context.Context, s *verb.Streams) error {
 	})
 }
 
-// harmlessScopes are the scopes whose holder can neither approve nor make anything that can: a token with one of the
-// others could register a trusted agent, for example.
-var harmlessScopes = []string{auth.ScopeRun, auth.ScopeVerify, auth.ScopeAudit, auth.ScopeSlash}
-
-// widens returns what gives a token more rights than any command of this user has without asking; empty if nothing does.
+// widens returns what gives a token more than commands have that need no person: it can approve, register an agent that
+// is trusted further than supervised, be another principal, or be in a group. It is empty if nothing does.
 func (v *tokensCreateVerb) widens(grant auth.Grant) string {
 	for _, scope := range v.Scope {
-		if !slices.Contains(harmlessScopes, scope) {
+		registers := auth.MayGrant(caller.Caller{Scopes: []string{scope}}, agents.Autonomous) == nil
+		if scope == auth.ScopeApprove || registers {
 			return "with the scope " + scope
 		}
 	}

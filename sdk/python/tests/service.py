@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import pty
 import subprocess
+import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,11 +24,17 @@ class Service:
         self.home, self.url = home, url
 
     def airlock(self, *arguments: str) -> str:
-        """What a verb prints."""
+        """What a verb prints at a terminal, which verbs need that widen what agents can do."""
         command = [str(PROGRAM), *arguments]
-        return subprocess.run(
-            command, env=environment(self.home), cwd=self.home, capture_output=True, text=True, timeout=60,
-            check=True).stdout
+        terminal, keyboard = pty.openpty()
+        try:
+            return subprocess.run(
+                command, env=environment(self.home), cwd=self.home, stdin=keyboard, capture_output=True, text=True,
+                timeout=60, check=True, start_new_session=True,
+                preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)).stdout
+        finally:
+            os.close(terminal)
+            os.close(keyboard)
 
     def token(self, name: str, *scopes: str) -> str:
         """A new token of the local user."""
@@ -46,7 +55,8 @@ def environment(home: Path) -> dict[str, str]:
 @contextmanager
 def serving(home: Path, configuration: str = "servers: {}\n") -> Iterator[Service]:
     """Serve on a free port of the loopback interface until the block ends."""
-    (home / "airlock.yaml").write_text(configuration)
+    # The tests are a person and a host at once. The connections of a proxy are not those of a host.
+    (home / "airlock.yaml").write_text(configuration + "serve: {trustedProxies: [127.0.0.1]}\n")
     (home / "airlock").mkdir(mode=0o700, exist_ok=True)
     (home / "airlock" / "images").symlink_to(IMAGES)
     command = [str(PROGRAM), "serve", "--listen", "127.0.0.1:0"]
