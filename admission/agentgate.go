@@ -45,6 +45,9 @@ type AgentOptions struct {
 	// While returns a context that is cancelled when an agent may no longer act. If While is nil,
 	// the context is never cancelled.
 	While func(ctx context.Context, who caller.Caller) (context.Context, func())
+	// InForce reports whether a person who approved with a credential may still approve. If it is nil, nobody with a
+	// credential may.
+	InForce func(approver caller.Caller) bool
 }
 
 // agentGate decides about the acts of agents.

@@ -96,7 +96,7 @@ func newOfficeWith(t *testing.T, budgets map[string]budget.Limits, change ...fun
 		t.Fatal(err)
 	}
 	db, err := databasetest.Open(t.Context(), filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
-		agents.SchemaLists, agents.SchemaDebits)
+		agents.SchemaApprovers, agents.SchemaLists, agents.SchemaDebits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -489,7 +489,7 @@ func BenchmarkVerifyAction(b *testing.B) {
 		b.Fatal(err)
 	}
 	db, err := databasetest.Open(b.Context(), filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
-		agents.SchemaLists, agents.SchemaDebits)
+		agents.SchemaApprovers, agents.SchemaLists, agents.SchemaDebits)
 	if err != nil {
 		b.Fatal(err)
 	}

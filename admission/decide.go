@@ -213,6 +213,7 @@ func (e *evaluation) prepare(ctx context.Context) error {
 	}
 	if e.isAnnounced() && e.asks() {
 		e.reserve()
+		return e.dropLost(ctx)
 	}
 	return nil
 }

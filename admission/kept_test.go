@@ -15,7 +15,7 @@ import (
 func TestLeftRecordsAreWritten(t *testing.T) {
 	dir := t.TempDir()
 	db, err := databasetest.Open(t.Context(), filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
-		agents.SchemaLists, agents.SchemaDebits)
+		agents.SchemaApprovers, agents.SchemaLists, agents.SchemaDebits)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func openState(ctx context.Context, dir string, wrap func(admission.Log) admissi
 		acts = wrap(log)
 	}
 	db, err := databasetest.Open(ctx, filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
-		agents.SchemaLists, agents.SchemaDebits)
+		agents.SchemaApprovers, agents.SchemaLists, agents.SchemaDebits)
 	if err != nil {
 		return nil, nil, errors.Join(err, log.Close())
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/admission/budget"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
@@ -69,6 +70,54 @@ func TestApprovedOnce(t *testing.T) {
 	if got := o.try(a, mail, step(2)); got != "PENDING" {
 		t.Errorf("the next step: %s, want a question of its own", got)
 	}
+}
+
+// Issue 23: an approved action was done after the credential of the person who approved it had ended.
+func TestAnApprovalEndsWithItsApprover(t *testing.T) {
+	ann := caller.Caller{Principal: "ann", Kind: caller.User, Session: "tok_1",
+		Credentials: []caller.Credential{{ID: "tok_1", Scopes: []string{caller.ScopeApprove}}}}
+	bob := ann
+	bob.Principal, bob.Credentials = "bob", []caller.Credential{{ID: "tok_2"}}
+	ended := "nobody"
+	o := newOffice(t, func(opts *options) {
+		opts.InForce = func(who caller.Caller) bool { return who.Principal != ended }
+	})
+	a, _ := o.register("supervised", "")
+	mail := action("send_email", "hello")
+	for n, test := range []struct {
+		approvers []caller.Caller
+		ends      string
+		want      string
+	}{
+		{nil, "ann", "APPROVED"}, // a person at this machine
+		{[]caller.Caller{ann}, "nobody", "APPROVED"},
+		{[]caller.Caller{ann}, "ann", "PENDING"},
+		{[]caller.Caller{ann, bob}, "bob", "PENDING"},
+	} {
+		ended = "nobody"
+		mail := action("send_email", fmt.Sprint(n))
+		if got := o.try(a, mail, step(n+1)); got != "PENDING" {
+			t.Fatalf("%d: got %s, want a question", n, got)
+		}
+		o.next().answer <- approval.Verdict{Answer: approval.Yes, By: "ann, console", Approvers: test.approvers}
+		o.restart()
+		ended = test.ends
+		if got := o.try(a, mail, step(n+1)); got != test.want {
+			t.Errorf("%v, then %s ends: got %s, want %s", test.approvers, test.ends, got, test.want)
+		}
+		if test.want == "PENDING" { // the person is asked again
+			o.next().answer <- approval.Verdict{Answer: approval.No}
+		}
+	}
+	without := newOffice(t)
+	b, _ := without.register("supervised", "")
+	without.try(b, mail, step(1))
+	without.next().answer <- approval.Verdict{Answer: approval.Yes, Approvers: []caller.Caller{ann}}
+	without.restart()
+	if got := without.try(b, mail, step(1)); got != "PENDING" {
+		t.Errorf("nobody knows whether it is in force: got %s", got)
+	}
+	without.next().answer <- approval.Verdict{Answer: approval.No}
 }
 
 func TestAnAnswerHoldsForWhatWasAsked(t *testing.T) {

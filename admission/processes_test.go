@@ -17,7 +17,7 @@ import (
 func (o *office) second(dir string) *office {
 	o.Helper()
 	db, err := databasetest.Open(o.Context(), filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
-		agents.SchemaLists, agents.SchemaDebits)
+		agents.SchemaApprovers, agents.SchemaLists, agents.SchemaDebits)
 	if err != nil {
 		o.Fatal(err)
 	}

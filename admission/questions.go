@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/airlock-mcp/airlock/admission/approval"
@@ -162,9 +163,10 @@ func (q *question) store(ctx context.Context, tx database.Tx, asker string) erro
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO question VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+	_, err = tx.ExecContext(ctx, `INSERT INTO question (agent, conversation, step, subject, id, state, approver, expires)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (agent, conversation, step, subject) DO UPDATE SET id = excluded.id, state = excluded.state,
-		approver = excluded.approver, expires = excluded.expires`,
+		approver = excluded.approver, expires = excluded.expires, approvers = '[]'`,
 		q.agent, q.conversation, q.step, q.subject, q.id, questionOpen, asker, q.about.Expires.Unix())
 	return err
 }
@@ -342,8 +344,42 @@ func (s *agentGate) keep(ctx context.Context, q question, verdict approval.Verdi
 			_, err := tx.ExecContext(ctx, `DELETE FROM question WHERE id = ?`, q.id)
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `UPDATE question SET state = ?, approver = ?, expires = ? WHERE id = ?`,
-			state, verdict.By, s.now().Add(s.opts.QuestionTime).Unix(), q.id)
+		approvers, err := json.Marshal(verdict.Approvers)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `UPDATE question SET state = ?, approver = ?, approvers = ?, expires = ? WHERE id = ?`,
+			state, verdict.By, string(approvers), s.now().Add(s.opts.QuestionTime).Unix(), q.id)
+		return err
+	})
+}
+
+// dropLost removes the approval of the act if a person who gave it may not approve any more, so that the act is asked
+// about again.
+func (e *evaluation) dropLost(ctx context.Context) error {
+	key, err := e.questionKey()
+	if err != nil {
+		return err
+	}
+	var id, stored string
+	err = e.opts.Database.View(ctx, func(tx database.Tx) error {
+		return tx.QueryRowContext(ctx, `SELECT id, approvers FROM question
+			WHERE agent = ? AND conversation = ? AND step = ? AND subject = ? AND state = ?`,
+			key.agent, key.conversation, key.step, key.subject, questionApproved).Scan(&id, &stored)
+	})
+	var approvers []caller.Caller
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err == nil:
+		err = json.Unmarshal([]byte(stored), &approvers)
+	}
+	lost := func(who caller.Caller) bool { return e.opts.InForce == nil || !e.opts.InForce(who) }
+	if err != nil || !slices.ContainsFunc(approvers, lost) {
+		return err
+	}
+	return e.opts.Database.Update(ctx, func(tx database.Tx) error {
+		_, err := tx.ExecContext(ctx, `DELETE FROM question WHERE id = ?`, id)
 		return err
 	})
 }

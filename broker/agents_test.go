@@ -34,7 +34,7 @@ type office struct {
 func (f *fixture) agent(t *testing.T, kind agents.Type, blocked ...string) *office {
 	t.Helper()
 	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), agents.Schema, agents.SchemaInherited,
-		agents.SchemaLists, agents.SchemaDebits)
+		agents.SchemaApprovers, agents.SchemaLists, agents.SchemaDebits)
 	if err != nil {
 		t.Fatal(err)
 	}

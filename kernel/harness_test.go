@@ -83,7 +83,7 @@ func newWorld(t *testing.T, options ...func(*kernel.Options)) *world {
 	ctx, dir := t.Context(), t.TempDir()
 	w := &world{said: map[string]string{}}
 	db, err := databasetest.Open(ctx, filepath.Join(dir, "state.db"), agents.Schema, vfs.Schema+iatp.Schema,
-		agents.SchemaInherited, agents.SchemaLists, agents.SchemaDebits)
+		agents.SchemaInherited, agents.SchemaApprovers, agents.SchemaLists, agents.SchemaDebits)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,6 +47,10 @@ const SchemaInherited = `
 ALTER TABLE agent ADD COLUMN inherited TEXT NOT NULL DEFAULT '{}'; -- JSON of storedInherited
 ALTER TABLE agent ADD COLUMN expires INTEGER NOT NULL DEFAULT 0;   -- seconds since 1970; 0: never`
 
+// SchemaApprovers adds who approved an announced action with a credential.
+const SchemaApprovers = `
+ALTER TABLE question ADD COLUMN approvers TEXT NOT NULL DEFAULT '[]'; -- JSON of []caller.Caller`
+
 // SchemaLists adds the indexes that agents and their budgets are listed by.
 const SchemaLists = budget.SchemaDays + `
 CREATE INDEX agent_principal ON agent (principal, id);`

@@ -175,7 +175,8 @@ func announced(home string, besides int) (hosts []int, served bool, err error) {
 			return nil, true, fmt.Errorf("%w: a process that serves agents cannot be seen from here", ErrOfHost)
 		}
 		if err != nil {
-			return nil, true, fmt.Errorf("%w: process %d does not list the hosts that it serves: %w", ErrOfHost, pid, err)
+			return nil, true, fmt.Errorf("%w: process %d does not list the hosts that it serves: %w", ErrOfHost, pid,
+				err)
 		}
 		hosts = append(hosts, more...)
 		if role := strings.TrimPrefix(name, prefix); !strings.HasPrefix(role, string(ServesHost)) {

@@ -125,7 +125,8 @@ func TestWideningBesideADaemon(t *testing.T) {
 		{"in a terminal that the host of a bridge opened", s.bridge, inHost, "agent's own host"},
 		{"at a terminal, beside a host", host, atTerminal, "allowed"},
 		{"at a terminal, beside a bridge", s.bridge, atTerminal, "allowed"},
-		{"beside a host that has ended", func(*testing.T) []string { return []string{"999999999"} }, atTerminal, "allowed"},
+		{"beside a host that has ended", func(*testing.T) []string { return []string{"999999999"} }, atTerminal,
+			"allowed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			home, result := start(t, test.hosts(t)...), fifo(t, t.TempDir(), "result")

@@ -47,7 +47,7 @@ func act(args []string) bool {
 		if err := os.WriteFile(args[3], []byte(result), 0o600); err != nil {
 			panic(err)
 		}
-	case "announce": // HOME FILE ROLE [HOST…]: serves agents until it is killed, and writes to the file when it is ready
+	case "announce": // HOME FILE ROLE [HOST…]: serves agents until it is killed, and writes to the file when ready
 		hosts := func() []int {
 			var found []int
 			for _, arg := range args[5:] {

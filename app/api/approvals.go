@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/admission"
+	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
@@ -88,7 +89,7 @@ type approvalAnswer struct {
 	Reason   string `json:"reason"`
 }
 
-func (h *handler) answerApproval(_ context.Context, who caller.Caller, r *http.Request) (int, any, error) {
+func (h *handler) answerApproval(ctx context.Context, who caller.Caller, r *http.Request) (int, any, error) {
 	var answered approvalAnswer
 	if err := body(r, &answered); err != nil {
 		return 0, nil, err
@@ -101,7 +102,11 @@ func (h *handler) answerApproval(_ context.Context, who caller.Caller, r *http.R
 	response.Digest = answered.Digest
 	switch answered.Decision {
 	case "approve":
-		if q.AskedBy(who) {
+		asked, err := h.askedBy(ctx, who, q.Asking)
+		if err != nil {
+			return 0, nil, err
+		}
+		if asked {
 			return 0, nil, &refusal{status: http.StatusForbidden, code: "forbidden", message: "the token that asks " +
 				"cannot approve: sign in to the console, or use a token that the agent's host does not have"}
 		}
@@ -126,6 +131,24 @@ func (h *handler) answerApproval(_ context.Context, who caller.Caller, r *http.R
 		}
 	}
 	return http.StatusOK, done, nil
+}
+
+// askedBy reports whether a question comes from a credential of the caller, or from an agent that was registered with
+// one: the holder of that credential can announce actions for the agent.
+func (h *handler) askedBy(ctx context.Context, who caller.Caller, asking approval.Asking) (bool, error) {
+	if asking.AskedBy(who) || asking.CallerKind != string(caller.Agent) {
+		return asking.AskedBy(who), nil
+	}
+	agent, err := h.opts.Agents.Find(ctx, asking.Principal)
+	if errors.Is(err, agents.ErrUnknown) {
+		return false, nil
+	}
+	var with []string
+	for _, one := range agent.Inherited.Credentials {
+		with = append(with, one.ID)
+	}
+	asking.Credentials = strings.Join(with, " ")
+	return asking.AskedBy(who), err
 }
 
 // refusedAnswer returns the refusal for an error of the desk.

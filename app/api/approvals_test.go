@@ -136,6 +136,25 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
+// Issue 23: a token that may see all questions announced an action for its agent, and approved it.
+func TestATokenDoesNotApproveForItsAgent(t *testing.T) {
+	s := serve(t)
+	s.token("registrar", auth.Grant{Principal: "ann", Scopes: []string{"admin"}})
+	agent := s.register("registrar", "robot")
+	path, verdict := s.asks(func(q *approval.Question) {
+		q.Principal, q.CallerKind, q.SessionID = agent, "agent", "conversation_1"
+	})
+	yes := fmt.Sprintf(`{"decision": "approve", "digest": %q}`, s.digest("registrar", path))
+	if status, got := s.do("registrar", "POST", path, yes); status != 403 ||
+		!strings.Contains(fmt.Sprint(got), "the token that asks cannot approve") {
+		t.Errorf("the token that registered the agent: got %d %v", status, got)
+	}
+	if status, got := s.do("admin", "POST", path, yes); status != 200 {
+		t.Errorf("another administrator: got %d %v", status, got)
+	}
+	<-verdict
+}
+
 // kindOf returns the kind of the callers with a token, as questions have it.
 func (s *served) kindOf(name string) string {
 	who, err := auth.NewTokens(s.db, nil).Authenticate(s.Context(), secret.New(s.tokens[name]))

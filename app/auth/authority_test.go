@@ -29,7 +29,7 @@ type office struct {
 func newOffice(t *testing.T, profiles ...string) *office {
 	dir := t.TempDir()
 	db, err := databasetest.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
-		agents.SchemaInherited, agents.SchemaLists, agents.SchemaDebits,
+		agents.SchemaInherited, agents.SchemaApprovers, agents.SchemaLists, agents.SchemaDebits,
 		agents.SchemaSelections, auth.SchemaUses, auth.SchemaCreators, auth.SchemaFacts)
 	if err != nil {
 		t.Fatal(err)

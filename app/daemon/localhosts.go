@@ -49,8 +49,8 @@ const (
 )
 
 func newLocalHosts(log *slog.Logger, proxies []netip.Prefix) *localHosts {
-	h := &localHosts{log: log, proxies: &clients{proxies: proxies}, wake: make(chan struct{}, 1), stopped: make(chan struct{}),
-		open: map[net.Conn]procfs.Connection{}, known: map[string]int{}}
+	h := &localHosts{log: log, proxies: &clients{proxies: proxies}, wake: make(chan struct{}, 1),
+		stopped: make(chan struct{}), open: map[net.Conn]procfs.Connection{}, known: map[string]int{}}
 	h.working.Go(h.work)
 	return h
 }
@@ -146,7 +146,10 @@ func (h *localHosts) find() []int {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	maps.DeleteFunc(h.known, func(name string, _ int) bool { lives, known := procfs.Lives(name); return known && !lives })
+	maps.DeleteFunc(h.known, func(name string, _ int) bool {
+		lives, known := procfs.Lives(name)
+		return known && !lives
+	})
 	for name, pid := range found {
 		if len(h.known) < mostHosts {
 			h.known[name] = pid

@@ -14,8 +14,8 @@ import (
 )
 
 // A host is a process of this machine whose request had a valid token. It is one until it ends, also after its
-// connection. The connections of trusted proxies are not those of hosts. TestAHostOverHTTPCannotWiden (cmd/airlock) tries
-// a real host.
+// connection. The connections of trusted proxies are not those of hosts. TestAHostOverHTTPCannotWiden
+// (cmd/airlock) tries a real host.
 func TestHostsOnThisMachine(t *testing.T) {
 	for name, test := range map[string]struct {
 		proxies []netip.Prefix
@@ -35,7 +35,8 @@ func TestHostsOnThisMachine(t *testing.T) {
 			}
 			defer listener.Close()
 			_, port, _ := net.SplitHostPort(listener.Addr().String())
-			client := exec.Command("bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/"+port+"; read -r line; exec 3>&-; read -r line")
+			client := exec.Command("bash", "-c",
+				"exec 3<>/dev/tcp/127.0.0.1/"+port+"; read -r line; exec 3>&-; read -r line")
 			in, err := client.StdinPipe()
 			if err != nil {
 				t.Fatal(err)

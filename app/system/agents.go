@@ -129,6 +129,7 @@ func (a *Agents) admit(ctx context.Context, s *System) error {
 		Prices:       admission.Prices{Actions: c.Prices, Default: c.DefaultPrice, Second: c.SecondPrice},
 		Node:         s.state.joined(),
 		RequireState: c.RequireState || required, QuestionTime: c.QuestionTime, While: a.authority.While,
+		InForce: s.mayApprove,
 	})
 	if err != nil {
 		return err

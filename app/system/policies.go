@@ -3,6 +3,7 @@ package system
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/approval"
@@ -106,6 +107,13 @@ func RoleNames(c *config.Config) []string {
 
 // Roles returns the roles of a caller.
 func (s *System) Roles(who caller.Caller) []string { return auth.RolesOf(s.Config().Auth.Roles, who) }
+
+// mayApprove reports whether a caller who approved something may still approve, with all roles that the caller had.
+func (s *System) mayApprove(who caller.Caller) bool {
+	has := s.Roles(who)
+	return s.authority.mayApprove(who) &&
+		!slices.ContainsFunc(who.Roles, func(role string) bool { return !slices.Contains(has, role) })
+}
 
 // escalation returns when questions are escalated.
 func escalation(c *config.Config) approval.Escalation {

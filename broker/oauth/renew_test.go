@@ -295,7 +295,8 @@ func TestASignInEndsBeforeItIsRevoked(t *testing.T) {
 			}
 		}
 	}
-	if got, err := s.Logout(t.Context()); err != nil || !got.WasSignedIn || got.NotRevoked != "" || w.count("/revoke") != 2 {
+	got, err := s.Logout(t.Context())
+	if err != nil || !got.WasSignedIn || got.NotRevoked != "" || w.count("/revoke") != 2 {
 		t.Errorf("got %+v, %v, %d requests to revoke", got, err, w.count("/revoke"))
 	}
 }

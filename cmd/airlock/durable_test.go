@@ -274,7 +274,8 @@ func TestAnsweredRunsSurviveTheDaemon(t *testing.T) {
 	for _, how := range []string{"stopped", "stopped when forced", "killed"} {
 		t.Run(how, func(t *testing.T) {
 			forced := how == "stopped when forced"
-			d := newDurable(t, "20ms", "sandbox: {maxSandboxes: 1, pool: 0}", "serve: {drainTime: 1s, trustedProxies: [127.0.0.1]}")
+			d := newDurable(t, "20ms", "sandbox: {maxSandboxes: 1, pool: 0}",
+				"serve: {drainTime: 1s, trustedProxies: [127.0.0.1]}")
 			d.start()
 			run := d.begin("one")
 			busy, text := call(t, d.session, "run_code", map[string]any{"language": "python", "background": true,

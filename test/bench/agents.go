@@ -97,7 +97,7 @@ func openClaims(ctx context.Context, dir string, undo *cleanup.Stack) (*claims, 
 	}
 	undo.Add(log.Close)
 	db, err := database.Open(ctx, filepath.Join(dir, "state.db"), agents.Schema, vfs.Schema+iatp.Schema,
-		agents.SchemaInherited, agents.SchemaLists, agents.SchemaDebits,
+		agents.SchemaInherited, agents.SchemaApprovers, agents.SchemaLists, agents.SchemaDebits,
 		`CREATE TABLE bare (n INTEGER) STRICT`)
 	if err != nil {
 		return nil, err
