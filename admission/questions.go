@@ -13,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/cluster"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -348,8 +349,9 @@ func (s *agentGate) keep(ctx context.Context, q question, verdict approval.Verdi
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, `UPDATE question SET state = ?, approver = ?, approvers = ?, expires = ? WHERE id = ?`,
-			state, verdict.By, string(approvers), s.now().Add(s.opts.QuestionTime).Unix(), q.id)
+		_, err = tx.ExecContext(ctx,
+			`UPDATE question SET state = ?, approver = ?, approvers = ?, expires = ? WHERE id = ?`, state, verdict.By,
+			string(approvers), s.now().Add(s.opts.QuestionTime).Unix(), q.id)
 		return err
 	})
 }
@@ -372,7 +374,7 @@ func (e *evaluation) dropLost(ctx context.Context) error {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil
 	case err == nil:
-		err = json.Unmarshal([]byte(stored), &approvers)
+		err = strictjson.UnmarshalOpen([]byte(stored), &approvers)
 	}
 	lost := func(who caller.Caller) bool { return e.opts.InForce == nil || !e.opts.InForce(who) }
 	if err != nil || !slices.ContainsFunc(approvers, lost) {

@@ -63,7 +63,8 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 		t.Fatal(err)
 	}
 	db, err := databasetest.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
-		agents.SchemaInherited, agents.SchemaApprovers, agents.SchemaLists, agents.SchemaDebits, iatp.Schema, taint.Schema,
+		agents.SchemaInherited, agents.SchemaApprovers,
+		agents.SchemaLists, agents.SchemaDebits, iatp.Schema, taint.Schema,
 		agents.SchemaSelections, auth.SchemaUses, auth.SchemaCreators, auth.SchemaFacts)
 	if err != nil {
 		t.Fatal(err)

@@ -209,7 +209,8 @@ func TestTokensOfAnIssuer(t *testing.T) {
 			""},
 		"an end that no integer can hold": {rs(map[string]any{"exp": json.Number("1e300"), "iat": nil, "nbf": nil}),
 			BadClaims},
-		"the last end":           {rs(map[string]any{"exp": json.Number("9223372036854774784"), "iat": nil, "nbf": nil}), BadClaims},
+		"the last end": {rs(
+			map[string]any{"exp": json.Number("9223372036854774784"), "iat": nil, "nbf": nil}), BadClaims},
 		"an end after all years": {rs(map[string]any{"exp": json.Number("1e16"), "iat": nil, "nbf": nil}), BadClaims},
 		"issued in 1970":         {rs(map[string]any{"iat": 0}), BadClaims},
 		"issued before all time": {rs(map[string]any{"iat": json.Number("-1e300"), "nbf": nil}), BadClaims},

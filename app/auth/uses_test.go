@@ -16,7 +16,8 @@ import (
 // The day on which a token was last used is kept: of requests that were accepted only (issue 27.12).
 func TestTheLastUseOfTokensIsKept(t *testing.T) {
 	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"), agents.Schema, auth.Schema,
-		agents.SchemaInherited, agents.SchemaApprovers, agents.SchemaLists, agents.SchemaDebits, agents.SchemaSelections, auth.SchemaUses,
+		agents.SchemaInherited, agents.SchemaApprovers,
+		agents.SchemaLists, agents.SchemaDebits, agents.SchemaSelections, auth.SchemaUses,
 		auth.SchemaCreators, auth.SchemaFacts)
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +94,8 @@ func TestTheLastUseOfTokensIsKept(t *testing.T) {
 // Requests are answered although their use cannot be noted.
 func TestAUseThatCannotBeKeptEndsNothing(t *testing.T) {
 	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"), agents.Schema, auth.Schema,
-		agents.SchemaInherited, agents.SchemaApprovers, agents.SchemaLists, agents.SchemaDebits, agents.SchemaSelections, auth.SchemaUses,
+		agents.SchemaInherited, agents.SchemaApprovers,
+		agents.SchemaLists, agents.SchemaDebits, agents.SchemaSelections, auth.SchemaUses,
 		auth.SchemaCreators, auth.SchemaFacts)
 	if err != nil {
 		t.Fatal(err)
