@@ -65,20 +65,23 @@ func NewIssuer(c config.Auth, client *http.Client, now func() time.Time) *Issuer
 	return i
 }
 
-// KeepKeys makes the issuer use the keys that before has read, if the issuer accepts every token that
-// before accepted and gives it at least the same rights. Acts that were started with such a token
+// KeepKeys makes the issuer use the keys that before has read, if the issuer accepts every token and every person that
+// before accepted and gives them at least the same rights. Acts that were started with such a token
 // continue. i may be nil, and before, too.
 func (i *Issuer) KeepKeys(before *Issuer) {
 	if i == nil || before == nil {
 		return
 	}
-	lost := func(s config.Scope) bool {
-		return !slices.ContainsFunc(i.scopes, func(now config.Scope) bool { return reflect.DeepEqual(s, now) })
+	old, signIn := before.config, before.config.SignIn
+	lost := func(s config.Scope, from []config.Scope) bool {
+		return !slices.ContainsFunc(from, func(now config.Scope) bool { return reflect.DeepEqual(s, now) })
 	}
-	old := before.config
+	lostScope := func(s config.Scope) bool { return lost(s, i.scopes) }
+	lostGroup := func(s config.Scope) bool { return lost(s, i.config.SignIn.Groups) }
 	same := i.config.Issuer == old.Issuer && i.config.JWKS == old.JWKS && i.config.Audience == old.Audience &&
-		i.config.GroupsClaim == old.GroupsClaim && slices.Equal(i.config.Claims, old.Claims)
-	if same && !slices.ContainsFunc(before.scopes, lost) &&
+		i.config.GroupsClaim == old.GroupsClaim && slices.Equal(i.config.Claims, old.Claims) &&
+		i.config.SignIn.ClientID == signIn.ClientID && reflect.DeepEqual(i.config.SignIn.Everyone, signIn.Everyone)
+	if same && !slices.ContainsFunc(before.scopes, lostScope) && !slices.ContainsFunc(signIn.Groups, lostGroup) &&
 		!slices.ContainsFunc(old.Types, func(t string) bool { return !slices.Contains(i.config.Types, t) }) {
 		i.keys = before.keys
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -279,4 +280,53 @@ func TestFactsOfOwnTokens(t *testing.T) {
 			t.Errorf("%s: got no error", name)
 		}
 	}
+}
+
+// Issue 23: what a person began, such as a token that was made in the console, stayed in force after the rights of the
+// person's group had been removed.
+func TestWhatAPersonBeganEndsWithTheRights(t *testing.T) {
+	s := newSignInServer(t)
+	issuer := s.issuer()
+	p, err := issuer.Person(t.Context(), s.token(t, nil, map[string]any{"groups": []string{"ops"}}), "n-1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	who, err := issuer.callerOf(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		change func(*config.Auth)
+		ends   bool
+	}{
+		"nothing":      {func(*config.Auth) {}, false},
+		"another role": {func(c *config.Auth) { c.Roles = []config.Role{{Name: "new"}} }, false},
+		"a new group": {func(c *config.Auth) {
+			c.SignIn.Groups = append(c.SignIn.Groups, config.Scope{Name: "x"})
+		}, false},
+		"its group":             {func(c *config.Auth) { c.SignIn.Groups = c.SignIn.Groups[1:] }, true},
+		"rights of its group":   {func(c *config.Auth) { c.SignIn.Groups[0].Rights = []string{"run"} }, true},
+		"the right of everyone": {func(c *config.Auth) { c.SignIn.Everyone.Rights = nil }, true},
+		"the client":            {func(c *config.Auth) { c.SignIn.ClientID = "other" }, true},
+	} {
+		changed := s.auth
+		changed.SignIn.Groups = nil
+		for _, group := range s.auth.SignIn.Groups {
+			group.Rights = slices.Clone(group.Rights)
+			changed.SignIn.Groups = append(changed.SignIn.Groups, group)
+		}
+		test.change(&changed)
+		now := NewIssuer(changed, &http.Client{Transport: noKeys{}}, nil)
+		now.KeepKeys(issuer)
+		if got := now.keys.has(t.Context(), who.Credentials[0].Mark); got == test.ends {
+			t.Errorf("%s: got %t, want that it ends: %t", name, got, test.ends)
+		}
+	}
+}
+
+// noKeys answers no request.
+type noKeys struct{}
+
+func (noKeys) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("there are no keys")
 }

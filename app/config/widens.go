@@ -10,8 +10,8 @@ import (
 
 // Widens returns the changed keys with which after may permit more than before. Policy files
 // are compared by policies.Widens instead. Only the following changes do not widen: a server
-// was removed, a profile was removed, auth was removed, a tool was denied or is not allowed any
-// more, a risk was raised, or a limit was lowered. Any other change counts as widening.
+// was removed, a profile was removed, auth was removed or gives less, a tool was denied or is not
+// allowed any more, a risk was raised, or a limit was lowered. Any other change counts as widening.
 func Widens(before, after *Config) []string {
 	live, restart := Changes(before, after)
 	was, is := map[string]Server{}, map[string]Server{}
@@ -32,8 +32,7 @@ func Widens(before, after *Config) []string {
 		case ofServer && settingsNarrow(was[id].Settings, is[id].Settings):
 		case ofConnection && !stays:
 		case key == "profiles" && profilesNarrow(before, after):
-		case key == "auth" && after.Auth.Issuer == "" && reflect.DeepEqual(after.Auth.Roles, before.Auth.Roles):
-			// tokens of the issuer are refused
+		case key == "auth" && authNarrow(before.Auth, after.Auth):
 		default:
 			keys = append(keys, key)
 		}
@@ -49,6 +48,53 @@ func profilesNarrow(before, after *Config) bool {
 		}
 	}
 	return before.DefaultProfile == after.DefaultProfile
+}
+
+// authNarrow reports whether only rights and members of roles were removed, or the issuer.
+func authNarrow(before, after Auth) bool {
+	if !rolesNarrow(before.Roles, after.Roles) {
+		return false
+	}
+	if after.Issuer == "" {
+		return true // its tokens are refused
+	}
+	signIn := before.SignIn
+	if !scopesNarrow(before.Scopes, after.Scopes) || !scopesNarrow(signIn.Groups, after.SignIn.Groups) ||
+		!scopesNarrow([]Scope{signIn.Everyone}, []Scope{after.SignIn.Everyone}) ||
+		len(after.Scopes) == 0 && len(before.Scopes) > 0 { // without scopes, the names of all rights are scopes
+		return false
+	}
+	rest := after
+	rest.Roles, rest.Scopes = before.Roles, before.Scopes
+	rest.SignIn.Groups, rest.SignIn.Everyone = signIn.Groups, signIn.Everyone
+	return reflect.DeepEqual(before, rest)
+}
+
+// rolesNarrow reports whether only roles and their members were removed.
+func rolesNarrow(before, after []Role) bool {
+	return !slices.ContainsFunc(after, func(now Role) bool {
+		n := slices.IndexFunc(before, func(was Role) bool { return was.Name == now.Name })
+		return n < 0 || !within(now.Groups, before[n].Groups) || !within(now.Principals, before[n].Principals)
+	})
+}
+
+// scopesNarrow reports whether only rights were removed, and scopes without a profile: a caller that loses its profile
+// sees more.
+func scopesNarrow(before, after []Scope) bool {
+	for _, now := range after {
+		n := slices.IndexFunc(before, func(was Scope) bool { return was.Name == now.Name })
+		if n < 0 || now.Profile != before[n].Profile || !within(now.Rights, before[n].Rights) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(before, func(was Scope) bool {
+		return was.Profile != "" && !slices.ContainsFunc(after, func(now Scope) bool { return now.Name == was.Name })
+	})
+}
+
+// within reports whether all of list are in other.
+func within(list, other []string) bool {
+	return !slices.ContainsFunc(list, func(s string) bool { return !slices.Contains(other, s) })
 }
 
 // settingsNarrow reports whether the new settings of a server permit nothing more.

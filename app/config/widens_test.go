@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/airlock-mcp/airlock/app/config"
@@ -97,6 +98,65 @@ func TestARemovedProfileDoesNotWiden(t *testing.T) {
 	} {
 		if got := config.Widens(read(test.before), read(test.after)); !slices.Equal(got, test.want) {
 			t.Errorf("%s: got %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+// Issue 23: the removal of a right, or of a member of a role, waited for a person while agents were served.
+func TestARemovedRightDoesNotWiden(t *testing.T) {
+	const (
+		issuer = "issuer: https://id.example, audience: https://airlock.example/mcp, "
+		scopes = "scopes: {a: {rights: [run]}, b: {rights: [run, admin]}, c: {rights: [audit], profile: small}}, "
+		roles  = "roles: {fin: {groups: [f, g], principals: [carl]}, ops: {groups: [o]}}, "
+		signIn = "signIn: {clientId: x, groups: {staff: {rights: [run, approve]}, ops: {rights: [admin]}}, " +
+			"everyone: {rights: [run], profile: small}}"
+	)
+	read := func(auth string) *config.Config {
+		t.Helper()
+		c, err := config.Read("/etc/airlock.yaml", []byte("mcpServers: {files: {command: cat}}\n"+
+			"profiles: {small: {servers: [files]}}\nauth: {"+auth+"}\n"),
+			func(string) (string, bool) { return "", false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	whole := issuer + scopes + roles + signIn
+	before := read(whole)
+	for name, test := range map[string]struct {
+		was, is string
+		widens  bool
+	}{
+		"a right":                          {"[run, admin]", "[run]", false},
+		"another right":                    {"[run, admin]", "[run, audit]", true},
+		"a scope":                          {"b: {rights: [run, admin]}, ", "", false},
+		"a scope with a profile":           {", c: {rights: [audit], profile: small}", "", true},
+		"a profile":                        {"[audit], profile: small", "[audit]", true},
+		"a profile for a scope":            {"a: {rights: [run]}", "a: {rights: [run], profile: small}", true},
+		"another scope":                    {"scopes: {", "scopes: {d: {rights: [run]}, ", true},
+		"all scopes":                       {scopes, "", true},
+		"a member of a role":               {"principals: [carl]", "principals: []", false},
+		"a group of a role":                {"[f, g]", "[f]", false},
+		"a role":                           {", ops: {groups: [o]}", "", false},
+		"another member":                   {"[carl]", "[carl, dora]", true},
+		"a member in exchange for another": {"[carl]", "[dora]", true},
+		"another role":                     {"roles: {", "roles: {new: {groups: [o]}, ", true},
+		"a group of people":                {", ops: {rights: [admin]}", "", false},
+		"a right of a group":               {"[run, approve]", "[run]", false},
+		"more for a group":                 {"[run, approve]", "[run, approve, audit]", true},
+		"more for everyone":                {"everyone: {rights: [run]", "everyone: {rights: [run, audit]", true},
+		"everyone without a profile":       {"[run], profile: small}}", "[run]}}", true},
+		"another client":                   {"clientId: x", "clientId: y", true},
+		"another issuer":                   {"id.example", "other.example", true},
+		"the issuer":                       {issuer + scopes + roles + signIn, roles, false},
+		"the issuer, and a new member":     {issuer + scopes + roles + signIn, "roles: {fin: {groups: [x]}}", true},
+	} {
+		if !strings.Contains(whole, test.was) {
+			t.Fatalf("%s: nothing is changed", name)
+		}
+		got := config.Widens(before, read(strings.Replace(whole, test.was, test.is, 1)))
+		if want := map[bool][]string{true: {"auth"}}[test.widens]; !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}
 }
