@@ -15,7 +15,11 @@ func TestAGrantEndsWithARole(t *testing.T) {
 	carl := caller.Caller{Principal: "carl", Kind: caller.Local, Session: "console", Roles: []string{"fin"},
 		Scopes: []string{caller.ScopeApprove}}
 	s := &System{rules: &rules{}}
-	has := func(roles ...config.Role) { s.rules.config.Store(&config.Config{Auth: config.Auth{Roles: roles}}) }
+	has := func(roles ...config.Role) {
+		c := &config.Config{}
+		c.Auth.Roles = roles
+		s.rules.config.Store(c)
+	}
 	desk, err := approval.OpenDesk(t.TempDir(), &approval.Options{InForce: s.mayApprove})
 	if err != nil {
 		t.Fatal(err)
