@@ -433,7 +433,7 @@ func (v victim) fileAttacks(t *testing.T, add func(func(*testing.T), string, ...
 
 // An attacker who can write the log's directory, and not the keys, tries all of
 // this. Verify finds it, and the next start refuses or records it for good.
-func TestAttacks(t *testing.T) {
+func TestAttacksOnTheLog(t *testing.T) {
 	v := newVictim(t)
 	attacks := v.attacks(t)
 	if len(attacks) < 200 {

@@ -9,7 +9,7 @@ import (
 // issue 23: a shell of the agent's host changed the policy file, and the change was in
 // force at once. A change that may permit more waits for a person, so a change counts as
 // narrowing only if that is certain.
-func TestWidens(t *testing.T) {
+func TestPoliciesThatWiden(t *testing.T) {
 	const (
 		permit = `permit(principal, action, resource) when { resource.risk == "read" };` + "\n"
 		other  = `permit(principal, action, resource) when { resource.risk == "write" };` + "\n"

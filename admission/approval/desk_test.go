@@ -305,7 +305,7 @@ func TestCommandLineAnswersWhenTheHostCannot(t *testing.T) {
 }
 
 // Each attack tries to get a yes that no person gave to this exact question.
-func TestAttacks(t *testing.T) {
+func TestForgedAnswers(t *testing.T) {
 	valid := func(p approval.Posted) string {
 		return `{"answer":"approve","question":"` + p.Digest + `","by":"mallory","id":"` + p.ID + `"}`
 	}
@@ -444,7 +444,27 @@ func TestAWithdrawalIsReported(t *testing.T) {
 	}
 }
 
-func TestGrants(t *testing.T) {
+// Answers of other users do not count, also if they could reach the socket.
+func TestAnotherUserDoesNotAnswer(t *testing.T) {
+	dir := t.TempDir()
+	d := openDesk(t, dir, nil)
+	q := question()
+	verdict := ask(t, d, q)
+	p := posted(t, dir, q.ID)
+	for _, user := range []int{os.Geteuid() + 1, os.Geteuid() + 65534, -1} {
+		if taken, detail := d.ApproveAs(q.ID, p.Digest, user); taken || !strings.Contains(detail, "another user") {
+			t.Errorf("the user %d: got %t, %q", user, taken, detail)
+		}
+	}
+	if _, err := approval.Reply(dir, p, approval.Decision{Approve: true}); err != nil {
+		t.Errorf("this user: %v", err)
+	}
+	if v := <-verdict; v.Answer != approval.Yes {
+		t.Errorf("got %+v, want the answer of this user", v)
+	}
+}
+
+func TestAGrantCoversFurtherCalls(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Now()
 	d := openDesk(t, dir, &approval.Options{Now: func() time.Time { return now }})

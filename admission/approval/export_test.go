@@ -5,6 +5,12 @@ import "time"
 // Dir returns the directory of the questions.
 func (d *Desk) Dir() string { return d.dir }
 
+// ApproveAs sends an approval of a question as a process of a user would, and reports whether it was taken.
+func (d *Desk) ApproveAs(id, digest string, user int) (taken bool, detail string) {
+	answer := d.take(request{ID: id, Question: digest, Answer: replyApprove}, peer{user: user})
+	return answer.Taken, answer.Detail
+}
+
 // Trusting returns options that let every process approve, so that tests of a desk need no
 // terminal.
 func Trusting(opts *Options) *Options {

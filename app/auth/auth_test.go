@@ -101,7 +101,7 @@ func TestWhatIsNoCredential(t *testing.T) {
 	}
 }
 
-func TestGrants(t *testing.T) {
+func TestWhatGrantsMayHold(t *testing.T) {
 	tokens, _ := newTokens(t)
 	for problem, g := range map[string]auth.Grant{
 		"name":                 {Principal: "ann", Scopes: []string{"run"}},

@@ -27,7 +27,7 @@ func TestVictim(t *testing.T) {
 
 // TestKilledAirlock kills an Airlock with SIGKILL at random moments. The daemon
 // lives on, and must have nothing left either.
-func TestKilledAirlock(t *testing.T) {
+func TestKilledAirlockOnContainerd(t *testing.T) {
 	env := testenv.Sandbox(t)
 	daemon := ctrdtest.Run(t)
 	driver := newDriver(t, daemon)

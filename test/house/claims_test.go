@@ -12,20 +12,21 @@ import (
 )
 
 // namedTest matches the name of a test or of a script in a document.
-var namedTest = regexp.MustCompile("`(Test[A-Z]\\w*|[a-z_]+\\.txtar)`")
+var namedTest = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*|[a-z_]+\\.txtar)`")
 
-// Documents name the tests that prove their claims. Each of them exists, and SECURITY.md names at
-// least one in each row about who is not trusted (issue 23).
+// Documents name the tests that prove their claims. Each name is that of one test, and SECURITY.md names at least one
+// in each row about who is not trusted, and in each item about connections and the log (issue 23).
 func TestClaimsNameTheirTests(t *testing.T) {
 	root := testenv.RepoRoot(t)
-	exist := map[string]bool{}
+	exist := map[string][]string{} // the directories with the test
 	for _, f := range project(t) {
 		if !strings.HasSuffix(f.path, "_test.go") {
 			continue
 		}
 		for _, declared := range f.syntax.Decls {
 			if function, ok := declared.(*ast.FuncDecl); ok && function.Recv == nil {
-				exist[function.Name.Name] = true
+				name := function.Name.Name
+				exist[name] = append(exist[name], f.directory)
 			}
 		}
 	}
@@ -34,7 +35,8 @@ func TestClaimsNameTheirTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, script := range scripts {
-		exist[filepath.Base(script)] = true
+		name := filepath.Base(script)
+		exist[name] = append(exist[name], filepath.Dir(script))
 	}
 	named := 0
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/design/*.md"} {
@@ -49,8 +51,12 @@ func TestClaimsNameTheirTests(t *testing.T) {
 			}
 			for _, name := range namedTest.FindAllStringSubmatch(string(text), -1) {
 				named++
-				if !exist[name[1]] {
+				switch directories := exist[name[1]]; len(directories) {
+				case 0:
 					t.Errorf("%s names %s, which does not exist", path, name[1])
+				case 1:
+				default:
+					t.Errorf("%s names %s, which could be that of each of %q", path, name[1], directories)
 				}
 			}
 		}
@@ -67,9 +73,25 @@ func TestClaimsNameTheirTests(t *testing.T) {
 	if !found || !ended {
 		t.Fatal("SECURITY.md has no table of who is not trusted")
 	}
-	for _, row := range strings.Split(parties, "\n")[2:] {
-		if !namedTest.MatchString(row) && !strings.Contains(row, ".md") {
-			t.Errorf("no test proves the row %.60s…", row)
+	claims := strings.Split(parties, "\n")[2:]
+	for _, section := range []string{"## Connections to other machines", "## What stays"} {
+		_, rest, found := strings.Cut(string(text), section+"\n")
+		rest, _, _ = strings.Cut(rest, "\n## ")
+		if !found {
+			t.Fatalf("SECURITY.md has no section %q", section)
 		}
+		items := strings.Split(rest, "\n- ")[1:]
+		if section == "## What stays" { // its items are those of one claim
+			items = strings.Split(strings.TrimSpace(rest), "\n\n")[:1]
+		}
+		claims = append(claims, items...)
+	}
+	for _, claim := range claims {
+		if !namedTest.MatchString(claim) {
+			t.Errorf("no test proves the claim %.60s…", claim)
+		}
+	}
+	if len(claims) < 15 {
+		t.Errorf("found %d claims in SECURITY.md, want at least 15", len(claims))
 	}
 }

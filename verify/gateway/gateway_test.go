@@ -356,7 +356,7 @@ func FuzzDecide(f *testing.F) {
 
 // Each refusal has a record with its verification ID, so an account that causes too many waits for its
 // turn. Other accounts do not wait (issue 23).
-func TestRefusalsDelayFurtherCallsOfTheirAccount(t *testing.T) {
+func TestRefusalsOfTheGatewayDelayFurtherCalls(t *testing.T) {
 	g, log := newGateway(t, answers(nil), true)
 	ended, end := context.WithCancel(t.Context())
 	end()
