@@ -157,7 +157,7 @@ func TestAWideningChangeWaitsForAPerson(t *testing.T) {
 	for _, args := range [][]string{
 		{"trust", "--yes", file}, {"tokens", "create", "x", "--scope", "admin"},
 		{"tokens", "create", "x", "--scope", "run,approve"}, {"tokens", "create", "x", "--scope", "run,agents"},
-		{"tokens", "create", "x", "--scope", "agents:autonomous"}, {"tokens", "create", "x", "--for", "bob"},
+		{"tokens", "create", "x", "--scope", "agents:autonomous"},
 		{"tools", "accept", "--all", "--config", file}, {"agents", "create", "x", "--type", "trusted"},
 		{"integrity", "seal"}, {"run", "--config", other, code},
 	} {
@@ -292,7 +292,6 @@ func TestAHostOverHTTPCannotWiden(t *testing.T) {
 	for _, test := range []struct{ name, line, want string }{
 		{"a token that administers", widens, refused},
 		{"one that can register agents", terminal("tokens create x --scope agents"), refused},
-		{"one of another principal", terminal("tokens create x --for bob"), refused},
 		{"a trusted agent", terminal("agents create x --type trusted"), refused},
 		{"a link to the console", terminal("console"), reading},
 		{"in a session of its own", "setsid -w " + widens, refused},

@@ -86,7 +86,7 @@ func (v *tokensCreateVerb) Run(ctx context.Context, s *verb.Streams) error {
 }
 
 // widens returns what gives a token more than commands have that need no person: it can approve, register an agent that
-// is trusted further than supervised, be another principal, or be in a group. It is empty if nothing does.
+// is trusted further than supervised, or be in a group. It is empty if nothing does.
 func (v *tokensCreateVerb) widens(grant auth.Grant) string {
 	for _, scope := range v.Scope {
 		registers := auth.MayGrant(caller.Caller{Scopes: []string{scope}}, agents.Autonomous) == nil
@@ -94,11 +94,8 @@ func (v *tokensCreateVerb) widens(grant auth.Grant) string {
 			return "with the scope " + scope
 		}
 	}
-	switch {
-	case !grant.Facts.IsZero():
+	if !grant.Facts.IsZero() {
 		return "with groups or claims"
-	case v.For != "" && v.For != system.Principal():
-		return "for another principal, whose sign-ins it can use"
 	}
 	return ""
 }
