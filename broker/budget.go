@@ -32,7 +32,7 @@ func (a *attempt) releaseWork() { a.run.work.remove(a.work) }
 // call counts too.
 func (a *attempt) count(context.Context) *failure {
 	s := a.run
-	a.before = s.facts.begin()
+	a.before = s.facts.begin(a.broker.opts.Logger)
 	a.before.RunCalls = a.number - 1
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -52,11 +52,7 @@ func (b *Broker) openFacts(run *RunCalls) (*sessionFacts, error) {
 	if run.identity.Caller.Session == "" {
 		return newSessionFacts(), nil
 	}
-	f, err := b.factsOf(run)
-	if err == nil && f.taint != nil {
-		f.restore(b.opts.Logger)
-	}
-	return f, err
+	return b.factsOf(run)
 }
 
 func (b *Broker) factsOf(run *RunCalls) (*sessionFacts, error) {
@@ -80,8 +76,12 @@ func (b *Broker) factsOf(run *RunCalls) (*sessionFacts, error) {
 	return f, nil
 }
 
-// restore adds the servers that other sessions of the conversation have read.
+// restore adds the servers that other sessions of the conversation have read. It is called before each call, because
+// such a session can read a server while a run goes on, and pass the data on to it through another server.
 func (f *sessionFacts) restore(log *slog.Logger) {
+	if f.taint == nil {
+		return
+	}
 	ctx := context.Background() // the facts are those of all runs of the session
 	servers, err := f.taint.Servers(ctx, f.caller)
 	if err != nil {
@@ -123,7 +123,8 @@ func (b *Broker) forgetLocked(session string) {
 }
 
 // begin counts a call of a run and returns the facts before it.
-func (f *sessionFacts) begin() policies.Session {
+func (f *sessionFacts) begin(log *slog.Logger) policies.Session {
+	f.restore(log)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls++
@@ -131,7 +132,8 @@ func (f *sessionFacts) begin() policies.Session {
 }
 
 // now returns the facts without counting a call.
-func (f *sessionFacts) now() policies.Session {
+func (f *sessionFacts) now(log *slog.Logger) policies.Session {
+	f.restore(log)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return policies.Session{Calls: f.calls, Servers: slices.Sorted(maps.Keys(f.servers)), Unknown: f.unknown}

@@ -146,3 +146,36 @@ func TestFactsAreRestoredOrDeny(t *testing.T) {
 		})
 	}
 }
+
+// Issue 23: a run of another session of the same conversation reads a server, and passes the data on through a second
+// server to a run that began before. Rules about that run saw the facts at its start.
+func TestARunSeesWhatOtherSessionsReadMeanwhile(t *testing.T) {
+	engine, err := policies.Load(policies.File{Name: "facts.cedar", Source: []byte(`
+		@id("all") permit (principal, action, resource);
+		@id("leak") forbid (principal, action == Action::"files/write_file", resource)
+		when { context.session.servers.contains("crm") };`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &kept{}
+	f := newFixture(t, func(o *options) { o.Policies, o.Taint = engine, store })
+	run := open(t, f.Broker, broker.Run{ID: "run_1", Caller: caller.Caller{Principal: "ann", Kind: caller.Local,
+		Session: "s", Lineage: "credential 1"}}, f.snapshot, nil)
+	for _, test := range []struct {
+		read []string // by all sessions of the conversation
+		err  error
+		want string
+	}{
+		{nil, nil, ""}, {[]string{"crm"}, nil, "PolicyDenied"}, {nil, nil, "PolicyDenied"},
+		{nil, errors.New("no"), "PolicyDenied"},
+	} {
+		store.servers, store.err = test.read, test.err
+		got := ""
+		if answer := run.Call(t.Context(), call("write_file", `{}`)); answer.Error != nil {
+			got = answer.Error.Type
+		}
+		if got != test.want {
+			t.Errorf("after the conversation has read %q: got %q, want %q", test.read, got, test.want)
+		}
+	}
+}
