@@ -32,7 +32,7 @@ func TestABackupWhileTheDaemonServes(t *testing.T) {
 		}
 		return out
 	}
-	token := strings.TrimSpace(must("tokens", "create", "used", "--for", "ann", "--scope", "run,agents"))
+	token := strings.TrimSpace(must("tokens", "create", "used", "--for", "ann", "--scope", "run,agents:supervised"))
 	must("tokens", "create", "unused", "--for", "bob", "--scope", "audit")
 
 	program := filepath.Join(t.TempDir(), "program.py")
