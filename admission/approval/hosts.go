@@ -52,13 +52,19 @@ func (d *Desk) apartFromHosts(pid int, session string) error {
 }
 
 // HostOf returns the agent's host of a process that speaks to Airlock over the network: the process, or the one that
-// started it to speak to it over its standard input. What starts people's sessions is not a host.
+// started it to speak to it over its standard input. What starts people's sessions is not a host, and neither is a
+// person's shell: it gives each of its jobs a separate process group.
 func HostOf(client int) int {
 	starter, err := procfs.Starter(client)
 	if err != nil || starter <= 1 {
 		return client
 	}
-	if p, err := readProcess(starter); err != nil || startsSessions(p) {
+	c, err := readProcess(client)
+	if err != nil {
+		return client
+	}
+	s, err := readProcess(starter)
+	if err != nil || startsSessions(s) || c.session == s.session && c.group != s.group {
 		return client
 	}
 	return starter

@@ -2,7 +2,10 @@ package approval_test
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/airlock-mcp/airlock/admission/approval"
@@ -52,5 +55,45 @@ func TestAHostThatHasEnded(t *testing.T) {
 			t.Errorf("joined as %s: got %q, want that it is taken: %t", session, got, taken)
 		}
 		leave()
+	}
+}
+
+// A bridge speaks for the process that started it. A job of a shell, such as curl at the end of a pipe, does not: the
+// terminal of the person would be one of a host for as long as the shell lives.
+func TestHostOf(t *testing.T) {
+	for name, test := range map[string]struct {
+		attributes syscall.SysProcAttr
+		piped      bool
+		starter    bool
+	}{
+		"a bridge":                         {syscall.SysProcAttr{}, true, true},
+		"a bridge in a session of its own": {syscall.SysProcAttr{Setsid: true}, true, true},
+		"a job of a shell":                 {syscall.SysProcAttr{Setpgid: true}, true, false},
+		"a program that reads no pipe":     {syscall.SysProcAttr{}, false, false},
+		"one in a session of its own":      {syscall.SysProcAttr{Setsid: true}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := exec.Command("sleep", "600")
+			client.SysProcAttr = &test.attributes
+			if test.piped {
+				in, err := client.StdinPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer in.Close()
+			}
+			if err := client.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer client.Wait()
+			defer client.Process.Kill()
+			want := client.Process.Pid
+			if test.starter {
+				want = os.Getpid()
+			}
+			if got := approval.HostOf(client.Process.Pid); got != want {
+				t.Errorf("got %d, want %d", got, want)
+			}
+		})
 	}
 }
