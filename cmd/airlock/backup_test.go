@@ -96,7 +96,7 @@ func TestABackupWhileTheDaemonServes(t *testing.T) {
 		after[1] != before[1] {
 		t.Errorf("the restored state has %v, want %v", after, before)
 	}
-	if before[0] != "ann agents,run true" || before[1] != "bob audit false" {
+	if before[0] != "ann agents:supervised,run true" || before[1] != "bob audit false" {
 		t.Errorf("got %v, want one token that was used and one that was not", before)
 	}
 	if runs := must("runs", "list"); !strings.Contains(runs, "run_") {
