@@ -136,7 +136,7 @@ func (c *runClient) run(ctx context.Context, r join.RunRequest, who caller.Calle
 	}
 	defer c.ask(r.Terminal)()
 	run, err := s.Runs().Start(ctx, orchestrator.Request{Language: r.Language, Code: r.Code, Timeout: r.Timeout,
-		Network: r.Network, Caller: who})
+		Network: r.Network, Caller: who, Alone: true})
 	if err != nil {
 		return refusal(err)
 	}

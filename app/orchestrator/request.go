@@ -28,6 +28,8 @@ type Request struct {
 	// of background runs applies.
 	Background bool
 	Caller     caller.Caller // who asks
+	// Alone reports that the session ends with the run, so that nothing is kept for another run.
+	Alone bool
 	// Network lists the hosts that the code asks to reach, as NAME:PORT.
 	Network []string
 	// Context describes the run as a step of an agent, see broker.Run.

@@ -27,7 +27,7 @@ func (o *Orchestrator) openSession(p plan) *sessionfiles.Run {
 }
 
 func (r *run) keptSession() *keptSession {
-	if r.session == nil {
+	if r.session == nil || r.request.Alone {
 		return nil
 	}
 	limits := r.session.Limits()

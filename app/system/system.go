@@ -272,11 +272,11 @@ func (s *System) prepare(ctx context.Context) error {
 	return nil
 }
 
-// openSessionFiles opens the files that the runs of a session share. For a single run it only
-// removes the files of killed processes.
+// openSessionFiles opens the files that the runs of a session share, or only removes those of killed processes if none
+// are kept.
 func (s *System) openSessionFiles(ctx context.Context) error {
 	limits := s.config.Session
-	if !s.opts.Serving || limits.Bytes == 0 {
+	if limits.Bytes == 0 {
 		return sessionfiles.Sweep(ctx, s.directories.Sessions)
 	}
 	var err error

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -119,7 +120,7 @@ await big({ bytes: 50_000_000 }).catch((error) => {
 			"the result has more than the 125829120 bytes that one call may return; " + advice},
 	}
 	fake, _ := upstreamtest.Fake(t, "good")
-	session := connected(t, configured(t, fmt.Sprintf(`audit: {path: %q}
+	file := configured(t, fmt.Sprintf(`audit: {path: %q}
 limits: {largeResultBytes: 120MiB}
 sandbox: {disk: 128MiB}
 face: {callTool: true}
@@ -128,7 +129,8 @@ mcpServers:
   rows: {url: %q}
   events: {url: %q}
 servers: {big: {allow: ["*"]}, rows: {allow: ["*"]}, events: {allow: ["*"]}}
-`, filepath.Join(t.TempDir(), "audit"), fake.Command, rowsServer(t, true), rowsServer(t, false))))
+`, filepath.Join(t.TempDir(), "audit"), fake.Command, rowsServer(t, true), rowsServer(t, false)))
+	session := connected(t, file)
 	for _, step := range steps {
 		data, told := ran(t, session, step.language, step.code)
 		if data != step.data || !strings.Contains(told, step.told) {
@@ -143,5 +145,20 @@ servers: {big: {allow: ["*"]}, rows: {allow: ["*"]}, events: {allow: ["*"]}}
 	if data, told := ran(t, session, "python",
 		"import os\nresult = os.path.getsize('/workspace/session/big.big.txt')"); data != "14000000" {
 		t.Errorf("the run after the call: got %s, %s", data, told)
+	}
+	program := filepath.Join(t.TempDir(), "alone.py")
+	if err := os.WriteFile(program, []byte(`
+from servers.big import big, ToolError
+import os
+try:
+    await big({'bytes': 14_000_000})
+except ToolError as error:
+    result = {"size": os.path.getsize(error.file)}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, stderr, code := airlock(t, "run", "--config", file, program); code != 0 ||
+		!strings.Contains(stdout, `"data":{"size":14000000}`) {
+		t.Errorf("airlock run: got %d, %s, %s", code, stdout, stderr)
 	}
 }

@@ -54,6 +54,7 @@ func (v *Run) Run(ctx context.Context, s *verb.Streams) error {
 	}
 	request := orchestrator.Request{
 		Language: v.Language(), Code: code, Timeout: v.Timeout, Caller: verb.LocalCaller(), Network: v.Network,
+		Alone: true,
 	}
 	if err := request.Check(); err != nil {
 		v.Hold()
