@@ -58,9 +58,6 @@ func (s *Set) CallFor(ctx context.Context, relay Relay, serverID, name string,
 	if err := e.request(name, arguments); err != nil {
 		return nil, server.failure(name, ToolError, "the name cannot be sent", false, err)
 	}
-	if e.asTask = e.method == methodCallTool && server.needsTask(name); e.asTask {
-		e.params["task"] = json.RawMessage("{}")
-	}
 	for round := 1; ; round++ {
 		result, err := server.callOnce(ctx, e)
 		if err != nil {
@@ -139,6 +136,11 @@ func (s *server) call(ctx context.Context, c *calling, mayRepeat bool) (json.Raw
 		return nil, s.notConnected(ctx, name, err)
 	}
 	session.wantLogs(ctx, c.relay)
+	if c.asTask = c.method == methodCallTool && session.tap.runsTasks() && s.needsTask(name); c.asTask {
+		c.params["task"] = json.RawMessage("{}")
+	} else {
+		delete(c.params, "task")
+	}
 	e := c.exchange()
 	e.allowed = allowanceOf(ctx)
 	defer session.tap.forget(e)

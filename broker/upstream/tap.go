@@ -118,6 +118,7 @@ type tap struct {
 	mu      sync.Mutex
 	waiting map[jsonrpc.ID]*exchange
 	heard   bool                 // any message came in: the server speaks JSON-RPC
+	tasks   bool                 // the server runs tools as tasks
 	asked   int                  // requests of the server that have no answer yet
 	probe   jsonrpc.ID           // of server/discover, until it was refused in the server's place
 	asking  map[string]*exchange // whose person a request of the server is for, by the mark in it
@@ -184,6 +185,7 @@ func (t *tap) incoming(message jsonrpc.Message, stream jsonrpc.ID) (result jsonr
 	}
 	e := t.take(response.ID)
 	if e == nil {
+		t.noteTasks(response.Result)
 		return message, true
 	}
 	if response.Error != nil {
@@ -198,6 +200,33 @@ func (t *tap) incoming(message jsonrpc.Message, stream jsonrpc.ID) (result jsonr
 		return &jsonrpc.Response{ID: response.ID, Error: errTaken}, true
 	}
 	return &jsonrpc.Response{ID: response.ID, Result: stub(response.Result)}, true
+}
+
+// noteTasks notes whether the server runs tools as tasks (MCP 2025-11-25), which the SDK does not keep of the answer to
+// initialize.
+func (t *tap) noteTasks(result json.RawMessage) {
+	var declared struct {
+		Capabilities struct {
+			Tasks struct {
+				Requests struct {
+					Tools struct {
+						Call json.RawMessage `json:"call"`
+					} `json:"tools"`
+				} `json:"requests"`
+			} `json:"tasks"`
+		} `json:"capabilities"`
+	}
+	if strictjson.UnmarshalOpen(result, &declared) == nil && declared.Capabilities.Tasks.Requests.Tools.Call != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.tasks = true
+	}
+}
+
+func (t *tap) runsTasks() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.tasks
 }
 
 // mayAsk counts the requests of the server; its notifications need no answer.

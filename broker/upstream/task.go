@@ -102,7 +102,7 @@ func readTask(raw json.RawMessage) (task, error) {
 }
 
 // needsTask reports whether a tool can only be called as a task, by a server that has tasks (MCP 2025-11-25, Tasks,
-// Tool-Level Negotiation).
+// Tool-Level Negotiation). If its server has none, the tool is called without.
 func (s *server) needsTask(name string) bool {
 	for _, tool := range s.describe().Tools {
 		if tool.Name == name {

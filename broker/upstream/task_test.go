@@ -259,3 +259,30 @@ func TestServerEverythingWorksAsATask(t *testing.T) {
 		t.Errorf("asked %+v, noticed %q, want one question and progress", p.asked, p.notices)
 	}
 }
+
+// A tool that must be called as a task is called so only if its server runs tools as tasks (MCP 2025-11-25, Tasks,
+// Tool-Level Negotiation).
+func TestServersWithoutTasksGetNone(t *testing.T) {
+	for declared, want := range map[string]bool{`{"tools":{}}`: false, `{"tools":{},"tasks":{"list":{}}}`: false,
+		`{"tools":{},"tasks":{"requests":{"tools":{"call":{}}}}}`: true} {
+		asTask := false
+		web := httptest.NewServer(jsonHandler(func(method string, params json.RawMessage) string {
+			switch method {
+			case "initialize":
+				return strings.Replace(plainAnswer(method), `{"tools":{}}`, declared, 1)
+			case "tools/list":
+				return strings.Replace(plainAnswer(method), `"name":"t"`,
+					`"name":"t","execution":{"taskSupport":"required"}`, 1)
+			case "tools/call":
+				asTask = strings.Contains(string(params), `"task":{}`)
+				return `{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`
+			}
+			return plainAnswer(method)
+		}))
+		defer web.Close()
+		set := connect(t, nil, upstream.Config{ID: "x", URL: web.URL})
+		if _, err := set.Call(t.Context(), "x", "t", nil); (err != nil) != want || asTask != want {
+			t.Errorf("%s: called as a task: %v (%v), want %v", declared, asTask, err, want)
+		}
+	}
+}
