@@ -58,9 +58,11 @@ type Options struct {
 	Authority Authority
 	// Taint keeps what conversations have read. If it is nil, rules about the session deny the calls
 	// of callers with a lineage.
-	Taint  Taint
-	Logger *slog.Logger // nil discards
-	Now    func() time.Time
+	Taint Taint
+	// SignIns lets people sign in while a call waits. If it is nil, the call fails with the command that signs in.
+	SignIns SignIns
+	Logger  *slog.Logger // nil discards
+	Now     func() time.Time
 }
 
 // Broker carries out calls. All methods are safe for concurrent use.

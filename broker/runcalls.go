@@ -75,8 +75,8 @@ type RunCalls struct {
 	waiting  waiting
 	// questions are the questions to people.
 	questions questions
-	unread    backlog // unread answers
-	work      backlog // arguments of running calls
+	signings  signings
+	backlogs
 
 	mu     sync.Mutex // guards all fields below
 	counts runCounts
@@ -86,6 +86,12 @@ type RunCalls struct {
 	searches admission.Bucket // of the catalog
 	loops    loopDetector
 	flags    map[*catalog.Snapshot]map[string][]catalog.Flag // by policies.ToolID, computed on first use
+}
+
+// backlogs bound what a run holds in memory.
+type backlogs struct {
+	unread backlog // unread answers
+	work   backlog // arguments of running calls
 }
 
 // runCounts are the totals of a run's calls.

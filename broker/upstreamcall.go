@@ -25,10 +25,10 @@ func (a *attempt) callServer(ctx context.Context) *failure {
 	if a.run.opts.Keep != nil {
 		ctx = upstream.AllowLarge(ctx, limits.LargeResultBytes)
 	}
-	deadline, _, cancel := upstream.WithPausableTimeout(ctx, timeout)
+	deadline, pausable, cancel := upstream.WithPausableTimeout(ctx, timeout)
 	defer cancel()
 	deadline, task := upstream.NoteTask(deadline)
-	result, err := a.callUpstream(deadline)
+	result, err := a.callSignedIn(deadline, pausable)
 	a.taskID = task.ID()
 	switch {
 	case err != nil && ctx.Err() != nil:

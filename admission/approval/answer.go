@@ -66,7 +66,7 @@ func (d *Desk) answerLocal(r Response) error {
 		return closedError(o.outcome())
 	case r.Digest != o.digest:
 		return ErrChanged
-	case r.Approve && o.question.Elicitation != nil && o.question.Elicitation.NeedsValues:
+	case r.Approve && o.question.Elicitation.isForHost():
 		return ErrNeedsValues
 	}
 	if r.Approve {

@@ -216,10 +216,10 @@ func (d *Desk) openQuestion(q Question) (wait func(context.Context) (Verdict, er
 	}, nil
 }
 
-// canBeAnswered reports whether anyone can answer. A form with values to fill in needs a
-// session with a separate channel to its people.
+// canBeAnswered reports whether anyone can answer. A question for the host needs a session with a
+// separate channel to its people.
 func (d *Desk) canBeAnswered(q Question) bool {
-	if q.Elicitation == nil || !q.Elicitation.NeedsValues {
+	if !q.Elicitation.isForHost() {
 		return true
 	}
 	d.mu.Lock()
@@ -326,7 +326,7 @@ func (d *Desk) await(ctx, asking context.Context, o *openQuestion, asker Asker) 
 func (d *Desk) askThrough(ctx, asking context.Context, o *openQuestion, asker Asker) {
 	v, err := asker.Ask(asking, o.question)
 	if err != nil {
-		if asking.Err() == nil && o.question.Elicitation != nil && o.question.Elicitation.NeedsValues {
+		if asking.Err() == nil && o.question.Elicitation.isForHost() {
 			d.decide(o, Verdict{Answer: Unreachable}) // no other channel takes values
 		}
 		if asking.Err() == nil {

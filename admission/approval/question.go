@@ -67,7 +67,14 @@ type Elicitation struct {
 	NeedsValues bool            `json:"needs_values,omitempty"` // a yes without values is not an answer
 	// the address that the person is asked to open; Airlock does not open it
 	URL string `json:"url,omitempty"`
+	// SignIn is set if Airlock asks, and not the server: URL is a page of this machine at which the person begins to
+	// sign in to the server.
+	SignIn bool `json:"sign_in,omitempty"`
 }
+
+// isForHost reports whether only the agent's host can ask the question: it has a form with values, or the person
+// works where the host runs.
+func (e *Elicitation) isForHost() bool { return e != nil && (e.NeedsValues || e.SignIn) }
 
 // Grounds are the reasons for asking a person.
 type Grounds struct {

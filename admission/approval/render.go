@@ -109,6 +109,12 @@ func renderHead(b *strings.Builder, q Question) {
 		fmt.Fprintf(b, "May this call happen?  %s\n\n", visible.Text(q.ID))
 		return
 	}
+	if q.Elicitation.SignIn {
+		fmt.Fprintf(b, "Sign in to the server %s?  %s\n", showName(q.ServerID), visible.Text(q.ID))
+		b.WriteString("A call of its tool waits for it, and goes on afterwards. Begin in a browser on this machine:\n")
+		fmt.Fprintf(b, "%s\n\n", visible.Text(q.Elicitation.URL))
+		return
+	}
 	fmt.Fprintf(b, "The server %s asks you, while a call of its tool is made.  %s\n", showName(q.ServerID),
 		visible.Text(q.ID))
 	b.WriteString("The question is the server's, and the answer goes to it. Give it no passwords, keys or codes.\n")
@@ -126,6 +132,9 @@ func renderArguments(b *strings.Builder, q Question, c cut) {
 	what := "arguments"
 	if q.Elicitation != nil {
 		what = "the server's question"
+	}
+	if q.Elicitation != nil && q.Elicitation.SignIn {
+		what = "where it leads"
 	}
 	shown := showArguments(q.Arguments, c)
 	lines := strings.Split(strings.TrimSuffix(shown, "\n"), "\n")

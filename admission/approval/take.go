@@ -35,9 +35,9 @@ func (d *Desk) take(r request, from peer) response {
 	switch r.Answer {
 	case replyDeny:
 	case replyApprove:
-		if e := o.question.Elicitation; e != nil && e.NeedsValues {
+		if o.question.Elicitation.isForHost() {
 			return response{Refused: refusedOther,
-				Detail: "the server's form has to be filled in, which the agent's host does; it can be refused here"}
+				Detail: "the agent's host asks this question; it can be refused here"}
 		}
 		if refused, ok := d.refuse(from, o.question.SessionID); ok {
 			return refused

@@ -22,7 +22,7 @@ func (s *System) openBroker(servers broker.Upstream, redactor *redact.Redactor) 
 	}
 	opts := &broker.Options{
 		Approver: s.questions, Redactor: redactor, Logger: s.opts.Logger, Authority: &s.authority,
-		Taint: s.Taint(),
+		Taint: s.Taint(), SignIns: signIns{s},
 	}
 	if s.catalog != nil {
 		opts.Definitions = s.catalog

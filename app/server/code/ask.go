@@ -38,12 +38,14 @@ const choices = `{"type": "object", "required": ["decision"], "properties": {"de
 
 // question converts a question to an elicitation of the host (MCP 2025-11-25, Elicitation, Form
 // Mode). A form of a server is forwarded, with a message that names the server. A URL of a server
-// is part of the message, so that hosts do not open it.
-func question(q approval.Question) *mcp.ElicitParams {
+// is part of the message, so that hosts do not open it. The page of a sign-in is opened by hosts that open URLs.
+func question(q approval.Question, opensURLs bool) *mcp.ElicitParams {
 	asked := &mcp.ElicitParams{Mode: "form", Message: approval.Excerpt(q, maxQuestion),
 		RequestedSchema: json.RawMessage(choices)}
 	switch e := q.Elicitation; {
 	case e == nil:
+	case e.SignIn && opensURLs:
+		return &mcp.ElicitParams{Mode: "url", Message: asked.Message, URL: e.URL, ElicitationID: q.ID}
 	case e.Schema != nil:
 		asked.RequestedSchema = e.Schema
 	default:
@@ -75,7 +77,7 @@ func given(q approval.Question, res *mcp.ElicitResult, by string) approval.Verdi
 		if content, err := json.Marshal(res.Content); err == nil {
 			v.Answer, v.Content = approval.Yes, secret.New(string(content))
 		}
-	case res.Content["decision"] == choiceAgree:
+	case res.Content["decision"] == choiceAgree, e.SignIn && res.Content == nil:
 		v.Answer = approval.Yes
 	}
 	return v
@@ -107,11 +109,17 @@ func canAsk(req *mcp.CallToolRequest) bool {
 	return caps != nil && caps.Elicitation != nil && (caps.Elicitation.Form != nil || caps.Elicitation.URL == nil)
 }
 
+// opensURLs reports whether the host opens a URL that its person agrees to (MCP 2025-11-25, Elicitation, URL Mode).
+func opensURLs(req *mcp.CallToolRequest) bool {
+	caps := req.ClientCapabilities()
+	return caps != nil && caps.Elicitation != nil && caps.Elicitation.URL != nil
+}
+
 // attend registers the host as the channel of its session until the session ends. It is for
 // revisions in which a server can ask during a request.
 func (s *Server) attend(c call) {
 	s.Attend(c.request.Session, func() (unregister func()) {
-		return s.approvals.Register(c.caller.Session, elicitor{c.request.Session, answerer(c)})
+		return s.approvals.Register(c.caller.Session, elicitor{c.request.Session, answerer(c), opensURLs(c.request)})
 	})
 }
 
@@ -133,15 +141,16 @@ func answerer(c call) string {
 // elicitor asks through a session of a revision in which a server can ask during a request:
 // 2025-06-18 and 2025-11-25.
 type elicitor struct {
-	session *mcp.ServerSession
-	by      string
+	session   *mcp.ServerSession
+	by        string
+	opensURLs bool
 }
 
 var _ approval.Asker = elicitor{}
 
 // Ask shows the question in the host and waits for the person.
 func (e elicitor) Ask(ctx context.Context, q approval.Question) (approval.Verdict, error) {
-	res, err := e.session.Elicit(ctx, question(q))
+	res, err := e.session.Elicit(ctx, question(q, e.opensURLs))
 	if err != nil {
 		return approval.Verdict{}, fmt.Errorf("asking through the host: %w", err)
 	}

@@ -46,13 +46,19 @@ type parkedRun struct {
 	*runs.Run
 	owner   caller.Owner
 	request orchestrator.Request
-	by      string        // the caller and host that answer
+	host    answering
 	wake    chan struct{} // holds a value when there may be something to ask
 	expiry  *time.Timer   // set while it waits for the host; guarded by parking.mu
 
 	open   map[string]*openQuestion // by ID; guarded by parking.mu
 	closed map[string]bool          // questions that were decided elsewhere or expired; guarded by parking.mu
 	late   []string                 // questions whose answer from the host came too late; guarded by parking.mu
+}
+
+// answering is the host that answers the questions of a run.
+type answering struct {
+	by        string // the caller and host
+	opensURLs bool
 }
 
 type openQuestion struct {
@@ -70,8 +76,8 @@ func newParking(approvals Approvals, begin func(context.Context, orchestrator.Re
 	}
 }
 
-// start begins a run that outlives ctx. by names the caller and host that answer its questions.
-func (p *parking) start(ctx context.Context, req orchestrator.Request, by string) (*parkedRun, error) {
+// start begins a run that outlives ctx and whose questions the host answers.
+func (p *parking) start(ctx context.Context, req orchestrator.Request, host answering) (*parkedRun, error) {
 	p.mu.Lock() // held until the run is in p.runs; its first question waits for that
 	defer p.mu.Unlock()
 	p.listenLocked(req.Caller.Session)
@@ -81,7 +87,7 @@ func (p *parking) start(ctx context.Context, req orchestrator.Request, by string
 		return nil, err
 	}
 	parked := &parkedRun{
-		Run: run, owner: req.Caller.Owner(), request: req, by: by,
+		Run: run, owner: req.Caller.Owner(), request: req, host: host,
 		wake: make(chan struct{}, 1), open: map[string]*openQuestion{}, closed: map[string]bool{},
 	}
 	p.runs[run.ID()] = parked
@@ -180,7 +186,7 @@ func (r *parkedRun) answerLocked(answers mcp.InputResponseMap) {
 		case !isForm:
 		case q != nil:
 			delete(r.open, id) // also one that was closed: it is not shown again
-			q.answer <- given(q.asked, res, r.by)
+			q.answer <- given(q.asked, res, r.host.by)
 		case r.closed[id] && res.Action != "cancel":
 			r.late = append(r.late, id)
 		}
@@ -275,15 +281,17 @@ var _ approval.Asker = (*parking)(nil)
 
 // Ask passes the question to its run, so that the host shows it, and waits for the answer.
 func (p *parking) Ask(ctx context.Context, q approval.Question) (approval.Verdict, error) {
-	asked := &openQuestion{asked: q, params: question(q), expires: q.Expires, answer: make(chan approval.Verdict, 1)}
+	r := p.find(q.RunID)
+	if r == nil {
+		return approval.Verdict{}, errNotParked
+	}
+	asked := &openQuestion{asked: q, params: question(q, r.host.opensURLs), expires: q.Expires,
+		answer: make(chan approval.Verdict, 1)}
 	asked.params.Message = p.gate.Text(asked.params.Message)
 	if q.Elicitation != nil && q.Elicitation.Schema != nil { // the server's texts
 		asked.params.RequestedSchema = p.gate.JSON(q.Elicitation.Schema)
 	}
-	r := p.ask(q, asked)
-	if r == nil {
-		return approval.Verdict{}, errNotParked
-	}
+	p.ask(r, asked)
 	select {
 	case v := <-asked.answer:
 		return v, nil
@@ -296,18 +304,19 @@ func (p *parking) Ask(ctx context.Context, q approval.Question) (approval.Verdic
 	}
 }
 
-// ask adds the question to its run and wakes the request that waits.
-func (p *parking) ask(q approval.Question, asked *openQuestion) *parkedRun {
+func (p *parking) find(runID string) *parkedRun {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := p.runs[q.RunID]
-	if r == nil {
-		return nil
-	}
-	r.open[q.ID] = asked
+	return p.runs[runID]
+}
+
+// ask adds the question to its run and wakes the request that waits.
+func (p *parking) ask(r *parkedRun, asked *openQuestion) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r.open[asked.asked.ID] = asked
 	select {
 	case r.wake <- struct{}{}:
 	default: // it is awake, or will be asked when the host comes back
 	}
-	return r
 }

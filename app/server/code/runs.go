@@ -116,7 +116,7 @@ func (s *Server) runBetweenRequests(ctx context.Context, c call, req orchestrato
 	if state := c.request.Params.RequestState; state != "" {
 		parked, err = s.parking.resume(state, req, c.request.Params.InputResponses)
 	} else {
-		parked, err = s.parking.start(ctx, req, answerer(c))
+		parked, err = s.parking.start(ctx, req, answering{answerer(c), opensURLs(c.request)})
 	}
 	if err != nil {
 		return nil, err

@@ -230,7 +230,7 @@ func (s *Server) startTask(ctx context.Context, c call, req orchestrator.Request
 		run, err := s.runs.Start(ctx, req)
 		return run, nil, err
 	}
-	parked, err := s.parking.start(ctx, req, answerer(c))
+	parked, err := s.parking.start(ctx, req, answering{answerer(c), opensURLs(c.request)})
 	if err != nil {
 		return nil, nil, err
 	}
