@@ -185,22 +185,13 @@ func (a *attempt) question() approval.Question {
 		flags = append(flags, flag.String())
 	}
 	who := a.run.identity
-	var ids []string
-	for _, one := range who.Caller.Credentials {
-		ids = append(ids, one.ID)
-	}
 	risk := a.ruling.Risk.String()
 	if a.tool.ServerID == "" { // a run; its risk is only known to rules about agents
 		risk = a.ruling.Risk.Level()
 	}
 	return approval.Question{
 		ID: telemetry.NewID("apr"), Asked: now, Expires: expires,
-		Asking: approval.Asking{
-			Principal: who.Caller.Principal, Issuer: who.Caller.Issuer, CallerKind: string(who.Caller.Kind),
-			Profile:   who.Caller.Profile,
-			SessionID: who.Caller.Session, RunID: who.ID, CallID: a.id, Account: who.Caller.Account(),
-			Credentials: strings.Join(ids, " "),
-		},
+		Asking: who.asking(a.id),
 		Subject: approval.Subject{
 			ServerID: a.tool.ServerID, ToolName: a.tool.Name, DefinitionDigest: a.tool.Digest,
 			Arguments: a.shown(a.arguments), CodeHash: who.CodeHash, PolicyVersion: a.rules.Policies.Version(),

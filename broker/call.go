@@ -2,8 +2,10 @@ package broker
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
@@ -23,6 +25,24 @@ type Run struct {
 	// Context is the host's description of the step of this run: the JSON of an announced action's
 	// context. It may be empty.
 	Context json.RawMessage
+}
+
+// asking returns who asks in a question about a call of the run, or about the run if callID is empty.
+func (r Run) asking(callID string) approval.Asking {
+	var ids []string
+	for _, one := range r.Caller.Credentials {
+		ids = append(ids, one.ID)
+	}
+	return approval.Asking{Principal: r.Caller.Principal, Issuer: r.Caller.Issuer, CallerKind: string(r.Caller.Kind),
+		Profile: r.Caller.Profile, SessionID: r.Caller.Session, RunID: r.ID, CallID: callID,
+		Account: r.Caller.Account(), Credentials: strings.Join(ids, " ")}
+}
+
+// recorded returns who acts in the run, as records have it.
+func (r Run) recorded() audit.Identity {
+	return audit.Identity{RunID: r.ID, SessionID: r.Caller.Session, Principal: r.Caller.Principal,
+		Issuer: r.Caller.Issuer, CallerKind: string(r.Caller.Kind), Profile: r.Caller.Profile, TraceID: r.TraceID,
+		CodeHash: r.CodeHash}
 }
 
 // delegation returns on whose behalf the calls of a run are made, as records have it. A call without code is made by

@@ -111,12 +111,8 @@ func (a *attempt) recordVerdict(ctx context.Context, q approval.Question, asking
 func (a *attempt) record(kind audit.Kind) audit.Record {
 	run := a.run.identity
 	r := audit.Record{
-		Kind: kind,
-		Identity: audit.Identity{
-			RunID: run.ID, SessionID: run.Caller.Session, Principal: run.Caller.Principal, Issuer: run.Caller.Issuer,
-			CallerKind: string(run.Caller.Kind), Profile: run.Caller.Profile, TraceID: run.TraceID,
-			CodeHash: run.CodeHash,
-		},
+		Kind:     kind,
+		Identity: run.recorded(),
 		Act: audit.Act{
 			CallID: a.id, ParentID: run.ID, ServerID: a.recordedName(a.call.ServerID),
 			ToolName:         a.recordedName(a.call.Name),

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
 // SignIns lets people sign in to servers while calls wait. Its methods are safe for concurrent use.
@@ -80,35 +83,57 @@ func (a *attempt) callSignedIn(ctx context.Context, timeout *upstream.PausableTi
 // errNotSignedIn is the outcome of a sign-in that the person did not want or did not complete.
 var errNotSignedIn = errors.New("the person has not signed in")
 
-// signIn has the person sign in. It returns when the sign-in is done, refused or has taken as long as an approval may.
+// signIn has the person behind the call sign in.
 func (a *attempt) signIn(ctx context.Context) error {
-	q := a.question()
+	return a.broker.signIn(ctx, a.question(), a.run.identity.Caller, a.record(audit.KindApproval))
+}
+
+// SignIn has the person behind a run sign in to a server whose tools are not known without it. It returns when that is
+// done, refused or has taken as long as an approval may, and at once if the host cannot ask anybody.
+func (b *Broker) SignIn(ctx context.Context, run Run, serverID string) error {
+	now := b.opts.Now()
+	q := approval.Question{ID: telemetry.NewID("apr"), Asked: now,
+		Expires: now.Add(b.admission.Rules().Limits.ApprovalTimeout), Asking: run.asking(""),
+		Subject: approval.Subject{ServerID: serverID, CodeHash: run.CodeHash}}
+	record := audit.Record{Kind: audit.KindApproval, Identity: run.recorded(), Act: audit.Act{ServerID: serverID}}
+	return b.signIn(ctx, q, run.Caller, record)
+}
+
+// signIn signs a caller in and asks q meanwhile. The record is completed with the outcome.
+func (b *Broker) signIn(ctx context.Context, q approval.Question, who caller.Caller, record audit.Record) error {
+	host, ok := b.opts.Approver.(interface{ AsksHost(sessionID string) bool })
+	if b.opts.SignIns == nil || !ok || !host.AsksHost(q.SessionID) {
+		return errNotSignedIn
+	}
 	ctx, cancel := context.WithDeadline(ctx, q.Expires)
 	defer cancel()
 	asking, stop := context.WithCancel(ctx)
 	var asked sync.WaitGroup
 	defer asked.Wait()
 	defer stop() // the sign-in has ended: the question is closed
-	account, err := a.broker.opts.SignIns.SignIn(ctx, a.run.identity.Caller, a.tool.ServerID, func(page, site string) {
+	account, err := b.opts.SignIns.SignIn(ctx, who, q.ServerID, func(page, site string) {
 		asked.Go(func() {
-			if a.askToSignIn(asking, q, page, site) != nil && asking.Err() == nil {
+			if b.askToSignIn(asking, q, page, site) != nil && asking.Err() == nil {
 				cancel()
 			}
 		})
 	})
-	detail := fmt.Sprintf("%s: signed in at the server's request", q.ID)
+	record.Detail = fmt.Sprintf("%s: signed in through the host", q.ID)
 	if account != "" {
-		detail += fmt.Sprintf(" as %q", account)
+		record.Detail += fmt.Sprintf(" as %q", account)
 	}
 	if err != nil {
-		detail = fmt.Sprintf("%s: not signed in: %v", q.ID, err)
+		record.Detail = fmt.Sprintf("%s: not signed in: %v", q.ID, err)
 	}
-	(&relay{attempt: a}).note(context.WithoutCancel(ctx), detail, "")
+	record.Detail = b.opts.Redactor.Text(record.Detail)
+	if failed := b.recorder.Note(context.WithoutCancel(ctx), record); failed != nil {
+		b.opts.Logger.ErrorContext(ctx, "a sign-in could not be recorded", slog.Any(telemetry.KeyError, failed))
+	}
 	return err
 }
 
 // askToSignIn shows the person the page at which the sign-in begins. It returns nil if the person agrees to open it.
-func (a *attempt) askToSignIn(ctx context.Context, q approval.Question, page, site string) error {
+func (b *Broker) askToSignIn(ctx context.Context, q approval.Question, page, site string) error {
 	shown, err := json.Marshal(map[string]string{"the browser goes on to": site})
 	if err != nil {
 		return err
@@ -116,7 +141,7 @@ func (a *attempt) askToSignIn(ctx context.Context, q approval.Question, page, si
 	q.Code, q.ClaimedLine, q.Rules, q.Approve, q.People = "", 0, []string{}, []string{}, 0
 	q.Arguments = shown
 	q.Elicitation = &approval.Elicitation{URL: page, SignIn: true}
-	verdict, err := a.broker.opts.Approver.Ask(ctx, q)
+	verdict, err := b.opts.Approver.Ask(ctx, q)
 	if err == nil && verdict.Answer != approval.Yes {
 		err = errNotSignedIn
 	}

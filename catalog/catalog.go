@@ -52,6 +52,8 @@ type Server struct {
 	// Problem is a sentence that explains why the server is missing. It is empty
 	// if the server's tools are known.
 	Problem string
+	// SignIn reports that the Problem is a sign-in that the user of Airlock can make.
+	SignIn bool
 	// Unreachable is a sentence that explains why the server cannot be reached now
 	// and Tools come from an earlier connection. Otherwise it is empty.
 	Unreachable string

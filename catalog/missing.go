@@ -12,6 +12,8 @@ type MissingServer struct {
 	Listed bool `json:"listed,omitempty"`
 	// Starting reports that the server has not failed, but has not answered yet.
 	Starting bool `json:"-"`
+	// SignIn reports that the user of Airlock can sign in to the server.
+	SignIn bool `json:"-"`
 }
 
 // StillStarting is the Problem of a server that has neither answered nor failed.
@@ -29,7 +31,7 @@ func (s *Snapshot) Missing(serverID string) []MissingServer {
 		case server.Problem != "":
 			missing = append(missing, MissingServer{
 				ServerID: server.ID, Problem: Clean(server.Problem), Retryable: server.Retrying,
-				Starting: server.Problem == StillStarting,
+				Starting: server.Problem == StillStarting, SignIn: server.SignIn,
 			})
 		case server.Unreachable != "":
 			missing = append(missing, MissingServer{ServerID: server.ID, Problem: Clean(server.Unreachable),

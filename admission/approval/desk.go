@@ -216,15 +216,17 @@ func (d *Desk) openQuestion(q Question) (wait func(context.Context) (Verdict, er
 	}, nil
 }
 
+// AsksHost reports whether the host of a session asks its people.
+func (d *Desk) AsksHost(sessionID string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.askers[sessionID] != nil
+}
+
 // canBeAnswered reports whether anyone can answer. A question for the host needs a session with a
 // separate channel to its people.
 func (d *Desk) canBeAnswered(q Question) bool {
-	if !q.Elicitation.isForHost() {
-		return true
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.askers[q.SessionID] != nil
+	return !q.Elicitation.isForHost() || d.AsksHost(q.SessionID)
 }
 
 // expired returns the verdict on an expired question. The error is that of ctx.

@@ -30,6 +30,12 @@ func (q *Questions) Ask(ctx context.Context, question approval.Question) (approv
 	return q.next.Ask(ctx, question)
 }
 
+// AsksHost reports whether the host of a session asks its people.
+func (q *Questions) AsksHost(sessionID string) bool {
+	host, ok := q.next.(interface{ AsksHost(sessionID string) bool })
+	return ok && host.AsksHost(sessionID)
+}
+
 func (q *Questions) changed(question *approval.Question, open bool) {
 	q.mu.Lock()
 	note := q.note

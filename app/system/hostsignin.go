@@ -29,6 +29,10 @@ func (s signIns) SignIn(ctx context.Context, who caller.Caller, serverID string,
 		return "", err
 	}
 	signed, err := login.SignsIn(ctx, hostPerson{invite}, nil)
+	if err == nil && s.system.catalog.upstreams != nil {
+		err = s.system.catalog.upstreams.Refresh(ctx, serverID)
+		s.system.catalog.listAgain(context.WithoutCancel(ctx))
+	}
 	return signed.Account, err
 }
 

@@ -133,7 +133,9 @@ func (s *server) failLocked(err error) error {
 	s.failed = start
 	s.protocol = newestProtocol // the server may be another one by then
 	s.retryAt = time.Now().Add(backoff(s.failures + 1))
-	next := catalog.Server{ID: s.config.ID, Problem: start.Problem}
+	var needed *SignInError
+	next := catalog.Server{ID: s.config.ID, Problem: start.Problem,
+		SignIn: errors.As(start, &needed) && needed.Command != ""}
 	if s.listed && len(s.known.Tools) > 0 {
 		next = s.known
 		next.Unreachable = start.Problem
