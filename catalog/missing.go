@@ -30,7 +30,8 @@ func (s *Snapshot) Missing(serverID string) []MissingServer {
 		switch {
 		case server.Problem != "":
 			missing = append(missing, MissingServer{
-				ServerID: server.ID, Problem: Clean(server.Problem), Retryable: server.Retrying,
+				ServerID: server.ID, Problem: Clean(server.Problem),
+				Retryable: server.Retrying && !server.SignIn,
 				Starting: server.Problem == StillStarting, SignIn: server.SignIn,
 			})
 		case server.Unreachable != "":
