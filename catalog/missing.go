@@ -32,7 +32,7 @@ func (s *Snapshot) Missing(serverID string) []MissingServer {
 			missing = append(missing, MissingServer{
 				ServerID: server.ID, Problem: Clean(server.Problem),
 				Retryable: server.Retrying && !server.SignIn,
-				Starting: server.Problem == StillStarting, SignIn: server.SignIn,
+				Starting:  server.Problem == StillStarting, SignIn: server.SignIn,
 			})
 		case server.Unreachable != "":
 			missing = append(missing, MissingServer{ServerID: server.ID, Problem: Clean(server.Unreachable),

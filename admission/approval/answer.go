@@ -34,7 +34,7 @@ var (
 	// ErrNeedsValues is returned if a server's form has to be filled in, which only the host can
 	// do.
 	ErrNeedsValues = errors.New(
-		"the server's form has to be filled in, which the agent's host does; it can be refused here")
+		"a form has to be filled in or a page opened, which the agent's host does; it can be refused here")
 )
 
 // Answer answers an open question, in a cluster also one of another node. Only the first answer counts; later ones get

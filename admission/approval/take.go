@@ -37,7 +37,7 @@ func (d *Desk) take(r request, from peer) response {
 	case replyApprove:
 		if o.question.Elicitation.isForHost() {
 			return response{Refused: refusedOther,
-				Detail: "the agent's host asks this question; it can be refused here"}
+				Detail: ErrNeedsValues.Error()}
 		}
 		if refused, ok := d.refuse(from, o.question.SessionID); ok {
 			return refused
