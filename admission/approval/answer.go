@@ -31,8 +31,7 @@ const maxReason = 500
 var (
 	// ErrChanged is returned if an answer is not for the question that is open.
 	ErrChanged = errors.New("the answer is to another question, or to one that was changed after it was asked")
-	// ErrNeedsValues is returned if a server's form has to be filled in, which only the host can
-	// do.
+	// ErrNeedsValues is returned for a yes to a question that only the host can ask.
 	ErrNeedsValues = errors.New(
 		"a form has to be filled in or a page opened, which the agent's host does; it can be refused here")
 )

@@ -36,8 +36,7 @@ func (d *Desk) take(r request, from peer) response {
 	case replyDeny:
 	case replyApprove:
 		if o.question.Elicitation.isForHost() {
-			return response{Refused: refusedOther,
-				Detail: ErrNeedsValues.Error()}
+			return response{Refused: refusedOther, Detail: ErrNeedsValues.Error()}
 		}
 		if refused, ok := d.refuse(from, o.question.SessionID); ok {
 			return refused

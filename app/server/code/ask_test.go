@@ -244,7 +244,7 @@ func TestAnAbandonedRunEnds(t *testing.T) {
 		s, runs := newAskingServer(t)
 		ann := caller.Caller{Principal: "ann", Kind: caller.Local, Session: "ses_ann"}
 		parked, err := s.parking.start(t.Context(),
-			orchestrator.Request{Language: "python", Code: []byte("ask 2"), Caller: ann}, "ann")
+			orchestrator.Request{Language: "python", Code: []byte("ask 2"), Caller: ann}, answering{by: "ann"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -304,7 +304,7 @@ func TestCancellingAParkableCallEndsItsRun(t *testing.T) {
 func TestAQuestionThatIsTooLongIsShortened(t *testing.T) {
 	q := approval.Question{ID: "apr_1",
 		Subject: approval.Subject{Arguments: json.RawMessage(`"` + strings.Repeat("x", maxQuestion) + `"`)}}
-	text := question(q).Message
+	text := question(q, false).Message
 	if len(text) > maxQuestion || !strings.Contains(text, "SHORTENED: 16,386 bytes, sha256:") ||
 		!strings.Contains(text, "airlock approvals show apr_1") {
 		t.Errorf("got %d bytes:\n%.600s", len(text), text)
