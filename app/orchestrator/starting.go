@@ -29,8 +29,11 @@ func (o *Orchestrator) snapshotFor(ctx context.Context, req Request) *catalog.Sn
 		snapshot = o.parts.Snapshots.Snapshot(req.Caller)
 	}
 	for _, server := range snapshot.Missing("") {
-		if server.SignIn && names(string(req.Code), server.ServerID) && o.parts.Broker.SignIn(ctx, broker.Run{ID: req.ID,
-			Caller: req.Caller, CodeHash: canon.Digest(req.Code)}, server.ServerID) == nil {
+		if !server.SignIn || !names(string(req.Code), server.ServerID) {
+			continue
+		}
+		run := broker.Run{ID: req.ID, Caller: req.Caller, CodeHash: canon.Digest(req.Code)}
+		if o.parts.Broker.SignIn(ctx, run, server.ServerID) == nil {
 			snapshot = o.parts.Snapshots.Snapshot(req.Caller)
 		}
 	}

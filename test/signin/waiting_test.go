@@ -98,7 +98,8 @@ func TestACallWaitsForTheSignIn(t *testing.T) {
 						return &mcp.ElicitResult{Action: "accept",
 							Content: map[string]any{"decision": "yes: I agree, or have done it"}}, nil
 					}}
-				host, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, options).Connect(t.Context(),
+				client := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, options)
+				host, err := client.Connect(t.Context(),
 					&mcp.CommandTransport{Command: program.command(context.Background(), "mcp")},
 					&mcp.ClientSessionOptions{ProtocolVersion: c.version})
 				if err != nil {
