@@ -86,7 +86,8 @@ func TestKilledWhileRunsWait(t *testing.T) {
 		if ends := d.records("run_end"); ends != 1 {
 			t.Errorf("the run ended %d times", ends)
 		}
-		if now, text := call(t, d.session, "get_run", map[string]any{"run_id": run.RunID}); now.State == "done" {
+		now, text := until(t, d.session, run.RunID, func(s runState) bool { return s.State == "unknown" })
+		if now.State == "done" {
 			ended[cmp.Or(now.Error.Type, string(now.Data))]++
 		} else if d.values(`"outcome":"`, `"kind":"run_end"`)["ok"] == 0 { // its result was lost with a daemon
 			t.Errorf("got %+v, %s", now, text)

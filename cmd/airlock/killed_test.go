@@ -93,6 +93,12 @@ time.sleep(3600)`)
 	d.kill()
 	d.start()
 	d.awaitInterrupted(run, "files/create_directory (ok)")
+	d.kill()
+	d.start() // it has the result from the audit log only
+	if now, text := call(t, d.session, "get_run", map[string]any{"run_id": run}); now.Error.Type != "Interrupted" ||
+		!strings.Contains(text, "files/create_directory (ok)") {
+		t.Errorf("after another kill: got %+v, %s", now, text)
+	}
 	d.ended(1, 1)
 	d.awaitNothingStored()
 	d.stop()
