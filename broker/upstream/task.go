@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -75,6 +76,9 @@ var errNoTask = errors.New("the server answered with a task that does not have i
 
 // taskOf returns the task that a server has made for a call, or false for another result.
 func (c *calling) taskOf(raw json.RawMessage) (t task, isTask bool, err error) {
+	if !c.asTask && !bytes.Contains(raw, []byte(`"task"`)) && !bytes.Contains(raw, []byte(`\u`)) {
+		return task{}, false, nil // it cannot be a task, even with escapes
+	}
 	var result struct {
 		Kind json.RawMessage `json:"resultType"`
 		Task json.RawMessage `json:"task"`
@@ -113,6 +117,9 @@ func (s *server) needsTask(name string) bool {
 }
 
 func taskSupport(tool catalog.Tool) string {
+	if !bytes.Contains(tool.Raw, []byte("taskSupport")) {
+		return ""
+	}
 	var definition struct {
 		Execution struct {
 			TaskSupport string `json:"taskSupport"`
