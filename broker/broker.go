@@ -46,6 +46,12 @@ type Approver interface {
 	Ask(ctx context.Context, q approval.Question) (approval.Verdict, error)
 }
 
+// HostAsker is an Approver that knows whether the host of a session asks its people.
+type HostAsker interface {
+	Approver
+	AsksHost(sessionID string) bool
+}
+
 // Options of a broker. Nil and zero values are the safe defaults.
 type Options struct {
 	Approver Approver         // nil: no person can be asked, so calls that need approval are refused

@@ -101,7 +101,7 @@ func (b *Broker) SignIn(ctx context.Context, run Run, serverID string) error {
 
 // signIn signs a caller in and asks q meanwhile. The record is completed with the outcome.
 func (b *Broker) signIn(ctx context.Context, q approval.Question, who caller.Caller, record audit.Record) error {
-	host, ok := b.opts.Approver.(interface{ AsksHost(sessionID string) bool })
+	host, ok := b.opts.Approver.(HostAsker)
 	if b.opts.SignIns == nil || !ok || !host.AsksHost(q.SessionID) {
 		return errNotSignedIn
 	}

@@ -18,7 +18,7 @@ type Questions struct {
 	note func(q approval.Question, open bool)
 }
 
-var _ broker.Approver = (*Questions)(nil)
+var _ broker.HostAsker = (*Questions)(nil)
 
 // NewQuestions returns a Questions that passes questions to next.
 func NewQuestions(next broker.Approver) *Questions { return &Questions{next: next} }
@@ -32,7 +32,7 @@ func (q *Questions) Ask(ctx context.Context, question approval.Question) (approv
 
 // AsksHost reports whether the host of a session asks its people.
 func (q *Questions) AsksHost(sessionID string) bool {
-	host, ok := q.next.(interface{ AsksHost(sessionID string) bool })
+	host, ok := q.next.(broker.HostAsker)
 	return ok && host.AsksHost(sessionID)
 }
 
