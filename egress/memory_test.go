@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -16,6 +15,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 
 	"github.com/airlock-mcp/airlock/egress"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // waitingGate decides nothing until the network ends, as for a question that nobody answers.
@@ -61,16 +61,6 @@ func datagram(id uint16, more bool, payload []byte) []byte {
 	return packet
 }
 
-// heap returns how many bytes this process uses that it cannot free.
-func heap() int64 {
-	var stats runtime.MemStats
-	for range 3 { // pools keep buffers over a collection
-		runtime.GC()
-	}
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc + stats.StackInuse)
-}
-
 // Issue 30: the kernel of a sandbox sends any packets and takes none. The host's memory for it is bounded. Each attack
 // sends several times the bound.
 func TestMemoryIsBounded(t *testing.T) {
@@ -104,7 +94,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		{"answers that are not taken", &gate{}, false, 24 << 20, sendRequests},
 	} {
 		t.Run(attack.name, func(t *testing.T) {
-			before := heap()
+			before := testenv.Heap()
 			ours, theirs, err := egress.Pair()
 			if err != nil {
 				t.Fatal(err)
@@ -124,7 +114,7 @@ func TestMemoryIsBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 			attack.act(t, theirs)
-			if grown := heap() - before; grown > attack.most {
+			if grown := testenv.Heap() - before; grown > attack.most {
 				t.Errorf("the host holds %d bytes for the sandbox, want at most %d", grown, attack.most)
 			} else {
 				t.Logf("%d bytes", grown)

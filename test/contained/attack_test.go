@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/reach"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // Issue 30: from a sandbox with a network, nothing but the named host is reachable, in any notation and by any
@@ -129,7 +129,7 @@ func TestContainedServerExhaustsItsNetwork(t *testing.T) {
 	if got := l.call("print('started')"); got != "started" {
 		t.Fatalf("got %q", got)
 	}
-	before := heap()
+	before := testenv.Heap()
 	got := l.call(`
 import socket, urllib.request
 address = socket.gethostbyname("api.example.com")
@@ -154,7 +154,7 @@ print(asked > 30)
 	if got != "True" {
 		t.Errorf("got %q, want more than 30 answers that are not taken", got)
 	}
-	if grown := heap() - before; grown > mostOfANetwork {
+	if grown := testenv.Heap() - before; grown > mostOfANetwork {
 		t.Errorf("the host holds %d bytes for the network of a server, want at most %d", grown, mostOfANetwork)
 	}
 	got = l.call(`
@@ -172,16 +172,6 @@ else: print("the network does not recover", error)
 
 // mostOfANetwork is how much memory of the host the network of a server may take, with 64 connections.
 const mostOfANetwork = 48 << 20
-
-// heap returns how many bytes this process uses that it cannot free.
-func heap() int64 {
-	var stats runtime.MemStats
-	for range 3 { // pools keep buffers over a collection
-		runtime.GC()
-	}
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc + stats.StackInuse)
-}
 
 // Issue 30: the name of a host gets another address with each question, with the TTL 0, and aliases: no connection from
 // a sandbox reaches an address that is not on the internet.
@@ -269,7 +259,7 @@ func TestContainedServerAttacksItsClient(t *testing.T) {
 	if got := l.call("print('started')"); got != "started" {
 		t.Fatalf("got %q", got)
 	}
-	before := heap()
+	before := testenv.Heap()
 	for name, output := range map[string]string{
 		"bytes":                       `bytes(range(256)) * 1000 + b"\n"`,
 		"a line without an end":       `b"x" * (40 << 20) + b"\n"`,
@@ -298,7 +288,7 @@ func TestContainedServerAttacksItsClient(t *testing.T) {
 			}
 		}
 	}
-	if grown := heap() - before; grown > 32<<20 {
+	if grown := testenv.Heap() - before; grown > 32<<20 {
 		t.Errorf("%d bytes are held for a server, want at most 32 MiB", grown)
 	}
 }
