@@ -258,12 +258,13 @@ func TestAReplacedNodeEnds(t *testing.T) {
 	if err := process.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	status, answer := first.post("/v1/agents/"+worker.id+"/actions", "X-Agent-Token", worker.token, map[string]any{
+	status, answer, err := first.try("/v1/agents/"+worker.id+"/actions", "X-Agent-Token", worker.token, map[string]any{
 		"action":  map[string]any{"type": "calculate", "query": "2"},
 		"context": map[string]any{"conversation_id": "two", "step_number": 1}})
 	if answer["decision"] != nil {
 		t.Errorf("the replaced node decided: %d %v", status, answer)
 	}
+	t.Logf("the replaced node answered %d %v, %v", status, answer, err) // it may have ended
 	if err := process.Wait(); err == nil || process.ProcessState.ExitCode() != 1 {
 		t.Errorf("the replaced node ended with %v", err)
 	}

@@ -127,28 +127,35 @@ func (n *node) serve() *node {
 
 // post sends JSON with a header and returns the status and the answer.
 func (n *node) post(path, header, value string, body any) (int, map[string]any) {
-	text, err := json.Marshal(body)
+	status, answer, err := n.try(path, header, value, body)
 	if err != nil {
 		n.Error(err)
 	}
+	return status, answer
+}
+
+// try is post at a node that may have ended.
+func (n *node) try(path, header, value string, body any) (int, map[string]any, error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return 0, nil, err
+	}
 	r, err := http.NewRequestWithContext(n.Context(), http.MethodPost, n.url+path, bytes.NewReader(text))
 	if err != nil {
-		n.Error(err)
-		return 0, nil
+		return 0, nil, err
 	}
 	r.Header.Set(header, value)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
-		n.Error(err)
-		return 0, nil
+		return 0, nil, err
 	}
 	defer answer.Body.Close()
 	var decoded map[string]any
 	raw, _ := io.ReadAll(answer.Body)
 	_ = json.Unmarshal(raw, &decoded) // an event stream is no JSON
-	return answer.StatusCode, decoded
+	return answer.StatusCode, decoded, nil
 }
 
 type agent struct{ id, token string }

@@ -91,13 +91,16 @@ type host struct {
 	asked chan string // messages of questions to its person
 }
 
-// connect connects a host. If asks is set, a simulated person at the host agrees to everything.
+// connect connects a host. If asks is set, a simulated person at the host agrees to every call, and signs in nowhere.
 func connect(t *testing.T, transport mcp.Transport, asks bool) host {
 	t.Helper()
 	h := host{asked: make(chan string, 10)}
 	options := &mcp.ClientOptions{}
 	if asks {
 		options.ElicitationHandler = func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			if strings.HasPrefix(r.Params.Message, "Sign in to the server") {
+				return &mcp.ElicitResult{Action: "decline"}, nil
+			}
 			h.asked <- r.Params.Message
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "approve this call"}}, nil
 		}

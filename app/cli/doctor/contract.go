@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,18 +39,17 @@ func (v *Verb) proveContract(ctx context.Context, c *config.Config, s *verb.Stre
 	defer func() { err = errors.Join(err, opened.Close(), remove()) }()
 	fmt.Fprintln(s.Out)
 	failed := 0
+	var failures strings.Builder // after the table, where they are seen
 	for i, end := range runCases(ctx, opened, cases) {
 		word := "ok"
 		if end.err != nil {
 			failed++
 			word = "FAIL"
+			fmt.Fprintf(&failures, "\n%s: %v\n", cases[i].Name, end.err)
 		}
 		fmt.Fprintf(s.Out, "%-5s %5d ms  %s\n", word, end.took.Milliseconds(), cases[i].Name)
-		if end.err != nil {
-			fmt.Fprintf(s.Out, "      %v\n", end.err)
-		}
 	}
-	fmt.Fprintf(s.Out, "\n%d cases, %d failed\n", len(cases), failed)
+	fmt.Fprintf(s.Out, "%s\n%d cases, %d failed\n", &failures, len(cases), failed)
 	if failed > 0 {
 		return verb.ExitError(verb.ExitFailed)
 	}
