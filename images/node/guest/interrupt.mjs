@@ -30,13 +30,15 @@ export function listen(connection, interrupted) {
 export function ask() {
   if (asked) return true;
   if (!link || taken || !closeInspector || listenerCount.call(process, SIGNAL) > 0) return false;
+  const before = used;
+  used = asked = true; // the interruption can come before tell returns
   try {
     link.tell("run/interrupt", "{}");
   } catch {
+    used = before;
+    asked = false;
     return false;
   }
-  used = true;
-  asked = true;
   return true;
 }
 
