@@ -51,13 +51,12 @@ func (s *signings) begin(serverID string) (one *signing, first bool) {
 	return one, true
 }
 
-// callSignedIn calls the server. If the server needs a sign-in, the person is asked through the host, and the call is
-// made again after it.
-func (a *attempt) callSignedIn(ctx context.Context, timeout *upstream.PausableTimeout) (json.RawMessage, error) {
-	result, err := a.callUpstream(ctx)
+// signedIn has the person sign in through the host if the server's error says that this is needed. It reports whether
+// the call can be made again, and refuses that if the caller may no longer act.
+func (a *attempt) signedIn(ctx context.Context, timeout *upstream.PausableTimeout, err error) (bool, *failure) {
 	var needed *upstream.SignInError
 	if a.broker.opts.SignIns == nil || !errors.As(err, &needed) || needed.Command == "" {
-		return result, err
+		return false, nil
 	}
 	timeout.Pause()
 	defer timeout.Resume()
@@ -69,15 +68,13 @@ func (a *attempt) callSignedIn(ctx context.Context, timeout *upstream.PausableTi
 	select {
 	case <-one.over:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return false, nil
 	}
 	if !one.done {
-		return result, err
+		return false, nil
 	}
-	if fail := a.inForce(ctx); fail != nil {
-		return nil, errors.New(fail.Message)
-	}
-	return a.callUpstream(ctx)
+	fail := a.inForce(ctx)
+	return fail == nil, fail
 }
 
 // errNotSignedIn is the outcome of a sign-in that the person did not want or did not complete.

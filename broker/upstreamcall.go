@@ -28,11 +28,17 @@ func (a *attempt) callServer(ctx context.Context) *failure {
 	deadline, pausable, cancel := upstream.WithPausableTimeout(ctx, timeout)
 	defer cancel()
 	deadline, task := upstream.NoteTask(deadline)
-	result, err := a.callSignedIn(deadline, pausable)
+	result, err := a.callUpstream(deadline)
+	again, fail := a.signedIn(deadline, pausable, err)
+	if again {
+		result, err = a.callUpstream(deadline)
+	}
 	a.taskID = task.ID()
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return failf(errortype.Killed, "the run ended before the server answered").because(err)
+	case fail != nil:
+		return fail
 	case err != nil && upstream.TimedOut(deadline):
 		return exceeded(limit, errortype.Timeout, "the server did not answer within %v; ask for less, or try again",
 			timeout).because(err).retryable()

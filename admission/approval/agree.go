@@ -139,6 +139,27 @@ func (d *Desk) agreeLocked(o *openQuestion, one agreement) error {
 	return nil
 }
 
+// dropLost removes the approvals of an open question by people who may not approve any more: their credential has ended,
+// or they have lost a role.
+func (d *Desk) dropLost(id string) {
+	d.mu.Lock()
+	var agreed []agreement
+	if o := d.open[id]; o != nil {
+		agreed = slices.Clone(o.agreed)
+	}
+	d.mu.Unlock()
+	for _, one := range agreed {
+		if one.approver == nil || d.opts.InForce(*one.approver) {
+			continue
+		}
+		d.mu.Lock()
+		if o := d.open[id]; o != nil && !o.decided {
+			o.agreed = slices.DeleteFunc(o.agreed, func(a agreement) bool { return a.approver == one.approver })
+		}
+		d.mu.Unlock()
+	}
+}
+
 // answers returns a function that reports whether the person can answer for the owner or in a role.
 func (o *openQuestion) answers(p Person) func(asked string) bool {
 	return func(asked string) bool {

@@ -62,7 +62,7 @@ func TestWhoMustAgree(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			d := openDesk(t, dir, nil)
+			d := openDesk(t, dir, &approval.Options{InForce: func(caller.Caller) bool { return true }})
 			q := question()
 			q.Grounds.Approve, q.People = test.asks, test.people
 			verdict := ask(t, d, q)
@@ -100,6 +100,37 @@ func TestWhoMustAgree(t *testing.T) {
 				t.Errorf("got %+v, want a Yes by %s", v, test.by)
 			}
 		})
+	}
+}
+
+// The approval of a person who loses the role while another person is awaited does not count (issue 23).
+func TestALostRoleDoesNotCount(t *testing.T) {
+	dir := t.TempDir()
+	lost := map[string]bool{}
+	d := openDesk(t, dir, &approval.Options{InForce: func(who caller.Caller) bool { return !lost[who.Principal] }})
+	q := question()
+	q.Grounds.Approve, q.People = []string{"finance"}, 2
+	verdict := ask(t, d, q)
+	p := posted(t, dir, q.ID)
+	answer := func(name string) {
+		t.Helper()
+		err := d.Answer(approval.Response{ID: q.ID, Digest: p.Digest, Approve: true, By: name,
+			Person: person(name, false, "finance"), Approver: &caller.Caller{Principal: name}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer("bob")
+	lost["bob"] = true
+	answer("carl")
+	select {
+	case v := <-verdict:
+		t.Fatalf("got %+v, want the question open", v)
+	default:
+	}
+	answer("dora")
+	if v := <-verdict; v.Answer != approval.Yes || v.By != "carl; dora" {
+		t.Errorf("got %+v, want a Yes by carl and dora", v)
 	}
 }
 

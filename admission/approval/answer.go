@@ -55,6 +55,7 @@ func (d *Desk) knows(id string) bool {
 
 // answerLocal answers an open question of this process.
 func (d *Desk) answerLocal(r Response) error {
+	d.dropLost(r.ID)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	o := d.open[r.ID]

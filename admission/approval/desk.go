@@ -352,6 +352,7 @@ func (d *Desk) askThrough(ctx, asking context.Context, o *openQuestion, asker As
 
 // answered takes the answer of the owner, through the channel of the session. It reports whether it counts.
 func (d *Desk) answered(o *openQuestion, v Verdict) bool {
+	d.dropLost(o.question.ID)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if v.Answer != Yes || o.question.Whom() == "" {
