@@ -3,12 +3,29 @@ package contract_test
 import (
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// Node's guest has time to ask for an interruption, but the host's signal can come before the request has returned.
+// An interruption can come before what holds the output is there: nothing else may write the output after it.
+func TestOutputIsWrittenByAnEarlyInterruption(t *testing.T) {
+	const program = `const exit = process.reallyExit; // without what the guest does before it
+const { holdOutput, writeAtOnce } = await import(process.argv[1] + "/output.mjs");
+const { notice } = await import(process.argv[1] + "/interrupt.mjs");
+writeAtOnce();
+holdOutput({ tell: () => notice("internalMessage", { cmd: "NODE_DEBUG_ENABLED" }), settle() {} });
+for (let i = 0; i < 40; i++) console.log(i);
+exit.call(process, 0);`
+	guest := filepath.Join(testenv.RepoRoot(t), "images", "node", "guest")
+	node := exec.CommandContext(t.Context(), nodeProgram(t), "--input-type=module", "--eval", program, guest)
+	if out, err := node.CombinedOutput(); err != nil || strings.Count(string(out), "\n") != 40 {
+		t.Errorf("got %s, %v, want 40 lines", out, err)
+	}
+}
+
+// The host's signal can come before the guest's request for it has returned.
 func TestAnInterruptionCanComeAtOnce(t *testing.T) {
 	const program = `const { ask, listen, notice } = await import(process.argv[1]);
 let heard = 0;

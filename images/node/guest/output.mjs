@@ -127,13 +127,12 @@ function turn() {
 
 /** Writes what is held. */
 export function flush() {
-  if (!held) return;
   if (!begin()) {
     late = true;
     return;
   }
   holding[1] = holding[2] = false;
-  held.flush();
+  held?.flush();
   end();
 }
 
