@@ -54,13 +54,21 @@ func ParsePeriod(since, until string, now time.Time) (p Period, err error) {
 	return p, err
 }
 
+// IsZero reports whether the period has no limit.
+func (p Period) IsZero() bool { return p == Period{} }
+
+// Contains reports whether a time is in the period.
+func (p Period) Contains(at time.Time) bool {
+	return (p.Since.IsZero() || !at.Before(p.Since)) && (p.Until.IsZero() || at.Before(p.Until))
+}
+
 // Has reports whether a record was written in the period.
 func (p Period) Has(r Record) bool {
-	if p == (Period{}) {
+	if p.IsZero() {
 		return true
 	}
 	at, err := when(r)
-	return err == nil && (p.Since.IsZero() || !at.Before(p.Since)) && (p.Until.IsZero() || at.Before(p.Until))
+	return err == nil && p.Contains(at)
 }
 
 // Before reports whether a record was written before the period, so that older records need not be

@@ -254,6 +254,7 @@ func (s *Service) Authenticate(ctx context.Context, token secret.Value) (Agent, 
 type Selection struct {
 	Owner   string // the caller who registered them
 	Profile string
+	Created audit.Period // when they were registered
 }
 
 // SelectFor selects the agents that a caller may see, see caller.Caller.May.
@@ -261,7 +262,7 @@ func SelectFor(who caller.Caller) Selection {
 	if slices.Contains(who.Scopes, caller.ScopeAdmin) {
 		return Selection{Profile: who.Profile}
 	}
-	return Selection{who.Name(), who.Profile}
+	return Selection{Owner: who.Name(), Profile: who.Profile}
 }
 
 // query returns the statement that selects at most n agents, ordered by ID, starting after the ID
@@ -270,6 +271,12 @@ func (only Selection) query(after string, n int) (query string, args []any) {
 	query, args = `SELECT `+agentColumns+` FROM agent WHERE id > ?`, []any{after}
 	if only.Owner != "" {
 		query, args = query+` AND owner = ?`, append(args, only.Owner)
+	}
+	if !only.Created.Since.IsZero() {
+		query, args = query+` AND created >= ?`, append(args, only.Created.Since.Unix())
+	}
+	if !only.Created.Until.IsZero() {
+		query, args = query+` AND created < ?`, append(args, only.Created.Until.Unix())
 	}
 	if only.Profile != "" {
 		query, args = query+` AND json_extract(inherited, '$.profile') = ?`, append(args, only.Profile)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/database"
@@ -89,10 +90,12 @@ func TestSelectionsOfAgentsUseIndexes(t *testing.T) {
 		only Selection
 		want string
 	}{
-		"all":                    {Selection{}, "(id>?)"},
-		"of an owner":            {Selection{Owner: "o1"}, "(owner=? AND id>?)"},
-		"of a profile":           {Selection{Profile: "p1"}, "(<expr>=? AND id>?)"},
-		"of a profile and owner": {Selection{"o1", "p1"}, "(owner=? AND <expr>=? AND id>?)"},
+		"all":          {Selection{}, "(id>?)"},
+		"of an owner":  {Selection{Owner: "o1"}, "(owner=? AND id>?)"},
+		"of a profile": {Selection{Profile: "p1"}, "(<expr>=? AND id>?)"},
+		"of a period": {Selection{Created: audit.Period{Since: time.Unix(1, 0), Until: time.Unix(2, 0)}},
+			"(id>?)"},
+		"of a profile and owner": {Selection{Owner: "o1", Profile: "p1"}, "(owner=? AND <expr>=? AND id>?)"},
 	} {
 		query, args := c.only.query("agent_000001", 10)
 		statements[name] = statement{query, args, c.want}
@@ -113,7 +116,7 @@ func TestManyAgents(t *testing.T) {
 		agents = 20_000
 	}
 	s, _ := openMany(t, agents)
-	for _, only := range []Selection{{}, {Owner: "o7"}, {Profile: "p37"}, {"o7", "p37"}} {
+	for _, only := range []Selection{{}, {Owner: "o7"}, {Profile: "p37"}, {Owner: "o7", Profile: "p37"}} {
 		last := fmt.Sprintf("agent_%06d", agents-1000)
 		list, err := s.List(t.Context(), only, last, 3)
 		if err != nil || len(list) != 3 {

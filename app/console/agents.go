@@ -53,19 +53,24 @@ const (
 )
 
 func showAgents(c *Console, q *query) (view, error) {
-	list, err := c.opts.Agents.List(q.Context(), agents.SelectFor(q.who), q.URL.Query().Get("after"), agentsPage+1)
+	filter, only := c.periodOf(q.URL.Query()), agents.SelectFor(q.who)
+	only.Created = filter.period
+	list, err := c.opts.Agents.List(q.Context(), only, q.URL.Query().Get("after"), agentsPage+1)
 	if err != nil {
 		return view{}, err
 	}
 	var shown struct {
+		Filter periodFilter // by the time of the registration
 		Agents []agents.Agent
 		Later  string
 	}
 	if len(list) > agentsPage {
 		list = list[:agentsPage]
-		shown.Later = "/agents?" + url.Values{"after": {list[agentsPage-1].ID}}.Encode()
+		later := url.Values{"after": {list[agentsPage-1].ID}}
+		filter.add(later)
+		shown.Later = "/agents?" + later.Encode()
 	}
-	shown.Agents = list
+	shown.Filter, shown.Agents = filter, list
 	return view{title: "Agents", data: shown}, nil
 }
 

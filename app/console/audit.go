@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/audit"
@@ -33,11 +32,9 @@ const (
 
 // auditFilter selects the records that match all of its non-empty fields.
 type auditFilter struct {
-	Kind, Outcome, Server, Tool, Run, Principal, Since, Until string
-	Before                                                    uint64 // a number; 0: from the newest on
-
-	period  audit.Period
-	Problem string // why the period is not used; empty if it is
+	Kind, Outcome, Server, Tool, Run, Principal string
+	Before                                      uint64 // a number; 0: from the newest on
+	periodFilter
 }
 
 // filterFields are the fields of the form and the corresponding members of a record.
@@ -60,17 +57,12 @@ var filterFields = []struct {
 		func(r audit.Record) string { return r.Principal }},
 }
 
-func filterOf(values url.Values) auditFilter {
-	var f auditFilter
+func (c *Console) filterOf(values url.Values) auditFilter {
+	f := auditFilter{periodFilter: c.periodOf(values)}
 	for _, field := range filterFields {
 		*field.in(&f) = strings.TrimSpace(values.Get(field.name))
 	}
 	f.Before, _ = strconv.ParseUint(values.Get("before"), 10, 53) // an invalid number means the newest
-	f.Since, f.Until = strings.TrimSpace(values.Get("since")), strings.TrimSpace(values.Get("until"))
-	var err error
-	if f.period, err = audit.ParsePeriod(f.Since, f.Until, time.Now()); err != nil {
-		f.Problem = err.Error()
-	}
 	return f
 }
 
@@ -81,11 +73,7 @@ func (f *auditFilter) query(before uint64) string {
 			values.Set(field.name, text)
 		}
 	}
-	for name, text := range map[string]string{"since": f.Since, "until": f.Until} {
-		if text != "" {
-			values.Set(name, text)
-		}
-	}
+	f.add(values)
 	if before > 0 {
 		values.Set("before", strconv.FormatUint(before, 10))
 	}
@@ -184,7 +172,7 @@ func (c *Console) readLog(f auditFilter) shownAudit {
 }
 
 func showAudit(c *Console, q *query) (view, error) {
-	return view{title: "Audit log", data: c.readLog(filterOf(q.URL.Query()))}, nil
+	return view{title: "Audit log", data: c.readLog(c.filterOf(q.URL.Query()))}, nil
 }
 
 // verifyAudit does what airlock audit verify does.
@@ -227,10 +215,11 @@ func exportAudit(c *Console, q *query) (view, error) {
 		}
 		opts.From = from
 	}
-	var err error
-	if opts.Period, err = audit.ParsePeriod(asked.Get("since"), asked.Get("until"), time.Now()); err != nil {
-		return view{}, &refusal{http.StatusUnprocessableEntity, err.Error(), ""}
+	period := c.periodOf(asked)
+	if period.Problem != "" {
+		return view{}, &refusal{http.StatusUnprocessableEntity, sentence(period.Problem), ""}
 	}
+	opts.Period = period.period
 	directory := c.opts.System.Directories().Audit
 	return view{stream: &stream{name: names[format],
 		write: func(w io.Writer) error { return audit.Export(w, directory, format, opts) }}}, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/console"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -76,6 +77,36 @@ func TestRunsArePaged(t *testing.T) {
 	}
 	if got := len(rows.FindAllString(second.body, -1)); got != 1 || strings.Contains(second.body, "Older") {
 		t.Errorf("got %d runs on the second page", got)
+	}
+}
+
+// Issue 27.11: the lists of the console can be limited to a period, and the links to other pages keep it.
+func TestListsOfTheConsoleTakeAPeriod(t *testing.T) {
+	book := &tokenBook{}
+	s := serve(t, func(o *console.Options) { o.Tokens = book })
+	book.tokens = s.tokens
+	for range 51 {
+		s.past("", "ann", "plain")
+	}
+	b := s.signIn("ann", auth.ScopeRun, auth.ScopeAdmin)
+	rows := regexp.MustCompile(`<th scope="row">`)
+	for _, path := range []string{"/runs", "/tokens"} {
+		if got := b.get(path + "?since=2020-01-01"); !rows.MatchString(got.body) {
+			t.Errorf("%s since 2020: got %d %s, want rows", path, got.status, got.body)
+		}
+		if got := b.get(path + "?until=2020-01-01"); rows.MatchString(got.body) ||
+			!strings.Contains(got.body, `href="`+path+`">Show all`) {
+			t.Errorf("%s until 2020: got %d %s, want no row and the way to all", path, got.status, got.body)
+		}
+	}
+	for _, path := range []string{"/runs", "/tokens", "/agents"} {
+		if got := b.get(path + "?since=yesterday"); got.status != http.StatusOK ||
+			!strings.Contains(got.body, "is not a time: write 7d") {
+			t.Errorf("%s since yesterday: got %d %s, want the form of a time", path, got.status, got.body)
+		}
+	}
+	if got := b.get("/runs?since=2020-01-01").body; !strings.Contains(got, `href="/runs?page=2&amp;since=2020-01-01"`) {
+		t.Errorf("the second page does not keep the period: %s", got)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/audit"
@@ -28,7 +27,8 @@ const reportPage = 200
 const defaultSince = "7d"
 
 type shownReport struct {
-	Since, Until, Principal, Server string
+	periodFilter
+	Principal, Server string
 
 	Rows  []audit.Row // the newest first
 	More  bool        // there are more rows than are shown
@@ -39,16 +39,15 @@ type shownReport struct {
 // the whole period, so it does that for one reader at a time.
 func showReport(c *Console, q *query) (view, error) {
 	asked := q.URL.Query()
-	shown := shownReport{Since: strings.TrimSpace(asked.Get("since")), Until: strings.TrimSpace(asked.Get("until")),
-		Principal: strings.TrimSpace(asked.Get("principal")), Server: strings.TrimSpace(asked.Get("server"))}
 	if len(asked) == 0 {
-		shown.Since = defaultSince
+		asked.Set("since", defaultSince)
 	}
-	opts := audit.ReportOptions{Principal: shown.Principal, Server: shown.Server}
-	var err error
-	if opts.Period, err = audit.ParsePeriod(shown.Since, shown.Until, time.Now()); err != nil {
-		return view{}, &refusal{http.StatusUnprocessableEntity, err.Error(), ""}
+	shown := shownReport{periodFilter: c.periodOf(asked),
+		Principal: strings.TrimSpace(asked.Get("principal")), Server: strings.TrimSpace(asked.Get("server"))}
+	if shown.Problem != "" {
+		return view{}, &refusal{http.StatusUnprocessableEntity, sentence(shown.Problem), ""}
 	}
+	opts := audit.ReportOptions{Principal: shown.Principal, Server: shown.Server, Period: shown.period}
 	directory := c.opts.System.Directories().Audit
 	if form := audit.ReportForm(asked.Get("format")); form != "" {
 		if !slices.Contains(audit.ReportForms(), form) {
@@ -63,7 +62,7 @@ func showReport(c *Console, q *query) (view, error) {
 			"Try again when that is done."}
 	}
 	defer c.verifying.Unlock()
-	err = audit.EachRow(directory, opts, func(r audit.Row) error {
+	err := audit.EachRow(directory, opts, func(r audit.Row) error {
 		shown.Rows = append(shown.Rows, r)
 		if len(shown.Rows) > 2*reportPage {
 			shown.Rows, shown.More = slices.Delete(shown.Rows, 0, reportPage), true

@@ -80,15 +80,17 @@ type runsPage struct {
 // runFilter selects the runs that are listed.
 type runFilter struct {
 	State, Text string
-	page        int             // from 1
-	byTool      map[string]bool // the runs with a call of a tool that Text names
+	periodFilter
+	page   int             // from 1
+	byTool map[string]bool // the runs with a call of a tool that Text names
 }
 
 // States returns the states that can be selected.
 func (runFilter) States() []string { return []string{"going on", "ok", "not ok"} }
 
-func runFilterOf(values url.Values) runFilter {
-	f := runFilter{State: values.Get("state"), Text: strings.TrimSpace(values.Get("text")), page: 1}
+func (c *Console) runFilterOf(values url.Values) runFilter {
+	f := runFilter{State: values.Get("state"), Text: strings.TrimSpace(values.Get("text")),
+		periodFilter: c.periodOf(values), page: 1}
 	if n, err := strconv.Atoi(values.Get("page")); err == nil && n > 1 {
 		f.page = min(n, maxRunPages)
 	}
@@ -103,6 +105,7 @@ func (f runFilter) address(path string, page int) string {
 			values.Set(name, value)
 		}
 	}
+	f.add(values)
 	if page > 1 {
 		values.Set("page", strconv.Itoa(page))
 	}
@@ -114,6 +117,9 @@ func (f runFilter) address(path string, page int) string {
 
 // takes reports whether a run matches the filter.
 func (f runFilter) takes(row runRow) bool {
+	if !f.period.Contains(row.Began) {
+		return false
+	}
 	switch f.State {
 	case "going on":
 		if !row.Going {
@@ -140,7 +146,7 @@ func (f runFilter) takes(row runRow) bool {
 // showRuns lists runs, the newest first: those in progress from the registry, and those of the
 // audit log.
 func showRuns(c *Console, q *query) (view, error) {
-	f := runFilterOf(q.URL.Query())
+	f := c.runFilterOf(q.URL.Query())
 	var err error
 	if f.byTool, err = c.opts.RunLog.OfTool(f.Text); err != nil {
 		return view{}, err

@@ -32,6 +32,7 @@ func tokensSection() section {
 
 // tokensPage is the data of the list of tokens.
 type tokensPage struct {
+	Filter   periodFilter // by the time of creation
 	Rows     []tokenRow
 	Scopes   []string
 	Lives    []tokenLife
@@ -58,9 +59,9 @@ func showTokens(c *Console, q *query) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	p := tokensPage{Scopes: auth.Scopes, Lives: tokenLives}
+	p := tokensPage{Filter: c.periodOf(q.URL.Query()), Scopes: auth.Scopes, Lives: tokenLives}
 	for _, token := range list {
-		if !reachesToken(q.who, token) {
+		if !reachesToken(q.who, token) || !p.Filter.period.Contains(token.Created) {
 			continue
 		}
 		row := tokenRow{token, "valid", "ok"}

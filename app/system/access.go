@@ -23,13 +23,14 @@ type Access struct {
 	Expires   *time.Time `json:"expires,omitempty"`
 	// Used is the day (UTC) of the last use of a token or an agent's token, and the time of the last
 	// refresh of a sign-in. It is nil if there was none.
-	Used    *time.Time `json:"last_used,omitempty"`
-	created time.Time
+	Used *time.Time `json:"last_used,omitempty"`
+	// Created is when the token or agent was created, or when the person signed in.
+	Created time.Time `json:"created"`
 }
 
 // IsUnusedSince reports whether the access existed at a time and was not used from then on.
 func (a Access) IsUnusedSince(t time.Time) bool {
-	last := a.created
+	last := a.Created
 	if a.Used != nil {
 		last = *a.Used
 		if a.Kind != "sign-in" {
@@ -79,7 +80,7 @@ func (a *Agents) Access(ctx context.Context) ([]Access, error) {
 	for _, s := range signIns {
 		if s.Over == "" {
 			all = append(all, Access{"sign-in", s.ServerID, s.Issuer, s.Principal, s.Scopes, nil, &s.Renewed,
-				s.Renewed})
+				s.Began})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Access) int {
@@ -90,7 +91,7 @@ func (a *Agents) Access(ctx context.Context) ([]Access, error) {
 
 func accessOf(agent agents.Agent, used map[string]time.Time) Access {
 	one := Access{Kind: "agent", ID: agent.ID, Name: agent.Name, Principal: agent.PrincipalID,
-		Rights: agent.Rights(), created: agent.Created}
+		Rights: agent.Rights(), Created: agent.Created}
 	if !agent.Expires.IsZero() {
 		one.Expires = &agent.Expires
 	}

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,10 +16,11 @@ func TestSignInsAreListed(t *testing.T) {
 		t.Errorf("got %v, %v, want nothing", list, err)
 	}
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	began := map[string]time.Time{"ann": at.AddDate(0, -2, 0)} // bob's is of an older version, without it
 	for _, principal := range []string{"ann", "bob"} {
 		r := &record{Format: recordFormat, Principal: principal, ServerID: "crm", URL: "https://crm.example/mcp",
-			Changed: at,
-			Issuer:  "https://id.example", Tokens: tokens{Access: "secret", Scopes: []string{"read"}}}
+			Changed: at, Began: began[principal],
+			Issuer: "https://id.example", Tokens: tokens{Access: "secret", Scopes: []string{"read"}}}
 		if err := s.save(s.path(principal, "crm", r.URL), r); err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +31,8 @@ func TestSignInsAreListed(t *testing.T) {
 	}
 	for _, one := range list {
 		if one.ServerID != "crm" || one.Issuer != "https://id.example" || len(one.Scopes) != 1 ||
-			!one.Renewed.Equal(at) {
+			!one.Renewed.Equal(at) ||
+			!one.Began.Equal(cmp.Or(began[one.Principal], at)) {
 			t.Errorf("got %+v", one)
 		}
 	}

@@ -113,7 +113,7 @@ func (s *Source) scopes(found discovered, challenge Challenge, kept *record, mor
 func (s *Source) record(found discovered, client registration) (*record, *signer, error) {
 	r := &record{
 		Format: recordFormat, Login: newID(), Principal: s.opts.Principal, ServerID: s.config.ServerID,
-		URL:      s.config.URL,
+		URL: s.config.URL, Began: s.opts.Now(),
 		Resource: found.resource.Resource, Issuer: found.server.Issuer, At: found.server.endpoints, Client: client,
 	}
 	if !s.config.DPoP && !found.resource.DPoPRequired && s.lastChallenge().Scheme != "dpop" {

@@ -15,6 +15,8 @@ type record struct {
 	ServerID  string    `json:"server"`
 	URL       string    `json:"url"`
 	Changed   time.Time `json:"changed"`
+	// Began is when the person signed in. It is zero in sign-ins of older versions.
+	Began time.Time `json:"began,omitzero"`
 
 	// Login is a random ID of this sign-in, which is kept when it is refreshed.
 	Login    string       `json:"login,omitempty"`

@@ -107,6 +107,7 @@ type SignIn struct {
 	ServerID  string
 	Issuer    string
 	Scopes    []string
+	Began     time.Time // when the person signed in; Renewed for sign-ins of older versions
 	Renewed   time.Time // when its tokens were last issued, which a use of the sign-in causes
 	Over      string    // why the person has to sign in again; empty if it can be used
 }
@@ -117,7 +118,11 @@ func (s *Store) List() (list []SignIn, err error) {
 	for _, path := range paths {
 		r, loadErr := s.load(path)
 		if r != nil {
-			list = append(list, SignIn{r.Principal, r.ServerID, r.Issuer, r.Tokens.Scopes, r.Changed, r.Over})
+			one := SignIn{r.Principal, r.ServerID, r.Issuer, r.Tokens.Scopes, r.Began, r.Changed, r.Over}
+			if one.Began.IsZero() {
+				one.Began = one.Renewed
+			}
+			list = append(list, one)
 		}
 		err = errors.Join(err, loadErr)
 	}

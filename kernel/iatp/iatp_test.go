@@ -465,7 +465,7 @@ func TestSlashing(t *testing.T) {
 			t.Errorf("%+v: %s, %s", c, p, r)
 		}
 	}
-	events, err := w.History(ctx, "agent-002", 10)
+	events, err := w.History(ctx, "agent-002", audit.Period{}, 10)
 	if err != nil || len(events) != 6 || string(events[5].Evidence) != `{"drift":0.4}` || events[0].Evidence != nil ||
 		events[0].By != "ann" {
 		t.Errorf("%+v, %v", events, err)

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/airlock-mcp/airlock/admission/agents"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/database"
 )
@@ -227,13 +229,20 @@ type Event struct {
 	By       string          `json:"by"`
 }
 
-// History returns the n newest events of an agent, newest first.
-func (s *Service) History(ctx context.Context, agent string, n int) ([]Event, error) {
+// History returns the n newest events of an agent in a period, newest first.
+func (s *Service) History(ctx context.Context, agent string, in audit.Period, n int) ([]Event, error) {
 	events := []Event{}
+	since, until := int64(math.MinInt64), int64(math.MaxInt64)
+	if !in.Since.IsZero() {
+		since = in.Since.Unix()
+	}
+	if !in.Until.IsZero() {
+		until = in.Until.Unix()
+	}
 	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
 		rows, err := tx.QueryContext(
-			ctx, `SELECT time, change, severity, reason, evidence, author FROM reputation WHERE agent = ? ORDER BY `+
-				`seq DESC LIMIT ?`, agent, n)
+			ctx, `SELECT time, change, severity, reason, evidence, author FROM reputation WHERE agent = ? AND `+
+				`time >= ? AND time < ? ORDER BY seq DESC LIMIT ?`, agent, since, until, n)
 		if err != nil {
 			return err
 		}

@@ -56,8 +56,9 @@ func advised(err error) error {
 
 type agentsListVerb struct {
 	agentsFlags
-	Owner string `placeholder:"NAME" help:"Only those that this principal registered."`
-	JSON  bool   `name:"json" help:"Print JSON."`
+	verb.PeriodFlags `set:"dated=was registered"`
+	Owner            string `placeholder:"NAME" help:"Only those that this principal registered."`
+	JSON             bool   `name:"json" help:"Print JSON."`
 }
 
 // listPage is the number of agents that are read in one query.
@@ -65,10 +66,14 @@ const listPage = 1000
 
 // Run lists agents in order of their IDs.
 func (v *agentsListVerb) Run(ctx context.Context, s *verb.Streams) error {
+	period, err := v.Period()
+	if err != nil {
+		return err
+	}
 	return v.with(ctx, s, func(a *system.Agents) error {
 		all := []agents.Agent{}
 		for after := ""; ; after = all[len(all)-1].ID {
-			page, err := a.List(ctx, agents.Selection{Owner: v.Owner}, after, listPage)
+			page, err := a.List(ctx, agents.Selection{Owner: v.Owner, Created: period}, after, listPage)
 			if err != nil {
 				return err
 			}
@@ -79,6 +84,10 @@ func (v *agentsListVerb) Run(ctx context.Context, s *verb.Streams) error {
 		}
 		if v.JSON {
 			return verb.PrintLine(s.Out, map[string]any{"agents": all})
+		}
+		if len(all) == 0 && !period.IsZero() {
+			_, err := fmt.Fprintln(s.Err, "airlock: no agent was registered in this time")
+			return err
 		}
 		if len(all) == 0 {
 			_, err := fmt.Fprintln(

@@ -62,10 +62,29 @@ func (v *Budgets) Run(ctx context.Context, s *verb.Streams) error {
 // CostsVerb prints what agents and their principals cost.
 type CostsVerb struct {
 	agentsFlags
-	By        string `enum:"principal,agent" default:"principal" help:"Sum up by ${enum}."`
-	Principal string `placeholder:"NAME" help:"Only this principal, or the agents that act for it."`
-	Days      int    `default:"30" help:"The number of days, today included."`
-	JSON      bool   `name:"json" help:"Print JSON."`
+	By               string `enum:"principal,agent" default:"principal" help:"Sum up by ${enum}."`
+	Principal        string `placeholder:"NAME" help:"Only this principal, or the agents that act for it."`
+	Days             int    `default:"30" help:"The number of days, today included, if there is no --since."`
+	verb.PeriodFlags `set:"dated=was spent"`
+	JSON             bool `name:"json" help:"Print JSON."`
+}
+
+// days returns the first and the last day of the flags. The ledger's days are those of UTC.
+func (v *CostsVerb) days(now time.Time) (first, last time.Time, _ error) {
+	period, err := v.PeriodAt(now)
+	if err != nil {
+		return first, last, err
+	}
+	if last = now; !period.Until.IsZero() && period.Until.Before(now) {
+		last = period.Until.Add(-1)
+	}
+	if first = last.AddDate(0, 0, 1-v.Days); !period.Since.IsZero() {
+		first = period.Since
+	}
+	if kept := now.AddDate(0, 0, -maxCostDays); first.Before(kept) {
+		first = kept
+	}
+	return first, last, nil
 }
 
 // maxCostDays is the number of days that the ledger keeps.
@@ -76,10 +95,12 @@ func (v *CostsVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if v.Days < 1 || v.Days > maxCostDays {
 		return verb.Usage(fmt.Sprintf("--days is a number from 1 to %d", maxCostDays), "airlock costs --days 7")
 	}
-	today := time.Now()
+	first, last, err := v.days(time.Now().UTC())
+	if err != nil {
+		return err
+	}
 	return v.with(ctx, s, func(a *system.Agents) error {
-		costs, err := a.Costs(ctx, agents.Accounts{Kind: v.By, Principal: v.Principal}, today.AddDate(0, 0, 1-v.Days),
-			today)
+		costs, err := a.Costs(ctx, agents.Accounts{Kind: v.By, Principal: v.Principal}, first, last)
 		if err != nil {
 			return err
 		}

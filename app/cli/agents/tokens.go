@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,18 +103,28 @@ func (v *tokensCreateVerb) widens(grant auth.Grant) string {
 
 type tokensListVerb struct {
 	agentsFlags
-	JSON bool `name:"json" help:"Print JSON."`
+	verb.PeriodFlags `set:"dated=was created"`
+	JSON             bool `name:"json" help:"Print JSON."`
 }
 
 // Run lists tokens, newest first.
 func (v *tokensListVerb) Run(ctx context.Context, s *verb.Streams) error {
+	period, err := v.Period()
+	if err != nil {
+		return err
+	}
 	return v.withTokens(ctx, s, func(tokens *auth.Tokens, _ *system.Agents) error {
 		list, err := tokens.List(ctx)
 		if err != nil {
 			return err
 		}
+		list = slices.DeleteFunc(list, func(t auth.Token) bool { return !period.Contains(t.Created) })
 		if v.JSON {
 			return verb.PrintLine(s.Out, map[string]any{"tokens": list})
+		}
+		if len(list) == 0 && !period.IsZero() {
+			_, err := fmt.Fprintln(s.Err, "airlock: no token was created in this time")
+			return err
 		}
 		if len(list) == 0 {
 			_, err := fmt.Fprintln(s.Err, "airlock: there is no token\nhint: airlock tokens create NAME")

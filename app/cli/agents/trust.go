@@ -281,9 +281,10 @@ func (v *agentsRemoteVerb) change(ctx context.Context, trust *iatp.Service) ([]i
 
 type agentsReputationVerb struct {
 	agentsFlags
-	Agent string `arg:"" help:"The ID of an agent."`
-	Lines int    `short:"n" default:"20" help:"How many of the newest events."`
-	JSON  bool   `name:"json" help:"Print JSON."`
+	verb.PeriodFlags `set:"dated=happened"`
+	Agent            string `arg:"" help:"The ID of an agent."`
+	Lines            int    `short:"n" default:"20" help:"How many of the newest events."`
+	JSON             bool   `name:"json" help:"Print JSON."`
 }
 
 // Run shows the score and the newest events.
@@ -292,12 +293,16 @@ func (v *agentsReputationVerb) Run(ctx context.Context, s *verb.Streams) error {
 		return verb.Usage(fmt.Sprintf("-n takes a number of events, from 0 to %d", agents.MaxActivity),
 			"airlock agents reputation AGENT -n 20")
 	}
+	period, err := v.Period()
+	if err != nil {
+		return err
+	}
 	return v.trusting(ctx, s, func(trust *iatp.Service) error {
 		r, err := trust.Reputation(ctx, v.Agent)
 		if err != nil {
 			return err
 		}
-		events, err := trust.History(ctx, v.Agent, v.Lines)
+		events, err := trust.History(ctx, v.Agent, period, v.Lines)
 		if err != nil {
 			return err
 		}

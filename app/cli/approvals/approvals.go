@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/airlock-mcp/airlock/admission/approval"
@@ -33,11 +34,17 @@ func approvalsDir() (string, error) {
 }
 
 type approvalsListVerb struct {
+	verb.PeriodFlags `set:"dated=was asked"`
+
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
 // Run lists open questions, oldest first.
 func (v *approvalsListVerb) Run(s *verb.Streams) error {
+	period, err := v.Period()
+	if err != nil {
+		return err
+	}
 	dir, err := approvalsDir()
 	if err != nil {
 		return err
@@ -46,6 +53,7 @@ func (v *approvalsListVerb) Run(s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
+	open = slices.DeleteFunc(open, func(q approval.Posted) bool { return !period.Contains(q.Asked) })
 	list := []listed{}
 	if len(open) > 0 {
 		suspended := verb.SuspendedRuns()
@@ -56,7 +64,10 @@ func (v *approvalsListVerb) Run(s *verb.Streams) error {
 	if v.JSON {
 		return verb.PrintLine(s.Out, map[string]any{"approvals": list})
 	}
-	if len(list) == 0 {
+	switch {
+	case len(list) == 0 && !period.IsZero():
+		fmt.Fprintln(s.Err, "airlock: no call waits for a decision that was asked in this time")
+	case len(list) == 0:
 		fmt.Fprintln(s.Err, "airlock: no call waits for a decision")
 	}
 	for _, q := range list {

@@ -16,9 +16,10 @@ import (
 
 type auditAccessVerb struct {
 	verb.ConfigFlag
-	Unused    string `placeholder:"TIME" help:"Only what was not used since then: 30d, or 2026-10-01."`
-	Principal string `placeholder:"NAME" help:"Only what this principal has."`
-	JSON      bool   `name:"json" help:"Print JSON."`
+	verb.PeriodFlags `set:"dated=was created"`
+	Unused           string `placeholder:"TIME" help:"Only what was not used since then: 30d, or 2026-10-01."`
+	Principal        string `placeholder:"NAME" help:"Only what this principal has."`
+	JSON             bool   `name:"json" help:"Print JSON."`
 }
 
 // Run prints who can do what now.
@@ -30,6 +31,10 @@ func (v *auditAccessVerb) Run(ctx context.Context, s *verb.Streams) error {
 			return verb.Usage(err.Error(), "airlock audit access --unused 30d")
 		}
 	}
+	period, err := v.Period()
+	if err != nil {
+		return err
+	}
 	c, err := v.LoadState(s.Err)
 	if err != nil {
 		return err
@@ -40,7 +45,8 @@ func (v *auditAccessVerb) Run(ctx context.Context, s *verb.Streams) error {
 	}
 	all, err := a.Access(ctx)
 	all = slices.DeleteFunc(all, func(one system.Access) bool {
-		return v.Principal != "" && one.Principal != v.Principal || !since.IsZero() && !one.IsUnusedSince(since)
+		return v.Principal != "" && one.Principal != v.Principal || !since.IsZero() && !one.IsUnusedSince(since) ||
+			!period.Contains(one.Created)
 	})
 	if len(all) > 0 || err == nil {
 		err = errors.Join(err, v.print(s, all))
@@ -69,7 +75,8 @@ func (v *auditAccessVerb) print(s *verb.Streams, all []system.Access) error {
 			}
 			t.Add(verb.Text(verb.OneLine(one.Principal, 40), verb.Plain), verb.Text(one.Kind, verb.Dim),
 				verb.Text(verb.OneLine(one.ID, 40), verb.Plain),
-				verb.Text(verb.OneLine(strings.Join(one.Rights, ","), 60), verb.Plain), verb.Text(used, look),
+				verb.Text(verb.OneLine(strings.Join(one.Rights, ","), 60), verb.Plain),
+				verb.Text("from "+one.Created.Format(time.DateOnly), verb.Dim), verb.Text(used, look),
 				verb.Text(expires, verb.Dim), verb.Text(verb.OneLine(one.Name, 40), verb.Dim))
 		}
 		return t.Write(w)

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/runlog"
@@ -31,24 +30,9 @@ type Verbs struct {
 	Erase  auditEraseVerb  `cmd:"" help:"Erase the kept arguments and recordings of a person's runs, and record that."`
 }
 
-// PeriodFlags select records by their time.
-type PeriodFlags struct {
-	Since string `placeholder:"TIME" help:"Only what was recorded since: 7d, 24h, 2026-11-20 or 2026-11-20T08:00:00Z."`
-	Until string `placeholder:"TIME" help:"Only what was recorded before that time."`
-}
-
-// Period returns the period that the flags select.
-func (f PeriodFlags) Period() (audit.Period, error) {
-	p, err := audit.ParsePeriod(f.Since, f.Until, time.Now())
-	if err != nil {
-		return p, verb.Usage(err.Error(), "airlock audit report --since 7d --until 24h")
-	}
-	return p, nil
-}
-
 type auditTailVerb struct {
 	verb.AuditFlags
-	PeriodFlags
+	verb.PeriodFlags
 	Lines  int  `short:"n" default:"20" help:"How many records; with --since or --until, all of the period."`
 	Follow bool `short:"f" help:"Go on with each new record until interrupted."`
 	JSON   bool `name:"json" help:"Print the records as they are in the log."`
@@ -74,7 +58,7 @@ func (v *auditTailVerb) Run(ctx context.Context, s *verb.Streams) error {
 			}
 			return audit.WriteLine(w, r)
 		}
-		if period != (audit.Period{}) {
+		if !period.IsZero() {
 			return audit.TailPeriod(ctx, directories.Audit, period, v.Follow, visit)
 		}
 		return audit.Tail(ctx, directories.Audit, v.Lines, v.Follow, visit)
@@ -97,7 +81,7 @@ func noLogYet(s *verb.Streams) error {
 type auditShowVerb struct {
 	verb.AuditFlags
 	RunID string `arg:"" name:"run" help:"The run's ID, or the beginning of it."`
-	PeriodFlags
+	verb.PeriodFlags
 	Arguments bool `help:"Show the arguments of the calls as they were; this needs their key."`
 	JSON      bool `name:"json" help:"Print JSON."`
 }
@@ -196,7 +180,7 @@ type auditExportVerb struct {
 	Format audit.Format `enum:"jsonl,ocsf,otlp" default:"jsonl" help:"jsonl, ocsf or otlp."`
 	From   uint64       `help:"The number of the first record."`
 	RunID  string       `name:"run" help:"Only this run's records."`
-	PeriodFlags
+	verb.PeriodFlags
 	To     string `placeholder:"FILE|URL" help:"Where to send the records: a file, syslog+tcp://host:601, syslog+udp://host:514, syslog+unix:///dev/log, or the URL of an OTLP endpoint such as http://127.0.0.1:4318/v1/logs."`
 	Follow bool   `short:"f" help:"Go on with each new record until interrupted; retry what cannot be sent."`
 	Cursor string `placeholder:"FILE" help:"A file that remembers what was sent, so that the next export continues there."`
@@ -257,7 +241,7 @@ func (v *auditExportVerb) sink() (witness.Sink, audit.Format, error) {
 
 type auditReportVerb struct {
 	verb.AuditFlags
-	PeriodFlags
+	verb.PeriodFlags
 	Principal string           `placeholder:"NAME" help:"Only what was done on behalf of this principal."`
 	Server    string           `placeholder:"NAME" help:"Only what was sent to this server."`
 	Format    audit.ReportForm `enum:"table,csv,json,html" default:"table" help:"table, csv, json or html."`

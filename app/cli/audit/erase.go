@@ -13,7 +13,7 @@ import (
 type auditEraseVerb struct {
 	verb.AuditFlags
 	Principal string `required:"" placeholder:"NAME" help:"The person, as in the report; or issuer#name for the person of one issuer."`
-	PeriodFlags
+	verb.PeriodFlags
 	JSON bool `name:"json" help:"Print JSON."`
 }
 

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	auditverbs "github.com/airlock-mcp/airlock/app/cli/audit"
 	"github.com/airlock-mcp/airlock/audit"
 )
 
@@ -27,7 +26,7 @@ type Verbs struct {
 
 type runsListVerb struct {
 	verb.AuditFlags
-	auditverbs.PeriodFlags
+	verb.PeriodFlags
 	Lines int  `short:"n" default:"20" help:"How many runs."`
 	JSON  bool `name:"json" help:"Print JSON."`
 }
