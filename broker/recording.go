@@ -3,19 +3,18 @@ package broker
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"slices"
 
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
-	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
 // keep adds a call and its answer to the run's recording, if there is one. held is the number of
-// credentials known to Airlock when the result in the answer was redacted.
-func (s *RunCalls) keep(ctx context.Context, number int, call Call, answer Answer, held int) {
+// credentials known to Airlock when the result in the answer was redacted. A recording without one of the run's calls is
+// abandoned. Its reason is logged once, at the end of the run.
+func (s *RunCalls) keep(number int, call Call, answer Answer, held int) {
 	if s.opts.Recording == nil {
 		return
 	}
@@ -31,8 +30,7 @@ func (s *RunCalls) keep(ctx context.Context, number int, call Call, answer Answe
 		})
 	}
 	if err != nil {
-		s.broker.opts.Logger.WarnContext(ctx, "a run cannot be replayed",
-			slog.String(telemetry.KeyRun, s.identity.ID), slog.Any(telemetry.KeyError, err))
+		s.opts.Recording.Abandon(err)
 	}
 }
 

@@ -73,15 +73,19 @@ func TestRecordAndReplay(t *testing.T) {
 }
 
 // fullRecording is a recording to which writes fail.
-type fullRecording struct{}
+type fullRecording struct{ abandoned error }
 
-func (fullRecording) Abandon(error) {}
+func (r *fullRecording) Abandon(reason error) { r.abandoned = reason }
 
-func (fullRecording) Answered(replay.Exchange) error { return errors.New("no space left on device") }
+func (*fullRecording) Answered(replay.Exchange) error { return errors.New("no space left on device") }
 
 func TestRecordingThatFailsDoesNotStopTheRun(t *testing.T) {
-	s := newFixture(t, nil).openWith(&broker.RunOptions{Recording: fullRecording{}})
+	full := &fullRecording{}
+	s := newFixture(t, nil).openWith(&broker.RunOptions{Recording: full})
 	if answer := s.Call(t.Context(), call("read_file", `{"path":"a"}`)); !answer.OK {
 		t.Errorf("got %+v, want ok", answer.Error)
+	}
+	if full.abandoned == nil {
+		t.Error("the recording without the call was not abandoned")
 	}
 }

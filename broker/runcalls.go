@@ -152,7 +152,7 @@ func (s *RunCalls) CallUnread(ctx context.Context, call Call) (answer Answer, re
 		s.tally(answer.Error == nil || !errortype.IsDenial(answer.Error.Type)) // recordings have no other refusals
 	} else {
 		answer = a.traced(ctx)
-		s.keep(ctx, a.number, call, answer, a.held)
+		s.keep(a.number, call, answer, a.held)
 	}
 	if answer.Error != nil {
 		s.failed(*answer.Error)
