@@ -13,7 +13,7 @@ func TestHintsForMissingServers(t *testing.T) {
 		{"node", `it exited with status 1 before it was ready; it said "sh: 1: foo: not found"`,
 			"run the command of mcpServers.x by hand to see what it says"},
 		{"node", `its working directory "/x" does not exist`, "correct mcpServers.x.cwd"},
-		{"/no/such/npx", `the command ".../npx" was not found`, "install it, or write its full path as `command`"},
+		{"/no/such/npx", `the command ".../npx" was not found`, `install it, or correct its path "/no/such/npx"`},
 		{"uvx-that-is-not-there", `the command "uvx-that-is-not-there" was not found`,
 			"install it, or write its full path as `command`"},
 		{"/srv/run", `the command ".../run" cannot run: its first line names ".../python9", which was not found`,

@@ -125,6 +125,9 @@ func missingHint(id, command, problem string) string {
 
 // InstallHint returns advice on how to install a missing program.
 func InstallHint(program string) string {
+	if strings.Contains(program, "/") {
+		return "install it, or correct its path " + catalog.Quote(program)
+	}
 	switch program {
 	case "npx", "npm", "node":
 		return "install Node.js 20 or newer: apt-get install nodejs npm"

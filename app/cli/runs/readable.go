@@ -15,8 +15,9 @@ import (
 )
 
 // showOutcome shows the envelope of a line to a person: the result as text or as indented JSON, or the error, then the
-// files and one line about the run. Control characters are escaped.
-func showOutcome(out io.Writer, line []byte) error {
+// files and one line about the run. Control characters are escaped. The traceback is left out if it is in printed, which
+// the person has already seen.
+func showOutcome(out io.Writer, line []byte, printed string) error {
 	var e orchestrator.Envelope
 	if err := strictjson.UnmarshalOpen(line, &e); err != nil {
 		return fmt.Errorf("reading the envelope: %w", err)
@@ -25,8 +26,8 @@ func showOutcome(out io.Writer, line []byte) error {
 	paint := verb.PainterFor(out)
 	if failure := e.Result.Error; failure != nil {
 		fmt.Fprintf(&text, "%s\n", paint.Paint(verb.Red, visible.Lines(failure.Type+": "+failure.Message)))
-		if failure.Traceback != "" {
-			fmt.Fprintf(&text, "%s\n", strings.TrimRight(visible.Lines(failure.Traceback), "\n"))
+		if trace := strings.TrimRight(failure.Traceback, "\n"); !strings.Contains(printed, trace) {
+			fmt.Fprintf(&text, "%s\n", visible.Lines(trace))
 		}
 	} else if result := resultText(e.Result.Data); e.Note == "" || result != "null" {
 		fmt.Fprintf(&text, "%s\n", visible.Lines(strings.TrimRight(result, "\n")))

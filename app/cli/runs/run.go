@@ -186,7 +186,11 @@ func (v *Run) printRun(s *verb.Streams, outcome *join.RunOutcome) error {
 	}
 	show := printLineOf
 	if v.isForPerson(s) {
-		show = showOutcome
+		seen := "" // on the same terminal
+		if verb.IsTerminal(s.Err) {
+			seen = outcome.Printed
+		}
+		show = func(out io.Writer, line []byte) error { return showOutcome(out, line, seen) }
 	}
 	if err := show(s.Out, outcome.Line); err != nil {
 		return err
