@@ -12,8 +12,8 @@ import (
 )
 
 // keep adds a call and its answer to the run's recording, if there is one. held is the number of
-// credentials known to Airlock when the result in the answer was redacted. A recording without one of the run's calls is
-// abandoned. Its reason is logged once, at the end of the run.
+// credentials known to Airlock when the result in the answer was redacted. A recording without one of
+// the run's calls is abandoned. Its reason is logged once, at the end of the run.
 func (s *RunCalls) keep(number int, call Call, answer Answer, held int) {
 	if s.opts.Recording == nil {
 		return

@@ -35,7 +35,8 @@ func TestACallerWhoEndsDuringASignIn(t *testing.T) {
 		calls          int
 	}{
 		"in force":        {nil, "", "", 2},
-		"revoked":         {fmt.Errorf("%w: revoked", caller.ErrEnded), "PolicyDenied", "the caller's token was revoked", 1},
+		"revoked": {fmt.Errorf("%w: revoked", caller.ErrEnded), "PolicyDenied", "the caller's token was revoked",
+			1},
 		"it is not known": {errors.New("the disk is full"), "SandboxError", "could not be looked up", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
