@@ -34,7 +34,7 @@ func TestACallerWhoEndsDuringASignIn(t *testing.T) {
 		kind, contains string
 		calls          int
 	}{
-		"in force":        {nil, "", "", 2},
+		"in force": {nil, "", "", 2},
 		"revoked": {fmt.Errorf("%w: revoked", caller.ErrEnded), "PolicyDenied", "the caller's token was revoked",
 			1},
 		"it is not known": {errors.New("the disk is full"), "SandboxError", "could not be looked up", 1},
