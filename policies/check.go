@@ -229,7 +229,11 @@ func (c *checker) path(path []string, tools []*toolShape) {
 		return // the issuer decides which there are
 	}
 	if known, ok := knownAttribute(path); !ok {
-		c.problem(last, "there is no %s%s", strings.Join(path, "."), nearest.Hint(last, known))
+		hint := nearest.Hint(last, known)
+		if hint == "" && len(known) > 0 {
+			hint = fmt.Sprintf("; %s has %s", strings.Join(path[:len(path)-1], "."), strings.Join(known, ", "))
+		}
+		c.problem(last, "there is no %s%s", strings.Join(path, "."), hint)
 	}
 }
 

@@ -19,6 +19,9 @@ import (
 func typecheck(policy *cedar.Policy, tools []*toolShape, w *world) (problem, word string) {
 	p := (*ast.Policy)(policy.AST())
 	if len(tools) == 0 {
+		if at, ok := p.Action.(ast.ScopeTypeEq); ok && at.Entity == cedar.NewEntityUID(typeAction, anyTool) {
+			return `it can never match: Action::"call" is the group of all calls; write action in Action::"call"`, ""
+		}
 		if len(w.tools) > 0 {
 			return "it can never match: no tool fits both action and resource of its head", ""
 		}

@@ -142,7 +142,8 @@ func (r Request) Check() error {
 	case r.Timeout < 0:
 		return &InputError{"the timeout is negative", "leave it out, or give a positive time"}
 	case (r.Script != nil) != (r.Language == LanguageScript):
-		return &InputError{fmt.Sprintf("the language %q is unknown", r.Language), "use one of: python, javascript, typescript"}
+		return &InputError{fmt.Sprintf("the language %q is unknown", r.Language),
+			"use one of: python, javascript, typescript"}
 	}
 	return nil
 }

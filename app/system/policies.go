@@ -24,7 +24,7 @@ func PolicyFiles(c *config.Config) ([]policies.File, error) {
 	for _, path := range c.Policies {
 		source, err := readPolicy(path)
 		if err != nil {
-			return nil, fmt.Errorf("reading the policies: %w", err)
+			return nil, fmt.Errorf("reading the policies: %w; policies lists files, without patterns", err)
 		}
 		files = append(files, policies.File{Name: path, Source: source})
 	}

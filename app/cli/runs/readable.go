@@ -15,8 +15,8 @@ import (
 )
 
 // showOutcome shows the envelope of a line to a person: the result as text or as indented JSON, or the error, then the
-// files and one line about the run. Control characters are escaped. The traceback is left out if it is in printed, which
-// the person has already seen.
+// files and one line about the run. Control characters are escaped. The traceback is left out if it is in printed,
+// which the person has already seen.
 func showOutcome(out io.Writer, line []byte, printed string) error {
 	var e orchestrator.Envelope
 	if err := strictjson.UnmarshalOpen(line, &e); err != nil {
