@@ -139,8 +139,8 @@ func (d *Desk) agreeLocked(o *openQuestion, one agreement) error {
 	return nil
 }
 
-// dropLost removes the approvals of an open question by people who may not approve any more: their credential has ended,
-// or they have lost a role.
+// dropLost removes the approvals of an open question by people who may not approve any more: their credential has
+// ended, or they have lost a role.
 func (d *Desk) dropLost(id string) {
 	d.mu.Lock()
 	var agreed []agreement
