@@ -3,6 +3,7 @@ package policies
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/cedar-policy/cedar-go"
 
@@ -94,7 +95,8 @@ func (e *Engine) authorize(rules *cedar.PolicySet, request cedar.Request, entiti
 	sortRules(d.Rules)
 	for _, failed := range diagnostic.Errors {
 		// The message of the evaluator names types and attributes, never values.
-		d.Errors = append(d.Errors, fmt.Sprintf("%s: %s", e.info[failed.PolicyID].Rule, failed.Message))
+		d.Errors = append(d.Errors, fmt.Sprintf("%s: %s", e.info[failed.PolicyID].Rule,
+			strings.ReplaceAll(failed.Message, opaqueWords, "a value that Cedar cannot represent exactly")))
 	}
 	if effect == cedar.Allow {
 		needs, unknown := e.unite(deciding)

@@ -26,8 +26,14 @@ type Rule struct {
 	Forbid bool
 }
 
-// String shows the rule as a person finds it.
-func (r Rule) String() string { return fmt.Sprintf("%s (%s:%d)", r.ID, r.File, r.Line) }
+// String shows the rule as a person finds it. The ID of a rule without @id is its place already.
+func (r Rule) String() string {
+	place := fmt.Sprintf("%s:%d", r.File, r.Line)
+	if r.ID == place {
+		return place
+	}
+	return fmt.Sprintf("%s (%s)", r.ID, place)
+}
 
 // Engine holds compiled rules, which do not change. It may be used concurrently.
 // A nil Engine denies everything.

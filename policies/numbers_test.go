@@ -59,12 +59,27 @@ func TestNumbersHaveTheTypeOfTheirSchema(t *testing.T) {
 			if got != test.want || got == "fails" && d.Allow {
 				t.Errorf("got %s, want %s: %+v", got, test.want, d)
 			}
+			if strings.Contains(strings.Join(d.Errors, ""), "Opaque") {
+				t.Errorf("got %q, want no name of an internal type", d.Errors)
+			}
 		})
 	}
 	text := string(policies.CedarSchema([]catalog.Server{{ID: "crm", Tools: []catalog.Tool{tool}}}))
 	for _, want := range []string{`"amount"?: decimal`, `"count"?: Long`, `"list"?: Set<decimal>`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("got %s, want %s in it", text, want)
+		}
+	}
+}
+
+// Issue 27: a rule without @id was shown with its place twice.
+func TestARuleIsShownWithItsPlaceOnce(t *testing.T) {
+	for want, rule := range map[string]policies.Rule{
+		"a.cedar:3":           {ID: "a.cedar:3", File: "a.cedar", Line: 3},
+		"team.no (a.cedar:3)": {ID: "team.no", File: "a.cedar", Line: 3},
+	} {
+		if got := rule.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

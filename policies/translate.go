@@ -120,4 +120,7 @@ func number(n json.Number, possible kinds) cedar.Value {
 	return d
 }
 
+// opaqueWords are the words of the evaluator's messages for the type of an Opaque entity.
+const opaqueWords = "(entity of type `" + string(typeOpaque) + "`)"
+
 func opaque(kind cedar.String) cedar.Value { return cedar.NewEntityUID(typeOpaque, kind) }
