@@ -21,12 +21,13 @@ func sharedDesks(t *testing.T, escalation ...Escalation) (a, b *Desk) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "state.db")
 	open := func(name string) *Desk {
-		db, err := databasetest.Open(t.Context(), path, cluster.Schema+Schema)
+		db, err := databasetest.Open(t.Context(), path, cluster.Schema+cluster.SchemaAddresses+Schema)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = db.Close() })
-		n, err := cluster.Join(t.Context(), db, name, "1", slog.New(slog.DiscardHandler))
+		n, err := cluster.Join(t.Context(), db, cluster.Options{Name: name, Version: "1",
+			Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"net/netip"
+	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -14,6 +16,8 @@ type Cluster struct {
 	Database Source // of the URL of the PostgreSQL database
 	Key      Source // of the key, which the database does not get
 	Node     string // the name of this node; empty means the name of the machine
+	// Advertise is the host and port at which other nodes reach this one; empty: they do not.
+	Advertise string
 }
 
 // Source is where a secret is read from: env:NAME, or file:PATH with an absolute path.
@@ -23,6 +27,7 @@ func (d *decoder) clusterFields(c *Cluster) []field {
 	return []field{
 		{key: "database", read: d.source(&c.Database)},
 		{key: "key", read: d.source(&c.Key)},
+		{key: "advertise", read: d.advertised(&c.Advertise)},
 		{key: "node", read: func(n *yaml.Node, path string) error {
 			err := d.scalar(n, path, free{&c.Node})
 			if err == nil && cluster.CheckName(c.Node) != nil {
@@ -42,6 +47,26 @@ func (d *decoder) cluster(c *Cluster) func(n *yaml.Node, path string) error {
 			if source == "" && *c != (Cluster{}) {
 				return d.fail(n, "docs/cluster.md shows both", "%s lacks the key %s", path, key)
 			}
+		}
+		return nil
+	}
+}
+
+// advertised reads the URL of a node, of which only the host and the port are used: https://10.0.0.7:7824.
+func (d *decoder) advertised(to *string) func(n *yaml.Node, path string) error {
+	return func(n *yaml.Node, path string) error {
+		text, err := d.text(n, path)
+		if err != nil {
+			return err
+		}
+		u, err := url.Parse(text)
+		if err != nil || text != "https://"+u.Host || u.Hostname() == "" || (hostPort{to}).set(u.Host) != nil {
+			return d.fail(n, "write it as https://10.0.0.7:7824", "%s is not a URL with https, a host and a port: %q",
+				path, text)
+		}
+		if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.IsUnspecified() {
+			return d.fail(n, "name the address at which other nodes reach this one",
+				"%s is every address of this machine: %q", path, text)
 		}
 		return nil
 	}

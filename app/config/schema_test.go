@@ -43,7 +43,7 @@ func schemaOf(page string) object {
 		"search.embeddings.table": text, "search.embeddings.key": text,
 		"kernel.policies": texts, "agents.redis": text,
 		"cluster.database": members(object{"from": text}), "cluster.key": members(object{"from": text}),
-		"cluster.node":           text,
+		"cluster.node": text, "cluster.advertise": text,
 		"agents.prices":          entries(ref("dollars")),
 		"agents.principalBudget": m.budget(), "agents.sessionBudget": m.budget(),
 		"serve.publicURL": text, "approvals.webhooks.*.secret": text,

@@ -142,6 +142,7 @@ func newFace(opts Options) (*code.Server, error) {
 		Packages: code.Packages(s.Packages()), Approvals: s.Approvals(), Logger: s.Logger(), Gate: s.Gate(),
 		WhileKnown: s.WhileKnown,
 		Files:      s.Attachments(), CallTool: s.Face().CallTool, Similar: s.Similar, Network: s.Network(), Changes: s,
+		Mark: s.Node().Marker(),
 	})
 }
 
@@ -153,6 +154,7 @@ func (d *Daemon) Close() error { return d.undo.Run() }
 // runs in progress, answers the requests in progress, and returns.
 func (d *Daemon) Serve(ctx context.Context, listener *Listener) error {
 	web := d.webServer()
+	nodes := d.nodesServer()
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	var watch sync.WaitGroup
 	defer watch.Wait()
@@ -160,6 +162,8 @@ func (d *Daemon) Serve(ctx context.Context, listener *Listener) error {
 	watch.Go(func() { listener.watch(watching, d.opts.Logger) })
 	ended := make(chan error, 1)
 	go func() { ended <- listener.serve(web, d.limits.connections) }()
+	forwarded := make(chan error, 1)
+	go func() { forwarded <- d.opts.System.Node().Serve(nodes) }()
 	hosts, endHosts := context.WithCancel(context.WithoutCancel(ctx))
 	defer endHosts()
 	if d.socket != nil {
@@ -168,21 +172,22 @@ func (d *Daemon) Serve(ctx context.Context, listener *Listener) error {
 	var fenced error
 	select {
 	case err := <-ended:
-		return fmt.Errorf("serving on %s: %w", listener.Addr(), err)
+		return errors.Join(fmt.Errorf("serving on %s: %w", listener.Addr(), err), nodes.Close())
 	case <-ctx.Done():
 	case <-d.stop:
 	case <-d.opts.System.Lost(): // runs end at once
 		fenced = cluster.ErrReplaced
 		d.opts.System.Runs().Close()
 	}
-	err := d.drain(context.WithoutCancel(ctx), web, endHosts)
+	err := d.drain(context.WithoutCancel(ctx), endHosts, web, nodes)
 	<-ended
+	<-forwarded
 	return errors.Join(fenced, err)
 }
 
 // drain shuts the daemon down gracefully. The address stays reachable while runs end, and its
 // readiness is "draining".
-func (d *Daemon) drain(ctx context.Context, web *http.Server, endHosts func()) error {
+func (d *Daemon) drain(ctx context.Context, endHosts func(), servers ...*http.Server) error {
 	d.draining.Store(true)
 	Notify("STOPPING=1")
 	ending, stop := context.WithTimeout(ctx, d.opts.Config.Serve.DrainTime)
@@ -202,11 +207,25 @@ func (d *Daemon) drain(ctx context.Context, web *http.Server, endHosts func()) e
 		d.closeGateway()
 		close(over)
 	}()
-	err := web.Shutdown(closing)
-	if errors.Is(err, context.DeadlineExceeded) { // clients that do not read their answers are disconnected
-		err = web.Close()
+	shut := make(chan error, len(servers))
+	for _, s := range servers {
+		go func() { shut <- shutDown(closing, s) }()
+	}
+	var errs []error
+	for range servers {
+		errs = append(errs, <-shut)
 	}
 	<-over
+	return errors.Join(errs...)
+}
+
+// shutDown waits until the requests of a server are answered, or ctx ends. Then it disconnects clients that do not read
+// their answers.
+func shutDown(ctx context.Context, s *http.Server) error {
+	err := s.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = s.Close()
+	}
 	return err
 }
 

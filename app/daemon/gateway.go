@@ -81,7 +81,7 @@ func (d *Daemon) newGateway(ctx context.Context) (*gateway.Server, error) {
 	}
 	return gateway.New(gateway.Parts{Decider: parts.Decider, Runs: s.Runs(), Jobs: parts.Jobs}, gateway.Options{
 		Version: d.opts.Version, Principal: system.Principal(), BackgroundTimeout: set.Background, Logger: s.Logger(),
-		Gate: s.Gate(), WhileKnown: s.WhileKnown,
+		Gate: s.Gate(), WhileKnown: s.WhileKnown, Mark: s.Node().Marker(),
 	})
 }
 

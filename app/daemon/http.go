@@ -14,7 +14,8 @@ import (
 func (d *Daemon) webServer() *http.Server {
 	serve := d.opts.Config.Serve
 	mux := http.NewServeMux()
-	opts := &server.HTTPOptions{Hosts: serve.Hosts, Origins: serve.Origins, Refuse: d.refuse}
+	node := d.opts.System.Node()
+	opts := &server.HTTPOptions{Hosts: serve.Hosts, Origins: serve.Origins, Refuse: d.refuse, Nodes: node}
 	if d.opts.Kernel {
 		mux.Handle("/mcp", d.kernel.Handler(d.caller, opts))
 	} else {
@@ -41,11 +42,20 @@ func (d *Daemon) webServer() *http.Server {
 	mux.HandleFunc("GET /readyz", d.ready)
 	d.bounded.next = mux
 	return &http.Server{
-		Handler:           withTimeouts(d.limits, &clients{serve.TrustedProxies, d.bounded}),
+		Handler:           withTimeouts(d.limits, &clients{serve.TrustedProxies, node.FromClients(d.bounded)}),
 		ReadHeaderTimeout: d.limits.headerTime, IdleTimeout: d.limits.idleTime, MaxHeaderBytes: d.limits.header,
 		ConnContext: d.localHosts.accept, ConnState: d.localHosts.follow,
 		// A client that sends a frame or a header slowly cannot answer a ping before its end.
 		HTTP2:    &http.HTTP2Config{SendPingTimeout: d.limits.silentTime, PingTimeout: d.limits.headerTime},
+		ErrorLog: slog.NewLogLogger(d.opts.Logger.Handler(), slog.LevelDebug),
+	}
+}
+
+// nodesServer returns the server of requests that other nodes of a cluster forward. It is called after webServer.
+func (d *Daemon) nodesServer() *http.Server {
+	return &http.Server{
+		Handler:           withTimeouts(d.limits, d.bounded),
+		ReadHeaderTimeout: d.limits.headerTime, IdleTimeout: d.limits.idleTime, MaxHeaderBytes: d.limits.header,
 		ErrorLog: slog.NewLogLogger(d.opts.Logger.Handler(), slog.LevelDebug),
 	}
 }

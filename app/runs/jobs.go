@@ -110,9 +110,10 @@ func NewJobs(registry *Registry, opts *JobOptions) *Jobs {
 func (j *Jobs) Start(ctx context.Context, req orchestrator.Request) (string, error) {
 	req.Background = true
 	if req.ID == "" {
-		req.ID = telemetry.NewID("run")
+		req.ID = j.registry.NewID()
 	}
-	made := &job{id: newUUID(), owner: req.Caller.Owner(), account: req.Caller.Account(), state: JobQueued}
+	made := &job{id: j.registry.mark(newUUID()), owner: req.Caller.Owner(), account: req.Caller.Account(),
+		state: JobQueued}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.fitsLocked(made.account) {

@@ -44,6 +44,8 @@ type Options struct {
 	// While returns a context that ends when a caller may no longer act. If it is nil, callers may
 	// always act.
 	While func(ctx context.Context, who caller.Caller) (_ context.Context, stop func())
+	// Mark changes the ID of a run or a job so that it names this process; nil changes nothing.
+	Mark func(id string) string
 	// Past returns a run that ended with a process before this one. If it is nil, such runs are unknown.
 	Past func(id string) (Past, bool)
 }
@@ -55,6 +57,7 @@ type Registry struct {
 	now      func() time.Time
 	while    func(ctx context.Context, who caller.Caller) (context.Context, func())
 	past     func(id string) (Past, bool)
+	mark     func(id string) string
 	going    sync.WaitGroup
 
 	mu       sync.Mutex      // guards what follows
@@ -86,11 +89,18 @@ func New(executor Executor, opts *Options) *Registry {
 	if opts != nil && opts.Past != nil {
 		r.past = opts.Past
 	}
+	r.mark = func(id string) string { return id }
+	if opts != nil && opts.Mark != nil {
+		r.mark = opts.Mark
+	}
 	if opts != nil && opts.Questions != nil {
 		opts.Questions.follow(r.noteQuestion)
 	}
 	return r
 }
+
+// NewID returns an ID for a run of this registry.
+func (r *Registry) NewID() string { return r.mark(telemetry.NewID("run")) }
 
 // Start starts a run of req.Caller and returns it at once. The run outlives ctx: Run.Wait, Cancel,
 // EndSession, Close and the end of the caller's credential end it. If the request cannot become a
@@ -112,7 +122,7 @@ func (r *Registry) start(ctx context.Context, req orchestrator.Request, turn *qu
 		return nil, err
 	}
 	if req.ID == "" {
-		req.ID = telemetry.NewID("run")
+		req.ID = r.NewID()
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	run := newRun(req, cancel, r.now())

@@ -33,6 +33,7 @@ type HTTPOptions struct {
 	// Refuse answers a request if identify returns an error or an unknown caller. nil answers
 	// with status 401.
 	Refuse func(w http.ResponseWriter, r *http.Request, err error)
+	Nodes  Nodes // nil: there is one process
 }
 
 // Handler returns a handler of MCP over streamable HTTP, for one path such as /mcp. opts may be
@@ -49,6 +50,7 @@ func (t *Transport) Handler(identify Identify, opts *HTTPOptions) http.Handler {
 	logger := SDKLogger(t.logger)
 	return Guard(opts.Hosts, opts.Origins, authenticated(identify, opts.Refuse, &router{
 		end: t.end, endSilent: t.endSession, callers: t.callers, naming: t.naming,
+		nodes:  opts.Nodes,
 		opened: quota.NewTable[conversation, struct{}](quota.For(quota.Sessions)),
 		large:  quota.New(quota.For(quota.LargeMessages)),
 		sessions: mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
@@ -111,6 +113,7 @@ type router struct {
 	sessions, standalone http.Handler
 	callers              *callers
 	naming               bool // add the request ID to calls
+	nodes                Nodes
 	end                  func(sessionID string)
 	endSilent            func(sessionID, protocolID string)
 	// opened are the open sessions by the account of the caller that opened them. Clients often
@@ -154,6 +157,9 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer inForm.release()
 	w = inForm
 	if id := r.Header.Get("Mcp-Session-Id"); id != "" {
+		if t.forwardSession(w, r, id) {
+			return
+		}
 		_, done, _ := t.opened.Use(conversationOf(r))
 		defer done()
 	}
@@ -183,6 +189,7 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Write(answer) // an error means that the client has disconnected
 	case refuseMisshapen(w, body):
+	case r.Header.Get("Mcp-Session-Id") == "" && t.forwardObject(w, r, body):
 	case r.Header.Get("Mcp-Session-Id") != "":
 		t.sessions.ServeHTTP(w, r)
 	case r.Header.Get("Mcp-Protocol-Version") >= Stateless || isSessionless(body):

@@ -110,13 +110,18 @@ func (s *state) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.node, err = cluster.Join(ctx, s.db, name, s.version, s.logger); err != nil {
+	s.node, err = cluster.Join(ctx, s.db, cluster.Options{Name: name, Version: s.version, Key: s.key.Derive("node"),
+		Address: s.cluster.Advertise, Logger: s.logger})
+	if err != nil {
 		return err
 	}
 	s.db = s.db.Fenced(s.node.Fence)
 	s.logger.InfoContext(ctx, "this process is a node of a cluster", slog.String("node", s.node.ID()))
 	return nil
 }
+
+// Node returns the node of a cluster that this process is, or nil. It is nil before OpenAgents.
+func (s *System) Node() *cluster.Node { return s.state.joined() }
 
 // Lost returns a channel that is closed when another process has replaced this node of the cluster. It is nil without
 // a cluster.

@@ -398,7 +398,7 @@ func (s *System) assemble(servers broker.Upstream) error {
 	s.undo.Add(func() error { s.orchestrator.Close(); return nil })
 	s.runLog = runlog.New(s.directories, s.config, Printed())
 	s.runs = runs.New(s.orchestrator, &runs.Options{Questions: s.questions, While: s.authority.While,
-		Past: s.interrupted})
+		Past: s.interrupted, Mark: func(id string) string { return s.Node().Mark(id) }})
 	s.undo.Add(func() error { s.runs.Close(); return nil })
 	s.catalog.onChange(s.orchestrator.Warm)
 	if s.opts.Code != nil {

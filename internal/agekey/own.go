@@ -35,11 +35,7 @@ func OwnOf(key *Key) *Own {
 }
 
 func cipherOf(identity *age.X25519Identity) cipher.AEAD {
-	secret, err := hkdf.Key(sha256.New, []byte(identity.String()), nil, stanza, 32)
-	if err != nil {
-		panic(err) // the length is permitted
-	}
-	block, err := aes.NewCipher(secret)
+	block, err := aes.NewCipher(derive(identity, stanza))
 	if err != nil {
 		panic(err) // the length is permitted
 	}
@@ -49,6 +45,17 @@ func cipherOf(identity *age.X25519Identity) cipher.AEAD {
 	}
 	return sealer
 }
+
+func derive(identity *age.X25519Identity, purpose string) []byte {
+	secret, err := hkdf.Key(sha256.New, []byte(identity.String()), nil, purpose, 32)
+	if err != nil {
+		panic(err) // the length is permitted
+	}
+	return secret
+}
+
+// Derive returns a secret of 32 bytes for a purpose. The secrets of two purposes are independent of each other.
+func (k *Key) Derive(purpose string) []byte { return derive(k.identities[0], "airlock "+purpose) }
 
 // Wrap encrypts the key of a text.
 func (o *Own) Wrap(fileKey []byte) ([]*age.Stanza, error) {

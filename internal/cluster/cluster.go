@@ -25,6 +25,12 @@ CREATE TABLE node (
 	heartbeat INTEGER NOT NULL  -- seconds since 1970; 0: it has ended
 ) STRICT;`
 
+// SchemaAddresses adds how nodes reach each other.
+const SchemaAddresses = `
+-- The address has a host and a port, or is empty if others do not reach the node. The pin is that of its certificate.
+ALTER TABLE node ADD COLUMN address TEXT NOT NULL DEFAULT '';
+ALTER TABLE node ADD COLUMN pin TEXT NOT NULL DEFAULT '';`
+
 const (
 	// heartbeatInterval is how often a node renews its lease, and silentAfter when a node without a heartbeat counts
 	// as dead: a process with its name can replace it.

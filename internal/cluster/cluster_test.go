@@ -18,7 +18,8 @@ import (
 
 func open(t *testing.T) *database.DB {
 	t.Helper()
-	db, err := database.OpenPostgreSQL(t.Context(), secret.New(databasetest.Schema(t)), "state", cluster.Schema)
+	db, err := database.OpenPostgreSQL(t.Context(), secret.New(databasetest.Schema(t)), "state", cluster.Schema,
+		cluster.SchemaAddresses)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,9 +27,14 @@ func open(t *testing.T) *database.DB {
 	return db
 }
 
+func options(name string) cluster.Options {
+	return cluster.Options{Name: name, Version: "1", Key: []byte("a key of the cluster"), Address: "127.0.0.1:0",
+		Logger: slog.New(slog.DiscardHandler)}
+}
+
 func join(t *testing.T, db *database.DB, name string) *cluster.Node {
 	t.Helper()
-	n, err := cluster.Join(t.Context(), db, name, "1", slog.New(slog.DiscardHandler))
+	n, err := cluster.Join(t.Context(), db, options(name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +82,7 @@ func TestAReplacedNodeStoresNothing(t *testing.T) {
 	for second == nil { // a heartbeat of the first may come between
 		silence(t, db, "a", 31)
 		var alive *cluster.SetupError
-		second, err = cluster.Join(t.Context(), db, "a", "1", slog.New(slog.DiscardHandler))
+		second, err = cluster.Join(t.Context(), db, options("a"))
 		if err != nil && !errors.As(err, &alive) {
 			t.Fatal(err)
 		}
@@ -98,7 +104,7 @@ func TestTwoLivingNodesHaveTwoNames(t *testing.T) {
 	db := open(t)
 	a := join(t, db, "a")
 	var setup *cluster.SetupError
-	_, err := cluster.Join(t.Context(), db, "a", "1", slog.New(slog.DiscardHandler))
+	_, err := cluster.Join(t.Context(), db, options("a"))
 	if !errors.As(err, &setup) || !strings.Contains(setup.Hint(), "cluster.node") {
 		t.Errorf("a second node a: %v", err)
 	}

@@ -21,6 +21,14 @@ var (
 	ErrLapsed = errors.New("this node has no lease: the database of the cluster does not answer")
 )
 
+// Options are the options of Join. Name and Key are required.
+type Options struct {
+	Name, Version string
+	Key           []byte // a secret of all nodes of the cluster
+	Address       string // the host and port at which other nodes reach this one; empty: they do not
+	Logger        *slog.Logger
+}
+
 // Node is this process in its cluster. Its methods are safe for concurrent use. A nil Node is that of a process without
 // a cluster.
 type Node struct {
@@ -28,6 +36,9 @@ type Node struct {
 	epoch   int64
 	db      *database.DB
 	logger  *slog.Logger
+	key     []byte
+	link    *link // nil if other nodes do not reach this one
+	members members
 	beating sync.WaitGroup
 	stop    context.CancelFunc
 	lost    chan struct{} // closed when the node was replaced
@@ -38,28 +49,42 @@ type Node struct {
 
 // Join makes this process the node of a name. It replaces a process of this name that has ended or has no heartbeat,
 // for which it waits, and returns an error if that process lives. The caller must close the node before the database.
-func Join(ctx context.Context, db *database.DB, name, version string, logger *slog.Logger) (*Node, error) {
-	n := &Node{name: name, db: db, logger: logger, lost: make(chan struct{})}
+func Join(ctx context.Context, db *database.DB, opts Options) (_ *Node, err error) {
+	n := &Node{name: opts.Name, db: db, logger: opts.Logger, key: opts.Key, lost: make(chan struct{})}
+	if opts.Address != "" {
+		if n.link, err = openLink(ctx, n, opts.Address); err != nil {
+			return nil, err
+		}
+	}
+	if err := n.takeName(ctx, opts.Version); err != nil {
+		n.link.close()
+		return nil, err
+	}
+	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
+	n.stop = stop
+	n.beating.Go(func() { n.beat(beating) })
+	return n, nil
+}
+
+// takeName takes the name, and waits for a process that has it and may have died.
+func (n *Node) takeName(ctx context.Context, version string) error {
 	var first seen
 	for {
 		now, err := n.take(ctx, version)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("joining the cluster as node %q: %w", name, err)
+			return fmt.Errorf("joining the cluster as node %q: %w", n.name, err)
 		case n.epoch != 0:
-			beating, stop := context.WithCancel(context.WithoutCancel(ctx))
-			n.stop = stop
-			n.beating.Go(func() { n.beat(beating) })
-			return n, nil
+			return nil
 		case first == seen{}:
 			first = now
 		case first != now:
-			return nil, &SetupError{fmt.Sprintf("another process serves as node %q of this cluster", name),
+			return &SetupError{fmt.Sprintf("another process serves as node %q of this cluster", n.name),
 				"give each node its own name: cluster.node"}
 		}
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		case <-time.After(heartbeatInterval / 4):
 		}
 	}
@@ -81,9 +106,11 @@ func (n *Node) take(ctx context.Context, version string) (other seen, err error)
 			return err
 		}
 		epoch = other.epoch + 1
-		_, err = tx.ExecContext(ctx, `INSERT INTO node VALUES (?, ?, ?, ?, unixepoch(), unixepoch())
+		address, pin := n.link.reached()
+		_, err = tx.ExecContext(ctx, `INSERT INTO node VALUES (?, ?, ?, ?, unixepoch(), unixepoch(), ?, ?)
 			ON CONFLICT (name) DO UPDATE SET epoch = excluded.epoch, id = excluded.id, version = excluded.version,
-			started = excluded.started, heartbeat = excluded.heartbeat`, n.name, epoch, idOf(n.name, epoch), version)
+			started = excluded.started, heartbeat = excluded.heartbeat, address = excluded.address,
+			pin = excluded.pin`, n.name, epoch, idOf(n.name, epoch), version, address, pin)
 		return err
 	})
 	if err == nil {
@@ -176,6 +203,7 @@ func (n *Node) beat(ctx context.Context) {
 			n.mu.Lock()
 			n.renewed = begun
 			n.mu.Unlock()
+			n.readMembers(ctx, begun)
 		}
 	}
 }
@@ -200,6 +228,7 @@ func (n *Node) Close() error {
 	if n == nil {
 		return nil
 	}
+	n.link.close()
 	n.stop()
 	n.beating.Wait()
 	_, err := n.renew(context.Background(), "0")

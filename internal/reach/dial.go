@@ -136,21 +136,24 @@ var _ http.RoundTripper = (*Transport)(nil)
 
 // NewTransport returns a transport. change sets other fields of both transports than how they connect; nil sets none.
 func NewTransport(d *Dialer, change func(*http.Transport)) *Transport {
-	make := func(dial *Dialer) *http.Transport {
-		t := &http.Transport{
-			ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 90 * time.Second,
-			MaxResponseHeaderBytes: 64 << 10,
-		}
-		if change != nil {
-			change(t)
-		}
-		t.DialContext, t.Proxy = dial.DialContext, nil
-		return t
-	}
 	proxies := Configured()
 	proxies.Wrap = d.Wrap
-	t := &Transport{dialer: d, direct: make(d), proxied: make(proxies)}
+	t := &Transport{dialer: d, direct: Direct(d, change), proxied: Direct(proxies, change)}
 	t.proxied.Proxy = http.ProxyFromEnvironment
+	return t
+}
+
+// Direct returns a transport over connections of a Dialer that uses no proxy. change sets other fields than how it
+// connects; nil sets none.
+func Direct(d *Dialer, change func(*http.Transport)) *http.Transport {
+	t := &http.Transport{
+		ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 90 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+	}
+	if change != nil {
+		change(t)
+	}
+	t.DialContext, t.Proxy = d.DialContext, nil
 	return t
 }
 

@@ -32,6 +32,7 @@ cluster:
   database: {from: env:AIRLOCK_DATABASE_URL}
   key: {from: "file:%s"}
   node: %s
+  advertise: https://127.0.0.1:0
 `
 
 // group is the nodes of one cluster.
@@ -40,6 +41,7 @@ type group struct {
 	built   testenv.Env
 	address string // of the database
 	key     string
+	more    string // settings of all nodes
 }
 
 func newGroup(t *testing.T) *group {
@@ -71,7 +73,7 @@ func (g *group) node(name string) *node {
 	g.Helper()
 	home := testenv.NewHome(g.T, g.built)
 	n := &node{group: g, home: home, file: filepath.Join(home, "airlock.yaml"), address: g.address}
-	if err := os.WriteFile(n.file, fmt.Appendf(nil, settings, g.key, name), 0o600); err != nil {
+	if err := os.WriteFile(n.file, fmt.Appendf(nil, settings+g.more, g.key, name), 0o600); err != nil {
 		g.Fatal(err)
 	}
 	return n
@@ -104,6 +106,7 @@ func (n *node) airlock(into any, args ...string) {
 func (n *node) serve() *node {
 	n.Helper()
 	n.process = n.command("serve", "--listen", "127.0.0.1:0")
+	n.process.Env = append(n.process.Env, "QWED_MCP_TRUSTED_CODE_EXECUTION=true")
 	n.process.Stderr = n.Output()
 	out, err := n.process.StdoutPipe()
 	if err == nil {
@@ -125,9 +128,9 @@ func (n *node) serve() *node {
 	return n
 }
 
-// post sends JSON with a header and returns the status and the answer.
-func (n *node) post(path, header, value string, body any) (int, map[string]any) {
-	status, answer, err := n.try(path, header, value, body)
+// post sends JSON with headers and returns the status and the answer.
+func (n *node) post(path, header, value string, body any, more ...string) (int, map[string]any) {
+	status, answer, err := n.try(path, header, value, body, more...)
 	if err != nil {
 		n.Error(err)
 	}
@@ -135,7 +138,7 @@ func (n *node) post(path, header, value string, body any) (int, map[string]any) 
 }
 
 // try is post at a node that may have ended.
-func (n *node) try(path, header, value string, body any) (int, map[string]any, error) {
+func (n *node) try(path, header, value string, body any, more ...string) (int, map[string]any, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return 0, nil, err
@@ -145,6 +148,9 @@ func (n *node) try(path, header, value string, body any) (int, map[string]any, e
 		return 0, nil, err
 	}
 	r.Header.Set(header, value)
+	for i := 0; i < len(more); i += 2 {
+		r.Header.Set(more[i], more[i+1])
+	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	answer, err := http.DefaultClient.Do(r)

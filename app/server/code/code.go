@@ -65,6 +65,8 @@ type Options struct {
 	Network []string
 	Similar Similar // nil searches by words alone
 	Changes Changes // nil: lists do not change, and there are no subscriptions
+	// Mark changes an ID so that it names this process; nil changes nothing.
+	Mark func(id string) string
 }
 
 // Similar returns the tools of a snapshot that are similar to a question in meaning. If the
@@ -119,7 +121,8 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 		tools: tools, runs: runs, version: opts.Version, logger: opts.Logger, similar: opts.Similar,
 		upstream: opts.ServerIDs, network: len(opts.Network) > 0, packages: opts.Packages, approvals: opts.Approvals,
 		changes: opts.Changes}
-	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "airlock", Title: "Airlock", Version: opts.Version}, s.sdkOptions())
+	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "airlock", Title: "Airlock", Version: opts.Version},
+		s.sdkOptions(opts.Mark))
 	if err := s.addTools(opts.CallTool, opts.Network); err != nil {
 		return nil, err
 	}
@@ -143,19 +146,20 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 		opts.Changes.Follow(s.listsChanged, s.updated)
 	}
 	if opts.Approvals != nil {
-		s.parking = newParking(opts.Approvals, runs.Start, s.Gate())
+		s.parking = newParking(opts.Approvals, runs.Start, s.Gate(), opts.Mark)
 	}
 	return s, nil
 }
 
 // sdkOptions returns the options of the SDK's server.
-func (s *Server) sdkOptions() *mcp.ServerOptions {
+func (s *Server) sdkOptions(mark func(id string) string) *mcp.ServerOptions {
 	follows := s.changes != nil
 	o := &mcp.ServerOptions{
 		Instructions:      instructions(nil), // see nameServers
 		Logger:            server.SDKLogger(s.logger),
 		SetCacheable:      ownCache,
 		CompletionHandler: s.complete,
+		GetSessionID:      server.SessionIDs(mark),
 		// Lists change with those of the servers. An answer names the files that its run has attached.
 		Capabilities: &mcp.ServerCapabilities{
 			Tools:     &mcp.ToolCapabilities{ListChanged: follows},

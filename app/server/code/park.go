@@ -28,6 +28,7 @@ type parking struct {
 	approvals Approvals
 	begin     func(ctx context.Context, req orchestrator.Request) (*runs.Run, error)
 	gate      server.Gate
+	mark      func(id string) string // of Options; nil changes nothing
 
 	mu      sync.Mutex
 	runs    map[string]*parkedRun // by run ID; until the host has received the outcome
@@ -69,9 +70,9 @@ type openQuestion struct {
 }
 
 func newParking(approvals Approvals, begin func(context.Context, orchestrator.Request) (*runs.Run, error),
-	gate server.Gate) *parking {
+	gate server.Gate, mark func(id string) string) *parking {
 	return &parking{
-		approvals: approvals, begin: begin, gate: gate,
+		approvals: approvals, begin: begin, gate: gate, mark: mark,
 		runs: map[string]*parkedRun{}, waiting: map[string]*parkedRun{}, asking: map[string]*channel{},
 	}
 }
@@ -157,6 +158,9 @@ func (p *parking) park(r *parkedRun) (mcp.InputRequestMap, string) {
 		}
 	}
 	state := telemetry.NewID("wait")
+	if p.mark != nil {
+		state = p.mark(state)
+	}
 	p.waiting[state] = r
 	r.expiry = time.AfterFunc(time.Until(last)+parkGrace, func() { p.abandon(state) })
 	return asked, state

@@ -32,6 +32,8 @@ type Decider interface {
 
 // Runs is the registry of runs: *runs.Registry. Its methods are safe for concurrent use.
 type Runs interface {
+	// NewID returns the ID of a new run.
+	NewID() string
 	// Start begins a run that outlives ctx, with the ID of the request.
 	Start(ctx context.Context, req orchestrator.Request) (*runs.Run, error)
 	// EndSession ends the runs of a session that has ended, and waits for them.
@@ -66,8 +68,9 @@ type Options struct {
 	Local     server.Local // returns the caller on stdio; nil means the principal
 	// BackgroundTimeout is the time limit of a job; 0 means DefaultBackground.
 	BackgroundTimeout time.Duration
-	Logger            *slog.Logger // nil logs nothing
-	Gate              server.Gate  // nil changes nothing
+	Logger            *slog.Logger           // nil logs nothing
+	Gate              server.Gate            // nil changes nothing
+	Mark              func(id string) string // see server.SessionIDs; nil changes nothing
 	// WhileKnown is server.Options.WhileKnown.
 	WhileKnown func(ctx context.Context, who caller.Caller, ended func(error)) (stop func())
 }
@@ -112,6 +115,7 @@ func New(parts Parts, opts Options) (*Server, error) {
 			Instructions: strings.TrimSpace(instructions),
 			Logger:       server.SDKLogger(opts.Logger),
 			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+			GetSessionID: server.SessionIDs(opts.Mark),
 		})
 	var tools []*mcp.Tool
 	if err := strictjson.UnmarshalOpen(toolsJSON, &tools); err != nil {
@@ -162,7 +166,7 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallT
 	}
 	asked := gateway.Call{Caller: who, Tool: req.Params.Name, Arguments: req.Params.Arguments}
 	if asked.Tool == gateway.ExecuteCode {
-		asked.RunID = telemetry.NewID("run")
+		asked.RunID = s.parts.Runs.NewID()
 	}
 	decision, err := s.parts.Decider.Decide(ctx, asked)
 	switch {

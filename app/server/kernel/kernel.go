@@ -33,11 +33,12 @@ const (
 
 // Options are the options of New. Principal is required.
 type Options struct {
-	Principal string       // the owner of a host on stdio
-	Profile   string       // the profile of a host on stdio
-	Local     server.Local // returns the caller on stdio; nil means the principal
-	Logger    *slog.Logger // nil logs nothing
-	Gate      server.Gate  // nil changes nothing
+	Principal string                 // the owner of a host on stdio
+	Profile   string                 // the profile of a host on stdio
+	Local     server.Local           // returns the caller on stdio; nil means the principal
+	Logger    *slog.Logger           // nil logs nothing
+	Gate      server.Gate            // nil changes nothing
+	Mark      func(id string) string // see server.SessionIDs; nil changes nothing
 	// WhileKnown is server.Options.WhileKnown.
 	WhileKnown func(ctx context.Context, who caller.Caller, ended func(error)) (stop func())
 	EndSession func(id string) // ends the runs of a session that has ended, and waits for them; nil does nothing
@@ -72,6 +73,7 @@ func New(k *kernel.Service, opts Options) (*Server, error) {
 			Instructions: strings.TrimSpace(instructions),
 			Logger:       server.SDKLogger(opts.Logger),
 			SetCacheable: ownCache,
+			GetSessionID: server.SessionIDs(opts.Mark),
 			Capabilities: &mcp.ServerCapabilities{
 				Tools: &mcp.ToolCapabilities{}, Prompts: &mcp.PromptCapabilities{},
 				Resources: &mcp.ResourceCapabilities{},

@@ -1,0 +1,121 @@
+package cluster
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// clientHeader has the address of the client in a forwarded request. Only requests of other nodes are read for it.
+const clientHeader = "Airlock-Client-Address"
+
+type forwardingKey struct{}
+
+// forwarding is what Forward has to know about a request.
+type forwarding struct {
+	authorization []string // as the client has sent it: faces replace it
+	forwarded     bool     // another node has forwarded the request
+}
+
+// FromClients returns the handler of requests of clients. It keeps what Forward needs.
+func (n *Node) FromClients(next http.Handler) http.Handler {
+	if n == nil || n.link == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		about := forwarding{authorization: r.Header.Values("Authorization")}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), forwardingKey{}, about)))
+	})
+}
+
+// fromNodes returns the handler of requests that other nodes forward. It refuses those of processes that have no lease
+// any more.
+func (n *Node) fromNodes(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !n.accepts(r.Context(), pinOf(r.TLS.PeerCertificates[0])) {
+			http.Error(w, errForeignNode.Error(), http.StatusForbidden)
+			return
+		}
+		r = r.WithContext(context.WithValue(r.Context(), forwardingKey{}, forwarding{forwarded: true}))
+		r.RemoteAddr = r.Header.Get(clientHeader)
+		r.Header.Del(clientHeader)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// accepts reports whether a pin is that of a node with a lease. This node must have one, too: it does not know the
+// others otherwise.
+func (n *Node) accepts(ctx context.Context, pin string) bool {
+	if n.Check() != nil {
+		return false
+	}
+	if _, known := n.members.pinned(pin); known {
+		return true
+	}
+	n.readMembers(ctx, time.Now()) // the node may have joined a moment ago
+	_, known := n.members.pinned(pin)
+	return known
+}
+
+// Serve serves requests that other nodes forward until the server is shut down. It returns http.ErrServerClosed at
+// once if other nodes do not reach this one.
+func (n *Node) Serve(server *http.Server) error {
+	if n == nil || n.link == nil {
+		return http.ErrServerClosed
+	}
+	server.Handler = n.fromNodes(server.Handler)
+	server.HTTP2 = connectionLimits()
+	server.TLSConfig = n.link.config(func(pin string) bool { return n.accepts(context.Background(), pin) })
+	return server.ServeTLS(n.link.listener, "", "")
+}
+
+// Forward passes a request to the node that has made an ID, and the answer of that node to w. The request is sent once.
+// It ends with its context, and a reader that is slow holds back the writer. The other node authenticates the caller
+// again: it gets the headers of the client.
+//
+// Forward returns false if this node must answer: the ID is its own or that of no node, or the request was forwarded
+// already. If the node does not answer, Forward calls failed. gone is true if it has ended, or has not renewed its
+// lease for a while.
+func (n *Node) Forward(w http.ResponseWriter, r *http.Request, id string, failed func(gone bool)) bool {
+	about, known := r.Context().Value(forwardingKey{}).(forwarding)
+	if !known || about.forwarded {
+		return false
+	}
+	to, found := n.owner(r.Context(), id)
+	switch {
+	case !found || to.address == "" && to.alive:
+		return false
+	case !to.alive:
+		failed(true)
+		return true
+	}
+	clear(w.Header()) // the other node sets them
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.SetURL(&url.URL{Scheme: "https", Host: to.pin})
+			p.Out.Host = p.In.Host
+			p.Out.Header.Del("Authorization")
+			for _, value := range about.authorization {
+				p.Out.Header.Add("Authorization", value)
+			}
+			p.Out.Header.Set(clientHeader, r.RemoteAddr)
+		},
+		Transport: n.link.transport, FlushInterval: -1,
+		ErrorLog: slog.NewLogLogger(n.logger.Handler(), slog.LevelDebug),
+		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) {
+			if r.Context().Err() != nil { // the client has disconnected
+				return
+			}
+			n.logger.WarnContext(r.Context(), "a node of the cluster does not answer", slog.String("node", to.name),
+				slog.Any(telemetry.KeyError, err))
+			failed(false)
+		},
+	}
+	proxy.ServeHTTP(w, r)
+	return true
+}

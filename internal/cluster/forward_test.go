@@ -1,0 +1,307 @@
+package cluster_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/cluster"
+	"github.com/airlock-mcp/airlock/internal/database"
+)
+
+const madeID = "run_0123456789abcdef0123456789abcdef"
+
+// served is a node that answers requests of clients and of other nodes.
+type served struct {
+	*cluster.Node
+	client *httptest.Server
+	failed chan bool // receives gone when another node does not answer
+}
+
+// serve has a node answer. A request that names an ID goes to the node of the ID.
+func serve(t *testing.T, n *cluster.Node, answer http.HandlerFunc) *served {
+	t.Helper()
+	s := &served{Node: n, failed: make(chan bool, 10)}
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Here", n.Name()) // another node answers without it
+		seen := r.Header.Values("Authorization")
+		r.Header.Set("Authorization", "replaced by the face")
+		failed := func(gone bool) {
+			s.failed <- gone
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		if n.Forward(w, r, r.URL.Query().Get("id"), failed) {
+			return
+		}
+		r.Header["Authorization"] = seen
+		answer(w, r)
+	})
+	s.client = httptest.NewServer(n.FromClients(handler))
+	t.Cleanup(s.client.Close)
+	nodes := &http.Server{Handler: handler}
+	ended := make(chan error, 1)
+	go func() { ended <- n.Serve(nodes) }()
+	t.Cleanup(func() {
+		nodes.Close()
+		<-ended
+	})
+	return s
+}
+
+func (s *served) get(t *testing.T, id string, change func(*http.Request)) (status int, text string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.client.URL+"/path?id="+id,
+		strings.NewReader("body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(r)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	raw, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(raw)
+}
+
+// describe answers with what a handler sees of a request.
+func describe(n *cluster.Node) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%s %s %s %q %q %s %v", n.Name(), r.Host, body, r.Header["Authorization"],
+			r.Header["Airlock-Client-Address"], strings.Split(r.RemoteAddr, ":")[0], w.Header())
+	}
+}
+
+// issue 28: a request goes to the node that has made the ID, with what the client has sent.
+func TestARequestGoesToTheNodeOfItsID(t *testing.T) {
+	db := open(t)
+	a, b := join(t, db, "a"), join(t, db, "b")
+	first, second := serve(t, a, describe(a)), serve(t, b, describe(b))
+	forge := func(r *http.Request) {
+		r.Host = "airlock.example"
+		r.Header.Set("Authorization", "Bearer secret")
+		r.Header.Set("Airlock-Client-Address", "6.6.6.6:6")
+		r.Header.Set("X-Forwarded-For", "6.6.6.6")
+	}
+	id := b.Mark(madeID)
+	if status, text := first.get(t, id, forge); status != http.StatusOK || text !=
+		`b airlock.example body ["Bearer secret"] [] 127.0.0.1 map[X-Here:[b]]` {
+		t.Errorf("the ID of b at a: %d %s", status, text)
+	}
+	c := join(t, db, "c") // a moment before its first ID
+	third := serve(t, c, describe(c))
+	if _, text := second.get(t, c.Mark(madeID), nil); !strings.HasPrefix(text, "c ") {
+		t.Errorf("the ID of a node that has just joined: %s", text)
+	}
+	if _, text := third.get(t, id, nil); !strings.HasPrefix(text, "b ") {
+		t.Errorf("the ID of b at c: %s", text)
+	}
+	forged := []string{"", "x", madeID, id[:len(id)-1] + "0", id[:len(id)-1] + "1", "x" + id, strings.ToUpper(id),
+		id[len(id)-12:], strings.Repeat("0", 12), a.Mark(madeID)}
+	for _, id := range forged {
+		if _, text := first.get(t, id, nil); !strings.HasPrefix(text, "a ") {
+			t.Errorf("the ID %q was forwarded: %s", id, text)
+		}
+	}
+}
+
+func TestAnIDTellsNothing(t *testing.T) {
+	db := open(t)
+	a := join(t, db, "a")
+	o := options("b")
+	o.Key = []byte("another key")
+	other, err := cluster.Join(t.Context(), db, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = other.Close() })
+	id := a.Mark(madeID)
+	if id == madeID || len(id) != len(madeID) || id != a.Mark(madeID) || id == other.Mark(madeID) {
+		t.Errorf("%s and %s", id, other.Mark(madeID))
+	}
+	var none *cluster.Node
+	if none.Mark(madeID) != madeID || none.Marker() != nil || none.Serve(&http.Server{}) == nil {
+		t.Error("a process without a cluster marks IDs")
+	}
+}
+
+// A request makes one hop, also if two nodes do not agree about its node.
+func TestAForwardedRequestIsNotForwardedAgain(t *testing.T) {
+	db := open(t)
+	a, b := join(t, db, "a"), join(t, db, "b")
+	var hops []string
+	id := b.Mark(madeID)
+	first := serve(t, a, func(http.ResponseWriter, *http.Request) { hops = append(hops, "a") })
+	serve(t, b, func(w http.ResponseWriter, r *http.Request) {
+		if b.Forward(w, r, a.Mark(madeID), func(bool) {}) {
+			t.Error("a request made a second hop")
+		}
+		hops = append(hops, "b")
+	})
+	first.get(t, id, nil)
+	if !slices.Equal(hops, []string{"b"}) {
+		t.Errorf("answered by %v", hops)
+	}
+}
+
+// A stream is passed on as it is written, and its end at the client is its end at the owner.
+func TestAStreamIsForwardedAndCancelled(t *testing.T) {
+	db := open(t)
+	a, b := join(t, db, "a"), join(t, db, "b")
+	ended, next := make(chan error, 1), make(chan string)
+	first := serve(t, a, nil)
+	serve(t, b, func(w http.ResponseWriter, r *http.Request) {
+		for {
+			select {
+			case text := <-next:
+				fmt.Fprintln(w, text)
+				_ = http.NewResponseController(w).Flush()
+			case <-r.Context().Done():
+				ended <- context.Cause(r.Context())
+				return
+			}
+		}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, first.client.URL+"/?id="+b.Mark(madeID), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { next <- "one" }()
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	lines := bufio.NewReader(answer.Body)
+	for _, want := range []string{"one", "two"} {
+		if got, err := lines.ReadString('\n'); err != nil || strings.TrimSpace(got) != want {
+			t.Fatalf("got %q (%v), want %q", got, err, want)
+		}
+		if want == "one" {
+			next <- "two" // only after the first was read
+		}
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the stream of the owner ended with %v", err)
+	}
+}
+
+// issue 28: a reader that is slow holds back the owner: the buffers between them are bounded.
+func TestASlowReaderHoldsBackTheOwner(t *testing.T) {
+	db := open(t)
+	a, b := join(t, db, "a"), join(t, db, "b")
+	first := serve(t, a, nil)
+	part, written := bytes.Repeat([]byte("x"), 1<<20), make(chan int, 1)
+	serve(t, b, func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * time.Second))
+		n := 0
+		for n < 1<<30 {
+			if _, err := w.Write(part); err != nil {
+				break
+			}
+			n += len(part)
+		}
+		written <- n
+	})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, first.client.URL+"/?id="+b.Mark(madeID), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r) // and nothing of the answer is read
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if n := <-written; n > 64<<20 {
+		t.Errorf("the owner wrote %d MiB for a reader that does not read", n>>20)
+	}
+}
+
+// The address for nodes accepts the certificates of nodes with a lease alone.
+func TestOnlyNodesWithALeaseAreAccepted(t *testing.T) {
+	db := open(t)
+	a, b := join(t, db, "a"), join(t, db, "b")
+	first := serve(t, a, describe(a))
+	serve(t, b, describe(b))
+	id := b.Mark(madeID)
+	first.get(t, id, nil) // a connection is open now
+	var address string
+	if err := db.View(t.Context(), func(tx database.Tx) error {
+		return tx.QueryRowContext(t.Context(), "SELECT address FROM node WHERE name = 'b'").Scan(&address)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	stranger := httptest.NewUnstartedServer(nil)
+	stranger.StartTLS()
+	defer stranger.Close()
+	for name, with := range map[string][]tls.Certificate{"no certificate": nil, "another": stranger.TLS.Certificates} {
+		conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, Certificates: with,
+			NextProtos: []string{"h2"}})
+		if err == nil { // with TLS 1.3 the client sees the refusal when it reads
+			_, err = conn.Read(make([]byte, 100))
+			conn.Close()
+		}
+		if err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+	// A process that was replaced keeps its certificate and its connections.
+	err := db.Update(t.Context(), func(tx database.Tx) error {
+		_, err := tx.ExecContext(t.Context(), "UPDATE node SET epoch = 2, id = 'a/2', pin = 'new' WHERE name = 'a'")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-a.Lost()
+	for t.Context().Err() == nil { // until b has read the nodes again
+		status, text := first.get(t, id, nil)
+		if status == http.StatusForbidden {
+			break
+		}
+		if !strings.HasPrefix(text, "b ") {
+			t.Fatalf("%d %s", status, text)
+		}
+	}
+}
+
+func TestANodeThatIsGone(t *testing.T) {
+	db := open(t)
+	a, b := join(t, db, "a"), join(t, db, "b")
+	first := serve(t, a, describe(a))
+	id := b.Mark(madeID)
+	first.get(t, id, nil) // b has joined, and does not answer
+	if gone := <-first.failed; gone {
+		t.Error("a node that lives counts as gone")
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for t.Context().Err() == nil { // until a has read the nodes again
+		if status, _ := first.get(t, id, nil); status != http.StatusServiceUnavailable {
+			t.Fatal(status)
+		}
+		if <-first.failed {
+			return
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package cluster
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// member is another node as this one connects to it.
+type member struct {
+	name, address, pin string
+	alive              bool // it has renewed its lease lately
+	leased             bool // it may act
+}
+
+// members are the other nodes as they were last read from the database. The zero value is ready to use.
+type members struct {
+	reading sync.Mutex // held while they are read
+
+	mu   sync.Mutex // guards the fields below
+	all  []member   // is not changed, but replaced
+	read time.Time
+}
+
+func (m *members) list() []member {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.all
+}
+
+// pinned returns the node that has a pin and may act.
+func (m *members) pinned(pin string) (member, bool) {
+	all := m.list()
+	i := slices.IndexFunc(all, func(m member) bool { return m.leased && m.pin == pin && pin != "" })
+	if i < 0 {
+		return member{}, false
+	}
+	return all[i], true
+}
+
+// readMembers reads the other nodes from the database, unless they were read after a time. If the database does not
+// answer, those that are known remain: this node has a lease for a while.
+func (n *Node) readMembers(ctx context.Context, after time.Time) {
+	n.members.reading.Lock()
+	defer n.members.reading.Unlock()
+	if n.members.read.After(after) {
+		return
+	}
+	begun := time.Now()
+	var all []member
+	err := n.db.View(ctx, func(tx database.Tx) error {
+		all = nil
+		rows, err := tx.QueryContext(ctx, "SELECT name, address, pin, heartbeat > unixepoch() - ?, "+Live+
+			" FROM node WHERE name <> ?", seconds(silentAfter), n.name)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var m member
+			if err := rows.Scan(&m.name, &m.address, &m.pin, &m.alive, &m.leased); err != nil {
+				return err
+			}
+			all = append(all, m)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		if ctx.Err() == nil {
+			n.logger.WarnContext(ctx, "the nodes of the cluster could not be read", slog.Any(telemetry.KeyError, err))
+		}
+		return
+	}
+	n.members.mu.Lock()
+	defer n.members.mu.Unlock()
+	n.members.all, n.members.read = all, begun
+}
