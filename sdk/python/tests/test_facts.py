@@ -41,6 +41,17 @@ def test_facts(claim: str, context: str, status: str) -> None:
             verdict.evidence["span"])
 
 
+@pytest.mark.row("P-012")
+@pytest.mark.parametrize("after", [
+    "This was later retracted.", "APRIL FOOLS", "The report was corrected the next day.", "This is disputed.",
+    "Erratum: see page 4.", "It rained. The above report is false.", "It rained. It snowed. This story was fabricated.",
+    "The result was annulled.", "The claim is unverified.", "It was a prank.",
+])  # fmt: skip
+def test_a_retraction_is_no_support(after: str) -> None:
+    assert verify_fact("Ann won the race", "Ann won the race.").verified
+    assert verify_fact("Ann won the race", f"Ann won the race. {after}").status == "INCONCLUSIVE"
+
+
 # A claim has every word of its context, or nearly, and is not supported by it.
 UNSUPPORTED = [
     ("The company was founded in 2020", "Acme Corp was established in 2019. Beta Corp was established in 2020."),

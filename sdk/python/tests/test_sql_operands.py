@@ -22,6 +22,35 @@ def test_operands(kind: str, dialect: str, operand: str) -> None:
     assert verdict.status == ("BLOCKED" if kind == "T" else "VERIFIED"), verdict
 
 
+CONDITIONS = (Path(__file__).parent / "programs" / "sql_conditions.txt").read_text().splitlines()[1:]
+# The columns id have two types, of which only one excludes NULL.
+TWO_IDS = (
+    "CREATE TABLE users (id INT PRIMARY KEY, name VARCHAR(50), age INT, active BOOLEAN, email VARCHAR(80),"
+    " created DATE, balance DECIMAL(10,2)); CREATE TABLE orders (id INT, user_id INT, total DECIMAL(8,2), note VARCHAR(90))")
+
+
+@pytest.mark.row("Q-072")
+@pytest.mark.parametrize("dialect", ["mysql", "postgresql", "sqlite"])
+@pytest.mark.parametrize("before", ["", "id = 1 OR "])
+def test_conditions(dialect: str, before: str) -> None:
+    cases = [line.split(" ", 2) for line in CONDITIONS if line.split(" ")[1] == dialect]
+    wanted = {"T": "BLOCKED", "F": "VERIFIED"}
+    wrong = [c for k, _, c in cases
+        if verify_sql(f"SELECT name FROM users WHERE {before}{c}", TWO_IDS, dialect).status != wanted[k]]
+    assert len(cases) > 60 and not wrong
+
+
+@pytest.mark.row("Q-072")
+@pytest.mark.parametrize("query", [
+    "SELECT name FROM users WHERE id = 1 OR id IS NOT NULL OR id IN (SELECT id FROM orders)",
+    "SELECT name FROM users u WHERE u.id = 1 OR u.id IS NOT NULL",
+    "SELECT u.name FROM users u JOIN orders o ON o.user_id = u.id WHERE o.total > 5 OR u.id IS NOT NULL",
+])  # fmt: skip
+def test_a_column_has_the_type_of_its_table(query: str) -> None:
+    assert verify_sql(query, TWO_IDS).status == "BLOCKED"
+    assert verify_sql(query, TWO_IDS.replace("id INT PRIMARY KEY", "id INT")).verified
+
+
 VALIDITY = (Path(__file__).parent / "programs" / "sql_validity.txt").read_text().splitlines()[1:]
 COLUMNS = (
     "CREATE TABLE users (id INT NOT NULL, name TEXT, age INT, created DATE);"

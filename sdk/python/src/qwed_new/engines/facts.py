@@ -21,9 +21,15 @@ _GENERIC = frozenset("company firm business corporation organization organisatio
 _DOUBT = re.compile(
     r"\b(?:false(?:ly)?|myths?|untrue|incorrect(?:ly)?|wrong(?:ly)?|hoax(?:es)?|fiction\w*|rumou?rs?|lie[sd]?|lying"
     r"|disprov\w+|debunk\w+|not true|opposite|contrary|satir\w+|jok\w+|misinformation|fake|pretend\w*|imagine|suppose"
-    r"|novel|denied|denies|doubt\w*)\b",
+    r"|novel|denied|denies|doubt\w*|retract\w*|withdrawn|corrected|corrections?|errat\w+|april fools?|mistake\w*"
+    r"|in error|unconfirmed|unverified|alleged\w*|disput\w+|refut\w+|exaggerat\w+|speculat\w+|parody|spoof|prank"
+    r"|misquot\w+|misreport\w+|fabricat\w+|invented|overturned|rescinded|annulled|no longer)\b",
     re.I,
 )
+# A sentence about the whole text, which counts wherever it stands if it casts doubt.
+_ABOUT_THE_TEXT = re.compile(
+    r"\b(?:above|foregoing|following|(?:this|that|the) (?:report|article|story|text|statement|claim|post|page|news)"
+    r"|these (?:reports|statements|claims)|everything|all of (?:this|it))\b", re.I)
 # A sentence that retracts an adjacent sentence.
 _RETRACTED = re.compile(
     r"(?:not|no|nope|never|wrong|as if|yeah,? right|just kidding|kidding|psych|sike|hardly"
@@ -96,6 +102,7 @@ def _answers(wanted: Statement, context: str) -> list[tuple[str, str, int]]:
     sentence, its position."""
     found: list[tuple[str, str, int]] = []
     given = [s for _, s in zip(range(MAX_SENTENCES), sentences(context), strict=False)]
+    retracted = any(_ABOUT_THE_TEXT.search(s) and _DOUBT.search(s) for _, s in given)
     company = _only_company([s for _, s in given]) if _is_generic(wanted) else None
     for i, (start, sentence) in enumerate(given):
         if sentence.endswith(("?", "？")):
@@ -108,7 +115,7 @@ def _answers(wanted: Statement, context: str) -> list[tuple[str, str, int]]:
         if not answers:
             continue
         beside = [s for _, s in given[max(0, i - 1) : i + 2] if s != sentence]
-        doubted = any(_RETRACTED.match(s) for s in beside) or _DOUBT.search(sentence) or any(
+        doubted = retracted or any(_RETRACTED.match(s) for s in beside) or _DOUBT.search(sentence) or any(
             _DOUBT.search(s) for s in beside) or (i and given[i - 1][1].endswith(":"))
         found.append(("doubted" if doubted else answers[0], sentence, start))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from itertools import pairwise
 
@@ -18,20 +19,33 @@ _KEYWORDS = frozenset(
     "npm".split()
 )
 _CONTRACTION = re.compile(r"[A-Za-z]n't\b|[A-Za-z]'(?:re|ll|ve)\b", re.I)
+_CALL = re.compile(r"__|\w\(|[{}\[\]=\\`|]|(?:^|\n)\s*(?:import|from|exec|eval)\b")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*['’]?")
 
 
 def is_prose(text: str) -> bool:
     """Report whether a text is a sentence, or has two words in a row as no program has, and no mark of a program."""
+    words = [w.strip(".,;:!?()\"'“”‘’…–—") for w in text.split()]
+    if _CONTRACTION.search(text) and len(words) >= 6 and not _CALL.search(text) and sum(
+        map(_is_plain, words)) > len(words) / 2 and not parses(text):
+        return True  # a sentence that names a function or a module
     if _CODE.search(text):
         return False
     if _CONTRACTION.search(text) and text.count("'") % 2 and '"' not in text:
         return True  # as a program, it would have a text without an end
-    words = [w.strip(".,;:!?()\"'“”‘’…–—") for w in text.split()]
     if len(words) >= 4 and re.fullmatch(r"[A-Z].*[.!?]", text.strip(), re.S) and all(
         _WORD.fullmatch(w) for w in words if w):
         return True
     return any(_is_plain(a) and _is_plain(b) for a, b in pairwise(words))
+
+
+def parses(text: str) -> bool:
+    """Report whether a text is a program in Python."""
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def _is_plain(word: str) -> bool:

@@ -50,8 +50,9 @@ _PATTERNS = {
 }
 _COMPILED = {name: re.compile(pattern) for name, pattern in _PATTERNS.items()}
 _SECRET_KEY = re.compile(
-    r"(?:^|[_\-.\s])(?:pass(?:word|wd|phrase)?|pwd|passcode|pin|secret|token|api[_-]?key|apikey|private[_-]?key"
-    r"|access[_-]?key|credential|auth|signing[_-]?key|encryption[_-]?key|secret[_-]?key|client[_-]?secret|otp[_-]?seed"
+    r"(?:^|[_\-.\s])(?:pass(?:word|wd|phrase)?|(?:pg|db|my|app|user|root|admin|bind|login|ftp|smtp|mail|wifi|wlan)"
+    r"(?:password|passwd|passphrase|pass|pwd|pw)|pwd|pw|psk|passcode|pin|secret|token|api[_-]?key|apikey"
+    r"|private[_-]?key|access[_-]?key|credential|auth|signing[_-]?key|encryption[_-]?key|secret[_-]?key|client[_-]?secret|otp[_-]?seed"
     r"|passwort|kennwort|contrase(?:ñ|n)a|mot[_-]de[_-]passe|senha)s?(?:$|[_\-.\s])",
     re.I,
 )
@@ -64,12 +65,12 @@ _DESCRIBING = frozenset(
     "hint reset url uri endpoint path file dir type algorithm algo field header label rotation days hours minutes "
     "seconds age strength provider regex pattern rules rule attempts complexity strategy mode format env ref "
     "reference max min size bytes validation encoder manager store source method scheme issuer audience prompt "
-    "placeholder name names history lifetime budget usage window per encoding class service server".split()
+    "placeholder name names helper history lifetime budget usage window per encoding class service server".split()
 )
 # Secrets that people choose, so that they may consist of digits.
 _NUMERIC = frozenset(
     "password passwd passphrase pass pwd passcode pin secret client_secret api_key apikey access_key private_key "
-    "token auth_token".split())
+    "token auth_token psk".split())
 _ASSIGNED = re.compile(
     r"(?:^|[\n;,&?\s])[\w.-]*(?:password|passwd|pwd|secret|token|api_?key)(?![\w.-]*"
     r"(?:policy|length|limit|timeout|url|hint))[\w.-]*"

@@ -313,6 +313,8 @@ def _property(node: Node, name: str) -> list[Finding]:
     base = member.child_by_field_name("object") if member else None
     if name in _TIMERS and member is not None and not _is_called(member):
         return _unresolved(node, f"{name} used as a value")
+    if _is_cookie(base, name):
+        return _block(node, "document.cookie", "high")
     if name not in _PROPERTIES and not (name in _NAMES and text_of(base) in _GLOBALS):
         return []
     if name == "exec" and base is not None and base.type in ("regex", "identifier"):
@@ -324,6 +326,11 @@ def _property(node: Node, name: str) -> list[Finding]:
     if name == "prototype" and base is not None and base.type == "identifier":
         return []
     return _block(node, name)
+
+
+def _is_cookie(base: Node | None, name: str) -> bool:
+    """Report whether `base.name` is document.cookie, which holds the keys of sessions."""
+    return name == "cookie" and text_of(base).split(".")[-1] == "document"
 
 
 def _is_named(member: Node) -> bool:
@@ -380,7 +387,8 @@ def _subscript(node: Node) -> list[Finding]:
     if name is not None:
         if name in _TIMERS:
             return _unresolved(node, f"{name} read by a name in brackets")
-        return _block(node, name) if name in _PROPERTIES | _NAMES and name != "exec" else []
+        return _block(node, name) if _is_cookie(base, name) or (
+            name in _PROPERTIES | _NAMES and name != "exec") else []
     if text_of(base) in _GLOBALS:
         return _unresolved(node, f"a computed property of {text_of(base)}")
     if index is not None and text_of(index.child_by_field_name("function")) in ("Symbol", "Symbol.for"):

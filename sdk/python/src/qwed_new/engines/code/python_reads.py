@@ -8,7 +8,17 @@ from collections.abc import Iterator
 from qwed_new.engines.code import python_policy as policy
 from qwed_new.engines.code.findings import Finding
 from qwed_new.engines.code.python_scopes import Program, Scope
-from qwed_new.engines.code.python_values import Builtin, Member, Module, Resolver, Result, Unknown, Value
+from qwed_new.engines.code.python_values import (
+    Builtin,
+    Constant,
+    Member,
+    Module,
+    Resolver,
+    Result,
+    Text,
+    Unknown,
+    Value,
+)
 
 # Attributes that make an object anew.
 _MAKING = frozenset({"__init__", "__new__", "__dict__", "__setattr__", "__call__", "__getattr__", "__getattribute__"})
@@ -321,7 +331,8 @@ class Reads:
     def _is_only_read(self, node: ast.AST, value: Value) -> bool:
         """Report whether an attribute such as `bar.open` is used as a value that is compared, computed with or
         shown."""
-        if not isinstance(value, Unknown) or self._is_path(node) or not isinstance(node, ast.Attribute):
+        if not isinstance(value, Unknown | Constant | Text) or not isinstance(node, ast.Attribute) or self._is_path(
+            node):
             return False
         parent = self._program.parent_of.get(id(node))
         if isinstance(parent, ast.Assign) and all(isinstance(t, ast.Name) for t in parent.targets):

@@ -20,8 +20,8 @@ BLOCKED = frozenset(
     "dotnet msbuild mono tsc tsx ts-node esbuild vite webpack npm npx pnpm pnpx yarn bunx corepack nvm fnm volta pip "
     "pip3 pipx uv uvx poetry pdm pipenv conda mamba virtualenv gem cpan cpanm composer luarocks cabal stack opam brew "
     "apt apt-get aptitude apt-key dpkg rpm yum dnf zypper pacman apk snap flatpak nix nix-shell nix-env guix emerge "
-    "port choco winget xargs parallel watch nohup setsid env command builtin trap alias unalias export declare "
-    "typeset local readonly unset crontab at batch anacron fcron useradd userdel usermod groupadd groupmod adduser "
+    "port choco winget xargs parallel watch nohup setsid env printenv command builtin trap alias unalias export "
+    "declare typeset local readonly unset crontab at batch anacron fcron useradd userdel usermod groupadd groupmod adduser "
     "deluser passwd chpasswd chsh chfn visudo vipw iptables ip6tables nft ufw firewall-cmd ip ifconfig route insmod "
     "rmmod modprobe depmod kmod sysctl truncate tee mv ln cp mknod mkfifo install link sync split csplit patch ed ex "
     "rename mmv gdb lldb strace ltrace perf bpftrace docker podman buildah nerdctl ctr crictl runc kubectl helm oc "
@@ -45,7 +45,7 @@ READERS = frozenset(
     "true false : [ [[ seq sleep cal whoami who w id groups logname users uname arch uptime ps pgrep free vmstat "
     "iostat nproc lscpu lsblk lsmod lspci lsusb lsof ss netstat basename dirname realpath readlink which whereis "
     "type diff cmp comm join paste fold fmt expand unexpand column rev tac factor sum cksum md5sum sha1sum "
-    "sha224sum sha256sum sha384sum sha512sum b2sum jq printenv locale getconf tty expr bc numfmt pr look wait "
+    "sha224sum sha256sum sha384sum sha512sum b2sum locale getconf tty expr bc numfmt pr look wait "
     "exit return break continue shift pathchk tsort getent lsb_release locate dir vdir".split()
 )
 # Programs that only print, unless an argument matches: then they write or run something.
@@ -61,7 +61,8 @@ READING = {
     "uniq": re.compile(r"^uniq(?:\s+-\S+)*\s+[^\s|<>;&-]\S*\s+[^\s|<>;&]"),
     # A redirection of awk follows print; getline and system run commands; @ calls a function by name.
     "awk": re.compile(
-        r"\bsystem\b|\bgetline\b|@|\bARG[CV]\b|/inet|\bprintf?\b.*(?:>|\|)|\s-(?!F|v)\S|[\"']-(?!F|v)\S|\$['\"]", re.S),
+        r"\bsystem\b|\bgetline\b|@|\b(?:ARG[CV]|ENVIRON)\b|/inet|\bprintf?\b.*(?:>|\|)|\s-(?!F|v)\S|[\"']-(?!F|v)\S|\$['\"]", re.S),
+    "jq": re.compile(r"\benv\b|\$ENV|\s-\w*f|\s--from-file|\s-L|\b(?:import|include)\b"),  # it prints variables
     "set": re.compile(r"^set(?!(?:\s+[-+](?:[eux]+|[eux]*o\s+(?:errexit|nounset|pipefail|xtrace)))+$)", re.S),
     "read": re.compile(r"^read(?!(?:\s+-r)?(?:\s+(?!npm_|\w*_proxy)[a-z]\w*)+$)"),  # it sets variables
     "command": re.compile(r"^command(?!\s+-[vV]\s)"),

@@ -10,7 +10,7 @@ import z3
 from qwed_new.engines.logic.constraints import ENGINE, SECONDS, new_solver, why_unknown
 from qwed_new.engines.logic.dsl import Atom, Form, LogicSyntaxError, Tree, show
 from qwed_new.engines.logic.english import Statements, sentences
-from qwed_new.engines.logic.first_order import all_are_persons, opposites
+from qwed_new.engines.logic.first_order import all_are_persons, exist, opposites
 from qwed_new.engines.logic.sorts import INT, REAL, SortError
 from qwed_new.engines.logic.terms import core_of, value_of
 from qwed_new.limits import NotText, TooLarge
@@ -85,7 +85,8 @@ def _doubts(statements: Statements, trees: list[Tree], terms: list[Any], conditi
     doubts = statements.doubts(trees)
     for axioms, doubt in (
         (opposites(trees), "words with the prefixes 'un-', 'in-' and 'non-'"),
-        (all_are_persons(trees), "who is a person is not stated")):
+        (all_are_persons(trees), "who is a person is not stated"),
+        (exist(statements.kinds()), f"whether there is a {min(statements.kinds(), default='')!r} is not stated")):
         solver = new_solver(seconds)
         solver.add(*conditions, *axioms, *terms[:-1], z3.Not(terms[-1]))
         if axioms and solver.check() != z3.sat:

@@ -21,6 +21,8 @@ _UNIVERSAL = frozenset("all every each any".split())
 _BODY = {"everyone": "ALL", "anyone": "ALL", "nobody": "NO", "someone": "SOME"}
 _THING = {"everything": "ALL", "anything": "ALL", "nothing": "NO", "something": "SOME"}
 _AUXILIARY = lexicon.COPULAS | lexicon.MODALS | frozenset("has have had does do did".split())
+_SUBJECTS = frozenset("he she it they this that i you we".split())
+_AS_OBJECTS = {"me": "i", "you": "you", "us": "we"}
 _AFTER_VERBS = lexicon.PREPOSITIONS | {"a", "an", "the", "every", "all", "some", "no"}
 _ARTICLE = re.compile(r"^(?:a|an|the) ")
 _POSSESSIVE = re.compile(r"^(?:my|your|our|\w+'s?) ")
@@ -41,7 +43,9 @@ class Clauses:
     def __init__(self) -> None:
         self.names: set[str] = set()
         self.verbs: set[str] = set()  # the base forms of words behind names
+        self.vocabulary: set[str] = set()  # the base forms of all words
         self.persons: set[str] = set()
+        self.kinds: set[str] = set()  # of generic clauses such as `dogs bark`, which a reader takes to exist
         self.others = False  # whether "than everyone" was read as "than everyone else"
         self.identified = False  # whether two names may mean one
         self.pronouns: set[str] = set()
@@ -49,8 +53,13 @@ class Clauses:
 
     def read(self, text: str) -> Tree:
         """Return the formula of a clause, or raise NotRead."""
-        if match := re.match(r"^there (?:is|are) no (\w+)$", text):
-            return self._all(self._noun(match[1]), lambda x: form("NOT", form("THING", x)))
+        if match := re.match(r"^there is (someone|something|nobody|nothing) (?:who|that) (.+)$", text):
+            return self.read(f"{match[1]} {match[2]}")
+        if match := re.match(r"^there (?:is|are) no (\w+)$|^no (\w+) exists?$|^(\w+) do not exist$", text):
+            return self._all(self._noun(match[1] or match[2] or match[3]), lambda x: form("NOT", form("THING", x)))
+        if (match := re.match(r"^(?:(?:some|at least one) )?(\w+) exists?$", text)) and match[1] not in self.names and (
+            text.startswith(("some ", "at ")) or lexicon.is_plural(match[1])):
+            return self._some(self._noun(match[1]), lambda x: form("THING", x))
         if match := re.match(
             r"^there (?:is|exists) (?:an?|some|at least one) (\w+)$|^there are (?:some )?(\w+)$", text):
             return self._some(self._noun(match[1] or match[2]), lambda x: form("THING", x))
@@ -86,7 +95,9 @@ class Clauses:
             return self._determined(words)
         if first == "only":
             return self._only(words[1:])
-        if first in lexicon.STRANGE or first in lexicon.PRONOUNS - {"he", "she", "it", "they", "this", "that"}:
+        if words[1] in ("who", "that") and lexicon.is_plural(first):
+            return self._determined(["all", *words])
+        if first in lexicon.STRANGE or first in lexicon.PRONOUNS - _SUBJECTS:
             raise NotRead(f"{first!r}")
         return self._plain(words)
 
@@ -153,13 +164,17 @@ class Clauses:
 
     def _split_noun(self, words: list[str], plural: bool) -> tuple[str, list[str]]:
         """Return the noun with which words begin, and the rest, which begins with a verb or a relative pronoun."""
+        strange, end = "", min(len(words), 4)
         for i in range(1, min(len(words), 6)):
             word = words[i]
             if word in _AUXILIARY or word in RELATIVES:
                 return " ".join(words[:i]), words[i:]
-            if word in lexicon.STRANGE - {"and", "or"} or word in lexicon.PREPOSITIONS:
+            if word in lexicon.PREPOSITIONS:
                 raise NotRead(f"{word!r} after {' '.join(words[:i])!r}")
-        for i in range(1, min(len(words), 4)):
+            if word in lexicon.STRANGE - {"and", "or"}:
+                strange, end = f"{word!r} after {' '.join(words[:i])!r}", i
+                break
+        for i in range(1, end):
             if plural and lexicon.is_plural(words[i - 1]) and words[i] not in ("and", "or"):
                 return " ".join(words[:i]), words[i:]
             if words[i].endswith("s") and not words[i].endswith(("ss", "us", "is")) and not lexicon.is_plural(
@@ -167,12 +182,13 @@ class Clauses:
                 return " ".join(words[:i]), words[i:]
             if self._is_past_verb(words, i):
                 return " ".join(words[:i]), words[i:]
-        raise NotRead(f"the verb in {' '.join(words)[:60]!r}")
+        raise NotRead(strange or f"the verb in {' '.join(words)[:60]!r}")
 
     def _is_past_verb(self, words: list[str], i: int) -> bool:
         """Report whether a word is a verb in the past, by its form and by the word behind it."""
         after = words[i + 1] if i + 1 < len(words) else ""
-        return lexicon.is_past(words[i]) and (not after or after in _AFTER_VERBS or after in self.names)
+        return words[i] in lexicon.PASTS or lexicon.is_past(words[i]) and (
+            not after or after in _AFTER_VERBS or after in self.names)
 
     def _relative(self, words: list[str]) -> tuple[Phrase, list[str]]:
         """Return the phrase of a relative clause, and the words of the main clause after it."""
@@ -200,16 +216,26 @@ class Clauses:
             after = words[i]
             if after in lexicon.STRANGE:
                 raise NotRead(f"{after!r}")
-            if words[0] == "the" and (after in self.names or words[i - 1] in lexicon.PREPOSITIONS):
+            if after in self.names or words[0] == "the" and (words[i - 1] in lexicon.PREPOSITIONS):
                 continue
             if after.endswith("s") and not after.endswith(("ss", "us", "is")) and not lexicon.is_plural(words[i - 1]):
                 return self._about(words[:i], words[i:])
-        if len(words) >= 2 and words[0] in self.names and lexicon.is_past(words[1]):
+        if words[0] in ("i", "you", "we", "they") and words[1] not in lexicon.STRANGE:
             return self._about(words[:1], words[1:])
-        if lexicon.is_plural(words[0]) and words[1].isalpha() and not words[1].endswith(("s", "ly", "ed")) and (
+        named = next((i for i, w in enumerate(words) if w not in self.names), len(words))
+        if 1 <= named < min(len(words), 4) and lexicon.is_past(words[named]):
+            return self._about(words[:named], words[named:])
+        if words[0] == "the" and len(words) > 2 and self._is_past_verb(words, 2):
+            return self._about(words[:2], words[2:])
+        if lexicon.is_plural(words[0]) and words[1].isalpha() and not words[1].endswith(("s", "ed")) and (
+            not words[1].endswith("ly") or len(words) == 2) and (
             words[1] not in {*lexicon.PREPOSITIONS, *lexicon.PASTS}):
-            return self._all(self._noun(words[0]), self._verb_phrase(words[1:]))
+            return self._generic(words[:1], self._verb_phrase(words[1:]))
         raise NotRead(f"the verb in {' '.join(words)[:60]!r}")
+
+    def _generic(self, subject: list[str], phrase: Phrase) -> Tree:
+        self.kinds.add(" ".join([*subject[:-1], lexicon.singular(subject[-1])]))
+        return self._all(self._noun(" ".join(subject)), phrase)
 
     def _about(self, subject: list[str], rest: list[str]) -> Tree:
         if re.match(r"^(?:a|an) ", " ".join(subject)):
@@ -222,8 +248,9 @@ class Clauses:
             raise NotRead(f"{rest[-1]!r}, which may be about the kind as a whole")
         if generic and not _POSSESSIVE.match(" ".join(subject)) and subject[0] not in self.names - {subject[0]}:
             if rest[0] != "are" and "not" in rest[:2]:
-                return self._all(self._noun(" ".join(subject)), _denied(self._verb_phrase([rest[0], *rest[2:]])))
-            return self._all(self._noun(" ".join(subject)), self._verb_phrase(rest))
+                return self._generic(subject, _denied(
+                    self._verb_phrase(rest[2:] if rest[0] == "do" else [rest[0], *rest[2:]])))
+            return self._generic(subject, self._verb_phrase(rest))
         if subject == ["it"] and not set(rest) & lexicon.WEATHER:
             self.pronouns.add("it")
         return self._verb_phrase(rest)(self._constant(subject))
@@ -287,6 +314,22 @@ class Clauses:
             raise NotRead(f"'not' after {first!r}")
         return self._past(words) if lexicon.is_past(first) else self._verb([lexicon.base_form(first), *rest], "")
 
+    def _is_agent(self, words: list[str]) -> bool:
+        """Report whether words behind `by` name who does it, and not when or how it is done."""
+        known = words[0] in self.names or words[0] in {*_AS_OBJECTS, *_BODY, *_THING} or (
+            len(words) > 1 and words[0] in _UNIVERSAL | {"a", "an", "the", "no", "some", "my", "your", "our"})
+        return known and words[-1] not in lexicon.WEATHER | lexicon.TIMES
+
+    def _active(self, participle: str, tense: str) -> str:
+        """Return the verb of which `loved` in `is loved by` is the participle, as active clauses have it."""
+        base = lexicon.PARTICIPLES.get(participle) or lexicon.PASTS.get(participle, "")
+        if not base and not lexicon.is_past(participle):
+            raise NotRead(f"{participle!r} before 'by'")
+        if tense:
+            return lexicon.past(base or participle)
+        stems = [participle[:-1], participle[:-2], participle[:-3], participle[:-3] + "y"]
+        return base or next((b for b in stems if b in self.vocabulary), stems[0])
+
     def _past(self, words: list[str]) -> Phrase:
         tense, verb = lexicon.past(words[0]).split(" ")
         return self._verb([verb, *words[1:]], tense + " ")
@@ -306,6 +349,11 @@ class Clauses:
         text = " ".join(words)
         if re.fullmatch(r"even|divisible by \d+", text):  # of a number
             return lambda x: form("PRED", tense + text, x)
+        if (match := re.match(r"^(\w+) by (.+)$", text)) and self._is_agent(match[2].split()):
+            verb = self._active(match[1], tense)
+            return self._object(match[2].split(), lambda x, y: form("REL", verb, y, x), itself=True)
+        if (match := re.match(r"^(\d+(?:\.\d+)?) years old$", text)) and not tense:
+            return lambda x: form("EQUAL", "old", x, f"{match[1]} years")
         if compared := self._comparison(text):
             if tense:
                 raise NotRead(f"a comparison in the past: {text[:60]!r}")
@@ -328,6 +376,8 @@ class Clauses:
             places = all(p.split()[0] in lexicon.PREPOSITIONS for p in match.groups())
             for part in match.groups():
                 words = part.split()[1:] if places else part.split()
+                if not places and words[0] == "the" or any(w in lexicon.PASTS for w in words[1:]):  # another clause
+                    raise NotRead(f"{part!r} beside {match[2]!r}")
                 named = not places and words[0] in self.names and not lexicon.NATIONALITY.fullmatch(words[0])
                 if named or set(words) & (lexicon.PREPOSITIONS | {"between", "among"}) or len(words) > 3:
                     raise NotRead(f"{part!r} beside {match[2]!r}")
@@ -340,8 +390,8 @@ class Clauses:
             return lambda x: form("REL", first_order.INSIDE, x, place)
         article = _ARTICLE.match(text)
         adjective = len(words) == 1 and lexicon.NATIONALITY.fullmatch(text)
-        if not article and not adjective and words and words[0] in self.names and not lexicon.is_plural(
-            words[-1]) and not tense and len(words) <= 2:
+        if not article and not adjective and words and words[0] in self.names and not tense and len(words) <= 2 and (
+            not lexicon.is_plural(words[-1]) or len(words) == 2 and words[1] in self.names):
             other = self._constant(words)
             self.identified = True
             return lambda x: form("IS", x, other)
@@ -392,8 +442,15 @@ class Clauses:
         verb, rest = words[0], words[1:]
         if verb in lexicon.STRANGE or verb in lexicon.PREPOSITIONS or verb in ("a", "an", "the"):
             raise NotRead(f"{verb!r} as a verb")
+        if not rest and lexicon.base_form(verb) == "exist":
+            raise NotRead("'exist' after this subject")
         if not rest:
             return lambda x: form("PRED", tense + verb, x)
+        if rest[1:2] == ["than"] and len(rest) > 2 and (rest[2] in self.names or rest[2] in {"the", *_BODY}):
+            dimension, more = ("much", rest[0] == "more") if rest[0] in ("more", "less") else (
+                lexicon.COMPARATIVES.get(rest[0], ("", True)))
+            if dimension:
+                return self._measured("MORE", f"{tense}{verb} {dimension}", more, " ".join(rest[2:]))
         if rest[0] in lexicon.PREPOSITIONS and len(rest) > 1:
             verb, rest = f"{verb} {rest[0]}", rest[1:]
         return self._object(rest, lambda x, y: form("REL", tense + verb, x, y), itself=True)
@@ -425,8 +482,14 @@ class Clauses:
                 return lambda x: self._some(noun, lambda y: relation(x, y))
             return lambda x: form("PRED", f"{verb.text} {name}", x)  # type: ignore[union-attr]
         else:
-            if first in lexicon.PRONOUNS:
+            if len(words) == 1 and first in _AS_OBJECTS:
+                words = [_AS_OBJECTS[first]]
+            elif first in lexicon.PRONOUNS:
                 raise NotRead(f"{first!r}, which may be anybody")
+            verb = relation(Atom("?"), Atom("?")).arguments[0]  # type: ignore[union-attr]
+            if verb == Atom("have") and len(words) == 1 and first not in self.names:  # he has money
+                noun = self._noun(first)
+                return lambda x: self._some(noun, lambda y: relation(x, y))
             other = self._constant(words)
             return lambda x: relation(x, other)
         if not itself and kind == "ALL":

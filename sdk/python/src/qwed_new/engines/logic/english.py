@@ -67,6 +67,12 @@ _SOMEBODY = re.compile(
     r"(?:he|she|they|it|that \w+) (.+)$"
 )
 _OF_ONE = re.compile(r"^if ([\w-]+) ([^,]+?)(?:, then|,| then) (?:he|she) (.+)$")
+_EITHER_OF_ONE = re.compile(r"^(?:either )?([\w-]+) ([^,]+?),? or (?:he|she) (.+)$")
+_NEITHER_OBJECT = re.compile(r"^(.+?) neither (.+?) nor (.+)$")
+_KINDS_OF_PAIRS = frozenset(
+    "friends enemies twins siblings brothers sisters cousins neighbours neighbors partners colleagues rivals lovers "
+    "spouses opposites halves parts parents strangers allies relatives mates".split())
+_SEVERAL = re.compile(r"^((?:[\w-]+, )*[\w-]+,? and [\w-]+) are ([\w-]+)$")
 _NOT_ONLY = re.compile(r"^(.+? (?:is|are|was|were)) not only (.+?),? but(?: also)? (.+)$")
 _LETTER = re.compile(r"^([a-z]\w?) is (not )?(true|false)$")
 
@@ -79,6 +85,8 @@ class Statements:
         self._clauses = Clauses()
         self._clauses.names = _names(texts)
         self._clauses.verbs = _verbs(texts, self._clauses.names)
+        self._clauses.vocabulary = {
+            lexicon.base_form(w) for t in texts if isinstance(t, str) for w in re.findall(r"[^\W\d_]+", t.lower())}
         self.propositions: list[str] = []
         self.unread: dict[str, str] = {}  # the propositions that the grammar did not read, and why
 
@@ -121,6 +129,10 @@ class Statements:
         if match := _NOT_ONLY.match(text):
             return Form("AND", tuple(self._english(f"{match[1]} {match[i]}", depth + 1) for i in (2, 3)))
         text = self._with_name(text)
+        if parts := self._distributed(text):
+            head, texts = parts
+            return Form("AND", tuple(
+                Form("NOT", (t,)) if head == "NOR" else t for t in (self._english(t, depth + 1) for t in texts)))
         for pattern, head in _SPLITS:
             if match := re.match(pattern, text):
                 return self._joined(head, [g.strip(" ,") for g in match.groups()], text, depth)
@@ -129,6 +141,13 @@ class Statements:
         return self._clause(text, depth)
 
     def _with_name(self, text: str) -> str:
+        if (match := _EITHER_OF_ONE.match(text)) and match[1] in self._clauses.names and not set(
+            re.sub(r"\b(?:in|at|from|to) [\w-]+", "", f"{match[2]} {match[3]}").split()) & (
+                self._clauses.names | lexicon.PRONOUNS):
+            return f"either {match[1]} {match[2]} or {match[1]} {match[3]}"
+        return self._condition_with_name(text)
+
+    def _condition_with_name(self, text: str) -> str:
         """Return `if Bob studies, he passes` with the name, if the condition has one name only, in place of he or
         she."""
         match = _OF_ONE.match(text)
@@ -139,6 +158,18 @@ class Statements:
         if set(re.findall(r"\w+", match[2] + " " + match[3])) & lexicon.PRONOUNS:
             return text
         return f"if {match[1]} {match[2]}, {match[1]} {match[3]}"
+
+    def _distributed(self, text: str) -> tuple[str, list[str]] | None:
+        """Return the clauses of `Ann and Bob are doctors`, which holds of each because the noun is about one thing, and
+        of `Ann likes neither tea nor milk`, which denies each."""
+        names = self._clauses.names
+        if (match := _NEITHER_OBJECT.match(text)) and match[1].split()[0] in names and _has_verb(match[1]):
+            return "NOR", [f"{match[1]} {match[i]}" for i in (2, 3)]
+        if (match := _SEVERAL.match(text)) and lexicon.is_plural(match[2]) and match[2] not in _KINDS_OF_PAIRS:
+            subjects = re.split(r", and |, | and ", match[1])
+            if all(s in names for s in subjects):
+                return "AND", [f"{s} is a {lexicon.singular(match[2])}" for s in subjects]
+        return None
 
     def _joined(self, head: str, texts: list[str], text: str, depth: int) -> Tree:
         if head == "UNREAD":
@@ -178,20 +209,23 @@ class Statements:
                         if head == "AND" and not text.startswith("both "):
                             raise LogicSyntaxError(
                                 "what is said of several together may not hold of each: write a statement for each")
-                        if shared := self._shared(texts, depth):
+                        if shared := self._shared(texts, depth, head == "AND"):
                             return Form(head, tuple(shared))
                     if not all(_has_verb(t) or len(t) <= 2 for t in texts):
                         break
                     return Form(head, tuple(self._english(t, depth + 1) for t in texts))
         return self._proposition(text, NotRead(", ".join(map(repr, strange))) if strange else why)
 
-    def _shared(self, texts: list[str], depth: int) -> list[Tree] | None:
+    def _shared(self, texts: list[str], depth: int, both: bool = False) -> list[Tree] | None:
         """Read `John` and `Mary is at home` as two clauses with the same verb phrase; None if the first is a clause."""
         if _has_verb(texts[0]):
             return None
         words = texts[1].split()
-        at = next((i for i in range(1, len(words)) if _has_verb(" ".join(words[i : i + 1])) or words[i].endswith("s")
-            or lexicon.is_past(words[i])), 0)
+        places = range(2 if words[0] in ("the", "a", "an", "my", "your") else 1, len(words))
+        at = next((i for i in places if _has_verb(words[i])), 0) or next(
+            (i for i in places if words[i].endswith("s") or lexicon.is_past(words[i])), 0)
+        if both and at != 1 and words[0] in self._clauses.names and not _has_verb(words[1]):  # Sam and Max like it
+            at, words[1] = 1, lexicon.third_person(words[1])
         if not at:
             raise LogicSyntaxError(f"the verb of {texts[0]!r} and {texts[1]!r}")
         return [self._english(f"{subject} {' '.join(words[at:])}", depth + 1)
@@ -218,6 +252,10 @@ class Statements:
         return [(f"{a} is not {b}", Form("NOT", (Form("IS", (Atom(a), Atom(b))),)))
             for a, b in combinations(sorted(self._clauses.persons)[:12], 2)]
 
+    def kinds(self) -> set[str]:
+        """Return the kinds that a reader takes to exist, because a statement is about them in general."""
+        return self._clauses.kinds
+
     def doubts(self, trees: Sequence[Tree]) -> list[str]:
         """Return why a counterexample may rest on words that were not understood; premises come first, the conclusion
         last."""
@@ -237,7 +275,7 @@ def _has_verb(text: str) -> bool:
     words = text.split()
     auxiliary = lexicon.COPULAS | lexicon.MODALS | {"has", "have", "had", "does", "do", "did"}
     return any(w in auxiliary for w in words) or any(
-        w.endswith(("s", "ed")) and not w.endswith(("ss", "us", "is")) for w in words[1:]
+        lexicon.is_past(w) or w.endswith("s") and not w.endswith(("ss", "us", "is")) for w in words[1:]
     )
 
 
@@ -268,7 +306,8 @@ def _quietly(read: Any, text: str) -> Tree | None:
 def _normalise(text: str) -> str:
     text = re.sub(r"[’‘`]", "'", text.lower())
     text = re.sub(r"\b(every|some|any)body\b", r"\1one", text)
-    text = re.sub(r"^whoever\b", "everyone who", text)
+    text = re.sub(r"^(?:whoever|he who|she who|those who|anybody who)\b", "everyone who", text)
+    text = re.sub(r"\beven (?=numbers?\b|integers?\b)", "even-", text)
     text = re.sub(r"\bcan't\b|\bcannot\b", "can not", text)
     text = re.sub(r"\bwon't\b", "will not", text)
     text = re.sub(r"n't\b", " not", text)

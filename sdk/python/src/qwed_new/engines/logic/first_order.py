@@ -4,7 +4,7 @@ propositions."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,8 @@ from qwed_new.engines.logic.terms import Compiler, apply, divides_by_quantified,
 CONNECTIVES = frozenset({"AND", "OR", "NOT", "IMPLIES", "IFF", "XOR"})
 OWN = frozenset({"PRED", "REL", "IS", "THING", "MORE", "GEQ", "EQUAL", "EVERY", "EXIST", "PROP"})
 INSIDE = "be in"  # the relation of a thing and a named place, which is transitive
+MEASURES = frozenset({"MORE", "GEQ", "EQUAL"})
+QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?)(?: (\w+))?")
 # Kinds of person, so that `everyone` is about them.
 _PERSONS = ("person", "man", "woman", "human", "child", "boy", "girl")
 
@@ -93,10 +95,24 @@ class _Builder:
         for text in {t for t in things if re.fullmatch(r"-?\d+(\.\d+)?", t)}:
             kinds = {"number", *(() if "." in text else ("integer", "whole number"))} & self.symbols
             facts += [self.holds(kind, self.constant(text)) for kind in sorted(kinds)]
+        facts += self._quantities(trees)
         if INSIDE in self.symbols:
             a, b, c = (z3.FreshConst(self.entity, "x") for _ in range(3))
             inside = z3.Function("rel " + INSIDE, self.entity, self.entity, z3.BoolSort())
             facts.append(z3.ForAll([a, b, c], z3.Implies(z3.And(inside(a, b), inside(b, c)), inside(a, c))))
+        return facts
+
+    def _quantities(self, trees: Sequence[Tree]) -> list[Any]:
+        """Return the measures of `5` and `30 years`: of one unit, they are in the ratio of their numbers."""
+        compared = {(f.arguments[0].text, a.text) for t in trees for f in _forms(t)  # type: ignore[union-attr]
+            if f.head in MEASURES for a in f.arguments[1:] if isinstance(a, Atom)}
+        facts = []
+        for dimension, thing in sorted(compared):
+            if match := QUANTITY.fullmatch(thing):
+                unit = z3.Real("one " + match[2]) if match[2] else z3.RealVal(1)
+                measure = z3.Function(
+                    "how " + self._dimensions.get(dimension, dimension), self.entity, z3.RealSort())
+                facts += [measure(self.constant(thing)) == z3.RealVal(match[1]) * unit, unit > 0]
         return facts
 
     def holds(self, predicate: str, subject: Any) -> Any:
@@ -158,7 +174,14 @@ def unlike(trees: Sequence[Tree]) -> list[str]:
     """Return pairs of phrases that may be connected by their words, so that a counterexample may ignore the
     connection."""
     phrases = sorted(set().union(*(_words(t) for t in trees)))
-    return [
+    quantities = [m for kind, t in phrases if kind == "thing" and (m := QUANTITY.fullmatch(t))]
+    phrases = [(k, t) for k, t in phrases if not (k == "thing" and QUANTITY.fullmatch(t))]
+    doubts = []
+    if len({m[2] for m in quantities}) > 1:
+        doubts.append("how the units of quantities are related is not known")
+    if quantities and any(re.search(r"\b(?:integer|number|even|odd|prime|whole)", t) for k, t in phrases):
+        doubts.append("which numbers lie between two others is not known")
+    return doubts + [
         f"{a!r} and {b!r} may be connected" if a != b else f"{a!r} is used in two ways"
         for i, (first, a) in enumerate(phrases)
         for second, b in phrases[i + 1 :]
@@ -175,6 +198,13 @@ def _may_be_connected(first: str, a: str, second: str, b: str) -> bool:
     if a == "someone" or b == "someone":
         return False
     return a == b or lexicon.related(a, b)
+
+
+def exist(kinds: Iterable[str]) -> list[Any]:
+    """Return that each of some kinds has a member."""
+    entity = z3.DeclareSort("Entity")
+    x = z3.FreshConst(entity, "x")
+    return [z3.Exists([x], z3.Function("is " + k, entity, z3.BoolSort())(x)) for k in sorted(kinds)]
 
 
 def all_are_persons(trees: Sequence[Tree]) -> list[Any]:

@@ -26,12 +26,12 @@ COMPARATIVES = {
        ("heavier", "heavy"), ("longer", "long"), ("higher", "high"), ("richer", "rich"), ("wealthier", "rich"),
        ("stronger", "strong"), ("smarter", "smart"),
        ("warmer", "warm"), ("hotter", "warm"), ("brighter", "bright"), ("wider", "wide"), ("deeper", "deep"),
-       ("later", "late"), ("greater", "big"),
+       ("later", "late"), ("greater", "big"), ("more", "big"),
        ("harder", "hard"), ("louder", "loud"), ("better", "good"), ("happier", "happy"), ("cleverer", "smart"),
        ("thicker", "thick"), ("kinder", "kind"))},
     **{c: (d, False) for c,
         d in (("shorter", "short"), ("younger", "old"), ("smaller", "big"), ("slower", "fast"), ("lighter", "heavy"),
-            ("lower", "high"),
+            ("lower", "high"), ("less", "big"),
        ("poorer", "rich"), ("weaker", "strong"), ("colder", "warm"), ("cooler", "warm"), ("narrower", "wide"),
        ("shallower", "deep"), ("earlier", "late"),
        ("worse", "good"), ("cheaper", "expensive"), ("easier", "difficult"), ("thinner", "thick"),
@@ -65,6 +65,9 @@ WEATHER = frozenset(
     "midnight morning evening winter summer spring autumn monday tuesday wednesday thursday friday saturday sunday "
     "christmas".split()
 )
+TIMES = frozenset(
+    "end deadline time hour minute day week weekend month year today tomorrow yesterday january february march april "
+    "may june july august september october november december way law hand chance accident mistake nature sea".split())
 QUANTITIES = frozenset(
     "two three four five six seven eight nine ten eleven twelve twenty fifty hundred thousand dozen million couple "
     "pair lots".split())
@@ -76,7 +79,12 @@ PASTS = dict(p.split("/") for p in (
     "broke/break caught/catch chose/choose brought/bring built/build sold/sell began/begin became/become "
     "forgot/forget stole/steal hid/hide rode/ride swam/swim wore/wear tore/tear shook/shake fought/fight hung/hang "
     "bit/bite blew/blow drew/draw froze/freeze grew/grow rang/ring spoke/speak swore/swear threw/throw woke/wake "
-    "led/lead fed/feed lied/lie died/die").split())
+    "led/lead fed/feed lied/lie died/die told/tell held/hold heard/hear understood/understand").split())
+# Participles of irregular verbs that are not the past.
+PARTICIPLES = dict(p.split("/") for p in (
+    "seen/see eaten/eat known/know written/write taken/take given/give driven/drive stolen/steal chosen/choose "
+    "broken/break beaten/beat drawn/draw forgotten/forget hidden/hide spoken/speak sung/sing worn/wear thrown/throw "
+    "bitten/bite shown/show shaken/shake torn/tear").split())
 MODALS = frozenset("can must may will should could would might shall".split())
 # Adjectives that are written with a capital letter.
 NATIONALITY = re.compile(
@@ -130,6 +138,15 @@ def base_form(verb: str) -> str:
     return verb[:-1] if verb.endswith("s") and not verb.endswith("ss") else verb
 
 
+def third_person(verb: str) -> str:
+    """Return the third person singular of a base form."""
+    if verb == "have":
+        return "has"
+    if re.search(r"(?:s|x|ch|sh|z|o)$", verb):
+        return verb + "es"
+    return verb[:-1] + "ies" if re.search(r"[^aeiou]y$", verb) else verb + "s"
+
+
 def is_past(word: str) -> bool:
     """Report whether a word is a verb in the past by its form."""
     return word in PASTS or (word.endswith("ed") and len(word) > 3)
@@ -174,7 +191,7 @@ def words_of(text: str) -> set[str]:
 
 
 _ENDINGS = frozenset("i s es d ed r er st est ing ning ting ly ness n en ter ness".split())
-_SMALL = frozenset("a an the of in on at to is are be can must will may have and with for from".split())
+_SMALL = frozenset("a an the of in on at to is are be can must will may have did and with for from".split())
 
 
 def _common(a: str, b: str) -> int:

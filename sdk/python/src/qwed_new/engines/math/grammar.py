@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from dataclasses import dataclass
 from decimal import Decimal
 
 from qwed_new.engines.math.notation import written_out
-from qwed_new.engines.prose import is_prose
+from qwed_new.engines.prose import is_prose, parses
 from qwed_new.limits import NotText, TooLarge, bounded_text
 
 MAX_TEXT = 10_000
@@ -173,7 +172,7 @@ def parse(text: str) -> Claim:
     if unclear:
         raise MathSyntaxError(unclear)
     if (mark := _HOSTILE.search(text) or _QUOTING.search(text)) and not is_prose(text):
-        if _HOSTILE.search(text) or _is_program(text):
+        if _HOSTILE.search(text) or parses(text):
             raise HostileText("the text is program code and not a mathematical expression")
         raise MathSyntaxError(f"unexpected {mark[0]!r}")
     for pattern, reason in _TWO_READINGS:
@@ -182,14 +181,6 @@ def parse(text: str) -> Claim:
     claim = _Parser(text).claim()
     _check_infinity(claim)
     return claim
-
-
-def _is_program(text: str) -> bool:
-    try:
-        ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
 
 
 BINDERS = frozenset({"diff", "integral", "limit", "sum", "product"})

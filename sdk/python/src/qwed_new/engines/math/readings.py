@@ -9,13 +9,15 @@ from qwed_new.engines.english_math import NUMBER_WORDS
 from qwed_new.engines.math.grammar import Apply, Claim, Name, Node
 
 _BEHIND_NUMBER = re.compile(r"\d\s*([A-Za-z]{2,})(?![\w(])")
+_BESIDE_NAME = re.compile(r"(?<![\w.])[A-Za-z]\w*\s+([A-Za-z]{2,})(?![\w(])|(?<![\w.])([A-Za-z]{2,})\s+(?=[A-Za-z])")
 _NONE_OF = re.compile(r"(?<![\w.])0(?:\.0*)?\s+([A-Za-z]+)(?![\w(])")
 
 
 def word(text: str, names: set[str], refuted: bool) -> str:
     """Return advice if a variable of a claim, one of `names`, may be a unit or a number in words: then a refutation
     decides nothing, and neither does a proof that multiplies it by 0."""
-    found = [m[1] for m in (_BEHIND_NUMBER if refuted else _NONE_OF).finditer(text)]
+    patterns = (_BEHIND_NUMBER, _BESIDE_NAME) if refuted else (_NONE_OF,)
+    found = [w for p in patterns for m in p.finditer(text) for w in m.groups() if w]
     unit = next((n for n in (*found, *(NUMBER_WORDS & names if refuted else ())) if n in names), "")
     return unit and (
         f"{unit!r} may be a unit or a word: write numbers with digits, and '*' between a number and a variable")

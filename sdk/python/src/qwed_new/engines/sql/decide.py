@@ -69,8 +69,8 @@ def _decide(
     if not statements:
         return Verdict(Status.ERROR, ENGINE, "the query is empty", issues=["the query is empty"])
     known = schema.read_schema(ddl, dialect) if ddl is not None else {}
-    types = schema.types(known, schema.creates(ddl, dialect) if ddl is not None else ())
-    operands = [tautology.operands(s, types, dialect or "") for s in statements]
+    created = schema.creates(ddl, dialect) if ddl is not None else []
+    operands = [tautology.operands(s, schema.types(s, known, created), dialect or "") for s in statements]
     issues = [f"always true: {t}" for o in operands for t in o.always]
     issues += [i for s in statements for i in _issues(s, mutations)]
     if len(statements) > 1:
@@ -104,7 +104,6 @@ def _decide(
     if dialect in (None, "postgres", "sqlite", "mysql") and (  # the others read x.y as a field of the column x, too
         wrong := [f"unknown table: {c}" for s in statements for c in schema.unknown_qualifiers(s)]):
         return Verdict(Status.ERROR, ENGINE, "; ".join(wrong), {**evidence, "issues": wrong}, issues=wrong)
-    created = schema.creates(ddl, dialect) if ddl is not None else []
     if reason := dialects.invalid(text, statements[0], dialect, created):
         raise SQLSyntaxError(reason)
     if reason := dialects.refused(text, statements[0], dialect, created, mariadb):

@@ -27,7 +27,7 @@ _FEWEST = 5  # rows that a condition must be computed for
 _PAD = 12  # characters before a constant, for conditions on a part of a text
 
 _NUMBERS = [*range(-1, 11), 12, 37, 99, 100, 1000, 86_400, 10**6, -37, -1000]
-_TEXTS = ["a", "Z", "0", "5", "x y", "zz9 -", "ä\n", "it's", "~~~~", "a@b.c", "2024-02-29", "q" * 300]
+_TEXTS = ["a", "Z", "0", "5", "x y", "zz9 -", "ä\n", "it's", "~~~~", "a+b", "a@b.c", "2024-02-29", "q" * 300]
 _DATES = [
     "1969-12-31", "1970-01-01 00:00:00", "2000-01-01", "2024-02-29", "2038-01-19", "9999-12-31",
     *(f"20{i:02}-{i % 12 + 1:02}-{i % 31 + 1:02} {i % 24:02}:{i % 60:02}:{i % 60:02}" for i in range(60))]
@@ -65,6 +65,8 @@ def _always_true(
         own = [_sort(c, sorts) for c in columns]
         pools = [
             _pool(s, sorts.limits(c), constants, dialect, sorts.is_day(c)) for s, c in zip(own, columns, strict=True)]
+        pools = [[v for v in p if len(v) <= size] if s == "text" and (size := sorts.size(c)) is not None else p
+            for p, s, c in zip(pools, own, columns, strict=True)]
         pools = [p if sorts.is_required(c) else [*p, None] for p, c in zip(pools, columns, strict=True)]
         tested = {c for test in condition.find_all(exp.Is) for c in test.find_all(exp.Column)}
         untested = [i for i, c in enumerate(columns) if c not in tested]
@@ -171,7 +173,7 @@ def _first_byte(node: exp.Expression) -> exp.Expression:
 def _in_any_case(node: exp.Expression) -> exp.Expression:
     """Return a comparison of computed texts that ignores case."""
     compares = isinstance(node, exp.EQ | exp.NEQ | exp.LT | exp.LTE | exp.GT | exp.GTE)
-    if compares and isinstance(node.left, exp.Func | exp.DPipe) and not node.find(exp.Cast, exp.Collate):
+    if compares and isinstance(node.left, exp.Func | exp.DPipe | exp.Literal) and not node.find(exp.Cast, exp.Collate):
         node.set("this", exp.Collate(this=exp.paren(node.left.copy()), expression=exp.to_identifier("ANY_CASE")))
     return node
 
@@ -240,7 +242,7 @@ def _pool(sort: str, limits: list[Any], constants: list[str], dialect: str, only
     empty = [] if dialect == "oracle" else [""]  # an empty text of Oracle is NULL
     near_texts = [c.strip("%^$.*") for c in constants] + constants
     near_texts += [v for c in constants for k in range(1, _PAD) for v in (c[:k], c[k:], "." * k + c)]
-    sized = ["x" * int(n) for n in numbers if 0 < n <= 1_000 and n == int(n)]
+    sized = ["x" * (int(n) + more) for n in numbers for more in (0, 1) if 0 < n <= 1_000 and n == int(n)]
     letters = [chr(int(n)) for n in numbers if 32 <= n < 0xD800]
     pool = [*_TEXTS, *near_texts, *(c + "x" for c in near_texts), *(c.upper() for c in near_texts), *sized, *letters]
     return empty + [text for text in pool if text]

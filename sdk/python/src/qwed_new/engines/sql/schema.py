@@ -10,6 +10,7 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import traverse_scope
 
 from qwed_new.engines.sql.reading import parse
+from qwed_new.engines.sql.sorts import REQUIRED, common_type
 
 SYSTEM = (
     "information_schema",
@@ -50,27 +51,31 @@ def read_schema(ddl: str, dialect: str | None) -> Schema:
     return schema
 
 
-def types(schema: Schema, tables: Iterable[exp.Create] = ()) -> dict[str, str]:
-    """The types of columns by their names in lower case, alone and behind their table; "unknown" if tables disagree
-    about a name. NOT NULL is behind a type if the definition of the table excludes NULL."""
+def types(statement: exp.Expression, schema: Schema, tables: Iterable[exp.Create] = ()) -> dict[str, str]:
+    """The types of columns of the tables that a statement names, by their names in lower case, alone and behind their
+    table or its alias; "unknown" if two of these tables disagree about a name. NOT NULL is behind a type if the
+    definition of the table excludes NULL."""
     known: dict[str, str] = {}
     required = {(t.this.this.name.lower(), c) for t in tables for c in _required(t)}
-    for table, columns in schema.items():
-        for column, sql in columns.items():
+    for named in statement.find_all(exp.Table):
+        table = named.name.lower()
+        for column, sql in next((c for t, c in schema.items() if t.split(".")[-1] == table), {}).items():
             name = column.lower()
-            if (table.split(".")[-1], name) in required:
-                sql += " NOT NULL"
-            known[f"{table.split('.')[-1]}.{name}"] = sql
-            known[name] = sql if known.get(name, sql) == sql else "unknown"
+            if (table, name) in required:
+                sql += REQUIRED
+            known[f"{table}.{name}"] = known[f"{named.alias_or_name.lower()}.{name}"] = sql
+            known[name] = common_type(known.get(name, sql), sql)
     return known
 
 
 def _required(table: exp.Create) -> set[str]:
     """The columns of a definition that are never NULL."""
     constraints = (exp.NotNullColumnConstraint, exp.PrimaryKeyColumnConstraint)
-    return {
+    found = {
         c.name.lower() for c in table.this.expressions if isinstance(c, exp.ColumnDef) and any(
             isinstance(k.kind, constraints) and not k.kind.args.get("allow_null") for k in c.constraints)}
+    keys = [k for e in table.this.expressions for k in e.find_all(exp.PrimaryKey)]
+    return found | {c.name.lower() for k in keys for c in k.expressions}
 
 
 def _folded(name: exp.Identifier, dialect: str | None) -> str:

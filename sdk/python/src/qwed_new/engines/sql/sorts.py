@@ -58,6 +58,14 @@ def name_of(node: exp.Expression) -> str:
     return node.sql().lower()
 
 
+def common_type(a: str, b: str) -> str:
+    """Return the type of two columns of one name, "unknown" if they have two."""
+    if a == b:
+        return a
+    a, b = a.removesuffix(REQUIRED), b.removesuffix(REQUIRED)
+    return a if a == b else "unknown"
+
+
 def number_of(text: str) -> Decimal | None:
     try:
         number = Decimal(text.strip())
@@ -284,3 +292,9 @@ class Sorts:
             greatest = Decimal((0, (9,) * int(decimal[1]), -int(decimal[2] or 0)))
             return [-greatest, greatest]
         return []
+
+    def size(self, node: exp.Expression) -> int | None:
+        """The number of characters that a column's type allows, or None."""
+        sql = self._type(node).upper() if isinstance(node, exp.Column) else ""
+        found = re.match(r"(?:N?VARCHAR2?|N?CHAR|CHARACTER)\s*\(\s*(\d{1,6})\s*\)", sql)
+        return int(found[1]) if found else None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import z3
 from sqlglot import exp
 
 from qwed_new.engines.sql import samples
-from qwed_new.engines.sql.sorts import REQUIRED, ROW, Types, Unclear
+from qwed_new.engines.sql.sorts import REQUIRED, ROW, Types, Unclear, common_type
 from qwed_new.engines.sql.truths import Truths
 
 MILLISECONDS = 2_000
@@ -30,28 +31,57 @@ def operands(statement: exp.Expression, types: Types | None = None, dialect: str
     unclear: list[str] = []
     rows = {t.alias_or_name.lower(): ROW + REQUIRED for t in statement.find_all(exp.Table, exp.Subquery)}
     types = {**rows, **(types or {})} if dialect in ("", "postgres") else types or {}
+    if dialect == "sqlite":  # it does not enforce the sizes of types
+        types = {c: re.sub(r"\([\d\s,]*\)", "", t) for c, t in types.items()}
     if any(j.side for j in statement.find_all(exp.Join)):  # a column may be NULL there, even if its table has NOT NULL
         types = {c: t.removesuffix(REQUIRED) for c, t in types.items()}
     for node in statement.find_all(exp.Where, exp.Having, exp.Join, exp.Qualify):
         condition = node.args.get("on") if isinstance(node, exp.Join) else node.this
         if not isinstance(condition, exp.Expression) or _is_lateral(node):
             continue
+        own = _of_scope(node.parent, types)
         for part in _candidates(condition):
             is_operand = _columns(part.left) == _columns(part.right) if isinstance(
                 part, exp.Or | exp.Xor) else part is not condition
             if part.sql() in found:
                 continue
-            if always_true(part, types) or (part is not condition and _is_constant(part, dialect)):
+            if always_true(part, own) or (part is not condition and _is_constant(part, dialect)):
                 found.append(part.sql())
-            elif is_operand and (holds := _holds_for_samples(part, types, dialect)) is not False:
+            elif (is_operand or _columns(part)) and (holds := _holds_for_samples(part, own, dialect)) is not False:
                 if holds:
                     found.append(part.sql())
-                elif not isinstance(part, exp.Or | exp.Xor) and not _may_be_false(part, types):
+                elif is_operand and not isinstance(part, exp.Or | exp.Xor) and not _may_be_false(part, own):
                     unclear.append(part.sql())
-        if _is_constant(condition, dialect) and not condition.find(exp.Subquery, exp.Exists) and not _never_true(
-            condition, types):
+        if _is_constant(condition, dialect) and not _reads_rows(condition) and not _is_false(
+            condition, own, dialect):
             found.append(condition.sql())
     return Operands(list(dict.fromkeys(found)), list(dict.fromkeys(unclear)))
+
+
+def _of_scope(query: exp.Expression | None, types: Types) -> Types:
+    """The types of columns as the tables of one query have them, before those of other queries in the statement."""
+    own: dict[str, str] = {}
+    for table in query.find_all(exp.Table) if query else ():
+        prefix = table.alias_or_name.lower() + "."
+        if table.parent_select not in (query, None):
+            continue
+        for name, sql in types.items():
+            if name.startswith(prefix):
+                own[name.removeprefix(prefix)] = common_type(own.get(name.removeprefix(prefix), sql), sql)
+    return {**types, **own}
+
+
+def _reads_rows(condition: exp.Expression) -> bool:
+    """Report whether a condition has a subquery on a table, so that its value depends on the rows of that table."""
+    return condition.find(exp.Subquery, exp.Exists, exp.Select) is not None and condition.find(exp.Table) is not None
+
+
+def _is_false(condition: exp.Expression, types: Types, dialect: str) -> bool:
+    """Report whether a condition without columns is known not to be true. Binary literals of MySQL are numbers or
+    texts, as what they are compared with."""
+    if dialect == "mysql" and condition.find(exp.HexString, exp.BitString):
+        return False
+    return _never_true(condition, types) and _holds_for_samples(condition, types, dialect) is False
 
 
 def _concatenated(node: exp.Expression) -> exp.Expression:

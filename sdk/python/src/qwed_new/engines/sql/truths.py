@@ -54,6 +54,10 @@ class Truths(Values):
                 z3.Or(z3.And(a.true, b.false), z3.And(a.false, b.true)),
                 z3.Or(z3.And(a.true, b.true), z3.And(a.false, b.false))
             )
+        if isinstance(node, exp.Not) and isinstance(node.this, exp.Is) and isinstance(
+            row := node.this.this.unnest(), exp.Tuple):  # IS NOT NULL of a row: none of its parts is NULL
+            some = z3.Or([self._tested_null(e) for e in row.expressions])
+            return Truth(z3.Not(some), some)
         if isinstance(node, exp.Not):
             return negated(self.truth(node.this))
         if isinstance(node, exp.Boolean):
@@ -88,7 +92,8 @@ class Truths(Values):
             return self._like(node)
         if type(node) in _COMPARE:
             return self.compare(type(node), node.left, node.right)
-        if isinstance(node, exp.Exists) and isinstance(node.this, exp.Select) and not source_of(node.this):
+        if isinstance(node, exp.Exists) and isinstance(node.this, exp.Select) and (
+            not source_of(node.this) or _reads_all_of_outer(node.this, node.parent_select)):
             return Truth(YES, NO)  # a SELECT without FROM has a row
         if isinstance(node, exp.Case | exp.If | exp.Coalesce | exp.Column):
             value = self.value(node)
@@ -104,8 +109,9 @@ class Truths(Values):
     def _is(self, node: exp.Is) -> Truth:
         other = node.expression
         if isinstance(other, exp.Null):
-            null = self._null_of(node.this)
-            self.tested += [n for n in self.nulls if any(n.eq(v) for v in z3.z3util.get_vars(null))]
+            row = node.this.unnest()
+            parts = row.expressions if isinstance(row, exp.Tuple) else [row]
+            null = z3.And([self._tested_null(e) for e in parts])
             return Truth(null, z3.Not(null))
         if isinstance(other, exp.Boolean):
             truth = self.truth(node.this)
@@ -114,6 +120,11 @@ class Truths(Values):
         a, b = self._pair(node.this, other)  # IS of SQLite compares
         same = z3.Or(z3.And(a.null, b.null), z3.And(z3.Not(a.null), z3.Not(b.null), a.term == b.term))
         return Truth(same, z3.Not(same))
+
+    def _tested_null(self, node: exp.Expression) -> Any:
+        null = self._null_of(node)
+        self.tested += [n for n in self.nulls if any(n.eq(v) for v in z3.z3util.get_vars(null))]
+        return null
 
     def _unless_null(self, node: exp.Expression) -> Truth:
         return known(self._null_of(node), YES)
@@ -178,9 +189,22 @@ def _selects_all_of(query: exp.Expression | None, column: exp.Expression) -> boo
     ):
         return False
     inside = {t.name.lower() for t in query.find_all(exp.Table)}
-    around = {t.name.lower() for t in outer.find_all(exp.Table)}
+    around = _own_tables(outer)
     selected = query.expressions[0] if len(query.expressions) == 1 else None
     return isinstance(selected, exp.Column) and selected.name.lower() == column.name.lower() and bool(inside & around)
+
+
+def _reads_all_of_outer(query: exp.Select, outer: exp.Select | None) -> bool:
+    """Whether a subquery has a row for each row of the statement around it: it reads one of its tables whole."""
+    if outer is None or any(query.args.get(k) for k in ("where", "limit", "having", "joins", "group", "offset")):
+        return False
+    inside = {t.name.lower() for t in query.find_all(exp.Table)}
+    return bool(inside) and inside <= _own_tables(outer)
+
+
+def _own_tables(query: exp.Select) -> set[str]:
+    """The tables that a query reads itself, without those of its subqueries."""
+    return {t.name.lower() for t in query.find_all(exp.Table) if t.parent_select is query}
 
 
 _SAMPLES = ("", "a", "Z", "0", "zz9 -", "ä\n", "'x'")

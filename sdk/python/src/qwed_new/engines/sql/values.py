@@ -70,6 +70,8 @@ class Values(Sorts):
         name = ("" if isinstance(node, exp.Column) else "? ") + name_of(node)
         if sort == "text":
             term: Any = z3.String("text " + name)
+            if (size := self.size(node)) is not None:
+                self.bounds.append(z3.Length(term) <= size)
         elif sort == "bool":
             term = z3.Bool("bool " + name)
         else:
