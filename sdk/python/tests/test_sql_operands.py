@@ -26,7 +26,8 @@ CONDITIONS = (Path(__file__).parent / "programs" / "sql_conditions.txt").read_te
 # The columns id have two types, of which only one excludes NULL.
 TWO_IDS = (
     "CREATE TABLE users (id INT PRIMARY KEY, name VARCHAR(50), age INT, active BOOLEAN, email VARCHAR(80),"
-    " created DATE, balance DECIMAL(10,2)); CREATE TABLE orders (id INT, user_id INT, total DECIMAL(8,2), note VARCHAR(90))")
+    " created DATE, balance DECIMAL(10,2));"
+    "CREATE TABLE orders (id INT, user_id INT, total DECIMAL(8,2), note VARCHAR(90))")
 
 
 @pytest.mark.row("Q-072")

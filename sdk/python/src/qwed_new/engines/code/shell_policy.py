@@ -21,8 +21,8 @@ BLOCKED = frozenset(
     "pip3 pipx uv uvx poetry pdm pipenv conda mamba virtualenv gem cpan cpanm composer luarocks cabal stack opam brew "
     "apt apt-get aptitude apt-key dpkg rpm yum dnf zypper pacman apk snap flatpak nix nix-shell nix-env guix emerge "
     "port choco winget xargs parallel watch nohup setsid env printenv command builtin trap alias unalias export "
-    "declare typeset local readonly unset crontab at batch anacron fcron useradd userdel usermod groupadd groupmod adduser "
-    "deluser passwd chpasswd chsh chfn visudo vipw iptables ip6tables nft ufw firewall-cmd ip ifconfig route insmod "
+    "declare typeset local readonly unset crontab at batch anacron fcron useradd userdel usermod groupadd groupmod "
+    "adduser deluser passwd chpasswd chsh chfn visudo vipw iptables ip6tables nft ufw firewall-cmd ip ifconfig route insmod "
     "rmmod modprobe depmod kmod sysctl truncate tee mv ln cp mknod mkfifo install link sync split csplit patch ed ex "
     "rename mmv gdb lldb strace ltrace perf bpftrace docker podman buildah nerdctl ctr crictl runc kubectl helm oc "
     "chroot unshare nsenter busybox toybox script scriptreplay screen tmux byobu history fc timeout nice ionice chrt "
@@ -61,7 +61,8 @@ READING = {
     "uniq": re.compile(r"^uniq(?:\s+-\S+)*\s+[^\s|<>;&-]\S*\s+[^\s|<>;&]"),
     # A redirection of awk follows print; getline and system run commands; @ calls a function by name.
     "awk": re.compile(
-        r"\bsystem\b|\bgetline\b|@|\b(?:ARG[CV]|ENVIRON)\b|/inet|\bprintf?\b.*(?:>|\|)|\s-(?!F|v)\S|[\"']-(?!F|v)\S|\$['\"]", re.S),
+        r"\bsystem\b|\bgetline\b|@|\b(?:ARG[CV]|ENVIRON)\b|/inet|\bprintf?\b.*(?:>|\|)"
+        r"|\s-(?!F|v)\S|[\"']-(?!F|v)\S|\$['\"]", re.S),
     "jq": re.compile(r"\benv\b|\$ENV|\s-\w*f|\s--from-file|\s-L|\b(?:import|include)\b"),  # it prints variables
     "set": re.compile(r"^set(?!(?:\s+[-+](?:[eux]+|[eux]*o\s+(?:errexit|nounset|pipefail|xtrace)))+$)", re.S),
     "read": re.compile(r"^read(?!(?:\s+-r)?(?:\s+(?!npm_|\w*_proxy)[a-z]\w*)+$)"),  # it sets variables

@@ -187,8 +187,8 @@ class Clauses:
     def _is_past_verb(self, words: list[str], i: int) -> bool:
         """Report whether a word is a verb in the past, by its form and by the word behind it."""
         after = words[i + 1] if i + 1 < len(words) else ""
-        return words[i] in lexicon.PASTS or lexicon.is_past(words[i]) and (
-            not after or after in _AFTER_VERBS or after in self.names)
+        return words[i] in lexicon.PASTS or (lexicon.is_past(words[i]) and (
+            not after or after in _AFTER_VERBS or after in self.names))
 
     def _relative(self, words: list[str]) -> tuple[Phrase, list[str]]:
         """Return the phrase of a relative clause, and the words of the main clause after it."""
@@ -216,7 +216,7 @@ class Clauses:
             after = words[i]
             if after in lexicon.STRANGE:
                 raise NotRead(f"{after!r}")
-            if after in self.names or words[0] == "the" and (words[i - 1] in lexicon.PREPOSITIONS):
+            if after in self.names or (words[0] == "the" and (words[i - 1] in lexicon.PREPOSITIONS)):
                 continue
             if after.endswith("s") and not after.endswith(("ss", "us", "is")) and not lexicon.is_plural(words[i - 1]):
                 return self._about(words[:i], words[i:])
@@ -376,7 +376,7 @@ class Clauses:
             places = all(p.split()[0] in lexicon.PREPOSITIONS for p in match.groups())
             for part in match.groups():
                 words = part.split()[1:] if places else part.split()
-                if not places and words[0] == "the" or any(w in lexicon.PASTS for w in words[1:]):  # another clause
+                if (not places and words[0] == "the") or any(w in lexicon.PASTS for w in words[1:]):  # another clause
                     raise NotRead(f"{part!r} beside {match[2]!r}")
                 named = not places and words[0] in self.names and not lexicon.NATIONALITY.fullmatch(words[0])
                 if named or set(words) & (lexicon.PREPOSITIONS | {"between", "among"}) or len(words) > 3:
@@ -391,7 +391,7 @@ class Clauses:
         article = _ARTICLE.match(text)
         adjective = len(words) == 1 and lexicon.NATIONALITY.fullmatch(text)
         if not article and not adjective and words and words[0] in self.names and not tense and len(words) <= 2 and (
-            not lexicon.is_plural(words[-1]) or len(words) == 2 and words[1] in self.names):
+            not lexicon.is_plural(words[-1]) or (len(words) == 2 and words[1] in self.names)):
             other = self._constant(words)
             self.identified = True
             return lambda x: form("IS", x, other)

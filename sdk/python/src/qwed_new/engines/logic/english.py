@@ -275,7 +275,7 @@ def _has_verb(text: str) -> bool:
     words = text.split()
     auxiliary = lexicon.COPULAS | lexicon.MODALS | {"has", "have", "had", "does", "do", "did"}
     return any(w in auxiliary for w in words) or any(
-        lexicon.is_past(w) or w.endswith("s") and not w.endswith(("ss", "us", "is")) for w in words[1:]
+        lexicon.is_past(w) or (w.endswith("s") and not w.endswith(("ss", "us", "is"))) for w in words[1:]
     )
 
 
