@@ -27,6 +27,7 @@ def test_every_engine_can_be_imported_ahead() -> None:
         ('{"engine": "nothing"}', "UNKNOWN"), ("not json", "UNKNOWN"), ("[" * 100_000, "UNKNOWN"), ("[]", "UNKNOWN"),
         ('{"engine": "math", "arguments": {"text": "2+2=4"}}', "UNKNOWN"),
         ('{"engine": "math", "arguments": {"expression": 7}}', "INCONCLUSIVE"),
+        ('{"engine": "math", "arguments": {"expression": "2+2=4"}, "x": 1}', "UNKNOWN"),
         ('{"engine": "math", "arguments": []}', "UNKNOWN"), (" " * (17 * 1024 * 1024), "BLOCKED"),
     ],
     ids=lambda v: v[:40],

@@ -192,6 +192,7 @@ ONE = {"price": 10, "quantity": 2}
         {"items": [{**ONE, "tax": 5}], "total": 20}, {"items": {"a": ONE}, "total": 20},
         {"items": [ONE], "total": 20, "totals": [{"type": "total", "amount": 25}]},
         {"items": [{"price": "1,5", "quantity": 1}], "total": 15},
+        {"items": [{"price": "１５", "quantity": 1}], "total": 15},
     ],
     ids=str,
 )  # fmt: skip

@@ -52,7 +52,7 @@ def amount(value: Any) -> Decimal:
             if not _GROUPED.fullmatch(text):
                 raise ValueError(f"{value!r} may be a decimal comma: write a decimal point"[:100])
             text = text.replace(",", "")
-        if "_" in text:
+        if "_" in text or not text.isascii():  # other digits, such as full-width ones
             raise ValueError(f"{value!r} is not an amount"[:80])
         if text.startswith("(") and text.endswith(")"):
             text = "-" + text[1:-1]

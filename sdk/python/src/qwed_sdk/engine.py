@@ -115,6 +115,8 @@ def answer(request: object, seconds: float = SECONDS) -> Verdict:
     """The verdict on one request, within `seconds`."""
     if not isinstance(request, Mapping) or not isinstance(request.get("engine"), str):
         return Verdict(Status.UNKNOWN, "none", 'a request is {"engine": NAME, "arguments": {...}}')
+    if more := set(request) - {"engine", "arguments"}:
+        return Verdict(Status.UNKNOWN, "none", f"a request has no member {min(map(str, more))!r}")
     name, arguments = str(request["engine"]), request.get("arguments", {})
     if name not in ENGINES:
         return Verdict(Status.UNKNOWN, "none", f"no engine {name!r}; there are {', '.join(ENGINES)}")
