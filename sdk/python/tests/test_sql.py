@@ -237,6 +237,7 @@ def test_lateral_joins_may_be_on_true(query: str) -> None:
 
 
 ENGLISH = [
+    "select winners from applicants where qualified",
     "Select the best from the menu", "Select your favourite dish from our menu", "select the best from the menu",
     "Select all the apples from the basket",
     "Select a winner from contestants", "With the utmost care select one", "Show me the tables",

@@ -338,5 +338,8 @@ def reads_as_english(text: str, statement: exp.Expression) -> bool:
             r"\bas\b", text, re.I):
             return True
     stripped = text.strip()
+    where = statement.args.get("where")
+    if where and isinstance(where.this, exp.Column) and not _SYMBOLS.search(stripped) and stripped.islower():
+        return True  # select winners from applicants where qualified
     return not _SYMBOLS.search(stripped) and bool(re.match(r"[A-Z][a-z]+\b", stripped)) and not re.search(
         r"\b(?:From|Where|FROM|WHERE)\b", stripped)

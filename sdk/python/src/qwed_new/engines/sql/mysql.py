@@ -19,6 +19,13 @@ from qwed_new.engines.sql.reads import words
 _NOT_CAST = frozenset(
     "text bigint smallint tinyint mediumint boolean bool numeric timestamp string blob number longtext bytea".split())
 _ONLY_MARIADB = frozenset("int integer varchar".split())
+# Functions of MariaDB that MySQL 8 does not have.
+_MARIADB = frozenset(
+    "nvl nvl2 to_char add_months chr decode_oracle lengthb length_b median percentile_cont percentile_disc json_query "
+    "json_exists json_detailed json_compact json_loose json_equals json_normalize json_array_intersect "
+    "json_object_filter_keys json_key_value json_object_to_array sformat natural_sort_key crc32c kdf "
+    "column_get column_create column_json column_list column_exists column_check column_add column_delete "
+    "nextval lastval setval sys_guid trim_oracle".split())
 
 
 @cache
@@ -36,11 +43,18 @@ def functions() -> Mapping[str, range | None]:
 def refuses(text: str, statement: exp.Expression, tables: Iterable[exp.Create], known: frozenset[str],
     mariadb: bool) -> str:
     """Return why MySQL refuses a query, or ""; known are the functions of any database that are judged."""
-    for name, inside in _calls(sqlglot.tokenize(text, read="mysql")):
-        if name in known and name not in functions():
+    tokens = sqlglot.tokenize(text, read="mysql")
+    for name, inside in _calls(tokens):
+        if name in known and (name not in functions() or (not mariadb and name in _MARIADB)):
             return f"MySQL has no function {name}"
+        if name == "position" and len(inside) > 1:
+            return "MySQL writes POSITION(a IN b), or LOCATE(a, b)"
         if reason := _cast(inside, mariadb) if name == "cast" else _arguments(name, inside):
             return reason
+    if any(a.text.lower() == "nulls" and b.text.lower() in ("first", "last") for a, b in pairwise(tokens)):
+        return "MySQL has no NULLS FIRST and NULLS LAST"
+    if any(d.expressions[:1] == [exp.Star()] for d in statement.find_all(exp.Distinct) if isinstance(d.parent, exp.Count)):
+        return "COUNT(DISTINCT *) names no column"
     for node in statement.find_all(exp.AggFunc):
         within = node.find_ancestor(exp.AggFunc, exp.Select, exp.Window)
         if isinstance(within, exp.AggFunc) and not isinstance(node.parent, exp.Window):
