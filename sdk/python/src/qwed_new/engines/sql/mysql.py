@@ -53,7 +53,8 @@ def refuses(text: str, statement: exp.Expression, tables: Iterable[exp.Create], 
             return reason
     if any(a.text.lower() == "nulls" and b.text.lower() in ("first", "last") for a, b in pairwise(tokens)):
         return "MySQL has no NULLS FIRST and NULLS LAST"
-    if any(d.expressions[:1] == [exp.Star()] for d in statement.find_all(exp.Distinct) if isinstance(d.parent, exp.Count)):
+    if any(isinstance(d.parent, exp.Count) and d.expressions[:1] == [exp.Star()] for d in statement.find_all(
+        exp.Distinct)):
         return "COUNT(DISTINCT *) names no column"
     for node in statement.find_all(exp.AggFunc):
         within = node.find_ancestor(exp.AggFunc, exp.Select, exp.Window)
