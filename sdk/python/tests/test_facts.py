@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from qwed_new.engines.facts import verify_fact
@@ -39,6 +41,17 @@ def test_facts(claim: str, context: str, status: str) -> None:
     if status == "VERIFIED":
         assert verdict.evidence["span"] in context and context[verdict.evidence["start"] :].startswith(
             verdict.evidence["span"])
+
+
+LINES = (Path(__file__).parent / "programs" / "facts.txt").read_text().splitlines()[1:]
+
+
+@pytest.mark.row("P-012")
+@pytest.mark.parametrize("line", LINES)
+def test_everyday_facts(line: str) -> None:
+    claim, context = line[2:].split(" || ")
+    status = verify_fact(claim, context).status
+    assert {"T": status == "VERIFIED", "F": status != "VERIFIED", "E": status == "ERROR"}[line[0]], status
 
 
 @pytest.mark.row("P-012")

@@ -45,6 +45,7 @@ Ann's and Bob's scores are 3 and 4; that's 7 in all.
 e.g. this isn't code; i.e. it's a sentence.
 Es ist 5 Uhr; das ist's.
 Don't use os.system in production; it's dangerous.
+Its open() method isn't documented here.
 You shouldn't call subprocess.run there; it isn't safe.
 L'été n'est pas fini; c'est août.""".split("\n")
 CODE = [

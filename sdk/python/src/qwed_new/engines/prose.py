@@ -19,7 +19,7 @@ _KEYWORDS = frozenset(
     "npm".split()
 )
 _CONTRACTION = re.compile(r"[A-Za-z]n't\b|[A-Za-z]'(?:re|ll|ve)\b", re.I)
-_CALL = re.compile(r"__|\w\(|[{}\[\]=\\`|]|(?:^|\n)\s*(?:import|from|exec|eval)\b")
+_CALL = re.compile(r"__|\w\((?!\))|[{}\[\]=\\`|]|(?:^|\n)\s*(?:import|from|exec|eval)\b")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*['’]?")
 
 
