@@ -192,6 +192,8 @@ class Clauses:
 
     def _relative(self, words: list[str]) -> tuple[Phrase, list[str]]:
         """Return the phrase of a relative clause, and the words of the main clause after it."""
+        if len(words) == 2 and not set(words) & (lexicon.STRANGE | _AUXILIARY):  # students who cheat fail
+            return self._verb_phrase(words[:1]), words[1:]
         starts = [
             i for i in range(1, len(words)) if words[i] in _AUXILIARY and not (i == 1 and words[0] in lexicon.MODALS)]
         starts += [i for i in range(1, len(words)) if words[i].endswith("s") and words[i] not in _AUXILIARY]
