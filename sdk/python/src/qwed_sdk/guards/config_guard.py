@@ -52,7 +52,8 @@ _COMPILED = {name: re.compile(pattern) for name, pattern in _PATTERNS.items()}
 _SECRET_KEY = re.compile(
     r"(?:^|[_\-.\s])(?:pass(?:word|wd|phrase)?|(?:pg|db|my|app|user|root|admin|bind|login|ftp|smtp|mail|wifi|wlan)"
     r"(?:password|passwd|passphrase|pass|pwd|pw)|pwd|pw|psk|passcode|pin|secret|token|api[_-]?key|apikey"
-    r"|private[_-]?key|access[_-]?key|credential|auth|signing[_-]?key|encryption[_-]?key|secret[_-]?key|client[_-]?secret|otp[_-]?seed"
+    r"|private[_-]?key|access[_-]?key|credential|auth|signing[_-]?key"
+    r"|encryption[_-]?key|secret[_-]?key|client[_-]?secret|otp[_-]?seed"
     r"|passwort|kennwort|contrase(?:ñ|n)a|mot[_-]de[_-]passe|senha)s?(?:$|[_\-.\s])",
     re.I,
 )

@@ -331,8 +331,9 @@ class Reads:
     def _is_only_read(self, node: ast.AST, value: Value) -> bool:
         """Report whether an attribute such as `bar.open` is used as a value that is compared, computed with or
         shown."""
-        if not isinstance(value, Unknown | Constant | Text) or not isinstance(node, ast.Attribute) or self._is_path(
-            node):
+        if isinstance(value, Constant | Text):
+            return True  # a constant has no such attribute
+        if not isinstance(value, Unknown) or self._is_path(node) or not isinstance(node, ast.Attribute):
             return False
         parent = self._program.parent_of.get(id(node))
         if isinstance(parent, ast.Assign) and all(isinstance(t, ast.Name) for t in parent.targets):
