@@ -98,6 +98,10 @@ func TestEnginesInSandboxes(t *testing.T) {
 		{"a logic program", asked("logic", map[string]any{"query": "(AND (GT x 5) (LT y 10))"}), verify.Verified},
 		{"a query", asked("sql", map[string]any{"query": "SELECT a FROM t", "schema_ddl": "CREATE TABLE t (a INT)"}),
 			verify.Verified},
+		{"an argument in English", asked("logic_statement", map[string]any{
+			"premises": []string{"Max is loved by Sam"}, "conclusion": "Sam loves Max"}), verify.Verified},
+		{"a condition that MySQL converts", asked("sql", map[string]any{"query": "SELECT a FROM t WHERE 'b' = 0",
+			"schema_ddl": "CREATE TABLE t (a INT)", "dialect": "mysql"}), verify.Blocked},
 		{"code", asked("code", map[string]any{"code": "print(1)", "language": "python"}), verify.Verified},
 		{"dangerous code", asked("code", map[string]any{"code": "f = eval; f('1')", "language": "python"}),
 			verify.Blocked},
