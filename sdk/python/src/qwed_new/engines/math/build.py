@@ -46,6 +46,8 @@ class Builder:
             return self.symbol(node.name[4:]) if node.name.startswith("var:") else _CONSTANTS[node.name]
         if node.function in _BINDERS:
             return _BINDERS[node.function](self, node)
+        if node.function not in _OPERATIONS and node.function not in ("cbrt", "root"):
+            raise MathSyntaxError(f"{node.function} is decided in a claim of two sides with '=' only")
         arguments = [self.build(a) for a in node.arguments]
         if self._assume and node.function in ("cbrt", "root"):
             value = _real_root(*arguments) if node.function == "root" else _real_root(*arguments, Integer(3))

@@ -10,7 +10,7 @@ from typing import Any
 import sympy
 from sympy import Expr, FiniteSet, Rational
 
-from qwed_new.engines.math import grammar, readings
+from qwed_new.engines.math import grammar, matrices, readings
 from qwed_new.engines.math.build import Builder, Undefined, only_symbol
 from qwed_new.engines.math.checks import Disagreement
 from qwed_new.engines.math.domain import conditions, is_total
@@ -94,6 +94,8 @@ def _verify_claim(text: str) -> Verdict:
     text, tolerance = _precision(text)
     claim = grammar.parse(text)
     shown = grammar.show_claim(claim)
+    if matrices.has_matrix(claim):
+        return _verdict(matrices.decide(claim), shown)
     if not claim.relations:
         simplified = sympy.simplify(Builder(real=True).build(claim.sides[0]))
         message = "the expression claims nothing; it was simplified"

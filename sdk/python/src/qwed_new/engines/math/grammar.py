@@ -60,6 +60,7 @@ FUNCTIONS = {
         "sum": "sum",
         "product": "product",
     },
+    **{name: name for name in "det inv transpose trace".split()},
     **{"mod": "mod", "round": "round", "choose": "binomial", "comb": "binomial", "nCr": "binomial", "pow": "pow"},
 }
 
@@ -383,12 +384,27 @@ class _Parser:
             node = self._sum()
             self._need("|")
             return self._apply("abs", node)
+        if text == "[" and self._peek("["):
+            return self._matrix()
         if text == "√":
             node = self._apply("sqrt", self._postfix())
             if self._peek("^", "**"):
                 raise MathSyntaxError("'√a^b' may be √(a^b) or (√a)^b: write the parentheses")
             return node
         raise MathSyntaxError(f"unexpected {text!r}")
+
+    def _matrix(self) -> Node:
+        """Return the matrix of rows in brackets, whose outer bracket was taken."""
+        rows: list[Node] = []
+        while not rows or self._take(","):
+            self._need("[")
+            entries = [self._sum()]
+            while self._take(","):
+                entries.append(self._sum())
+            self._need("]")
+            rows.append(self._apply("row", *entries))
+        self._need("]")
+        return self._apply("matrix", *rows)
 
     def _number(self, text: str) -> Node:
         text = text.replace("_", "")
@@ -473,6 +489,8 @@ def show(node: Node) -> str:
     if node.function in _BINARY:
         left, right = map(show, node.arguments)
         return f"({left} {_BINARY[node.function]} {right})"
+    if node.function in ("matrix", "row"):
+        return f"[{', '.join(map(show, node.arguments))}]"
     if node.function == "neg":
         return f"(-{show(node.arguments[0])})"
     return f"{node.function}({', '.join(map(show, node.arguments))})"
