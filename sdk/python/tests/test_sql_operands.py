@@ -46,10 +46,20 @@ def test_conditions(dialect: str, before: str) -> None:
     "SELECT name FROM users WHERE id = 1 OR id IS NOT NULL OR id IN (SELECT id FROM orders)",
     "SELECT name FROM users u WHERE u.id = 1 OR u.id IS NOT NULL",
     "SELECT u.name FROM users u JOIN orders o ON o.user_id = u.id WHERE o.total > 5 OR u.id IS NOT NULL",
+    "SELECT name FROM users WHERE id = 1 OR id IS NOT NULL OR EXISTS (SELECT 1 FROM orders a LEFT JOIN orders b ON "
+    "a.id = b.id WHERE a.id = 9)",
 ])  # fmt: skip
 def test_a_column_has_the_type_of_its_table(query: str) -> None:
     assert verify_sql(query, TWO_IDS).status == "BLOCKED"
     assert verify_sql(query, TWO_IDS.replace("id INT PRIMARY KEY", "id INT")).verified
+
+
+def test_a_condition_of_a_subquery_has_the_types_of_the_subquery() -> None:
+    query = (
+        "SELECT name FROM users WHERE id IN (SELECT o.id FROM orders o LEFT JOIN users u ON u.id = o.user_id "
+        "WHERE o.total > 5 OR u.id IS NOT NULL)")
+    assert verify_sql(query, TWO_IDS).verified
+    assert verify_sql(query.replace("LEFT JOIN", "JOIN"), TWO_IDS).status == "BLOCKED"
 
 
 VALIDITY = (Path(__file__).parent / "programs" / "sql_validity.txt").read_text().splitlines()[1:]

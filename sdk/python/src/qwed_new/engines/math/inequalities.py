@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import sympy
 import z3
 from sympy import Expr, Float, Integer, Rational, Symbol
+from sympy.functions.elementary.trigonometric import TrigonometricFunction
 
 from qwed_new.engines.math.equality import Outcome, is_zero, sign_of
 from qwed_new.limits import within
@@ -377,8 +378,9 @@ def _roots(e: Expr, x: Symbol) -> list[Expr]:
         return []
 
 
-def low_points(difference: Expr, relation: str) -> list[Rational]:
-    """Return points, found by search with floating-point numbers, at which a claim about one variable may fail."""
+def low_points(difference: Expr, relation: str) -> list[Expr]:
+    """Return points, found by search with floating-point numbers, at which a claim about one variable may fail. For
+    trigonometric functions, multiples of pi are among them, because bounds are met exactly there."""
     (x,) = difference.free_symbols
     function = sympy.lambdify(x, difference if relation[0] == ">" else -difference, "math")
 
@@ -393,7 +395,9 @@ def low_points(difference: Expr, relation: str) -> list[Rational]:
     for step in range(4, 14):
         around = {p + Fraction(k, 2**step) for p in best for k in range(-4, 5)}
         best = sorted(around, key=value)[:3]
-    return [Rational(p.numerator, p.denominator) for p in best]
+    exact = sorted((k * sympy.pi / 12 for k in range(-24, 25)), key=lambda p: value(Fraction(float(p))))[:2]
+    return [*(exact if difference.has(TrigonometricFunction) else ()), *(
+        Rational(p.numerator, p.denominator) for p in best)]
 
 
 def _holds_within(f: Expr, x: Symbol, interval: tuple[Expr, Expr]) -> bool:

@@ -13,6 +13,7 @@ from qwed_new.engines.sql.sorts import REQUIRED, ROW, Types, Unclear, common_typ
 from qwed_new.engines.sql.truths import Truths
 
 MILLISECONDS = 2_000
+_CLAUSES = (exp.Where, exp.Having, exp.Join, exp.Qualify)
 
 
 class Operands(NamedTuple):
@@ -33,14 +34,14 @@ def operands(statement: exp.Expression, types: Types | None = None, dialect: str
     types = {**rows, **(types or {})} if dialect in ("", "postgres") else types or {}
     if dialect == "sqlite":  # it does not enforce the sizes of types
         types = {c: re.sub(r"\([\d\s,]*\)", "", t) for c, t in types.items()}
-    if any(j.side for j in statement.find_all(exp.Join)):  # a column may be NULL there, even if its table has NOT NULL
-        types = {c: t.removesuffix(REQUIRED) for c, t in types.items()}
-    for node in statement.find_all(exp.Where, exp.Having, exp.Join, exp.Qualify):
+    for node in statement.find_all(*_CLAUSES):
         condition = node.args.get("on") if isinstance(node, exp.Join) else node.this
         if not isinstance(condition, exp.Expression) or _is_lateral(node):
             continue
         own = _of_scope(node.parent, types)
         for part in _candidates(condition):
+            if part.find_ancestor(*_CLAUSES) is not node:  # a condition of a subquery, which has other types
+                continue
             is_operand = _columns(part.left) == _columns(part.right) if isinstance(
                 part, exp.Or | exp.Xor) else part is not condition
             if part.sql() in found:
@@ -68,7 +69,13 @@ def _of_scope(query: exp.Expression | None, types: Types) -> Types:
         for name, sql in types.items():
             if name.startswith(prefix):
                 own[name.removeprefix(prefix)] = common_type(own.get(name.removeprefix(prefix), sql), sql)
-    return {**types, **own}
+    found = {**types, **own}
+    around = query
+    while around is not None:
+        if any(j.side for j in around.args.get("joins") or ()):  # a column may be NULL, even if its table has NOT NULL
+            return {c: t.removesuffix(REQUIRED) for c, t in found.items()}
+        around = around.parent_select
+    return found
 
 
 def _reads_rows(condition: exp.Expression) -> bool:
