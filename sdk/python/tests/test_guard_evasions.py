@@ -249,13 +249,15 @@ def test_a_section_keeps_its_subsections() -> None:
 @pytest.mark.parametrize(
     "text", [
         "Family 👨‍👩‍👧‍👦 planner", "Developer 👩🏽‍💻 tools", "Pride 🏳️‍🌈 flag", "Love ❤️‍🔥", "Pirates 🏴‍☠️",
-        "Plain 😀 face", "Keycap ✔️"])
+        "Plain 😀 face", "Keycap ✔️",
+        "می\u200cخواهم", "क्\u200dष"])
 def test_joined_emoji_are_not_hidden_characters(text: str) -> None:
     assert MCPPoisonGuard().verify_tool_definition({"name": "x", "description": text})["verified"]
 
 
 @pytest.mark.parametrize(
-    "text", ["a\u200db", "pay\u200dpal", "😀\u200d", "\u200d😀", "x\u2060y", "a\U000e0041b", "👩‍\u200b👩"])
+    "text", ["a\u200db", "pay\u200dpal", "😀\u200d", "\u200d😀",
+        "x\u2060y", "a\U000e0041b", "می\u200c\u200cخ", "a\u200cم", "👩‍\u200b👩"])
 def test_other_joiners_are_hidden(text: str) -> None:
     assert not MCPPoisonGuard().verify_tool_definition({"name": "x", "description": text})["verified"]
 

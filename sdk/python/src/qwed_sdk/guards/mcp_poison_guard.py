@@ -45,6 +45,8 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}={0,2}")
 # Emoji joined by zero-width joiners, as in a family or a profession, are one visible picture.
 _PICTURE = "[\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]\ufe0f?[\U0001f3fb-\U0001f3ff]?\ufe0f?"
 _EMOJI = re.compile(f"{_PICTURE}(?:\u200d{_PICTURE})*")
+# Joiners between two letters of Arabic, Persian and the scripts of India shape these letters.
+_SHAPING = re.compile("(?<=[\u0600-\u07ff\u0900-\u0dff])[\u200c\u200d](?=[\u0600-\u07ff\u0900-\u0dff])")
 
 
 class MCPPoisonGuard:
@@ -95,7 +97,7 @@ class MCPPoisonGuard:
 
     def _scan(self, text: str) -> list[str]:
         flags = []
-        hidden = sorted({f"U+{ord(c):04X}" for c in _EMOJI.sub("", text) if _is_hidden(c)})
+        hidden = sorted({f"U+{ord(c):04X}" for c in _SHAPING.sub("", _EMOJI.sub("", text)) if _is_hidden(c)})
         if hidden:
             flags.append(f"HIDDEN_CHARACTERS: {', '.join(hidden[:8])}")
         visible = "".join(c for c in unicodedata.normalize("NFKC", text[:200_000]) if not _is_hidden(c))

@@ -287,7 +287,7 @@ def _insert(node: exp.Insert) -> str:
 
 _PARAMETER = re.compile(
     r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|--[^\n]*|/\*.*?\*/"
-    r"|(?P<parameter>%\(\w+\)s|%s\b|(?<![:\w\]]):[A-Za-z_]\w*|\?(?![|&])|\$\d+)", re.S
+    r"|(?P<parameter>%\(\w+\)s|%s\b|(?<![:\w\]]):[A-Za-z_]\w*|\?\d*(?![|&\d])|\$\d+|\$[A-Za-z_]\w*(?![\w$]))", re.S
 )
 _DOLLAR = frozenset({None, "redshift", "snowflake", "duckdb"})
 _BEFORE = re.compile(r"(\w+)\s*$")
@@ -299,7 +299,9 @@ def with_placeholders(text: str, dialect: str | None) -> str:
 
     def replaced(match: re.Match[str]) -> str:
         parameter = match["parameter"]
-        if parameter is None or not _takes_operand(text[max(0, match.start() - 60) : match.start()]):
+        if parameter is None or (parameter[0] == "$" and parameter[1].isalpha() and dialect != "sqlite"):
+            return match[0]
+        if not _takes_operand(text[max(0, match.start() - 60) : match.start()]):
             return match[0]
         name = parameter if parameter not in ("?", "%s") else f"{parameter} {match.start()}"
         number = numbers.setdefault(name, len(numbers) + 1)
