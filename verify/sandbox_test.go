@@ -98,6 +98,7 @@ func TestEnginesInSandboxes(t *testing.T) {
 		{"a logic program", asked("logic", map[string]any{"query": "(AND (GT x 5) (LT y 10))"}), verify.Verified},
 		{"a query", asked("sql", map[string]any{"query": "SELECT a FROM t", "schema_ddl": "CREATE TABLE t (a INT)"}),
 			verify.Verified},
+		{"a determinant", asked("math", map[string]any{"expression": "det([[1,2],[3,4]]) = -2"}), verify.Verified},
 		{"an argument in English", asked("logic_statement", map[string]any{
 			"premises": []string{"Max is loved by Sam"}, "conclusion": "Sam loves Max"}), verify.Verified},
 		{"a condition that MySQL converts", asked("sql", map[string]any{"query": "SELECT a FROM t WHERE 'b' = 0",
