@@ -11,6 +11,7 @@ PYTHON_CLIENT := bin/python-client/mcp/__init__.py
 COLLECTOR := bin/otelcol
 CLEAN_ROOT := bin/clean-root.tar
 BENCH_INSTALLED := test/bench/node_modules/.package-lock.json
+EXAMPLES_INSTALLED := examples/agents/node_modules/.package-lock.json bin/python-agents/.installed
 
 .PHONY: help
 help: ## show this list
@@ -31,11 +32,16 @@ demo: ## show model-written code that uses MCP servers from a sandbox
 	@./examples/demo/run
 
 .PHONY: test
-test: setup sdk redis nginx postgresql mariadb chromium promtool $(CLEAN_ROOT) $(COLLECTOR)
+test: setup sdk redis nginx postgresql mariadb chromium promtool $(CLEAN_ROOT) $(COLLECTOR) $(EXAMPLES_INSTALLED)
 test: ## run all tests, those with real sandboxes included
 	@$(MAKE) --no-print-directory dist
 	go test -C build/dist -count=1 ./...
 	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -timeout=30m ./...
+
+.PHONY: examples
+examples: setup $(EXAMPLES_INSTALLED)
+examples: ## run the examples of agents with their frameworks and a scripted model
+	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -v ./test/agents
 
 .PHONY: browser
 browser: chromium test/browser/node_modules/.package-lock.json
@@ -160,7 +166,7 @@ dist: bin/airlock ## build release archives and Debian packages, with checksums 
 .PHONY: clean
 clean: ## remove everything that this file makes
 	rm -rf bin .airlock $(NPM_DIRECTORIES:%=%/node_modules)
-	rm -rf test/bench/node_modules build/lint/node_modules build/recording/node_modules
+	rm -rf test/bench/node_modules build/lint/node_modules build/recording/node_modules examples/agents/node_modules
 
 .PHONY: prerequisites compiler pip redis nginx postgresql mariadb chromium pngquant
 prerequisites:
@@ -235,6 +241,14 @@ bin/python-crewai/.installed: sdk/python/requirements/crewai.txt | pip
 	@rm -rf $(@D)
 	@build/step 'installing CrewAI' python3 -m pip install --quiet --disable-pip-version-check --no-deps \
 		--no-compile --only-binary :all: --require-hashes --target $(@D) -r $<
+	@touch $@
+
+# 98 packages for five frameworks (0.6 GB), most of it the program of the Claude Agent SDK.
+bin/python-agents/.installed: test/agents/requirements.txt | pip
+	@rm -rf $(@D)
+	@build/step 'installing the agent frameworks of the examples' \
+		python3 -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --only-binary :all: \
+		--require-hashes --target $(@D) -r $<
 	@touch $@
 
 # What runs code without packages; the demo needs no more.
