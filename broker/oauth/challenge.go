@@ -26,7 +26,7 @@ func challengeOf(header http.Header) Challenge {
 	for _, c := range parseChallenges(text) {
 		if c.scheme == "bearer" || c.scheme == "dpop" {
 			return Challenge{Scheme: c.scheme, Metadata: c.params["resource_metadata"],
-				Scopes: strings.Fields(c.params["scope"]), Error: c.params["error"]}
+				Scopes: scopesOf(c.params["scope"]), Error: c.params["error"]}
 		}
 	}
 	return Challenge{}

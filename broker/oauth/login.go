@@ -61,7 +61,7 @@ func (s *Source) Login(ctx context.Context, person Person, scopes []string) (Sig
 	w := newWire(s.newDialer(s.distance(kept)))
 	defer w.close()
 	challenge := s.lastChallenge()
-	found, err := w.discover(ctx, s.config, challenge)
+	found, err := s.discover(ctx, w, challenge, kept)
 	if err != nil {
 		return SignedIn{}, fmt.Errorf("signing in to %q: %w", s.config.ServerID, err)
 	}
@@ -79,6 +79,20 @@ func (s *Source) Login(ctx context.Context, person Person, scopes []string) (Sig
 		return SignedIn{}, fmt.Errorf("signing in to %q: %w", s.config.ServerID, err)
 	}
 	return fresh.signedIn(), nil
+}
+
+// discover finds the authorization server. A client that was registered by hand is not shown to another one than that
+// of the kept sign-in, unless the operator has configured the issuer.
+func (s *Source) discover(ctx context.Context, w *wire, challenge Challenge, kept *record) (discovered, error) {
+	found, err := w.discover(ctx, s.config, challenge)
+	if err == nil && s.config.ClientID != "" && s.config.Issuer == "" && kept != nil &&
+		kept.Issuer != found.server.Issuer {
+		err = fmt.Errorf(
+			"the server signed in at %s before and names %s now: the configured client is not shown to another "+
+				"authorization server; if that is right, write it as servers.%s.oauth.issuer",
+			quote(kept.Issuer), quote(found.server.Issuer), s.config.ServerID)
+	}
+	return found, err
 }
 
 func (r *record) signedIn() SignedIn {
@@ -137,13 +151,6 @@ func (s *Source) consent(ctx context.Context, w *wire, found discovered, person 
 	}
 	if kept == nil {
 		kept = &record{}
-	}
-	if s.config.ClientID != "" && s.config.Issuer == "" && kept.Issuer != "" && kept.Issuer != found.server.Issuer {
-		return nil, fmt.Errorf(
-			"the server signed in at %s before and names %s now: the configured client is not shown to another "+
-				"authorization server; "+
-				"if that is right, write it as servers.%s.oauth.issuer", quote(kept.Issuer), quote(found.server.Issuer),
-			s.config.ServerID)
 	}
 	back, err := listen(ctx, s.config.RedirectPort, callbackFor(s.config, found.server), kept.Client.Redirect,
 		person.OwnsBrowser())

@@ -152,11 +152,32 @@ func (o Options) withDefaults() Options {
 // union returns the words of all lists, each once, in their order.
 func union(lists ...[]string) []string {
 	var all []string
+	had := map[string]bool{"": true}
 	for _, list := range lists {
 		for _, word := range list {
-			if word != "" && !slices.Contains(all, word) {
+			if !had[word] {
+				had[word] = true
 				all = append(all, word)
 			}
+		}
+	}
+	return all
+}
+
+// Limits of what one sign-in remembers of a server's demands. A server could demand other scopes at each call.
+const (
+	maxScopes = 200
+	maxScope  = 256 // bytes
+)
+
+// scopesOf reads the scopes of a server's text. Those that no authorization server can have (RFC 6749, section 3.3) or
+// that exceed the limits are left out.
+func scopesOf(text string) []string {
+	var all []string
+	for word := range strings.FieldsSeq(text) {
+		isOther := func(c rune) bool { return c <= ' ' || c > '~' || c == '"' || c == '\\' }
+		if len(all) < maxScopes && len(word) <= maxScope && !strings.ContainsFunc(word, isOther) {
+			all = append(all, word)
 		}
 	}
 	return all

@@ -260,7 +260,7 @@ func (s *Source) first(ctx context.Context) (bool, error) {
 			w := newWire(s.newDialer(s.distance(kept)))
 			defer w.close()
 			challenge := s.lastChallenge()
-			found, err := w.discover(ctx, s.config, challenge)
+			found, err := s.discover(ctx, w, challenge, kept)
 			if err != nil {
 				return err
 			}
@@ -294,7 +294,8 @@ func (s *Source) stepUp(ctx context.Context, sent string, scopes []string) (agai
 			return nil
 		}
 		next := *kept
-		next.Wanted = union(kept.Wanted, scopes)
+		next.Wanted = union(scopes, kept.Wanted) // the newest first
+		next.Wanted = next.Wanted[:min(len(next.Wanted), maxScopes)]
 		mayAskAgain = !s.config.isInteractive()
 		return s.replaceLocked(&next)
 	})

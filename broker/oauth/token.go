@@ -167,7 +167,7 @@ func (r requester) authenticate(form url.Values) (http.Header, error) {
 func (i issued) tokens(now time.Time, asked []string, refresh string) tokens {
 	t := tokens{Access: i.Access, Refresh: i.Refresh, Issued: now, Scopes: asked}
 	if i.Scope != nil {
-		t.Scopes = strings.Fields(*i.Scope)
+		t.Scopes = scopesOf(*i.Scope)
 	}
 	if t.Refresh == "" {
 		t.Refresh = refresh
