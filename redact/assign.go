@@ -129,6 +129,7 @@ type reader struct {
 	comma     bool // the operator is a comma: only a quoted value may follow
 	nameStart int  // position of the name
 	labelled  bool // see isLabelled
+	line      bool // the value is the whole line, as in a part of a form
 	// parenthesis reports that the value is in parentheses: string literals in several lines are one value.
 	parenthesis bool
 }
@@ -222,7 +223,7 @@ var initializer = compile(`\A\{\s{0,40}"[^"\n]{8,200}"\s{0,40}\}`)
 
 // typed matches the type of a declaration between name and operator: var x string =, x: &str =.
 var typed = compile(`\A(?:::[ \t]|\[\d{0,5}\][ \t]{0,4}=|(?i:[ \t]{1,4}As[ \t]{1,4}String[ \t]{0,4}=)|` +
-	`(?:[ \t]{1,4}|[ \t]{0,4}:[ \t]{0,4})&?[A-Za-z][A-Za-z0-9_.<>\[\]?*]{2,24}[ \t]{0,4}:?=)`)
+	`(?:[ \t]{1,4}|[ \t]{0,4}[?!]?:[ \t]{0,4})&?[A-Za-z][A-Za-z0-9_.<>\[\]?*]{2,24}[ \t]{0,4}:?=)`)
 
 // pair reads the form in which name and value are members of one object: name: DB_PASSWORD, value:
 // secret.
@@ -235,6 +236,7 @@ func (p *reader) pair(nameStart int) bool {
 		return false
 	}
 	p.at += m[1]
+	p.line = bytes.Contains(p.text[max(0, nameStart-90):nameStart], []byte("form-data"))
 	return true
 }
 
@@ -260,7 +262,8 @@ var (
 	pairValue = compile(
 		`(?i)\A\s{0,3}(?:,?\s{0,40}\\{0,3}["']?[a-z_]{1,20}\\{0,3}["']?\s{0,3}[:=]\s{0,3}[^,` +
 			`{}\n]{0,40}){0,2}?,?\s{0,40}\\{0,3}["']?(?:[a-z_]{0,20}value|val|content)\\{0,3}["']?\s{0,3}[:=]|` +
-			`\A"?[ \t]{0,3}\r?\n\r?\n|\A["']?>\s{0,20}<(?:value|val|string)>`)
+			`\A"?[ \t]{0,3}\r?\n(?:Content-[A-Za-z\-]{4,30}:[^\r\n]{0,60}\r?\n){0,3}\r?\n|` +
+			`\A["']?>\s{0,20}<(?:value|val|string)>`)
 )
 
 // maxPair is the maximum number of bytes between the beginning of a value and its name.
@@ -273,17 +276,18 @@ func (p *reader) pairBefore(a *assignment, nameStart int) bool {
 		a.charge(0)
 		return false
 	}
-	if i := bytes.LastIndexByte(p.text[from:nameStart], '<'); i >= 0 {
-		from += i
-	} else if i := bytes.LastIndexAny(p.text[from:nameStart], "{["); i >= 0 {
-		from += i
+	begin := bytes.LastIndexByte(p.text[from:nameStart], '<')
+	if begin < 0 {
+		begin = bytes.LastIndexAny(p.text[from:nameStart], "{[")
+	}
+	from += max(0, begin)
+	line := p.text[max(0, from-maxTyped):from]
+	if m := valueBegins.FindIndex(line); begin >= 0 && m != nil { // the character is one of the value
+		from += m[0] - len(line)
 	}
 	before := p.text[from:nameStart]
 	a.cost = 500 + 4*len(before)
 	m := valueBefore.FindSubmatchIndex(before)
-	if m == nil {
-		return false
-	}
 	for group := 2; group < len(m); group += 2 {
 		if m[group] >= 0 {
 			a.start, a.end, a.quoted, a.plain = from+m[group], from+m[group+1], group < 6, true
@@ -292,6 +296,10 @@ func (p *reader) pairBefore(a *assignment, nameStart int) bool {
 	}
 	return false
 }
+
+// valueBegins matches the beginning of a line or member with a quoted value.
+var valueBegins = compile(
+	`(?i)(?:^|[\s{,("'\\-])(?:value|val|content)\\{0,3}["']?\s{0,3}[:=]\s{0,3}\\{0,3}["'][^\n"']*$`)
 
 var valueBefore = compile(
 	`(?i)(?:^|[\s{,("'\\-])(?:value|val|content)\\{0,3}["']?\s{0,3}[:=]\s{0,3}(?:\\{0,3}"([^"\n\\]{4,})\\{0,3}"|` +
@@ -365,11 +373,12 @@ var gapBefore = compile(`\A(?:\t[ \t]{0,40}| {2,60}| {0,40}\| {0,20})(?:[^\s|])`
 
 // value reads the value, with or without quotes.
 func (p *reader) value(a *assignment) bool {
-	if m := valueWrapper.FindIndex(p.rest()); m != nil {
+	if m := valueWrapper.FindSubmatchIndex(p.text[p.at:min(len(p.text), p.at+maxWrapper)]); m != nil {
 		p.at += m[1]
-		if bytes.IndexByte(p.text[p.at-m[1]:p.at], '\n') >= 0 && p.text[p.at-1] == ' ' { // a block of YAML
-			return p.block(a)
-		}
+		p.line = m[2] >= 0
+	}
+	if p.line {
+		return p.block(a)
 	}
 	if m := inBrackets.FindIndex(p.rest()); m != nil {
 		p.parenthesis = bytes.IndexByte(p.text[p.at:p.at+m[1]], '(') >= 0
@@ -474,7 +483,8 @@ func isDelimiter(c byte) bool { return bytes.IndexByte([]byte(" \t\r\n,;:)]}>&|"
 // reopened are the ways to write a quote within a quoted text of a shell.
 var reopened = map[byte][]string{'\'': {`'\''`, `'"'"'`}, '"': {`"'"'"`, `"\""`}}
 
-// block reads the first line of a YAML block. It counts as quoted.
+// block reads a value that ends with its line: the first line of a block of YAML or of a heredoc, or a part of a form.
+// It counts as quoted.
 func (p *reader) block(a *assignment) bool {
 	a.start, a.quoted = p.at, true
 	for p.at < len(p.text) && p.at-a.start <= maxValue && p.text[p.at] != '\n' && p.text[p.at] != '\r' {
@@ -484,16 +494,22 @@ func (p *reader) block(a *assignment) bool {
 	return p.finish(a)
 }
 
-// valueWrapper matches the text before a value in some languages: tags, anchors and block scalars
-// of YAML, constructors, an object with the value as a member, the length printed by PHP's
+// valueWrapper matches the text before a value in some languages: block scalars of YAML and heredocs, which are its
+// group, tags and anchors of YAML, constructors, an object with the value as a member, the length printed by PHP's
 // var_dump.
 var valueWrapper = compile(
-	`\A(?:\*{2}[ \t]{1,4}|[ \t]{1,4}(?:[|>][-+0-9]{0,2}[ \t]{0,4}\r?\n[ \t]{1,40}` +
-		`|!!str[ \t]{1,4}|&[\w\-]{1,30}[ \t]{1,4})` +
+	`\A(?:\*{2}[ \t]{1,4}` +
+		`|([ \t]{1,4}[|>][-+0-9]{0,2}[ \t]{0,4}(?:#[^\n]{0,80})?\r?\n[ \t]{1,40}` +
+		`|[ \t]{0,4}<<[-~]?["']?[A-Za-z_]\w{0,30}["']?\r?\n[ \t]{0,40})` +
+		`|[ \t]{1,4}(?:!!str[ \t]{1,4}|&[\w\-]{1,30}[ \t]{1,4})` +
 		`|[ \t]{0,4}(?:default|default_value|fallback)[ \t]{0,3}=[ \t]{0,3}` +
 		`|[ \t]{0,4}(?:Some|Just|String::from|SecretStr|SecretString|SecretValue)\([ \t]{0,4}` +
-		`|\s{0,10}\{\s{0,40}\\{0,3}["'](?:value|S|string_?value|plain_?[tT]ext)\\{0,3}["'][ \t]{0,3}:` +
+		`|\s{0,10}\{\s{0,40}(?:\\{0,3}"[a-z_]{1,20}\\{0,3}":\s{0,3}[\w\\"]{1,20},\s{0,40}){0,3}` +
+		`\\{0,3}["'](?:value|S|string_?value|plain_?[tT]ext)\\{0,3}["'][ \t]{0,3}:` +
 		`|\s{0,20}string\(\d{1,5}\) )`)
+
+// maxWrapper is the maximum length of such a text.
+const maxWrapper = 300
 
 // inBrackets matches the beginning of a quoted value in parentheses, or of a list.
 var inBrackets = compile(`\A[ \t]{0,4}[(\[]\s{0,40}["'` + "`]")

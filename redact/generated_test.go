@@ -317,6 +317,7 @@ var dumped = map[string]func(string) string{
 	"colons":            func(s string) string { return "key: " + separated(s, "%02x", ":") },
 	"capitals":          func(s string) string { return separated(s, "%02X", ":") },
 	"blanks":            func(s string) string { return "data " + separated(s, "%02x", " ") + " end" },
+	"words":             func(s string) string { return "data " + inGroups(fmt.Sprintf("%x", s), 4) + " end" },
 	"hyphens":           func(s string) string { return separated(s, "%02X", "-") },
 	"an array of C":     func(s string) string { return "{ " + separated(s, "0x%02x", ", ") + " }" },
 	"an array":          func(s string) string { return "[" + separated(s, "%d", ", ") + "]" },
@@ -393,6 +394,15 @@ func dump(s string, width, group int, offset, format string, characters bool) st
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// inGroups puts a space after every n characters of a text.
+func inGroups(text string, n int) string {
+	var groups []string
+	for ; len(text) > n; text = text[n:] {
+		groups = append(groups, text[:n])
+	}
+	return strings.Join(append(groups, text), " ")
 }
 
 // Issue 23: tokens in base32, dumps, short lines of base64 and text with single quoted-printable

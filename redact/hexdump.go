@@ -29,7 +29,7 @@ var decimalSeparators = [][]byte{[]byte(",\n"), []byte(", "), []byte(","), []byt
 // numbers decodes lists of bytes that are written as numbers: 67:68:70, 0x67, 0x68, 103, 104.
 func (s *search) numbers(text []byte, d depth) []span {
 	var spans []span
-	for at := 0; at+2 < len(text); at++ {
+	for at := 0; at+2 < len(text) && !s.work.exhausted(); at++ {
 		begin := at
 		for at < len(text) && isAlnum(text[at]) {
 			at++
@@ -47,6 +47,9 @@ func (s *search) numbers(text []byte, d depth) []span {
 		}
 		if n <= 3 && isDigit(text[begin]) {
 			lists[1] = decimals(text, begin)
+		}
+		if n == 4 && text[at] == ' ' {
+			lists[0] = words(text, begin)
 		}
 		for _, places := range lists {
 			if len(places) >= minBytes && s.work.spend(8*len(places)) {
@@ -87,6 +90,29 @@ func pairs(text []byte, at int) []written {
 		}
 	}
 	return nil
+}
+
+// words reads a list of two hexadecimal pairs each, with a space between them. The last one may be a single pair.
+func words(text []byte, at int) []written {
+	var list []written
+	for isPair(text, at) {
+		size := 2
+		if isPair(text, at+2) {
+			size = 4
+		}
+		if at+size < len(text) && isAlnum(text[at+size]) {
+			break
+		}
+		for next := at; next < at+size; next += 2 {
+			value, _ := hexNumber(text, next, 2)
+			list = append(list, written{next, next + 2, byte(value)})
+		}
+		if at += size; size < 4 || at == len(text) || text[at] != ' ' {
+			break
+		}
+		at++
+	}
+	return list
 }
 
 func isPair(text []byte, at int) bool {

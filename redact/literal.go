@@ -25,18 +25,20 @@ func (p *reader) isOnlyLine(from int, a *assignment) bool {
 		(a.end == len(p.text) || p.text[a.end] == '\n' || p.text[a.end] == '\r')
 }
 
-// parts adds the string literals that are concatenated with the value to it, and finishes the assignment.
+// parts adds the string literals that are concatenated with the value to it, or replace it in a plan of Terraform, and
+// finishes the assignment.
 func (p *reader) parts(a *assignment, quote []byte) bool {
 	ok := p.finish(a)
 	joined := a.value
 	for range 8 {
 		rest := p.text[min(len(p.text), a.end+len(quote)):]
 		m := concatenation.FindSubmatchIndex(rest[:min(len(rest), 90)])
-		if !ok || m == nil || m[2] == m[3] && !p.parenthesis || !bytes.HasPrefix(rest[m[4]:], quote) {
+		if m == nil || m[2] == m[3] && !p.parenthesis || !bytes.HasPrefix(rest[m[4]:], quote) ||
+			!ok && !bytes.HasPrefix(bytes.TrimLeft(rest[:m[4]], " \t"), []byte("->")) {
 			break
 		}
 		start := m[4] + len(quote)
-		size := bytes.Index(rest[start:min(len(rest), start+maxTyped)], quote)
+		size := endOfLiteral(rest[start:min(len(rest), start+maxTyped)], quote)
 		if size < 0 {
 			break
 		}
@@ -45,10 +47,23 @@ func (p *reader) parts(a *assignment, quote []byte) bool {
 		p.at = a.end
 	}
 	a.value = judged(joined)
-	return ok
+	return ok || len(joined) >= 4
 }
 
-var concatenation = compile(`\A[ \t]{0,4}(\+|\.\.?|&|\\)?\s{0,40}(["'\\` + "`" + `&])`)
+// endOfLiteral returns the length of a literal that quote ends, or -1. A backslash escapes a double quote.
+func endOfLiteral(text, quote []byte) int {
+	for i := 0; i < len(text); i++ {
+		switch {
+		case bytes.HasPrefix(text[i:], quote):
+			return i
+		case text[i] == '\\' && quote[0] == '"':
+			i++
+		}
+	}
+	return -1
+}
+
+var concatenation = compile(`\A[ \t]{0,4}(\+|\.\.?|&|\\|->)?\s{0,40}(["'\\` + "`" + `&])`)
 
 // enclosed returns the part of line up to the quote that encloses both name and value, or nil: "NAME=value".
 func (p *reader) enclosed(line []byte) []byte {

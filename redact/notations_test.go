@@ -175,6 +175,32 @@ var notations = map[string]func(n, v string) string{
 	"json all escaped": func(n, v string) string {
 		return `{"` + n + `":"` + everyByte(v, `\u%04X`) + `"}`
 	},
+	"yaml block with a comment": func(n, v string) string {
+		return "db:\n  " + n + ": | # of the database\n    " + v + "\n  user: x\n"
+	},
+	"heredoc": func(n, v string) string {
+		return n + " = <<EOF\n" + v + "\nEOF\n"
+	},
+	"indented heredoc": func(n, v string) string {
+		return "  " + n + " = <<-'EOT'\n    " + v + "\n  EOT\n"
+	},
+	"plan of terraform": func(n, v string) string {
+		return "  ~ " + n + " = \"before\" -> " + jsonUnescaped(v) + "\n"
+	},
+	"output of terraform": func(n, v string) string {
+		return "{\n  \"" + n + "\": {\n    \"sensitive\": true,\n    \"type\": \"string\",\n    \"value\": " +
+			jsonUnescaped(v) + "\n  }\n}\n"
+	},
+	"form with a type": func(n, v string) string {
+		return "--b\r\nContent-Disposition: form-data; name=\"" + n + "\"\r\nContent-Type: text/plain\r\n\r\n" + v +
+			"\r\n--b--\r\n"
+	},
+	"typescript": func(n, v string) string {
+		return "private readonly " + n + "?: string = '" + quotedWith(v, `\`, `\\`, `'`, `\'`) + "';\n"
+	},
+	"value before its name": func(n, v string) string {
+		return "env:\n- value: '" + strings.ReplaceAll(v, "'", "x") + "'\n  name: " + n + "\n- name: X\n  value: y\n"
+	},
 	"yaml folded quote": func(n, v string) string {
 		return n + ":\n  " + yamlSingle(v) + "\nuser: x\n"
 	},

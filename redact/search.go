@@ -50,18 +50,23 @@ func (s *search) layers(text []byte, d depth) []span {
 	for i := range spans {
 		spans[i] = whole(text, spans[i])
 	}
-	var below []func([]byte, depth) []span
-	inner := depth{d.encodings - 1, d.escapes}
+	type decoder = func([]byte, depth) []span
+	var encodings, escapes []decoder
 	if d.encodings > 0 {
-		below = append(below, s.encoded, s.numbers, s.dumps, s.percent, s.entities, s.quotedPrintable)
-	}
-	for _, find := range below {
-		spans = append(spans, find(text, inner)...)
+		encodings = []decoder{s.encoded, s.numbers, s.dumps, s.percent, s.entities, s.quotedPrintable}
 	}
 	if d.escapes > 0 {
-		inner = depth{d.encodings, d.escapes - 1}
-		spans = append(spans, s.escaped(text, inner)...)
-		spans = append(spans, s.coloured(text, inner)...)
+		escapes = []decoder{s.escaped, s.coloured}
+	}
+	for i, find := range append(encodings, escapes...) {
+		inner := depth{d.encodings - 1, d.escapes}
+		if i >= len(encodings) {
+			inner = depth{d.encodings, d.escapes - 1}
+		}
+		if s.work.exhausted() { // deep removes all of the text
+			break
+		}
+		spans = append(spans, find(text, inner)...)
 	}
 	return spans
 }

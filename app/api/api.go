@@ -45,6 +45,8 @@ type Options struct {
 	// Refuse answers for an error of Identify, or of a caller who lacks a scope, as
 	// auth.Authenticator.Refuse does; nil: without a word about where callers sign in.
 	Refuse func(ctx context.Context, err error, path string) (auth.Refusal, bool)
+	// Clean removes secrets from error messages, which repeat names and values of the request; nil: none.
+	Clean  func(message string) string
 	Logger *slog.Logger // nil discards
 }
 
@@ -67,6 +69,9 @@ type handler struct {
 func New(opts Options) http.Handler {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Clean == nil {
+		opts.Clean = func(message string) string { return message }
 	}
 	if opts.Refuse == nil {
 		opts.Refuse = (&auth.Authenticator{}).Refuse
@@ -195,16 +200,16 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var more *auth.GrantError
 	switch {
 	case errors.As(err, &invalid):
-		problem.Write(w, http.StatusUnprocessableEntity, "invalid_request", err.Error())
+		problem.Write(w, http.StatusUnprocessableEntity, "invalid_request", h.opts.Clean(err.Error()))
 	case errors.As(err, &more):
-		problem.Write(w, http.StatusForbidden, "forbidden", err.Error())
+		problem.Write(w, http.StatusForbidden, "forbidden", h.opts.Clean(err.Error()))
 	case errors.Is(err, agents.ErrKilled):
 		problem.Write(w, http.StatusConflict, "killed", "a killed agent does not come back: register a new one")
 	case errors.As(err, &told):
 		if told.retryAfter > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(told.retryAfter))
 		}
-		problem.Write(w, told.status, told.code, told.message)
+		problem.Write(w, told.status, told.code, h.opts.Clean(told.message))
 	case errors.As(err, &large):
 		problem.Write(w, http.StatusRequestEntityTooLarge, "too_large",
 			"the body has more bytes than a request may have")

@@ -31,7 +31,7 @@ func (d *Daemon) webServer() *http.Server {
 		api.New(api.Options{Agents: d.known, Remotes: d.trust, Admission: d.opts.System.Admission(),
 			Verifications: d.opts.System.Verifications(), Taint: d.opts.System.Taint(), Identify: d.caller,
 			Approvals: d.opts.System.Approvals(), Coverage: d.opts.System.Coverage,
-			Refuse: d.identify.Refuse, Logger: d.log})))
+			Refuse: d.identify.Refuse, Clean: d.opts.System.Gate().Text, Logger: d.log})))
 	if d.console != nil {
 		mux.Handle("/", d.console)
 	}

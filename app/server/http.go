@@ -49,7 +49,7 @@ func (t *Transport) Handler(identify Identify, opts *HTTPOptions) http.Handler {
 	get := func(*http.Request) *mcp.Server { return t.face }
 	logger := SDKLogger(t.logger)
 	return Guard(opts.Hosts, opts.Origins, authenticated(identify, opts.Refuse, &router{
-		end: t.end, endSilent: t.endSession, callers: t.callers, naming: t.naming,
+		end: t.end, endSilent: t.endSession, callers: t.callers, naming: t.naming, gate: t.gate,
 		nodes:  opts.Nodes,
 		opened: quota.NewTable[conversation, struct{}](quota.For(quota.Sessions)),
 		large:  quota.New(quota.For(quota.LargeMessages)),
@@ -114,6 +114,7 @@ type router struct {
 	callers              *callers
 	naming               bool // add the request ID to calls
 	nodes                Nodes
+	gate                 Gate
 	end                  func(sessionID string)
 	endSilent            func(sessionID, protocolID string)
 	// opened are the open sessions by the account of the caller that opened them. Clients often
@@ -153,7 +154,7 @@ func (t *router) read(w http.ResponseWriter, r *http.Request) (body []byte, done
 
 // ServeHTTP passes the request to the handler of its era.
 func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	inForm := &plainRefusal{ResponseWriter: w}
+	inForm := &plainRefusal{ResponseWriter: w, gate: t.gate}
 	defer inForm.release()
 	w = inForm
 	if id := r.Header.Get("Mcp-Session-Id"); id != "" {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -9,9 +10,11 @@ import (
 
 // plainRefusal converts refusals of the SDK, which are plain text, to the format of all other
 // error responses. The SDK distinguishes an unknown session from one of another caller;
-// plainRefusal sends the same answer for both, so that guessing an ID reveals nothing.
+// plainRefusal sends the same answer for both, so that guessing an ID reveals nothing. Refusals repeat headers and
+// parts of the message, so they pass through the gate.
 type plainRefusal struct {
 	http.ResponseWriter
+	gate Gate
 	held int // a status that waits for its text; 0: none
 }
 
@@ -52,10 +55,19 @@ func (w *plainRefusal) Write(p []byte) (int, error) {
 		if !known {
 			code = "bad_request"
 		}
-		problem.Write(w.ResponseWriter, status, code, strings.TrimSpace(text))
+		problem.Write(w.ResponseWriter, status, code, w.gate.Text(strings.TrimSpace(text)))
 		return len(p), nil
 	default:
+		clean := p
+		if json.Valid(p) {
+			clean = w.gate.JSON(p)
+		}
+		w.Header().Del("Content-Length")
 		w.ResponseWriter.WriteHeader(status)
+		if _, err := w.ResponseWriter.Write(clean); err != nil {
+			return 0, err
+		}
+		return len(p), nil
 	}
 	return w.ResponseWriter.Write(p)
 }

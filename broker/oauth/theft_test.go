@@ -181,7 +181,8 @@ func TestADemandForScopesStaysWithItsSignIn(t *testing.T) {
 	}
 
 	// Another issuer gets nothing of what the sign-in at the first one had, or was asked for.
-	if _, err := refused(t, fresh, w, "access-token-2", 403, `Bearer error="insufficient_scope", scope="more"`); err == nil {
+	more := `Bearer error="insufficient_scope", scope="more"`
+	if _, err := refused(t, fresh, w, "access-token-2", 403, more); err == nil {
 		t.Fatal("want a refusal")
 	}
 	w.change[prmPath] = func(d map[string]any) { d["authorization_servers"] = []string{evil.issuer.URL} }

@@ -14,11 +14,13 @@ import (
 // docsHead is the text of docs/attacks.md before its tables.
 const docsHead = `# What is tried, and what stops it
 
-Every attack is one file under test/escape/attacks; its first lines are what this page says. All of them run in real
-sandboxes with ` + "`make test`" + `, fresh ones and ones from the pool. test/escape/README.md shows how they are judged.
-The column "ends with" is how the run is reported; "nothing" means that the program ran to its end and has reached
-nothing.
-A star marks attacks that are also run without a sandbox, where they must succeed: their way of trying works.
+Every attack is one file under test/escape/attacks, and its first lines are what this page says. ` + "`TestAttacks`" + `
+runs all of them in real sandboxes, fresh ones and ones from the pool. It fails if one of them reaches something, or
+ends in another way than the column "ends with" says. There, "nothing" means that the program ran to its end and has
+reached nothing. The column "stopped by" explains this and is not tested. test/escape/README.md shows how the attacks
+are judged (` + "`TestOracleSeesEveryWayOut`, `TestLeftoversAreSeen`" + `).
+A star marks attacks that are also run without a sandbox, where they must succeed: their way of trying works
+(` + "`TestAttacksSucceedOnHost`" + `).
 
 This page is written by ` + "`go test ./test/escape -run Docs -update`" + `.
 `
