@@ -153,8 +153,8 @@ func TestADemandForScopesStaysWithItsSignIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	challenge := `Bearer error="insufficient_scope", scope="delete", resource_metadata="` + evil.resource.URL + prmPath +
-		`"`
+	challenge := fmt.Sprintf(`Bearer error="insufficient_scope", scope="delete", resource_metadata="%s%s"`,
+		evil.resource.URL, prmPath)
 	if again, err := refused(t, another, w, "access-token-1", 403, challenge); again || err == nil {
 		t.Errorf("another principal with a token that is not its own: got %t, %v", again, err)
 	}

@@ -15,8 +15,8 @@ import (
 var namedTest = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*|[a-z_]+\\.txtar)`")
 
 // Documents name the tests that prove their claims. Each name is that of one test. SECURITY.md names at least one in
-// each row about who is not trusted, and in each item about connections and the log, docs/serving.md in each section and
-// in each row about a limit of one client, and docs/attacks.md for all of its rows (issue 23).
+// each row about who is not trusted, and in each item about connections and the log. docs/serving.md names one in each
+// section and in each row about a limit of one client, docs/attacks.md for all of its rows (issue 23).
 func TestClaimsNameTheirTests(t *testing.T) {
 	root := testenv.RepoRoot(t)
 	exist := map[string][]string{} // the directories with the test
