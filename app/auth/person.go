@@ -18,6 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/secret"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Person has signed in at the issuer with OpenID Connect. It has no rights of its own: they follow from the
@@ -26,6 +27,31 @@ type Person struct {
 	subject, key, algorithm, basis string
 	facts                          caller.Facts
 	until                          time.Time
+}
+
+// storedPerson is a person as another node of a cluster reads it.
+type storedPerson struct {
+	Subject   string       `json:"subject"`
+	Key       string       `json:"key"`
+	Algorithm string       `json:"algorithm"`
+	Basis     string       `json:"basis"`
+	Facts     caller.Facts `json:"facts,omitzero"`
+	Until     time.Time    `json:"until"`
+}
+
+// MarshalJSON implements json.Marshaler. The text must be kept such that nobody can change it.
+func (p Person) MarshalJSON() ([]byte, error) {
+	return json.Marshal(storedPerson{p.subject, p.key, p.algorithm, p.basis, p.facts, p.until})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *Person) UnmarshalJSON(text []byte) error {
+	var s storedPerson
+	if err := strictjson.UnmarshalOpen(text, &s); err != nil {
+		return err
+	}
+	*p = Person{s.Subject, s.Key, s.Algorithm, s.Basis, s.Facts, s.Until}
+	return nil
 }
 
 // ErrSignIn is returned if nobody can sign in at an issuer now, because none is configured with a client.

@@ -6,9 +6,11 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"path/filepath"
+
 	"slices"
 	"testing"
 	"time"
@@ -329,4 +331,29 @@ type noKeys struct{}
 
 func (noKeys) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("there are no keys")
+}
+
+// issue 28: another node of a cluster reads the same person.
+func TestAPersonIsStored(t *testing.T) {
+	s := newSignInServer(t)
+	issuer := s.issuer()
+	p, err := issuer.Person(t.Context(), s.token(t, nil, map[string]any{"groups": []string{"ops"}}), "n-1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read Person
+	if err := json.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	want, err := issuer.callerOf(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := issuer.callerOf(t.Context(), read); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %+v (%v), want %+v", got, err, want)
+	}
 }

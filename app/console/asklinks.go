@@ -53,7 +53,7 @@ func (a *askLinks) use(code string) bool {
 // AskLink returns a one-time URL, as path and query, that leads to an open question. The caller must call EndLinks when
 // the question is closed.
 func (c *Console) AskLink(question string) string {
-	code := newSecret()
+	code := c.node.Mark(newSecret())
 	c.asks.add(code, question)
 	return askPath + "?code=" + code
 }

@@ -38,6 +38,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/cluster"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
@@ -89,7 +90,8 @@ type Status struct {
 // Console is the pages. Its methods are safe for concurrent use.
 type Console struct {
 	opts      Options
-	guarded   http.Handler // the handler of requests that passed the cross-origin check
+	node      *cluster.Node // this process in its cluster; nil: there is one process
+	guarded   http.Handler  // the handler of requests that passed the cross-origin check
 	mux       *http.ServeMux
 	templates map[string]*template.Template // by the names of their files
 	sections  []section
@@ -117,14 +119,19 @@ func New(opts Options) (*Console, error) {
 	if opts.Clean == nil {
 		opts.Clean = func(text string) string { return text }
 	}
-	c := &Console{opts: opts, mux: http.NewServeMux(), sections: sections(), links: newLinks(opts.Now),
+	var node *cluster.Node
+	if opts.System != nil { // tests have none
+		node = opts.System.Node()
+	}
+	c := &Console{opts: opts, node: node, mux: http.NewServeMux(), sections: sections(),
+		links:    newLinks(opts.Now, node.Mark),
 		failures: newFailures(opts.Now), flows: newFlows(opts.While)}
 	load := func(run string) (*replay.Recording, error) { return c.opts.RunLog.Recording(run) }
 	c.titles = newTitles(load, opts.Clean)
-	c.sessions = newSessions(opts.Now, c.flows.endOf)
+	c.sessions = newSessions(opts.Now, node.Mark, c.ended)
 	var err error
 	if opts.People != nil {
-		if c.openID, err = newOpenID(opts.People); err != nil {
+		if c.openID, err = newOpenID(opts.People, node.Secret("sign-in with OpenID Connect")); err != nil {
 			return nil, err
 		}
 	}
@@ -158,6 +165,9 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *Console) serve(w http.ResponseWriter, r *http.Request) {
 	if _, pattern := c.mux.Handler(r); pattern == "" {
 		c.notRouted(w, r)
+		return
+	}
+	if c.forwarded(w, r) {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)

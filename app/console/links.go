@@ -16,6 +16,7 @@ const linkTime = 2 * time.Minute
 // concurrent use.
 type links struct {
 	now  func() time.Time
+	mark func(id string) string // names this process in an ID
 	open *quota.Table[[sha256.Size]byte, link]
 }
 
@@ -25,13 +26,13 @@ type link struct {
 	until time.Time
 }
 
-func newLinks(now func() time.Time) *links {
-	return &links{now, quota.NewTable[[sha256.Size]byte, link](quota.For(quota.Links)).At(now)}
+func newLinks(now func() time.Time, mark func(string) string) *links {
+	return &links{now, mark, quota.NewTable[[sha256.Size]byte, link](quota.For(quota.Links)).At(now)}
 }
 
 // add makes a code for a caller. Beyond the limit of links, it ends the oldest one.
 func (l *links) add(who caller.Caller) (code string, err error) {
-	code = newSecret()
+	code = l.mark(newSecret())
 	done, _, err := l.open.Add(who.Account(), sha256.Sum256([]byte(code)), link{who, l.now().Add(linkTime)})
 	done()
 	return code, err

@@ -47,8 +47,8 @@ const (
 const consentTime = 10 * time.Minute
 
 // openID signs people in at the OpenID provider. The sign-in that a browser has begun is in a cookie of that browser,
-// encrypted with a key of this process, so that any number of browsers can begin. Its methods are safe for concurrent
-// use.
+// encrypted with a key of this process or its cluster, so that any number of browsers can begin. Its methods are safe
+// for concurrent use.
 type openID struct {
 	people People
 	seal   cipher.AEAD
@@ -58,9 +58,12 @@ type openID struct {
 	client *oauth.OpenID
 }
 
-func newOpenID(people People) (*openID, error) {
-	key := make([]byte, 32)
-	rand.Read(key) // never fails
+// newOpenID returns a sign-in whose cookies are encrypted with a key, or with a new one if it is nil.
+func newOpenID(people People, key []byte) (*openID, error) {
+	if key == nil {
+		key = make([]byte, 32)
+		rand.Read(key) // never fails
+	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, err

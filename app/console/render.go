@@ -81,9 +81,10 @@ type frame struct {
 	Who     string // the signed-in user, or ""
 	Scopes  []string
 	Nav     []navigation
-	CSRF    string   // for forms
-	Notices []string // shown once
-	Data    any      // the page's own
+	CSRF    string     // for forms
+	Nodes   []nodeLink // of a cluster
+	Notices []string   // shown once
+	Data    any        // the page's own
 }
 
 // navigation is one entry.
@@ -118,7 +119,7 @@ func (c *Console) render(w http.ResponseWriter, q *query, name string, v view) {
 		ctx = q.Context()
 		f.Path, f.Who, f.Scopes, f.CSRF = q.URL.Path, q.who.Name(), shownScopes(q.who.Scopes), q.session.form
 		if part == "" {
-			f.Nav, f.Notices = c.navigation(q), q.session.takeNotices()
+			f.Nav, f.Nodes, f.Notices = c.navigation(q), c.nodeLinks(q), q.session.takeNotices()
 		}
 	}
 	if part == "" {

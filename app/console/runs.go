@@ -81,6 +81,7 @@ type runsPage struct {
 type runFilter struct {
 	State, Text string
 	periodFilter
+	Node   string          // the reference of the node whose runs are listed; empty: that of the session
 	page   int             // from 1
 	byTool map[string]bool // the runs with a call of a tool that Text names
 }
@@ -90,7 +91,7 @@ func (runFilter) States() []string { return []string{"going on", "ok", "not ok"}
 
 func (c *Console) runFilterOf(values url.Values) runFilter {
 	f := runFilter{State: values.Get("state"), Text: strings.TrimSpace(values.Get("text")),
-		periodFilter: c.periodOf(values), page: 1}
+		periodFilter: c.periodOf(values), Node: values.Get(nodeField), page: 1}
 	if n, err := strconv.Atoi(values.Get("page")); err == nil && n > 1 {
 		f.page = min(n, maxRunPages)
 	}
@@ -100,7 +101,7 @@ func (c *Console) runFilterOf(values url.Values) runFilter {
 // address returns the URL of a page of the list with this filter.
 func (f runFilter) address(path string, page int) string {
 	values := url.Values{}
-	for name, value := range map[string]string{"state": f.State, "text": f.Text} {
+	for name, value := range map[string]string{"state": f.State, "text": f.Text, nodeField: f.Node} {
 		if value != "" {
 			values.Set(name, value)
 		}

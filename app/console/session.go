@@ -25,6 +25,7 @@ const (
 
 // session is a signed-in browser.
 type session struct {
+	name    string         // under which it is shared with other nodes
 	token   secret.Value   // of the sign-in; unset for a session of a link
 	given   *caller.Caller // the owner of the link; nil for a session of a token
 	person  *auth.Person   // signed in at the OpenID provider; nil otherwise
@@ -34,6 +35,7 @@ type session struct {
 
 	mu      sync.Mutex // guards the fields below
 	notices []string   // for its next page
+	shared  time.Time  // when it was shared with other nodes
 }
 
 // callerOf returns the present caller of a session. It checks the token again, which may have
@@ -80,12 +82,13 @@ func (s *session) takeNotices() []string {
 // a use of a session. Its methods are safe for concurrent use.
 type sessions struct {
 	now   func() time.Time
-	ended func(*session) // called for each session that is removed
+	mark  func(id string) string // names this process in an ID
+	ended func(*session)         // called for each session that is removed
 	byID  *quota.Table[[sha256.Size]byte, *session]
 }
 
-func newSessions(now func() time.Time, ended func(*session)) *sessions {
-	return &sessions{now, ended, quota.NewTable[[sha256.Size]byte, *session](quota.For(quota.Browsers)).At(now)}
+func newSessions(now func() time.Time, mark func(string) string, ended func(*session)) *sessions {
+	return &sessions{now, mark, ended, quota.NewTable[[sha256.Size]byte, *session](quota.For(quota.Browsers)).At(now)}
 }
 
 // errFull refuses a session because there are too many.
@@ -93,7 +96,8 @@ var errFull = errors.New("too many people are signed in")
 
 // begin adds a session and returns its ID. The ID itself is not stored.
 func (s *sessions) begin(made *session) (id string, err error) {
-	id, made.form, made.began = newSecret(), newSecret(), s.now()
+	id, made.form, made.began = s.mark(newSecret()), newSecret(), s.now()
+	made.name = nameOf(id)
 	done, removed, err := s.byID.Add(made.account, sha256.Sum256([]byte(id)), made)
 	done()
 	for _, other := range removed {
@@ -184,6 +188,9 @@ func (c *Console) Account(r *http.Request) (account string, ok bool) {
 	}
 	s := c.sessions.find(id)
 	if s == nil {
+		s = c.guest(r.Context(), id)
+	}
+	if s == nil {
 		return "", false
 	}
 	return s.account, true
@@ -200,10 +207,14 @@ func (c *Console) signedIn(r *http.Request) (*session, error) {
 	}
 	s := c.sessions.find(id)
 	if s == nil {
-		return nil, auth.ErrNone
+		if s = c.guest(r.Context(), id); s == nil {
+			return nil, auth.ErrNone
+		}
+		return s, nil
 	}
 	if !isLive(r) {
 		c.sessions.use(id)
+		c.share(r.Context(), s)
 	}
 	return s, nil
 }

@@ -181,6 +181,7 @@ func (c *Console) open(w http.ResponseWriter, r *http.Request, made *session) bo
 			signIn{Problem: "Too many people are signed in.", Hint: "Try again later"})
 		return false
 	}
+	c.share(r.Context(), made)
 	http.SetCookie(w, c.cookie(id))
 	return true
 }

@@ -23,7 +23,7 @@ func stateVersions() []string {
 	return []string{agents.Schema, auth.Schema, kernelSchema, agents.SchemaInherited, taint.Schema, agents.SchemaLists,
 		agents.SchemaDebits, agents.SchemaSelections, auth.SchemaUses, auth.SchemaCreators, auth.SchemaFacts,
 		cluster.Schema + approval.Schema, agents.SchemaApprovers,
-		cluster.SchemaAddresses}
+		cluster.SchemaAddresses, cluster.SchemaValues}
 }
 
 // state is the database of the agents and tokens: a file of this machine, or that of the cluster. It is opened at its

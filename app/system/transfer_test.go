@@ -21,8 +21,8 @@ func TestEachTableIsTransferred(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	known := append(transferred(), "agent_credential", "question", "cluster_setting", "node", "posted_question",
-		"posted_answer")
+	known := append(transferred(), "agent_credential", "question", "cluster_setting", "node", "node_value",
+		"posted_question", "posted_answer")
 	err = db.View(t.Context(), func(tx database.Tx) error {
 		rows, err := tx.QueryContext(t.Context(), "SELECT name FROM sqlite_master WHERE type = 'table'")
 		if err != nil {

@@ -57,7 +57,7 @@ func (n *Node) accepts(ctx context.Context, pin string) bool {
 	if _, known := n.members.pinned(pin); known {
 		return true
 	}
-	n.readMembers(ctx, time.Now()) // the node may have joined a moment ago
+	n.readMembers(ctx, time.Now().Add(-rereadAfter)) // the node may have joined a moment ago
 	_, known := n.members.pinned(pin)
 	return known
 }
@@ -74,6 +74,15 @@ func (n *Node) Serve(server *http.Server) error {
 	return server.ServeTLS(n.link.listener, "", "")
 }
 
+// noteUnreached logs that a node does not answer, once in silentAfter: requests of clients are the cause.
+func (n *Node) noteUnreached(ctx context.Context, to member, err error) {
+	now, last := time.Now().Unix(), n.noted.Load()
+	if now-last >= seconds(silentAfter) && n.noted.CompareAndSwap(last, now) {
+		n.logger.WarnContext(ctx, "a node of the cluster does not answer", slog.String("node", to.name),
+			slog.Any(telemetry.KeyError, err))
+	}
+}
+
 // Forward passes a request to the node that has made an ID, and the answer of that node to w. The request is sent once.
 // It ends with its context, and a reader that is slow holds back the writer. The other node authenticates the caller
 // again: it gets the headers of the client.
@@ -88,13 +97,12 @@ func (n *Node) Forward(w http.ResponseWriter, r *http.Request, id string, failed
 	}
 	to, found := n.owner(r.Context(), id)
 	switch {
-	case !found || to.address == "" && to.alive:
+	case !found || to.name == n.name || to.address == "" && to.alive:
 		return false
 	case !to.alive:
 		failed(true)
 		return true
 	}
-	clear(w.Header()) // the other node sets them
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.SetURL(&url.URL{Scheme: "https", Host: to.pin})
@@ -106,13 +114,16 @@ func (n *Node) Forward(w http.ResponseWriter, r *http.Request, id string, failed
 			p.Out.Header.Set(clientHeader, r.RemoteAddr)
 		},
 		Transport: n.link.transport, FlushInterval: -1,
+		ModifyResponse: func(*http.Response) error {
+			clear(w.Header()) // the other node has set them
+			return nil
+		},
 		ErrorLog: slog.NewLogLogger(n.logger.Handler(), slog.LevelDebug),
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() != nil { // the client has disconnected
 				return
 			}
-			n.logger.WarnContext(r.Context(), "a node of the cluster does not answer", slog.String("node", to.name),
-				slog.Any(telemetry.KeyError, err))
+			n.noteUnreached(r.Context(), to, err)
 			failed(false)
 		},
 	}

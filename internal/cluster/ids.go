@@ -38,24 +38,43 @@ func (n *Node) tag(name, rest string) string {
 	return hex.EncodeToString(mac.Sum(nil))[:tagLength]
 }
 
-// owner returns the other node that has made an ID. It returns false for an ID of this node, of another cluster, and
-// for all other texts.
+// Owner returns the name of the node that has made an ID. It is empty for an ID of another cluster, and for all other
+// texts.
+func (n *Node) Owner(ctx context.Context, id string) string {
+	if n == nil {
+		return ""
+	}
+	m, _ := n.owner(ctx, id)
+	return m.name
+}
+
+// rereadAfter is how long the nodes are not read again for an ID that none of them has made. A node makes IDs when it
+// serves, which is later.
+const rereadAfter = 100 * time.Millisecond
+
+// owner returns the node that has made an ID. Of this node, only the name is set.
 func (n *Node) owner(ctx context.Context, id string) (member, bool) {
 	if len(id) <= tagLength {
 		return member{}, false
 	}
 	rest, tag := id[:len(id)-tagLength], id[len(id)-tagLength:]
-	if strings.Trim(tag, "0123456789abcdef") != "" || tag == n.tag(n.name, rest) {
+	if strings.Trim(tag, "0123456789abcdef") != "" {
 		return member{}, false
 	}
-	asked := time.Now()
+	if tag == n.tag(n.name, rest) {
+		return member{name: n.name}, true
+	}
+	fresh := time.Now().Add(-rereadAfter)
 	for range 2 {
 		for _, m := range n.members.list() {
 			if tag == n.tag(m.name, rest) {
 				return m, true
 			}
 		}
-		n.readMembers(ctx, asked) // the node may have joined a moment ago
+		n.readMembers(ctx, fresh)
 	}
 	return member{}, false
 }
+
+// Reference returns a text that Forward takes for an ID of a node.
+func (n *Node) Reference(name string) string { return "node" + n.tag(name, "node") }

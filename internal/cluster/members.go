@@ -16,6 +16,7 @@ type member struct {
 	name, address, pin string
 	alive              bool // it has renewed its lease lately
 	leased             bool // it may act
+	ended              bool
 }
 
 // members are the other nodes as they were last read from the database. The zero value is ready to use.
@@ -31,6 +32,21 @@ func (m *members) list() []member {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.all
+}
+
+// Others returns the names of the other nodes that have not ended. reached reports whether a node answers.
+func (n *Node) Others() (names []string, reached map[string]bool) {
+	if n == nil || n.link == nil {
+		return nil, nil
+	}
+	reached = map[string]bool{}
+	for _, m := range n.members.list() {
+		if !m.ended {
+			names, reached[m.name] = append(names, m.name), m.alive && m.address != ""
+		}
+	}
+	slices.Sort(names)
+	return names, reached
 }
 
 // pinned returns the node that has a pin and may act.
@@ -56,14 +72,14 @@ func (n *Node) readMembers(ctx context.Context, after time.Time) {
 	err := n.db.View(ctx, func(tx database.Tx) error {
 		all = nil
 		rows, err := tx.QueryContext(ctx, "SELECT name, address, pin, heartbeat > unixepoch() - ?, "+Live+
-			" FROM node WHERE name <> ?", seconds(silentAfter), n.name)
+			", heartbeat = 0 FROM node WHERE name <> ?", seconds(silentAfter), n.name)
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
 		for rows.Next() {
 			var m member
-			if err := rows.Scan(&m.name, &m.address, &m.pin, &m.alive, &m.leased); err != nil {
+			if err := rows.Scan(&m.name, &m.address, &m.pin, &m.alive, &m.leased, &m.ended); err != nil {
 				return err
 			}
 			all = append(all, m)

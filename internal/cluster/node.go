@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/database"
@@ -39,6 +40,7 @@ type Node struct {
 	key     []byte
 	link    *link // nil if other nodes do not reach this one
 	members members
+	noted   atomic.Int64 // when it was logged last that a node does not answer; seconds since 1970
 	beating sync.WaitGroup
 	stop    context.CancelFunc
 	lost    chan struct{} // closed when the node was replaced

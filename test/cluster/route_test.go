@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"os"
@@ -15,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 const askingRules = `permit(principal, action, resource) when { resource.risk == "read" };
@@ -45,7 +48,7 @@ func newRoutedGroup(t *testing.T) *group {
 // rotating sends each request to the next node, as a load balancer without affinity does.
 type rotating struct {
 	nodes []*node
-	token string
+	token string // empty: none is sent
 
 	mu   sync.Mutex // guards the fields below
 	sent []string   // methods of HTTP
@@ -62,7 +65,12 @@ func (b *rotating) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	r = r.Clone(r.Context())
 	r.URL.Host, r.Host = to.Host, to.Host
-	r.Header.Set("Authorization", "Bearer "+b.token)
+	if b.token != "" {
+		r.Header.Set("Authorization", "Bearer "+b.token)
+	}
+	if r.Header.Get("Origin") != "" {
+		r.Header.Set("Origin", "http://"+to.Host)
+	}
 	return http.DefaultTransport.RoundTrip(r)
 }
 
@@ -233,5 +241,153 @@ func TestTheOwnerIsKilled(t *testing.T) {
 	_, err := host.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_run", Arguments: map[string]any{"run_id": run}})
 	if err == nil || !strings.Contains(err.Error(), "the node of the cluster that has this does not answer") {
 		t.Errorf("a run of a node that is dead: %v", err)
+	}
+}
+
+// browser returns a browser of a person whose requests go to the nodes in turn.
+func (b *rotating) browser(t *testing.T) *person {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &person{b.nodes[0], &http.Client{Jar: jar, Transport: b}}
+}
+
+// cookie returns the cookie of the session of a browser.
+func (p *person) cookie() *http.Cookie {
+	at, err := url.Parse(p.node.url)
+	if err != nil || len(p.web.Jar.Cookies(at)) != 1 {
+		p.node.Fatalf("the cookies are %v (%v)", p.web.Jar.Cookies(at), err)
+	}
+	return p.web.Jar.Cookies(at)[0]
+}
+
+const signInPage = "<title>Sign in"
+
+// issue 28: a browser needs no affinity, and shows the runs of all nodes.
+func TestABrowserUsesEachNode(t *testing.T) {
+	g := newGroup(t)
+	nodes := []*node{g.node("a").serve(), g.node("b").serve(), g.node("c").serve()}
+	_, token := nodes[0].token("run,approve,audit")
+	var runs []string
+	for _, n := range nodes {
+		begun := call(t, (&rotating{nodes: []*node{n}, token: token}).host(t, "/mcp", revisions[1]), "run_code",
+			map[string]any{"language": "python", "code": "import time\ntime.sleep(600)", "background": true})
+		runs = append(runs, find(t, begun, runID))
+	}
+	b := &rotating{nodes: nodes}
+	p := b.browser(t)
+	p.send("/sign-in", url.Values{"token": {token}})
+	cookie := p.cookie()
+	for range nodes {
+		if page := p.page("/questions"); !strings.Contains(page, "<title>Questions") {
+			t.Fatalf("the questions: %s", page)
+		}
+	}
+	for i, run := range runs {
+		for range nodes {
+			if page := p.page("/runs/" + run); !strings.Contains(page, "/runs/"+run+"/cancel") {
+				t.Errorf("the run of node %d: %s", i, page)
+			}
+		}
+	}
+	links := regexp.MustCompile(`href="(/runs\?node=[^"]+)"`).FindAllStringSubmatch(p.page("/runs"), -1)
+	if len(links) != len(nodes) {
+		t.Fatalf("the page has links to the runs of %d nodes", len(links))
+	}
+	listed := ""
+	for _, link := range links {
+		listed += p.page(link[1])
+	}
+	for i, run := range runs {
+		if !strings.Contains(listed, run) {
+			t.Errorf("no node lists the run of node %d", i)
+		}
+		form := url.Values{"csrf": {find(t, p.page("/runs/"+run), `name="csrf" value="([^"]+)"`)}}
+		if page := p.send("/runs/"+run+"/cancel", url.Values{"csrf": {"other"}}); !strings.Contains(page,
+			"not of this session") {
+			t.Errorf("a form of another session: %s", page)
+		}
+		p.send("/runs/"+run+"/cancel", form)
+		for t.Context().Err() == nil && strings.Contains(p.page("/runs/"+run), "/cancel") { // until it has ended
+		}
+	}
+	p.send("/sign-out", url.Values{"csrf": {find(t, p.page("/runs"), `name="csrf" value="([^"]+)"`)}})
+	for _, path := range []string{"/runs", "/runs/" + runs[0], "/runs/" + runs[1], "/runs/" + runs[2]} {
+		for range nodes {
+			if page := b.replay(t, path, cookie); !strings.Contains(page, signInPage) {
+				t.Errorf("%s after the sign-out: %s", path, page)
+			}
+		}
+	}
+	signInByLink(t, b)
+}
+
+// signInByLink signs in with a link that one node has made.
+func signInByLink(t *testing.T, b *rotating) {
+	t.Helper()
+	for _, n := range b.nodes {
+		out, err := testenv.AtTerminal(t, n.command("console")).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := b.browser(t)
+		path := find(t, string(out), `(/link\?code=\S+)`)
+		p.send(path, url.Values{"code": {strings.TrimPrefix(path, "/link?code=")}})
+		for range b.nodes {
+			if page := p.page("/runs"); !strings.Contains(page, "<title>Runs") {
+				t.Errorf("the runs after a sign-in with a link: %s", page)
+			}
+		}
+	}
+}
+
+// replay requests a page with a cookie.
+func (b *rotating) replay(t *testing.T, path string, cookie *http.Cookie) string {
+	t.Helper()
+	p := b.browser(t)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.node.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.AddCookie(cookie)
+	return p.do(r)
+}
+
+// A browser whose node has died signs in again. The runs of that node can be opened later.
+func TestTheNodeOfABrowserIsKilled(t *testing.T) {
+	g := newGroup(t)
+	a, b := g.node("a").serve(), g.node("b").serve()
+	_, token := a.token("run")
+	begun := call(t, (&rotating{nodes: []*node{a}, token: token}).host(t, "/mcp", revisions[1]), "run_code",
+		map[string]any{"language": "python", "code": "result = 1"})
+	run := find(t, begun, runID)
+	atA, atB := &rotating{nodes: []*node{a}}, &rotating{nodes: []*node{b}}
+	first := atA.browser(t)
+	first.send("/sign-in", url.Values{"token": {token}})
+	cookie := first.cookie()
+	second := atB.browser(t)
+	second.send("/sign-in", url.Values{"token": {token}})
+	if page := atB.replay(t, "/runs", cookie); !strings.Contains(page, "<title>Runs") {
+		t.Errorf("the session of a at b: %s", page)
+	}
+	if err := a.process.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = a.process.Wait() // it was killed
+	const silent = "The node of the cluster that has this does not answer."
+	page := atB.replay(t, "/runs", cookie)
+	for t.Context().Err() == nil && strings.Contains(page, silent) { // until the lease is 10 s old
+		page = atB.replay(t, "/runs", cookie)
+	}
+	if !strings.Contains(page, signInPage) {
+		t.Errorf("the session of a node that is dead: %s", page)
+	}
+	if page := second.page("/runs/" + run); !strings.Contains(page, silent) {
+		t.Errorf("a run of a node that is dead: %s", page)
+	}
+	if page := second.page("/runs"); !strings.Contains(page, "a (does not answer)") {
+		t.Errorf("the list of nodes: %s", page)
 	}
 }
