@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -250,7 +251,7 @@ func (e *editor) disable(key, entry *yaml.Node) error {
 	if set := keyNode(entry, keyDisabled); set != nil {
 		value := child(entry, keyDisabled)
 		line := e.lines[value.Line-1]
-		from := value.Column - 1
+		from := offset(line, value.Column-1)
 		if from+len(value.Value) > len(line) || string(line[from:from+len(value.Value)]) != value.Value {
 			return ErrUneditable
 		}
@@ -265,7 +266,8 @@ func (e *editor) disable(key, entry *yaml.Node) error {
 	switch {
 	case !*e.edit.Disabled:
 	case isFlow:
-		line, at := e.lines[entry.Line-1], entry.Column
+		line := e.lines[entry.Line-1]
+		at := offset(line, entry.Column)
 		more := ""
 		if len(entry.Content) > 0 {
 			more = ", "
@@ -276,6 +278,15 @@ func (e *editor) disable(key, entry *yaml.Node) error {
 		e.lines = slices.Insert(e.lines, entry.Content[0].Line-1, []byte(indent+keyDisabled+": true\n"))
 	}
 	return nil
+}
+
+// offset returns the position of the byte after a number of characters, which the columns of nodes count.
+func offset(line []byte, characters int) (at int) {
+	for range characters {
+		_, size := utf8.DecodeRune(line[at:])
+		at += size
+	}
+	return at
 }
 
 // keyNode returns the node of a key.
