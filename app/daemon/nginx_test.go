@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -157,31 +158,55 @@ func TestBehindNginx(t *testing.T) {
 				address = startNginx(t, s.url)
 			}
 			token := s.token("ann", auth.ScopeRun, auth.ScopeAgents)
+			person := s.token("ann", auth.ScopeApprove)
 			for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
+				signsIn(t, over(t, address, protocol), "https://airlock.example", person)
+				signsIn(t, over(t, address, protocol), "https://airlock.example:8443", person)
 				client := &http.Client{Transport: tokenOver{token, over(t, address, protocol)}}
 				for _, path := range []string{"/mcp", kernelPath} {
 					for _, revision := range revisions {
 						usesFace(t, client, path, revision)
 					}
 				}
-				for url, want := range map[string]int{
+				for link, want := range map[string]int{
 					"https://airlock.example/healthz":   http.StatusOK,
 					"https://airlock.example/v1/agents": http.StatusOK, "https://airlock.example/": http.StatusOK,
 					"https://evil.example/v1/agents":                    http.StatusForbidden,
 					"https://evil.example/mcp":                          http.StatusForbidden,
 					"https://airlock.example.evil.example" + kernelPath: http.StatusForbidden,
 				} {
-					res, err := client.Get(url)
+					res, err := client.Get(link)
 					if err != nil {
-						t.Fatalf("%s, %s: %v", protocol, url, err)
+						t.Fatalf("%s, %s: %v", protocol, link, err)
 					}
 					res.Body.Close()
 					if res.StatusCode != want || res.Proto != protocol {
-						t.Errorf("%s, %s: got HTTP %d over %s, want %d", protocol, url, res.StatusCode, res.Proto, want)
+						t.Errorf("%s, %s: got HTTP %d over %s, want %d", protocol, link, res.StatusCode, res.Proto, want)
 					}
 				}
 			}
 		})
+	}
+}
+
+// signsIn signs in to the console as a browser does. Issue 27: at another port than 443, the form was refused behind
+// nginx, which did not forward the port.
+func signsIn(t *testing.T, transport *http.Transport, site, token string) {
+	t.Helper()
+	form := strings.NewReader(url.Values{"token": {token}}.Encode())
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, site+"/sign-in", form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Origin", site)
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusSeeOther {
+		t.Errorf("signing in at %s: got HTTP %d, want 303", site, response.StatusCode)
 	}
 }
 
