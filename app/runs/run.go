@@ -201,6 +201,9 @@ func (r *Run) over() bool {
 func (r *Run) began(live orchestrator.Live, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.suspension.restored {
+		now = r.asked // the run goes on; it does not begin
+	}
 	r.state, r.span.start, r.live = Running, now, live
 	r.wakeLocked()
 }
