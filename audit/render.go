@@ -272,6 +272,11 @@ func tool(r Record) string {
 	return r.ServerID + "/" + r.ToolName
 }
 
+const (
+	decisionAllow = "allow"
+	decisionAsk   = "ask" // the word of the rules for what they allow a person to allow
+)
+
 // RulingLine returns the decision about an act, the deciding rules, and the approver on one
 // line, or "" if nothing was decided.
 func (r Record) RulingLine() string {
@@ -279,8 +284,8 @@ func (r Record) RulingLine() string {
 		return ""
 	}
 	text := r.Decision
-	if asked(r) && text == "allow" {
-		text = "ask" // the word of the rules for what they allow a person to allow
+	if asked(r) && text == decisionAllow {
+		text = decisionAsk
 	}
 	if len(r.Policies) > 0 {
 		text += " by " + strings.Join(r.Policies, ", ")

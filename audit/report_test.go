@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,29 @@ func reported(t *testing.T, days int, change func(day int, r *audit.Record)) (di
 		t.Fatal(err)
 	}
 	return dir, now
+}
+
+// Issue 27: a call that waited for a person was reported as allowed, though nobody had allowed it.
+func TestNobodyHasAllowedAWaitingCall(t *testing.T) {
+	dir, now := reported(t, 2, func(day int, r *audit.Record) {
+		if day == 1 && r.Kind == audit.KindOutcome {
+			r.Approval, r.Approver, r.Outcome = "PENDING", "", audit.OutcomeRefused
+		}
+	})
+	period, err := audit.ParsePeriod("7d", "", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	if err := audit.EachRow(dir, audit.ReportOptions{Period: period, Server: "crm"}, func(r audit.Row) error {
+		got = append(got, r.Decision+" "+r.Approver)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"allow carl through the console", "ask "}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 // issue 27: one command answers who sent what where, on whose behalf, and who approved it.
