@@ -9,6 +9,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/store"
@@ -24,7 +25,8 @@ func PolicyFiles(c *config.Config) ([]policies.File, error) {
 	for _, path := range c.Policies {
 		source, err := readPolicy(path)
 		if err != nil {
-			return nil, fmt.Errorf("reading the policies: %w; policies lists files, without patterns", err)
+			return nil, &setup.Error{Err: fmt.Errorf("reading the policies: %w", err),
+				Advice: "the key policies lists files one by one, without patterns and directories"}
 		}
 		files = append(files, policies.File{Name: path, Source: source})
 	}

@@ -2,15 +2,20 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -154,6 +159,7 @@ when { context.input has uri && context.input.uri == "doc://secret" };
 				}
 			}
 			try("alone", pipe)
+			began := time.Now()
 			beginDaemon(t)
 			try("joined", pipe)
 			token, stderr, code := airlock(t, "tokens", "create", "--scope", "run", "test")
@@ -164,6 +170,7 @@ when { context.input has uri && context.input.uri == "doc://secret" };
 				return &mcp.StreamableClientTransport{Endpoint: statusHere(t).URL + "/mcp",
 					HTTPClient: &http.Client{Transport: bearer(strings.TrimSpace(token))}}
 			})
+			wantPublished(t, "lib", began)
 			log, stderr, _ := airlock(t, "audit", "tail", "-n", "1000")
 			for _, name := range []string{"complete:prompt:review", "subscribe:resource:doc://guide"} {
 				if !strings.Contains(log, name) {
@@ -171,6 +178,42 @@ when { context.input has uri && context.input.uri == "doc://secret" };
 				}
 			}
 		})
+	}
+}
+
+// wantPublished waits until the daemon, which has begun after a time, exports how long it took to publish the changed
+// tools of a server, and checks the value (C-118).
+func wantPublished(t *testing.T, server string, began time.Time) {
+	t.Helper()
+	token, stderr, code := airlock(t, "tokens", "create", "--scope", "audit", "prometheus")
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	scraper := &http.Client{Transport: bearer(strings.TrimSpace(token))}
+	form := regexp.MustCompile(`(?m)^airlock_tools_publish_duration_seconds_(count|sum)\{[^}]*airlock_server_id="` +
+		regexp.QuoteMeta(server) + `"[^}]*\} (\S+)$`)
+	var values map[string]float64
+	for values["count"] == 0 {
+		answer, err := scraper.Get(statusHere(t).URL + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(answer.Body)
+		if err = errors.Join(err, answer.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		values = map[string]float64{}
+		for _, line := range form.FindAllStringSubmatch(string(text), -1) {
+			if values[line[1]], err = strconv.ParseFloat(line[2], 64); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	// Each change was published within the life of the daemon.
+	most := time.Since(began).Seconds() * values["count"]
+	if values["sum"] <= 0 || values["sum"] > most {
+		t.Errorf("got %v seconds in %v changes, want more than 0 and at most %v", values["sum"], values["count"], most)
 	}
 }
 
