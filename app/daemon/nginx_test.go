@@ -181,7 +181,8 @@ func TestBehindNginx(t *testing.T) {
 					}
 					res.Body.Close()
 					if res.StatusCode != want || res.Proto != protocol {
-						t.Errorf("%s, %s: got HTTP %d over %s, want %d", protocol, link, res.StatusCode, res.Proto, want)
+						t.Errorf("%s, %s: got HTTP %d over %s, want %d", protocol, link,
+							res.StatusCode, res.Proto, want)
 					}
 				}
 			}
