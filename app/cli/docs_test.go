@@ -31,7 +31,7 @@ func TestCommandsInDocumentsExist(t *testing.T) {
 		return nil
 	}
 	found := 0
-	for _, pattern := range []string{"*.md", "docs/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/hosts/*.md"} {
 		pages, err := filepath.Glob(filepath.Join(testenv.RepoRoot(t), pattern))
 		if err != nil {
 			t.Fatal(err)

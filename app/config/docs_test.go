@@ -153,12 +153,17 @@ func TestDocsExampleLoads(t *testing.T) {
 	}
 }
 
-// The entries for hosts' files in hosts.md are JSON that starts Airlock. If Airlock reads
+// The entries for hosts' files in hosts.md and the pages of hosts are JSON that starts Airlock. If Airlock reads
 // such a file, it ignores the entry instead of starting itself again.
 func TestDocsOfHostsStartAirlock(t *testing.T) {
-	blocks := strings.Split(readDocs(t, "hosts.md"), "```json\n")[1:]
-	if len(blocks) < 3 {
-		t.Fatalf("got %d JSON blocks in docs/hosts.md, want one per host", len(blocks))
+	var blocks []string
+	for _, name := range []string{"hosts.md", "hosts/claude-code.md", "hosts/cursor.md", "hosts/gemini-cli.md",
+		"hosts/vs-code.md"} {
+		found := strings.Split(readDocs(t, name), "```json\n")[1:]
+		if len(found) != 1 {
+			t.Fatalf("got %d JSON blocks in docs/%s, want 1", len(found), name)
+		}
+		blocks = append(blocks, found...)
 	}
 	for _, block := range blocks {
 		text, _, _ := strings.Cut(block, "```")

@@ -40,7 +40,7 @@ func TestClaimsNameTheirTests(t *testing.T) {
 		exist[name] = append(exist[name], filepath.Dir(script))
 	}
 	named := 0
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/design/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/design/*.md", "docs/hosts/*.md"} {
 		paths, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)

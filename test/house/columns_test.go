@@ -81,7 +81,7 @@ var unwrapped = regexp.MustCompile(`^\s*\||https?://|^\s*<|^\s*!\[`)
 // Paragraphs of documents are wrapped, so that a change shows as a small difference.
 func TestDocumentsAreWrapped(t *testing.T) {
 	root := testenv.RepoRoot(t)
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/design/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/design/*.md", "docs/hosts/*.md"} {
 		paths, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("%s: no documents (%v)", pattern, err)
