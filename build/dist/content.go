@@ -112,6 +112,7 @@ func (r *release) documents() ([]entry, error) {
 		{"docs/*.md", "docs", "/usr/share/doc/airlock/docs"},
 		{"docs/*.schema.json", "docs", "/usr/share/doc/airlock/docs"},
 		{"docs/design/*.md", "docs/design", "/usr/share/doc/airlock/docs/design"},
+		{"docs/hosts/*.md", "docs/hosts", "/usr/share/doc/airlock/docs/hosts"},
 		{"docs/pictures/*", "docs/pictures", "/usr/share/doc/airlock/docs/pictures"},
 		{"policies/*.cedar", "policies", "/usr/share/doc/airlock/policies"},
 		{"policies/examples/*.cedar", "policies/examples", "/usr/share/doc/airlock/policies/examples"},
