@@ -47,6 +47,9 @@ type result struct {
 type outcome struct {
 	result
 	RunID string `json:"run_id"`
+	// Stdout and Stderr are the ends of the output, also in texts: some hosts show the model only structured content.
+	Stdout string `json:"stdout,omitempty"` // not if Printed has it
+	Stderr string `json:"stderr,omitempty"`
 }
 
 // finished answers with the outcome of a run. The model sees its result or error, its
@@ -54,19 +57,22 @@ type outcome struct {
 // program failed, the call fails, because hosts show failed calls to the model as errors to
 // repair.
 func (s *Server) finished(ctx context.Context, o *orchestrator.Outcome, version string) (*mcp.CallToolResult, error) {
-	envelope := o.Envelope
-	res, err := content(outcome{resultOf(envelope), envelope.RunID})
+	envelope, p, most := o.Envelope, withoutResult(o), maxLogTail
+	if envelope.Note != "" { // without a result, the output is in the answer
+		most = maxLogAlone
+	}
+	structured := outcome{result: resultOf(envelope), RunID: envelope.RunID, Stderr: end(p.Stderr, most)}
+	if envelope.Printed == "" {
+		structured.Stdout = end(p.Stdout, most)
+	}
+	res, err := content(structured)
 	if err != nil {
 		return nil, err
 	}
 	addResult(res, envelope)
 	s.addFiles(ctx, res, envelope, version)
-	most := maxLogTail
-	if envelope.Note != "" { // without a result, the output is in the answer
-		addText(res, envelope.Note)
-		most = maxLogAlone
-	}
-	addLogs(res, withoutResult(o), most)
+	addText(res, envelope.Note)
+	addLogs(res, p, most)
 	addText(res, runLine(envelope))
 	res.IsError = !envelope.Result.OK
 	res.Meta = mcp.Meta{envelopeKey: envelope}
@@ -110,7 +116,7 @@ func addLogs(res *mcp.CallToolResult, p orchestrator.Printed, most int) {
 		name, text string
 		cut        int64
 	}{{"stdout", p.Stdout, p.StdoutCut}, {"stderr", p.Stderr, p.StderrCut}} {
-		switch shown := strings.TrimRight(tail(stream.text, most), "\n"); {
+		switch shown := end(stream.text, most); {
 		case shown != "":
 			addText(res, stream.name+":\n"+shown)
 		case stream.cut > 0: // not even the marker fits the limit
@@ -118,6 +124,9 @@ func addLogs(res *mcp.CallToolResult, p orchestrator.Printed, most int) {
 		}
 	}
 }
+
+// end returns the end of a stream without the last line's end.
+func end(text string, most int) string { return strings.TrimRight(tail(text, most), "\n") }
 
 // withoutResult returns the output of a run without the line of its result and without the
 // traceback of its error.

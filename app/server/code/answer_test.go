@@ -102,6 +102,24 @@ func TestTheTextOfAnAnswer(t *testing.T) {
 	}
 }
 
+// Some hosts show the model only structured content, so the ends of the output are there, too.
+func TestStructuredContentHasTheOutput(t *testing.T) {
+	o := outcomeWith(ok(`1`),
+		orchestrator.Printed{Stdout: strings.Repeat("row\n", 1000) + "1\n", Stderr: "a warning\n"})
+	res, err := bare.finished(t.Context(), o, server.Stateless)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ Stdout, Stderr string }
+	if err := json.Unmarshal(res.StructuredContent.(json.RawMessage), &got); err != nil {
+		t.Fatal(err)
+	}
+	if text := textOf(res); got.Stderr != "a warning" || !strings.HasSuffix(got.Stdout, "row\nrow") ||
+		!strings.Contains(text, "stdout:\n"+got.Stdout+"\nstderr:\n"+got.Stderr+"\n") {
+		t.Errorf("got %+v, want the output that the texts have: %s", got, text)
+	}
+}
+
 // If a program sets no result, the answer has a note and its output.
 func TestAnAnswerWithoutAResult(t *testing.T) {
 	o := outcomeWith(ok(`null`), orchestrator.Printed{Stdout: strings.Repeat("row\n", 1000)})
