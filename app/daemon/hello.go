@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/setup"
@@ -77,6 +78,20 @@ func SuspendRun(id string) error { return send(join.Hello{Purpose: join.PurposeS
 
 // ResumeRun continues a suspended run of the running daemon.
 func ResumeRun(id string) error { return send(join.Hello{Purpose: join.PurposeResume, Run: id}) }
+
+// Grants returns the grants in force of the running daemon.
+func Grants() (grants []approval.Grant, err error) {
+	text, err := rest(join.Hello{Purpose: join.PurposeGrants})
+	if err == nil {
+		err = strictjson.UnmarshalOpen(text, &grants)
+	}
+	return grants, err
+}
+
+// WithdrawGrant ends a grant of the running daemon. Calls that it has covered go on.
+func WithdrawGrant(id string) error {
+	return send(join.Hello{Purpose: join.PurposeWithdraw, Grant: id})
+}
 
 // ServerLog returns what a server of the running daemon has written to stderr.
 func ServerLog(id string) ([]byte, error) {

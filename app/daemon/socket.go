@@ -22,6 +22,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/procfs"
@@ -176,6 +177,17 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 		return d.done(conn, status, d.opts.System.Orchestrator().Suspend(h.Run))
 	case join.PurposeResume:
 		return d.done(conn, status, d.opts.System.Orchestrator().Resume(h.Run))
+	case join.PurposeGrants:
+		if err := json.NewEncoder(conn).Encode(join.Reply{Status: &status}); err != nil {
+			return err
+		}
+		return json.NewEncoder(conn).Encode(d.opts.System.Approvals().Grants())
+	case join.PurposeWithdraw:
+		if !d.opts.System.Approvals().Withdraw(ctx, h.Grant, system.Principal()+", command line") {
+			return d.done(conn, status, &setup.Error{Err: errors.New("there is no such grant"),
+				Advice: "airlock approvals grants"})
+		}
+		return d.done(conn, status, nil)
 	case join.PurposeLog:
 		lines, err := d.opts.System.ServerLog(owner(), h.Server)
 		if err != nil {

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/internal/secret"
@@ -132,5 +134,43 @@ func TestAJoinedHostIsAnsweredAtTheEnd(t *testing.T) {
 	s.daemon.askToStop()
 	if text := <-answered; text != "" {
 		t.Errorf("got %s, want the result", text)
+	}
+}
+
+// A person lists and withdraws the approvals that cover further calls (issue 31).
+func TestGrantsAreListedAndWithdrawn(t *testing.T) {
+	desk := serve(t, "mcpServers: {files: {command: cat}}\n").daemon.opts.System.Approvals()
+	verdict := make(chan approval.Verdict, 1)
+	go func() {
+		v, err := desk.Ask(t.Context(), approval.Question{ID: "apr_1", Asked: time.Now(),
+			Expires: time.Now().Add(time.Minute), Asking: approval.Asking{Principal: "ann", SessionID: "ses_1"},
+			Subject: approval.Subject{ServerID: "files", ToolName: "write_file"}})
+		if err != nil {
+			t.Error(err)
+		}
+		verdict <- v
+	}()
+	for len(desk.Posted()) == 0 && t.Context().Err() == nil {
+		runtime.Gosched()
+	}
+	answer := approval.Response{ID: "apr_1", Digest: desk.Posted()[0].Digest, Approve: true, By: "ann, console",
+		For: approval.Extent{Reach: approval.ThisSession}, Person: approval.Person{Name: "ann", Owner: true}}
+	if err := desk.Answer(answer); err != nil {
+		t.Fatal(err)
+	}
+	<-verdict
+	grants, err := Grants()
+	if err != nil || len(grants) != 1 || grants[0].ToolName != "write_file" || grants[0].By != "ann, console" {
+		t.Fatalf("got %+v, %v, want one grant", grants, err)
+	}
+	if err := WithdrawGrant(grants[0].ID); err != nil {
+		t.Error(err)
+	}
+	if left, err := Grants(); err != nil || len(left) != 0 {
+		t.Errorf("got %+v, %v, want no grant", left, err)
+	}
+	refused := (*join.RefusedError)(nil)
+	if err := WithdrawGrant(grants[0].ID); !errors.As(err, &refused) || refused.Hint() != "airlock approvals grants" {
+		t.Errorf("withdrawing it again: %v, want a refusal with a hint", err)
 	}
 }

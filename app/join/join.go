@@ -20,16 +20,18 @@ import (
 
 // The purposes of a connection to a daemon's socket.
 const (
-	PurposeHost    = "join"    // serve a host: MCP messages follow, one on each line
-	PurposeRun     = "run"     // run one program: see FromClient and ToClient
-	PurposeStatus  = "status"  // report the status of the daemon
-	PurposeConsole = "console" // make a link that signs in to the console
-	PurposeRestart = "restart" // end the connection to Server and open another one
-	PurposeLog     = "log"     // what Server has written to stderr follows as text
-	PurposeServers = "servers" // the states of all servers follow as JSON
-	PurposeSuspend = "suspend" // suspend Run, which waits for a person
-	PurposeResume  = "resume"  // continue Run, which is suspended
-	PurposeStop    = "stop"    // shut down gracefully; the connection ends with the daemon
+	PurposeHost     = "join"     // serve a host: MCP messages follow, one on each line
+	PurposeRun      = "run"      // run one program: see FromClient and ToClient
+	PurposeStatus   = "status"   // report the status of the daemon
+	PurposeConsole  = "console"  // make a link that signs in to the console
+	PurposeRestart  = "restart"  // end the connection to Server and open another one
+	PurposeLog      = "log"      // what Server has written to stderr follows as text
+	PurposeServers  = "servers"  // the states of all servers follow as JSON
+	PurposeSuspend  = "suspend"  // suspend Run, which waits for a person
+	PurposeResume   = "resume"   // continue Run, which is suspended
+	PurposeGrants   = "grants"   // the grants in force follow as JSON
+	PurposeWithdraw = "withdraw" // withdraw Grant
+	PurposeStop     = "stop"     // shut down gracefully; the connection ends with the daemon
 )
 
 // Hello is the first line on the socket, from the client.
@@ -43,6 +45,7 @@ type Hello struct {
 	Agent   string `json:"agent,omitempty"`   // the token of the agent that the host is; of PurposeHost
 	Server  string `json:"server,omitempty"`  // of PurposeRestart and PurposeLog
 	Run     string `json:"run,omitempty"`     // the ID of a run; of PurposeSuspend and PurposeResume
+	Grant   string `json:"grant,omitempty"`   // the ID of a grant; of PurposeWithdraw
 }
 
 // Reply is the daemon's answer to Hello. If the daemon refuses, Refused is the reason, and Advice is what to do

@@ -22,6 +22,9 @@ type Verbs struct {
 	Approve approvalsApproveVerb `cmd:"" help:"Let a waiting call happen, once: shows it and asks."`
 	Deny    approvalsDenyVerb    `cmd:"" help:"Refuse a waiting call."`
 	Watch   approvalsWatchVerb   `cmd:"" help:"Show each call that waits, and answer it with y or n."`
+
+	Grants   grantsVerb   `cmd:"" help:"List the approvals that cover further calls."`
+	Withdraw withdrawVerb `cmd:"" help:"End an approval that covers further calls."`
 }
 
 // approvalsDir returns the directory of the open questions.
