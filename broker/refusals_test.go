@@ -87,7 +87,7 @@ func TestRefusalsDoNotTellWhereRulesAre(t *testing.T) {
 		{"a rule with a name", `@id("team.f") @reason("not here") forbid (principal, action, resource);`,
 			"policy team.f (team.cedar:1) forbids it: not here"},
 		{"a rule without one", `forbid (principal, action, resource);`,
-			"policy team.cedar:1 (team.cedar:1) forbids it"},
+			"policy team.cedar:1 forbids it"},
 		{"a question that nobody answers", `@approve("owner") permit (principal, action, resource);`,
 			"approval (team.cedar:1)"},
 	}
