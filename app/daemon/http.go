@@ -15,7 +15,10 @@ func (d *Daemon) webServer() *http.Server {
 	serve := d.opts.Config.Serve
 	mux := http.NewServeMux()
 	node := d.opts.System.Node()
-	opts := &server.HTTPOptions{Hosts: serve.Hosts, Origins: serve.Origins, Refuse: d.refuse, Nodes: node}
+	opts := &server.HTTPOptions{Hosts: serve.Hosts, Origins: serve.Origins, Refuse: d.refuse}
+	if node != nil { // without a cluster, no message is read to find out whose it is
+		opts.Nodes = node
+	}
 	if d.opts.Kernel {
 		mux.Handle("/mcp", d.kernel.Handler(d.caller, opts))
 	} else {
