@@ -10,8 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 
-	_ "modernc.org/sqlite" // the driver of that name
+	driver "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // readers is how many views one process can have open on a SQLite file; others wait.
@@ -66,7 +68,26 @@ func (s *sqlite) open(ctx context.Context, versions []string) error {
 		return err
 	}
 	s.read.SetMaxOpenConns(readers)
-	return migrate(ctx, s.write, versions)
+	return whileBusy(ctx, func() error { return migrate(ctx, s.write, versions) })
+}
+
+// whileBusy calls f again while SQLite says that the file is busy, for transactionTimeout. SQLite itself does not wait
+// while another process changes the file to a write-ahead log, or removes that log when it is the last to close it
+// (https://www.sqlite.org/wal.html, section 8).
+func whileBusy(ctx context.Context, f func() error) error {
+	const pause = 5 * time.Millisecond
+	for end := time.Now().Add(transactionTimeout); ; {
+		err := f()
+		if busy := (*driver.Error)(nil); !errors.As(err, &busy) || busy.Code()&0xff != sqlite3.SQLITE_BUSY ||
+			time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
 }
 
 func checkMode(file *os.File) error {
