@@ -49,12 +49,9 @@ func (a Asking) AskedBy(who caller.Caller) bool {
 // Answering returns the response of a caller to a question, through a channel such as the console. The caller must be
 // one who May change the question, see Asking.Object. The answer is a refusal until Approve is set.
 func Answering(who caller.Caller, q Posted, channel string) Response {
-	r := Response{ID: q.ID, By: who.Name() + ", " + channel}
+	r := Response{ID: q.ID, By: who.Name() + ", " + channel, Approver: &who}
 	// A member of a role that is asked does not answer for the owner.
 	r.Person = PersonOf(who, who.May(caller.People, caller.Change, q.Object(nil)))
-	if len(who.Credentials) > 0 {
-		r.Approver = &who
-	}
 	return r
 }
 
@@ -62,7 +59,7 @@ func Answering(who caller.Caller, q Posted, channel string) Response {
 type agreement struct {
 	person Person
 	by     string
-	// approver is set if the person has a credential, see Verdict.Approvers.
+	// approver is who has agreed, see Verdict.Approvers; nil for the owner in the host's own dialogue.
 	approver *caller.Caller
 	extent   Extent
 }

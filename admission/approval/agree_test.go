@@ -134,6 +134,67 @@ func TestALostRoleDoesNotCount(t *testing.T) {
 	}
 }
 
+// The same holds for the person at a terminal of this machine and in a link of the console, who have no credential, and
+// if the last approval is one at a terminal. Grants of such a person end with the role, too (issue 23).
+func TestALostRoleOfTheLocalUserDoesNotCount(t *testing.T) {
+	local := caller.Caller{Principal: "ann", Kind: caller.Local, Roles: []string{"finance"}}
+	bob := caller.Caller{Principal: "bob", Kind: caller.User, Roles: []string{"finance"},
+		Credentials: []caller.Credential{{ID: "tok_1"}}}
+	run := approval.Extent{Reach: approval.ThisRun}
+	for name, lost := range map[string]string{"the terminal loses it": "ann", "the terminal is last": "bob"} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			var ended string
+			d := openDesk(t, dir, &approval.Options{Local: func() caller.Caller { return local },
+				InForce: func(who caller.Caller) bool { return who.Principal != ended }})
+			q := question()
+			q.Grounds.Approve, q.People = []string{"finance"}, 2
+			verdict := ask(t, d, q)
+			p := posted(t, dir, q.ID)
+			byTerminal := func() {
+				if _, err := approval.Reply(dir, p, approval.Decision{Approve: true, For: run}); err != nil {
+					t.Error(err)
+				}
+			}
+			byConsole := func() {
+				answer := approval.Answering(bob, p, "console")
+				answer.Digest, answer.Approve, answer.For = p.Digest, true, run
+				if err := d.Answer(answer); err != nil {
+					t.Error(err)
+				}
+			}
+			first, second := byTerminal, byConsole
+			if lost == "bob" {
+				first, second = second, first
+			}
+			first()
+			ended = lost
+			second()
+			select {
+			case v := <-verdict:
+				t.Fatalf("got %+v, want the question open", v)
+			default:
+			}
+			ended = ""
+			first()
+			if v := <-verdict; v.Answer != approval.Yes || len(v.Approvers) != 2 {
+				t.Errorf("got %+v, want a Yes of two", v)
+			}
+			ended = "ann"
+			other := question()
+			other.Grounds.Approve, other.People = []string{"finance"}, 2
+			verdict = ask(t, d, other)
+			p = posted(t, dir, other.ID)
+			if err := d.Answer(approval.Response{ID: other.ID, Digest: p.Digest}); err != nil {
+				t.Error(err)
+			}
+			if v := <-verdict; v.Answer != approval.No {
+				t.Errorf("after the role was lost: got %+v, want a question and no grant", v)
+			}
+		})
+	}
+}
+
 // The owner who answers in the host's dialogue is one person, and not two if the same person answers in the console.
 // A role is never asked through the host (issue 27).
 func TestTheHostIsOnePerson(t *testing.T) {
@@ -192,17 +253,16 @@ func TestTheHostIsOnePerson(t *testing.T) {
 // At a terminal, the user of Airlock answers, with the roles that the configuration gives this user (issue 27).
 func TestTheTerminalIsTheUser(t *testing.T) {
 	for name, test := range map[string]struct {
-		local approval.Person
+		local caller.Caller
 		want  string // of the error
 		waits string
 	}{
-		"without the role": {approval.Person{Name: "ann", Owner: true}, "asks finance", ""},
-		"with the role": {approval.Person{Name: "ann", Owner: true, Roles: []string{"finance"}}, "",
-			"waits for another person"},
+		"without the role": {caller.Caller{Principal: "ann"}, "asks finance", ""},
+		"with the role": {caller.Caller{Principal: "ann", Roles: []string{"finance"}}, "", "waits for another person"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			d := openDesk(t, dir, &approval.Options{Local: func() approval.Person { return test.local }})
+			d := openDesk(t, dir, &approval.Options{Local: func() caller.Caller { return test.local }})
 			q := question()
 			q.Grounds.Approve, q.People = []string{"finance"}, 2
 			verdict := ask(t, d, q)

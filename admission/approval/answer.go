@@ -21,7 +21,7 @@ type Response struct {
 	Reason  string // of a refusal, in the person's words, for the caller; may be empty
 	By      string // the person and the channel: "ann, console"
 	Person  Person
-	// Approver is the caller who answers with a credential, see Verdict.Approvers.
+	// Approver is the caller who answers, see Verdict.Approvers.
 	Approver *caller.Caller
 }
 

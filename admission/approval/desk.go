@@ -31,12 +31,12 @@ type Options struct {
 	HostPID int
 	// Hosts returns the processes of further hosts, which have no session here. nil means that there are none.
 	Hosts func() []int
-	// InForce reports whether a person who answered with a credential may still approve. If it is
+	// InForce reports whether a person who answered may still approve, with the same roles. If it is
 	// nil, nobody with a credential may.
 	InForce func(approver caller.Caller) bool
-	// Local returns the person at a terminal of this machine: the user whom Airlock runs for, whoever types. If it is
+	// Local returns who answers at a terminal of this machine: the user whom Airlock runs for, whoever types. If it is
 	// nil, that person has no name and no role.
-	Local func() Person
+	Local func() caller.Caller
 	// Escalation is when other people may answer in place of the owner.
 	Escalation Escalation
 	// OnWithdraw is called after a grant was withdrawn by somebody, if it is not nil.
@@ -108,7 +108,7 @@ func OpenDesk(dir string, opts *Options) (*Desk, error) {
 		d.opts.Now = time.Now
 	}
 	if d.opts.InForce == nil {
-		d.opts.InForce = func(caller.Caller) bool { return false }
+		d.opts.InForce = func(who caller.Caller) bool { return len(who.Credentials) == 0 }
 	}
 	if d.opts.mayApprove == nil {
 		d.opts.mayApprove = guard{host: d.opts.HostPID}.check

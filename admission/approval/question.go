@@ -119,8 +119,8 @@ func (a Answer) String() string {
 type Verdict struct {
 	Answer Answer
 	By     string // the person and the channel: "ann, command line"
-	// Approvers are the callers who approved with a credential, which must still be valid when a Yes
-	// is carried out. A person at this machine has none.
+	// Approvers are the callers who approved. Their credentials must still be valid when a Yes is
+	// carried out. The owner who approved in the host's own dialogue is not among them.
 	Approvers []caller.Caller
 	// For extends a Yes to further calls of the same tool with the same definition, under the same policy and for
 	// the same reasons.

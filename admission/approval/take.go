@@ -60,16 +60,18 @@ func (d *Desk) takeYes(o *openQuestion, r request, from peer) response {
 	if err != nil {
 		return response{Refused: refusedOther, Detail: err.Error()}
 	}
-	person := Person{Owner: true}
+	one := agreement{person: Person{Owner: true}, by: from.name(), extent: extent}
 	if d.opts.Local != nil {
-		person = d.opts.Local()
+		local := d.opts.Local()
+		one.person, one.approver = PersonOf(local, true), &local
 	}
+	d.dropLost(r.ID)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if o.decided {
 		return response{Refused: refusedClosed, Detail: o.outcome()}
 	}
-	if err := d.agreeLocked(o, agreement{person, from.name(), nil, extent}); err != nil {
+	if err := d.agreeLocked(o, one); err != nil {
 		return response{Refused: refusedOther, Detail: err.Error()}
 	}
 	return response{Taken: true, Detail: o.progress()}

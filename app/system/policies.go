@@ -123,9 +123,9 @@ func escalation(c *config.Config) approval.Escalation {
 	return approval.Escalation{After: e.After, Role: e.Role, Awake: c.Approvals.QuietHours.Awake}
 }
 
-// localPerson returns the person at a terminal of this machine.
-func (s *System) localPerson() approval.Person {
-	user := caller.Caller{Principal: Principal(), Kind: caller.Local}
+// localApprover returns who approves at a terminal of this machine.
+func (s *System) localApprover() caller.Caller {
+	user := caller.Caller{Principal: Principal(), Kind: caller.Local, Scopes: []string{caller.ScopeApprove}}
 	user.Roles = s.Roles(user)
-	return approval.PersonOf(user, true)
+	return user
 }

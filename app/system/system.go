@@ -240,7 +240,7 @@ func (s *System) prepare(ctx context.Context) error {
 	s.undo.Add(s.log.Close)
 	if s.desk, err = approval.OpenDesk(s.directories.Approvals,
 		&approval.Options{HostPID: s.opts.Host, Hosts: s.connectedHosts, InForce: s.mayApprove,
-			Local: s.localPerson, Escalation: escalation(s.config), OnWithdraw: s.recordWithdrawal,
+			Local: s.localApprover, Escalation: escalation(s.config), OnWithdraw: s.recordWithdrawal,
 			Logger: s.opts.Logger}); err != nil {
 		return err
 	}
