@@ -54,9 +54,9 @@ func (p *Problems) Error() string {
 // newProblems collects the leaves of the library's tree of causes. doc is the schema, for
 // hints; it may be nil.
 func newProblems(failed *jsonschema.ValidationError, doc any) *Problems {
-	found := map[Problem]bool{}
-	collect(failed, doc, found)
-	list := slices.SortedFunc(maps.Keys(found), func(a, b Problem) int {
+	c := collector{doc: doc, found: map[Problem]bool{}, hints: map[string]string{}}
+	c.collect(failed)
+	list := slices.SortedFunc(maps.Keys(c.found), func(a, b Problem) int {
 		return strings.Compare(a.Path+"\x00"+a.Keyword+"\x00"+a.Text, b.Path+"\x00"+b.Keyword+"\x00"+b.Text)
 	})
 	p := &Problems{List: list}
@@ -66,9 +66,17 @@ func newProblems(failed *jsonschema.ValidationError, doc any) *Problems {
 	return p
 }
 
-func collect(failed *jsonschema.ValidationError, doc any, found map[Problem]bool) {
+// collector collects problems.
+type collector struct {
+	doc   any // the schema; may be nil
+	found map[Problem]bool
+	// hints are what the schema says at a location, which many values can violate.
+	hints map[string]string
+}
+
+func (c collector) collect(failed *jsonschema.ValidationError) {
 	for _, cause := range failed.Causes {
-		collect(cause, doc, found)
+		c.collect(cause)
 	}
 	if len(failed.Causes) > 0 || failed.Message == "" {
 		return
@@ -79,16 +87,27 @@ func collect(failed *jsonschema.ValidationError, doc any, found map[Problem]bool
 	if len(tokens) > 0 {
 		keyword = tokens[len(tokens)-1]
 	}
-	found[Problem{
+	c.found[Problem{
 		Path:    unescapePath(failed.InstanceLocation),
 		Keyword: keyword,
-		Text:    sentence(keyword, failed.Message, tokens, doc),
+		Text:    c.sentence(keyword, failed.Message, tokens),
 	}] = true
+}
+
+// hint returns what read returns for the schema at a location. It reads each location once.
+func (c collector) hint(tokens []string, read func(tokens []string, doc any) string) string {
+	key := strings.Join(tokens, "\x00")
+	text, ok := c.hints[key]
+	if !ok {
+		text = read(tokens, c.doc)
+		c.hints[key] = text
+	}
+	return text
 }
 
 // sentence returns what was expected. The library's messages can quote the value; the
 // message is cut before the quote, because values can be secrets.
-func sentence(keyword, message string, tokens []string, doc any) string {
+func (c collector) sentence(keyword, message string, tokens []string) string {
 	switch keyword {
 	case "type":
 		return "must be " + strings.Replace(strings.TrimPrefix(message, "expected "), ", but got ", ", not ", 1)
@@ -96,9 +115,9 @@ func sentence(keyword, message string, tokens []string, doc any) string {
 		return "lacks " + clip(strings.TrimPrefix(message, "missing properties: "))
 	case "additionalProperties":
 		name := strings.TrimSuffix(strings.TrimPrefix(message, "additionalProperties "), " not allowed")
-		return "has unknown members " + clip(name) + known(tokens, doc)
+		return "has unknown members " + clip(name) + c.hint(tokens, known)
 	case "enum", "const":
-		return clip(choice(keyword, tokens, doc))
+		return c.hint(tokens, choice)
 	case "format":
 		if _, format, ok := strings.Cut(message, " is not valid "); ok {
 			return "is not a valid " + clip(format)
@@ -116,13 +135,13 @@ func sentence(keyword, message string, tokens []string, doc any) string {
 }
 
 // choice names the values that an enum or const allows, as JSON.
-func choice(keyword string, tokens []string, doc any) string {
+func choice(tokens []string, doc any) string {
 	const unknown = "is not one of the values that are allowed"
 	if doc == nil {
 		return unknown
 	}
 	values := follow(tokens, doc)
-	if keyword == "const" {
+	if tokens[len(tokens)-1] == "const" {
 		values = []any{values}
 	}
 	list, ok := values.([]any)
@@ -138,9 +157,9 @@ func choice(keyword string, tokens []string, doc any) string {
 		parts[i] = string(text)
 	}
 	if len(parts) == 1 {
-		return "must be " + parts[0]
+		return clip("must be " + parts[0])
 	}
-	return "must be one of " + strings.Join(parts, ", ")
+	return clip("must be one of " + strings.Join(parts, ", "))
 }
 
 // follow returns the value at a path in a schema, or nil.

@@ -139,9 +139,31 @@ func TestCheckIsBounded(t *testing.T) {
 	branching := `{"$defs":{"t":{"allOf":[{"properties":{"a":{"$ref":"#/$defs/t"}}},` +
 		`{"properties":{"a":{"$ref":"#/$defs/t"}}}]}},"$ref":"#/$defs/t"}`
 	deep := strings.Repeat(`{"a":`, 60) + `1` + strings.Repeat(`}`, 60)
+	items := "[" + strings.Repeat("2,", 4000) + "2]"
+	words := func(n int) string {
+		names := make([]string, n)
+		for i := range names {
+			names[i] = fmt.Sprintf(`"a-long-name-of-something-%d"`, i)
+		}
+		return strings.Join(names, ",")
+	}
+	members := strings.ReplaceAll(words(8000), ",", ":1,") + ":1"
+	patterns := `{"patternProperties":{` + strings.ReplaceAll(members, ":1", ":true") + `}}`
 	for name, test := range map[string]struct{ schema, value string }{
 		"doubling in place":           {doubling, `1`},
 		"doubling along the instance": {branching, deep},
+		// Issue 23: the cost of these grew with the product of schema and value.
+		"many choices of the wrong type": {`{"items":{"oneOf":[` + strings.Repeat(`{"type":"string"},`, 2000) +
+			`{"type":"null"}]}}`, items},
+		"many values of an enum":    {`{"items":{"enum":[` + words(9000) + `]}}`, items},
+		"many numbers of an enum":   {`{"items":{"enum":[` + strings.Repeat("1.5,", 9000) + `3]}}`, items},
+		"many names that it lacks":  {`{"items":{"required":[` + words(9000) + `]}}`, strings.ReplaceAll(items, "2", "{}")},
+		"a large constant":          {`{"items":{"const":{` + members + `}}}`, items},
+		"a pattern of many states":  {`{"pattern":"(a{0,30}){0,30}b$"}`, `"` + strings.Repeat("a", 1<<20) + `"`},
+		"many patterns of names":    {patterns, `{` + members + `}`},
+		"one name for all patterns": {patterns, `{"` + strings.Repeat("a-", 1<<19) + `":1}`},
+		"values under a long name": {`{"additionalProperties":{"items":{"type":"string"}}}`,
+			`{"` + strings.Repeat("a", 1<<20) + `":` + items + `}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := schema.Compile(json.RawMessage(test.schema))
@@ -155,6 +177,59 @@ func TestCheckIsBounded(t *testing.T) {
 			if err := s.Validate(json.RawMessage(test.value)); err == nil {
 				t.Error("the second check: got nil, want it to give up again")
 			}
+		})
+	}
+}
+
+// Values and schemas that are large and usual are checked to the end.
+func TestLargeValuesAreChecked(t *testing.T) {
+	countries, object := make([]string, 300), make([]string, 60)
+	for i := range countries {
+		countries[i] = fmt.Sprintf(`"country-%d"`, i)
+	}
+	for i := range object {
+		object[i] = fmt.Sprintf(`"member_%d":{"type":["string","null"],"pattern":"^[a-z0-9 _-]{1,64}$"}`, i)
+	}
+	branches := make([]string, 20)
+	for i := range branches {
+		branches[i] = fmt.Sprintf(`{"type":"object","properties":{"kind":{"const":"k%d"},"a":{"type":"string"},`+
+			`"b":{"type":"number"}},"required":["kind","a"]}`, i)
+	}
+	for name, test := range map[string]struct{ schema, item string }{
+		"an enum":         {`{"items":{"enum":[` + strings.Join(countries, ",") + `]}}`, `"country-299"`},
+		"a wide object":   {`{"items":{"properties":{` + strings.Join(object, ",") + `}}}`, `{"member_1":"some text"}`},
+		"a list of kinds": {`{"items":{"oneOf":[` + strings.Join(branches, ",") + `]}}`, `{"kind":"k19","a":"x","b":1}`},
+		"a pattern": {`{"items":{"pattern":"^[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\\.[a-z]{2,}$"}}`,
+			`"` + strings.Repeat("a", 100) + `@b.example"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := schema.Compile(json.RawMessage(test.schema))
+			if err != nil {
+				t.Fatal(err)
+			}
+			value := "[" + strings.Repeat(test.item+",", 20_000) + test.item + "]"
+			if err := s.Validate(json.RawMessage(value)); err != nil {
+				t.Errorf("got %v, want no problem", err)
+			}
+		})
+	}
+}
+
+// The problems of many values are described in linear time: the same choices are not listed for each of them.
+func TestProblemsAreLinear(t *testing.T) {
+	for name, test := range map[string]string{
+		"an enum":          `{"items":{"enum":["a","b","c"]}}`,
+		"unknown members":  `{"items":{"properties":{"a":{},"b":{}},"additionalProperties":false}}`,
+		"a type":           `{"items":{"type":"string"}}`,
+		"what is required": `{"items":{"required":["a","b"]}}`,
+	} {
+		s, err := schema.Compile(json.RawMessage(test))
+		if err != nil {
+			t.Fatal(err)
+		}
+		testenv.Linear(t, name, 16<<10, func(n int) func() {
+			value := json.RawMessage("[" + strings.Repeat(`{"z":1},`, n/8) + "1]")
+			return func() { _ = s.Validate(value) }
 		})
 	}
 }
