@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"slices"
+	"strconv"
 	"sync"
 )
 
@@ -80,7 +81,7 @@ func assignmentAt(text []byte, at, size int) (assignment, bool) {
 		a.call = true
 	case p.gap(start):
 		a.wide = true
-	case isTag, p.markup(&a, start, elements[1:]), closed != ')' && quotedNext.Match(p.rest()):
+	case isTag, p.markup(&a, start, elements[1:]), closed != ')' && quotedNext.Match(p.rest()), p.tuple(start):
 		a.loose = true
 	default:
 		return a, p.pairBefore(&a, start)
@@ -130,6 +131,7 @@ type reader struct {
 	nameStart int  // position of the name
 	labelled  bool // see isLabelled
 	line      bool // the value is the whole line, as in a part of a form
+	size      int  // of a quoted value, if it is known
 	// parenthesis reports that the value is in parentheses: string literals in several lines are one value.
 	parenthesis bool
 }
@@ -184,7 +186,8 @@ func (p *reader) operator(closed byte) bool {
 	}
 	p.blanks(closed == '"' || closed == '\'')
 	rest := p.rest()
-	if m := sized.FindIndex(rest); m != nil {
+	if m := sized.FindSubmatchIndex(rest); m != nil {
+		p.size, _ = strconv.Atoi(string(rest[m[2]:m[3]]))
 		p.at += m[1]
 		return true
 	}
@@ -216,10 +219,10 @@ func follows(op string, closed byte) bool {
 }
 
 // sized matches what PHP's serialize writes between a name and its value.
-var sized = compile(`\A;s:\d{1,5}:`)
+var sized = compile(`\A;s:(\d{1,5}):`)
 
 // initializer matches a value in braces, as in C++.
-var initializer = compile(`\A\{\s{0,40}"[^"\n]{8,200}"\s{0,40}\}`)
+var initializer = compile(`\A\{\s{0,40}(?:"[^"\n]{8,200}"\s{0,40}\}|(?:u8|[uUL])?R")`)
 
 // typed matches the type of a declaration between name and operator: var x string =, x: &str =.
 var typed = compile(`\A(?:::[ \t]|\[\d{0,5}\][ \t]{0,4}=|(?i:[ \t]{1,4}As[ \t]{1,4}String[ \t]{0,4}=)|` +
@@ -385,6 +388,9 @@ func (p *reader) value(a *assignment) bool {
 		p.at += m[1] - 1
 		a.loose = true
 	}
+	if !p.comma && p.raw(a) {
+		return p.finish(a)
+	}
 	from := p.at
 	p.blanks(true)
 	lines := bytes.IndexByte(p.text[from:p.at], '\n') >= 0
@@ -402,6 +408,10 @@ func (p *reader) value(a *assignment) bool {
 		p.at++
 	}
 	a.start = p.at
+	if end := a.start + p.size; p.size > 0 && end < len(p.text) && bytes.HasPrefix(p.text[end:], quote) {
+		a.end, p.at = end, end
+		return p.finish(a)
+	}
 	escaped := -1 // the first quote after a backslash, which ends the value in some languages
 	for p.at < len(p.text) && p.at-a.start <= maxValue {
 		c := p.text[p.at]

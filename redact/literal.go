@@ -50,6 +50,120 @@ func (p *reader) parts(a *assignment, quote []byte) bool {
 	return ok || len(joined) >= 4
 }
 
+// raw reads a literal whose delimiters are not quotes, or more than a quote: %q{…} of Ruby, q(…) of Perl, [[…]] of Lua,
+// R"x(…)x" of C++, ”…” of Nix.
+func (p *reader) raw(a *assignment) bool {
+	from := p.at
+	window := p.text[from:min(len(p.text), from+maxTyped)]
+	m := rawOpening.FindSubmatchIndex(window)
+	if m == nil {
+		return false
+	}
+	a.start = from + m[1]
+	if m[2*rawNix] >= 0 { // the character after it was only compared
+		a.start = from + m[2*rawNix+1]
+	}
+	inside := p.text[a.start:min(len(p.text), a.start+maxRaw)]
+	size := -1
+	for group := 1; group < rawGroups; group++ {
+		if m[2*group] >= 0 {
+			size = endOfRaw(group, window[m[2*group]:m[2*group+1]], inside)
+			a.loose = a.loose || group == rawLua || group == rawBare
+		}
+	}
+	if size < 4 {
+		return false
+	}
+	a.quoted, a.end = true, a.start+size
+	for a.start < a.end && bytes.IndexByte([]byte(" \t\r\n"), p.text[a.start]) >= 0 {
+		a.start++
+	}
+	for a.start < a.end && bytes.IndexByte([]byte(" \t\r\n"), p.text[a.end-1]) >= 0 {
+		a.end--
+	}
+	p.at = a.end
+	return true
+}
+
+// The groups of rawOpening.
+const (
+	rawDelimited = 1 + iota // the delimiter after %q or q
+	rawBare                 // the same after a per cent sign alone
+	rawLua                  // the level
+	rawCPP                  // the delimiter
+	rawNix
+	rawGroups
+)
+
+var rawOpening = compile(`\A[ \t]{0,20}(?:(?:%[qQ]|q{1,2}[ \t]{0,2})([{(\[<|!/~])|%([{(\[])|\[(=*)\[\n?|` +
+	`(?:u8|[uUL])?R"([^()\\\s"]{0,16})\(|('')(?:[^\s',;)\]}'"]|[ \t]*\n[ \t]+))`)
+
+// maxRaw is the maximum number of bytes of such a literal.
+const maxRaw = 2 * maxTyped
+
+// endOfRaw returns the length of a literal that a group of rawOpening begins, or -1.
+func endOfRaw(group int, delimiter, text []byte) int {
+	switch group {
+	case rawLua:
+		if len(text) == 0 || bytes.IndexByte([]byte("\"'[{"), text[0]) >= 0 {
+			return -1 // lists in a list
+		}
+		return bytes.Index(text, []byte("]"+string(delimiter)+"]"))
+	case rawCPP:
+		return bytes.Index(text, []byte(")"+string(delimiter)+`"`))
+	case rawNix:
+		for i := 0; ; i += 2 {
+			size := bytes.Index(text[i:], []byte("''"))
+			if size < 0 {
+				return -1
+			}
+			if i += size; i+2 == len(text) || bytes.IndexByte([]byte("$'\\"), text[i+2]) < 0 { // else it is an escape
+				return i
+			}
+		}
+	}
+	opens, closes := delimiter[0], delimiter[0]
+	if i := bytes.IndexByte([]byte("{([<"), opens); i >= 0 {
+		closes = "})]>"[i]
+	}
+	for i, depth := 0, 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\n':
+			return -1
+		case c == '\\':
+			i++
+		case c == closes && depth == 0:
+			return i
+		case c == closes:
+			depth--
+		case c == opens:
+			depth++
+		}
+	}
+	return -1
+}
+
+// tuple reads a pair of Erlang and Elixir: {password, "…"}, {<<"password">>, <<"…">>}.
+func (p *reader) tuple(nameStart int) bool {
+	if !tupleBegins.Match(p.text[max(0, nameStart-8):nameStart]) {
+		return false
+	}
+	m := tupleValue.FindIndex(p.text[p.at:min(len(p.text), p.at+maxJudged)])
+	if m == nil {
+		return false
+	}
+	p.at += bytes.IndexByte(p.text[p.at:p.at+m[1]], ',') + 1
+	if i := bytes.Index(p.rest()[:6], []byte("<<")); i >= 0 {
+		p.at += i + 2
+	}
+	return true
+}
+
+var (
+	tupleBegins = compile(`\{[ \t]{0,2}(?:<<["']|:)?["']?$`)
+	tupleValue  = compile(`\A(?:>>)?[ \t]{0,2},\s{0,20}(?:<<)?"(?:[^"\n\\]|\\.){4,128}"(?:/utf8)?(?:>>)?\s{0,20}\}`)
+)
+
 // endOfLiteral returns the length of a literal that quote ends, or -1. A backslash escapes a double quote.
 func endOfLiteral(text, quote []byte) int {
 	for i := 0; i < len(text); i++ {

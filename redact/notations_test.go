@@ -201,9 +201,61 @@ var notations = map[string]func(n, v string) string{
 	"value before its name": func(n, v string) string {
 		return "env:\n- value: '" + strings.ReplaceAll(v, "'", "x") + "'\n  name: " + n + "\n- name: X\n  value: y\n"
 	},
+	"ruby %q": func(n, v string) string {
+		return n + " = %q{" + without(v, "{}\\") + "}\nx = 1\n"
+	},
+	"ruby %Q in brackets": func(n, v string) string {
+		return "  " + n + ": %Q[" + without(v, "[]\\#") + "],\n"
+	},
+	"ruby % in parentheses": func(n, v string) string {
+		return n + " = %(" + without(v, "()\\#") + ")\n"
+	},
+	"perl q": func(n, v string) string {
+		return "my $" + n + " = q(" + without(v, "()\\") + ");\n"
+	},
+	"perl qq with a bar": func(n, v string) string {
+		return n + " => qq|" + without(v, "|\\$@") + "|,\n"
+	},
+	"lua": func(n, v string) string {
+		return "local " + n + " = [[" + without(v, "[]") + "]]\n"
+	},
+	"lua with a level": func(n, v string) string {
+		return n + " = [==[" + v + "]==],\n"
+	},
+	"C++ raw": func(n, v string) string {
+		return "const char* " + n + " = R\"(" + v + ")\";\n"
+	},
+	"C++ raw with a delimiter": func(n, v string) string {
+		return "std::string " + n + "{R\"xy(" + v + ")xy\"};\n"
+	},
+	"nix": func(n, v string) string {
+		return "  " + n + " = ''" + without(v, "'$") + "'';\n"
+	},
+	"nix in lines": func(n, v string) string {
+		return "  " + n + " = ''\n    " + without(v, "'$") + "\n  '';\n"
+	},
+	"erlang": func(n, v string) string {
+		return "[{user, \"bob\"}, {" + strings.ToLower(n) + ", " + jsonUnescaped(v) + "}].\n"
+	},
+	"erlang binary": func(n, v string) string {
+		return "{<<\"" + n + "\">>, <<" + jsonUnescaped(v) + ">>}\n"
+	},
+	"elixir": func(n, v string) string {
+		return "{:" + n + ", " + jsonUnescaped(v) + "}\n"
+	},
 	"yaml folded quote": func(n, v string) string {
 		return n + ":\n  " + yamlSingle(v) + "\nuser: x\n"
 	},
+}
+
+// without removes characters that a notation cannot write.
+func without(v, chars string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(chars, r) {
+			return 'x'
+		}
+		return r
+	}, v)
 }
 
 // csvQuoted is a field of CSV (RFC 4180).
