@@ -40,25 +40,39 @@ func Changes(arguments json.RawMessage) []Change {
 		return nil
 	}
 	var found []Change
-	findChanges("", value, 0, &found)
+	findChanges(nil, value, 0, &found)
 	return found
 }
 
-func findChanges(where string, value any, depth int, found *[]Change) {
+// position is where a value is within another one. A text for each value would be as long as all names around it.
+type position struct {
+	within *position
+	part   string // .name or [index]
+}
+
+func (p *position) String() string {
+	text := ""
+	for ; p != nil; p = p.within {
+		text = p.part + text
+	}
+	return strings.TrimPrefix(text, ".")
+}
+
+func findChanges(where *position, value any, depth int, found *[]Change) {
 	if depth > maxChangeDepth || len(*found) >= maxChanges {
 		return
 	}
 	switch value := value.(type) {
 	case []any:
 		for i, item := range value {
-			findChanges(where+"["+strconv.Itoa(i)+"]", item, depth+1, found)
+			findChanges(&position{where, "[" + strconv.Itoa(i) + "]"}, item, depth+1, found)
 		}
 	case map[string]any:
 		if before, after, ok := pairOf(value); ok && len(*found) < maxChanges {
-			*found = append(*found, Change{where, before, after})
+			*found = append(*found, Change{where.String(), before, after})
 		}
 		for _, name := range slices.Sorted(maps.Keys(value)) {
-			findChanges(strings.TrimPrefix(where+"."+name, "."), value[name], depth+1, found)
+			findChanges(&position{where, "." + name}, value[name], depth+1, found)
 		}
 	}
 }

@@ -1,9 +1,7 @@
 package console
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -18,6 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
@@ -211,10 +210,7 @@ func (t *runText) shorten() {
 		if strictjson.UnmarshalOpen([]byte(t.Text), &result) == nil && result.Error != nil {
 			t.Says = result.Error.Type + ": " + result.Error.Message
 		}
-		var indented bytes.Buffer
-		if json.Indent(&indented, []byte(t.Text), "", "  ") == nil {
-			t.Text = indented.String()
-		}
+		t.Text = string(canon.Indent([]byte(t.Text)))
 	}
 	if len(t.Text) > maxTextShown {
 		t.Text, t.Cut = strings.ToValidUTF8(t.Text[:maxTextShown], ""), true

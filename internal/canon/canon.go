@@ -110,6 +110,19 @@ func IsDeeper(raw []byte, levels int) bool {
 	return false
 }
 
+// maxIndented is the depth up to which JSON is indented. Beyond it, the blanks would grow with the square of the depth.
+const maxIndented = 100
+
+// Indent returns JSON with line breaks and indentation, for people. JSON that is nested more deeply, and text that is
+// not JSON, is returned unchanged.
+func Indent(raw []byte) []byte {
+	var indented bytes.Buffer
+	if IsDeeper(raw, maxIndented) || json.Indent(&indented, raw, "", "  ") != nil {
+		return raw
+	}
+	return indented.Bytes()
+}
+
 // Marshal encodes v as canonical JSON.
 func Marshal(v any) ([]byte, error) {
 	raw, err := json.Marshal(v)

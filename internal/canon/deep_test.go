@@ -20,3 +20,20 @@ func TestDeepJSONIsAnError(t *testing.T) {
 		t.Errorf("1,000 levels: %v", err)
 	}
 }
+
+// Indentation takes as much as the square of the depth, so deep JSON has none (issue 23).
+func TestDeepJSONIsNotIndented(t *testing.T) {
+	for _, depth := range []int{1, 50, 101, 9000} {
+		raw := []byte(strings.Repeat("[", depth) + strings.Repeat("]", depth))
+		got := canon.Indent(raw)
+		if isIndented := len(got) > len(raw); isIndented != (1 < depth && depth <= 100) || len(got) > len(raw)*(depth+2) {
+			t.Errorf("%d levels: got %d bytes of %d", depth, len(got), len(raw))
+		}
+	}
+	if got, want := string(canon.Indent([]byte(`{"a":[1]}`))), "{\n  \"a\": [\n    1\n  ]\n}"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := string(canon.Indent([]byte("[1"))); got != "[1" {
+		t.Errorf("got %q, want the text", got)
+	}
+}

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
@@ -55,11 +55,7 @@ func resultText(data json.RawMessage) string {
 	if strictjson.UnmarshalOpen(data, &text) == nil && len(data) > 0 && data[0] == '"' {
 		return text
 	}
-	var indented bytes.Buffer
-	if json.Indent(&indented, data, "", "  ") != nil {
-		return string(data)
-	}
-	return indented.String()
+	return string(canon.Indent(data))
 }
 
 // about describes a run in one line.
