@@ -49,7 +49,7 @@ func Check(files []File, servers []catalog.Server, roles ...string) []Problem {
 	w := newWorld(servers)
 	var problems []Problem
 	for _, file := range files {
-		list, err := cedar.NewPolicyListFromBytes(file.Name, file.Source)
+		list, err := parse(file)
 		if err != nil {
 			continue // Load has seen the same bytes
 		}

@@ -17,6 +17,18 @@ const (
 	maxNested     = 200      // brackets within brackets, and members of members
 )
 
+// parse returns the policies of a file.
+func parse(file File) (cedar.PolicyList, error) {
+	if err := checkSize(file); err != nil {
+		return nil, err
+	}
+	list, err := cedar.NewPolicyListFromBytes(file.Name, file.Source)
+	if err != nil {
+		return nil, fmt.Errorf("policy file %q: %w", file.Name, err)
+	}
+	return list, nil
+}
+
 // checkSize returns an error if a policy of the file exceeds a limit.
 func checkSize(file File) error {
 	source, line, size, depth := file.Source, 1, 0, 0

@@ -79,12 +79,9 @@ func Load(files ...File) (*Engine, error) {
 }
 
 func (e *Engine) add(file File) error {
-	if err := checkSize(file); err != nil {
-		return err
-	}
-	list, err := cedar.NewPolicyListFromBytes(file.Name, file.Source)
+	list, err := parse(file)
 	if err != nil {
-		return fmt.Errorf("policy file %q: %w", file.Name, err)
+		return err
 	}
 	for _, policy := range list {
 		at := policy.Position()

@@ -2,7 +2,6 @@ package policies
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 
 	"github.com/cedar-policy/cedar-go"
@@ -18,9 +17,9 @@ type statement struct {
 func statements(files []File) (map[string]statement, error) {
 	all := map[string]statement{}
 	for _, file := range files {
-		list, err := cedar.NewPolicyListFromBytes(file.Name, file.Source)
+		list, err := parse(file)
 		if err != nil {
-			return nil, fmt.Errorf("policy file %q: %w", file.Name, err)
+			return nil, err
 		}
 		for _, policy := range list {
 			s := statement{text: string(bytes.TrimSpace(policy.MarshalCedar())),
