@@ -14,7 +14,7 @@ import (
 // time with the square of what a policy has.
 const (
 	maxPolicyText = 64 << 10 // bytes without texts and comments
-	maxNested     = 200      // brackets within brackets, and members of members
+	maxNested     = 200      // brackets within brackets, members of members, and sets and records in one set
 )
 
 // parse returns the policies of a file.
@@ -31,38 +31,92 @@ func parse(file File) (cedar.PolicyList, error) {
 
 // checkSize returns an error if a policy of the file exceeds a limit.
 func checkSize(file File) error {
-	source, line, size, depth := file.Source, 1, 0, 0
+	source, line, m := file.Source, 1, policyMeasure{}
 	for at := 0; at < len(source); at++ {
 		switch c := source[at]; {
 		case c == '"':
 			end := endOfText(source[at:])
 			line += bytes.Count(source[at:at+end], []byte("\n"))
 			at += end - 1
-			continue
+			m.last, m.apart = c, false
 		case c == '/' && at+1 < len(source) && source[at+1] == '/':
 			for at+1 < len(source) && source[at+1] != '\n' {
 				at++
 			}
-			continue
 		case c == ';':
-			size, depth = 0, 0
-		case c == '\n':
-			line++
-		case bytes.IndexByte([]byte("([{"), c) >= 0:
-			depth++
-		case bytes.IndexByte([]byte(")]}"), c) >= 0:
-			depth--
-		}
-		if size++; size > maxPolicyText {
-			return fmt.Errorf("policy file %q line %d: the policy has more than %d bytes without its texts: divide it",
-				file.Name, line, maxPolicyText)
-		}
-		if depth > maxNested {
-			return fmt.Errorf("policy file %q line %d: the policy has more than %d brackets within brackets: divide it",
-				file.Name, line, maxNested)
+			m = policyMeasure{}
+		default:
+			if c == '\n' {
+				line++
+			}
+			if reason := m.add(c); reason != "" {
+				return fmt.Errorf("policy file %q line %d: the policy has %s: divide it", file.Name, line, reason)
+			}
 		}
 	}
 	return nil
+}
+
+// policyMeasure measures one policy without its texts and comments.
+type policyMeasure struct {
+	size    int
+	open    []bracket
+	members int  // of the current chain: context.input.path
+	last    byte // the last byte that is not a blank
+	apart   bool // blanks follow it
+}
+
+// bracket is an open bracket.
+type bracket struct {
+	char  byte
+	items int // of a set: the sets and records in it
+}
+
+// add adds a byte, and returns which limit the policy exceeds.
+func (m *policyMeasure) add(c byte) (exceeds string) {
+	m.size++
+	switch {
+	case c == ' ', c == '\t', c == '\r', c == '\n':
+		m.apart = true
+		return m.check()
+	case c == '.':
+		m.members++
+	case c == '[' && (isNameByte(m.last) || bytes.IndexByte([]byte("])\""), m.last) >= 0) && !m.apart:
+		m.members++
+		m.open = append(m.open, bracket{char: '('})
+	case c == '[', c == '{', c == '(':
+		if top := len(m.open) - 1; c != '(' && top >= 0 && m.open[top].char == '[' {
+			m.open[top].items++
+		}
+		m.open = append(m.open, bracket{char: c})
+	case bytes.IndexByte([]byte(")]}"), c) >= 0:
+		if reason := m.check(); reason != "" { // of the bracket that ends
+			return reason
+		}
+		m.open = m.open[:max(0, len(m.open)-1)]
+	case !isNameByte(c), m.apart && m.last != '.': // an operator, or another word
+		m.members = 0
+	}
+	m.last, m.apart = c, false
+	return m.check()
+}
+
+func (m *policyMeasure) check() (exceeds string) {
+	switch top := len(m.open) - 1; {
+	case m.size > maxPolicyText:
+		return fmt.Sprintf("more than %d bytes without its texts", maxPolicyText)
+	case top >= maxNested:
+		return fmt.Sprintf("more than %d brackets within brackets", maxNested)
+	case m.members > maxNested:
+		return fmt.Sprintf("a member of more than %d members", maxNested)
+	case top >= 0 && m.open[top].items > maxNested:
+		return fmt.Sprintf("a set of more than %d sets and records", maxNested)
+	}
+	return ""
+}
+
+func isNameByte(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
 // endOfText returns the position after the closing quote of a text.

@@ -21,13 +21,17 @@ func policyOf(condition string) string {
 func TestPoliciesHaveLimits(t *testing.T) {
 	const deep = 1_000_000
 	for name, source := range map[string]string{
-		"brackets":   policyOf(strings.Repeat("(", deep) + "true" + strings.Repeat(")", deep)),
-		"sets":       policyOf(strings.Repeat("[", deep) + strings.Repeat("]", deep) + " == []"),
-		"records":    policyOf(strings.Repeat("{a:", deep) + "1" + strings.Repeat("}", deep) + " == {}"),
-		"conditions": policyOf(strings.Repeat("if true then true else ", deep) + "true"),
-		"members":    policyOf("context" + strings.Repeat(".a", deep)),
-		"operators":  policyOf("true" + strings.Repeat(" && true", deep)),
-		"unclosed":   strings.Repeat("(", deep),
+		"brackets":        policyOf(strings.Repeat("(", deep) + "true" + strings.Repeat(")", deep)),
+		"sets":            policyOf(strings.Repeat("[", deep) + strings.Repeat("]", deep) + " == []"),
+		"records":         policyOf(strings.Repeat("{a:", deep) + "1" + strings.Repeat("}", deep) + " == {}"),
+		"conditions":      policyOf(strings.Repeat("if true then true else ", deep) + "true"),
+		"members":         policyOf("context" + strings.Repeat(".a", deep)),
+		"fewer members":   policyOf("context" + strings.Repeat(" . a", 300)),
+		"members by text": policyOf("context" + strings.Repeat(`["a"]`, 300)),
+		// the hash of a set is the sum of those of its items, so all of these are compared with each other
+		"sets in a set": policyOf("[" + strings.Repeat("[1, 2], ", 300) + "[1]].contains(context.input.a)"),
+		"operators":     policyOf("true" + strings.Repeat(" && true", deep)),
+		"unclosed":      strings.Repeat("(", deep),
 		"after a comment and a text": `// "` + "\n" + policyOf(`context.input.a == "\";{"`) +
 			policyOf(strings.Repeat("(", 300)+"true"+strings.Repeat(")", 300)),
 	} {
@@ -48,7 +52,11 @@ func TestThousandsOfPolicies(t *testing.T) {
 	for i, condition := range []string{
 		strings.Repeat("(", 100) + "true" + strings.Repeat(")", 100),
 		"true" + strings.Repeat(" || true", 5_000),
-		"context has a && context" + strings.Repeat(".a", 20_000),
+		"context has a && context" + strings.Repeat(".a", 150),
+		strings.Repeat("context.input has a && ", 500) + "true",
+		strings.Repeat("if context.input has a then context.input.a == 1 else ", 150) + "true",
+		"context.input has a && [" + strings.Repeat("1, ", 10_000) + "1].contains(context.input.a)",
+		"context.input has a && [" + strings.Repeat("[1, 2], ", 150) + "[1]].contains(context.input.a)",
 		strings.Repeat("if true then true else ", 1_000) + "true",
 	} {
 		fmt.Fprintf(&source, "@id(\"d%d\")\n%s", i, policyOf(condition))

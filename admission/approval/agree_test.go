@@ -258,7 +258,8 @@ func TestTheTerminalIsTheUser(t *testing.T) {
 		waits string
 	}{
 		"without the role": {caller.Caller{Principal: "ann"}, "asks finance", ""},
-		"with the role":    {caller.Caller{Principal: "ann", Roles: []string{"finance"}}, "", "waits for another person"},
+		"with the role": {caller.Caller{Principal: "ann", Roles: []string{"finance"}}, "",
+			"waits for another person"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

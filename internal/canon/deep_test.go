@@ -26,7 +26,7 @@ func TestDeepJSONIsNotIndented(t *testing.T) {
 	for _, depth := range []int{1, 50, 101, 9000} {
 		raw := []byte(strings.Repeat("[", depth) + strings.Repeat("]", depth))
 		got := canon.Indent(raw)
-		if isIndented := len(got) > len(raw); isIndented != (1 < depth && depth <= 100) || len(got) > len(raw)*(depth+2) {
+		if isIndented := len(got) > len(raw); isIndented != (1 < depth && depth <= 100) {
 			t.Errorf("%d levels: got %d bytes of %d", depth, len(got), len(raw))
 		}
 	}

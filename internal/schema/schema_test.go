@@ -155,9 +155,10 @@ func TestCheckIsBounded(t *testing.T) {
 		// Issue 23: the cost of these grew with the product of schema and value.
 		"many choices of the wrong type": {`{"items":{"oneOf":[` + strings.Repeat(`{"type":"string"},`, 2000) +
 			`{"type":"null"}]}}`, items},
-		"many values of an enum":    {`{"items":{"enum":[` + words(9000) + `]}}`, items},
-		"many numbers of an enum":   {`{"items":{"enum":[` + strings.Repeat("1.5,", 9000) + `3]}}`, items},
-		"many names that it lacks":  {`{"items":{"required":[` + words(9000) + `]}}`, strings.ReplaceAll(items, "2", "{}")},
+		"many values of an enum":  {`{"items":{"enum":[` + words(9000) + `]}}`, items},
+		"many numbers of an enum": {`{"items":{"enum":[` + strings.Repeat("1.5,", 9000) + `3]}}`, items},
+		"many names that it lacks": {`{"items":{"required":[` + words(9000) + `]}}`,
+			strings.ReplaceAll(items, "2", "{}")},
 		"a large constant":          {`{"items":{"const":{` + members + `}}}`, items},
 		"a pattern of many states":  {`{"pattern":"(a{0,30}){0,30}b$"}`, `"` + strings.Repeat("a", 1<<20) + `"`},
 		"many patterns of names":    {patterns, `{` + members + `}`},
@@ -196,9 +197,10 @@ func TestLargeValuesAreChecked(t *testing.T) {
 			`"b":{"type":"number"}},"required":["kind","a"]}`, i)
 	}
 	for name, test := range map[string]struct{ schema, item string }{
-		"an enum":         {`{"items":{"enum":[` + strings.Join(countries, ",") + `]}}`, `"country-299"`},
-		"a wide object":   {`{"items":{"properties":{` + strings.Join(object, ",") + `}}}`, `{"member_1":"some text"}`},
-		"a list of kinds": {`{"items":{"oneOf":[` + strings.Join(branches, ",") + `]}}`, `{"kind":"k19","a":"x","b":1}`},
+		"an enum":       {`{"items":{"enum":[` + strings.Join(countries, ",") + `]}}`, `"country-299"`},
+		"a wide object": {`{"items":{"properties":{` + strings.Join(object, ",") + `}}}`, `{"member_1":"some text"}`},
+		"a list of kinds": {`{"items":{"oneOf":[` + strings.Join(branches, ",") + `]}}`,
+			`{"kind":"k19","a":"x","b":1}`},
 		"a pattern": {`{"items":{"pattern":"^[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\\.[a-z]{2,}$"}}`,
 			`"` + strings.Repeat("a", 100) + `@b.example"`},
 	} {
