@@ -147,9 +147,9 @@ func (c *content) text(path, text string, l language, layer int) {
 		c.add(policies.RiskCritical, path, "has more in it than can be looked through", "")
 		return
 	}
-	c.judge(path, text, l)
-	if folded := folded(text); folded != text {
-		c.judge(path, folded, l)
+	c.requests(path, text, layer == 0)
+	for _, reading := range readings(text) {
+		c.judge(path, reading, l)
 	}
 	decodings(text, func(decoded string) {
 		if decoded != text && !c.isOver() {

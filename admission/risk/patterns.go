@@ -13,7 +13,7 @@ import (
 var mentionsSQL = lazyregexp.New(`\bSQL\b`)
 
 // atCommand matches the places at which a shell expects a command, and the directory of the command.
-const atCommand = "(?im)(?:^|[;&|(`{]|-exec(?:dir)?\\s|" +
+const atCommand = "(?im)(?:^!?|[;&|(`{]|-exec(?:dir)?\\s|" +
 	"\\b(?:sudo|doas|xargs|then|do|else|env|nohup|exec|command|builtin|time|nice|setsid|busybox|toybox|" +
 	"timeout\\s+\\S+)\\s(?:\\s*-\\S+\\s)*)\\s*(?:/(?:[\\w.-]+/)*)?"
 
@@ -91,12 +91,19 @@ var shellPatterns = []pattern{
 		`make\s+(?:un)?install\s*$|eval\s+["'$\x60(]|nohup\s[^\n]*&\s*$)`)),
 	patternOf("del rd erase copy move ren", lazyregexp.New(atCommand+
 		`(?:(?:del|rd|erase)\s+\S*[\\*]|(?:x?copy|robocopy|move|ren)\s+\S*\\\S*\s+\S)`)),
+	patternOf("sc net schtasks wmic vssadmin bcdedit icacls takeown npx uvx", lazyregexp.New(atCommand+
+		`(?:sc(?:\.exe)?\s+(?:stop|delete|create|config)\s+\S|net1?\s+(?:user|localgroup|share)\s[^\n]*/(?:add|delete)|`+
+		`net\s+stop\s+\S+\s*$|(?:schtasks|takeown)\s+/|icacls\s+\S+\s+/|wmic\s+\w+\s+(?:\S+\s+)*(?:call|delete)\b|`+
+		`(?:vssadmin|bcdedit)\s+/?\w|(?:npx|uvx)\s+(?:-\S+\s+)*[@\w][\w@./-]*(?:\s+-|\s*$))`)),
+	patternOf("iex webclient", lazyregexp.New(`(?i)\bIEX\s*\(|\bNet\.WebClient\b`)),
+	patternOf("=cmd +cmd -cmd @cmd", lazyregexp.New(`(?i)\A\s*[=+@-]\s*cmd\|`)), // a formula of a spreadsheet
 	patternOf("curl wget", lazyregexp.New(atCommand+
 		`(?:curl\s+(?:\S+\s+)*(?:-X\s*(?:DELETE|PUT|POST|PATCH)|--request\b|-[odFT]\b|--data|--output\b|`+
 		`--upload-file\b)|wget\s+(?:-\S+\s+)*https?://)`)),
 	patternOf("curl wget base64", lazyregexp.New(
 		`(?i)\b(?:curl|wget)\b[^\n|]*\|\s*(?:sudo\s+)?(?:/\S*/)?(?:ba|z|da)?sh\b|\bbase64\s+(?:-d|--decode)\b[^\n|`+
 			`]*\|`)),
+	patternOf("rm", lazyregexp.New(`(?:^|[^\w-])rm\s+(?:-\w*[rRf]\w*|--recursive|--force)\s+(?:-\S+\s+)*[\w~/.*$"']`)),
 	patternOf("> /dev/tcp/ -delete", lazyregexp.New(
 		`(?:^|\s)\d?>{1,2}\s*/(?:dev/(?:sd|nvme|hd|tcp)|etc|usr|bin|boot|root|home|var)\b|/dev/tcp/|\s-delete\s*$`)),
 }
@@ -141,6 +148,9 @@ var codePatterns = []pattern{
 			`\bimport\b[^\n;]*['"](?:node:)?(?:child_process|fs|net|vm|worker_threads)\b`)),
 	patternOf("process sync function", lazyregexp.New(`\bprocess\s*\.\s*(?:exit|kill|binding|dlopen|mainModule)\b|`+
 		`\b(?:execSync|spawnSync|execFileSync|child_process)\b|\bnew\s+Function\b|\bFunction\s*\(\s*['"]`)),
+	patternOf("fetch requests httpx axios", lazyregexp.New(
+		`\bfetch\s*\([^)]*\bmethod['"]?\s*:\s*['"](?:PUT|PATCH|DELETE)|`+
+			`\b(?:requests|httpx|axios)\s*\.\s*(?:post|put|patch|delete)\s*\(`)),
 	patternOf("fs deno", lazyregexp.New(
 		`\bfs\s*\.\s*(?:promises\s*\.\s*)?(?:unlink|rm|rmdir|write|append|truncate|rename|chmod|mkdir)\w*\s*\(|`+
 			`\bDeno\s*\.\s*(?:run|remove|write\w*|Command)\b`)),
@@ -154,6 +164,10 @@ var codePatterns = []pattern{
 			`\b(?:File|Directory)\.(?:[Dd]elete|unlink|rename|Move|Write\w*|write)\s*\(|\bFileUtils\.\w+|`+
 			`\bos\.(?:Remove|RemoveAll|Rename|WriteFile|Create|Truncate|Mkdir\w*|Chmod|Chown)\s*\(|`+
 			`\bfs::(?:remove_\w+|write|rename|create_dir\w*|set_permissions)\b`)),
+	patternOf("filesystem:: file( ${jndi:", lazyregexp.New(
+		`\bfilesystem::(?:remove(?:_all)?|rename|copy\w*|create_\w+)\b|`+
+			`\bnew\s+(?:java\.io\.)?File\s*\([^)\n]*\)\s*\.\s*(?:delete|renameTo|createNewFile|mkdirs?)|`+
+			`(?i:\$\{jndi:)`)),
 	patternOf("unlink rmdir file_put_contents", lazyregexp.New(
 		`(?:^|[^.\w])(?:unlink|rmdir|file_put_contents)\s*\(\s*['"$]`)),
 	patternOf("runtime process php exec popen %x",
@@ -165,8 +179,15 @@ var codePatterns = []pattern{
 		`\bg\s*\.\s*[VE]\s*\([^\n]*\.\s*drop\s*\(\s*\)|\A\s*(?:FLUSHALL|FLUSHDB)\b\s*(?:A?SYNC)?\s*\z|`+
 		`\A\s*CONFIG\s+SET\s+\S+\s+\S`)),
 	patternOf("db mutation", lazyregexp.New(
-		`\bdb\s*\.\s*\w+\s*\.\s*(?:drop|delete|remove|update|insert|replace|bulkWrite|rename)\w*\s*\(|`+
-			`\bdb\s*\.\s*dropDatabase\s*\(|\A\s*mutation\b[^{]*\{`)),
+		`\bdb\s*(?:\.\s*(?:getCollection\s*\([^)\n]*\)|\w+)|\[[^\]\n]*\])\s*\.\s*(?:drop|delete|remove|update|insert|`+
+			`replace|bulkWrite|rename|findOneAnd|findAndModify)\w*\s*\(|\bdb\s*\.\s*dropDatabase\s*\(|`+
+			`(?:\A|[}\n])\s*mutation\b[^{}]{0,200}\{`)),
+	patternOf("match create merge", lazyregexp.New(
+		`(?is)\bMATCH\s*\(\w{0,30}(?::\w+)?\s*(?:\{[^}]{0,200}\}\s*)?\)[^;]*\b(?:DELETE|REMOVE|MERGE|CREATE|SET)\s+`+
+			`[\w(]|\A\s*(?:CREATE|MERGE)\s*\(\w*:\w+`)),
+	patternOf("del unlink set push add rem", lazyregexp.New(
+		`\A\s*(?:DEL|UNLINK|HDEL|GETDEL|HSET|MSET|LPUSH|RPUSH|SADD|SREM|ZADD|ZREM|XADD|XDEL)\s+`+
+			`(?:\S+:\S*|[a-z]\S*(?:\s+\S+)?\s*\z)|\A\s*SET\s+\S+:\S*\s+\S`)),
 }
 
 // isCode reports whether a text has code with effects. The text in lower case is given beside it.

@@ -29,6 +29,10 @@ var operations = map[string]bool{"delete": false, "update": false, "insert": fal
 var commands = [][]string{{"delete", "deletes"}, {"update", "updates"}, {"insert", "documents"}, {"dropDatabase"},
 	{"dropIndexes"}, {"findAndModify", "update"}, {"findAndModify", "remove"}, {"renameCollection", "to"}}
 
+// operators are members that change documents or execute code in a document database.
+var operators = []string{"$set", "$unset", "$inc", "$push", "$pull", "$pop", "$addToSet", "$rename", "$out", "$merge",
+	"$where", "$function", "$accumulator"}
+
 // together looks through members of an object that together are a text or a command.
 func (c *content) together(path string, object map[string]any, l language, layer int) {
 	if len(object) == 0 || c.isOver() {
@@ -39,10 +43,14 @@ func (c *content) together(path string, object map[string]any, l language, layer
 			c.add(policies.RiskCritical, path, "is a command to a database", "code")
 		}
 	}
+	c.request(path, object)
 	var numbered, arguments []string
 	var program, operation string
 	onTable := false
 	for name, value := range object {
+		if slices.Contains(operators, name) {
+			c.add(policies.RiskHigh, path, "has an operator that changes documents", "code")
+		}
 		folded := strings.ToLower(separators.Replace(name))
 		if _, err := strconv.Atoi(name); err == nil {
 			numbered = append(numbered, name)

@@ -59,7 +59,7 @@ func expand(line string) string {
 // space; "!" marks a destructive statement.
 const shapeLines = `
 delete from (?:only )?<name>(?:<end>|\s*,| (?:(?:as )?\w+ )?(?:where|using|order|limit|returning|output|inner|left|join|partition)\b)
-delete <name> (?:where [^;]{0,200}?(?:[=<>!]|\b(?:in|like|is|between|exists)\b)|from <name>)
+delete <name> (?:where [^;]{0,200}?(?:[=<>!]|\b(?:in|like|is|between|exists)\b)|from <name>(?:<end>|\s*,| (?:(?:as )?\w+ )?(?:where|inner|left|right|cross|natural|join|using)\b| (?:as \w+|\w{1,3})<end>))
 update [^;=]{1,300}?\sset [^;=]{0,60}[^;=\s]\s*\+?=
 insert|replace (?:\w+ )?into <name>\s*(?:(?:as )?\w+\s*)?(?:\([^()';]*\)\s*)?(?:values?\s*\(|select\b|default values|set \S+\s*=|with\b|table\b|overriding\b|output\b|exec)
 insert <name>\s*(?:\([^()';]*\)\s*)?(?:values\s*\(|select\b)
@@ -134,7 +134,8 @@ func HasEffects(text string) bool {
 		return false
 	}
 	return slices.ContainsFunc(views(text), func(view string) bool {
-		return contains(view, func(shape) bool { return true }, true) || isStrict(view) || hasQuery(view)
+		return contains(view, func(shape) bool { return true }, true) || isStrict(view) || hasQuery(view) ||
+			inSentence(view)
 	})
 }
 
