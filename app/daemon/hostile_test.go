@@ -153,3 +153,56 @@ func TestTwoHundredCallers(t *testing.T) {
 		t.Error("no caller was answered")
 	}
 }
+
+// Issue 24, item 4: a request of the protocol that the server cannot handle gets an error with its ID, as on stdio,
+// and the session stays. The status alone left some clients waiting.
+func TestUnknownMethodsGetAnAnswer(t *testing.T) {
+	s := serve(t, "")
+	token := s.token("ann", auth.ScopeRun, auth.ScopeAgents)
+	for _, path := range []string{"/mcp", "/kernel/mcp", "/gateway/mcp"} {
+		send := func(session, message string) (*http.Response, string) {
+			r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+path, strings.NewReader(message))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Authorization", "Bearer "+token)
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Accept", "application/json, text/event-stream")
+			if session != "" {
+				r.Header.Set("Mcp-Session-Id", session)
+			}
+			res, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			raw, err := io.ReadAll(res.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return res, string(raw)
+		}
+		res, _ := send("", `{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": `+
+			`"2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}}`)
+		session := res.Header.Get("Mcp-Session-Id")
+		send(session, `{"jsonrpc": "2.0", "method": "notifications/initialized"}`)
+		for message, want := range map[string]string{
+			`{"jsonrpc": "2.0", "id": 1, "method": "tasks/none", "params": {}}`:           `"id":1,"error":{"code":-32601`,
+			`{"jsonrpc": "2.0", "id": "a", "method": "x\u0000y\u2028", "params": {}}`:     `"id":"a","error":{"code":-32601`,
+			`{"jsonrpc": "2.0", "id": 2, "method": ""}`:                                   `"id":2,"error":{"code":-32601`,
+			`{"jsonrpc": "2.0", "id": 3, "method": "resources/read"}`:                     `"id":3,"error":{"code":-32600`,
+			`{"jsonrpc": "2.0", "id": 4, "method": "notifications/initialized"}`:          `"id":4,"error":{"code":-32600`,
+			`{"jsonrpc": "2.0", "method": "notifications/\u0001", "params": {"a": null}}`: "",
+		} {
+			res, body := send(session, message)
+			if want == "" && (res.StatusCode != http.StatusAccepted || body != "") ||
+				want != "" && (res.StatusCode != http.StatusOK || !strings.Contains(body, want)) {
+				t.Errorf("%s %s: %d, %s", path, message, res.StatusCode, body)
+			}
+		}
+		if res, body := send(session, `{"jsonrpc": "2.0", "id": 9, "method": "ping"}`); res.StatusCode != http.StatusOK ||
+			!strings.Contains(body, `"id":9,"result"`) {
+			t.Errorf("%s: a ping after these: %d, %s", path, res.StatusCode, body)
+		}
+	}
+}

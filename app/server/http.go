@@ -183,6 +183,7 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body = named(body)
 		r.ContentLength = int64(len(body))
 	}
+	inForm.message = body
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	answer, forHost := unreadable(body)
 	switch {

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/airlock-mcp/airlock/internal/problem"
 )
 
@@ -16,12 +18,20 @@ type plainRefusal struct {
 	http.ResponseWriter
 	gate Gate
 	held int // a status that waits for its text; 0: none
+	// message is what the request sent. It is empty before it is read.
+	message []byte
 }
 
 // The texts with which the SDK refuses the ID of a session.
 const (
 	sdkUnknownSession = "session not found\n"
 	sdkForeignSession = "session user mismatch\n"
+)
+
+// The beginnings of the texts with which the SDK refuses a message that it can read.
+const (
+	sdkUnknownMethod = "JSON RPC not handled: "
+	sdkInvalid       = "invalid request: "
 )
 
 // refusalCodes are the codes of refusals, by their status; bad_request for all others.
@@ -50,6 +60,8 @@ func (w *plainRefusal) Write(p []byte) (int, error) {
 	case text == sdkUnknownSession || text == sdkForeignSession:
 		problem.Write(w.ResponseWriter, http.StatusNotFound, "not_found", "there is no such session")
 		return len(p), nil
+	case status == http.StatusBadRequest && w.answer(strings.TrimSpace(text)):
+		return len(p), nil
 	case strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain"):
 		code, known := refusalCodes[status]
 		if !known {
@@ -70,6 +82,33 @@ func (w *plainRefusal) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	return w.ResponseWriter.Write(p)
+}
+
+// answer answers a request of the protocol that the SDK refused: as on stdio, with an error that has the ID of the
+// request. Some clients never end a request whose answer is only a status. An unknown notification is accepted and
+// ignored. Answer reports whether the text was such a refusal.
+func (w *plainRefusal) answer(text string) bool {
+	code := int64(jsonrpc.CodeInvalidRequest)
+	text, unknown := strings.CutPrefix(text, sdkUnknownMethod)
+	if unknown {
+		code = jsonrpc.CodeMethodNotFound
+	} else if !strings.HasPrefix(text, sdkInvalid) {
+		return false
+	}
+	var o Outline
+	o.Write(w.message)
+	w.Header().Del("Content-Length")
+	switch {
+	case o.id != "":
+		w.Header().Set("Content-Type", "application/json")
+		// An error means that the client has disconnected.
+		_, _ = w.ResponseWriter.Write(w.gate.JSON(o.refusal(code, text)))
+	case unknown:
+		w.ResponseWriter.WriteHeader(http.StatusAccepted)
+	default:
+		return false
+	}
+	return true
 }
 
 // Unwrap returns the wrapped writer for http.ResponseController.

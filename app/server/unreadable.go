@@ -157,12 +157,14 @@ func (o *Outline) endValue() {
 func (o *Outline) IsResponse() bool { return o.isResponse && o.id != "" }
 
 // Refusal returns an error in answer to the message, with the message's ID if it has one.
-func (o *Outline) Refusal(reason string) []byte {
+func (o *Outline) Refusal(reason string) []byte { return o.refusal(jsonrpc.CodeInvalidRequest, reason) }
+
+func (o *Outline) refusal(code int64, reason string) []byte {
 	id := o.id
 	if id == "" {
 		id = "null"
 	}
 	text, _ := json.Marshal(reason) // a string always encodes
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id,
-		jsonrpc.CodeInvalidRequest, text)
+		code, text)
 }
