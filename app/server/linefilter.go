@@ -188,8 +188,6 @@ func (f *lineFilter) isCalling() bool {
 	return false
 }
 
-const notAMessage = "this is no JSON-RPC 2.0 request, notification or response"
-
 // admitBatch splits a batch (JSON-RPC 2.0, section 6) and records which answers belong together.
 func (f *lineFilter) admitBatch(line []byte) ([]byte, error) {
 	var messages []json.RawMessage

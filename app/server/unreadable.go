@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -14,8 +15,8 @@ import (
 // internal/json).
 const maxLevels = 1000
 
-// unreadable returns the answer to a message that is nested too deeply, or that two
-// decoders could read differently, and nil for all others. The answer has the message's
+// unreadable returns the answer to a message that is nested too deeply, that two decoders
+// could read differently, or that is an object but not a message, and nil for all others. The answer has the message's
 // ID, so that the sender does not wait for another one. forHost is false for a response
 // of the host: the SDK gets the answer instead of the response.
 //
@@ -27,12 +28,38 @@ func unreadable(message []byte) (answer []byte, forHost bool) {
 		reason = fmt.Sprintf("the message is JSON that is nested more than %d levels deep: write it flatter", maxLevels)
 	} else if err := strictjson.Check(withoutArguments(message)); err != nil && json.Valid(message) {
 		reason = "the message cannot be read: " + err.Error()
+	} else if !isMessage(message) && json.Valid(message) {
+		reason = notAMessage
 	} else {
 		return nil, false
 	}
 	var o Outline
 	o.Write(message)
 	return o.Refusal(reason), !o.IsResponse()
+}
+
+// notAMessage is the refusal of an object that is not a message, and of JSON that is not an object.
+const notAMessage = "this is no JSON-RPC 2.0 request, notification or response"
+
+// isMessage reports whether an object has what the SDK expects of a message. The SDK drops an object with an ID and
+// without a method as a response to nothing, and a request whose ID is null as a notification. A text that is not an
+// object is left to the caller.
+func isMessage(text []byte) bool {
+	var members map[string]json.RawMessage
+	if trimmed := bytes.TrimSpace(text); len(trimmed) == 0 || trimmed[0] != '{' ||
+		strictjson.UnmarshalOpen(trimmed, &members) != nil {
+		return true
+	}
+	method, isRequest := members["method"]
+	_, isResult := members["result"]
+	_, isError := members["error"]
+	switch {
+	case string(members["jsonrpc"]) != `"2.0"`:
+		return false
+	case isRequest:
+		return method[0] == '"' && string(members["id"]) != "null"
+	}
+	return isResult || isError
 }
 
 // withoutArguments returns a message with an empty object for its params.arguments.

@@ -47,3 +47,24 @@ func TestDeepMessagesHaveAnAnswer(t *testing.T) {
 		t.Error("900 levels count as too deep")
 	}
 }
+
+// Issue 24, item 4: an object that is not a message is answered with its ID, so that its sender does not wait.
+func TestObjectsThatAreNoMessages(t *testing.T) {
+	for text, id := range map[string]string{
+		`{"jsonrpc":"2.0","id":1,"Method":"ping"}`: "1", `{"jsonrpc":"2.0","id":2}`: "2",
+		`{"jsonrpc":"1.0","id":3,"method":"ping"}`: "3", `{"id":"4","method":"ping"}`: `"4"`,
+		`{"JSONRPC":"2.0","id":5,"method":"ping"}`: "5", `{"jsonrpc":"2.0","id":6,"method":7}`: "6",
+		`{"jsonrpc":"2.0","id":null,"method":"ping"}`: "null", `{}`: "null",
+	} {
+		answer, forHost := unreadable([]byte(text))
+		if !forHost || !strings.Contains(string(answer), `"id":`+id+`,"error":{"code":-32600`) {
+			t.Errorf("%s: got %s, %t", text, answer, forHost)
+		}
+	}
+	for _, text := range []string{`{"jsonrpc":"2.0","id":1,"method":"x"}`, `{"jsonrpc":"2.0","method":"x","params":5}`,
+		`{"jsonrpc":"2.0","id":1,"result":null}`, `{"jsonrpc": "2.0", "id": 1, "error": {}}`, `[]`, `5`, ``, `{`} {
+		if answer, _ := unreadable([]byte(text)); answer != nil {
+			t.Errorf("%s: got %s, want it to be left to the transport", text, answer)
+		}
+	}
+}
