@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"slices"
 
 	"github.com/airlock-mcp/airlock/admission/risk"
 	"github.com/airlock-mcp/airlock/internal/sqltext"
@@ -23,6 +24,9 @@ type Execution struct {
 	// Forwarded is set if the action becomes a run or a call, which is decided itself.
 	Forwarded bool
 }
+
+// kernelExecute is the tool that carries out the actions of the kernel.
+const kernelExecute = "kernel_execute"
 
 // execution holds the findings about an action of the kernel.
 type execution struct {
@@ -99,8 +103,13 @@ func (e *evaluation) violation() *Error {
 	if refused := e.inactive(); refused != nil {
 		return refused
 	}
-	if e.unknown != nil || e.isForwarded() { // the run or the call is checked against the permissions
+	switch {
+	case e.unknown != nil:
 		return e.unknown
+	case slices.Contains(e.agent.Permissions.BlockedTools, kernelExecute):
+		return refuse(CodePolicy, "the agent's permissions block %s (blocked_tools)", kernelExecute)
+	case e.isForwarded(): // the run or the call is checked against the permissions
+		return nil
 	}
 	return e.outsidePermissions()
 }

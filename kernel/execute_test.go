@@ -60,6 +60,24 @@ func TestAnActionBelongsToTheConversationOfItsActor(t *testing.T) {
 	}
 }
 
+// Issue 24: an agent whose permissions block kernel_execute does none of its actions.
+func TestABlockedKernelDoesNothing(t *testing.T) {
+	w := newWorld(t)
+	a, _, err := w.agents.Register(t.Context(), agents.Registration{Name: "x", Type: agents.Trusted, PrincipalID: "ann",
+		Permissions: agents.Permissions{BlockedTools: []string{"kernel_execute"}}}, "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []kernel.Request{request("database_query", a.ID, `{"query":"SELECT 1"}`),
+		request("execute_code", a.ID, `{"code":"1","language":"python"}`),
+		request("file_write", a.ID, `{"path":"a","content":"b"}`), request("file_list", a.ID, `{}`)} {
+		if _, err := w.Execute(t.Context(), agentActor(a.ID), r); !strings.Contains(refusal(t, err), "blocked_tools") ||
+			len(w.taken()) != 0 {
+			t.Errorf("%s: %v", r.Action, err)
+		}
+	}
+}
+
 func TestPoliciesBlock(t *testing.T) {
 	w := newWorld(t)
 	id := w.register(t, "ann", agents.Trusted)
