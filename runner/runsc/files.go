@@ -25,6 +25,7 @@ type fileSystems struct {
 
 	checking sync.Mutex // held while a file is read
 	checked  map[checkedFile]bool
+	recorded map[string]string // the digests by the directory of the root file system
 }
 
 // directory is a directory that was made an image of.
@@ -52,8 +53,9 @@ const checkAttempts = 3
 
 // root returns the image of an unpacked root file system. It is kept in a file
 // beside the directory, and lives as long as that. The file is compared with its digest
-// when it is first opened, and again whenever its inode has changed. The caller must close
-// the file.
+// when it is first opened, and again whenever its inode has changed. The digest is also kept
+// in a file, so a digest that differs from the first one is refused: the directory's name is
+// that of its contents. The caller must close the file.
 func (s *fileSystems) root(image runner.Image) (*os.File, error) {
 	file, digest, err := images.OpenFileSystem(image.RootFS)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -69,6 +71,9 @@ func (s *fileSystems) root(image runner.Image) (*os.File, error) {
 	if err == nil {
 		err = s.check(file, digest)
 	}
+	if err == nil && !s.isRecorded(image.RootFS, digest) {
+		err = &images.FileSystemError{Path: file.Name()}
+	}
 	if err != nil {
 		if file != nil {
 			file.Close()
@@ -76,6 +81,19 @@ func (s *fileSystems) root(image runner.Image) (*os.File, error) {
 		return nil, fmt.Errorf("opening the root file system of image %q: %w", image.Name, err)
 	}
 	return file, nil
+}
+
+// isRecorded records the first digest of a root file system, and reports whether the given one is equal to it.
+func (s *fileSystems) isRecorded(rootFS, digest string) bool {
+	s.checking.Lock()
+	defer s.checking.Unlock()
+	if s.recorded == nil {
+		s.recorded = map[string]string{}
+	}
+	if s.recorded[rootFS] == "" {
+		s.recorded[rootFS] = digest
+	}
+	return s.recorded[rootFS] == digest
 }
 
 // checkedFile identifies a file with its contents: every write changes the time of its inode.

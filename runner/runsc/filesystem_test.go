@@ -3,6 +3,8 @@ package runsc_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"os"
 	"os/exec"
@@ -87,5 +89,47 @@ func TestChangedFileSystem(t *testing.T) {
 	write("import")
 	if err := start(256 << 20); err != nil {
 		t.Errorf("with its bytes restored: got %v, want nil", err)
+	}
+
+	// Another file and a link take its place.
+	patched, original := filepath.Join(dir, "patched"), filepath.Join(dir, "original")
+	changed := bytes.Clone(made)
+	copy(changed[at:], "export")
+	if err := errors.Join(os.WriteFile(patched, changed, info.Mode()),
+		os.Chtimes(patched, info.ModTime(), info.ModTime()), os.Rename(path, original)); err != nil {
+		t.Fatal(err)
+	}
+	recorded, err := os.ReadFile(path + ".digest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := func(text string) error {
+		return errors.Join(os.Remove(path+".digest"), os.WriteFile(path+".digest", []byte(text), 0o444))
+	}
+	sum := sha256.Sum256(changed)
+	for name, replace := range map[string]func() error{
+		"a file": func() error { return os.Link(patched, path) },
+		"a link": func() error { return os.Symlink(patched, path) },
+		"a file with its digest": func() error {
+			return errors.Join(os.Link(patched, path), digest("sha256:"+hex.EncodeToString(sum[:])))
+		},
+	} {
+		if err := replace(); err != nil {
+			t.Fatal(err)
+		}
+		for _, memory := range []int64{256 << 20, 320 << 20} {
+			if err := start(memory); err == nil {
+				t.Errorf("a sandbox started from %s in place of the file system", name)
+			}
+		}
+		if err := errors.Join(os.Remove(path), digest(string(recorded))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Rename(original, path); err != nil {
+		t.Fatal(err)
+	}
+	if err := start(256 << 20); err != nil {
+		t.Errorf("with its file restored: got %v, want nil", err)
 	}
 }
