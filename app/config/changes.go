@@ -22,6 +22,7 @@ func Changes(before, after *Config) (live, restart []string) {
 		{"profiles", before.Profiles, after.Profiles},
 		{"profiles", before.DefaultProfile, after.DefaultProfile},
 		{"auth", before.Auth, after.Auth},
+		{"registry", before.Registry, after.Registry}, // read by commands only
 	} {
 		if !reflect.DeepEqual(part.was, part.isNow) {
 			live = append(live, part.key)
@@ -43,6 +44,7 @@ func Changes(before, after *Config) (live, restart []string) {
 func withoutLive(c *Config) reflect.Value {
 	rest := *c
 	rest.Servers, rest.Policies, rest.Profiles, rest.DefaultProfile, rest.Auth = nil, nil, nil, "", Auth{}
+	rest.Registry = Registry{}
 	rest.Credentials = nil // follow from other keys
 	rest.Limits.Calls = CallLimits{Timeout: c.Limits.Calls.Timeout}
 	rest.Sandbox.Asked = nil // follows from other keys

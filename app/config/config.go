@@ -216,6 +216,7 @@ type Discovery struct {
 	// Refresh is how often the servers' tool lists are read again.
 	Refresh    time.Duration
 	Embeddings Embeddings
+	Registry   Registry
 }
 
 // Embeddings configures the endpoint for semantic search of tools. The zero value disables
@@ -271,7 +272,8 @@ func Default() *Config {
 				Size: 1 << 30},
 			Session: Session{Bytes: 64 << 20, Files: 1000, Size: 1 << 30},
 		},
-		Discovery: Discovery{Refresh: 10 * time.Minute, Embeddings: Embeddings{Timeout: 2 * time.Second, Batch: 64}},
+		Discovery: Discovery{Refresh: 10 * time.Minute, Embeddings: Embeddings{Timeout: 2 * time.Second, Batch: 64},
+			Registry: defaultRegistry()},
 	}
 }
 

@@ -96,6 +96,7 @@ replay: {keep: 48h, size: 3MiB}
 tools: {ttl: 5m}
 search: {embeddings: {url: "https://e.example/v1", model: m, key: "keyring:e", dimensions: 256, timeout: 1s, batch: 8}}
 redaction: {placeholders: true}
+registry: {url: "https://registry.example/mcp", allow: [io.github.acme/*, com.example/weather@1.2.0]}
 attachments: {files: 3, fileBytes: 2KiB, bytes: 4KiB, keep: 2h, size: 5MiB}
 session: {bytes: 6KiB, files: 7, size: 8MiB}
 face: {callTool: true}
@@ -164,7 +165,9 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 		Replay: Replay{Keep: 48 * time.Hour, Size: 3 << 20}, Placeholders: true,
 		Discovery: Discovery{Refresh: 5 * time.Minute,
 			Embeddings: Embeddings{URL: "https://e.example/v1", Model: "m", Key: secret.New("keyring:e"),
-				Dimensions: 256, Timeout: time.Second, Batch: 8}},
+				Dimensions: 256, Timeout: time.Second, Batch: 8},
+			Registry: Registry{"https://registry.example/mcp",
+				[]string{"io.github.acme/*", "com.example/weather@1.2.0"}}},
 		Serving: Serving{Face: Face{CallTool: true},
 			Serve: Serve{Listen: "127.0.0.1:7823", CallerRequests: 20, Console: true,
 				TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"),

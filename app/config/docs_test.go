@@ -70,6 +70,7 @@ func documented() map[string]string {
 	add("tools", d.toolsFields(c))
 	add("search.embeddings", d.embeddingsFields(&c.Embeddings))
 	add("agents", d.agentsFields(&c.Agents))
+	add("registry", d.registryFields(&c.Registry))
 	add("cluster", d.clusterFields(&c.Cluster))
 	add("verify", d.verifyFields(&c.Verify))
 	add("images", d.imagesFields(&c.Images))
@@ -104,7 +105,8 @@ func documented() map[string]string {
 		"verify", "images", "images.python", "images.node", "kernel", "serve", "auth", "approvals",
 		"approvals.webhooks", "approvals.quietHours", "approvals.escalation", "auth.scopes", "auth.roles",
 		"auth.signIn", "auth.signIn.groups", "auth.signIn.everyone", "models",
-		"kernel.actions", "tools", "search", "redaction", "attachments", "session", "face", "servers.*.tools",
+		"kernel.actions", "tools", "search", "registry",
+		"redaction", "attachments", "session", "face", "servers.*.tools",
 		"servers.*.oauth", "servers.*.oauth.provider", "profiles"} {
 		delete(out, section) // its keys are listed instead
 	}

@@ -20,6 +20,10 @@ type ServerEdit struct {
 	Add      *ServerEntry
 	Remove   bool
 	Disabled *bool
+	// Contain gives an added server a sandbox without a network.
+	Contain bool
+	// Origin is where an added server was found, for the audit log.
+	Origin string
 }
 
 // ServerEntry is a new entry under mcpServers.
@@ -38,22 +42,26 @@ var (
 )
 
 // EditServer returns the text of a configuration file with a change of one server. Everything else,
-// comments and order included, stays as it is. The settings of a removed server are removed, too.
+// comments and order included, stays as it is. The settings of a removed server are removed, too, and those of a
+// contained one are added.
 func EditServer(text []byte, edit ServerEdit) ([]byte, error) {
 	changed, err := editUnder(keyServers, text, edit)
-	if err != nil {
-		return nil, err
+	if err != nil || !edit.Remove && !edit.Contain {
+		return changed, err
 	}
-	if edit.Remove {
-		without, err := editUnder(keySettings, changed, edit)
-		switch {
-		case err == nil:
-			changed = without
-		case !errors.Is(err, ErrNoEntry):
-			return nil, err
-		}
+	settings, err := editUnder(keySettings, changed, edit)
+	if edit.Remove && errors.Is(err, ErrNoEntry) {
+		return changed, nil
 	}
-	return changed, nil
+	return settings, err
+}
+
+// entry returns what is added under a top-level key.
+func (e ServerEdit) entry(key string) any {
+	if key == keySettings {
+		return map[string]bool{"sandbox": true}
+	}
+	return e.Add
 }
 
 // editUnder edits the entries of one top-level key.
@@ -99,7 +107,7 @@ func checkEdit(key string, before, after []byte, edit ServerEdit) error {
 		}
 		servers[edit.ID] = entry
 	default:
-		servers[edit.ID] = normal(edit.Add)
+		servers[edit.ID] = normal(edit.entry(key))
 	}
 	if was == nil {
 		was = map[string]any{}
@@ -118,7 +126,7 @@ func checkEdit(key string, before, after []byte, edit ServerEdit) error {
 var ErrUneditable = errors.New("the form of mcpServers in the file is too unusual to be edited: change it by hand")
 
 // normal returns v as the YAML reader returns it.
-func normal(v *ServerEntry) map[string]any {
+func normal(v any) map[string]any {
 	var read map[string]any
 	if text, err := yaml.Marshal(v); err != nil || yaml.Unmarshal(text, &read) != nil {
 		return nil
@@ -197,7 +205,7 @@ func (e *editor) addFirst(root, servers *yaml.Node) error {
 	if n := len(e.lines); n > 0 && !bytes.HasSuffix(e.lines[n-1], []byte("\n")) {
 		e.lines[n-1] = append(e.lines[n-1], '\n')
 	}
-	e.lines = append(e.lines, []byte(keyServers+":\n"))
+	e.lines = append(e.lines, []byte(e.key+":\n"))
 	return e.insert(len(e.lines), 2)
 }
 
@@ -212,7 +220,7 @@ func (e *editor) insert(line, indent int) error {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	if err := errors.Join(encoder.Encode(map[string]*ServerEntry{e.edit.ID: e.edit.Add}), encoder.Close()); err != nil {
+	if err := errors.Join(encoder.Encode(map[string]any{e.edit.ID: e.edit.entry(e.key)}), encoder.Close()); err != nil {
 		return err
 	}
 	text := out.Bytes()

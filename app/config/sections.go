@@ -88,6 +88,9 @@ func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
 		{key: "tools", read: func(n *yaml.Node, path string) error {
 			return d.object(n, path, d.toolsFields(c))
 		}},
+		{key: "registry", read: func(n *yaml.Node, path string) error {
+			return d.object(n, path, d.registryFields(&c.Registry))
+		}},
 		{key: "search", read: func(n *yaml.Node, path string) error {
 			return d.object(n, path, []field{{key: "embeddings", read: func(n *yaml.Node, path string) error {
 				return d.object(n, path, d.embeddingsFields(&c.Embeddings))

@@ -29,6 +29,7 @@ func (d *Daemon) webServer() *http.Server {
 	mux.Handle("GET /.well-known/agent-keys", server.Guard(serve.Hosts, serve.Origins, http.HandlerFunc(d.agentKeys)))
 	mux.Handle("GET "+iatp.ManifestPath+"{agent}",
 		server.Guard(serve.Hosts, serve.Origins, http.HandlerFunc(d.agentManifest)))
+	d.describeFaces(mux)
 	mux.HandleFunc("/.well-known/", d.wellKnown)
 	mux.Handle("/v1/", server.Guard(serve.Hosts, serve.Origins,
 		api.New(api.Options{Agents: d.known, Remotes: d.trust, Admission: d.opts.System.Admission(),

@@ -155,6 +155,14 @@ func negotiate(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
+// Revisions returns the protocol revisions of the faces, newest first.
+func Revisions() []string {
+	list := mcp.SupportedProtocolVersions()
+	slices.Sort(list)
+	slices.Reverse(list)
+	return list
+}
+
 // revisionOf returns the revision of a session whose client requests one.
 func revisionOf(requested string) string {
 	newest := ""

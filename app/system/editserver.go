@@ -103,6 +103,8 @@ func editServer(ctx context.Context, c *config.Config, log *audit.Log, by audit.
 // describe describes an edit for the audit log.
 func describe(edit config.ServerEdit) string {
 	switch {
+	case edit.Origin != "":
+		return "server added from " + edit.Origin
 	case edit.Add != nil:
 		return "server added"
 	case edit.Remove:

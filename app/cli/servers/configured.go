@@ -19,6 +19,7 @@ import (
 // Servers are the verbs that list and change the configured servers.
 type Servers struct {
 	List    serversListVerb    `cmd:"" help:"List the servers of the configuration, and their states in a running daemon."`
+	Search  serversSearchVerb  `cmd:"" help:"Search the MCP registry of the configuration for servers."`
 	Add     serversAddVerb     `cmd:"" help:"Add a server; its tools are withheld until you have accepted them."`
 	Remove  serversRemoveVerb  `cmd:"" help:"Remove a server from the configuration; its sign-ins stay."`
 	Enable  serversEnableVerb  `cmd:"" help:"Use a disabled server again."`
@@ -136,19 +137,26 @@ func (v *serversListVerb) Run(s *verb.Streams) error {
 
 type serversAddVerb struct {
 	verb.ConfigFlag
-	Name    string   `arg:"" help:"The name of the server."`
+	Name    string   `arg:"" help:"The name of the server. Without a program and an address: that of a server in the MCP registry, as in io.github.acme/weather or io.github.acme/weather@1.2.0."`
 	Command []string `arg:"" optional:"" help:"The program and its arguments, behind --."`
 	URL     string   `name:"url" placeholder:"URL" help:"The address of a server over HTTP, in place of a program."`
 	Env     []string `placeholder:"NAME[=VALUE]" help:"A variable of the program. Without a value, Airlock's own variable of this name is passed on."`
 	Header  []string `placeholder:"NAME=VALUE" help:"A header of requests to the address."`
+	Set     []string `placeholder:"NAME=VALUE" help:"An argument that a server of the registry takes."`
+	As      string   `placeholder:"NAME" help:"The name of a server of the registry here. By default, what is behind the slash."`
+	Yes     bool     `short:"y" help:"Add a server of the registry without asking."`
 }
 
 // Run adds a server to the configuration file.
 func (v *serversAddVerb) Run(ctx context.Context, s *verb.Streams) error {
 	const usage = "airlock servers add NAME -- COMMAND ARGUMENT..., or airlock servers add NAME --url URL"
 	entry := &config.ServerEntry{URL: v.URL, Env: map[string]string{}, Headers: map[string]string{}}
-	if (v.URL == "") == (len(v.Command) == 0) {
-		return verb.Usage("a server has either a program or an address", usage)
+	if v.URL == "" && len(v.Command) == 0 && strings.Contains(v.Name, "/") {
+		return v.addPublished(ctx, s)
+	}
+	if (v.URL == "") == (len(v.Command) == 0) || v.As != "" || len(v.Set) > 0 {
+		return verb.Usage("a server has either a program or an address, or is in the MCP registry",
+			usage+", or airlock servers add NAMESPACE/NAME")
 	}
 	if len(v.Command) > 0 {
 		entry.Command, entry.Args = v.Command[0], v.Command[1:]

@@ -108,17 +108,22 @@ func (v *serversLearnVerb) agreed(s *verb.Streams, trial *contained.Trial) (bool
 	}
 	fmt.Fprintf(s.Err, "airlock: a trial of %s: for %v it may connect to every host on the internet, and read %s. "+
 		"It can send what it reads. All of it is recorded.\n", verb.Clean(v.Name), v.For, verb.Clean(files))
-	if v.Yes {
+	return agreed(s, v.Yes, "Start it?", "nobody can be asked whether to start the trial",
+		"airlock servers learn --yes starts it")
+}
+
+// agreed asks a question at the terminal. Without one, the error is a usage error with problem and advice.
+func agreed(s *verb.Streams, yes bool, question, problem, advice string) (bool, error) {
+	if yes {
 		return true, nil
 	}
 	in, isFile := s.In.(*os.File)
 	if !isFile || !verb.IsTerminal(in) {
-		return false, verb.Usage("nobody can be asked whether to start the trial",
-			"airlock servers learn --yes starts it")
+		return false, verb.Usage(problem, advice)
 	}
-	fmt.Fprint(s.Err, "Start it? [y/N] ")
+	fmt.Fprint(s.Err, question+" [y/N] ")
 	var answer [1]byte
-	for read := ""; ; read += string(answer[:]) { // byte by byte: the rest of the input are calls
+	for read := ""; ; read += string(answer[:]) { // byte by byte: the rest of the input can be of others
 		if n, err := in.Read(answer[:]); n == 0 || err != nil || answer[0] == '\n' {
 			return strings.HasPrefix(strings.ToLower(read), "y"), nil
 		}
