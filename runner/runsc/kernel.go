@@ -125,6 +125,7 @@ func arguments(flags []gvisor.Flag) []string {
 
 // isolation starts the kernel process in new namespaces, as a dedicated user.
 func isolation(host posture.User) *syscall.SysProcAttr {
+	root := os.Geteuid() == 0
 	return &syscall.SysProcAttr{
 		Setsid: true,
 		// When Airlock dies, the sandbox dies.
@@ -133,7 +134,9 @@ func isolation(host posture.User) *syscall.SysProcAttr {
 			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: posture.Nobody, HostID: int(host.UID), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: posture.Nobody, HostID: int(host.GID), Size: 1}},
-		Credential:  &syscall.Credential{Uid: posture.Nobody, Gid: posture.Nobody, NoSetGroups: os.Geteuid() != 0},
+		Credential:  &syscall.Credential{Uid: posture.Nobody, Gid: posture.Nobody, NoSetGroups: !root},
 		AmbientCaps: bootCaps[:],
+		// Without it, Go does not drop Airlock's supplementary groups. Root's logins and Pods have the group 0.
+		GidMappingsEnableSetgroups: root,
 	}
 }

@@ -23,6 +23,7 @@ const envPlace = "AIRLOCK_TEST_PLACE"
 const (
 	placeRootless     = "as an ordinary user without a control group"
 	placeContainer    = "as root of a user namespace"
+	placeGroups       = "as root with supplementary groups"
 	placeNoNamespaces = "where no more user namespaces are allowed"
 	placeOnlyRoot     = "in a user namespace with one user"
 )
@@ -93,6 +94,9 @@ func TestElsewhere(t *testing.T) {
 			attr: &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}},
 		},
 		{name: placeContainer, run: "TestSuite|TestCheck", attr: inside},
+		// As root has them after a login, and in a Pod.
+		{name: placeGroups, run: "TestProgramHasPipes",
+			attr: &syscall.SysProcAttr{Credential: &syscall.Credential{Groups: []uint32{0, 27}}}},
 		{name: placeNoNamespaces, run: "TestPlace", attr: inside,
 			before: "echo 0 > /proc/sys/user/max_user_namespaces; "},
 		{
