@@ -10,6 +10,7 @@ NPM_INSTALLED := $(NPM_DIRECTORIES:%=%/node_modules/.package-lock.json)
 PYTHON_CLIENT := bin/python-client/mcp/__init__.py
 COLLECTOR := bin/otelcol
 CLEAN_ROOT := bin/clean-root.tar
+BASES = $(DIST_ARCHITECTURES:%=bin/base-%.tar.gz)
 BENCH_INSTALLED := test/bench/node_modules/.package-lock.json
 EXAMPLES_INSTALLED := examples/agents/node_modules/.package-lock.json bin/python-agents/.installed
 
@@ -36,6 +37,7 @@ test: setup sdk redis nginx postgresql mariadb chromium promtool $(CLEAN_ROOT) $
 test: ## run all tests, those with real sandboxes included
 	@$(MAKE) --no-print-directory dist
 	go test -C build/dist -count=1 ./...
+	go test -C test/kubernetes -count=1 ./...
 	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -timeout=30m ./...
 
 .PHONY: examples
@@ -153,14 +155,14 @@ screenshots: build code-images browser pngquant ## take the picture of the conso
 DIST_ARCHITECTURES ?= amd64 arm64
 
 .PHONY: dist
-dist: bin/airlock ## build release archives and Debian packages, with checksums and what is in them
+dist: bin/airlock $(BASES) ## build archives, Debian packages and a container image, with checksums and what is in them
 	@rm -rf bin/dist/programs
 	@for architecture in $(DIST_ARCHITECTURES); do \
 		build/step "building the programs for $$architecture" \
 			build/dist/programs "$$architecture" "bin/dist/programs/$$architecture" || exit; done
 	@build/step 'packing' env SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" \
-		go run -C build/dist . -root $(CURDIR) -programs $(CURDIR)/bin/dist/programs -host $(CURDIR)/bin/airlock \
-		-out $(CURDIR)/bin/dist $(DIST_ARCHITECTURES)
+		go run -C build/dist . -root $(CURDIR) -programs $(CURDIR)/bin/dist/programs \
+		-bases $(CURDIR)/bin -host $(CURDIR)/bin/airlock -out $(CURDIR)/bin/dist $(DIST_ARCHITECTURES)
 	@cd bin/dist && sha256sum --check --quiet SHA256SUMS && ls -1 airlock_*
 
 .PHONY: clean
@@ -220,6 +222,10 @@ $(COLLECTOR): build/collector/go.mod build/collector/go.sum build/collector/main
 	@build/step 'building $@ (an OpenTelemetry Collector for tests; some minutes the first time)' \
 		go build -C build/collector -trimpath -ldflags '-s -w' -o $(CURDIR)/$@ .
 	@touch $@
+
+# The Debian of the container image. Remove it for new packages.
+bin/base-%.tar.gz: build/dist/base | prerequisites
+	@build/step 'making the Debian of the container image for $*' build/dist/base $* $@
 
 $(CLEAN_ROOT): packaging/debian/package.yaml build/dist/clean-root | prerequisites
 	@build/step 'making a Debian for the test of the package' build/dist/clean-root $@

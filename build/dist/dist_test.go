@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/CycloneDX/cyclonedx-go"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
 // packed packs a small program as airlock, from a new directory and with the given
@@ -44,17 +46,38 @@ func packed(t *testing.T, mode os.FileMode, changed time.Time) map[string][]byte
 			t.Fatal(err)
 		}
 	}
-	r := &release{root: "../..", out: out, time: time.Unix(1700000000, 0).UTC(), host: host}
+	var base bytes.Buffer
+	noFile := gzip.NewWriter(&base)
+	if err := errors.Join(tar.NewWriter(noFile).Close(), noFile.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "base-amd64.tar.gz"), base.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := &release{root: "../..", out: out, time: time.Unix(1700000000, 0).UTC(), host: host, bases: dir}
 	if r.version, err = r.askVersion(); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.empty(); err != nil {
 		t.Fatal(err)
 	}
-	names, err := r.pack(programs, "amd64")
+	entries, err := r.content(programs)
 	if err != nil {
 		t.Fatal(err)
 	}
+	names, err := r.pack(entries, programs, "amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	container, err := r.container(t.TempDir(), entries, "amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := r.images(map[string]v1.Image{"amd64": container})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names = append(names, image)
 	if err := r.checksums(names); err != nil {
 		t.Fatal(err)
 	}
@@ -96,8 +119,8 @@ func TestTheSameProgramsArePackedIntoTheSameBytes(t *testing.T) {
 			t.Errorf("%s differs", name)
 		}
 	}
-	if len(first) != 4 || len(second) != 4 {
-		t.Errorf("packed %d and %d files, want 4", len(first), len(second))
+	if len(first) != 5 || len(second) != 5 {
+		t.Errorf("packed %d and %d files, want 5", len(first), len(second))
 	}
 }
 

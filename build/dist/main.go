@@ -1,9 +1,10 @@
 // Command dist packs a release: an archive, a Debian package and a software bill
-// of materials for each architecture, and the checksums of all.
+// of materials for each architecture, a container image for all of them, and the checksums.
 //
-//	dist -root CHECKOUT -programs DIRECTORY -out DIRECTORY ARCHITECTURE ...
+//	dist -root CHECKOUT -programs DIRECTORY -bases DIRECTORY -host AIRLOCK -out DIRECTORY ARCHITECTURE ...
 //
-// DIRECTORY/ARCHITECTURE holds the programs. The same programs give the same
+// DIRECTORY/ARCHITECTURE holds the programs, and DIRECTORY/base-ARCHITECTURE.tar.gz the Debian of the container image,
+// which build/dist/base makes. The same programs and Debians give the same
 // files, byte for byte: every time in them is that of SOURCE_DATE_EPOCH
 // (reproducible-builds.org/specs/source-date-epoch).
 package main
@@ -22,6 +23,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
 // release is what is packed.
@@ -31,6 +34,7 @@ type release struct {
 	version string
 	time    time.Time
 	host    string // an airlock that this machine can run
+	bases   string // the directory with the Debian of each architecture
 }
 
 func main() {
@@ -43,37 +47,55 @@ func main() {
 func run() error {
 	root := flag.String("root", ".", "the checkout")
 	programs := flag.String("programs", "", "the directory with a directory of programs for each architecture")
+	bases := flag.String("bases", "", "the directory with the Debian of the container image for each architecture")
 	out := flag.String("out", "", "where the files go")
 	host := flag.String("host", "", "an airlock of the same commit that this machine can run")
 	flag.Parse()
-	if *programs == "" || *out == "" || *host == "" || flag.NArg() == 0 {
-		return errors.New("usage: dist -root CHECKOUT -programs DIRECTORY -host AIRLOCK -out DIRECTORY ARCHITECTURE " +
-			"...")
+	if *programs == "" || *bases == "" || *out == "" || *host == "" || flag.NArg() == 0 {
+		return errors.New("usage: dist -root CHECKOUT -programs DIRECTORY -bases DIRECTORY -host AIRLOCK " +
+			"-out DIRECTORY ARCHITECTURE ...")
 	}
 	seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
 	if err != nil {
 		return errors.New("SOURCE_DATE_EPOCH is not set to seconds since 1970")
 	}
-	r := &release{root: *root, out: *out, time: time.Unix(seconds, 0).UTC(), host: *host}
+	r := &release{root: *root, out: *out, time: time.Unix(seconds, 0).UTC(), host: *host, bases: *bases}
 	if r.version, err = r.askVersion(); err != nil {
 		return err
 	}
 	if err := r.empty(); err != nil {
 		return err
 	}
+	layers, err := os.MkdirTemp(r.out, "layers-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(layers)
 	var made []string
+	images := map[string]v1.Image{}
 	for _, architecture := range flag.Args() {
-		files, err := r.pack(filepath.Join(*programs, architecture), architecture)
+		entries, err := r.content(filepath.Join(*programs, architecture))
+		if err != nil {
+			return fmt.Errorf("packing for %s: %w", architecture, err)
+		}
+		files, err := r.pack(entries, filepath.Join(*programs, architecture), architecture)
 		if err != nil {
 			return fmt.Errorf("packing for %s: %w", architecture, err)
 		}
 		made = append(made, files...)
+		if images[architecture], err = r.container(layers, entries, architecture); err != nil {
+			return fmt.Errorf("making the container image for %s: %w", architecture, err)
+		}
+	}
+	image, err := r.images(images)
+	if err != nil {
+		return fmt.Errorf("writing the container image: %w", err)
 	}
 	wheel, err := r.wheel()
 	if err != nil {
 		return err
 	}
-	return r.checksums(append(made, wheel))
+	return r.checksums(append(made, image, wheel))
 }
 
 // empty removes what was packed before: another version, or another architecture.
@@ -102,11 +124,7 @@ func (r *release) askVersion() (string, error) {
 }
 
 // pack makes the files of one architecture and returns their names.
-func (r *release) pack(programs, architecture string) ([]string, error) {
-	entries, err := r.content(programs)
-	if err != nil {
-		return nil, err
-	}
+func (r *release) pack(entries []entry, programs, architecture string) ([]string, error) {
 	archive := fmt.Sprintf("airlock_%s_linux_%s.tar.gz", r.version, architecture)
 	if err := r.archive(archive, entries); err != nil {
 		return nil, err
