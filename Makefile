@@ -156,7 +156,7 @@ DIST_ARCHITECTURES ?= amd64 arm64
 
 .PHONY: dist
 dist: bin/airlock $(BASES) ## build archives, Debian packages and a container image, with checksums and what is in them
-	@rm -rf bin/dist/programs
+	@rm -rf bin/dist
 	@for architecture in $(DIST_ARCHITECTURES); do \
 		build/step "building the programs for $$architecture" \
 			build/dist/programs "$$architecture" "bin/dist/programs/$$architecture" || exit; done

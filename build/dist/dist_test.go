@@ -58,7 +58,7 @@ func packed(t *testing.T, mode os.FileMode, changed time.Time) map[string][]byte
 	if r.version, err = r.askVersion(); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.empty(); err != nil {
+	if err := os.MkdirAll(out, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := r.content(programs)

@@ -63,7 +63,7 @@ func run() error {
 	if r.version, err = r.askVersion(); err != nil {
 		return err
 	}
-	if err := r.empty(); err != nil {
+	if err := os.MkdirAll(r.out, 0o755); err != nil {
 		return err
 	}
 	layers, err := os.MkdirTemp(r.out, "layers-")
@@ -96,18 +96,6 @@ func run() error {
 		return err
 	}
 	return r.checksums(append(made, image, wheel))
-}
-
-// empty removes what was packed before: another version, or another architecture.
-func (r *release) empty() error {
-	if err := os.MkdirAll(r.out, 0o755); err != nil {
-		return err
-	}
-	old, err := filepath.Glob(filepath.Join(r.out, "airlock_*"))
-	for _, file := range old {
-		err = errors.Join(err, os.Remove(file))
-	}
-	return err
 }
 
 // askVersion asks the program that this machine can run.
