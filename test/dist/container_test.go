@@ -127,7 +127,7 @@ func TestAContainerServes(t *testing.T) {
 		strings.Join(config.Config.Entrypoint, " ") + " "
 	s.run(entry + "images build python")
 	out := s.run("printf 'print(6 * 7)' >/tmp/p.py; " + entry + "run /tmp/p.py")
-	if !strings.Contains(out, `"stdout":"42\n"`) {
+	if !strings.Contains(out, `"data":42`) {
 		t.Errorf("the first program printed %s", out)
 	}
 	// Programs that change their user have no place in a container.

@@ -30,8 +30,10 @@ mount -t tmpfs tmpfs "$root/tmp"
 cd "$root"
 mkdir -p before
 pivot_root . before
-umount -l /before
-rmdir /before
+if command -v umount >/dev/null; then # the container image has none
+	umount -l /before
+	rmdir /before
+fi
 exec "$@"
 `
 
