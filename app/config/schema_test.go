@@ -453,3 +453,19 @@ func TestSchemaAcceptsTheExamples(t *testing.T) {
 		}
 	}
 }
+
+// The configurations of deploy/kubernetes are read with the environment of a Pod.
+func TestNodesOfKubernetesHaveConfigurations(t *testing.T) {
+	for _, dir := range []string{"base", "example"} {
+		file := filepath.Join(testenv.RepoRoot(t), "deploy", "kubernetes", dir, "airlock.yaml")
+		pod := map[string]string{"POD_IP": "10.1.2.3"}
+		c, err := Load(file, func(name string) (string, bool) { value, ok := pod[name]; return value, ok })
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if c.Cluster.Advertise != "10.1.2.3:7824" || !slices.Contains(c.Serve.Hosts, "10.1.2.3") || !c.Serve.Proxy {
+			t.Errorf("%s: nodes are reached at %q, the names are %q", dir, c.Cluster.Advertise, c.Serve.Hosts)
+		}
+	}
+}
