@@ -165,6 +165,13 @@ dist: bin/airlock $(BASES) ## build archives, Debian packages and a container im
 		-bases $(CURDIR)/bin -host $(CURDIR)/bin/airlock -out $(CURDIR)/bin/dist $(DIST_ARCHITECTURES)
 	@cd bin/dist && sha256sum --check --quiet SHA256SUMS && ls -1 airlock_*
 
+.PHONY: kubernetes
+kubernetes: bin/kubernetes/kube-apiserver ## apply the manifests of deploy/kubernetes to a real API server
+	AIRLOCK_KUBERNETES=$(CURDIR)/bin/kubernetes go test -C test/kubernetes -count=1 -v ./...
+
+bin/kubernetes/kube-apiserver: build/kubernetes/programs build/kubernetes/apiserver/go.mod build/kubernetes/etcd/go.mod
+	@build/step 'building the API server of Kubernetes' build/kubernetes/programs bin/kubernetes
+
 .PHONY: clean
 clean: ## remove everything that this file makes
 	rm -rf bin .airlock $(NPM_DIRECTORIES:%=%/node_modules)
