@@ -140,10 +140,14 @@ func TestTheAPIServerAcceptsTheManifests(t *testing.T) {
 			}
 		}
 	}
-	restricted := []byte("{apiVersion: v1, kind: Namespace, metadata: {name: baseline, labels: " +
-		"{pod-security.kubernetes.io/enforce: baseline}}}")
-	if err := apply(t.Context(), client, mapper, restricted); err != nil {
-		t.Fatal(err)
+	for _, text := range []string{
+		"{apiVersion: v1, kind: Namespace, metadata: {name: baseline, labels: " +
+			"{pod-security.kubernetes.io/enforce: baseline}}}",
+		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: airlock, namespace: baseline}}",
+	} {
+		if err := apply(t.Context(), client, mapper, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := apply(t.Context(), client, mapper, podOf(t, "airlock")); err != nil {
 		t.Error(err)
