@@ -94,12 +94,30 @@ func (d *Desk) Posted() []Posted {
 	if s := d.shared.Load(); s != nil {
 		open = append(open, s.list()...)
 	}
-	slices.SortFunc(open, func(a, b Posted) int { return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID)) })
+	sortPosted(open)
+	return open
+}
+
+func sortPosted(list []Posted) {
+	slices.SortFunc(list, func(a, b Posted) int { return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID)) })
+}
+
+// Elsewhere returns the open questions of the other nodes of a cluster. Reply takes answers to them as to those of this
+// process, which passes them on.
+func (d *Desk) Elsewhere() []Posted {
+	s := d.shared.Load()
+	if s == nil {
+		return nil
+	}
+	open := s.list()
+	for i := range open {
+		open[i].Desk = d.listener.name
+	}
 	return open
 }
 
 func (o *openQuestion) posted() Posted {
-	return Posted{o.question, o.digest, o.progress(), o.escalated}
+	return Posted{Question: o.question, Digest: o.digest, Progress: o.progress(), Escalated: o.escalated}
 }
 
 // posted returns the open questions of this process.

@@ -153,7 +153,7 @@ func watch(t *testing.T, dir string) noted {
 	n := noted{make(chan approval.Posted, 100), make(chan string, 100)}
 	ctx, stop := context.WithCancel(context.Background())
 	watched := make(chan error, 1)
-	go func() { watched <- approval.Watch(ctx, dir, n) }()
+	go func() { watched <- approval.Watch(ctx, dir, nil, n) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-watched; err != nil {

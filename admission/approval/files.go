@@ -1,14 +1,12 @@
 package approval
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -70,6 +68,8 @@ type Posted struct {
 	Progress string `json:",omitempty"`
 	// Escalated is the role that may answer in place of the owner. Only the process that asks knows it.
 	Escalated string `json:",omitempty"`
+	// Node is the node of the cluster that asks, if it is another one.
+	Node string `json:",omitempty"`
 }
 
 // List returns the open questions, oldest first. Questions of processes that have died are not
@@ -97,9 +97,7 @@ func List(dir string) ([]Posted, error) {
 		}
 		open = append(open, q)
 	}
-	slices.SortFunc(open, func(a, b Posted) int {
-		return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID))
-	})
+	sortPosted(open)
 	return open, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -79,6 +80,12 @@ func (d *Desk) Share(ctx context.Context, db *database.DB, node string) (stop fu
 	})
 	d.shared.Store(s)
 	return s.stop
+}
+
+// name returns the name of this node.
+func (s *share) name() string {
+	name, _, _ := strings.Cut(s.node, "/")
+	return name
 }
 
 func (s *share) run(ctx context.Context) {
@@ -250,6 +257,7 @@ func (s *share) query(ctx context.Context, tx database.Tx, rest string, args ...
 			return nil, fmt.Errorf("reading a question of node %q: %w", r.node, err)
 		}
 		r.Credentials = credentials
+		r.Node, _, _ = strings.Cut(r.node, "/")
 		r.Digest = canon.Digest([]byte(text))
 		found = append(found, r)
 	}

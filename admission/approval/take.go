@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -15,6 +16,9 @@ import (
 func (d *Desk) take(r request, from peer) response {
 	if from.user != os.Geteuid() && from.user != 0 {
 		return response{Refused: refusedOther, Detail: "the answer comes from another user"}
+	}
+	if s := d.shared.Load(); s != nil && !d.knows(r.ID) {
+		return d.takeElsewhere(s, r, from)
 	}
 	d.mu.Lock()
 	o, outcome := d.open[r.ID], d.closed[r.ID].outcome
@@ -43,8 +47,7 @@ func (d *Desk) take(r request, from peer) response {
 		}
 		return d.takeYes(o, r, from)
 	default:
-		return response{Refused: refusedOther, Detail: fmt.Sprintf(
-			"the answer says neither %s nor %s", replyApprove, replyDeny)}
+		return response{Refused: refusedOther, Detail: errNoAnswer}
 	}
 	if d.decide(o, v) {
 		return response{Taken: true}
@@ -54,17 +57,70 @@ func (d *Desk) take(r request, from peer) response {
 	return response{Refused: refusedClosed, Detail: o.outcome()}
 }
 
+// takeElsewhere passes an answer to the node of the cluster that asked. This process decides whether the answer comes
+// from a person of this machine, and the node that asked whether it counts.
+func (d *Desk) takeElsewhere(s *share, r request, from peer) response {
+	q, _, err := s.find(r.ID)
+	switch {
+	case err != nil:
+		return notTaken(err)
+	case r.Answer == "":
+		return response{Detail: "the question is open"}
+	}
+	answer := Response{ID: r.ID, Digest: r.Question, By: fmt.Sprintf("%s of node %s", from.name(), s.name())}
+	answer.Person, answer.Approver = d.local()
+	switch r.Answer {
+	case replyDeny:
+		answer.Reason = reason(r.Reason)
+	case replyApprove:
+		if refused, ok := d.refuse(from, q.SessionID); ok {
+			return refused
+		}
+		answer.Approve = true
+		if answer.For, err = ParseExtent(r.For, d.opts.Now()); err != nil {
+			return notTaken(err)
+		}
+	default:
+		return response{Refused: refusedOther, Detail: errNoAnswer}
+	}
+	if err := s.answer(answer); err != nil {
+		return notTaken(err)
+	}
+	taken := response{Taken: true}
+	if now, _, err := s.find(r.ID); err == nil && answer.Approve { // other people have to approve, too
+		taken.Detail = now.Progress
+	}
+	return taken
+}
+
+// notTaken returns the response for an error of share.
+func notTaken(err error) response {
+	if errors.Is(err, ErrClosed) {
+		return response{Refused: refusedClosed, Detail: err.Error()}
+	}
+	return response{Refused: refusedOther, Detail: err.Error()}
+}
+
+// errNoAnswer is the response to a request that does not answer.
+const errNoAnswer = "the answer says neither " + replyApprove + " nor " + replyDeny
+
+// local returns the user of this machine, as caller too if it is known.
+func (d *Desk) local() (Person, *caller.Caller) {
+	if d.opts.Local == nil {
+		return Person{Owner: true}, nil
+	}
+	local := d.opts.Local()
+	return PersonOf(local, true), &local
+}
+
 // takeYes takes an approval at a terminal of this machine.
 func (d *Desk) takeYes(o *openQuestion, r request, from peer) response {
 	extent, err := ParseExtent(r.For, d.opts.Now())
 	if err != nil {
 		return response{Refused: refusedOther, Detail: err.Error()}
 	}
-	one := agreement{person: Person{Owner: true}, by: from.name(), extent: extent}
-	if d.opts.Local != nil {
-		local := d.opts.Local()
-		one.person, one.approver = PersonOf(local, true), &local
-	}
+	person, approver := d.local()
+	one := agreement{person: person, by: from.name(), approver: approver, extent: extent}
 	d.dropLost(r.ID)
 	d.mu.Lock()
 	defer d.mu.Unlock()

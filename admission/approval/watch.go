@@ -16,6 +16,7 @@ import (
 const (
 	lookInterval  = 150 * time.Millisecond
 	aliveInterval = 5 * time.Second
+	nodesInterval = time.Second // in a cluster, whose other nodes change no file
 )
 
 // Watcher is notified of the questions of all Airlocks of a directory. Its methods are called
@@ -27,16 +28,27 @@ type Watcher interface {
 	Closed(q Posted, outcome string) error
 }
 
-// Watch notifies w of each question until ctx ends, and then returns nil.
-func Watch(ctx context.Context, dir string, w Watcher) error {
+// Watch notifies w of each question until ctx ends, and then returns nil. others returns the open questions of other
+// nodes of a cluster; nil: there are none. If it fails, the last ones count.
+func Watch(ctx context.Context, dir string, others func() ([]Posted, error), w Watcher) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("watching approvals: %w", err)
 	}
-	changes, stop := changesOf(dir)
+	interval := aliveInterval
+	if others != nil {
+		interval = nodesInterval
+	}
+	changes, stop := changesOf(dir, interval)
 	defer stop()
 	known := map[string]Posted{}
+	var more []Posted
 	for {
-		if err := compare(dir, known, w); err != nil {
+		if others != nil {
+			if now, err := others(); err == nil {
+				more = now
+			}
+		}
+		if err := compare(dir, known, more, w); err != nil {
 			return fmt.Errorf("watching approvals: %w", err)
 		}
 		select {
@@ -48,11 +60,12 @@ func Watch(ctx context.Context, dir string, w Watcher) error {
 }
 
 // compare notifies w of the changes since known, and updates known.
-func compare(dir string, known map[string]Posted, w Watcher) error {
+func compare(dir string, known map[string]Posted, more []Posted, w Watcher) error {
 	open, err := List(dir)
 	if err != nil {
 		return err
 	}
+	open = append(open, more...)
 	isOpen := map[string]bool{}
 	for _, q := range open {
 		isOpen[q.ID] = true
@@ -78,14 +91,15 @@ func compare(dir string, known map[string]Posted, w Watcher) error {
 	return nil
 }
 
-// changesOf returns a channel that receives a value when the directory may have changed.
-func changesOf(dir string) (changes <-chan struct{}, stop func()) {
+// changesOf returns a channel that receives a value when the directory may have changed, and at least after each
+// interval alive.
+func changesOf(dir string, alive time.Duration) (changes <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	out, ended := make(chan struct{}, 1), make(chan struct{})
 	notices, interval := (<-chan struct{})(nil), lookInterval
 	files, err := filewatch.New(ctx, filepath.Join(dir, "any"+questionSuffix))
 	if err == nil {
-		notices, interval = files.Changes(), aliveInterval
+		notices, interval = files.Changes(), alive
 	}
 	go func() {
 		defer close(ended)

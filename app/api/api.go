@@ -37,6 +37,9 @@ type Options struct {
 	Taint     Taint // agents begin with what the conversation that registers them has read
 	Admission *admission.Service
 	Approvals Approvals
+	// Silent returns the nodes of the cluster whose questions may be missing; nil: none.
+	Silent func() []string
+	Lists  Lists // nil: there are no lists of runs, servers and records
 	// Coverage returns what an approval of the question's tool would have covered; nil: nobody knows.
 	Coverage func(by caller.Caller, q approval.Question) (admission.Coverage, error)
 	// Verifications ask the engines; nil: questions are refused.
@@ -73,6 +76,9 @@ func New(opts Options) http.Handler {
 	if opts.Clean == nil {
 		opts.Clean = func(message string) string { return message }
 	}
+	if opts.Silent == nil {
+		opts.Silent = func() []string { return nil }
+	}
 	if opts.Refuse == nil {
 		opts.Refuse = (&auth.Authenticator{}).Refuse
 	}
@@ -82,6 +88,7 @@ func New(opts Options) http.Handler {
 	h.remoteRoutes()
 	h.verifyRoutes()
 	h.approvalRoutes()
+	h.listRoutes()
 	return h
 }
 

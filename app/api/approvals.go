@@ -64,7 +64,7 @@ func (h *handler) listApprovals(_ context.Context, who caller.Caller, _ *http.Re
 			list = append(list, shownAs(q))
 		}
 	}
-	return http.StatusOK, map[string]any{"approvals": list}, nil
+	return http.StatusOK, listed("approvals", list, h.opts.Silent(), ""), nil
 }
 
 // findApproval returns the open question of a request. A question that the caller may not answer is not found.

@@ -1,16 +1,16 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/listing"
 	"github.com/airlock-mcp/airlock/audit"
 )
 
@@ -24,86 +24,41 @@ func auditSection() section {
 	}}
 }
 
-// Limits of one page of the log.
-const (
-	auditPage  = 50
-	auditBytes = 64 << 20 // of the log are read for it
-)
+// auditPage is the number of records of a page.
+const auditPage = 50
 
-// auditFilter selects the records that match all of its non-empty fields.
+// auditFilter selects the records that are shown.
 type auditFilter struct {
-	Kind, Outcome, Server, Tool, Run, Principal string
-	Before                                      uint64 // a number; 0: from the newest on
+	listing.RecordQuery
 	periodFilter
-}
-
-// filterFields are the fields of the form and the corresponding members of a record.
-var filterFields = []struct {
-	name, member string
-	in           func(*auditFilter) *string
-	of           func(audit.Record) string
-}{
-	{"kind", "kind", func(f *auditFilter) *string { return &f.Kind },
-		func(r audit.Record) string { return string(r.Kind) }},
-	{"outcome", "outcome", func(f *auditFilter) *string { return &f.Outcome },
-		func(r audit.Record) string { return r.Outcome }},
-	{"server", "server_id", func(f *auditFilter) *string { return &f.Server },
-		func(r audit.Record) string { return r.ServerID }},
-	{"tool", "tool_name", func(f *auditFilter) *string { return &f.Tool },
-		func(r audit.Record) string { return r.ToolName }},
-	{"run", "run_id", func(f *auditFilter) *string { return &f.Run },
-		func(r audit.Record) string { return r.RunID }},
-	{"principal", "principal", func(f *auditFilter) *string { return &f.Principal },
-		func(r audit.Record) string { return r.Principal }},
+	Node string // the reference of the node whose records are shown; empty: those of all nodes
 }
 
 func (c *Console) filterOf(values url.Values) auditFilter {
-	f := auditFilter{periodFilter: c.periodOf(values)}
-	for _, field := range filterFields {
-		*field.in(&f) = strings.TrimSpace(values.Get(field.name))
+	f := auditFilter{periodFilter: c.periodOf(values), Node: values.Get(nodeField)}
+	for _, field := range listing.RecordFields() {
+		*field.Of(&f.RecordQuery) = strings.TrimSpace(values.Get(field.Name))
 	}
-	f.Before, _ = strconv.ParseUint(values.Get("before"), 10, 53) // an invalid number means the newest
+	f.Period, f.Limit, f.Before = f.period, auditPage, listing.ParsePlaces(values.Get("before"))
 	return f
 }
 
-func (f *auditFilter) query(before uint64) string {
+func (f *auditFilter) address(before listing.Places) string {
 	values := url.Values{}
-	for _, field := range filterFields {
-		if text := *field.in(f); text != "" {
-			values.Set(field.name, text)
+	for _, field := range listing.RecordFields() {
+		if text := *field.Of(&f.RecordQuery); text != "" {
+			values.Set(field.Name, text)
 		}
 	}
 	f.add(values)
-	if before > 0 {
-		values.Set("before", strconv.FormatUint(before, 10))
+	if f.Node != "" {
+		values.Set(nodeField, f.Node)
 	}
-	return values.Encode()
-}
-
-func (f *auditFilter) matches(r audit.Record) bool {
-	for _, field := range filterFields {
-		if text := *field.in(f); text != "" && text != field.of(r) {
-			return false
-		}
+	if len(before) > 0 {
+		values.Set("before", before.String())
 	}
-	return f.period.Has(r)
+	return "/audit?" + values.Encode()
 }
-
-// words returns a text that the lines of all matching records contain. It may be empty.
-func (f *auditFilter) words() []string {
-	for _, field := range filterFields {
-		// Letters, digits and "_" are not escaped in a line.
-		if text := *field.in(f); text != "" && !strings.ContainsFunc(text, func(r rune) bool {
-			return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
-		}) {
-			return []string{`"` + field.member + `":"` + text + `"`}
-		}
-	}
-	return []string{""}
-}
-
-// errBegun ends a scan at the beginning of the period.
-var errBegun = errors.New("the period begins")
 
 type shownAudit struct {
 	Filter   auditFilter
@@ -117,62 +72,52 @@ type shownAudit struct {
 	Report   string // of a verification, if it was requested
 	Sound    bool   // the result
 	Problem  string // why the records cannot be shown
+	Missing  string // a sentence about nodes that do not answer; may be empty
+	Nodes    bool   // the records have nodes
+	Of       string // the node whose log is verified and exported; empty without a cluster
 }
 
 // shownRecord is a record with all of it as JSON.
 type shownRecord struct {
-	audit.Record
+	listing.Record
 	JSON string
 }
 
-// readLog fills in the records of a page.
-func (c *Console) readLog(f auditFilter) shownAudit {
-	shown := shownAudit{Filter: f, Problem: f.Problem, Kinds: audit.Kinds(), Formats: audit.Formats(),
+// readLog returns the records of a page.
+func (c *Console) readLog(q *query, f auditFilter) (shownAudit, error) {
+	shown := shownAudit{Filter: f, Of: c.node.Name(), Kinds: audit.Kinds(), Formats: audit.Formats(),
 		Outcomes: []string{audit.OutcomeOK, audit.OutcomeError, audit.OutcomeRefused, audit.OutcomeUnknown}}
-	last := uint64(0)
-	whole, err := audit.ScanBefore(c.opts.System.Directories().Audit, f.Before, auditBytes, f.words(),
-		func(b audit.Brief, record func() (audit.Record, error)) (bool, error) {
-			r, err := record()
-			if err != nil {
-				return false, err
-			}
-			last = b.Seq
-			if f.period.Before(r) {
-				return false, errBegun
-			}
-			if !f.matches(r) {
-				return true, nil
-			}
-			if len(shown.Records) == auditPage {
-				return false, nil
-			}
-			raw, err := json.MarshalIndent(r, "", "  ")
-			shown.Records = append(shown.Records, shownRecord{r, string(raw)})
-			return true, err
-		})
-	switch {
-	case errors.Is(err, errBegun):
-		whole, err = true, nil
-	case errors.Is(err, fs.ErrNotExist):
-		return shown
+	var list listing.Records
+	if c.node == nil || f.Node != "" {
+		list = c.opts.Lists.OwnRecords(f.RecordQuery)
+	} else {
+		shown.Nodes = true
+		var err error
+		if list, err = c.opts.Lists.Records(q.Context(), q.who, f.RecordQuery); err != nil {
+			return shown, err
+		}
 	}
-	if err != nil {
-		shown.Problem = "The log cannot be read: " + err.Error()
-		return shown
+	shown.Partly, shown.Missing = list.Partly, listing.Missing(list.Unanswered)
+	shown.Problem = cmp.Or(list.Problem, f.Problem)
+	for _, r := range list.Records {
+		raw, err := json.MarshalIndent(r.Record, "", "  ")
+		if err != nil {
+			return shown, err
+		}
+		shown.Records = append(shown.Records, shownRecord{r, string(raw)})
 	}
-	if n := len(shown.Records); n > 0 && !whole && n == auditPage {
-		shown.Older = "/audit?" + f.query(shown.Records[n-1].Seq)
-	} else if !whole && last > 0 {
-		shown.Older, shown.Partly = "/audit?"+f.query(last), true
+	if len(list.Older) > 0 {
+		shown.Older = f.address(list.Older)
 	}
-	if f.Before > 0 {
-		shown.Newer = "/audit?" + f.query(0)
+	if len(f.Before) > 0 {
+		shown.Newer = f.address(nil)
 	}
-	return shown
+	return shown, nil
 }
 
 func showAudit(c *Console, q *query) (view, error) {
-	return view{title: "Audit log", data: c.readLog(c.filterOf(q.URL.Query()))}, nil
+	shown, err := c.readLog(q, c.filterOf(q.URL.Query()))
+	return view{title: "Audit log", data: shown}, err
 }
 
 // verifyAudit does what airlock audit verify does.
@@ -182,7 +127,10 @@ func verifyAudit(c *Console, q *query) (view, error) {
 			"Try again when that is done."}
 	}
 	defer c.verifying.Unlock()
-	shown := c.readLog(auditFilter{})
+	shown, err := c.readLog(q, c.filterOf(url.Values{nodeField: {q.URL.Query().Get(nodeField)}}))
+	if err != nil {
+		return view{}, err
+	}
 	directories := c.opts.System.Directories()
 	report, err := audit.Verify(directories.Audit, &audit.VerifyOptions{Keys: directories.Keys})
 	if err != nil {

@@ -32,11 +32,11 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/app/listing"
 	"github.com/airlock-mcp/airlock/app/runlog"
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/app/system"
-	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/cluster"
 	"github.com/airlock-mcp/airlock/internal/secret"
@@ -47,6 +47,7 @@ type Options struct {
 	System    *system.System
 	Runs      *runs.Registry
 	RunLog    *runlog.Log
+	Lists     *listing.Lists // of Runs and RunLog
 	Approvals *approval.Desk
 	Agents    Agents  // stays open until the console is closed
 	Remotes   Remotes // likewise
@@ -100,7 +101,6 @@ type Console struct {
 	asks      askLinks
 	failures  *failures
 	flows     *flows
-	titles    *titles
 	openID    *openID    // nil: there is no such sign-in
 	verifying sync.Mutex // held while the audit log is verified
 }
@@ -126,8 +126,6 @@ func New(opts Options) (*Console, error) {
 	c := &Console{opts: opts, node: node, mux: http.NewServeMux(), sections: sections(),
 		links:    newLinks(opts.Now, node.Mark),
 		failures: newFailures(opts.Now), flows: newFlows(opts.While)}
-	load := func(run string) (*replay.Recording, error) { return c.opts.RunLog.Recording(run) }
-	c.titles = newTitles(load, opts.Clean)
 	c.sessions = newSessions(opts.Now, node.Mark, c.ended)
 	var err error
 	if opts.People != nil {

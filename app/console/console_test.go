@@ -21,6 +21,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/console"
+	"github.com/airlock-mcp/airlock/app/listing"
 	"github.com/airlock-mcp/airlock/app/runlog"
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/setup"
@@ -105,9 +106,10 @@ func serve(t *testing.T, change func(*console.Options)) *served {
 	kept := &config.Config{}
 	kept.Replay = config.Replay{Keep: time.Hour, Size: 1 << 30}
 	kept.Attachments = config.Default().Attachments
+	log := runlog.New(places, kept, redact.New())
 	opts := console.Options{
 		Agents: directory{s.agents, places.Audit}, Remotes: trust,
-		Runs: s.runs, RunLog: runlog.New(places, kept, redact.New()), Approvals: s.desk,
+		Runs: s.runs, RunLog: log, Approvals: s.desk,
 		Identify: (&auth.Authenticator{Tokens: s.tokens, Agents: s.agents}).Token, Now: s.clock.Now,
 		Status: func(context.Context) console.Status {
 			return console.Status{State: "ready", Version: "test", Since: s.clock.Now().Add(-time.Hour)}
@@ -116,6 +118,8 @@ func serve(t *testing.T, change func(*console.Options)) *served {
 	if change != nil {
 		change(&opts)
 	}
+	opts.Lists = listing.New(listing.Options{Runs: s.runs, Log: log, Audit: places.Audit, Clean: opts.Clean,
+		Now: opts.Now})
 	if s.console, err = console.New(opts); err != nil {
 		t.Fatal(err)
 	}

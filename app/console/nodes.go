@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +20,8 @@ import (
 )
 
 // In a cluster, a browser is signed in at one node. The pages of a run are those of the node that has it, other pages
-// those of the node of the session. A page of a run needs the session, so its node shares it with the others.
+// those of the node of the session, which asks the others for their part of a list. A page of a run needs the session,
+// so its node shares it with the others.
 
 // nodeField is the query parameter with the reference of the node whose page is shown.
 const nodeField = "node"
@@ -135,6 +137,9 @@ type nodeLink struct {
 	Silent     bool // it does not answer
 }
 
+// isMerged reports whether the page of a path shows what all nodes have.
+func isMerged(path string) bool { return path == "/runs" || path == "/servers" || path == "/audit" }
+
 // nodeLinks returns the nodes whose page can be shown in place of this one, or nil.
 func (c *Console) nodeLinks(q *query) []nodeLink {
 	node := c.node
@@ -143,7 +148,11 @@ func (c *Console) nodeLinks(q *query) []nodeLink {
 		return nil
 	}
 	to := func(name string) string { return q.URL.Path + "?" + nodeField + "=" + node.Reference(name) }
-	links := []nodeLink{{Name: node.Name(), Path: to(node.Name()), Here: true}}
+	one := q.URL.Query().Get(nodeField) != "" || !isMerged(q.URL.Path)
+	links := []nodeLink{{Name: node.Name(), Path: to(node.Name()), Here: one}}
+	if isMerged(q.URL.Path) {
+		links = slices.Insert(links, 0, nodeLink{Name: "all", Path: q.URL.Path, Here: !one})
+	}
 	for _, name := range others {
 		links = append(links, nodeLink{Name: name, Path: to(name), Silent: !reached[name]})
 	}

@@ -2,11 +2,12 @@ package console
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/listing"
 	"github.com/airlock-mcp/airlock/app/runlog"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
@@ -27,6 +28,8 @@ func overviewSection() section {
 const (
 	maxOverviewRows = 5
 	failedWithin    = 24 * time.Hour
+
+	maxOverviewFailed = 100 // that are counted
 )
 
 // overview is the data of the page. Its lists have at most maxOverviewRows rows.
@@ -35,12 +38,13 @@ type overview struct {
 	WaitingMore, GoingMore, FailedMore int // rows that are not shown
 	MayAnswer                          bool
 	Charts                             []chart
-	Quiet                              bool // nothing has run yet
+	Quiet                              bool   // nothing has run yet
+	Missing                            string // a sentence about nodes that do not answer; may be empty
 }
 
 // overviewRow is a question or a run.
 type overviewRow struct {
-	runRow
+	listing.Run
 	Path  string
 	Until time.Time // of a question
 }
@@ -50,15 +54,14 @@ func showOverview(c *Console, q *query) (view, error) {
 	now := c.opts.Now()
 	for _, posted := range c.opts.Approvals.Posted() {
 		if o.MayAnswer && reachesQuestion(q.who, caller.See, posted) {
-			o.Waiting = append(o.Waiting, overviewRow{runRow: runRow{Owner: posted.Principal,
+			o.Waiting = append(o.Waiting, overviewRow{Run: listing.Run{Owner: posted.Principal,
 				Title: posted.ServerID + "/" + posted.ToolName}, Path: "/questions/" + posted.ID,
 				Until: posted.Expires})
 		}
 	}
-	for _, row := range c.goingRuns(q.who) {
-		o.Going = append(o.Going, overviewRow{runRow: row, Path: "/runs/" + row.ID})
+	if err := c.overviewRuns(q, &o); err != nil {
+		return view{}, err
 	}
-	slices.SortFunc(o.Going, func(a, b overviewRow) int { return b.Began.Compare(a.Began) })
 	hours := newUsage(now, time.Hour, 24)
 	days := newUsage(now, 24*time.Hour, 14)
 	runs, _, err := c.opts.RunLog.List(func(run runlog.Run) bool {
@@ -68,24 +71,41 @@ func showOverview(c *Console, q *query) (view, error) {
 		return view{}, err
 	}
 	for _, run := range runs {
-		row := rowOfListed(run)
+		row := c.opts.Lists.OfLog(run)
 		failed := run.State != runlog.OK && run.IsOver()
 		hours.add(row, failed)
 		days.add(row, failed)
-		if failed && now.Sub(row.Began) < failedWithin {
-			if len(o.Failed) < maxOverviewRows {
-				row.Title = c.titles.of(row.ID)
-				o.Failed = append(o.Failed, overviewRow{runRow: row, Path: "/runs/" + row.ID})
-			} else {
-				o.FailedMore++
-			}
-		}
 	}
-	o.Charts = []chart{hours.chart("Runs in the last 24 hours"), days.chart("Runs in the last 14 days")}
+	at := ""
+	if c.node != nil {
+		at = " of node " + c.node.Name()
+	}
+	o.Charts = []chart{hours.chart("Runs" + at + " in the last 24 hours"),
+		days.chart("Runs" + at + " in the last 14 days")}
 	o.Waiting, o.WaitingMore = firstRows(o.Waiting)
 	o.Going, o.GoingMore = firstRows(o.Going)
 	o.Quiet = len(runs) == 0 && len(o.Going) == 0
 	return view{title: "Overview", data: o}, nil
+}
+
+// overviewRuns adds the runs in progress and those that have failed, in a cluster those of all nodes.
+func (c *Console) overviewRuns(q *query, o *overview) error {
+	asked := listing.RunQuery{State: listing.Failed, Limit: maxOverviewFailed, Titles: maxOverviewRows,
+		Period: audit.Period{Since: c.opts.Now().Add(-failedWithin)}}
+	failed, err := c.opts.Lists.Runs(q.Context(), q.who, asked)
+	if err != nil {
+		return err
+	}
+	o.Missing = listing.Missing(failed.Unanswered)
+	for _, row := range failed.Rows {
+		if shown := (overviewRow{Run: row, Path: "/runs/" + row.ID}); row.Going {
+			o.Going = append(o.Going, shown)
+		} else {
+			o.Failed = append(o.Failed, shown)
+		}
+	}
+	o.Failed, o.FailedMore = firstRows(o.Failed)
+	return nil
 }
 
 func firstRows(rows []overviewRow) (first []overviewRow, more int) {
@@ -106,7 +126,7 @@ func newUsage(now time.Time, step time.Duration, n int) *usage {
 	return &usage{now.UTC().Truncate(step).Add(-time.Duration(n-1) * step), step, make([]usageStep, n)}
 }
 
-func (u *usage) add(row runRow, failed bool) {
+func (u *usage) add(row listing.Run, failed bool) {
 	at := row.Began.Sub(u.first)
 	if at < 0 || at >= time.Duration(len(u.steps))*u.step {
 		return

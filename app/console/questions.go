@@ -14,6 +14,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/listing"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
@@ -57,8 +58,9 @@ func questionSection() section {
 
 // questionsPage is the data of the list.
 type questionsPage struct {
-	Rows   []questionRow
-	Grants []approval.Grant
+	Rows    []questionRow
+	Grants  []approval.Grant
+	Missing string // a sentence about nodes that do not answer; may be empty
 }
 
 // questionRow is a question in the list.
@@ -78,7 +80,7 @@ func showQuestions(c *Console, q *query) (view, error) {
 			rows = append(rows, questionRow{posted, c.left(posted)})
 		}
 	}
-	return view{title: "Questions", data: questionsPage{rows, c.grantsOf(q)}}, nil
+	return view{title: "Questions", data: questionsPage{rows, c.grantsOf(q), listing.Missing(c.node.Silent())}}, nil
 }
 
 // grantsOf returns the grants that a person can withdraw.

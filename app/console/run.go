@@ -11,6 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/attachment"
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/listing"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/runlog"
 	"github.com/airlock-mcp/airlock/app/runs"
@@ -44,7 +45,7 @@ const maxSteps = 300
 
 // runPage is the data of the page of a run.
 type runPage struct {
-	Row       runRow
+	Row       listing.Run
 	Start     *audit.Record
 	End       *audit.Record
 	Steps     []step
@@ -125,15 +126,15 @@ func (c *Console) findRun(q *query) (runState, error) {
 }
 
 // row returns the run as a row of the list.
-func (s runState) row(now time.Time) runRow {
+func (s runState) row(lists *listing.Lists) listing.Run {
 	if s.status != nil && (s.listed == nil || s.status.State != runs.Done) {
-		row := rowOfRun(*s.status, now)
+		row := lists.OfStatus(*s.status)
 		if s.status.Err != nil {
 			row.State, row.Going = "not begun", false
 		}
 		return row
 	}
-	return rowOfListed(*s.listed)
+	return lists.OfLog(*s.listed)
 }
 
 func showRun(c *Console, q *query) (view, error) {
@@ -141,7 +142,7 @@ func showRun(c *Console, q *query) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	p := runPage{Row: s.row(c.opts.Now()), Answers: q.may(auth.ScopeApprove)}
+	p := runPage{Row: s.row(c.opts.Lists), Answers: q.may(auth.ScopeApprove)}
 	p.MayCancel = p.Row.Going && s.run != nil
 	if s.status != nil {
 		p.Questions, p.Suspended, p.Durable = s.status.Questions, s.status.Suspended, s.status.Durable
@@ -161,9 +162,9 @@ func showRun(c *Console, q *query) (view, error) {
 		}
 	}
 	if s.run != nil && p.Row.Going {
-		p.Row.Title = c.titles.ofCode(s.run.Code())
+		p.Row.Title = c.opts.Lists.TitleOfCode(s.run.Code())
 	} else {
-		p.Row.Title = c.titles.of(p.Row.ID)
+		p.Row.Title = c.opts.Lists.Title(p.Row.ID)
 	}
 	return view{title: cmp.Or(p.Row.Title, "Run "+p.Row.ID), data: p}, nil
 }
@@ -294,7 +295,7 @@ func saveRunText(c *Console, q *query) (view, error) {
 	texts, _ := c.texts(s)
 	for _, text := range texts {
 		if text.Part == q.PathValue("part") {
-			return view{file: &download{name: s.row(c.opts.Now()).ID + "-" + text.Part + ".txt",
+			return view{file: &download{name: s.row(c.opts.Lists).ID + "-" + text.Part + ".txt",
 				content: []byte(text.Text), isText: true}}, nil
 		}
 	}

@@ -1,15 +1,18 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/listing"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/oauth"
@@ -36,6 +39,8 @@ func serversSection() section {
 type shownServer struct {
 	system.ServerState
 	Starting bool
+	Node     string // of a cluster; empty without one
+	At       string // the query of the paths of the row, with the node
 }
 
 // State returns the state in one word.
@@ -47,15 +52,43 @@ func showServers(c *Console, q *query) (view, error) {
 		Disabled []string // shown to those who may enable them
 		MayAsk   bool
 		MayAdd   bool
+		Missing  string // a sentence about nodes that do not answer; may be empty
+		Nodes    bool   // the rows have nodes
+		Here     string // the address of the live part
 	}
-	for _, state := range c.opts.System.ServerStates(q.who) {
-		list.Servers = append(list.Servers, shownServer{state, state.Problem == catalog.StillStarting})
+	list.Here = "/servers/now"
+	node := q.URL.Query().Get(nodeField)
+	if node != "" {
+		list.Here += "?" + url.Values{nodeField: {node}}.Encode()
+	}
+	if c.node == nil || node != "" {
+		for _, state := range c.opts.System.ServerStates(q.who) {
+			list.Servers = append(list.Servers, c.shownServer("", state))
+		}
+	} else {
+		servers, unanswered, err := c.opts.Lists.Servers(q.Context(), q.who)
+		if err != nil {
+			return view{}, err
+		}
+		for _, s := range servers {
+			list.Servers = append(list.Servers, c.shownServer(s.Node, s.ServerState))
+		}
+		slices.SortStableFunc(list.Servers, func(a, b shownServer) int { return cmp.Compare(a.ID, b.ID) })
+		list.Nodes, list.Missing = true, listing.Missing(unanswered)
 	}
 	list.MayAsk, list.MayAdd = q.may(auth.ScopeAdmin), system.MayConfirm(q.who)
 	if list.MayAsk {
 		list.Disabled = c.opts.System.Config().Disabled()
 	}
 	return view{title: "Servers", data: list}, nil
+}
+
+func (c *Console) shownServer(node string, state system.ServerState) shownServer {
+	s := shownServer{ServerState: state, Starting: state.Problem == catalog.StillStarting, Node: node}
+	if node != "" && node != c.node.Name() {
+		s.At = "?" + url.Values{nodeField: {c.node.Reference(node)}}.Encode()
+	}
+	return s
 }
 
 func showServersNow(c *Console, q *query) (view, error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/console"
+	"github.com/airlock-mcp/airlock/app/listing"
 	"github.com/airlock-mcp/airlock/app/server/code"
 	"github.com/airlock-mcp/airlock/app/server/kernel"
 	"github.com/airlock-mcp/airlock/app/system"
@@ -47,6 +48,7 @@ type Daemon struct {
 	kernel     *kernel.Server
 	gateway    riskGateway
 	console    *console.Console // nil if it is disabled
+	lists      *listing.Lists
 	trust      *iatp.Service
 	socket     *socket
 	since      time.Time
@@ -101,6 +103,8 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 	if err := d.openKernel(ctx); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
+	d.lists = listing.New(listing.Options{Node: opts.System.Node(), Runs: opts.System.Runs(), Log: opts.System.RunLog(),
+		Audit: opts.System.Directories().Audit, Servers: opts.System.ServerStates, Clean: opts.System.Gate().Text})
 	if err := d.openConsole(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -163,7 +167,7 @@ func (d *Daemon) Serve(ctx context.Context, listener *Listener) error {
 	ended := make(chan error, 1)
 	go func() { ended <- listener.serve(web, d.limits.connections) }()
 	forwarded := make(chan error, 1)
-	go func() { forwarded <- d.opts.System.Node().Serve(nodes) }()
+	go func() { forwarded <- d.opts.System.Node().Serve(nodes, d.lists.Answer) }()
 	hosts, endHosts := context.WithCancel(context.WithoutCancel(ctx))
 	defer endHosts()
 	if d.socket != nil {

@@ -34,8 +34,9 @@ func (d *Daemon) webServer() *http.Server {
 	mux.Handle("/v1/", server.Guard(serve.Hosts, serve.Origins,
 		api.New(api.Options{Agents: d.known, Remotes: d.trust, Admission: d.opts.System.Admission(),
 			Verifications: d.opts.System.Verifications(), Taint: d.opts.System.Taint(), Identify: d.caller,
-			Approvals: d.opts.System.Approvals(), Coverage: d.opts.System.Coverage,
-			Refuse: d.identify.Refuse, Clean: d.opts.System.Gate().Text, Logger: d.log})))
+			Approvals: d.opts.System.Approvals(), Lists: d.lists, Silent: node.Silent,
+			Coverage: d.opts.System.Coverage,
+			Refuse:   d.identify.Refuse, Clean: d.opts.System.Gate().Text, Logger: d.log})))
 	if d.console != nil {
 		mux.Handle("/", d.console)
 	}

@@ -178,10 +178,13 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 	case join.PurposeResume:
 		return d.done(conn, status, d.opts.System.Orchestrator().Resume(h.Run))
 	case join.PurposeGrants:
-		if err := json.NewEncoder(conn).Encode(join.Reply{Status: &status}); err != nil {
-			return err
+		return follows(conn, status, d.opts.System.Approvals().Grants())
+	case join.PurposeList:
+		list, err := d.list(ctx, h)
+		if err != nil {
+			return refuseHost(conn, err.Error())
 		}
-		return json.NewEncoder(conn).Encode(d.opts.System.Approvals().Grants())
+		return follows(conn, status, list)
 	case join.PurposeWithdraw:
 		if !d.opts.System.Approvals().Withdraw(ctx, h.Grant, system.Principal()+", command line") {
 			return d.done(conn, status, &setup.Error{Err: errors.New("there is no such grant"),
@@ -199,10 +202,7 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 		_, err = io.WriteString(conn, strings.Join(lines, "\n"))
 		return err
 	case join.PurposeServers:
-		if err := json.NewEncoder(conn).Encode(join.Reply{Status: &status}); err != nil {
-			return err
-		}
-		return json.NewEncoder(conn).Encode(d.opts.System.ServerStates(owner()))
+		return follows(conn, status, d.opts.System.ServerStates(owner()))
 	case join.PurposeStop:
 		if err := json.NewEncoder(conn).Encode(join.Reply{Status: &status}); err != nil {
 			return err
@@ -228,6 +228,15 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 		return err
 	}
 	return d.serveHost(ctx, conn, in, local)
+}
+
+// follows answers a request with the status and a text in JSON.
+func follows(conn net.Conn, status join.Status, text any) error {
+	to := json.NewEncoder(conn)
+	if err := to.Encode(join.Reply{Status: &status}); err != nil {
+		return err
+	}
+	return to.Encode(text)
 }
 
 // done answers a request that was carried out, or failed with err.

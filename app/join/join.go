@@ -31,6 +31,7 @@ const (
 	PurposeResume   = "resume"   // continue Run, which is suspended
 	PurposeGrants   = "grants"   // the grants in force follow as JSON
 	PurposeWithdraw = "withdraw" // withdraw Grant
+	PurposeList     = "list"     // List of all nodes of the cluster follows as JSON
 	PurposeStop     = "stop"     // shut down gracefully; the connection ends with the daemon
 )
 
@@ -46,6 +47,9 @@ type Hello struct {
 	Server  string `json:"server,omitempty"`  // of PurposeRestart and PurposeLog
 	Run     string `json:"run,omitempty"`     // the ID of a run; of PurposeSuspend and PurposeResume
 	Grant   string `json:"grant,omitempty"`   // the ID of a grant; of PurposeWithdraw
+	List    string `json:"list,omitempty"`    // runs, servers or questions; of PurposeList
+	// Query selects entries of the list; JSON of listing.RunQuery for runs.
+	Query json.RawMessage `json:"query,omitempty"`
 }
 
 // Reply is the daemon's answer to Hello. If the daemon refuses, Refused is the reason, and Advice is what to do

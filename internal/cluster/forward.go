@@ -33,12 +33,16 @@ func (n *Node) FromClients(next http.Handler) http.Handler {
 	})
 }
 
-// fromNodes returns the handler of requests that other nodes forward. It refuses those of processes that have no lease
-// any more.
-func (n *Node) fromNodes(next http.Handler) http.Handler {
+// fromNodes returns the handler of requests that other nodes forward, and of their own questions. It refuses those of
+// processes that have no lease any more.
+func (n *Node) fromNodes(next, questions http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !n.accepts(r.Context(), pinOf(r.TLS.PeerCertificates[0])) {
 			http.Error(w, errForeignNode.Error(), http.StatusForbidden)
+			return
+		}
+		if r.Header.Get(clientHeader) == "" {
+			questions.ServeHTTP(w, r)
 			return
 		}
 		r = r.WithContext(context.WithValue(r.Context(), forwardingKey{}, forwarding{forwarded: true}))
@@ -62,16 +66,19 @@ func (n *Node) accepts(ctx context.Context, pin string) bool {
 	return known
 }
 
-// Serve serves requests that other nodes forward until the server is shut down. It returns http.ErrServerClosed at
-// once if other nodes do not reach this one.
-func (n *Node) Serve(server *http.Server) error {
+// Serve serves requests that other nodes forward until the server is shut down. answer answers the questions of other
+// nodes; nil: none are. Serve returns http.ErrServerClosed at once if other nodes do not reach this one.
+func (n *Node) Serve(server *http.Server, answer func(ctx context.Context, question []byte) ([]byte, error)) error {
 	if n == nil || n.link == nil {
 		return http.ErrServerClosed
 	}
-	server.Handler = n.fromNodes(server.Handler)
+	server.Handler = n.fromNodes(server.Handler, answering(answer))
 	server.HTTP2 = connectionLimits()
-	server.TLSConfig = n.link.config(func(pin string) bool { return n.accepts(context.Background(), pin) })
-	return server.ServeTLS(n.link.listener, "", "")
+	listener := newUnproved(n.link.listener)
+	server.TLSConfig = listener.config(n.link.config(func(pin string) bool {
+		return n.accepts(context.Background(), pin)
+	}))
+	return server.ServeTLS(listener, "", "")
 }
 
 // noteUnreached logs that a node does not answer, once in silentAfter: requests of clients are the cause.

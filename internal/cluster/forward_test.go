@@ -50,7 +50,7 @@ func serve(t *testing.T, n *cluster.Node, answer http.HandlerFunc) *served {
 	t.Cleanup(s.client.Close)
 	nodes := &http.Server{Handler: handler}
 	ended := make(chan error, 1)
-	go func() { ended <- n.Serve(nodes) }()
+	go func() { ended <- n.Serve(nodes, nil) }()
 	t.Cleanup(func() {
 		nodes.Close()
 		<-ended
@@ -139,7 +139,7 @@ func TestAnIDTellsNothing(t *testing.T) {
 		t.Errorf("%s and %s", id, other.Mark(madeID))
 	}
 	var none *cluster.Node
-	if none.Mark(madeID) != madeID || none.Marker() != nil || none.Serve(&http.Server{}) == nil {
+	if none.Mark(madeID) != madeID || none.Marker() != nil || none.Serve(&http.Server{}, nil) == nil {
 		t.Error("a process without a cluster marks IDs")
 	}
 }

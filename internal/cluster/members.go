@@ -49,6 +49,19 @@ func (n *Node) Others() (names []string, reached map[string]bool) {
 	return names, reached
 }
 
+// Silent returns the names of the other nodes that have not ended and have not renewed their leases lately.
+func (n *Node) Silent() (names []string) {
+	if n == nil {
+		return nil
+	}
+	for _, m := range n.members.list() {
+		if !m.ended && !m.alive {
+			names = append(names, m.name)
+		}
+	}
+	return names
+}
+
 // pinned returns the node that has a pin and may act.
 func (m *members) pinned(pin string) (member, bool) {
 	all := m.list()

@@ -131,6 +131,15 @@ func (n *Node) Name() string {
 	return n.name
 }
 
+// Address returns where other nodes reach this one, or "" if they do not.
+func (n *Node) Address() string {
+	if n == nil {
+		return ""
+	}
+	address, _ := n.link.reached()
+	return address
+}
+
 // ID returns the name with the epoch, or "" without a cluster.
 func (n *Node) ID() string {
 	if n == nil {

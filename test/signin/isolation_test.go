@@ -102,6 +102,10 @@ var apiRows = map[string]row{
 	"GET /v1/approvals/{approval}/coverage": shared("likewise"),
 	"GET /v1/grants":                        shared("likewise; app/api.TestGrants tries those of another person"),
 	"DELETE /v1/grants/{grant}":             shared("likewise"),
+	"GET /v1/runs": {thing: "run", lists: true,
+		try: func(h host, _ string) string { return h.http("GET", "/v1/runs?limit=200", "") }},
+	"GET /v1/servers": shared("the servers that the caller may use"),
+	"GET /v1/records": shared("all of the log: it needs the scope audit and no profile"),
 	"GET /v1/agents": {thing: "agent", lists: true,
 		try: func(h host, _ string) string { return h.http("GET", "/v1/agents?limit=1000", "") }},
 }

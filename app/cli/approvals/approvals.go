@@ -12,6 +12,8 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
+	"github.com/airlock-mcp/airlock/app/daemon"
+	"github.com/airlock-mcp/airlock/app/listing"
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
@@ -56,6 +58,14 @@ func (v *approvalsListVerb) Run(s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
+	others, err := daemon.OtherQuestions()
+	if err != nil {
+		return err
+	}
+	if missing := listing.Missing(others.Unanswered); missing != "" {
+		fmt.Fprintln(s.Err, "airlock: "+missing)
+	}
+	open = append(open, others.Questions...)
 	open = slices.DeleteFunc(open, func(q approval.Posted) bool { return !period.Contains(q.Asked) })
 	list := []listed{}
 	if len(open) > 0 {
@@ -74,9 +84,9 @@ func (v *approvalsListVerb) Run(s *verb.Streams) error {
 		fmt.Fprintln(s.Err, "airlock: no call waits for a decision")
 	}
 	for _, q := range list {
-		if _, err := fmt.Fprintf(s.Out, "%s  %s  %s/%s  risk %s  for %s%s\n", q.ID, left(q.Expires),
+		if _, err := fmt.Fprintf(s.Out, "%s  %s  %s/%s  risk %s  for %s%s%s\n", q.ID, left(q.Expires),
 			verb.OneLine(q.ServerID, 60), verb.OneLine(q.ToolName, 60), q.Risk, verb.OneLine(q.Principal, 60),
-			q.suspension()); err != nil {
+			q.suspension(), q.node()); err != nil {
 			return err
 		}
 	}
@@ -87,6 +97,14 @@ func (v *approvalsListVerb) Run(s *verb.Streams) error {
 type listed struct {
 	approval.Posted
 	Suspended string `json:"suspended_since,omitempty"` // since when the run is suspended; empty if it is not
+}
+
+// node describes the node of the cluster that asks.
+func (q listed) node() string {
+	if q.Node == "" {
+		return ""
+	}
+	return "  at node " + verb.Clean(q.Node)
 }
 
 // suspension describes a run that is suspended.
@@ -112,10 +130,26 @@ func (q question) find() (posted approval.Posted, dir string, err error) {
 	if dir, err = approvalsDir(); err != nil {
 		return posted, "", err
 	}
-	if posted, err = approval.Find(dir, q.ID); err != nil {
+	if posted, err = approval.Find(dir, q.ID); errors.Is(err, approval.ErrClosed) {
+		posted, err = findElsewhere(q.ID, err)
+	}
+	if err != nil {
 		return posted, "", verb.WithHint(err, "airlock approvals list", verb.ExitFailed)
 	}
 	return posted, dir, nil
+}
+
+// findElsewhere returns a question of another node of the cluster. If there is none, it returns closed.
+func findElsewhere(id string, closed error) (approval.Posted, error) {
+	others, err := daemon.OtherQuestions()
+	if err != nil {
+		return approval.Posted{}, err
+	}
+	i := slices.IndexFunc(others.Questions, func(q approval.Posted) bool { return q.ID == id })
+	if i < 0 {
+		return approval.Posted{}, closed
+	}
+	return others.Questions[i], nil
 }
 
 type approvalsShowVerb struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
+	"github.com/airlock-mcp/airlock/app/daemon"
 )
 
 type approvalsWatchVerb struct{}
@@ -21,9 +22,16 @@ func (v *approvalsWatchVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
+	var others func() ([]approval.Posted, error)
+	if first, err := daemon.OtherQuestions(); err == nil && first.Node != "" {
+		others = func() ([]approval.Posted, error) {
+			now, err := daemon.OtherQuestions()
+			return now.Questions, err
+		}
+	}
 	at, err := verb.OpenTerminal()
 	if err != nil { // show the questions; they are answered in another terminal
-		return approval.Watch(ctx, dir, printer{s})
+		return approval.Watch(ctx, dir, others, printer{s})
 	}
 	defer at.Close()
 	ctx, stop := context.WithCancel(ctx)
@@ -34,7 +42,7 @@ func (v *approvalsWatchVerb) Run(ctx context.Context, s *verb.Streams) error {
 		defer stop()
 		err = answerAll(ctx, s, at, dir, queue)
 	})
-	watched := approval.Watch(ctx, dir, queue)
+	watched := approval.Watch(ctx, dir, others, queue)
 	stop()
 	answering.Wait()
 	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {

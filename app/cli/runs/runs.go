@@ -3,6 +3,9 @@ package runs
 
 import (
 	"github.com/airlock-mcp/airlock/app/cli/verb"
+	"github.com/airlock-mcp/airlock/app/daemon"
+	"github.com/airlock-mcp/airlock/app/join"
+	"github.com/airlock-mcp/airlock/app/listing"
 	"github.com/airlock-mcp/airlock/app/runlog"
 	"github.com/airlock-mcp/airlock/app/setup"
 
@@ -44,6 +47,13 @@ func (v *runsListVerb) Run(s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
+	if c, err := v.LoadState(io.Discard); err == nil && c.Cluster.Database != "" {
+		list, err := daemon.AllRuns(listing.RunQuery{Period: period, Limit: v.Lines})
+		if !errors.Is(err, join.ErrNone) {
+			return v.printAll(s, list, err)
+		}
+		fmt.Fprintln(s.Err, "airlock: no daemon runs here, so these are the runs of this machine alone")
+	}
 	var found []audit.RunSummary
 	if !verb.IsMissing(directories.Audit) {
 		if found, err = audit.Runs(directories.Audit, v.Lines, period); err != nil {
@@ -69,6 +79,44 @@ func (v *runsListVerb) Run(s *verb.Streams) error {
 				verb.Text(run.Language, verb.Plain),
 				verb.Text(took(run), verb.Plain), verb.Text(verb.Counted(run.Calls, "call"), verb.Plain),
 				verb.Text(verb.OneLine(run.Principal, 40), verb.Dim))
+		}
+		return t.Write(w)
+	})
+}
+
+// printAll prints the runs of all nodes of the cluster.
+func (v *runsListVerb) printAll(s *verb.Streams, list listing.Runs, err error) error {
+	if err != nil {
+		return err
+	}
+	rows := append([]listing.Run{}, list.Rows[:min(len(list.Rows), v.Lines)]...)
+	missing := listing.Missing(list.Unanswered)
+	if v.JSON {
+		all := map[string]any{"runs": rows}
+		if missing != "" {
+			all["unanswered"], all["problem"] = list.Unanswered, missing
+		}
+		return verb.PrintLine(s.Out, all)
+	}
+	if missing != "" {
+		fmt.Fprintln(s.Err, "airlock: "+missing)
+	}
+	if len(rows) == 0 {
+		_, err := fmt.Fprintln(s.Err, "airlock: the audit logs have no run yet")
+		return err
+	}
+	return verb.Paged(s, func(w io.Writer) error {
+		var t verb.Table
+		for _, run := range rows {
+			took, style := run.Took().String(), stateStyle(run.State)
+			if run.Going {
+				style = verb.Yellow
+			}
+			t.Add(verb.Text(run.ID, verb.Plain), verb.Text(verb.Clean(run.Node), verb.Plain),
+				verb.Text(verb.ShortBegan(run.Began.Format(time.RFC3339Nano)), verb.Dim), verb.Text(run.State, style),
+				verb.Text(run.Language, verb.Plain), verb.Text(took, verb.Plain),
+				verb.Text(verb.Counted(run.Calls, "call"), verb.Plain),
+				verb.Text(verb.OneLine(run.Owner, 40), verb.Dim))
 		}
 		return t.Write(w)
 	})

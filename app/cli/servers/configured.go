@@ -12,6 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/daemon"
 	"github.com/airlock-mcp/airlock/app/join"
+	"github.com/airlock-mcp/airlock/app/listing"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/catalog"
 )
@@ -37,7 +38,8 @@ type serversListVerb struct {
 // listedServer is one server in the output of --json.
 type listedServer struct {
 	ID    string `json:"id"`
-	State string `json:"state"` // disabled, connected, starting, missing, unreachable, or - without a daemon
+	Node  string `json:"node,omitempty"` // of a cluster
+	State string `json:"state"`          // disabled, connected, starting, missing, unreachable, or - without a daemon
 	Place string `json:"place,omitempty"`
 	Tools int    `json:"tools"`
 	// Withheld is how many tools wait until a person has seen them.
@@ -87,29 +89,42 @@ func (v *serversListVerb) Run(s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	states, err := daemon.ServerStates()
+	running, err := daemon.AllServers()
 	if err != nil && !errors.Is(err, join.ErrNone) {
 		return err
 	}
-	running := map[string]system.ServerState{}
-	for _, state := range states {
-		running[state.ID] = state
+	missing := listing.Missing(running.Unanswered)
+	if missing != "" && !v.JSON {
+		fmt.Fprintln(s.Err, "airlock: "+missing)
 	}
 	list := []listedServer{}
 	for _, server := range c.Servers {
-		one := listedServer{ID: server.ID, State: "-"}
-		if state, found := running[server.ID]; found {
-			one.State, one.Place, one.Tools, one.Withheld = state.Word(), state.Place, state.Tools, state.Withheld
-			one.Problem = state.Problem + state.Unreachable
+		found := false
+		for _, state := range running.Servers {
+			if state.ID != server.ID {
+				continue
+			}
+			found = true
+			one := listedServer{ID: server.ID, Node: state.Node, State: state.Word(), Place: state.Place,
+				Tools: state.Tools, Withheld: state.Withheld, Problem: state.Problem + state.Unreachable}
+			one.contain(server, state.Contained)
+			list = append(list, one)
 		}
-		one.contain(server, running[server.ID].Contained)
-		list = append(list, one)
+		if !found {
+			one := listedServer{ID: server.ID, State: "-"}
+			one.contain(server, nil)
+			list = append(list, one)
+		}
 	}
 	for _, id := range c.Disabled() {
 		list = append(list, listedServer{ID: id, State: "disabled"})
 	}
 	if v.JSON {
-		return verb.PrintLine(s.Out, map[string]any{"servers": list})
+		all := map[string]any{"servers": list}
+		if missing != "" {
+			all["unanswered"], all["problem"] = running.Unanswered, missing
+		}
+		return verb.PrintLine(s.Out, all)
 	}
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(
@@ -126,7 +141,11 @@ func (v *serversListVerb) Run(s *verb.Streams) error {
 			if one.State == "-" || one.State == "disabled" {
 				about = ""
 			}
-			t.Add(verb.Text(verb.Clean(one.ID), verb.Plain), verb.Text(one.State, verb.Plain),
+			name := verb.Clean(one.ID)
+			if one.Node != "" {
+				name += " at " + verb.Clean(one.Node)
+			}
+			t.Add(verb.Text(name, verb.Plain), verb.Text(one.State, verb.Plain),
 				verb.Text(about, verb.Plain), verb.Text(verb.Clean(one.Place), verb.Dim),
 				verb.Text(verb.Clean(one.box()), verb.Dim),
 				verb.Text(verb.OneLine(one.Problem, 80), verb.Red))
