@@ -33,8 +33,6 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/listing"
-	"github.com/airlock-mcp/airlock/app/runlog"
-	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -45,9 +43,7 @@ import (
 // Options are the options of New. All but the last five are required.
 type Options struct {
 	System    *system.System
-	Runs      *runs.Registry
-	RunLog    *runlog.Log
-	Lists     *listing.Lists // of Runs and RunLog
+	Lists     *listing.Lists
 	Approvals *approval.Desk
 	Agents    Agents  // stays open until the console is closed
 	Remotes   Remotes // likewise

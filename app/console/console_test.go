@@ -109,8 +109,8 @@ func serve(t *testing.T, change func(*console.Options)) *served {
 	log := runlog.New(places, kept, redact.New())
 	opts := console.Options{
 		Agents: directory{s.agents, places.Audit}, Remotes: trust,
-		Runs: s.runs, RunLog: log, Approvals: s.desk,
-		Identify: (&auth.Authenticator{Tokens: s.tokens, Agents: s.agents}).Token, Now: s.clock.Now,
+		Approvals: s.desk,
+		Identify:  (&auth.Authenticator{Tokens: s.tokens, Agents: s.agents}).Token, Now: s.clock.Now,
 		Status: func(context.Context) console.Status {
 			return console.Status{State: "ready", Version: "test", Since: s.clock.Now().Add(-time.Hour)}
 		},

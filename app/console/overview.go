@@ -64,7 +64,7 @@ func showOverview(c *Console, q *query) (view, error) {
 	}
 	hours := newUsage(now, time.Hour, 24)
 	days := newUsage(now, 24*time.Hour, 14)
-	runs, _, err := c.opts.RunLog.List(func(run runlog.Run) bool {
+	runs, _, err := c.opts.Lists.Log().List(func(run runlog.Run) bool {
 		return reaches(q.who, caller.See, caller.Run, run.Owner)
 	}, 0, maxRunPages*runsPerPage)
 	if err != nil {

@@ -95,13 +95,13 @@ type runState struct {
 func (c *Console) findRun(q *query) (runState, error) {
 	id := q.PathValue("run")
 	var s runState
-	for _, run := range c.opts.Runs.All() {
+	for _, run := range c.opts.Lists.Registry().All() {
 		if run.ID() == id {
 			status := run.Status()
 			s.run, s.status = run, &status
 		}
 	}
-	listed, ok, err := c.opts.RunLog.Find(id)
+	listed, ok, err := c.opts.Lists.Log().Find(id)
 	if err != nil {
 		return runState{}, err
 	}
@@ -114,7 +114,7 @@ func (c *Console) findRun(q *query) (runState, error) {
 		return runState{}, notFound("run")
 	}
 	if s.listed != nil {
-		s.tree, err = c.opts.RunLog.Tree(listed)
+		s.tree, err = c.opts.Lists.Log().Tree(listed)
 		if errors.Is(err, audit.ErrNoRun) { // its ID is not one that Airlock makes
 			return runState{}, notFound("run")
 		}
@@ -157,7 +157,7 @@ func showRun(c *Console, q *query) (view, error) {
 		p.Texts[i].shorten()
 	}
 	if s.tree != nil {
-		if p.Files, err = c.opts.RunLog.Files(s.tree.ID); err != nil {
+		if p.Files, err = c.opts.Lists.Log().Files(s.tree.ID); err != nil {
 			return view{}, err
 		}
 	}
@@ -187,7 +187,7 @@ func (c *Console) texts(s runState) (texts []runText, unkept string) {
 	if s.tree == nil {
 		return nil, "the run did not begin"
 	}
-	shown, why := c.opts.RunLog.Show(s.tree)
+	shown, why := c.opts.Lists.Log().Show(s.tree)
 	// the recording is missing, but this process has the outcome
 	if why != nil && s.status != nil && s.status.Outcome != nil {
 		outcome := s.status.Outcome
@@ -311,7 +311,7 @@ func saveRunFile(c *Console, q *query) (view, error) {
 	if s.tree == nil {
 		return view{}, notFound("file")
 	}
-	file, content, err := c.opts.RunLog.File(s.tree.ID, q.PathValue("name"))
+	file, content, err := c.opts.Lists.Log().File(s.tree.ID, q.PathValue("name"))
 	if errors.Is(err, attachment.ErrNotFound) {
 		return view{}, notFound("file")
 	}

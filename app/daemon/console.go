@@ -28,8 +28,7 @@ func (d *Daemon) openConsole() (err error) {
 		return nil
 	}
 	d.console, err = console.New(console.Options{
-		System: d.opts.System, Runs: d.opts.System.Runs(), RunLog: d.opts.System.RunLog(),
-		Lists:     d.lists,
+		System: d.opts.System, Lists: d.lists,
 		Approvals: d.opts.System.Approvals(), Agents: d.known, Remotes: d.trust, Tokens: d.known,
 		Identify: d.identify.Token, While: d.known.Authority().While, Status: d.consoleStatus, Hosts: serve.Hosts,
 		People: people{d}, URL: d.ConsoleURL, Roles: d.opts.System.Roles, Clean: d.opts.System.Gate().Text,

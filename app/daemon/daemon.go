@@ -40,6 +40,7 @@ type Options struct {
 
 // Daemon serves hosts until it is closed.
 type Daemon struct {
+	lifetime
 	opts       Options
 	known      *system.Agents
 	identify   *auth.Authenticator
@@ -51,15 +52,19 @@ type Daemon struct {
 	lists      *listing.Lists
 	trust      *iatp.Service
 	socket     *socket
-	since      time.Time
-	draining   atomic.Bool
-	stop       chan struct{} // holds at most one request to stop
-	limits     limits        // for requests over HTTP
-	bounded    *bounded      // limits the concurrent requests
-	localHosts *localHosts   // hosts on this machine that are connected over HTTP
-	log        *slog.Logger  // for events that clients can cause; each message has a logLimit
+	limits     limits       // for requests over HTTP
+	bounded    *bounded     // limits the concurrent requests
+	localHosts *localHosts  // hosts on this machine that are connected over HTTP
+	log        *slog.Logger // for events that clients can cause; each message has a logLimit
 
 	undo cleanup.Stack
+}
+
+// lifetime is when a daemon began, and how it ends.
+type lifetime struct {
+	since    time.Time
+	draining atomic.Bool
+	stop     chan struct{} // holds at most one request to stop
 }
 
 // New returns a Daemon. The caller must close it before the system.
@@ -67,8 +72,8 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	d := &Daemon{opts: opts, since: time.Now().UTC().Truncate(time.Second), stop: make(chan struct{}, 1),
-		limits: defaultLimits(), log: slog.New(newLimitedHandler(opts.Logger.Handler()))}
+	d := &Daemon{opts: opts, limits: defaultLimits(), log: slog.New(newLimitedHandler(opts.Logger.Handler()))}
+	d.since, d.stop = time.Now().UTC().Truncate(time.Second), make(chan struct{}, 1)
 	lock, err := lockState()
 	if err != nil {
 		return nil, err

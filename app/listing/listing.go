@@ -50,6 +50,12 @@ func New(opts Options) *Lists {
 	return &Lists{opts, newTitles(load, opts.Clean)}
 }
 
+// Registry returns the runs that this process has.
+func (l *Lists) Registry() *runs.Registry { return l.opts.Runs }
+
+// Log returns the runs of the audit log of this process.
+func (l *Lists) Log() *runlog.Log { return l.opts.Log }
+
 // Title returns the title of a run that is over, or "" if it has none.
 func (l *Lists) Title(run string) string { return l.titles.of(run) }
 

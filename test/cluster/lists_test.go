@@ -153,9 +153,9 @@ func pagesOf(t *testing.T, n *node, token string, runs []string) {
 // issue 28: a question is answered once, also by the command line of another node.
 func TestTheCommandLineAnswersForOtherNodes(t *testing.T) {
 	g := newGroup(t)
-	a, b := g.node("a").serve(), g.node("b").serve()
+	a, b, c := g.node("a").serve(), g.node("b").serve(), g.node("c").serve()
 	_, token := a.token("run,agents,approve,admin")
-	worker := a.register(token, "supervised", 10)
+	worker := a.register(token, "supervised", 10) // this process is an agent's host for node a, where it cannot approve
 	ask := func(conversation string) string {
 		decision, question := a.announce(worker, conversation, "send_email")
 		if decision != "PENDING" {
@@ -179,7 +179,7 @@ func TestTheCommandLineAnswersForOtherNodes(t *testing.T) {
 	var wait sync.WaitGroup
 	results := make([]string, 4)
 	for i := range results {
-		n := []*node{a, b}[i%2]
+		n := []*node{b, c}[i%2]
 		cmd := testenv.AtTerminal(t, n.plain("approvals", "approve", "--yes", question))
 		wait.Go(func() {
 			out, err := cmd.CombinedOutput()
