@@ -70,7 +70,7 @@ const (
 )
 
 // question is what one node asks another. The node that asks has authenticated the caller, and the other one decides
-// what the caller sees. Questions change nothing.
+// which entries the caller sees. Questions change nothing.
 type question struct {
 	Kind   string          `json:"kind"`
 	Caller caller.Caller   `json:"caller"`
@@ -151,13 +151,13 @@ func Missing(unanswered []string) string {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf("Node %s does not answer, so what it has is not in this list.", unanswered[0])
+		return fmt.Sprintf("Node %s does not answer, so its part of this list is missing.", unanswered[0])
 	default:
 		names := unanswered[0]
 		for _, name := range unanswered[1 : n-1] {
 			names += ", " + name
 		}
-		return fmt.Sprintf("Nodes %s and %s do not answer, so what they have is not in this list.", names,
+		return fmt.Sprintf("Nodes %s and %s do not answer, so their parts of this list are missing.", names,
 			unanswered[n-1])
 	}
 }

@@ -86,7 +86,7 @@ func (p Places) String() string {
 	return strings.Join(list, ",")
 }
 
-// ParsePlaces reads places. What is not a place is left out.
+// ParsePlaces reads places. Other texts are left out.
 func ParsePlaces(text string) Places {
 	p := Places{}
 	for one := range strings.SplitSeq(text, ",") {

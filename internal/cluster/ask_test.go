@@ -57,7 +57,7 @@ func TestQuestionsBetweenNodes(t *testing.T) {
 	}
 }
 
-// A request that a node forwards for a client is not a question, whatever its path and headers are.
+// A request that a node forwards for a client is not a question, with any path and any headers.
 func TestClientsAskNoQuestions(t *testing.T) {
 	db := open(t)
 	a, b := join(t, db, "a"), join(t, db, "b")
