@@ -41,13 +41,17 @@ func unreadable(message []byte) (answer []byte, forHost bool) {
 // notAMessage is the refusal of an object that is not a message, and of JSON that is not an object.
 const notAMessage = "this is no JSON-RPC 2.0 request, notification or response"
 
-// isMessage reports whether an object has what the SDK expects of a message. The SDK drops an object with an ID and
-// without a method as a response to nothing, and a request whose ID is null as a notification. A text that is not an
-// object is left to the caller.
+// isMessage reports whether an object with an ID has what the SDK expects of a message. The SDK drops an object with an
+// ID and without a method as a response to nothing, and a request whose ID is null as a notification. All other texts
+// are left to the caller: nobody waits for an answer to them.
 func isMessage(text []byte) bool {
 	var members map[string]json.RawMessage
 	if trimmed := bytes.TrimSpace(text); len(trimmed) == 0 || trimmed[0] != '{' ||
 		strictjson.UnmarshalOpen(trimmed, &members) != nil {
+		return true
+	}
+	id, ok := members["id"]
+	if !ok {
 		return true
 	}
 	method, isRequest := members["method"]
@@ -57,7 +61,7 @@ func isMessage(text []byte) bool {
 	case string(members["jsonrpc"]) != `"2.0"`:
 		return false
 	case isRequest:
-		return method[0] == '"' && string(members["id"]) != "null"
+		return method[0] == '"' && string(id) != "null"
 	}
 	return isResult || isError
 }

@@ -54,7 +54,7 @@ func TestObjectsThatAreNoMessages(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"Method":"ping"}`: "1", `{"jsonrpc":"2.0","id":2}`: "2",
 		`{"jsonrpc":"1.0","id":3,"method":"ping"}`: "3", `{"id":"4","method":"ping"}`: `"4"`,
 		`{"JSONRPC":"2.0","id":5,"method":"ping"}`: "5", `{"jsonrpc":"2.0","id":6,"method":7}`: "6",
-		`{"jsonrpc":"2.0","id":null,"method":"ping"}`: "null", `{}`: "null",
+		`{"jsonrpc":"2.0","id":null,"method":"ping"}`: "null",
 	} {
 		answer, forHost := unreadable([]byte(text))
 		if !forHost || !strings.Contains(string(answer), `"id":`+id+`,"error":{"code":-32600`) {
@@ -62,7 +62,8 @@ func TestObjectsThatAreNoMessages(t *testing.T) {
 		}
 	}
 	for _, text := range []string{`{"jsonrpc":"2.0","id":1,"method":"x"}`, `{"jsonrpc":"2.0","method":"x","params":5}`,
-		`{"jsonrpc":"2.0","id":1,"result":null}`, `{"jsonrpc": "2.0", "id": 1, "error": {}}`, `[]`, `5`, ``, `{`} {
+		`{"jsonrpc":"2.0","id":1,"result":null}`, `{"jsonrpc": "2.0", "id": 1, "error": {}}`, `[]`, `5`, ``, `{`, `{}`,
+		`{"jsonrpc":"1.0","method":"x"}`} {
 		if answer, _ := unreadable([]byte(text)); answer != nil {
 			t.Errorf("%s: got %s, want it to be left to the transport", text, answer)
 		}
