@@ -135,6 +135,7 @@ func New(opts Options) (*Console, error) {
 	c.guarded = server.Guard(opts.Hosts, nil, http.HandlerFunc(c.serve))
 	c.mux.HandleFunc("GET /assets/{name}", c.asset)
 	c.signInRoutes()
+	c.receiverRoutes()
 	for _, s := range c.sections {
 		for _, p := range s.pages {
 			c.route(s, p)

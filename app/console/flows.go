@@ -31,14 +31,15 @@ func flowsSection() section {
 	}}
 }
 
-// flow is one authorization flow (OAuth 2.1, section 4.1) of a person. The browser comes back to
-// the callback of broker/oauth, or the person pastes the address at which it has ended.
+// flow is one authorization flow (OAuth 2.1, section 4.1) of a person. The browser comes back to the receiver of the
+// daemon or the callback of broker/oauth, or the person pastes the address at which it has ended.
 type flow struct {
 	server  string
 	invited chan struct{} // closed when the invitation is there
 	ended   chan struct{} // closed when the sign-in is over
 	pasted  chan string
 	stop    context.CancelFunc
+	public  *oauth.Receiver // of the answer; nil: broker/oauth listens on this machine
 
 	mu         sync.Mutex // guards the fields below
 	invitation *oauth.Invitation
@@ -48,7 +49,10 @@ type flow struct {
 	problem    string // why the sign-in failed
 }
 
-var _ oauth.Person = (*flow)(nil)
+var _ oauth.Remote = (*flow)(nil)
+
+// Receiver implements oauth.Remote.
+func (v *flow) Receiver() *oauth.Receiver { return v.public }
 
 // Invite implements oauth.Person.
 func (v *flow) Invite(_ context.Context, i oauth.Invitation) error {
@@ -114,10 +118,11 @@ var errManyFlows = &refusal{http.StatusServiceUnavailable, "Too many people sign
 
 // begin starts a flow in the background. It stops and replaces an earlier flow of the session to
 // the same server.
-func (all *flows) begin(ctx context.Context, who caller.Caller, key flowKey, login *system.Login) (*flow, error) {
+func (all *flows) begin(ctx context.Context, who caller.Caller, key flowKey, login *system.Login,
+	public *oauth.Receiver) (*flow, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), flowTime)
 	v := &flow{server: key.server, invited: make(chan struct{}), ended: make(chan struct{}),
-		pasted: make(chan string, 1), stop: stop}
+		pasted: make(chan string, 1), stop: stop, public: public}
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if earlier := all.of[key]; earlier != nil {
@@ -202,7 +207,7 @@ func beginFlow(c *Console, q *query) (view, error) {
 		return view{}, err
 	}
 	server := q.PathValue("server")
-	v, err := c.flows.begin(q.Context(), q.who, flowKey{q.session, server}, login)
+	v, err := c.flows.begin(q.Context(), q.who, flowKey{q.session, server}, login, c.opts.System.Receiver())
 	if err != nil {
 		return view{}, err
 	}

@@ -20,6 +20,7 @@ func sections() []section {
 		proposalSection(),
 		serversSection(),
 		flowsSection(),
+		invitedSection(),
 		toolsSection(),
 		toolSection(),
 		changesSection(),

@@ -16,19 +16,30 @@ type signIns struct{ system *System }
 var _ broker.SignIns = signIns{}
 
 // errNoBrowser is why a caller cannot sign in from the host.
-var errNoBrowser = errors.New("only the user of this machine signs in with a browser on it")
+var errNoBrowser = errors.New("without serve.publicURL, only the user of this machine signs in with a browser")
+
+// errNoList is why a caller cannot sign in to a server whose tools are not known.
+var errNoList = errors.New("the list of tools is that of the user whom Airlock runs for, who has not signed in")
 
 // SignIn implements broker.SignIns.
 func (s signIns) SignIn(ctx context.Context, who caller.Caller, serverID string,
 	invite func(page, site string)) (account string, err error) {
+	person := hostPerson{invite, nil}
 	if who.Kind != caller.Local {
-		return "", errNoBrowser
+		person.receiver = s.system.Receiver()
+		if person.receiver == nil {
+			return "", errNoBrowser
+		}
+		server, _ := s.system.Snapshot(who).Server(serverID)
+		if server.SignIn && who.Name() != Principal() {
+			return "", errNoList
+		}
 	}
 	login, err := s.system.OpenLogin(ctx, who, serverID)
 	if err != nil {
 		return "", err
 	}
-	signed, err := login.SignsIn(ctx, hostPerson{invite}, nil)
+	signed, err := login.SignsIn(ctx, person, nil)
 	if err == nil && s.system.catalog.upstreams != nil {
 		err = s.system.catalog.upstreams.Refresh(ctx, serverID)
 		s.system.catalog.listAgain(context.WithoutCancel(ctx))
@@ -36,10 +47,20 @@ func (s signIns) SignIn(ctx context.Context, who caller.Caller, serverID string,
 	return signed.Account, err
 }
 
-// hostPerson is the person behind an agent's host on this machine.
-type hostPerson struct{ invite func(page, site string) }
+// Receiver returns the receiver of the answers of browsers on other machines. It is nil without serve.publicURL, and
+// without the console, which shows the start pages.
+func (s *System) Receiver() *oauth.Receiver { return s.receiver }
 
-var _ oauth.Person = hostPerson{}
+// hostPerson is the person behind an agent's host.
+type hostPerson struct {
+	invite   func(page, site string)
+	receiver *oauth.Receiver // nil: the host is on this machine
+}
+
+var _ oauth.Remote = hostPerson{}
+
+// Receiver implements oauth.Remote.
+func (p hostPerson) Receiver() *oauth.Receiver { return p.receiver }
 
 // Invite implements oauth.Person. The start page is shown, because it has no secret in it.
 func (p hostPerson) Invite(_ context.Context, i oauth.Invitation) error {

@@ -30,6 +30,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/suspended"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -128,6 +129,7 @@ type System struct {
 	authority    authority
 	verifier     *Verifier
 	findHosts    atomic.Pointer[func() []int] // see FindHosts
+	receiver     *oauth.Receiver              // see Receiver
 }
 
 // machine has the parts that do not depend on the configured servers.
@@ -186,6 +188,9 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 	}()
 	if err := s.checkIntegrity(ctx); err != nil {
 		return nil, setup.Advise(err)
+	}
+	if serve := c.Serve; opts.Serving && serve.PublicURL != "" && serve.Console {
+		s.receiver = oauth.NewReceiver(serve.PublicURL, func(id string) string { return s.Node().Mark(id) })
 	}
 	s.verifier = &Verifier{system: s}
 	s.undo.Add(s.verifier.close)

@@ -44,6 +44,7 @@ type callback struct {
 	nonce    string // of the start page
 	cookie   string // its value
 	sameUser bool   // only processes of the user of this process may connect
+	address  string // of the authorization server, to which the start page leads
 
 	mu      sync.Mutex
 	started bool
@@ -79,9 +80,21 @@ func portOf(redirect string) (string, error) {
 	return u.Port(), nil
 }
 
-// start returns the address of the start page. Its first visitor is bound to the sign-in, so other users of this
-// machine may know the address: sameUser refuses them.
-func (c *callback) start() string { return "http://" + c.host + startPath + "/" + c.nonce }
+var _ wayBack = (*callback)(nil)
+
+func (c *callback) uri() string { return c.redirect }
+
+func (c *callback) prepare(*authorization) {}
+
+func (c *callback) close() { c.listener.Close() }
+
+// invite adds the address of the start page. Its first visitor is bound to the sign-in, so other users of this machine
+// may know the address: sameUser refuses them.
+func (c *callback) invite(i Invitation) Invitation {
+	c.address = i.Address
+	i.Start = "http://" + c.host + startPath + "/" + c.nonce
+	return i
+}
 
 // outcome is a code or an error.
 type outcome struct {
@@ -102,9 +115,8 @@ const (
 // cookieName names the cookie that binds the answer to the browser.
 const cookieName = "airlock-sign-in"
 
-// serve answers browsers until ctx ends, and puts the first answer to a into answers, which must have room for it. The
-// start page leads to address.
-func (c *callback) serve(ctx context.Context, a authorization, address string, answers chan<- outcome) error {
+// serve answers browsers until ctx ends.
+func (c *callback) serve(ctx context.Context, a authorization, answers chan<- outcome) error {
 	var once sync.Once
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -116,7 +128,7 @@ func (c *callback) serve(ctx context.Context, a authorization, address string, a
 			page(w, http.StatusForbidden, pageUser)
 			return
 		case r.URL.Path != c.path:
-			c.begin(w, r, address)
+			c.begin(w, r)
 			return
 		}
 		code, err := a.code(r.URL.Query())
@@ -150,7 +162,7 @@ func (c *callback) serve(ctx context.Context, a authorization, address string, a
 }
 
 // begin sends the first visitor, and no other, to the authorization server.
-func (c *callback) begin(w http.ResponseWriter, r *http.Request, address string) {
+func (c *callback) begin(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	again := c.started
 	c.started = true
@@ -166,7 +178,7 @@ func (c *callback) begin(w http.ResponseWriter, r *http.Request, address string)
 		SameSite: http.SameSiteLaxMode})
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
-	http.Redirect(w, r, address, http.StatusSeeOther)
+	http.Redirect(w, r, c.address, http.StatusSeeOther)
 }
 
 // isBound reports whether a request is of the browser that began. If nobody has visited the start page, the person has

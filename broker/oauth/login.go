@@ -21,6 +21,9 @@ type Invitation struct {
 	Resource string
 	Issuer   string // as the authorization server names itself
 	Scopes   []string
+	// Public reports that the answer comes to a Receiver. Start is then a page for its principal only, and Address
+	// redirects that principal to the authorization server.
+	Public bool
 }
 
 // Person signs in.
@@ -152,26 +155,26 @@ func (s *Source) consent(ctx context.Context, w *wire, found discovered, person 
 	if kept == nil {
 		kept = &record{}
 	}
-	back, err := listen(ctx, s.config.RedirectPort, callbackFor(s.config, found.server), kept.Client.Redirect,
-		person.OwnsBrowser())
+	back, err := s.wayBack(ctx, person, callbackFor(s.config, found.server), kept.Client.Redirect)
 	if err != nil {
 		return nil, err
 	}
-	defer back.listener.Close()
-	client, err := w.register(ctx, s.config, found.server, back.redirect, kept.Client, s.opts.Now())
+	defer back.close()
+	client, err := w.register(ctx, s.config, found.server, back.uri(), kept.Client, s.opts.Now())
 	if err != nil {
 		return nil, err
 	}
 	s.hold(client.Secret)
-	request := newAuthorization(back.redirect, found.server)
+	request := newAuthorization(back.uri(), found.server)
+	back.prepare(&request)
 	address, err := request.address(found.server, client.ID, found.resource.Resource, scopes)
 	if err != nil {
 		return nil, err
 	}
-	code, err := s.ask(ctx, back, request, person, Invitation{
-		Start: back.start(), Address: address, Origin: originOf(address), Resource: found.resource.Resource,
+	code, err := s.ask(ctx, back, request, person, back.invite(Invitation{
+		Address: address, Origin: originOf(address), Resource: found.resource.Resource,
 		Issuer: found.server.Issuer, Scopes: scopes,
-	})
+	}))
 	if err != nil {
 		return nil, err
 	}
@@ -197,8 +200,26 @@ func (s *Source) consent(ctx context.Context, w *wire, found discovered, person 
 	return r, nil
 }
 
+// wayBack is how the answer of the authorization server comes from the browser. Its methods are called in this order.
+type wayBack interface {
+	uri() string                    // the redirect URI
+	prepare(a *authorization)       // before the address of the request is made
+	invite(i Invitation) Invitation // completes an invitation
+	// serve puts the first answer into answers, which must have room for it, until ctx ends.
+	serve(ctx context.Context, a authorization, answers chan<- outcome) error
+	close()
+}
+
+// wayBack returns the way back from a person's browser. earlier is the redirect URI of an earlier sign-in.
+func (s *Source) wayBack(ctx context.Context, person Person, path, earlier string) (wayBack, error) {
+	if receiver := receiverOf(person); receiver != nil {
+		return receiver.back(s.opts.Principal, path), nil
+	}
+	return listen(ctx, s.config.RedirectPort, path, earlier, person.OwnsBrowser())
+}
+
 // ask waits for the answer, from the browser or pasted.
-func (s *Source) ask(ctx context.Context, back *callback, request authorization, person Person, i Invitation) (string,
+func (s *Source) ask(ctx context.Context, back wayBack, request authorization, person Person, i Invitation) (string,
 	error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -206,7 +227,7 @@ func (s *Source) ask(ctx context.Context, back *callback, request authorization,
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		if err := back.serve(ctx, request, i.Address, answers); err != nil {
+		if err := back.serve(ctx, request, answers); err != nil {
 			answers <- outcome{err: fmt.Errorf("listening for the answer of the browser: %w", err)}
 		}
 	}()

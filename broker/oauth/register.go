@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/strictjson"
@@ -51,8 +52,12 @@ func (w *wire) newRegistration(ctx context.Context, at serverMetadata, redirect 
 	if len(at.AuthMethods) > 0 && !slices.Contains(at.AuthMethods, authNone) {
 		method = methodFor(at.AuthMethods, true, false)
 	}
+	kind := "native"
+	if strings.HasPrefix(redirect, "https:") { // of a Receiver
+		kind = "web"
+	}
 	body, err := json.Marshal(map[string]any{
-		"client_name": "Airlock", "application_type": "native", "redirect_uris": []string{redirect},
+		"client_name": "Airlock", "application_type": kind, "redirect_uris": []string{redirect},
 		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
 		"token_endpoint_auth_method": method,
 	})

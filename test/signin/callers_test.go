@@ -22,11 +22,14 @@ func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// serve starts airlock serve and returns its address.
-func (a *airlock) serve(t *testing.T) string {
+// serve starts airlock serve on a free port and returns its address.
+func (a *airlock) serve(t *testing.T) string { return a.serveAt(t, "127.0.0.1:0") }
+
+// serveAt starts airlock serve.
+func (a *airlock) serveAt(t *testing.T, listen string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	command := a.command(ctx, "serve", "--listen", "127.0.0.1:0")
+	command := a.command(ctx, "serve", "--listen", listen)
 	stdout, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -45,21 +48,25 @@ func (a *airlock) serve(t *testing.T) string {
 	return strings.TrimSpace(line)
 }
 
-// caller is a host of a principal.
-func (a *airlock) caller(t *testing.T, address, principal string) *mcp.ClientSession {
+// token creates a token of a principal.
+func (a *airlock) token(t *testing.T, principal string) string {
 	t.Helper()
-	args := []string{"tokens", "create", "host"}
-	if principal == "" { // the user whom Airlock runs for
-		principal = system.Principal()
-	}
-	args = append(args, "--for", principal)
-	token, err := a.command(t.Context(), args...).Output()
+	token, err := a.command(t.Context(), "tokens", "create", "host", "--for", principal).Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, a.said)
 	}
+	return strings.TrimSpace(string(token))
+}
+
+// caller is a host of a principal.
+func (a *airlock) caller(t *testing.T, address, principal string) *mcp.ClientSession {
+	t.Helper()
+	if principal == "" { // the user whom Airlock runs for
+		principal = system.Principal()
+	}
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(t.Context(),
 		&mcp.StreamableClientTransport{Endpoint: address + "/mcp",
-			HTTPClient: &http.Client{Transport: bearing(strings.TrimSpace(string(token)))}}, nil)
+			HTTPClient: &http.Client{Transport: bearing(a.token(t, principal))}}, nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, a.said)
 	}

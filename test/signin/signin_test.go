@@ -132,10 +132,17 @@ type ran struct {
 	}
 }
 
-func run(t *testing.T, host *mcp.ClientSession) (ran, string) {
+// whoamiTwice makes two calls at the same time in a nested function.
+const whoamiTwice = "import asyncio\nfrom servers.notes import whoami\nasync def both():\n" +
+	"    return await asyncio.gather(whoami({}), whoami({}))\n" +
+	"result = [r.structured_content['who'] for r in await both()]"
+
+func run(t *testing.T, host *mcp.ClientSession) (ran, string) { return runProgram(t, host, whoami) }
+
+func runProgram(t *testing.T, host *mcp.ClientSession, code string) (ran, string) {
 	t.Helper()
 	result, err := host.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code",
-		Arguments: map[string]any{"language": "python", "code": whoami}})
+		Arguments: map[string]any{"language": "python", "code": code}})
 	if err != nil {
 		t.Fatal(err)
 	}
