@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// The paths of a Receiver: start pages are at ReceiverPath + ID, what leads on from them is at BeginPath + ID, and
-// redirect URIs begin with ReceiverPath + "callback".
+// The paths of a Receiver. The start page is at ReceiverPath + ID, and its link at BeginPath + ID. Redirect URIs begin
+// with ReceiverPath + "callback".
 const (
 	ReceiverPath = "/sign-ins/"
 	BeginPath    = ReceiverPath + "go/"
@@ -30,7 +30,7 @@ type Receiver struct {
 	waiting map[string]*awaited // by the ID of the start page
 }
 
-// awaited is a sign-in whose answer has not come.
+// awaited is a sign-in that waits for its answer.
 type awaited struct {
 	id, principal string
 	redirect      string
@@ -168,7 +168,7 @@ func (a *awaited) isBound(r *http.Request) bool {
 	return len(cookies) == 1 && subtle.ConstantTimeCompare([]byte(cookies[0].Value), []byte(a.cookie)) == 1
 }
 
-// Answer is the handler of redirect URIs. The request needs no session: the cookie of Begin shows whose browser it is.
+// Answer is the handler of redirect URIs. The request needs no session: the cookie of Begin identifies the browser.
 func (r *Receiver) Answer(w http.ResponseWriter, request *http.Request) {
 	a := r.ofState(request.URL)
 	if a == nil || !a.isBound(request) {
