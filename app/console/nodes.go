@@ -26,8 +26,8 @@ import (
 // nodeField is the query parameter with the reference of the node whose page is shown.
 const nodeField = "node"
 
-// forwarded passes a request to the node that has what it is about: a run, a sign-in to a server, the code of a link, or
-// the session.
+// forwarded passes a request to the node that has its subject: a run, a sign-in to a server, the code of a link, or the
+// session.
 func (c *Console) forwarded(w http.ResponseWriter, r *http.Request) bool {
 	node := c.node
 	if node == nil || strings.HasPrefix(r.URL.Path, "/assets/") {

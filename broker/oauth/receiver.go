@@ -47,8 +47,8 @@ type awaited struct {
 	used  bool
 }
 
-// NewReceiver returns the receiver at a public address. mark names this process in the IDs of start pages and in states,
-// so that requests can be forwarded to it.
+// NewReceiver returns the receiver at a public address. mark names this process in the IDs of start pages and in
+// states, so that requests can be forwarded to it.
 func NewReceiver(base string, mark func(id string) string) *Receiver {
 	return &Receiver{base: strings.TrimSuffix(base, "/"), mark: mark, waiting: map[string]*awaited{}}
 }

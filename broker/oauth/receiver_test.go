@@ -66,8 +66,8 @@ func with(t *testing.T, address, name, value string) string {
 	return u.String()
 }
 
-// Only the browser in which the principal of the sign-in began answers, once, with the state, at the redirect URI of the
-// issuer (issue 31).
+// Only the browser in which the principal of the sign-in began answers, once, with the state, at the redirect URI of
+// the issuer (issue 31).
 func TestOnlyThePrincipalsBrowserAnswersInPublic(t *testing.T) {
 	w := newWorld(t)
 	p := &remotePerson{receiver: publicAddress(t)}
@@ -118,8 +118,8 @@ func TestOnlyThePrincipalsBrowserAnswersInPublic(t *testing.T) {
 	if _, err := s.Login(t.Context(), p, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.forms[0]; got.Get("code") != "code-0" || !strings.HasPrefix(got.Get("redirect_uri"), "http://127.0.0.1:") ||
-		got.Get("code_verifier") == "" || got.Get("resource") != w.url() {
+	if got := w.forms[0]; got.Get("code") != "code-0" || got.Get("code_verifier") == "" ||
+		!strings.HasPrefix(got.Get("redirect_uri"), "http://127.0.0.1:") || got.Get("resource") != w.url() {
 		t.Errorf("got the token request %v", got)
 	}
 	// The sign-in is over: its pages lead nowhere.
@@ -141,7 +141,8 @@ func TestMixedUpIssuersInPublic(t *testing.T) {
 				return nil
 			}
 			s := source(t, w, t.TempDir(), nil, nil)
-			if _, err := s.Login(t.Context(), p, nil); err == nil || !strings.Contains(err.Error(), "authorization server") {
+			_, err := s.Login(t.Context(), p, nil)
+			if err == nil || !strings.Contains(err.Error(), "authorization server") {
 				t.Errorf("got %v, want a refusal", err)
 			}
 			if n := w.count(tokenPath); n != 0 {
