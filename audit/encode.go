@@ -79,6 +79,7 @@ func encode(text []byte, r *Record) (_ []byte, at int, err error) {
 	e.string("server_id", r.ServerID)
 	e.string("session_id", r.SessionID)
 	e.string("snapshot", r.Snapshot)
+	e.number("suspension", int64(r.Suspension))
 	e.string("task_id", r.TaskID)
 	e.must("time", r.Time)
 	e.string("tool_name", r.ToolName)

@@ -38,7 +38,8 @@ func (t *RunTree) SinceSuspended() (number int, resumed bool, calls int) {
 	for _, r := range t.Events {
 		switch {
 		case r.Kind == KindRunSuspend && r.Durable:
-			number, resumed, last = number+1, false, r.Seq
+			// The run may have been suspended at other nodes of a cluster, too. Earlier versions did not count.
+			number, resumed, last = max(number+1, r.Suspension), false, r.Seq
 		case r.Kind == KindRunResume:
 			resumed = true
 		}

@@ -153,6 +153,8 @@ type RunFacts struct {
 	Calls         int    `json:"calls,omitempty"`
 	// Durable is set if a suspended run goes on, or ends, in a later process, should this one end.
 	Durable bool `json:"durable,omitempty"`
+	// Suspension is how often the run was suspended so that another process can continue it.
+	Suspension int `json:"suspension,omitempty"`
 	// Limits are those in force when the run began, by the configuration's keys,
 	// with values as the configuration would take them.
 	Limits map[string]string `json:"limits,omitempty"`

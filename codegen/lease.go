@@ -2,6 +2,7 @@ package codegen
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -48,8 +49,23 @@ func Hold(dir, name string) (*Lease, error) {
 	if lock == nil {
 		return nil, errors.New("the wrappers of the tools as they were are gone")
 	}
-	t := &Tree{Digest: "sha256:" + name}
-	err = filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+	t, err := readTree(path)
+	if err == nil {
+		err = t.verify(path)
+	}
+	if err == nil && digest(t.Files) != t.Digest {
+		err = errors.New("the stored wrappers of the earlier tools have been modified")
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Release())
+	}
+	return &Lease{Path: path, tree: t, lock: lock}, nil
+}
+
+// readTree reads the published tree at path.
+func readTree(path string) (*Tree, error) {
+	t := &Tree{Digest: "sha256:" + filepath.Base(path)}
+	err := filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -62,16 +78,31 @@ func Hold(dir, name string) (*Lease, error) {
 		return err
 	})
 	slices.SortFunc(t.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	if err == nil {
-		err = t.verify(path)
-	}
-	if err == nil && digest(t.Files) != t.Digest {
-		err = errors.New("the stored wrappers of the earlier tools have been modified")
-	}
+	return t, err
+}
+
+// Pack returns the published tree at path in one piece, for PublishPacked on another machine.
+func Pack(path string) ([]byte, error) {
+	t, err := readTree(path)
 	if err != nil {
-		return nil, errors.Join(err, lock.Release())
+		return nil, fmt.Errorf("packing wrappers: %w", err)
 	}
-	return &Lease{Path: path, tree: t, lock: lock}, nil
+	return json.Marshal(t.Files)
+}
+
+// PublishPacked is Publish for a tree that Pack returned. name is the last element of the path that it had.
+func PublishPacked(ctx context.Context, dir, name string, packed []byte) (*Lease, error) {
+	t := &Tree{Digest: "sha256:" + name}
+	err := json.Unmarshal(packed, &t.Files)
+	if err != nil || digest(t.Files) != t.Digest {
+		return nil, errors.New("publishing wrappers: they are not those of their name")
+	}
+	for _, file := range t.Files {
+		if !filepath.IsLocal(file.Path) {
+			return nil, fmt.Errorf("publishing wrappers: %q is not below them", file.Path)
+		}
+	}
+	return Publish(ctx, dir, t)
 }
 
 // Intact reports whether the tree is still as it was published. It costs one

@@ -124,6 +124,31 @@ func (r *Runner) Saved(s *Sandbox) (Saved, bool) {
 		Usage: usage, Stdout: s.Stdout(), Stderr: s.Stderr()}, true
 }
 
+// Files returns the names of the files that a Restore needs.
+func (s Saved) Files() []string {
+	if s.Base == nil {
+		return []string{s.State}
+	}
+	return []string{s.State, s.Base.File}
+}
+
+// ReadSaved returns the content of a file of a saved sandbox, which is encrypted.
+func (r *Runner) ReadSaved(name string) ([]byte, error) { return r.vault.readFile(name) }
+
+// WriteSaved stores what ReadSaved returned in another process, unless there is a file of the name.
+func (r *Runner) WriteSaved(name string, content func() ([]byte, error)) error {
+	return r.vault.writeFile(name, content)
+}
+
+// SavedFormat returns the format of the states that this runner can restore, or "" if it restores none.
+func (r *Runner) SavedFormat() string {
+	saver, ok := r.driver.(Saver)
+	if !ok {
+		return ""
+	}
+	return saver.Format()
+}
+
 // Restore returns the suspended sandbox that another process has saved, for a request with the same image, limits and
 // mounts. Continue continues it. It must be closed.
 func (r *Runner) Restore(saved Saved, req Request) (*Sandbox, error) {

@@ -189,6 +189,33 @@ func (v *vault) open(account, name, key string) (_ *deposit, err error) {
 	return d, nil
 }
 
+// readFile returns the content of a file as it is stored.
+func (v *vault) readFile(name string) ([]byte, error) {
+	if !fileName.MatchString(name) {
+		return nil, fmt.Errorf("%q is not the name of a state", name)
+	}
+	return store.ReadFile(filepath.Join(v.dir, name))
+}
+
+// writeFile stores a file that another process has read, unless it exists.
+func (v *vault) writeFile(name string, content func() ([]byte, error)) error {
+	if !fileName.MatchString(name) {
+		return fmt.Errorf("%q is not the name of a state", name)
+	}
+	path := filepath.Join(v.dir, name)
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	stored, err := content()
+	if err == nil {
+		err = os.MkdirAll(v.dir, 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	return store.WriteFile(path, stored, 0o600)
+}
+
 // restore returns the deposit that another process has left.
 func (v *vault) restore(account string, saved Saved) (*deposit, error) {
 	d, err := v.open(account, saved.State, saved.Key)

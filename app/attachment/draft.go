@@ -57,6 +57,30 @@ func (s *Store) Continue(runID string, owner caller.Owner, limits Limits) *Draft
 	return d
 }
 
+// Adopt stores the files of a run of another machine that goes on at this one. content returns the bytes of a file.
+func (s *Store) Adopt(set Set, content func(File) ([]byte, error)) error {
+	if known, err := s.Files(set.RunID); err == nil && len(known.Files) == len(set.Files) {
+		return nil
+	}
+	d := s.Begin(set.RunID, set.Owner, Limits{})
+	for _, file := range set.Files {
+		bytes, err := content(file)
+		if err != nil {
+			return err
+		}
+		if canon.Digest(bytes) != file.Digest {
+			return fmt.Errorf("adopting %q of %q: its content has another digest", file.Name, set.RunID)
+		}
+		d.mu.Lock()
+		err = d.keepLocked(file, bytes)
+		d.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Admit refuses, with a *LimitError, a file of so many bytes that the run may not attach.
 func (d *Draft) Admit(bytes int64) error {
 	d.mu.Lock()

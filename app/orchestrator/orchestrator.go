@@ -48,13 +48,41 @@ type Parts struct {
 	// Sessions store the files that runs of one session share. If nil, they share none.
 	Sessions *sessionfiles.Store
 	// Suspended stores the runs that other processes can continue. If nil, suspended runs end with the process.
-	Suspended *suspended.Store
+	Suspended SuspendedRuns
 	// Attachments store the files that programs attach, and large results. If nil, neither
 	// is stored.
 	Attachments *attachment.Store
 
 	cleaning *quota.Limiter // of the processors, for redaction; set by New
 }
+
+// SuspendedRuns stores the runs that other processes can continue. Its methods are safe for concurrent use by different
+// runs.
+type SuspendedRuns interface {
+	// Put stores a run durably, in place of what was stored of it. The error is suspended.ErrTaken if another node of
+	// a cluster has the run.
+	Put(run string, content any, about suspended.About) error
+	// Get reads a run into content. The error is suspended.ErrDamaged if it is not what Put has stored.
+	Get(run string, content any) error
+	// Remove removes a run, if it is stored. It may be called twice.
+	Remove(run string) error
+	// List returns the runs that the processes before this one have left.
+	List() ([]string, error)
+}
+
+// SharedRuns are suspended runs that the nodes of a cluster continue for each other. Its methods are safe for
+// concurrent use by different runs.
+type SharedRuns interface {
+	SuspendedRuns
+	// Claim takes suspended runs of nodes that do not act any more, with one of the images and a format.
+	Claim(ctx context.Context, images []string, format string, most int) ([]string, error)
+	// Taken returns the runs that other nodes have taken from this process.
+	Taken(ctx context.Context) ([]string, error)
+	// Fetch returns a file of a run. The error is suspended.ErrDamaged if it is not what Put has stored.
+	Fetch(name string) ([]byte, error)
+}
+
+var _ SharedRuns = (*suspended.Shared)(nil)
 
 // Snapshots provides the newest tool definitions. Its methods are safe for concurrent use.
 type Snapshots interface {

@@ -123,9 +123,13 @@ func (r *run) execute(ctx context.Context, going *pausers) (*Outcome, error) {
 		go r.recordStart(ctx)
 	}
 	ended := r.await(ctx, clock)
-	if ended.cancelled && errors.Is(context.Cause(ctx), errLeft) {
+	if cause := context.Cause(ctx); ended.cancelled && errors.Is(cause, errLeft) {
 		r.calls.Close()
-		return nil, errors.Join(errLeft, r.sandbox.Leave(), r.network.close())
+		var err error
+		if !errors.Is(cause, errTaken) { // otherwise the state is erased with the sandbox
+			err = r.sandbox.Leave()
+		}
+		return nil, errors.Join(cause, err, r.network.close())
 	}
 	defer r.pauser.end(ctx)
 	if ended.cancelled {

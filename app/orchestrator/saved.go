@@ -1,15 +1,20 @@
 package orchestrator
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/attachment"
+	"github.com/airlock-mcp/airlock/app/suspended"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/internal/errortype"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/internal/wire"
 	"github.com/airlock-mcp/airlock/redact"
 	"github.com/airlock-mcp/airlock/runner"
@@ -26,6 +31,7 @@ type savedRun struct {
 	Left      time.Duration // of the time limit
 	Image     string        // imageName
 	Wrappers  string        // directory of the wrappers
+	Attached  []attachment.File
 	Sandbox   runner.Saved
 	Used      broker.Used
 	Cleaned   time.Duration // processor time of redaction
@@ -36,7 +42,8 @@ type savedRun struct {
 	// Continued is set before the sandbox goes on. From then on, another process cannot continue the run.
 	Continued bool
 
-	logged  *audit.RunTree // the run's records in the audit log
+	logged  *audit.RunTree // the run's records in the audit log; nil if it has none
+	shared  bool           // the database of a cluster decides which node continues the run
 	settled func()         // called when the restored run waits or goes on
 }
 
@@ -76,6 +83,7 @@ func (p *pauser) save(asking map[string]time.Time) (*savedRun, bool) {
 		Request: r.request, TraceID: r.identity.TraceID, Started: r.started, Suspended: time.Now(), Limits: r.limits,
 		Left: p.clock.remaining(), Image: r.imageName(), Wrappers: r.wrappers, Sandbox: state, Used: r.calls.Used(),
 		Cleaned: time.Duration(r.cleaned.Load()), Removed: r.files.found(), Number: 1,
+		Attached: r.files.draft.Files(),
 	}
 	if p.saved != nil {
 		saved.Number += p.saved.Number
@@ -140,43 +148,62 @@ func (p *pauser) reopened(id string) (answer any, expires time.Time) {
 // Logged returns the records of runs from the audit log, from a time on. Runs without records are missing.
 type Logged func(since time.Time, ids map[string]bool) (map[string]*audit.RunTree, error)
 
-// Suspended returns requests for the runs that processes before this one have suspended. Each of them is to be passed
-// to Run once: it goes on, or it ends as interrupted. The files of runs that have ended are removed. It is called
-// before other runs start.
-func (o *Orchestrator) Suspended(logged Logged) ([]Request, error) {
+// Suspended returns requests for the runs that the processes of this node before this one have suspended. Each of them
+// is to be passed to Run once: it goes on, or it ends as interrupted. The files of runs that have ended are removed. It
+// is called before other runs start. again are runs of a cluster that could not be read; they are to be passed to Adopt.
+func (o *Orchestrator) Suspended(ctx context.Context, logged Logged) (_ []Request, again []string, _ error) {
 	stored := o.parts.Suspended
 	if stored == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	ids, err := stored.List()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	requests, again, err := o.continued(ctx, ids, logged)
+	var kept []runner.Saved
+	for _, request := range requests {
+		if !request.saved.Continued {
+			kept = append(kept, request.saved.Sandbox)
+		}
+	}
+	if requests == nil && err != nil { // the files may be needed
+		return nil, again, err
+	}
+	return requests, again, errors.Join(err, o.parts.Runner.SweepSaved(kept))
+}
+
+// continued returns requests for stored runs of this node, and removes those that have ended or are damaged.
+func (o *Orchestrator) continued(ctx context.Context, ids []string, logged Logged) (requests []Request, again []string,
+	_ error) {
+	if len(ids) == 0 {
+		return nil, nil, nil
 	}
 	found, refused, wanted := map[string]*savedRun{}, map[string]error{}, map[string]bool{}
 	first := time.Now()
 	for _, id := range ids {
-		saved := &savedRun{}
-		err := stored.Get(id, saved)
-		if err == nil && saved.Request.ID != id {
-			err = errors.New("it is that of another run")
+		saved, err := o.readSaved(ctx, id)
+		if _, isShared := o.parts.Suspended.(SharedRuns); isShared && err != nil && !errors.Is(err, suspended.ErrDamaged) {
+			o.parts.Logger.WarnContext(ctx, "a suspended run could not be read, which is tried again",
+				slog.String(telemetry.KeyRun, id), slog.Any(telemetry.KeyError, err))
+			again = append(again, id)
+			continue
 		}
 		found[id], refused[id], wanted[id] = saved, err, true
 		if saved.Started.Before(first) { // if it is damaged, from the beginning of the log on
 			first = saved.Started
 		}
 	}
-	if len(found) == 0 {
-		return nil, o.parts.Runner.SweepSaved(nil)
-	}
 	runs, err := logged(first, wanted)
 	if err != nil {
-		return nil, err
+		return nil, ids, err
 	}
-	var requests []Request
 	var unremoved error
-	var kept []runner.Saved
 	for _, id := range ids { // in the same order at each start
 		saved := found[id]
+		if saved == nil {
+			continue
+		}
 		saved.logged = runs[id]
 		switch ended := saved.logged != nil && saved.logged.End != nil; {
 		case ended:
@@ -188,16 +215,37 @@ func (o *Orchestrator) Suspended(logged Logged) ([]Request, error) {
 		}
 		saved.Request.saved = saved
 		requests = append(requests, saved.Request)
+	}
+	return requests, again, unremoved
+}
+
+// readSaved reads a stored run. It is not nil if there is an error.
+func (o *Orchestrator) readSaved(ctx context.Context, id string) (*savedRun, error) {
+	saved := &savedRun{}
+	if err := o.parts.Suspended.Get(id, saved); err != nil {
+		return saved, err
+	}
+	if saved.Request.ID != id {
+		return saved, errOtherRun
+	}
+	if shared, ok := o.parts.Suspended.(SharedRuns); ok {
+		saved.shared = true
 		if !saved.Continued {
-			kept = append(kept, saved.Sandbox)
+			return saved, o.bring(ctx, shared, saved)
 		}
 	}
-	return requests, errors.Join(unremoved, o.parts.Runner.SweepSaved(kept))
+	return saved, nil
 }
+
+// errOtherRun is the reason why a stored run is refused that has the name of another one.
+var errOtherRun = fmt.Errorf("it is that of another run: %w", suspended.ErrDamaged)
 
 // isOld reports whether the audit log has more of the run than what was stored. Then somebody put the file back after
 // it had been removed or replaced. The last suspension may be missing in the log, because it is recorded last.
 func (s *savedRun) isOld() bool {
+	if s.logged == nil {
+		return false
+	}
 	number, resumed, calls := s.logged.SinceSuspended()
 	begun := 0
 	for _, call := range s.Open {
@@ -219,7 +267,7 @@ func (s *savedRun) check(image string) error {
 	switch {
 	case s.Continued:
 		return errors.New("the process of Airlock ended while it went on")
-	case s.logged == nil:
+	case s.logged == nil && !s.shared: // the log of another node has it
 		return errors.New("the audit log does not have it")
 	case s.isOld():
 		return errors.New("what was stored of it is older than the audit log")

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/suspended"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/quota"
@@ -103,11 +104,12 @@ func (p *pauser) trySuspendLocked(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	if err := r.parts.Suspended.Put(r.identity.ID, saved); err != nil {
-		p.log(ctx, "a suspended run ends with this process", err)
-		return nil
-	}
+	former := p.saved
 	p.saved = saved
+	if err := p.putLocked(); err != nil {
+		p.saved = former
+		p.log(ctx, "a suspended run ends with this process", err)
+	}
 	return nil
 }
 
@@ -212,7 +214,23 @@ func (p *pauser) beginLocked() error {
 		return nil
 	}
 	p.saved.Continued = true
-	return p.run.parts.Suspended.Put(p.run.identity.ID, p.saved)
+	return p.putLocked()
+}
+
+// putLocked stores the suspended run. A run that another node has taken is left to it.
+func (p *pauser) putLocked() error {
+	stored := p.run.parts.Suspended
+	_, shared := stored.(SharedRuns)
+	about := p.saved.about()
+	if shared && !p.saved.Continued {
+		about.Files = p.filesFor(p.saved)
+	}
+	err := stored.Put(p.run.identity.ID, p.saved, about)
+	if errors.Is(err, suspended.ErrTaken) {
+		p.left = true
+		p.leaveRun(errTaken)
+	}
+	return err
 }
 
 // approved notes, before it is made, that a person has approved a call of a suspended run.
@@ -257,7 +275,7 @@ func (p *pauser) changeLocked(tag string, change func(*savedCall)) error {
 		return nil
 	}
 	change(call)
-	return p.run.parts.Suspended.Put(p.run.identity.ID, p.saved)
+	return p.putLocked()
 }
 
 // leave leaves a run to another process if it waits for people, or only waits to go on. If calls of it are being made,
@@ -305,7 +323,9 @@ func (p *pauser) notify(suspended bool) {
 // note records that the run was suspended, or goes on.
 func (p *pauser) note(ctx context.Context, kind audit.Kind) {
 	record := p.run.record(kind)
-	record.Durable = kind == audit.KindRunSuspend && p.isDurable()
+	if kind == audit.KindRunSuspend && p.isDurable() {
+		record.Durable, record.Suspension = true, p.saved.Number
+	}
 	if err := p.run.parts.Audit.Note(ctx, record); err != nil {
 		p.log(ctx, "that a run was suspended or goes on could not be recorded", err)
 	}

@@ -60,8 +60,38 @@ func (s *Store) path(run string) (string, error) {
 	return filepath.Join(s.dir, run+suffix), nil
 }
 
+// About is what is known of a stored run without its content. Another run, owner, image, format or number does not
+// decrypt the content.
+type About struct {
+	Owner     string // the account of the caller
+	Image     string // of its sandbox
+	Format    string // of its state: the version of gVisor
+	Number    int    // how often it was suspended
+	Continued bool   // it went on: no other process can continue it
+	Files     []File // what another node needs to continue it; a Store does not need them
+}
+
+// File is a file that another node needs to continue a run. Files with the same name have the same content.
+type File struct {
+	Name string
+	Read func() ([]byte, error)
+}
+
+// text identifies a stored run: its content is authenticated with it.
+func (a About) text(run string) string {
+	a.Files = nil
+	text, err := json.Marshal(struct {
+		Run string
+		About
+	}{run, a})
+	if err != nil {
+		panic(err) // its members have a JSON form
+	}
+	return string(text)
+}
+
 // Put stores a run durably, in place of what was stored of it. The content must have a JSON form.
-func (s *Store) Put(run string, content any) error {
+func (s *Store) Put(run string, content any, _ About) error {
 	path, err := s.path(run)
 	if err != nil {
 		return fmt.Errorf("storing a suspended run: %w", err)

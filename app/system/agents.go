@@ -95,6 +95,10 @@ func (s *System) OpenAgents(ctx context.Context) (*Agents, error) {
 		s.authority.node.Store(node)
 		stop := s.desk.Share(ctx, db, node.ID())
 		a.undo.Add(func() error { stop(); return nil })
+		if s.suspended != nil {
+			stopAdopting := s.adoptRuns(ctx)
+			a.undo.Add(func() error { stopAdopting(); return nil })
+		}
 	}
 	s.authority.open(a.authority)
 	a.undo.Add(func() error { s.authority.known.Store(nil); return nil })

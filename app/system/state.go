@@ -12,6 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/setup"
+	"github.com/airlock-mcp/airlock/app/suspended"
 	"github.com/airlock-mcp/airlock/broker/taint"
 	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/cluster"
@@ -23,7 +24,7 @@ func stateVersions() []string {
 	return []string{agents.Schema, auth.Schema, kernelSchema, agents.SchemaInherited, taint.Schema, agents.SchemaLists,
 		agents.SchemaDebits, agents.SchemaSelections, auth.SchemaUses, auth.SchemaCreators, auth.SchemaFacts,
 		cluster.Schema + approval.Schema, agents.SchemaApprovers,
-		cluster.SchemaAddresses, cluster.SchemaValues}
+		cluster.SchemaAddresses, cluster.SchemaValues, cluster.SchemaMoves, suspended.Schema}
 }
 
 // state is the database of the agents and tokens: a file of this machine, or that of the cluster. It is opened at its

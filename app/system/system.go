@@ -27,7 +27,6 @@ import (
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/sessionfiles"
 	"github.com/airlock-mcp/airlock/app/setup"
-	"github.com/airlock-mcp/airlock/app/suspended"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/oauth"
@@ -35,8 +34,6 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
-	"github.com/airlock-mcp/airlock/internal/store"
-	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/redact"
 	"github.com/airlock-mcp/airlock/runner"
 )
@@ -145,8 +142,9 @@ type machine struct {
 	pooled     atomic.Bool // the pool has been filled once
 
 	attachments  *attachment.Store
-	sessionFiles *sessionfiles.Store // nil if no session lasts longer than a run
-	suspended    *suspended.Store    // nil if suspended runs end with the process
+	sessionFiles *sessionfiles.Store        // nil if no session lasts longer than a run
+	suspended    orchestrator.SuspendedRuns // nil if suspended runs end with the process
+	unread       []string                   // those that could not be read yet
 }
 
 // Open opens everything that runs need. The caller must close the system.
@@ -265,10 +263,8 @@ func (s *System) prepare(ctx context.Context) error {
 	if err = s.openSessionFiles(ctx); err != nil {
 		return err
 	}
-	if s.opts.Durable {
-		if s.suspended, err = suspended.Open(store.Suspended(s.directories.Home), s.directories.Keys); err != nil {
-			return err
-		}
+	if err = s.openSuspended(ctx); err != nil {
+		return err
 	}
 	if s.sandboxes, err = openRunner(ctx, s.config, s.directories.Home, s.opts.Serving, s.opts.Logger); err != nil {
 		return err
@@ -411,23 +407,6 @@ func (s *System) assemble(servers broker.Upstream) error {
 	}
 	if s.opts.Serving {
 		return s.watchLevels()
-	}
-	return nil
-}
-
-// restoreRuns continues the runs that the process before this one has suspended.
-func (s *System) restoreRuns(ctx context.Context) error {
-	var logged orchestrator.Logged = func(since time.Time, ids map[string]bool) (map[string]*audit.RunTree, error) {
-		return audit.ShowRuns(s.directories.Audit, ids, audit.Period{Since: since})
-	}
-	requests, err := s.orchestrator.Suspended(logged)
-	if err != nil {
-		s.opts.Logger.ErrorContext(ctx, "some suspended runs cannot be continued", slog.Any(telemetry.KeyError, err))
-	}
-	for _, req := range requests {
-		if _, err := s.runs.Start(ctx, req); err != nil {
-			return fmt.Errorf("continuing a suspended run: %w", err)
-		}
 	}
 	return nil
 }

@@ -38,8 +38,8 @@ func (n *Node) tag(name, rest string) string {
 	return hex.EncodeToString(mac.Sum(nil))[:tagLength]
 }
 
-// Owner returns the name of the node that has made an ID. It is empty for an ID of another cluster, and for all other
-// texts.
+// Owner returns the name of the node that has what an ID names. It is empty for an ID of another cluster, and for all
+// other texts.
 func (n *Node) Owner(ctx context.Context, id string) string {
 	if n == nil {
 		return ""
@@ -52,8 +52,30 @@ func (n *Node) Owner(ctx context.Context, id string) string {
 // serves, which is later.
 const rereadAfter = 100 * time.Millisecond
 
-// owner returns the node that has made an ID. Of this node, only the name is set.
+// owner returns the node that has what an ID names: the one that has made the ID, or has taken the run from that. Of
+// this node, only the name is set.
 func (n *Node) owner(ctx context.Context, id string) (member, bool) {
+	m, found := n.maker(ctx, id)
+	if !found {
+		return m, false
+	}
+	switch name := n.movedTo(ctx, id); name {
+	case "", m.name:
+	case n.name:
+		return member{name: n.name}, true
+	default:
+		if to, known := n.members.named(name); known {
+			return to, true
+		}
+		n.readMembers(ctx, time.Now().Add(-rereadAfter))
+		to, _ := n.members.named(name)
+		return to, true
+	}
+	return m, true
+}
+
+// maker returns the node that has made an ID. Of this node, only the name is set.
+func (n *Node) maker(ctx context.Context, id string) (member, bool) {
 	if len(id) <= tagLength {
 		return member{}, false
 	}

@@ -62,6 +62,15 @@ func (n *Node) Silent() (names []string) {
 	return names
 }
 
+// named returns the node with a name. If it is not known, it does not answer.
+func (m *members) named(name string) (member, bool) {
+	all := m.list()
+	if i := slices.IndexFunc(all, func(m member) bool { return m.name == name }); i >= 0 {
+		return all[i], true
+	}
+	return member{name: name}, false
+}
+
 // pinned returns the node that has a pin and may act.
 func (m *members) pinned(pin string) (member, bool) {
 	all := m.list()

@@ -63,7 +63,10 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	}
 	set, err := s.files.Files(runID)
 	if err == nil && !who.May(caller.Hosts, caller.See, caller.Object{Kind: caller.File, Owner: set.Owner}) {
-		err = attachment.ErrNotFound
+		// A run that waited for a person beyond its session, or its process, is reached from other sessions.
+		if _, reached := s.runs.Get(who, runID); !reached {
+			err = attachment.ErrNotFound
+		}
 	}
 	var file attachment.File
 	var content []byte

@@ -1,0 +1,79 @@
+package cluster
+
+import (
+	"context"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/database"
+)
+
+// SchemaMoves makes the table of runs that have moved to another node than the one that made their IDs.
+const SchemaMoves = `
+CREATE TABLE moved_run (
+	id     TEXT PRIMARY KEY,
+	node   TEXT NOT NULL,   -- the name of the node that has the run
+	former TEXT NOT NULL,   -- the ID of the node that had it before
+	moved  INTEGER NOT NULL -- seconds since 1970
+) STRICT;`
+
+const (
+	runPrefix = "run_"
+	// keepMoved is how long the node of a run is known, in seconds: longer than any run and its result are kept.
+	keepMoved = 30 * 24 * 60 * 60
+)
+
+// Take notes, in a transaction of this node, that a run of another process is now at this node. former is the ID of the
+// node that had it.
+func (n *Node) Take(ctx context.Context, tx database.Tx, run, former string) error {
+	if _, err := tx.ExecContext(ctx, "DELETE FROM moved_run WHERE moved < unixepoch() - ?", keepMoved); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, `INSERT INTO moved_run VALUES (?, ?, ?, unixepoch()) ON CONFLICT (id)
+		DO UPDATE SET node = excluded.node, former = excluded.former, moved = excluded.moved`, run, n.name, former)
+	return err
+}
+
+// Taken returns the runs that other nodes have taken from this process.
+func (n *Node) Taken(ctx context.Context) (runs []string, err error) {
+	err = n.db.View(ctx, func(tx database.Tx) error {
+		runs = nil
+		rows, err := tx.QueryContext(ctx, "SELECT id FROM moved_run WHERE former = ? AND node <> ?", n.ID(), n.name)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var run string
+			if err := rows.Scan(&run); err != nil {
+				return err
+			}
+			runs = append(runs, run)
+		}
+		return rows.Err()
+	})
+	return runs, err
+}
+
+// movedTo returns the name of the node that has taken a run, or "" if no node has.
+func (n *Node) movedTo(ctx context.Context, id string) (name string) {
+	if !strings.HasPrefix(id, runPrefix) {
+		return ""
+	}
+	err := n.db.View(ctx, func(tx database.Tx) error {
+		return tx.QueryRowContext(ctx, "SELECT node FROM moved_run WHERE id = ?", id).Scan(&name)
+	})
+	if err != nil { // there is no row, or the database does not answer: the ID names the node
+		return ""
+	}
+	return name
+}
+
+// Seal encrypts a value for the other nodes. Open decrypts it with the same text about it.
+func (n *Node) Seal(value []byte, about string) []byte {
+	return n.seal().Seal(nil, nil, value, []byte("about\x00"+about))
+}
+
+// Open decrypts what a node has sealed. It returns an error if the value or the text about it was changed.
+func (n *Node) Open(sealed []byte, about string) ([]byte, error) {
+	return n.seal().Open(nil, nil, sealed, []byte("about\x00"+about))
+}
