@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/agents"
@@ -40,6 +41,8 @@ type Options struct {
 	// Silent returns the nodes of the cluster whose questions may be missing; nil: none.
 	Silent func() []string
 	Lists  Lists // nil: there are no lists of runs, servers and records
+	// SuspendedSince returns since when a run waits without a sandbox, or zero; nil: none is known.
+	SuspendedSince func(run string) time.Time
 	// Coverage returns what an approval of the question's tool would have covered; nil: nobody knows.
 	Coverage func(by caller.Caller, q approval.Question) (admission.Coverage, error)
 	// Verifications ask the engines; nil: questions are refused.

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"filippo.io/age"
 
@@ -104,8 +105,9 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 	}
 	server := httptest.NewServer(
 		api.New(api.Options{Agents: directory{service, s.log}, Remotes: trust, Taint: s.taint, Admission: acts,
-			Approvals: s.desk,
-			Identify:  identify, Verifications: engines}))
+			Approvals:      s.desk,
+			SuspendedSince: func(string) time.Time { return time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC) },
+			Identify:       identify, Verifications: engines}))
 	t.Cleanup(func() {
 		server.Close()
 		end()

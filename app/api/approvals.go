@@ -49,11 +49,17 @@ type shownApproval struct {
 	// Escalated is the role that may answer in place of the owner.
 	Escalated string `json:"escalated,omitempty"`
 	Asks      string `json:"asks,omitempty"` // who must approve it, if not the owner
+	// Suspended is since when the run waits without a sandbox. It is missing for a run of another node.
+	Suspended time.Time `json:"suspended_since,omitzero"`
 }
 
-func shownAs(q approval.Posted) shownApproval {
+func (h *handler) shownAs(q approval.Posted) shownApproval {
 	q.Desk = ""
-	return shownApproval{q.Question, q.Digest, q.Progress, q.Escalated, q.Whom()}
+	shown := shownApproval{q.Question, q.Digest, q.Progress, q.Escalated, q.Whom(), time.Time{}}
+	if h.opts.SuspendedSince != nil {
+		shown.Suspended = h.opts.SuspendedSince(q.RunID)
+	}
+	return shown
 }
 
 func (h *handler) listApprovals(_ context.Context, who caller.Caller, _ *http.Request) (int, any, error) {
@@ -61,7 +67,7 @@ func (h *handler) listApprovals(_ context.Context, who caller.Caller, _ *http.Re
 	for _, q := range h.opts.Approvals.Posted() {
 		if who.May(caller.People, caller.See, q.Object(q.Roles())) {
 			q.Code, q.Arguments, q.Elicitation = "", nil, nil
-			list = append(list, shownAs(q))
+			list = append(list, h.shownAs(q))
 		}
 	}
 	return http.StatusOK, listed("approvals", list, h.opts.Silent(), ""), nil
@@ -78,7 +84,7 @@ func (h *handler) findApproval(who caller.Caller, r *http.Request) (approval.Pos
 
 func (h *handler) showApproval(_ context.Context, who caller.Caller, r *http.Request) (int, any, error) {
 	q, err := h.findApproval(who, r)
-	return http.StatusOK, shownAs(q), err
+	return http.StatusOK, h.shownAs(q), err
 }
 
 // approvalAnswer is the body of an answer.

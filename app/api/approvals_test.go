@@ -120,8 +120,9 @@ func TestApprovals(t *testing.T) {
 	}
 	path, verdict = s.asks(about)
 	_, list := s.do("phone", "GET", "/v1/approvals", "")
-	if text := fmt.Sprint(list); !strings.Contains(text, "write_file") || strings.Contains(text, "print(1)") {
-		t.Errorf("got %s, want the question without its code", text)
+	if text := fmt.Sprint(list); !strings.Contains(text, "write_file") || strings.Contains(text, "print(1)") ||
+		!strings.Contains(text, "suspended_since:2026-11-28T09:00:00Z") {
+		t.Errorf("got %s, want the question of a suspended run without its code", text)
 	}
 	if _, list := s.do("bob's", "GET", "/v1/approvals", ""); fmt.Sprint(list) != "map[approvals:[]]" {
 		t.Errorf("another person sees %v", list)

@@ -66,7 +66,8 @@ type questionsPage struct {
 // questionRow is a question in the list.
 type questionRow struct {
 	approval.Posted
-	Left time.Duration
+	Left      time.Duration
+	Suspended time.Time // since when the run waits without a sandbox; zero if it does not, or is of another node
 }
 
 func (c *Console) left(q approval.Posted) time.Duration {
@@ -77,7 +78,7 @@ func showQuestions(c *Console, q *query) (view, error) {
 	var rows []questionRow
 	for _, posted := range c.opts.Approvals.Posted() {
 		if reachesQuestion(q.who, caller.See, posted) {
-			rows = append(rows, questionRow{posted, c.left(posted)})
+			rows = append(rows, questionRow{posted, c.left(posted), c.opts.Runs.SuspendedSince(posted.RunID)})
 		}
 	}
 	return view{title: "Questions", data: questionsPage{rows, c.grantsOf(q), listing.Missing(c.node.Silent())}}, nil

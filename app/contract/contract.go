@@ -54,6 +54,8 @@ type Want struct {
 	Calls *int `yaml:"calls"`
 	// Timeout is the run's time limit, when the case is about it.
 	Timeout Duration `yaml:"timeout"`
+	// Background reports that no request waits for the run.
+	Background bool `yaml:"background"`
 	// Suspended is how often the run must have been suspended, at least. Such a case needs a real sandbox.
 	Suspended int `yaml:"suspended"`
 	// Sandbox marks a case that needs the limits of a real sandbox.

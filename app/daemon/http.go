@@ -35,8 +35,8 @@ func (d *Daemon) webServer() *http.Server {
 		api.New(api.Options{Agents: d.known, Remotes: d.trust, Admission: d.opts.System.Admission(),
 			Verifications: d.opts.System.Verifications(), Taint: d.opts.System.Taint(), Identify: d.caller,
 			Approvals: d.opts.System.Approvals(), Lists: d.lists, Silent: node.Silent,
-			Coverage: d.opts.System.Coverage,
-			Refuse:   d.identify.Refuse, Clean: d.opts.System.Gate().Text, Logger: d.log})))
+			Coverage: d.opts.System.Coverage, SuspendedSince: d.opts.System.Runs().SuspendedSince,
+			Refuse: d.identify.Refuse, Clean: d.opts.System.Gate().Text, Logger: d.log})))
 	if d.console != nil {
 		mux.Handle("/", d.console)
 	}

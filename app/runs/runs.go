@@ -307,6 +307,15 @@ func (r *Registry) Suspended() int {
 	return n
 }
 
+// SuspendedSince returns since when a run waits for people without a sandbox; zero if it does not.
+func (r *Registry) SuspendedSince(id string) time.Time {
+	run, ok := r.find(id)
+	if !ok {
+		return time.Time{}
+	}
+	return run.Status().Suspended
+}
+
 // Drain refuses new runs with ErrClosed from now on, leaves those that can wait for people beyond the process to the
 // next one, and waits until all others are done or ctx ends. It reports whether all are done.
 func (r *Registry) Drain(ctx context.Context) bool {

@@ -25,7 +25,7 @@ func TestStore(t *testing.T) {
 	s := open("keys")
 	secret := rand.Text()
 	for _, run := range []string{"run_a", "run_b"} {
-		if err := s.Put(run, []string{secret, run}); err != nil {
+		if err := s.Put(run, []string{secret, run}, About{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,7 +60,7 @@ func TestStore(t *testing.T) {
 		t.Errorf("another key: got %v, want %v", err, ErrDamaged)
 	}
 	for _, id := range []string{"../run_a", "", "run_", "apr_a"} {
-		if s.Put(id, 1) == nil || s.Get(id, &got) == nil {
+		if s.Put(id, 1, About{}) == nil || s.Get(id, &got) == nil {
 			t.Errorf("%q was taken for a run", id)
 		}
 	}

@@ -85,7 +85,7 @@ func runCase(ctx context.Context, opened *system.System, c contract.Case) error 
 	person := newPerson()
 	request := orchestrator.Request{
 		Language: c.Language, Code: c.Code, Timeout: time.Duration(c.Want.Timeout),
-		Caller: verb.LocalCaller(), OnSuspend: person.noteSuspended, Alone: true,
+		Caller: verb.LocalCaller(), OnSuspend: person.noteSuspended, Alone: true, Background: c.Want.Background,
 	}
 	defer opened.Approvals().Register(request.Caller.Session, person)()
 	outcome, err := opened.Orchestrator().Run(ctx, request)
