@@ -239,7 +239,7 @@ func (s *Shared) Fetch(name string) ([]byte, error) {
 	return content, nil
 }
 
-// Remove removes a run of this node and the files that only it needs. It is no error if there is none.
+// Remove removes a run of this node and the files that only it needs. A run that is not stored is not an error.
 func (s *Shared) Remove(run string) error {
 	ctx := context.Background()
 	return s.db.Update(ctx, func(tx database.Tx) error {
@@ -280,7 +280,7 @@ func (s *Shared) Claim(ctx context.Context, images []string, format string, most
 	for _, image := range images {
 		args = append(args, image)
 	}
-	found := false // most of the time there is none, and the database is only read
+	found := false // most calls find none, and only read
 	if err := s.db.View(ctx, func(tx database.Tx) error {
 		return tx.QueryRowContext(ctx, "SELECT count(*) > 0 FROM suspended_run WHERE "+where, args...).Scan(&found)
 	}); err != nil || !found {

@@ -168,7 +168,7 @@ func TestARunIsTakenOnce(t *testing.T) {
 	}
 }
 
-// What a run needs is stored once, and removed with the last run that needs it, or when the run goes on.
+// A file is stored once for all runs, and removed with the last run that needs it, or when the run goes on.
 func TestFilesAreShared(t *testing.T) {
 	g := newGroup(t)
 	a := g.join("a")

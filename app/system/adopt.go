@@ -92,7 +92,7 @@ func (s *System) adoptRuns(ctx context.Context) (stop func()) {
 	}
 }
 
-// adoptSome takes over suspended runs until there are none.
+// adoptSome takes over suspended runs until none is left.
 func (s *System) adoptSome(ctx context.Context) error {
 	for ctx.Err() == nil {
 		claimed, err := s.orchestrator.Claim(ctx)

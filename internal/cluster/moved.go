@@ -62,7 +62,7 @@ func (n *Node) movedTo(ctx context.Context, id string) (name string) {
 	err := n.db.View(ctx, func(tx database.Tx) error {
 		return tx.QueryRowContext(ctx, "SELECT node FROM moved_run WHERE id = ?", id).Scan(&name)
 	})
-	if err != nil { // there is no row, or the database does not answer: the ID names the node
+	if err != nil { // the run has not moved, or the database does not answer
 		return ""
 	}
 	return name
