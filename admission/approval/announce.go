@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/procfs"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
@@ -38,7 +39,7 @@ const (
 type announcement struct {
 	lock    *os.File
 	socket  *net.UnixListener
-	hosts   func() []int
+	hosts   func() ([]int, error)
 	serving sync.WaitGroup
 	once    sync.Once
 }
@@ -51,6 +52,33 @@ func Announce(home string, role Role, hosts func() []int) (end func(), err error
 	if err != nil {
 		return nil, fmt.Errorf("announcing that agents are served: %w", err)
 	}
+	return announce(prefix, lock, role, func() ([]int, error) {
+		if hosts == nil {
+			return nil, nil
+		}
+		return hosts(), nil
+	})
+}
+
+// AnnounceCluster makes this process known to WidenCheckCluster for the cluster with a key, like Announce. The hosts of
+// other processes that serve from the state directory home count as its own.
+func AnnounceCluster(key, home string, hosts func() []int) (end func(), err error) {
+	_, lock, err := stateDirectory(home)
+	if err != nil {
+		return nil, fmt.Errorf("announcing that agents are served: %w", err)
+	}
+	return announce(clusterPrefix(key), lock, Serves, func() ([]int, error) {
+		others, _, err := announced(home, -1)
+		return append(others, hosts()...), err
+	})
+}
+
+// clusterPrefix returns the beginning of the names of the announcements for a cluster.
+func clusterPrefix(key string) string {
+	return "@airlock-cluster-" + canon.Digest([]byte(key))[:39] + "-"
+}
+
+func announce(prefix string, lock *os.File, role Role, hosts func() ([]int, error)) (end func(), err error) {
 	name := prefix + string(role) + "-" + telemetry.NewTraceID()
 	socket, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
 	if err != nil {
@@ -84,13 +112,12 @@ func (a *announcement) accept() {
 		case err != nil:
 			time.Sleep(acceptPause)
 		default:
-			var hosts []int
-			if a.hosts != nil {
-				hosts = a.hosts()
-			}
+			hosts, err := a.hosts()
 			// A client that does not get the list refuses what it wanted to do.
 			_ = conn.SetDeadline(time.Now().Add(answerTime))
-			_ = json.NewEncoder(conn).Encode(hosts)
+			if err == nil {
+				_ = json.NewEncoder(conn).Encode(hosts)
+			}
 			_ = conn.Close()
 		}
 	}
@@ -117,8 +144,16 @@ func stateDirectory(home string) (prefix string, directory *os.File, err error) 
 // person's terminal (else ErrNoTerminal) and apart from every agent's host (else
 // ErrOfHost). It does not protect against a process that does without this program and
 // writes to the state directory itself.
-func WidenCheck(home string) error {
-	hosts, served, err := announced(home, -1)
+func WidenCheck(home string) error { return widenCheck(announced(home, -1)) }
+
+// WidenCheckCluster is WidenCheck for the processes of this machine that serve agents with the key of a cluster. A
+// command can use the database of the cluster with any state directory.
+func WidenCheckCluster(key string) error {
+	hosts, served, _, err := listening(clusterPrefix(key), -1)
+	return widenCheck(hosts, served, err)
+}
+
+func widenCheck(hosts []int, served bool, err error) error {
 	if err != nil || !served {
 		return err
 	}
@@ -154,11 +189,20 @@ func announced(home string, besides int) (hosts []int, served bool, err error) {
 		return nil, false, fmt.Errorf("looking for processes that serve agents: %w", err)
 	}
 	defer directory.Close()
+	hosts, served, seen, err := listening(prefix, besides)
+	if err == nil && !seen && isLocked(directory) { // from another network namespace
+		return nil, true, fmt.Errorf("%w: the processes that serve agents cannot be seen from here", ErrOfHost)
+	}
+	return hosts, served, err
+}
+
+// listening returns the hosts of the announcements with a prefix, and whether there are any, except those of the
+// process with the ID besides. seen reports whether there are any at all.
+func listening(prefix string, besides int) (hosts []int, served, seen bool, err error) {
 	table, err := os.ReadFile("/proc/net/unix")
 	if err != nil {
-		return nil, false, fmt.Errorf("looking for processes that serve agents: %w", err)
+		return nil, false, false, fmt.Errorf("looking for processes that serve agents: %w", err)
 	}
-	seen := false
 	for line := range bytes.Lines(table) {
 		at := bytes.Index(line, []byte(prefix))
 		if at < 0 {
@@ -172,11 +216,11 @@ func announced(home string, besides int) (hosts []int, served bool, err error) {
 		}
 		served = true
 		if pid <= 0 {
-			return nil, true, fmt.Errorf("%w: a process that serves agents cannot be seen from here", ErrOfHost)
+			return nil, true, seen, fmt.Errorf("%w: a process that serves agents cannot be seen from here", ErrOfHost)
 		}
 		if err != nil {
-			return nil, true, fmt.Errorf("%w: process %d does not list the hosts that it serves: %w", ErrOfHost, pid,
-				err)
+			return nil, true, seen, fmt.Errorf("%w: process %d does not list the hosts that it serves: %w", ErrOfHost,
+				pid, err)
 		}
 		hosts = append(hosts, more...)
 		if role := strings.TrimPrefix(name, prefix); !strings.HasPrefix(role, string(ServesHost)) {
@@ -186,10 +230,7 @@ func announced(home string, besides int) (hosts []int, served bool, err error) {
 			hosts = append(hosts, host)
 		}
 	}
-	if !seen && isLocked(directory) { // from another network namespace
-		return nil, true, fmt.Errorf("%w: the processes that serve agents cannot be seen from here", ErrOfHost)
-	}
-	return hosts, served, nil
+	return hosts, served, seen, nil
 }
 
 // isLocked reports whether another process has locked an open directory. Unlike /proc/locks, the kernel's answer does

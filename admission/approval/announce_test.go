@@ -138,6 +138,42 @@ func TestWideningBesideADaemon(t *testing.T) {
 	}
 }
 
+// Issue 23: a command with another state directory could make a token in the database of a cluster whose node serves
+// the host.
+func TestWideningInACluster(t *testing.T) {
+	s := newScene(t)
+	home, ready, result := t.TempDir(), fifo(t, t.TempDir(), "ready"), fifo(t, t.TempDir(), "result")
+	node := exec.Command(s.self, "announce", home, ready, "cluster", strconv.Itoa(s.host.Process.Pid))
+	if err := node.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		node.Process.Kill()
+		node.Wait() // it was killed
+	})
+	if _, err := os.ReadFile(ready); err != nil {
+		t.Fatal(err)
+	}
+	widen := func(key string) string { return s.self + " widen cluster:" + key + " " + result }
+	for _, test := range []struct {
+		name string
+		by   func()
+		want string
+	}{
+		{"in a terminal that the host opened", func() {
+			fmt.Fprintf(s.hostIn, "script -qec \"%s\" /dev/null </dev/null >/dev/null 2>&1 &\n", widen(home))
+		}, "agent's own host"},
+		{"without a terminal", func() { s.say(t, s.person, "setsid -w "+widen(home)) }, "without a terminal"},
+		{"at a terminal", func() { s.say(t, s.person, widen(home)) }, "allowed"},
+		{"in another cluster", func() { fmt.Fprintf(s.hostIn, "%s &\n", widen("other")) }, "allowed"},
+	} {
+		test.by()
+		if text, err := os.ReadFile(result); err != nil || !strings.Contains(string(text), test.want) {
+			t.Errorf("%s: got %q, %v, want %q", test.name, text, err, test.want)
+		}
+	}
+}
+
 // bridge starts a program that speaks to a host over its standard input, and returns its process ID.
 func (s *scene) bridge(t *testing.T) []string {
 	t.Helper()

@@ -40,8 +40,12 @@ func act(args []string) bool {
 		out.WriteString(result)
 		out.Close()
 	case "widen": // HOME FILE: writes to the file whether this process may widen what agents can do
-		result := "allowed"
-		if err := approval.WidenCheck(args[2]); err != nil {
+		result, check := "allowed", approval.WidenCheck
+		key, isCluster := strings.CutPrefix(args[2], "cluster:")
+		if isCluster {
+			check = approval.WidenCheckCluster
+		}
+		if err := check(key); err != nil {
 			result = err.Error()
 		}
 		if err := os.WriteFile(args[3], []byte(result), 0o600); err != nil {
@@ -63,7 +67,14 @@ func act(args []string) bool {
 			}
 			return found
 		}
-		if _, err := approval.Announce(args[2], approval.Role(args[4]), hosts); err != nil {
+		role := approval.Role(args[4])
+		if role == "cluster" { // whose key is the home
+			role = approval.Serves
+			if _, err := approval.AnnounceCluster(args[2], args[2], hosts); err != nil {
+				panic(err)
+			}
+		}
+		if _, err := approval.Announce(args[2], role, hosts); err != nil {
 			panic(err)
 		}
 		if err := os.WriteFile(args[3], []byte("ready"), 0o600); err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/internal/agekey"
@@ -126,3 +127,27 @@ func (s *System) Node() *cluster.Node { return s.state.joined() }
 // Lost returns a channel that is closed when another process has replaced this node of the cluster. It is nil without
 // a cluster.
 func (s *System) Lost() <-chan struct{} { return s.state.joined().Lost() }
+
+// announceCluster makes this process known to MayWidenCluster.
+func (s *System) announceCluster() (end func(), err error) {
+	if s.config.Cluster.Database == "" {
+		return func() {}, nil
+	}
+	key, err := clusterKey(s.config.Cluster.Key)
+	if err != nil {
+		return nil, err
+	}
+	return approval.AnnounceCluster(key.Recipient().String(), s.directories.Home, s.connectedHosts)
+}
+
+// MayWidenCluster is approval.WidenCheckCluster for the cluster of a configuration. It returns nil if there is none.
+func MayWidenCluster(c *config.Config) error {
+	if c.Cluster.Database == "" {
+		return nil
+	}
+	key, err := clusterKey(c.Cluster.Key)
+	if err != nil {
+		return err
+	}
+	return approval.WidenCheckCluster(key.Recipient().String())
+}

@@ -178,6 +178,10 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 			return nil, err
 		}
 		s.undo.Add(func() error { end(); return nil })
+		if end, err = s.announceCluster(); err != nil {
+			return nil, errors.Join(setup.Advise(err), s.Close())
+		}
+		s.undo.Add(func() error { end(); return nil })
 	}
 	defer func() {
 		if err != nil {

@@ -46,6 +46,15 @@ func (f agentsFlags) with(ctx context.Context, s *verb.Streams, do func(*system.
 	return errors.Join(advised(do(a)), a.Close())
 }
 
+// guarded is verb.GuardedIn for the configuration of the flags.
+func (f agentsFlags) guarded(what string) error {
+	c, err := f.LoadPlaces()
+	if err != nil {
+		return err
+	}
+	return verb.GuardedIn(c, what)
+}
+
 // advised adds the hint to an error about an agent.
 func advised(err error) error {
 	if errors.Is(err, agents.ErrUnknown) {
@@ -234,7 +243,7 @@ func (v *agentsCreateVerb) Run(ctx context.Context, s *verb.Streams) error {
 		return verb.Usage(err.Error(), "airlock agents create --help")
 	}
 	if v.widens() {
-		if err := verb.Guarded(
+		if err := v.guarded(
 			"registering an agent that is trusted further than supervised, may use more tools or spend " +
 				"more"); err != nil {
 			return err
@@ -289,7 +298,7 @@ type agentsRotateVerb struct {
 
 // Run prints the agent's new token.
 func (v *agentsRotateVerb) Run(ctx context.Context, s *verb.Streams) error {
-	if err := verb.Guarded("giving an agent a new token"); err != nil {
+	if err := v.guarded("giving an agent a new token"); err != nil {
 		return err
 	}
 	return v.with(ctx, s, func(a *system.Agents) error {
@@ -309,7 +318,7 @@ type agentStatus struct {
 
 func (v agentStatus) set(ctx context.Context, s *verb.Streams, status agents.Status) error {
 	if status == agents.Active {
-		if err := verb.Guarded("resuming an agent"); err != nil {
+		if err := v.guarded("resuming an agent"); err != nil {
 			return err
 		}
 	}

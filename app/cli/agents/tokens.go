@@ -65,7 +65,7 @@ func (v *tokensCreateVerb) Run(ctx context.Context, s *verb.Streams) error {
 		}
 	}
 	if what := v.widens(grant); what != "" {
-		if err := verb.Guarded("making a token " + what); err != nil {
+		if err := v.guarded("making a token " + what); err != nil {
 			return err
 		}
 	}

@@ -41,7 +41,7 @@ func (v *agentsSignalVerb) Run(ctx context.Context, s *verb.Streams) error {
 			"airlock agents signal AGENT SIGSTOP")
 	}
 	if status == agents.Active {
-		if err := verb.Guarded("resuming an agent"); err != nil {
+		if err := v.guarded("resuming an agent"); err != nil {
 			return err
 		}
 	}
@@ -135,7 +135,7 @@ type agentsManifestVerb struct {
 func (v *agentsManifestVerb) Run(ctx context.Context, s *verb.Streams) error {
 	changes := len(v.Scope) > 0 || v.Retention != "" || v.Reversibility != "" || v.Level != ""
 	if changes {
-		if err := verb.Guarded("changing what an agent can do"); err != nil {
+		if err := v.guarded("changing what an agent can do"); err != nil {
 			return err
 		}
 	}
@@ -172,7 +172,7 @@ func (v *agentsPinVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	if err := verb.Guarded("pinning an agent"); err != nil {
+	if err := v.guarded("pinning an agent"); err != nil {
 		return err
 	}
 	return v.trusting(ctx, s, func(trust *iatp.Service) error {
@@ -232,7 +232,7 @@ func (v *agentsRemoteVerb) Run(ctx context.Context, s *verb.Streams) error {
 		return verb.Usage("which agent is missing", "airlock agents remote AGENT --suspend")
 	}
 	if v.Level != "" || v.Resume {
-		if err := verb.Guarded("trusting a pinned agent"); err != nil {
+		if err := v.guarded("trusting a pinned agent"); err != nil {
 			return err
 		}
 	}

@@ -31,7 +31,7 @@ func (v *agentsUpdateVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if change == (agents.Change{}) {
 		return verb.Usage("no setting is given", "airlock agents update AGENT --type supervised")
 	}
-	if err := verb.Guarded("changing an agent"); err != nil {
+	if err := v.guarded("changing an agent"); err != nil {
 		return err
 	}
 	return v.with(ctx, s, func(a *system.Agents) error {

@@ -19,7 +19,20 @@ func Guarded(what string) error {
 	if err != nil {
 		return err
 	}
-	err = approval.WidenCheck(home)
+	return refused(what, approval.WidenCheck(home))
+}
+
+// GuardedIn is Guarded for what is stored in the cluster of a configuration, too, whose nodes can have other state
+// directories on this machine.
+func GuardedIn(c *config.Config, what string) error {
+	if err := Guarded(what); err != nil {
+		return err
+	}
+	return refused(what, system.MayWidenCluster(c))
+}
+
+// refused returns the error of a guarded act.
+func refused(what string, err error) error {
 	switch {
 	case errors.Is(err, approval.ErrOfHost), errors.Is(err, approval.ErrNoTerminal):
 		return &Hinted{fmt.Errorf("%s is refused while agents are served: %w", what, err), ownTerminal, ExitRefused}
