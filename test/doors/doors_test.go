@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,6 +33,36 @@ type daemon struct {
 	tokens             map[string]string              // of each caller
 	browsers           map[string]*browser            // of each caller
 	hosts              map[hostKey]*mcp.ClientSession // nil if the caller may not connect
+
+	chat  *chat
+	link  string          // the code of a link of a message that nobody has used
+	grant string          // one that is in force
+	known map[string]bool // all grants
+}
+
+// chat receives the messages about questions.
+type chat struct {
+	mu    sync.Mutex
+	links map[string]string // the codes of the links, by the questions
+}
+
+func (c *chat) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var message struct{ Data struct{ ID, URL string } }
+	if err := json.NewDecoder(r.Body).Decode(&message); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	_, code, _ := strings.Cut(message.Data.URL, "code=")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.links[message.Data.ID] = code
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (c *chat) linkTo(question string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.links[question]
 }
 
 // hostKey is a caller at an MCP face in a revision.
@@ -61,6 +92,7 @@ profiles: {small: {servers: {alpha: ["*"]}}}
 replay: {keep: 1h}
 auth: {roles: {support: {principals: [carl]}}}
 policies: [%q]
+approvals: {webhooks: {chat: {url: %q, secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}}
 `
 
 // rules ask the owner about changes in alpha, and the role about those in beta.
@@ -327,5 +359,10 @@ func startWith(t *testing.T, alpha string) *daemon {
 	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return serve(t, fmt.Sprintf(configuration, alpha, startServer(t, "beta"), file))
+	received := &chat{links: map[string]string{}}
+	web := httptest.NewServer(received)
+	t.Cleanup(web.Close)
+	d := serve(t, fmt.Sprintf(configuration, alpha, startServer(t, "beta"), file, web.URL))
+	d.chat, d.known = received, map[string]bool{}
+	return d
 }

@@ -19,6 +19,7 @@ type objects struct {
 	run, job, question, agent, token string
 
 	roleQuestion string // asks the role support
+	grant        string // of the owner's calls
 }
 
 // door is how a caller tries an object. It reports whether the caller has reached it.
@@ -47,6 +48,41 @@ func answering(question func(o objects) string) door {
 		form := url.Values{"answer": {"deny"}, "digest": {"other"}}
 		status, _ := d.browser(who).post("/questions/"+question(o), form)
 		return status == http.StatusConflict // the digest is not that of the question, so it stays open
+	}}
+}
+
+// asked is a door of the API that shows a question.
+func asked(question func(o objects) string) door {
+	return door{"owner, without approval", once, func(d *daemon, o objects, who, _ string) bool {
+		status, body := d.get(who, "/v1/approvals/"+question(o))
+		_, list := d.get(who, "/v1/approvals")
+		if listed := strings.Contains(list, question(o)); listed != (status == http.StatusOK) {
+			d.Errorf("%s by %s: listed %t, but got %d %s", question(o), who, listed, status, body)
+		}
+		return status == http.StatusOK
+	}}
+}
+
+// answers is a door of the API that answers a question.
+func answers(question func(o objects) string) door {
+	return door{"owner, without approval", once, func(d *daemon, o objects, who, _ string) bool {
+		status, _ := d.post(who, "/v1/approvals/"+question(o), `{"decision": "deny", "digest": "other"}`)
+		return status == http.StatusConflict // as in answering
+	}}
+}
+
+// withdrawing is a door that withdraws a grant.
+func withdrawing(withdraw func(d *daemon, who, grant string)) door {
+	return door{"owner, without approval", once, func(d *daemon, _ objects, who, _ string) bool {
+		if d.grant == "" { // the former one was withdrawn
+			d.grant = d.grants()
+		}
+		withdraw(d, who, d.grant)
+		if _, list := d.get("administrator", "/v1/grants"); strings.Contains(list, d.grant) {
+			return false
+		}
+		d.grant = ""
+		return true
 	}}
 }
 
@@ -93,6 +129,55 @@ var doors = map[string]door{
 	"question of a role, console": page("owner, without approval",
 		func(o objects) string { return "/questions/" + o.roleQuestion }),
 	"question of a role, console, to answer it": answering(func(o objects) string { return o.roleQuestion }),
+	"question, `/v1/approvals`":                 asked(func(o objects) string { return o.question }),
+	"question of a role, `/v1/approvals`":       asked(func(o objects) string { return o.roleQuestion }),
+	"question, `/v1/approvals`, its coverage": {"owner, without approval", once,
+		func(d *daemon, o objects, who, _ string) bool {
+			status, _ := d.get(who, "/v1/approvals/"+o.question+"/coverage")
+			return status == http.StatusOK
+		}},
+	"question, `/v1/approvals`, to answer it":           answers(func(o objects) string { return o.question }),
+	"question of a role, `/v1/approvals`, to answer it": answers(func(o objects) string { return o.roleQuestion }),
+	"question, link of a message": {"owner, without approval", once,
+		func(d *daemon, _ objects, who, _ string) bool {
+			if d.link == "" { // the former one was used
+				question := d.asks(asking)
+				d.settles("no message has a link", func() bool { d.link = d.chat.linkTo(question); return d.link != "" })
+			}
+			r, err := http.NewRequestWithContext(d.Context(), http.MethodPost, d.url+"/ask",
+				strings.NewReader(url.Values{"code": {d.link}}.Encode()))
+			if err != nil {
+				d.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			answer, err := d.browser(who).client.Do(r)
+			if err != nil {
+				d.Fatal(err)
+			}
+			answer.Body.Close()
+			reached := strings.HasPrefix(answer.Header.Get("Location"), "/questions/apr_")
+			if reached {
+				d.link = ""
+			}
+			return reached
+		}},
+	"grant, console": {"owner, without approval", once, func(d *daemon, o objects, who, _ string) bool {
+		_, body := d.browser(who).page("/questions")
+		return strings.Contains(body, o.grant)
+	}},
+	"grant, console, to withdraw it": withdrawing(func(d *daemon, who, grant string) {
+		d.browser(who).post("/questions/grants/"+grant, url.Values{})
+	}),
+	"grant, `/v1/grants`": {"owner, without approval", once, func(d *daemon, o objects, who, _ string) bool {
+		_, body := d.get(who, "/v1/grants")
+		return strings.Contains(body, o.grant)
+	}},
+	"grant, `/v1/grants`, to withdraw it": withdrawing(func(d *daemon, who, grant string) {
+		d.request(who, http.MethodDelete, "/v1/grants/"+grant, "")
+	}),
+	"grant, `airlock approvals`": local(func(d *daemon, o objects) bool {
+		return strings.Contains(d.prints("approvals", "grants", "--json"), o.grant)
+	}),
 	"question, `airlock approvals`": local(func(d *daemon, o objects) bool {
 		return strings.Contains(d.prints("approvals", "list"), o.question)
 	}),
@@ -203,20 +288,8 @@ func objectsOf(d *daemon, revision string) objects {
 			map[string]any{"language": "python", "code": code, "background": background}), `"run_id":"([^"]+)"`)
 	}
 	o.run = made(ending, false)
-	asked := func(code string) (question string) {
-		run := made(code, true)
-		d.settles("nobody is asked", func() bool {
-			_, body := d.browser("owner").page("/runs/" + run)
-			at := strings.Index(body, "/questions/apr_")
-			if at < 0 {
-				return false
-			}
-			question = d.made(body[at:], `/questions/(apr_[^"/?]+)`)
-			return true
-		})
-		return question
-	}
-	o.question, o.roleQuestion, o.token = asked(asking), asked(askingRole), d.newToken()
+	asks := func(code string) string { return d.questionOf(made(code, true)) }
+	o.question, o.roleQuestion, o.token, o.grant = asks(asking), asks(askingRole), d.newToken(), d.grants()
 	o.job = d.made(calls(d, d.host("owner", "/gateway/mcp", revision), "execute_python_code",
 		map[string]any{"code": "import time\ntime.sleep(600)", "background": true}), `request ([0-9a-f-]{36})`)
 	status, body := d.post("owner", "/v1/agents", `{"name": "analyst", "type": "supervised"}`)
@@ -227,9 +300,59 @@ func objectsOf(d *daemon, revision string) objects {
 	return o
 }
 
+// questionOf returns the question that a run of the owner asks.
+func (d *daemon) questionOf(run string) (question string) {
+	d.Helper()
+	d.settles("nobody is asked", func() bool {
+		_, body := d.browser("owner").page("/runs/" + run)
+		at := strings.Index(body, "/questions/apr_")
+		if at < 0 {
+			return false
+		}
+		question = d.made(body[at:], `/questions/(apr_[^"/?]+)`)
+		return true
+	})
+	return question
+}
+
+// asks begins a run of the owner that asks a question, and returns the question.
+func (d *daemon) asks(code string) string {
+	d.Helper()
+	return d.questionOf(d.made(calls(d, d.host("owner", "/mcp", eras[0]), "run_code",
+		map[string]any{"language": "python", "code": code, "background": true}), `"run_id":"([^"]+)"`))
+}
+
+// grants has an administrator approve a run of the owner, and returns the grant.
+func (d *daemon) grants() (grant string) {
+	d.Helper()
+	question := d.asks(asking)
+	_, shown := d.get("administrator", "/v1/approvals/"+question)
+	digest := d.made(shown, `"digest":"(sha256:[^"]+)"`)
+	if status, body := d.post("administrator", "/v1/approvals/"+question,
+		`{"decision": "approve", "digest": "`+digest+`", "for": "run"}`); status != http.StatusOK {
+		d.Fatalf("approving: got %d %s", status, body)
+	}
+	d.settles("there is no grant", func() bool {
+		_, list := d.get("administrator", "/v1/grants")
+		for _, part := range strings.Split(list, `"id":"grant_`)[1:] {
+			if grant = "grant_" + part[:strings.IndexByte(part, '"')]; !d.known[grant] {
+				d.known[grant] = true
+				return true
+			}
+		}
+		return false
+	})
+	return grant
+}
+
 func (d *daemon) post(who, path, body string) (status int, answer string) {
 	d.Helper()
-	r, err := http.NewRequestWithContext(d.Context(), http.MethodPost, d.url+path, strings.NewReader(body))
+	return d.request(who, http.MethodPost, path, body)
+}
+
+func (d *daemon) request(who, method, path, body string) (status int, answer string) {
+	d.Helper()
+	r, err := http.NewRequestWithContext(d.Context(), method, d.url+path, strings.NewReader(body))
 	if err != nil {
 		d.Fatal(err)
 	}
