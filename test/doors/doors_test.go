@@ -90,6 +90,7 @@ const configuration = `mcpServers:
 servers: {alpha: {trustAnnotations: true}, beta: {trustAnnotations: true}}
 profiles: {small: {servers: {alpha: ["*"]}}}
 replay: {keep: 1h}
+sandbox: {maxSandboxes: 12}
 auth: {roles: {support: {principals: [carl]}}}
 policies: [%q]
 approvals: {webhooks: {chat: {url: %q, secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}}
