@@ -78,7 +78,7 @@ func showQuestions(c *Console, q *query) (view, error) {
 	var rows []questionRow
 	for _, posted := range c.opts.Approvals.Posted() {
 		if reachesQuestion(q.who, caller.See, posted) {
-			rows = append(rows, questionRow{posted, c.left(posted), c.opts.Runs.SuspendedSince(posted.RunID)})
+			rows = append(rows, questionRow{posted, c.left(posted), c.opts.System.Runs().SuspendedSince(posted.RunID)})
 		}
 	}
 	return view{title: "Questions", data: questionsPage{rows, c.grantsOf(q), listing.Missing(c.node.Silent())}}, nil

@@ -135,8 +135,8 @@ func (n *node) suspended() int {
 	return s.Suspended
 }
 
-// get returns the answer of GET with a token.
-func (n *node) get(path, token string) string {
+// fetch returns the answer of GET with a token, also if it is an error.
+func (n *node) fetch(path, token string) string {
 	r, err := http.NewRequestWithContext(n.Context(), http.MethodGet, n.url+path, nil)
 	if err != nil {
 		n.Fatal(err)
@@ -161,7 +161,7 @@ func (w *suspendedRuns) questions(n *node) map[string][]string {
 			RunID string `json:"run_id"`
 		}
 	}
-	text := n.get("/v1/approvals", w.chief)
+	text := n.fetch("/v1/approvals", w.chief)
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
 		w.t.Fatalf("%v: %s", err, text)
 	}
@@ -181,7 +181,7 @@ func (w *suspendedRuns) approve(n *node) {
 		left = slices.DeleteFunc(left, func(run string) bool {
 			for _, question := range open[run] { // a node that was stopped has another one, until it withdraws it
 				var q struct{ Digest string }
-				if err := json.Unmarshal([]byte(n.get("/v1/approvals/"+question, w.chief)), &q); err != nil {
+				if err := json.Unmarshal([]byte(n.fetch("/v1/approvals/"+question, w.chief)), &q); err != nil {
 					w.t.Fatal(err)
 				}
 				status, answer := n.post("/v1/approvals/"+question, "Authorization", "Bearer "+w.chief,
