@@ -267,6 +267,8 @@ func TestCallersReachNothingOfEachOther(t *testing.T) {
 
 	t.Run("/v1", func(t *testing.T) {
 		hosts := [2]host{{t, s.url, owner, nil}, {t, s.url, other, nil}}
+		ids := map[string]string{"agent": agent, "run": made(t, s.face(t, owner, "/mcp", "2026-07-28"), "run_code",
+			map[string]any{"language": "python", "code": "result = 1"}, `"run_id":"([^"]+)"`)}
 		rows := maps.Clone(apiRows)
 		for operation, body := range agentBodies {
 			method, path, _ := strings.Cut(operation, " ")
@@ -283,7 +285,7 @@ func TestCallersReachNothingOfEachOther(t *testing.T) {
 				t.Errorf("%s has no row: say how what is another's is kept from callers", operation)
 			}
 			if r.try != nil {
-				r.holds(t, operation, hosts[0], hosts[1], agent)
+				r.holds(t, operation, hosts[0], hosts[1], ids[r.thing])
 			}
 		}
 	})
