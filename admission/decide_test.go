@@ -417,7 +417,7 @@ func TestOtherRulesHoldAsWell(t *testing.T) {
 	if s := o.spent(a); s.Requests != 2 {
 		t.Errorf("%d requests", s.Requests)
 	}
-	if entries, err := agents.Activity(o.logDir, a.ID, 0, 10); err != nil || len(entries) != 2 ||
+	if entries, err := agents.Activity(o.logDir, a.ID, audit.Period{}, 0, 10); err != nil || len(entries) != 2 ||
 		entries[0].Decision != "DENIED" || entries[0].ServerID != "files" {
 		t.Errorf("A-055: %+v, %v", entries, err)
 	}

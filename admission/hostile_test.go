@@ -234,16 +234,16 @@ func TestActivityIsReadFromTheEnd(t *testing.T) {
 		}
 		damaged++
 	}
-	entries, err := agents.Activity(dir, "agent_new", 0, 10)
+	entries, err := agents.Activity(dir, "agent_new", audit.Period{}, 0, 10)
 	if err != nil || len(entries) != 1 || entries[0].ActionType != "only" || damaged < 3 {
 		t.Errorf("%+v, %v, %d files were damaged", entries, err, damaged)
 	}
-	if entries, err := agents.Activity(dir, "agent_old", 0, 5); err != nil || len(entries) != 5 ||
+	if entries, err := agents.Activity(dir, "agent_old", audit.Period{}, 0, 5); err != nil || len(entries) != 5 ||
 		entries[4].ActionType != "after" {
 		t.Errorf("%+v, %v", entries, err)
 	}
 	for _, n := range []int{0, -1} {
-		if entries, err := agents.Activity(dir, "agent_old", 0, n); err != nil || entries == nil || len(entries) != 0 {
+		if entries, err := agents.Activity(dir, "agent_old", audit.Period{}, 0, n); err != nil || entries == nil || len(entries) != 0 {
 			t.Errorf("%d: %v, %v", n, entries, err)
 		}
 	}

@@ -49,7 +49,7 @@ func TestLeftRecordsAreWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	entries, err := agents.Activity(filepath.Join(dir, "audit"), "agent_x", 0, 10)
+	entries, err := agents.Activity(filepath.Join(dir, "audit"), "agent_x", audit.Period{}, 0, 10)
 	if err != nil || len(entries) != 3 {
 		t.Errorf("got %d entries, %v, want 3", len(entries), err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/admission/budget"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
@@ -408,7 +409,7 @@ func TestActivity(t *testing.T) {
 	o.try(a, action("send_email", "x"), step(2))
 	o.try(a, action("execute_code", "x"), step(3))
 	o.try(a, action("calculate", "1"), `{}`)
-	entries, err := agents.Activity(o.logDir, a.ID, 0, 10)
+	entries, err := agents.Activity(o.logDir, a.ID, audit.Period{}, 0, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -424,7 +425,7 @@ func TestActivity(t *testing.T) {
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if newest, err := agents.Activity(o.logDir, a.ID, 0, 1); err != nil || len(newest) != 1 ||
+	if newest, err := agents.Activity(o.logDir, a.ID, audit.Period{}, 0, 1); err != nil || len(newest) != 1 ||
 		newest[0].ErrorCode != "QWED-AGENT-CTX-001" {
 		t.Errorf("%v, %v", newest, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/audit"
 )
 
 // hasQuestion fails unless a PENDING ruling has a question that people can answer, and another
@@ -140,7 +141,7 @@ func TestAQuestionThatCannotBeOpenedIsNotPending(t *testing.T) {
 	if desk.Open() != 1 {
 		t.Errorf("%d questions are open, want 1", desk.Open())
 	}
-	entries, err := agents.Activity(o.logDir, a.ID, 0, 100)
+	entries, err := agents.Activity(o.logDir, a.ID, audit.Period{}, 0, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

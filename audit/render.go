@@ -153,7 +153,7 @@ func writeCall(b *strings.Builder, c CallTree) {
 	if last.Limit != "" {
 		fmt.Fprintf(b, "│    limit      %s\n", visible.Clip(last.Limit, maxShown))
 	}
-	if last.Detail != "" {
+	if last.Detail != "" && last.Kind != KindApproval { // whose detail is in the line of the approval
 		fmt.Fprintf(b, "│    why        %s\n", visible.Text(last.Detail))
 	}
 }

@@ -96,6 +96,32 @@ func TestShowAndTailForPeople(t *testing.T) {
 	}
 }
 
+// The text of a call that waits was printed twice, as an approval and as a reason (issue 27).
+func TestAWaitingCallIsShownOnce(t *testing.T) {
+	dir := t.TempDir()
+	l := open(t, dir, nil)
+	who := audit.Identity{RunID: "run_1", Principal: "ann"}
+	for _, r := range []audit.Record{{Kind: audit.KindRunStart, Identity: who},
+		{Kind: audit.KindApproval, Identity: who, Act: audit.Act{CallID: "call_1", ServerID: "files", ToolName: "write"},
+			Ruling: audit.Ruling{Decision: "ask", Approval: "PENDING"}, Detail: "asked ann"}} {
+		if err := l.Append(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.Close()
+	tree, err := audit.ShowFrom(dir, 1, "run_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown bytes.Buffer
+	if err := audit.WriteTree(&shown, tree); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(shown.String(), "asked ann"); got != 1 {
+		t.Errorf("the question is shown %d times, want once: %s", got, shown.String())
+	}
+}
+
 func TestShowSaysWhatItCannotFind(t *testing.T) {
 	dir := t.TempDir()
 	run(t, dir)

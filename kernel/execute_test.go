@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/admission/agents"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/kernel"
 	"github.com/airlock-mcp/airlock/kernel/iatp"
@@ -325,7 +326,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	}
 	// The agent's activity has the refusals with their reasons.
 	var reasons []string
-	activity, err := agents.Activity(w.logDir, id, 0, 100)
+	activity, err := agents.Activity(w.logDir, id, audit.Period{}, 0, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

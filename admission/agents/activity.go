@@ -34,11 +34,11 @@ const maxActivityBytes = 512 << 20
 // registered is the start of the record of a registration. An agent has no earlier attempts.
 const registered = "agent registered as "
 
-// Activity returns the n newest attempts of an agent whose records have a number below before, newest
+// Activity returns the n newest attempts of an agent in a period whose records have a number below before, newest
 // first, including those that were denied or are waiting for a person. 0 means all numbers. It reads
-// the audit log in dir backwards, at most to the agent's registration, and of full files only the
-// records of the agent.
-func Activity(dir, agentID string, before uint64, n int) ([]Entry, error) {
+// the audit log in dir backwards, at most to the agent's registration or the begin of the period, and of full files
+// only the records of the agent.
+func Activity(dir, agentID string, period audit.Period, before uint64, n int) ([]Entry, error) {
 	n = min(n, MaxActivity)
 	entries := []Entry{}
 	if n <= 0 {
@@ -58,6 +58,9 @@ func Activity(dir, agentID string, before uint64, n int) ([]Entry, error) {
 			r, err := record()
 			if err != nil || !isAttempt {
 				return !strings.HasPrefix(r.Detail, registered) || !strings.HasSuffix(r.Detail, ": "+agentID), err
+			}
+			if !period.Has(r) {
+				return !period.Before(r), nil
 			}
 			entries = append(entries, entryOf(r))
 			return len(entries) < n, nil

@@ -53,7 +53,7 @@ func BenchmarkActivity(b *testing.B) {
 		"first": "agent_first", "unknown": "agent_unknown"} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				entries, err := Activity(dir, id, 0, 10)
+				entries, err := Activity(dir, id, audit.Period{}, 0, 10)
 				if err != nil {
 					b.Fatal(err)
 				}

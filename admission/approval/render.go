@@ -146,7 +146,7 @@ func renderArguments(b *strings.Builder, q Question, c cut) {
 		fmt.Fprintf(b, "\n%s, complete: %s lines, %s\n", what, count(len(lines)), size)
 	default:
 		fmt.Fprintf(b, "\n%s, SHORTENED: %s\n", what, size)
-		fmt.Fprintf(b, "  to see all of them: airlock approvals show %s\n", visible.Text(q.ID))
+		fmt.Fprintf(b, "  to see all of them: airlock approvals show %s\n", visible.Word(q.ID))
 	}
 	for i, line := range lines {
 		if c.lines > 0 && i == c.lines {

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/budget"
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
@@ -26,7 +28,7 @@ type Agents interface {
 	Change(ctx context.Context, id string, c agents.Change, by string, allow func(before, after agents.Agent) error) (
 		agents.Agent, error)
 	Budget(ctx context.Context, id string) (budget.Standing, error)
-	Activity(agentID string, before uint64, n int) ([]agents.Entry, error)
+	Activity(agentID string, period audit.Period, before uint64, n int) ([]agents.Entry, error)
 }
 
 func (h *handler) agentRoutes() {
@@ -175,7 +177,11 @@ func (h *handler) listAgents(ctx context.Context, who caller.Caller, r *http.Req
 	if err != nil {
 		return 0, nil, err
 	}
-	list, err := h.opts.Agents.List(ctx, agents.SelectFor(who), r.URL.Query().Get("after"), limit)
+	only := agents.SelectFor(who)
+	if only.Created, err = period(r); err != nil {
+		return 0, nil, err
+	}
+	list, err := h.opts.Agents.List(ctx, only, r.URL.Query().Get("after"), limit)
 	return http.StatusOK, map[string]any{"agents": list}, err
 }
 
@@ -192,6 +198,16 @@ func number(r *http.Request, name string, otherwise, most int) (int, error) {
 			message: fmt.Sprintf("%s is a number from 1 to %d", name, most)}
 	}
 	return n, nil
+}
+
+// period reads since and until from the query of the URL. Dates are days in UTC.
+func period(r *http.Request) (audit.Period, error) {
+	values := r.URL.Query()
+	p, err := audit.ParsePeriod(values.Get("since"), values.Get("until"), time.Now().UTC())
+	if err != nil {
+		return p, &refusal{status: http.StatusUnprocessableEntity, code: "invalid_request", message: err.Error()}
+	}
+	return p, nil
 }
 
 func (h *handler) showAgent(_ context.Context, _ caller.Caller, agent agents.Agent, _ *http.Request) (int, any, error) {
@@ -292,7 +308,11 @@ func (h *handler) agentActivity(_ context.Context, _ caller.Caller, agent agents
 	if err != nil {
 		return 0, nil, err
 	}
-	entries, err := h.opts.Agents.Activity(agent.ID, uint64(before), limit)
+	during, err := period(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	entries, err := h.opts.Agents.Activity(agent.ID, during, uint64(before), limit)
 	return http.StatusOK, map[string]any{"activity": entries}, err
 }
 

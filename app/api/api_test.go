@@ -50,8 +50,8 @@ type directory struct {
 	log string
 }
 
-func (d directory) Activity(id string, before uint64, n int) ([]agents.Entry, error) {
-	return agents.Activity(d.log, id, before, n)
+func (d directory) Activity(id string, period audit.Period, before uint64, n int) ([]agents.Entry, error) {
+	return agents.Activity(d.log, id, period, before, n)
 }
 
 func serve(t *testing.T) *served { return serveWith(t, nil) }
@@ -245,6 +245,12 @@ func TestAnAgentsLife(t *testing.T) {
 	if entries := activity["activity"].([]any); len(entries) != 2 ||
 		entries[1].(map[string]any)["decision"] != "DENIED" {
 		t.Errorf("%v", entries)
+	}
+	for query, want := range map[string]int{"since=1h": 4, "until=2020-01-01": 0, "since=2020-01-01&until=1h": 0} {
+		_, activity := s.do("ann", "GET", "/v1/agents/"+id+"/activity?"+query, "")
+		if got := len(activity["activity"].([]any)); got != want {
+			t.Errorf("%s: got %d attempts, want %d", query, got, want)
+		}
 	}
 	if status, _ := s.do("ann", "POST", "/v1/agents/"+id+"/status",
 		`{"status": "suspended"}`); status != http.StatusOK {

@@ -62,10 +62,14 @@ func (h *handler) shownAs(q approval.Posted) shownApproval {
 	return shown
 }
 
-func (h *handler) listApprovals(_ context.Context, who caller.Caller, _ *http.Request) (int, any, error) {
+func (h *handler) listApprovals(_ context.Context, who caller.Caller, r *http.Request) (int, any, error) {
+	asked, err := period(r)
+	if err != nil {
+		return 0, nil, err
+	}
 	list := []shownApproval{}
 	for _, q := range h.opts.Approvals.Posted() {
-		if who.May(caller.People, caller.See, q.Object(q.Roles())) {
+		if asked.Contains(q.Asked) && who.May(caller.People, caller.See, q.Object(q.Roles())) {
 			q.Code, q.Arguments, q.Elicitation = "", nil, nil
 			list = append(list, h.shownAs(q))
 		}
@@ -202,10 +206,14 @@ func sees(who caller.Caller, g approval.Grant) bool {
 	return who.May(caller.People, caller.Change, g.Object(nil))
 }
 
-func (h *handler) listGrants(_ context.Context, who caller.Caller, _ *http.Request) (int, any, error) {
+func (h *handler) listGrants(_ context.Context, who caller.Caller, r *http.Request) (int, any, error) {
+	given, err := period(r)
+	if err != nil {
+		return 0, nil, err
+	}
 	list := []approval.Grant{}
 	for _, g := range h.opts.Approvals.Grants() {
-		if sees(who, g) {
+		if given.Contains(g.Given) && sees(who, g) {
 			list = append(list, g)
 		}
 	}

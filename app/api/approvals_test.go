@@ -68,6 +68,33 @@ func (s *served) digest(as, path string) string {
 	return q["digest"].(string)
 }
 
+// Issue 27.11: each list whose entries have a time takes since and until.
+func TestListsTakeAPeriod(t *testing.T) {
+	s := serve(t)
+	s.token("phone", auth.Grant{Principal: "ann", Scopes: []string{"approve"}})
+	kind := s.kindOf("phone")
+	s.register("ann", "robot")
+	path, verdict := s.asks(func(q *approval.Question) { q.CallerKind = kind })
+	s.do("phone", "POST", path, fmt.Sprintf(`{"decision": "approve", "digest": %q, "for": "run"}`,
+		s.digest("phone", path)))
+	<-verdict
+	s.asks(func(q *approval.Question) { q.CallerKind, q.RunID = kind, "run_2" })
+	for list, as := range map[string]string{"agents": "ann", "approvals": "phone", "grants": "phone"} {
+		for query, want := range map[string]int{"": 1, "?since=1h": 1, "?since=2020-01-01": 1, "?until=1h": 0,
+			"?until=2020-01-01T00:00:00Z": 0} {
+			status, got := s.do(as, "GET", "/v1/"+list+query, "")
+			if entries, _ := got[list].([]any); status != 200 || len(entries) != want {
+				t.Errorf("%s%s: got %d %v, want %d", list, query, status, got, want)
+			}
+		}
+		for _, query := range []string{"?since=yesterday", "?since=1h&until=2h"} {
+			if status, got := s.do(as, "GET", "/v1/"+list+query, ""); status != 422 {
+				t.Errorf("%s%s: got %d %v, want 422", list, query, status, got)
+			}
+		}
+	}
+}
+
 // Issue 31: questions are listed, shown and answered over /v1, by their owner and by the roles that they ask; a
 // token without the scope, an agent, another person and the token that asks get nowhere.
 func TestApprovals(t *testing.T) {

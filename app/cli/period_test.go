@@ -11,7 +11,8 @@ import (
 // with the name list needs them, too, unless its entries have no time.
 func TestListsTakeAPeriod(t *testing.T) {
 	timeless := []string{"servers list", "tools list", "images list"}
-	dated := []string{"runs list", "tokens list", "agents list", "agents reputation", "approvals list", "audit access",
+	dated := []string{"runs list", "tokens list", "agents list", "agents reputation", "agents show", "approvals list",
+		"approvals grants", "audit access",
 		"audit report", "audit tail", "audit show", "audit export", "audit erase", "costs"}
 	whole, _ := newWholeParser(io.Discard, io.Discard)
 	for _, verb := range whole.Model.Leaves(true) {

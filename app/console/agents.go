@@ -14,6 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/budget"
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
 )
@@ -24,7 +25,7 @@ type Agents interface {
 	Find(ctx context.Context, id string) (agents.Agent, error)
 	List(ctx context.Context, only agents.Selection, after string, n int) ([]agents.Agent, error)
 	Budget(ctx context.Context, id string) (budget.Standing, error)
-	Activity(agentID string, before uint64, n int) ([]agents.Entry, error)
+	Activity(agentID string, period audit.Period, before uint64, n int) ([]agents.Entry, error)
 	SetStatus(ctx context.Context, id string, status agents.Status, by string) error
 	Change(ctx context.Context, id string, c agents.Change, by string, allow func(before, after agents.Agent) error) (
 		agents.Agent, error)
@@ -66,9 +67,7 @@ func showAgents(c *Console, q *query) (view, error) {
 	}
 	if len(list) > agentsPage {
 		list = list[:agentsPage]
-		later := url.Values{"after": {list[agentsPage-1].ID}}
-		filter.add(later)
-		shown.Later = "/agents?" + later.Encode()
+		shown.Later = filter.address("/agents", url.Values{"after": {list[agentsPage-1].ID}})
 	}
 	shown.Filter, shown.Agents = filter, list
 	return view{title: "Agents", data: shown}, nil
@@ -80,8 +79,9 @@ type shownAgent struct {
 	Budget      []string
 	Limits      budget.Limits
 	Activity    []agents.Entry
-	Newer       bool   // there may be newer actions than those of the page
-	Older       uint64 // the record that the next page is before; 0 on the last page
+	Filter      periodFilter // by the time of the actions
+	Newer       string       // the address of the newest actions; empty on the first page
+	Older       string       // the address of the next page; empty on the last one
 	MaySet      bool
 	MayChange   bool
 	Types       []agents.Type
@@ -115,15 +115,20 @@ func showAgent(c *Console, q *query) (view, error) {
 	shown.Budget, shown.Limits = standing.Lines(), standing.Limits
 	shown.MayChange, shown.Types = agent.Status != agents.Killed && auth.MayGrant(q.who, agent.Type) == nil,
 		agents.Types()
+	shown.Filter = c.periodOf(q.URL.Query())
 	before, _ := strconv.ParseUint(q.URL.Query().Get("before"), 10, 53) // an invalid number means the newest
-	if shown.Activity, err = c.opts.Agents.Activity(agent.ID, before, shownActivity+1); err != nil {
+	if shown.Activity, err = c.opts.Agents.Activity(agent.ID, shown.Filter.period, before,
+		shownActivity+1); err != nil {
 		return view{}, err
 	}
 	if len(shown.Activity) > shownActivity {
 		shown.Activity = shown.Activity[:shownActivity]
-		shown.Older = shown.Activity[shownActivity-1].Record
+		last := strconv.FormatUint(shown.Activity[shownActivity-1].Record, 10)
+		shown.Older = shown.Filter.address("/agents/"+agent.ID, url.Values{"before": {last}})
 	}
-	shown.Newer = before > 0
+	if before > 0 {
+		shown.Newer = shown.Filter.address("/agents/"+agent.ID, url.Values{})
+	}
 	return view{title: agent.Name, data: shown}, nil
 }
 

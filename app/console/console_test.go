@@ -59,8 +59,8 @@ type directory struct {
 }
 
 // Activity returns the newest attempts of an agent.
-func (d directory) Activity(id string, before uint64, n int) ([]agents.Entry, error) {
-	return agents.Activity(d.log, id, before, n)
+func (d directory) Activity(id string, period audit.Period, before uint64, n int) ([]agents.Entry, error) {
+	return agents.Activity(d.log, id, period, before, n)
 }
 
 // serve starts a console; change may change its options.

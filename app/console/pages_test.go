@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/console"
@@ -88,9 +89,15 @@ func TestListsOfTheConsoleTakeAPeriod(t *testing.T) {
 	for range 51 {
 		s.past("", "ann", "plain")
 	}
-	b := s.signIn("ann", auth.ScopeRun, auth.ScopeAdmin)
+	b := s.signIn("ann", auth.ScopeRun, auth.ScopeAdmin, auth.ScopeApprove, auth.ScopeAgents)
+	s.ask("ann", "x")
+	a, _, err := s.agents.Register(t.Context(), agents.Registration{Name: "a", Type: agents.Supervised,
+		PrincipalID: "ann"}, "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
 	rows := regexp.MustCompile(`<th scope="row">`)
-	for _, path := range []string{"/runs", "/tokens"} {
+	for _, path := range []string{"/runs", "/tokens", "/agents", "/questions"} {
 		if got := b.get(path + "?since=2020-01-01"); !rows.MatchString(got.body) {
 			t.Errorf("%s since 2020: got %d %s, want rows", path, got.status, got.body)
 		}
@@ -99,11 +106,17 @@ func TestListsOfTheConsoleTakeAPeriod(t *testing.T) {
 			t.Errorf("%s until 2020: got %d %s, want no row and the way to all", path, got.status, got.body)
 		}
 	}
-	for _, path := range []string{"/runs", "/tokens", "/agents"} {
+	for _, path := range []string{"/runs", "/tokens", "/agents", "/questions", "/agents/" + a.ID} {
 		if got := b.get(path + "?since=yesterday"); got.status != http.StatusOK ||
 			!strings.Contains(got.body, "is not a time: write 7d") {
 			t.Errorf("%s since yesterday: got %d %s, want the form of a time", path, got.status, got.body)
 		}
+	}
+	if got := b.get("/agents/" + a.ID + "?until=2020-01-01").body; !strings.Contains(got, "It has not acted in this time") {
+		t.Errorf("the page of an agent does not take a period: %s", got)
+	}
+	if got := b.get("/questions?since=2020-01-01").body; !strings.Contains(got, `hx-get="/questions/now?since=2020-01-01"`) {
+		t.Errorf("the live part of the questions does not keep the period: %s", got)
 	}
 	if got := b.get("/runs?since=2020-01-01").body; !strings.Contains(got, `href="/runs?page=2&amp;since=2020-01-01"`) {
 		t.Errorf("the second page does not keep the period: %s", got)

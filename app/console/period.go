@@ -24,6 +24,15 @@ func (c *Console) periodOf(values url.Values) periodFilter {
 	return f
 }
 
+// address returns the address of a page with the filter.
+func (f periodFilter) address(path string, values url.Values) string {
+	f.add(values)
+	if len(values) == 0 {
+		return path
+	}
+	return path + "?" + values.Encode()
+}
+
 // add sets the values of an address with the filter.
 func (f periodFilter) add(values url.Values) {
 	for name, text := range map[string]string{"since": f.Since, "until": f.Until} {

@@ -58,9 +58,12 @@ func questionSection() section {
 
 // questionsPage is the data of the list.
 type questionsPage struct {
-	Rows    []questionRow
-	Grants  []approval.Grant
-	Missing string // a sentence about nodes that do not answer; may be empty
+	Filter periodFilter // by the time when they were asked, and grants by the time when they were given
+	Here   string       // the address of the live part, with the filter
+	Rows   []questionRow
+	Grants []approval.Grant
+	// Missing is a sentence about nodes that do not answer; may be empty.
+	Missing string
 }
 
 // questionRow is a question in the list.
@@ -75,13 +78,19 @@ func (c *Console) left(q approval.Posted) time.Duration {
 }
 
 func showQuestions(c *Console, q *query) (view, error) {
-	var rows []questionRow
+	p := questionsPage{Filter: c.periodOf(q.URL.Query())}
+	p.Here = p.Filter.address("/questions/now", url.Values{})
 	for _, posted := range c.opts.Approvals.Posted() {
-		if reachesQuestion(q.who, caller.See, posted) {
-			rows = append(rows, questionRow{posted, c.left(posted), c.opts.System.Runs().SuspendedSince(posted.RunID)})
+		if reachesQuestion(q.who, caller.See, posted) && p.Filter.period.Contains(posted.Asked) {
+			since := c.opts.System.Runs().SuspendedSince(posted.RunID)
+			p.Rows = append(p.Rows, questionRow{posted, c.left(posted), since})
 		}
 	}
-	return view{title: "Questions", data: questionsPage{rows, c.grantsOf(q), listing.Missing(c.node.Silent())}}, nil
+	p.Grants = slices.DeleteFunc(c.grantsOf(q), func(g approval.Grant) bool {
+		return !p.Filter.period.Contains(g.Given)
+	})
+	p.Missing = listing.Missing(c.node.Silent())
+	return view{title: "Questions", data: p}, nil
 }
 
 // grantsOf returns the grants that a person can withdraw.

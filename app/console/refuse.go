@@ -7,6 +7,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // refusal is an error whose message is shown to a person.
@@ -49,7 +50,7 @@ func (c *Console) refuse(w http.ResponseWriter, q *query, err error) {
 	case errors.As(err, &told):
 	case errors.As(err, &scope):
 		told = &refusal{http.StatusForbidden, "You may not do this: it needs the scope " + scope.Scope + ".",
-			"Sign in with a token that has it: airlock tokens create --scope " + scope.Scope}
+			"Sign in with a token that has it: airlock tokens create --scope " + visible.Word(scope.Scope)}
 	default:
 		c.opts.Logger.ErrorContext(q.Context(), "a page of the console failed",
 			slog.String(telemetry.KeyPath, q.URL.Path), slog.Any(telemetry.KeyError, err))

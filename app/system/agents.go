@@ -199,9 +199,9 @@ func (a *Agents) Record(ctx context.Context, by, what string) error {
 		Detail: what})
 }
 
-// Activity returns the newest n attempts of an agent before a record, 0 for all, the newest first.
-func (a *Agents) Activity(agentID string, before uint64, n int) ([]agents.Entry, error) {
-	return agents.Activity(a.auditDirectory, agentID, before, n)
+// Activity is agents.Activity for the audit log of the configuration.
+func (a *Agents) Activity(agentID string, period audit.Period, before uint64, n int) ([]agents.Entry, error) {
+	return agents.Activity(a.auditDirectory, agentID, period, before, n)
 }
 
 // Close ends the open questions and closes what was opened. It may be called twice.

@@ -17,6 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/truncate"
+	"github.com/airlock-mcp/airlock/internal/visible"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -38,7 +39,8 @@ func (e *unconfirmedError) Error() string {
 
 // Hint names the command that confirms it.
 func (e *unconfirmedError) Hint() string {
-	return fmt.Sprintf("look at the difference and confirm it in a terminal of your own: airlock trust %s", e.file)
+	return fmt.Sprintf("look at the difference and confirm it in a terminal of your own: airlock trust %s",
+		visible.Word(e.file))
 }
 
 // maxRecordedDiff bounds the difference in an audit record, in bytes.
@@ -126,7 +128,8 @@ func confirmFirst(c *config.Config, home string) error {
 		return log.Append(context.Background(), audit.Record{Kind: audit.KindOperator,
 			Identity: audit.Identity{Principal: Principal()}, Effect: audit.Effect{Outcome: audit.OutcomeRefused},
 			Detail: refused.Error()})
-	})), Advice: fmt.Sprintf("look at it and confirm it in a terminal of your own: airlock trust %s", c.File)}
+	})), Advice: fmt.Sprintf("look at it and confirm it in a terminal of your own: airlock trust %s",
+		visible.Word(c.File))}
 }
 
 // admit refuses to serve a configuration that may permit more than the confirmed one,

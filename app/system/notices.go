@@ -9,6 +9,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/catalog/pins"
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // tellMissingLocked notifies about servers that are missing, once for each problem, and about
@@ -104,7 +105,7 @@ func missingHint(id, command, problem string) string {
 	is := func(words string) bool { return strings.Contains(problem, words) }
 	switch {
 	case is("the user signs in with"):
-		return fmt.Sprintf("run `airlock login %s`; its tools are here as soon as that is done", id)
+		return fmt.Sprintf("run `airlock login %s`; its tools are here as soon as that is done", visible.Word(id))
 	case command == "" && is("wants other credentials"):
 		return fmt.Sprintf("write its credentials under %s.headers", key)
 	case command == "" && is("could not be reached"):

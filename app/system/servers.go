@@ -11,6 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/visible"
 	"github.com/airlock-mcp/airlock/runner/runsc"
 )
 
@@ -160,7 +161,7 @@ func (s *System) OpenLogin(ctx context.Context, who caller.Caller, serverID stri
 		return nil, noSuchServer(&config.Config{}, serverID)
 	}
 	if server, found := s.configured(serverID); found && server.SignsIn() && !mayLogin(server, who) {
-		return nil, &setup.Error{Err: errSharedSignIn, Advice: "on its machine: airlock login " + serverID}
+		return nil, &setup.Error{Err: errSharedSignIn, Advice: "on its machine: airlock login " + visible.Word(serverID)}
 	}
 	login := &Login{config: c, principal: who.Name(), version: s.opts.Version, by: identityOf(who), log: s.log}
 	return login, login.open(ctx, serverID, func(credential string) { s.opts.gate.all.Hold(credential) })

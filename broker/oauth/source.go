@@ -13,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/reach"
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // Source authorizes the requests to one server for one principal. It is safe for concurrent
@@ -145,9 +146,9 @@ func (s *Source) hold(credential string) {
 // problem returns an error with the command that signs in.
 func (s *Source) problem(why string, scopes []string) *upstream.SignInError {
 	e := &upstream.SignInError{ServerID: s.config.ServerID, Why: why,
-		Command: "airlock login " + shellWord(s.config.ServerID)}
+		Command: "airlock login " + visible.Word(s.config.ServerID)}
 	if s.opts.For != "" {
-		e.Command += " --for " + shellWord(s.opts.For)
+		e.Command += " --for " + visible.Word(s.opts.For)
 	}
 	for _, scope := range scopes {
 		if plainWord.MatchString(scope) { // others are remembered, and asked for with the plain command
@@ -160,16 +161,8 @@ func (s *Source) problem(why string, scopes []string) *upstream.SignInError {
 	return e
 }
 
-// plainWord matches words that need no quotes in any shell.
+// plainWord matches scopes that a command shows.
 var plainWord = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.:/@-]{0,79}$`)
-
-// shellWord writes a text as one word of a command that a person may copy.
-func shellWord(text string) string {
-	if plainWord.MatchString(text) {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
 
 // maxShownScopes is how many scopes a sentence names.
 const maxShownScopes = 8

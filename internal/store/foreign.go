@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // A ForeignError describes a file or directory that another user owns or can change.
@@ -140,14 +142,14 @@ func (o ownership) one(path, at string) error {
 		return nil
 	case mode.Perm()&0o002 != 0:
 		foreign.Reason = "can be changed by every user"
-		foreign.Advice = fmt.Sprintf("chmod o-w %s", at)
+		foreign.Advice = fmt.Sprintf("chmod o-w %s", visible.Word(at))
 	case mode.Perm()&0o020 != 0:
 		other, err := o.otherWriter(at, stat.Gid)
 		if err != nil || other == "" {
 			return err
 		}
 		foreign.Reason = "can be changed by " + other
-		foreign.Advice = fmt.Sprintf("chmod g-w %s", at) // which also changes the mask of an access control list
+		foreign.Advice = fmt.Sprintf("chmod g-w %s", visible.Word(at)) // which also changes the mask of an access control list
 	default:
 		return nil
 	}

@@ -128,9 +128,10 @@ func statusStyle(status agents.Status) verb.Style {
 
 type agentsShowVerb struct {
 	agentsFlags
-	Agent string `arg:"" help:"The ID of an agent."`
-	Lines int    `short:"n" default:"10" help:"How many of its newest actions."`
-	JSON  bool   `name:"json" help:"Print JSON."`
+	verb.PeriodFlags `set:"dated=it did"`
+	Agent            string `arg:"" help:"The ID of an agent."`
+	Lines            int    `short:"n" default:"10" help:"How many of its newest actions; with --since or --until, 1000."`
+	JSON             bool   `name:"json" help:"Print JSON."`
 }
 
 // shownAgent is one agent in the output of --json.
@@ -146,6 +147,13 @@ func (v *agentsShowVerb) Run(ctx context.Context, s *verb.Streams) error {
 		return verb.Usage(fmt.Sprintf("-n takes a number of actions, from 0 to %d", agents.MaxActivity),
 			"airlock agents show AGENT -n 10")
 	}
+	period, err := v.Period()
+	if err != nil {
+		return err
+	}
+	if !period.IsZero() {
+		v.Lines = agents.MaxActivity
+	}
 	return v.with(ctx, s, func(a *system.Agents) error {
 		var shown shownAgent
 		var err error
@@ -155,7 +163,7 @@ func (v *agentsShowVerb) Run(ctx context.Context, s *verb.Streams) error {
 		if shown.Budget, err = a.Budget(ctx, v.Agent); err != nil {
 			return err
 		}
-		if shown.Activity, err = a.Activity(v.Agent, 0, v.Lines); err != nil {
+		if shown.Activity, err = a.Activity(v.Agent, period, 0, v.Lines); err != nil {
 			return err
 		}
 		if v.JSON {

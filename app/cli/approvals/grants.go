@@ -2,22 +2,31 @@ package approvals
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/daemon"
 )
 
 type grantsVerb struct {
+	verb.PeriodFlags `set:"dated=was given"`
+
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
 // Run lists the grants that the running daemon has, oldest first.
 func (v *grantsVerb) Run(s *verb.Streams) error {
+	period, err := v.Period()
+	if err != nil {
+		return err
+	}
 	grants, err := daemon.Grants()
 	if err != nil {
 		return verb.NoDaemon(err)
 	}
+	grants = slices.DeleteFunc(grants, func(g approval.Grant) bool { return !period.Contains(g.Given) })
 	if v.JSON {
 		return verb.PrintLine(s.Out, map[string]any{"grants": grants})
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/cli/servers"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // signIns returns the state of the stored sign-ins, one line each. A server without a sign-in is
@@ -27,7 +28,7 @@ func (e *Examination) signIns(ctx context.Context) (string, error) {
 		switch {
 		case state.Problem != "":
 			return "", verb.WithHint(errors.New(state.Problem),
-				fmt.Sprintf("airlock logout %s forgets it; then sign in again", state.ServerID), verb.ExitFailed)
+				fmt.Sprintf("airlock logout %s forgets it; then sign in again", visible.Word(state.ServerID)), verb.ExitFailed)
 		case state.IsSignedIn:
 			signedIn++
 			lines = append(lines, state.ServerID+": "+report.Words())
@@ -44,7 +45,7 @@ func (e *Examination) signIns(ctx context.Context) (string, error) {
 	}
 	switch {
 	case len(over) > 0:
-		return "", &noted{strings.Join(over, "; "), "airlock login " + first}
+		return "", &noted{strings.Join(over, "; "), "airlock login " + visible.Word(first)}
 	case signedIn == 0:
 		return "none is kept", nil
 	}

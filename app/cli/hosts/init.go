@@ -232,7 +232,7 @@ func printPlan(s *verb.Streams, plan *hosts.Plan) {
 			}
 			if imported.Unsigned {
 				fmt.Fprintf(s.Out, "      note: it has no credentials. If it requires a sign-in: airlock login %s, "+
-					"or write a token under headers\n", verb.OneLine(imported.Entry.Name, 60))
+					"or write a token under headers\n", visible.Word(imported.Entry.Name))
 			}
 		}
 	}

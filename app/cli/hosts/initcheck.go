@@ -26,6 +26,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/truncate"
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // startTime is the timeout of the start that proves a plan. It includes the start of the servers.
@@ -241,5 +242,5 @@ func remedy(config string) string {
   2. sudo systemctl enable --now airlock.socket
   3. sudo airlock tokens create %s --scope run, and register http://127.0.0.1:7823/mcp with that token in the host
 SECURITY.md explains this and two other ways.
-`, config, filepath.Base(os.Args[0])+"-host")
+`, visible.Word(config), visible.Word(filepath.Base(os.Args[0])+"-host"))
 }

@@ -82,7 +82,7 @@ func printProposals(w io.Writer, proposals []contained.Proposal) {
 		line("mounts", mounts)
 		line("network", network)
 		if len(network) == 0 {
-			fmt.Fprintf(w, "      no network: airlock servers learn %s shows what it connects to\n", name)
+			fmt.Fprintf(w, "      no network: airlock servers learn %s shows what it connects to\n", visible.Word(name))
 		}
 		for _, left := range p.Left {
 			fmt.Fprintf(w, "      not possible: %s\n", clean(left))

@@ -13,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // Verbs are the verbs of airlock images.
@@ -97,7 +98,7 @@ func buildEach(ctx context.Context, names []string, build func(name string) erro
 	var all error
 	for _, name := range names {
 		if err := build(name); err != nil {
-			failed, all = append(failed, name), errors.Join(all, err)
+			failed, all = append(failed, visible.Word(name)), errors.Join(all, err)
 		}
 		if ctx.Err() != nil {
 			break

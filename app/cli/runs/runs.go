@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // Verbs are the verbs of airlock runs.
@@ -177,7 +178,7 @@ func (v *runsShowVerb) Run(s *verb.Streams) error {
 	case v.Save != "":
 		return saveFile(s, store, tree.ID, v.Save, v.Path)
 	case v.Path != "":
-		return verb.Usage("a path is only for --save", "airlock runs show "+tree.ID+" --save NAME "+v.Path)
+		return verb.Usage("a path is only for --save", "airlock runs show "+tree.ID+" --save NAME "+visible.Word(v.Path))
 	case v.Files && !v.JSON:
 		return printFiles(s, tree.ID, run.Files)
 	case v.JSON:

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
+	"slices"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/cli/verb"
@@ -15,6 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/listing"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // Servers are the verbs that list and change the configured servers.
@@ -37,9 +38,11 @@ type serversListVerb struct {
 
 // listedServer is one server in the output of --json.
 type listedServer struct {
-	ID    string `json:"id"`
-	Node  string `json:"node,omitempty"` // of a cluster
-	State string `json:"state"`          // disabled, connected, starting, missing, unreachable, or - without a daemon
+	ID   string `json:"id"`
+	Node string `json:"node,omitempty"` // of a cluster
+	// State is disabled, connected, starting, missing, unreachable, waiting if the running daemon does not have it yet,
+	// or - without a daemon.
+	State string `json:"state"`
 	Place string `json:"place,omitempty"`
 	Tools int    `json:"tools"`
 	// Withheld is how many tools wait until a person has seen them.
@@ -93,6 +96,7 @@ func (v *serversListVerb) Run(s *verb.Streams) error {
 	if err != nil && !errors.Is(err, join.ErrNone) {
 		return err
 	}
+	served := err == nil
 	missing := listing.Missing(running.Unanswered)
 	if missing != "" && !v.JSON {
 		fmt.Fprintln(s.Err, "airlock: "+missing)
@@ -112,6 +116,9 @@ func (v *serversListVerb) Run(s *verb.Streams) error {
 		}
 		if !found {
 			one := listedServer{ID: server.ID, State: "-"}
+			if served {
+				one.State = "waiting"
+			}
 			one.contain(server, nil)
 			list = append(list, one)
 		}
@@ -119,6 +126,7 @@ func (v *serversListVerb) Run(s *verb.Streams) error {
 	for _, id := range c.Disabled() {
 		list = append(list, listedServer{ID: id, State: "disabled"})
 	}
+	waiting := slices.ContainsFunc(list, func(one listedServer) bool { return one.State == "waiting" })
 	if v.JSON {
 		all := map[string]any{"servers": list}
 		if missing != "" {
@@ -131,14 +139,14 @@ func (v *serversListVerb) Run(s *verb.Streams) error {
 			s.Err, "airlock: no server is configured\nhint: airlock servers add NAME -- COMMAND ARGUMENT...")
 		return err
 	}
-	return verb.Paged(s, func(w io.Writer) error {
+	err = verb.Paged(s, func(w io.Writer) error {
 		var t verb.Table
 		for _, one := range list {
 			about := verb.Counted(one.Tools, "tool")
 			if one.Withheld > 0 {
 				about += fmt.Sprintf(", %d withheld", one.Withheld)
 			}
-			if one.State == "-" || one.State == "disabled" {
+			if slices.Contains([]string{"-", "disabled", "waiting"}, one.State) {
 				about = ""
 			}
 			name := verb.Clean(one.ID)
@@ -152,6 +160,19 @@ func (v *serversListVerb) Run(s *verb.Streams) error {
 		}
 		return t.Write(w)
 	})
+	if err == nil && waiting {
+		sayWaiting(s)
+	}
+	return err
+}
+
+// sayWaiting prints why the daemon does not have a server of the file yet.
+func sayWaiting(s *verb.Streams) {
+	why, hint := "airlock serve has another configuration", "airlock status"
+	if status, err := daemon.Ask(); err == nil && status.Pending != "" {
+		why, hint = status.Pending, status.PendingHint
+	}
+	fmt.Fprintf(s.Err, "airlock: servers wait: %s\nhint: %s\n", verb.Clean(why), verb.Clean(hint))
 }
 
 type serversAddVerb struct {
@@ -241,10 +262,10 @@ func edit(ctx context.Context, s *verb.Streams, f verb.ConfigFlag, change config
 	switch {
 	case !confirmed:
 		fmt.Fprintf(s.Err, "airlock: the file has other changes that nobody has confirmed, so nothing of it is in "+
-			"force yet\nhint: airlock trust %s\n", c.File)
+			"force yet\nhint: airlock trust %s\n", visible.Word(c.File))
 	case change.Add != nil:
 		fmt.Fprintf(s.Err, "airlock: the tools of %s are withheld until you have seen them\n"+
-			"hint: airlock tools diff, then airlock tools accept %s\n", catalog.Quote(change.ID), verb.Clean(change.ID))
+			"hint: airlock tools diff, then airlock tools accept %s\n", catalog.Quote(change.ID), visible.Word(change.ID))
 	}
 	return nil
 }

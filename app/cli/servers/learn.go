@@ -20,6 +20,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/images"
+	"github.com/airlock-mcp/airlock/internal/visible"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -50,7 +51,7 @@ func (v *serversLearnVerb) Run(ctx context.Context, s *verb.Streams) error {
 		return verb.Usage(fmt.Sprintf("there is no server %q", v.Name), "airlock servers list shows the servers")
 	case server.Settings.Sandbox == nil:
 		return verb.Usage(fmt.Sprintf("the server %q has no sandbox", v.Name), "write servers."+v.Name+
-			".sandbox: true, or run airlock init --contain, and then airlock images build "+v.Name)
+			".sandbox: true, or run airlock init --contain, and then airlock images build "+visible.Word(v.Name))
 	}
 	if err := verb.Guarded("a trial of a server"); err != nil {
 		return err
@@ -148,7 +149,7 @@ func (v *serversLearnVerb) try(ctx context.Context, s *verb.Streams, c *config.C
 	state, _ := opened.ServerState(verb.LocalCaller(), v.Name)
 	if state.Problem != "" {
 		return did, errors.Join(verb.WithHint(fmt.Errorf("the server %q does not start: %s", v.Name, state.Problem),
-			"airlock images build "+v.Name+" builds its image", verb.ExitFailed), opened.Close())
+			"airlock images build "+visible.Word(v.Name)+" builds its image", verb.ExitFailed), opened.Close())
 	}
 	fmt.Fprintf(s.Err, "airlock: %s runs with %s; the trial ends at %s, or with the end of the input. A line TOOL {…} "+
 		"calls a tool; airlock approvals answers a call that is asked about.\n",

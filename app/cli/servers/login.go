@@ -17,6 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // Login is airlock login.
@@ -95,7 +96,7 @@ func (v *Login) failed(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &denied) && denied.Code == "access_denied":
-		return verb.WithHint(err, "nothing has changed; airlock login "+v.Server+" asks again", verb.ExitFailed)
+		return verb.WithHint(err, "nothing has changed; airlock login "+visible.Word(v.Server)+" asks again", verb.ExitFailed)
 	}
 	return err
 }
@@ -222,7 +223,7 @@ func (p *visitor) Show(s oauth.SignedIn) {
 		account = catalog.Clean(s.Account)
 	}
 	fmt.Fprintf(p.Err, "\nSigned in as %s. If that is not your account, run `airlock logout %s`.\n", account,
-		p.serverID)
+		visible.Word(p.serverID))
 }
 
 // openBrowser opens a browser if the environment has a display. address is visible to other users of this machine.

@@ -11,6 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // Tools are the verbs of airlock tools.
@@ -176,7 +177,7 @@ func (v *toolsShowVerb) Run(ctx context.Context, s *verb.Streams) error {
 		v.Server, v.Tool, _ = strings.Cut(v.Server, "/")
 	}
 	if v.Tool == "" {
-		return verb.Usage("<tool> is missing", "airlock tools list --server "+verb.ShellQuoted(v.Server))
+		return verb.Usage("<tool> is missing", "airlock tools list --server "+visible.Word(v.Server))
 	}
 	snapshot, err := v.Snapshot(ctx, s.Err)
 	if err != nil {

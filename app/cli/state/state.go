@@ -15,6 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // Verbs are the verbs of airlock state.
@@ -151,8 +152,8 @@ func (v *stateRestoreVerb) Run(ctx context.Context, s *verb.Streams) error {
 		m, report, err := backup.Restore(ctx, r, to)
 		var full *backup.NotEmptyError
 		if errors.As(err, &full) {
-			return verb.WithHint(err, fmt.Sprintf("end Airlock and move it away: airlock stop; mv %s %s.old", full.Path,
-				filepath.Clean(full.Path)), verb.ExitUsage)
+			return verb.WithHint(err, fmt.Sprintf("end Airlock and move it away: airlock stop; mv %s %s",
+				visible.Word(full.Path), visible.Word(filepath.Clean(full.Path)+".old")), verb.ExitUsage)
 		}
 		if err != nil {
 			return err

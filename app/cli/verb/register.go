@@ -8,8 +8,8 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/hosts"
-	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // RegisterCommand returns the command that registers this program with Claude Code, with this
@@ -42,20 +42,9 @@ func RegisterCommand(c *config.Config, profile string) (string, error) {
 		words = append(words, "--profile", profile)
 	}
 	for i, word := range words {
-		words[i] = ShellQuoted(word)
+		words[i] = visible.Word(word)
 	}
 	return strings.Join(words, " "), nil
-}
-
-// bareWord matches words that need no quotes in a shell.
-var bareWord = lazyregexp.New(`^[A-Za-z0-9_./:=@%+,-]+$`)
-
-// ShellQuoted quotes a word for a POSIX shell.
-func ShellQuoted(word string) string {
-	if bareWord.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // HostEnvironment returns the directories with the files of this user's hosts.
