@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -111,11 +112,20 @@ func (b *bounded) admit(ctx context.Context, who caller.Caller) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.admitted {
-		p.unwatch = b.until(context.WithoutCancel(ctx), who, p.cancel)
+		p.unwatch = b.until(context.WithoutCancel(ctx), who, p.cancelAfterAnswer)
 	}
 	p.admitted = true
 	b.known.add(p.credential, who.Account())
 	return nil
+}
+
+// answerTime is how long a face has to answer a request whose credential has ended. What the request does has ended
+// before, see Transport.whileKnown.
+const answerTime = time.Second
+
+// cancelAfterAnswer cancels the request, unless it is answered in answerTime.
+func (p *request) cancelAfterAnswer(err error) {
+	time.AfterFunc(answerTime, func() { p.cancel(err) })
 }
 
 // end releases the reservation, also if the handler panics. If the credential was not

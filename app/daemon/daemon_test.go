@@ -54,7 +54,13 @@ func serveLogged(t *testing.T, log io.Writer, keys string, change ...func(*Daemo
 	c.Serve.Listen = "127.0.0.1:0"
 	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
 	opened, err := system.Open(t.Context(), c, system.Options{Version: "test", Serving: true,
-		Tools: system.CachedThenServers, Logger: logger})
+		Tools: system.CachedThenServers, Logger: logger, Reread: func() (*config.Config, error) {
+			next, err := config.Load(file, os.LookupEnv)
+			if err == nil {
+				next.Serve.Listen = c.Serve.Listen
+			}
+			return next, err
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}

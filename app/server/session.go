@@ -17,6 +17,8 @@ import (
 type sessions struct {
 	end      func(sessionID string)
 	watching sync.WaitGroup
+	closing  chan struct{} // closed by close
+	closeOne sync.Once
 
 	mu       sync.Mutex                    // guards the fields below
 	followed map[*mcp.ServerSession]func() // the cleanup of each session, by follow
@@ -35,7 +37,7 @@ type binding struct {
 func newSessions(end func(sessionID string)) *sessions {
 	return &sessions{
 		end: end, followed: map[*mcp.ServerSession]func(){}, attended: map[*mcp.ServerSession]func(){},
-		bound: map[string]binding{}, lasting: map[string]bool{},
+		bound: map[string]binding{}, lasting: map[string]bool{}, closing: make(chan struct{}),
 	}
 }
 
@@ -118,6 +120,7 @@ func (s *sessions) onceLocked(known map[*mcp.ServerSession]func(), session *mcp.
 // runs first, because the SDK waits for the requests of a session that it ends, and these wait
 // for their runs.
 func (s *sessions) close() {
+	s.closeOne.Do(func() { close(s.closing) })
 	s.mu.Lock()
 	lasting, followed := s.lasting, maps.Clone(s.followed)
 	left := slices.Concat(slices.Collect(maps.Keys(s.followed)), slices.Collect(maps.Keys(s.attended)))
