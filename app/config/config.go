@@ -240,6 +240,11 @@ type Secrets struct {
 	Keyring     string // the service in the operating system's keyring
 }
 
+// CallTime returns how long a host must wait for an answer: a run that asks a person once, in whole minutes.
+func (c *Config) CallTime() time.Duration {
+	return (c.Limits.Calls.ApprovalTimeout + c.Sandbox.Timeout + time.Minute - 1).Truncate(time.Minute)
+}
+
 // Default returns the configuration of a machine without a configuration file:
 // no servers, and the defaults that docs/configuration.md lists.
 func Default() *Config {

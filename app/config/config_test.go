@@ -339,3 +339,15 @@ profiles:
 		t.Errorf("got %v, want that a pattern fits no server", findings)
 	}
 }
+
+// A host that gives up before a question does would lose the answer (issue 27).
+func TestCallTime(t *testing.T) {
+	c := Default()
+	if got := c.CallTime(); got != 11*time.Minute {
+		t.Errorf("got %v by default, want the 10 minutes of a question and the 30 seconds of a run, in minutes", got)
+	}
+	c.Limits.Calls.ApprovalTimeout, c.Sandbox.Timeout = 2*time.Hour, 5*time.Minute
+	if got := c.CallTime(); got != 125*time.Minute {
+		t.Errorf("got %v for questions of two hours and runs of five minutes, want 2h5m", got)
+	}
+}

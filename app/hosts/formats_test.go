@@ -47,7 +47,7 @@ func TestFormsOfHosts(t *testing.T) {
     },
   },
 }`}, []string{"command: \"on\"", "startTimeout: 1m30s", "callTimeout: 2m0s", `"airlock": {`, `"off": {"type"`,
-			`"request": 300000`, "// mine"}, []string{"command: \"off\"", "command: off"}},
+			`"request": 660000`, "// mine"}, []string{"command: \"off\"", "command: off"}},
 		{"Cline's extension before 4.0", cline, map[string]string{cline: `{"mcpServers": {
   "on": {"command": "on", "timeout": 120, "disabled": false}, "off": {"command": "off", "disabled": true}}}`},
 			[]string{"callTimeout: 2m0s", `"airlock": {`, `"off": {`}, []string{"command: off"}},

@@ -14,7 +14,7 @@ import (
 
 var command = hosts.Command{
 	Path: "/usr/local/bin/airlock", Args: []string{"mcp", "--config", "/home/ann/.config/airlock/airlock.yaml"},
-	Env: map[string]string{"AIRLOCK_HOME": "/home/ann/airlock"},
+	Env: map[string]string{"AIRLOCK_HOME": "/home/ann/airlock"}, CallTime: config.Default().CallTime(),
 }
 
 // variables are the environment variables of the tests.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/catalog"
@@ -19,6 +20,8 @@ type Command struct {
 	Path string   // of the program, absolute
 	Args []string // "mcp" and its flags
 	Env  map[string]string
+	// CallTime is how long hosts must wait for an answer; see config.CallTime.
+	CallTime time.Duration
 }
 
 // Import is a server that is added to Airlock's configuration.
@@ -287,7 +290,7 @@ func (h Host) registration(c Command, variables []string) written {
 			out.Env[name] = reference
 		}
 	}
-	const toolTimeout = 300 // seconds: a call may wait for a person
+	toolTimeout := int(c.CallTime / time.Second)
 	switch h.ID {
 	case "claude-code", "copilot-jetbrains", "vscode":
 		out.Type = "stdio"
@@ -297,7 +300,7 @@ func (h Host) registration(c Command, variables []string) written {
 		out.ToolTimeout = toolTimeout
 	case "copilot-cli":
 		out.Tools = []string{"*"}
-	case "opencode", "zed":
+	case "gemini", "opencode", "zed":
 		out.Timeout = toolTimeout * 1000
 	case "goose":
 		out = written{Name: Name, Type: "stdio", Enabled: true, Cmd: c.Path, Args: c.Args, Envs: c.Env,

@@ -18,7 +18,7 @@ type written struct {
 	// StartTimeout and CallTimeout are keys of Airlock's configuration only.
 	StartTimeout string `json:"-" toml:"-" yaml:"startTimeout,omitempty"`
 	CallTimeout  string `json:"-" toml:"-" yaml:"callTimeout,omitempty"`
-	// Timeout is the time for a call: in seconds for Cline and Goose, in milliseconds for OpenCode and Zed.
+	// Timeout is the time for a call: in seconds for Cline and Goose, in milliseconds for Gemini CLI, OpenCode and Zed.
 	Timeout     int      `json:"timeout,omitempty" toml:"-" yaml:"timeout,omitempty"`
 	ToolTimeout int      `json:"-" toml:"tool_timeout_sec,omitempty" yaml:"-"` // Codex, seconds
 	Tools       []string `json:"tools,omitempty" toml:"-" yaml:"-"`            // Copilot CLI

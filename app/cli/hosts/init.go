@@ -157,12 +157,16 @@ func (v *Init) pathInUse(s *verb.Streams) (string, error) {
 }
 
 // ownCommand returns the command with which a host starts this program with the configuration.
-func ownCommand(config string) (hosts.Command, error) {
+func ownCommand(path string) (hosts.Command, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return hosts.Command{}, fmt.Errorf("finding this program: %w", err)
 	}
-	command := hosts.Command{Path: program, Args: []string{"mcp", "--config", config}}
+	c, err := config.Load(path, os.LookupEnv)
+	if err != nil { // it is not there yet, or lacks a variable that the host has
+		c = config.Default()
+	}
+	command := hosts.Command{Path: program, Args: []string{"mcp", "--config", path}, CallTime: c.CallTime()}
 	if home := os.Getenv("AIRLOCK_HOME"); home != "" {
 		if home, err = filepath.Abs(home); err != nil {
 			return command, err
