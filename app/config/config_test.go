@@ -351,3 +351,16 @@ func TestCallTime(t *testing.T) {
 		t.Errorf("got %v for questions of two hours and runs of five minutes, want 2h5m", got)
 	}
 }
+
+func TestDurationsOfDays(t *testing.T) {
+	for text, want := range map[string]time.Duration{"7d": 168 * time.Hour, "1m30s": 90 * time.Second} {
+		if got, err := parseDuration(text); err != nil || got != want {
+			t.Errorf("%q: got %v, %v, want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"d", "-1d", "1.5d", "7days", "1d2h", "99999999d"} {
+		if got, err := parseDuration(text); err == nil {
+			t.Errorf("%q: got %v, want an error", text, got)
+		}
+	}
+}

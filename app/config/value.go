@@ -77,7 +77,7 @@ type duration struct {
 }
 
 func (v duration) set(text string) error {
-	d, err := time.ParseDuration(text)
+	d, err := parseDuration(text)
 	switch {
 	case err != nil:
 		return fmt.Errorf("must be a time such as %s", v.show())
@@ -86,6 +86,15 @@ func (v duration) set(text string) error {
 	}
 	*v.to = d
 	return nil
+}
+
+// parseDuration is time.ParseDuration with days: 30d.
+func parseDuration(text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		return time.Duration(n) * 24 * time.Hour, err
+	}
+	return time.ParseDuration(text)
 }
 
 func (v duration) show() string { return showDuration(*v.to) }
