@@ -243,7 +243,8 @@ func TestActivityIsReadFromTheEnd(t *testing.T) {
 		t.Errorf("%+v, %v", entries, err)
 	}
 	for _, n := range []int{0, -1} {
-		if entries, err := agents.Activity(dir, "agent_old", audit.Period{}, 0, n); err != nil || entries == nil || len(entries) != 0 {
+		if entries, err := agents.Activity(dir, "agent_old", audit.Period{}, 0, n); err != nil || entries == nil ||
+			len(entries) != 0 {
 			t.Errorf("%d: %v, %v", n, entries, err)
 		}
 	}

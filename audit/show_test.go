@@ -102,8 +102,8 @@ func TestAWaitingCallIsShownOnce(t *testing.T) {
 	l := open(t, dir, nil)
 	who := audit.Identity{RunID: "run_1", Principal: "ann"}
 	for _, r := range []audit.Record{{Kind: audit.KindRunStart, Identity: who},
-		{Kind: audit.KindApproval, Identity: who, Act: audit.Act{CallID: "call_1", ServerID: "files", ToolName: "write"},
-			Ruling: audit.Ruling{Decision: "ask", Approval: "PENDING"}, Detail: "asked ann"}} {
+		{Kind: audit.KindApproval, Identity: who, Ruling: audit.Ruling{Decision: "ask", Approval: "PENDING"}, Detail: "asked ann",
+			Act: audit.Act{CallID: "call_1", ServerID: "files", ToolName: "write"}}} {
 		if err := l.Append(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}

@@ -112,10 +112,12 @@ func TestListsOfTheConsoleTakeAPeriod(t *testing.T) {
 			t.Errorf("%s since yesterday: got %d %s, want the form of a time", path, got.status, got.body)
 		}
 	}
-	if got := b.get("/agents/" + a.ID + "?until=2020-01-01").body; !strings.Contains(got, "It has not acted in this time") {
+	if got := b.get("/agents/" + a.ID + "?until=2020-01-01").body; !strings.Contains(got,
+		"It has not acted in this time") {
 		t.Errorf("the page of an agent does not take a period: %s", got)
 	}
-	if got := b.get("/questions?since=2020-01-01").body; !strings.Contains(got, `hx-get="/questions/now?since=2020-01-01"`) {
+	if got := b.get("/questions?since=2020-01-01").body; !strings.Contains(got,
+		`hx-get="/questions/now?since=2020-01-01"`) {
 		t.Errorf("the live part of the questions does not keep the period: %s", got)
 	}
 	if got := b.get("/runs?since=2020-01-01").body; !strings.Contains(got, `href="/runs?page=2&amp;since=2020-01-01"`) {

@@ -62,7 +62,8 @@ type rawClient struct {
 // initialize begins a session in the revision that has them.
 func (c *rawClient) initialize() {
 	if c.revision == "2025-11-25" {
-		c.send("initialize", "", `"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}`)
+		c.send("initialize", "",
+			`"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}`)
 	}
 }
 

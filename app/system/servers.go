@@ -161,7 +161,8 @@ func (s *System) OpenLogin(ctx context.Context, who caller.Caller, serverID stri
 		return nil, noSuchServer(&config.Config{}, serverID)
 	}
 	if server, found := s.configured(serverID); found && server.SignsIn() && !mayLogin(server, who) {
-		return nil, &setup.Error{Err: errSharedSignIn, Advice: "on its machine: airlock login " + visible.Word(serverID)}
+		return nil, &setup.Error{Err: errSharedSignIn,
+			Advice: "on its machine: airlock login " + visible.Word(serverID)}
 	}
 	login := &Login{config: c, principal: who.Name(), version: s.opts.Version, by: identityOf(who), log: s.log}
 	return login, login.open(ctx, serverID, func(credential string) { s.opts.gate.all.Hold(credential) })

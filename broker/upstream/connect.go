@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"reflect"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
@@ -42,8 +39,9 @@ func (s *server) connected(ctx context.Context) (*session, error) {
 		return nil, s.lastFailureLocked()
 	case s.attempt == nil:
 		s.attempt = &connecting{over: make(chan struct{})}
-		background := context.WithoutCancel(withoutHost{ctx})
-		s.running.Go(func() { s.try(background) })
+		// The context of a host's request has the host's revision, which the client side of the SDK would send in the
+		// header of its first request.
+		s.running.Go(func() { s.try(context.Background()) })
 	}
 	attempt := s.attempt
 	s.mu.Unlock()
@@ -53,21 +51,6 @@ func (s *server) connected(ctx context.Context) (*session, error) {
 		return nil, ctx.Err()
 	}
 	return attempt.session, attempt.err
-}
-
-// withoutHost is the context of a host's request without the values that the server side of the SDK stores in it. The
-// client side reads the same values, and would send the revision of the host in the header of its first request.
-type withoutHost struct{ context.Context }
-
-// sdk is the path of the SDK's package, whose keys are not exported.
-var sdk = reflect.TypeFor[mcp.Client]().PkgPath()
-
-// Value implements context.Context.
-func (c withoutHost) Value(key any) any {
-	if reflect.TypeOf(key).PkgPath() == sdk {
-		return nil
-	}
-	return c.Context.Value(key)
 }
 
 // dropLocked lets go of a session that is over. Over HTTP a call can find that

@@ -149,7 +149,8 @@ func (o ownership) one(path, at string) error {
 			return err
 		}
 		foreign.Reason = "can be changed by " + other
-		foreign.Advice = fmt.Sprintf("chmod g-w %s", visible.Word(at)) // which also changes the mask of an access control list
+		// It also changes the mask of an access control list.
+		foreign.Advice = fmt.Sprintf("chmod g-w %s", visible.Word(at))
 	default:
 		return nil
 	}

@@ -8,8 +8,8 @@ import (
 // A shell reads what Word writes as one word, the same text.
 func TestWordIsOneWordOfAShell(t *testing.T) {
 	for _, text := range []string{
-		"crm", "größe", "", " ", "two words", "it's", `a"b`, `a\b`, "$HOME", "`id`", "$(id)", "a;b", "a&b", "a|b", "*", "~",
-		"#x", "!x", "{a,b}", "[a]", "a>b", "/home/ann/my files/airlock.yaml", "k8s@prod", "10%",
+		"crm", "größe", "", " ", "two words", "it's", `a"b`, `a\b`, "$HOME", "`id`", "$(id)", "a;b", "a&b", "a|b", "*",
+		"~", "#x", "!x", "{a,b}", "[a]", "a>b", "/home/ann/my files/airlock.yaml", "k8s@prod", "10%",
 	} {
 		out, err := exec.Command("sh", "-c", "printf '<%s>' "+Word(text)).Output()
 		if got, want := string(out), "<"+text+">"; err != nil || got != want {

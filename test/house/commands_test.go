@@ -12,11 +12,13 @@ import (
 
 var (
 	// unfinishedCommand matches the end of a text that a word of a command follows.
-	unfinishedCommand = regexp.MustCompile("\\b(?:airlock [a-z]+(?: [^\"`;:,()\n]*)?|chmod [a-z-]+|mv|install -m 600) $")
+	unfinishedCommand = regexp.MustCompile("\\b(?:airlock [a-z]+(?: [^\"`;:,()\n]*)?|" +
+		"chmod [a-z-]+|mv|install -m 600) $")
 	// formatVerb matches a verb of a format, with the text before it.
 	formatVerb = regexp.MustCompile(`%[-+#0-9.\[\]]*[a-zA-Z%]`)
 	// ownWord matches expressions whose words Airlock makes itself: IDs of runs and questions, and fixed names.
-	ownWord = regexp.MustCompile(`^(visible\.Word\(.*|.*\b[rR]unID|(q|run|tree)\.ID|definition\.Name|strings\.Join\(failed, " "\))$`)
+	ownWord = regexp.MustCompile(`^(visible\.Word\(.*|.*\b[rR]unID|(q|run|tree)\.ID|definition\.Name|` +
+		`strings\.Join\(failed, " "\))$`)
 )
 
 // A command that a message tells a person to type quotes the names in it: they can have spaces and characters that a
@@ -34,7 +36,8 @@ func TestCommandsInMessagesQuoteTheirWords(t *testing.T) {
 		}
 	}
 	for _, f := range project(t) {
-		if f.isTest || strings.HasPrefix(f.path, "test/") || f.path == "catalog/embedding/cache.go" { // "airlock vectors"
+		if f.isTest || strings.HasPrefix(f.path, "test/") ||
+			f.path == "catalog/embedding/cache.go" { // "airlock vectors" is not a command
 			continue
 		}
 		ast.Inspect(f.syntax, func(node ast.Node) bool {

@@ -28,7 +28,8 @@ func (e *Examination) signIns(ctx context.Context) (string, error) {
 		switch {
 		case state.Problem != "":
 			return "", verb.WithHint(errors.New(state.Problem),
-				fmt.Sprintf("airlock logout %s forgets it; then sign in again", visible.Word(state.ServerID)), verb.ExitFailed)
+				fmt.Sprintf("airlock logout %s forgets it; then sign in again", visible.Word(state.ServerID)),
+				verb.ExitFailed)
 		case state.IsSignedIn:
 			signedIn++
 			lines = append(lines, state.ServerID+": "+report.Words())

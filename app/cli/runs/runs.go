@@ -178,7 +178,8 @@ func (v *runsShowVerb) Run(s *verb.Streams) error {
 	case v.Save != "":
 		return saveFile(s, store, tree.ID, v.Save, v.Path)
 	case v.Path != "":
-		return verb.Usage("a path is only for --save", "airlock runs show "+tree.ID+" --save NAME "+visible.Word(v.Path))
+		return verb.Usage("a path is only for --save",
+			"airlock runs show "+tree.ID+" --save NAME "+visible.Word(v.Path))
 	case v.Files && !v.JSON:
 		return printFiles(s, tree.ID, run.Files)
 	case v.JSON:

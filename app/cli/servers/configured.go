@@ -265,7 +265,8 @@ func edit(ctx context.Context, s *verb.Streams, f verb.ConfigFlag, change config
 			"force yet\nhint: airlock trust %s\n", visible.Word(c.File))
 	case change.Add != nil:
 		fmt.Fprintf(s.Err, "airlock: the tools of %s are withheld until you have seen them\n"+
-			"hint: airlock tools diff, then airlock tools accept %s\n", catalog.Quote(change.ID), visible.Word(change.ID))
+			"hint: airlock tools diff, then airlock tools accept %s\n", catalog.Quote(change.ID),
+			visible.Word(change.ID))
 	}
 	return nil
 }

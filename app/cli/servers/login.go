@@ -96,7 +96,8 @@ func (v *Login) failed(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &denied) && denied.Code == "access_denied":
-		return verb.WithHint(err, "nothing has changed; airlock login "+visible.Word(v.Server)+" asks again", verb.ExitFailed)
+		return verb.WithHint(err, "nothing has changed; airlock login "+visible.Word(v.Server)+" asks again",
+			verb.ExitFailed)
 	}
 	return err
 }
