@@ -101,9 +101,12 @@ func TestAWaitingCallIsShownOnce(t *testing.T) {
 	dir := t.TempDir()
 	l := open(t, dir, nil)
 	who := audit.Identity{RunID: "run_1", Principal: "ann"}
-	for _, r := range []audit.Record{{Kind: audit.KindRunStart, Identity: who},
-		{Kind: audit.KindApproval, Identity: who, Ruling: audit.Ruling{Decision: "ask", Approval: "PENDING"}, Detail: "asked ann",
-			Act: audit.Act{CallID: "call_1", ServerID: "files", ToolName: "write"}}} {
+	write := audit.Act{CallID: "call_1", ServerID: "files", ToolName: "write"}
+	for _, r := range []audit.Record{
+		{Kind: audit.KindRunStart, Identity: who},
+		{Kind: audit.KindApproval, Identity: who, Act: write, Detail: "asked ann",
+			Ruling: audit.Ruling{Decision: "ask", Approval: "PENDING"}},
+	} {
 		if err := l.Append(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
