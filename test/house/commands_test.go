@@ -18,7 +18,7 @@ var (
 	formatVerb = regexp.MustCompile(`%[-+#0-9.\[\]]*[a-zA-Z%]`)
 	// ownWord matches expressions whose words Airlock makes itself: IDs of runs and questions, and fixed names.
 	ownWord = regexp.MustCompile(`^(visible\.Word\(.*|.*\b[rR]unID|(q|run|tree)\.ID|definition\.Name|` +
-		`strings\.Join\(failed, " "\))$`)
+		`strings\.Join\((failed|flags), " "\))$`)
 )
 
 // A command that a message tells a person to type quotes the names in it: they can have spaces and characters that a

@@ -13,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/registry"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 type serversSearchVerb struct {
@@ -252,14 +253,14 @@ func needs(s *verb.Streams, server registry.Server, missing *registry.MissingErr
 	var flags []string
 	for _, a := range missing.Asked {
 		fmt.Fprintf(s.Err, "airlock: %s\n", about(a))
-		flag := a.Flag + " " + a.Name + "=VALUE"
+		flag := a.Flag + " " + visible.Word(a.Name+"=VALUE")
 		if a.Flag == "--env" {
-			flag = a.Flag + " " + a.Name // passes Airlock's own variable on
+			flag = a.Flag + " " + visible.Word(a.Name) // passes Airlock's own variable on
 		}
 		flags = append(flags, flag)
 	}
 	return verb.Usage(fmt.Sprintf("%s: %v", server.Name, missing),
-		"airlock servers add "+server.Name+" "+verb.Clean(strings.Join(flags, " ")))
+		"airlock servers add "+visible.Word(server.Name)+" "+strings.Join(flags, " "))
 }
 
 // about describes a value in one line.
