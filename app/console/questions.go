@@ -82,7 +82,7 @@ func showQuestions(c *Console, q *query) (view, error) {
 	p.Here = p.Filter.address("/questions/now", url.Values{})
 	for _, posted := range c.opts.Approvals.Posted() {
 		if reachesQuestion(q.who, caller.See, posted) && p.Filter.period.Contains(posted.Asked) {
-			since := c.opts.System.Runs().SuspendedSince(posted.RunID)
+			since := c.opts.Lists.Registry().SuspendedSince(posted.RunID)
 			p.Rows = append(p.Rows, questionRow{posted, c.left(posted), since})
 		}
 	}

@@ -31,8 +31,8 @@ func attachmentName(run string, file attachment.File) string {
 	return attachmentFile + run + "-" + file.Digest
 }
 
-// filesFor returns the files that another node needs to continue the suspended run: the state and its base, the wrappers
-// of its tools, and the attached files.
+// filesFor returns the files that another node needs to continue the suspended run: the state and its base, the
+// wrappers of its tools, and the attached files.
 func (p *pauser) filesFor(s *savedRun) []suspended.File {
 	parts := p.run.parts
 	var files []suspended.File
