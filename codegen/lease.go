@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 const (
@@ -93,7 +94,7 @@ func Pack(path string) ([]byte, error) {
 // PublishPacked is Publish for a tree that Pack returned. name is the last element of the path that it had.
 func PublishPacked(ctx context.Context, dir, name string, packed []byte) (*Lease, error) {
 	t := &Tree{Digest: "sha256:" + name}
-	err := json.Unmarshal(packed, &t.Files)
+	err := strictjson.Unmarshal(packed, &t.Files)
 	if err != nil || digest(t.Files) != t.Digest {
 		return nil, errors.New("publishing wrappers: they are not those of their name")
 	}

@@ -92,7 +92,8 @@ var shellPatterns = []pattern{
 	patternOf("del rd erase copy move ren", lazyregexp.New(atCommand+
 		`(?:(?:del|rd|erase)\s+\S*[\\*]|(?:x?copy|robocopy|move|ren)\s+\S*\\\S*\s+\S)`)),
 	patternOf("sc net schtasks wmic vssadmin bcdedit icacls takeown npx uvx", lazyregexp.New(atCommand+
-		`(?:sc(?:\.exe)?\s+(?:stop|delete|create|config)\s+\S|net1?\s+(?:user|localgroup|share)\s[^\n]*/(?:add|delete)|`+
+		`(?:sc(?:\.exe)?\s+(?:stop|delete|create|config)\s+\S|`+
+		`net1?\s+(?:user|localgroup|share)\s[^\n]*/(?:add|delete)|`+
 		`net\s+stop\s+\S+\s*$|(?:schtasks|takeown)\s+/|icacls\s+\S+\s+/|wmic\s+\w+\s+(?:\S+\s+)*(?:call|delete)\b|`+
 		`(?:vssadmin|bcdedit)\s+/?\w|(?:npx|uvx)\s+(?:-\S+\s+)*[@\w][\w@./-]*(?:\s+-|\s*$))`)),
 	patternOf("iex webclient", lazyregexp.New(`(?i)\bIEX\s*\(|\bNet\.WebClient\b`)),

@@ -451,7 +451,7 @@ func TestSentencesAndLookalikes(t *testing.T) {
 		"\u0399NSERT INTO users VALUES (1)":                                       policies.RiskHigh,
 		"DE\u04c0ETE FROM users":                                                  policies.RiskHigh,
 		"DE\u0301LE\u0300TE FROM users":                                           policies.RiskHigh,     // accents
-		"\u1d05\u1d07\u029f\u1d07\u1d1b\u1d07 \ua730\u0280\u1d0f\u1d0d users":     policies.RiskHigh,     // small capitals
+		"\u1d05\u1d07\u029f\u1d07\u1d1b\u1d07 \ua730\u0280\u1d0f\u1d0d users":     policies.RiskHigh,     // small
 		"\U0001f173\U0001f174\U0001f17b\U0001f174\U0001f183\U0001f174 FROM users": policies.RiskHigh,     // in squares
 		"rm \u2010rf /srv":                                                        policies.RiskCritical, // a hyphen
 	} {

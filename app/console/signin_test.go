@@ -221,7 +221,7 @@ func TestSessionsAreNotFixed(t *testing.T) {
 }
 
 // The number of sessions of a person is limited: the least recently used one ends.
-func TestSessionsAreBounded(t *testing.T) {
+func TestSessionsOfTheConsoleAreBounded(t *testing.T) {
 	s := serve(t, nil)
 	first, other := s.signIn("ann", auth.ScopeRun), s.signIn("bob", auth.ScopeRun)
 	for range 20 {

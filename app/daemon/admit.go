@@ -119,7 +119,7 @@ func (b *bounded) admit(ctx context.Context, who caller.Caller) error {
 	return nil
 }
 
-// answerTime is how long a face has to answer a request whose credential has ended. What the request does has ended
+// answerTime is how long a face has to answer a request whose credential has ended. The request itself has ended
 // before, see Transport.whileKnown.
 const answerTime = time.Second
 

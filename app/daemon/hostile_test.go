@@ -187,12 +187,12 @@ func TestUnknownMethodsGetAnAnswer(t *testing.T) {
 		session := res.Header.Get("Mcp-Session-Id")
 		send(session, `{"jsonrpc": "2.0", "method": "notifications/initialized"}`)
 		for message, want := range map[string]string{
-			`{"jsonrpc": "2.0", "id": 1, "method": "tasks/none", "params": {}}`:           `"id":1,"error":{"code":-32601`,
-			`{"jsonrpc": "2.0", "id": "a", "method": "x\u0000y\u2028", "params": {}}`:     `"id":"a","error":{"code":-32601`,
-			`{"jsonrpc": "2.0", "id": 2, "method": ""}`:                                   `"id":2,"error":{"code":-32601`,
-			`{"jsonrpc": "2.0", "id": 3, "method": "resources/read"}`:                     `"id":3,"error":{"code":-32600`,
-			`{"jsonrpc": "2.0", "id": 4, "method": "notifications/initialized"}`:          `"id":4,"error":{"code":-32600`,
-			`{"jsonrpc": "2.0", "method": "notifications/\u0001", "params": {"a": null}}`: "",
+			`{"jsonrpc":"2.0","id":1,"method":"tasks/none","params":{}}`:             `"id":1,"error":{"code":-32601`,
+			`{"jsonrpc":"2.0","id":"a","method":"x\u0000y\u2028","params":{}}`:       `"id":"a","error":{"code":-32601`,
+			`{"jsonrpc":"2.0","id":2,"method":""}`:                                   `"id":2,"error":{"code":-32601`,
+			`{"jsonrpc":"2.0","id":3,"method":"resources/read"}`:                     `"id":3,"error":{"code":-32600`,
+			`{"jsonrpc":"2.0","id":4,"method":"notifications/initialized"}`:          `"id":4,"error":{"code":-32600`,
+			`{"jsonrpc":"2.0","method":"notifications/\u0001","params":{"a": null}}`: "",
 		} {
 			res, body := send(session, message)
 			if want == "" && (res.StatusCode != http.StatusAccepted || body != "") ||
@@ -200,8 +200,8 @@ func TestUnknownMethodsGetAnAnswer(t *testing.T) {
 				t.Errorf("%s %s: %d, %s", path, message, res.StatusCode, body)
 			}
 		}
-		if res, body := send(session, `{"jsonrpc": "2.0", "id": 9, "method": "ping"}`); res.StatusCode != http.StatusOK ||
-			!strings.Contains(body, `"id":9,"result"`) {
+		res, body := send(session, `{"jsonrpc": "2.0", "id": 9, "method": "ping"}`)
+		if res.StatusCode != http.StatusOK || !strings.Contains(body, `"id":9,"result"`) {
 			t.Errorf("%s: a ping after these: %d, %s", path, res.StatusCode, body)
 		}
 	}

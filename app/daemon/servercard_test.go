@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Issue 31: a client finds the faces from the catalog of the host, without a token and from any page. What a card says
-// is what the face says.
+// Issue 31: a client finds the faces from the catalog of the host, without a token and from any page. A card says
+// the same as its face.
 func TestCatalogAndCards(t *testing.T) {
 	s := serve(t, `{}`)
 	s.daemon.opts.URL = s.url

@@ -42,6 +42,11 @@ type savedRun struct {
 	// Continued is set before the sandbox goes on. From then on, another process cannot continue the run.
 	Continued bool
 
+	inProcess
+}
+
+// inProcess is what only the process that holds a suspended run knows.
+type inProcess struct {
 	logged  *audit.RunTree // the run's records in the audit log; nil if it has none
 	shared  bool           // the database of a cluster decides which node continues the run
 	settled func()         // called when the restored run waits or goes on
@@ -150,7 +155,8 @@ type Logged func(since time.Time, ids map[string]bool) (map[string]*audit.RunTre
 
 // Suspended returns requests for the runs that the processes of this node before this one have suspended. Each of them
 // is to be passed to Run once: it goes on, or it ends as interrupted. The files of runs that have ended are removed. It
-// is called before other runs start. again are runs of a cluster that could not be read; they are to be passed to Adopt.
+// is called before other runs start. again are runs of a cluster that could not be read; they are to be passed to
+// Adopt.
 func (o *Orchestrator) Suspended(ctx context.Context, logged Logged) (_ []Request, again []string, _ error) {
 	stored := o.parts.Suspended
 	if stored == nil {
@@ -183,7 +189,8 @@ func (o *Orchestrator) continued(ctx context.Context, ids []string, logged Logge
 	first := time.Now()
 	for _, id := range ids {
 		saved, err := o.readSaved(ctx, id)
-		if _, isShared := o.parts.Suspended.(SharedRuns); isShared && err != nil && !errors.Is(err, suspended.ErrDamaged) {
+		_, isShared := o.parts.Suspended.(SharedRuns)
+		if isShared && err != nil && !errors.Is(err, suspended.ErrDamaged) {
 			o.parts.Logger.WarnContext(ctx, "a suspended run could not be read, which is tried again",
 				slog.String(telemetry.KeyRun, id), slog.Any(telemetry.KeyError, err))
 			again = append(again, id)

@@ -302,7 +302,7 @@ func (p *pauser) end(ctx context.Context) {
 	}
 }
 
-// isDurable reports whether another process can continue the suspended run. What is stored may be of an earlier
+// isDurable reports whether another process can continue the suspended run. The stored state may be of an earlier
 // suspension.
 func (p *pauser) isDurable() bool { return p.saved != nil && !p.saved.Continued }
 

@@ -160,7 +160,8 @@ func replaceUses(ctx context.Context, tx database.Tx, run string, files []File) 
 		}
 	}
 	for _, name := range former {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM suspended_use WHERE run = ? AND name = ?", run, name); err != nil {
+		_, err := tx.ExecContext(ctx, "DELETE FROM suspended_use WHERE run = ? AND name = ?", run, name)
+		if err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM suspended_file WHERE name = ? AND NOT EXISTS
@@ -199,8 +200,9 @@ func (s *Shared) upload(ctx context.Context, file File) error {
 	for i, part := range parts {
 		sealed := s.node.Seal(part, partText(file.Name, i, len(parts)))
 		if err := s.db.Update(ctx, func(tx database.Tx) error {
-			_, err := tx.ExecContext(ctx, "INSERT INTO suspended_file VALUES (?, ?, ?, unixepoch(), ?) ON CONFLICT "+
-				"(name, part) DO UPDATE SET parts = excluded.parts, stored = excluded.stored, content = excluded.content",
+			_, err := tx.ExecContext(ctx, "INSERT INTO suspended_file VALUES (?, ?, ?, unixepoch(), ?) "+
+				"ON CONFLICT (name, part) DO UPDATE SET parts = excluded.parts, stored = excluded.stored, "+
+				"content = excluded.content",
 				file.Name, i, len(parts), sealed)
 			return err
 		}); err != nil {
@@ -221,8 +223,8 @@ func (s *Shared) Fetch(name string) ([]byte, error) {
 	for part, parts := 0, 1; part < parts; part++ {
 		var sealed []byte
 		err := s.db.View(ctx, func(tx database.Tx) error {
-			return tx.QueryRowContext(ctx, "SELECT parts, content FROM suspended_file WHERE name = ? AND part = ?", name,
-				part).Scan(&parts, &sealed)
+			return tx.QueryRowContext(ctx, "SELECT parts, content FROM suspended_file WHERE name = ? AND part = ?",
+				name, part).Scan(&parts, &sealed)
 		})
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil, ErrDamaged
@@ -268,9 +270,9 @@ func (s *Shared) List() (runs []string, err error) {
 	return runs, err
 }
 
-// Claim takes suspended runs of nodes that have ended, died, or had no lease for so long that they may not act. The runs
-// have one of the images and a format, so that this node can continue them. It takes a number of them at most, so that
-// other nodes can take some as well.
+// Claim takes suspended runs of nodes that have ended, died, or had no lease for so long that they may not act. The
+// runs have one of the images and a format, so that this node can continue them. It takes a number of them at most, so
+// that other nodes can take some as well.
 func (s *Shared) Claim(ctx context.Context, images []string, format string, most int) (taken []string, err error) {
 	if len(images) == 0 {
 		return nil, nil

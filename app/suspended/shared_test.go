@@ -231,7 +231,8 @@ func TestStoredRunsOfAClusterAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, statement := range map[string]string{
-		"of another run":    "UPDATE suspended_run SET content = (SELECT content FROM suspended_run WHERE run = 'run_2')",
+		"of another run": "UPDATE suspended_run SET content = " +
+			"(SELECT content FROM suspended_run WHERE run = 'run_2')",
 		"of another owner":  "UPDATE suspended_run SET owner = 'eve'",
 		"of another image":  "UPDATE suspended_run SET image = 'python@sha256:2'",
 		"of another gVisor": "UPDATE suspended_run SET format = 'runsc 2'",

@@ -113,7 +113,7 @@ func TestAnOldSignInThatWasPutBack(t *testing.T) {
 	}
 }
 
-// A server demands other scopes at each call. What is kept of them, and what a call costs, is bounded.
+// A server demands other scopes at each call. The kept demands and the cost of a call are bounded.
 func TestDemandsForScopesAreBounded(t *testing.T) {
 	w, s, _, directory := signedIn(t)
 	for i := range 50 {

@@ -179,7 +179,7 @@ func TestTasksOfServersAreAwaited(t *testing.T) {
 	}
 }
 
-// A task that ends badly is an error of its call. What cannot be awaited any more is cancelled.
+// A task that ends badly is an error of its call. A task that cannot be awaited any more is cancelled.
 func TestTasksOfServersEnd(t *testing.T) {
 	w := &worker{}
 	question := map[string]any{"inputRequests": map[string]any{"q": map[string]any{"method": "elicitation/create",

@@ -7,7 +7,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/database"
 )
 
-// issue 29: requests for a run that another node has taken go to that node, and a node knows which of its runs are gone.
+// issue 29: requests for a run that another node has taken go to that node, and a node knows which of its runs are
+// gone.
 func TestARequestGoesToTheNodeThatHasTakenARun(t *testing.T) {
 	db := open(t)
 	a, b := join(t, db, "a"), join(t, db, "b")

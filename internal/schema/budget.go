@@ -17,7 +17,7 @@ const (
 const (
 	step       = 16 // one schema that is applied to one value
 	perMember  = 1  // a name that is looked up, or a value that is compared
-	perByte    = 4  // of the texts of a value: what a check may take in addition
+	perByte    = 4  // of the texts of a value, in addition
 	perText    = 64 // so many bytes are copied for one part of a step
 	perPattern = 16 // so many instructions of a pattern are tried at one byte for one part of a step
 )

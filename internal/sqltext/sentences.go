@@ -65,7 +65,8 @@ var sentences = sync.OnceValue(func() []sentence {
 		}
 		verbs, rest, _ := strings.Cut(line, " ")
 		rest = strings.NewReplacer(
-			"<condition>", `[\w."\x60\[\]]+\s*(?:[=<>!]|\b(?:IN\s*\(|LIKE\s+'|IS\s+(?:NOT\s+)?NULL\b|BETWEEN\s+\S+\s+AND\b))`,
+			"<condition>", `[\w."\x60\[\]]+\s*`+
+				`(?:[=<>!]|\b(?:IN\s*\(|LIKE\s+'|IS\s+(?:NOT\s+)?NULL\b|BETWEEN\s+\S+\s+AND\b))`,
 			"<object>", `(?:`+objects+`)`,
 			"<stop>", `\s*(?:$|[;.!?](?:\s|$)|['"\)\x60])`,
 		).Replace(rest)
@@ -79,10 +80,10 @@ var sentences = sync.OnceValue(func() []sentence {
 
 // noNames are words after the name of a statement in prose, such as "DROP TABLE statements". Those of the first group
 // are in capitals in a text that has no other letters.
-var noNames = regexp.MustCompile(`\b(?:(?i:the|an|your|my|this|that|these|those|our|their|each|every)|and|or|are|is|as|` +
-	`was|were|will|can|may|must|in|on|for|with|without|to|by|if|when|which|has|have|needs?|takes?|requires?|does|works?|` +
-	`fails?|statements?|commands?|quer(?:y|ies)|clauses?|syntax|privileges?|permissions?|operations?|keywords?|` +
-	`requests?|calls?|lines?|tests?)\b`)
+var noNames = regexp.MustCompile(`\b(?:(?i:the|an|your|my|this|that|these|those|our|their|each|every)|and|or|are|is|` +
+	`as|was|were|will|can|may|must|in|on|for|with|without|to|by|if|when|which|has|have|needs?|takes?|requires?|does|` +
+	`works?|fails?|statements?|commands?|quer(?:y|ies)|clauses?|syntax|privileges?|permissions?|operations?|` +
+	`keywords?|requests?|calls?|lines?|tests?)\b`)
 
 // inSentence reports whether a text contains a statement of sentenceLines.
 func inSentence(text string) bool {

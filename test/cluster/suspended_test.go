@@ -220,8 +220,8 @@ func (w *suspendedRuns) ended(n *node) {
 	}
 }
 
-// A suspended run goes on at another node when its node was killed, has ended, or was stopped for so long that it has no
-// lease. Its node does not continue it afterwards, and each call is made once (issue 29).
+// A suspended run goes on at another node when its node was killed, has ended, or was stopped for so long that it has
+// no lease. Its node does not continue it afterwards, and each call is made once (issue 29).
 func TestSuspendedRunsGoOnAtAnotherNode(t *testing.T) {
 	for _, how := range []string{"killed", "ended", "stopped"} {
 		t.Run(how, func(t *testing.T) {

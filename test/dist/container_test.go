@@ -116,7 +116,8 @@ func TestAContainerServes(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(bases), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("cp", "-a", filepath.Join(env.Home, "images/bases"), bases).CombinedOutput(); err != nil {
+	copied := exec.Command("cp", "-a", filepath.Join(env.Home, "images/bases"), bases)
+	if out, err := copied.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	config, err := image.ConfigFile()

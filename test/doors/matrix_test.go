@@ -142,7 +142,10 @@ var doors = map[string]door{
 		func(d *daemon, _ objects, who, _ string) bool {
 			if d.link == "" { // the former one was used
 				question := d.asks(asking)
-				d.settles("no message has a link", func() bool { d.link = d.chat.linkTo(question); return d.link != "" })
+				d.settles("no message has a link", func() bool {
+					d.link = d.chat.linkTo(question)
+					return d.link != ""
+				})
 			}
 			r, err := http.NewRequestWithContext(d.Context(), http.MethodPost, d.url+"/ask",
 				strings.NewReader(url.Values{"code": {d.link}}.Encode()))

@@ -145,7 +145,7 @@ type stateRestoreVerb struct {
 // Run restores a backup and names what the time since then has changed.
 func (v *stateRestoreVerb) Run(ctx context.Context, s *verb.Streams) error {
 	to, err := places(v.AuditFlags)
-	if err != nil && v.Config == "" { // what confirms the configuration of a directory is in the backup
+	if err != nil && v.Config == "" { // the backup confirms the configuration of a directory
 		return verb.WithHint(err, "airlock state restore --config FILE "+visible.Word(v.File), verb.ExitUsage)
 	}
 	if err != nil {
