@@ -68,7 +68,7 @@ type About struct {
 	Format    string // of its state: the version of gVisor
 	Number    int    // how often it was suspended
 	Continued bool   // it went on: no other process can continue it
-	Files     []File // what another node needs to continue it; a Store does not need them
+	Files     []File `json:"-"` // what another node needs to continue it; a Store does not need them
 }
 
 // File is a file that another node needs to continue a run. Files with the same name have the same content.
@@ -79,7 +79,6 @@ type File struct {
 
 // text identifies a stored run: its content is authenticated with it.
 func (a About) text(run string) string {
-	a.Files = nil
 	text, err := json.Marshal(struct {
 		Run string
 		About
