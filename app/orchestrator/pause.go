@@ -45,7 +45,7 @@ func (p *pauser) wait(waiting bool) {
 	if waiting {
 		p.clock.pause(true)
 		if p.run.request.Restored() {
-			p.run.request.saved.settled()
+			p.run.request.saved.here.settled()
 		}
 		if !p.suspended {
 			p.timer = time.AfterFunc(pauseAfter, p.pause)

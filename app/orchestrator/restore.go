@@ -27,7 +27,7 @@ func (o *Orchestrator) restore(ctx context.Context, req *Request) (*Outcome, err
 	if r == nil {
 		return outcome, err
 	}
-	req.saved.settled = done
+	req.saved.here.settled = done
 	return o.carryOut(ctx, r, release)
 }
 
@@ -114,7 +114,7 @@ func (o *Orchestrator) interrupted(ctx context.Context, p plan, why error) (*Out
 		slog.String(telemetry.KeyRun, p.identity.ID), slog.Any(telemetry.KeyError, why))
 	r := newRun(p, &o.parts, nil, saved.Started)
 	r.files.draft = o.draft(p)
-	result := failed(errortype.Interrupted, false, Interruption(why.Error(), saved.logged))
+	result := failed(errortype.Interrupted, false, Interruption(why.Error(), saved.here.logged))
 	usage := saved.Sandbox.Usage
 	outcome := r.seal(ctx, result, broker.Summary{Made: saved.Used.Made, Denied: saved.Used.Denied,
 		BytesIn: saved.Used.BytesIn, ApprovalState: string(saved.Used.Approval), Redactions: saved.Used.Redactions},

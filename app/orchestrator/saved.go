@@ -42,7 +42,7 @@ type savedRun struct {
 	// Continued is set before the sandbox goes on. From then on, another process cannot continue the run.
 	Continued bool
 
-	inProcess
+	here inProcess // not embedded: strictjson reads embedded structs
 }
 
 // inProcess is what only the process that holds a suspended run knows.
@@ -211,8 +211,8 @@ func (o *Orchestrator) continued(ctx context.Context, ids []string, logged Logge
 		if saved == nil {
 			continue
 		}
-		saved.logged = runs[id]
-		switch ended := saved.logged != nil && saved.logged.End != nil; {
+		saved.here.logged = runs[id]
+		switch ended := saved.here.logged != nil && saved.here.logged.End != nil; {
 		case ended:
 			unremoved = errors.Join(unremoved, o.refuseStored(id, audit.KindRunResume, "the run has ended"))
 			continue
@@ -236,7 +236,7 @@ func (o *Orchestrator) readSaved(ctx context.Context, id string) (*savedRun, err
 		return saved, errOtherRun
 	}
 	if shared, ok := o.parts.Suspended.(SharedRuns); ok {
-		saved.shared = true
+		saved.here.shared = true
 		if !saved.Continued {
 			return saved, o.bring(ctx, shared, saved)
 		}
@@ -250,10 +250,10 @@ var errOtherRun = fmt.Errorf("it is that of another run: %w", suspended.ErrDamag
 // isOld reports whether the audit log has more of the run than what was stored. Then somebody put the file back after
 // it had been removed or replaced. The last suspension may be missing in the log, because it is recorded last.
 func (s *savedRun) isOld() bool {
-	if s.logged == nil {
+	if s.here.logged == nil {
 		return false
 	}
-	number, resumed, calls := s.logged.SinceSuspended()
+	number, resumed, calls := s.here.logged.SinceSuspended()
 	begun := 0
 	for _, call := range s.Open {
 		if call.Begun {
@@ -274,7 +274,7 @@ func (s *savedRun) check(image string) error {
 	switch {
 	case s.Continued:
 		return errors.New("the process of Airlock ended while it went on")
-	case s.logged == nil && !s.shared: // the log of another node has it
+	case s.here.logged == nil && !s.here.shared: // the log of another node has it
 		return errors.New("the audit log does not have it")
 	case s.isOld():
 		return errors.New("what was stored of it is older than the audit log")

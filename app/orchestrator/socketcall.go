@@ -33,10 +33,10 @@ func (r *run) handleCall(ctx context.Context, req wire.Request) (any, error) {
 	if r.request.Restored() {
 		var stored any
 		if stored, call.Expires = r.pauser.reopened(call.Tag); stored != nil {
-			r.request.saved.settled()
+			r.request.saved.here.settled()
 			return stored, nil
 		}
-		defer r.request.saved.settled()
+		defer r.request.saved.here.settled()
 	}
 	answer, read := r.calls.CallUnread(ctx, call)
 	answered := callAnswer{answer, lasting{read}}
