@@ -15,7 +15,10 @@ func TestASuspendedRunIsReadAsItWasStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	request := Request{ID: "run_1", Code: []byte("result = 1"), Caller: caller.Caller{Principal: "ann"}}
-	want := &savedRun{Request: request, Image: "python@sha256:1", Number: 2, Open: []savedCall{{ID: []byte("1"), Params: []byte("{}")}}}
+	want := &savedRun{
+		Request: request, Image: "python@sha256:1", Number: 2,
+		Open: []savedCall{{ID: []byte("1"), Params: []byte("{}")}},
+	}
 	if err := store.Put("run_1", want, want.about()); err != nil {
 		t.Fatal(err)
 	}
