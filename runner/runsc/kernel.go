@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -125,7 +126,7 @@ func arguments(flags []gvisor.Flag) []string {
 
 // isolation starts the kernel process in new namespaces, as a dedicated user.
 func isolation(host posture.User) *syscall.SysProcAttr {
-	root := os.Geteuid() == 0
+	drop := dropsGroups()
 	return &syscall.SysProcAttr{
 		Setsid: true,
 		// When Airlock dies, the sandbox dies.
@@ -134,9 +135,16 @@ func isolation(host posture.User) *syscall.SysProcAttr {
 			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: posture.Nobody, HostID: int(host.UID), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: posture.Nobody, HostID: int(host.GID), Size: 1}},
-		Credential:  &syscall.Credential{Uid: posture.Nobody, Gid: posture.Nobody, NoSetGroups: !root},
+		Credential:  &syscall.Credential{Uid: posture.Nobody, Gid: posture.Nobody, NoSetGroups: !drop},
 		AmbientCaps: bootCaps[:],
 		// Without it, Go does not drop Airlock's supplementary groups. Root's logins and Pods have the group 0.
-		GidMappingsEnableSetgroups: root,
+		GidMappingsEnableSetgroups: drop,
 	}
 }
+
+// dropsGroups reports whether this process may drop its supplementary groups in a new user namespace: root may, unless
+// its own user namespace forbids that (user_namespaces(7), "/proc/pid/setgroups").
+var dropsGroups = sync.OnceValue(func() bool {
+	allowed, err := os.ReadFile("/proc/self/setgroups")
+	return os.Geteuid() == 0 && err == nil && strings.TrimSpace(string(allowed)) == "allow"
+})
