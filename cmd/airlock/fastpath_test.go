@@ -118,7 +118,7 @@ func TestTheFastPathImportsLittle(t *testing.T) {
 		module + "app/configfile", module + "app/fastpath", module + "app/join", module + "app/release",
 		module + "internal/procfs", module + "internal/program", module + "internal/store",
 		module + "internal/strictjson",
-		module + "internal/truncate", module + "internal/tty",
+		module + "internal/truncate", module + "internal/tty", module + "internal/visible",
 		"github.com/go-json-experiment/json", "github.com/go-json-experiment/json/internal",
 		"github.com/go-json-experiment/json/internal/jsonflags", "github.com/go-json-experiment/json/internal/jsonopts",
 		"github.com/go-json-experiment/json/internal/jsonwire", "github.com/go-json-experiment/json/jsontext",
