@@ -32,22 +32,22 @@ type RecordField struct {
 	of           func(audit.Record) string
 }
 
-// RecordFields are the fields of a query.
-func RecordFields() []RecordField {
-	return []RecordField{
-		{"kind", "kind", func(q *RecordQuery) *string { return &q.Kind },
-			func(r audit.Record) string { return string(r.Kind) }},
-		{"outcome", "outcome", func(q *RecordQuery) *string { return &q.Outcome },
-			func(r audit.Record) string { return r.Outcome }},
-		{"server", "server_id", func(q *RecordQuery) *string { return &q.Server },
-			func(r audit.Record) string { return r.ServerID }},
-		{"tool", "tool_name", func(q *RecordQuery) *string { return &q.Tool },
-			func(r audit.Record) string { return r.ToolName }},
-		{"run", "run_id", func(q *RecordQuery) *string { return &q.Run },
-			func(r audit.Record) string { return r.RunID }},
-		{"principal", "principal", func(q *RecordQuery) *string { return &q.Principal },
-			func(r audit.Record) string { return r.Principal }},
-	}
+// RecordFields returns the fields of a query.
+func RecordFields() []RecordField { return recordFields[:] }
+
+var recordFields = [...]RecordField{
+	{"kind", "kind", func(q *RecordQuery) *string { return &q.Kind },
+		func(r audit.Record) string { return string(r.Kind) }},
+	{"outcome", "outcome", func(q *RecordQuery) *string { return &q.Outcome },
+		func(r audit.Record) string { return r.Outcome }},
+	{"server", "server_id", func(q *RecordQuery) *string { return &q.Server },
+		func(r audit.Record) string { return r.ServerID }},
+	{"tool", "tool_name", func(q *RecordQuery) *string { return &q.Tool },
+		func(r audit.Record) string { return r.ToolName }},
+	{"run", "run_id", func(q *RecordQuery) *string { return &q.Run },
+		func(r audit.Record) string { return r.RunID }},
+	{"principal", "principal", func(q *RecordQuery) *string { return &q.Principal },
+		func(r audit.Record) string { return r.Principal }},
 }
 
 func (q *RecordQuery) matches(r audit.Record) bool {

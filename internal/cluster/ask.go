@@ -39,26 +39,24 @@ func (n *Node) Ask(ctx context.Context, question []byte) []Answer {
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	var answers []Answer
+	var others []member
 	for _, m := range n.members.list() {
 		if !m.ended {
-			answers = append(answers, Answer{Node: m.name, Err: errSilent})
+			others = append(others, m)
 		}
 	}
+	answers := make([]Answer, len(others))
 	var asked sync.WaitGroup
-	for _, m := range n.members.list() {
+	for i, m := range others {
+		answers[i] = Answer{Node: m.name, Err: errSilent}
 		if !m.alive || m.address == "" {
 			continue
 		}
-		for i := range answers {
-			if answers[i].Node == m.name {
-				asked.Go(func() {
-					if answers[i].Body, answers[i].Err = n.ask(ctx, m, question); answers[i].Err != nil {
-						n.noteUnreached(ctx, m, answers[i].Err)
-					}
-				})
+		asked.Go(func() {
+			if answers[i].Body, answers[i].Err = n.ask(ctx, m, question); answers[i].Err != nil {
+				n.noteUnreached(ctx, m, answers[i].Err)
 			}
-		}
+		})
 	}
 	asked.Wait()
 	return answers

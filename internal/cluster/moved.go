@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/airlock-mcp/airlock/internal/database"
 )
@@ -20,6 +21,8 @@ const (
 	runPrefix = "run_"
 	// keepMoved is how long the node of a run is known, in seconds: longer than any run and its result are kept.
 	keepMoved = 30 * 24 * 60 * 60
+	// movedTime is how long a request for a run waits for the database. A node can answer for its own runs without it.
+	movedTime = time.Second
 )
 
 // Take notes, in a transaction of this node, that a run of another process is now at this node. former is the ID of the
@@ -59,6 +62,8 @@ func (n *Node) movedTo(ctx context.Context, id string) (name string) {
 	if !strings.HasPrefix(id, runPrefix) {
 		return ""
 	}
+	ctx, cancel := context.WithTimeout(ctx, movedTime)
+	defer cancel()
 	err := n.db.View(ctx, func(tx database.Tx) error {
 		return tx.QueryRowContext(ctx, "SELECT node FROM moved_run WHERE id = ?", id).Scan(&name)
 	})

@@ -21,7 +21,7 @@ const KernelCaps = 1 << unix.CAP_SYS_PTRACE
 type Want struct {
 	Role     string            // name of the process, for errors
 	Host     User              // the user it runs as
-	Groups   bool              // may be in more groups: an ordinary user cannot drop them
+	Groups   bool              // may be in more groups: Airlock cannot drop them
 	Caps     uint64            // the only capabilities allowed, in any set
 	Ours     map[string]string // Airlock's namespaces, to differ from
 	Group    string            // name of the control group, or ""

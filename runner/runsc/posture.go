@@ -16,7 +16,7 @@ func (p *process) Verify() error {
 		return err
 	}
 	want := posture.Want{
-		Role: "kernel", Host: p.host, Groups: os.Geteuid() != 0, Caps: posture.KernelCaps, Ours: ours,
+		Role: "kernel", Host: p.host, Groups: !dropsGroups(), Caps: posture.KernelCaps, Ours: ours,
 		Mounts:   []string{"/"},
 		Writable: []string{logFile(p.spec.StateDir), panicFile(p.spec.StateDir)},
 	}
