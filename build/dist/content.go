@@ -22,6 +22,14 @@ type entry struct {
 	packed  []byte // content as gzip, where system ends in .gz
 }
 
+// installed returns the content on a system that the package is installed on.
+func (e entry) installed() []byte {
+	if e.packed != nil {
+		return e.packed
+	}
+	return e.content
+}
+
 // private is the directory of programs that users do not call by name. It contains runsc
 // beside airlock, which looks for it there; a runsc of the distribution is not affected.
 const private = "/usr/lib/airlock"

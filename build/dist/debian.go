@@ -59,15 +59,11 @@ func (r *release) stage(entries []entry, dir string) (files.Contents, error) {
 			contents = append(contents, &files.Content{Source: e.link, Destination: e.system, Type: files.TypeSymlink,
 				FileInfo: &files.ContentFileInfo{MTime: r.time}})
 		default:
-			content := e.content
-			if e.packed != nil {
-				content = e.packed
-			}
 			at := filepath.Join(dir, e.system)
 			if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 				return nil, err
 			}
-			if err := os.WriteFile(at, content, e.mode); err != nil {
+			if err := os.WriteFile(at, e.installed(), e.mode); err != nil {
 				return nil, err
 			}
 			kind := files.TypeFile

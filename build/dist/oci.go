@@ -2,14 +2,12 @@ package main
 
 import (
 	"archive/tar"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,7 +24,7 @@ import (
 // Its own layer is written to dir.
 func (r *release) container(dir string, entries []entry, architecture string) (v1.Image, error) {
 	debian, own := filepath.Join(r.bases, "base-"+architecture+".tar.gz"), filepath.Join(dir, architecture+".tar.gz")
-	if err := r.write(own, func(to io.Writer) error { return r.layer(to, entries) }); err != nil {
+	if err := r.layer(own, entries); err != nil {
 		return nil, err
 	}
 	created := v1.Time{Time: r.time}
@@ -93,51 +91,15 @@ func (r *release) images(images map[string]v1.Image) (_ string, err error) {
 	return name, errors.Join(r.tree(f, dir), f.Close())
 }
 
-// layer writes the files of an installed system.
-func (r *release) layer(to io.Writer, entries []entry) error {
-	w := tar.NewWriter(to)
-	made := map[string]bool{"usr": true, "usr/bin": true, "usr/lib": true, "usr/share": true, "etc": true}
-	entries = slices.Clone(entries)
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.system, b.system) })
+// layer makes a layer with the files of an installed system.
+func (r *release) layer(name string, entries []entry) error {
+	var members []member
 	for _, e := range entries {
-		name := strings.TrimPrefix(e.system, "/")
-		if name == "" || strings.HasPrefix(name, "usr/lib/systemd/") {
-			continue
-		}
-		if err := r.parents(w, path.Dir(name), made); err != nil {
-			return err
-		}
-		content := e.content
-		if e.packed != nil {
-			content = e.packed
-		}
-		header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: int64(e.mode), Size: int64(len(content)),
-			ModTime: r.time, Format: tar.FormatPAX}
-		if e.link != "" {
-			header.Typeflag, header.Linkname, header.Mode, header.Size = tar.TypeSymlink, e.link, 0o777, 0
-			content = nil
-		}
-		if err := w.WriteHeader(header); err != nil {
-			return err
-		}
-		if _, err := w.Write(content); err != nil {
-			return err
+		if e.system != "" && !strings.HasPrefix(e.system, "/usr/lib/systemd/") {
+			members = append(members, member{e.system[1:], e.link, e.mode, e.installed()})
 		}
 	}
-	return w.Close()
-}
-
-// parents writes the directories of a path that are not made yet, the outermost first.
-func (r *release) parents(w *tar.Writer, dir string, made map[string]bool) error {
-	if dir == "." || made[dir] {
-		return nil
-	}
-	made[dir] = true
-	if err := r.parents(w, path.Dir(dir), made); err != nil {
-		return err
-	}
-	return w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755, ModTime: r.time,
-		Format: tar.FormatPAX})
+	return r.tar(name, members, []string{"usr", "usr/bin", "usr/lib", "usr/share", "etc"})
 }
 
 // tree writes the files below dir as a tar file.
@@ -155,36 +117,15 @@ func (r *release) tree(to io.Writer, dir string) error {
 		if err != nil {
 			return err
 		}
-		header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: info.Size(), ModTime: r.time,
-			Format: tar.FormatPAX}
 		if d.IsDir() {
-			header.Typeflag, header.Name, header.Mode, header.Size = tar.TypeDir, name+"/", 0o755, 0
-			return w.WriteHeader(header)
+			return w.WriteHeader(r.header(tar.TypeDir, name+"/", 0o755))
 		}
+		header := r.header(tar.TypeReg, name, 0o644)
+		header.Size = info.Size()
 		if err := w.WriteHeader(header); err != nil {
 			return err
 		}
 		return copyFile(w, file)
 	})
 	return errors.Join(err, w.Close())
-}
-
-// write makes a file with what content writes, as gzip.
-func (r *release) write(name string, content func(io.Writer) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	packed := gzip.NewWriter(f)
-	return errors.Join(content(packed), packed.Close(), f.Close())
-}
-
-func copyFile(to io.Writer, name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = io.Copy(to, f)
-	return err
 }
