@@ -5,7 +5,7 @@ export AIRLOCK_HOME := $(CURDIR)/.airlock
 export CGO_ENABLED := 0
 
 GVISOR_VERSION = $(shell go list -C build/gvisor -m -f '{{.Version}}' gvisor.dev/gvisor)
-NPM_DIRECTORIES := test/servers test/conformance test/browser codegen/testdata/typecheck build/htmx
+NPM_DIRECTORIES := test/servers test/conformance test/browser test/apps codegen/testdata/typecheck build/htmx
 NPM_INSTALLED := $(NPM_DIRECTORIES:%=%/node_modules/.package-lock.json)
 PYTHON_CLIENT := bin/python-client/mcp/__init__.py
 COLLECTOR := bin/otelcol
@@ -24,7 +24,7 @@ build: ## build bin/runsc and bin/airlock, also under the names mcp-kernel-serve
 	$(if $(filter build demo,$(MAKECMDGOALS)),@echo "Claude Code uses this build after:  $$(bin/airlock mcp --how)")
 
 .PHONY: setup
-setup: prerequisites build containerd images bin/oidc-provider $(NPM_INSTALLED) $(PYTHON_CLIENT)
+setup: prerequisites build containerd images bin/oidc-provider bin/versitygw $(NPM_INSTALLED) $(PYTHON_CLIENT)
 setup: ## do all set-up that is missing
 
 .PHONY: demo
@@ -32,13 +32,16 @@ demo: prerequisites build code-images test/servers/node_modules/.package-lock.js
 demo: ## show model-written code that uses MCP servers from a sandbox
 	@./examples/demo/run
 
+# Half of the time, tests of sandboxes and clusters wait for other processes.
+TEST_PACKAGES ?= $(shell expr $$(nproc) \* 3 / 2)
+
 .PHONY: test
 test: setup sdk redis nginx postgresql mariadb chromium promtool $(CLEAN_ROOT) $(COLLECTOR) $(EXAMPLES_INSTALLED)
 test: ## run all tests, those with real sandboxes included
 	@$(MAKE) --no-print-directory dist
 	go test -C build/dist -count=1 ./...
 	go test -C test/kubernetes -count=1 ./...
-	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -timeout=45m ./...
+	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -p $(TEST_PACKAGES) -vet=off -timeout=30m ./...
 
 .PHONY: examples
 examples: setup $(EXAMPLES_INSTALLED)
@@ -46,7 +49,7 @@ examples: ## run the examples of agents with their frameworks and a scripted mod
 	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -v ./test/agents
 
 .PHONY: browser
-browser: chromium test/browser/node_modules/.package-lock.json
+browser: chromium test/browser/node_modules/.package-lock.json test/apps/node_modules/.package-lock.json
 browser: ## install what the tests of the console drive: Chromium and playwright-core
 
 .PHONY: sdk
@@ -80,7 +83,7 @@ RACE_SKIP := ^(TestEverySingleBitIsFound|TestAHundredThousandAgents|TestHostileR
 
 .PHONY: race
 race: compiler ## run the tests that need no sandbox under Go's race detector
-	@CGO_ENABLED=1 go test -race -count=1 -timeout=15m -skip '$(RACE_SKIP)' $(RACE_PACKAGES)
+	@CGO_ENABLED=1 go test -race -count=1 -vet=off -timeout=15m -skip '$(RACE_SKIP)' $(RACE_PACKAGES)
 
 FUZZTIME ?= 3s
 
@@ -159,9 +162,9 @@ dist: bin/airlock $(BASES) ## build archives, Debian packages and a container im
 	@rm -rf bin/dist
 	@for architecture in $(DIST_ARCHITECTURES); do \
 		build/step "building the programs for $$architecture" \
-			build/dist/programs "$$architecture" "bin/dist/programs/$$architecture" || exit; done
+			build/dist/programs "$$architecture" "bin/programs/$$architecture" || exit; done
 	@build/step 'packing' env SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" \
-		go run -C build/dist . -root $(CURDIR) -programs $(CURDIR)/bin/dist/programs \
+		go run -C build/dist . -root $(CURDIR) -programs $(CURDIR)/bin/programs \
 		-bases $(CURDIR)/bin -host $(CURDIR)/bin/airlock -out $(CURDIR)/bin/dist $(DIST_ARCHITECTURES)
 	@cd bin/dist && sha256sum --check --quiet SHA256SUMS && ls -1 airlock_*
 
@@ -213,6 +216,11 @@ bin/runsc: build/gvisor/go.mod build/gvisor/go.sum $(wildcard build/gvisor/runsc
 
 bin/oidc-provider: build/oidc/go.mod build/oidc/go.sum $(wildcard build/oidc/*.go)
 	@build/step 'building bin/oidc-provider, for tests' go build -C build/oidc -trimpath -o $(CURDIR)/$@ .
+	@touch $@
+
+bin/versitygw: build/s3/go.mod build/s3/go.sum
+	@build/step 'building bin/versitygw, an S3 server for tests' \
+		go build -C build/s3 -trimpath -ldflags '-s -w' -o $(CURDIR)/$@ github.com/versity/versitygw/cmd/versitygw
 	@touch $@
 
 bin/staticcheck bin/govulncheck: build/lint/go.mod build/lint/go.sum

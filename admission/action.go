@@ -113,7 +113,7 @@ func members(raw []byte, known []string) (map[string]any, error) {
 func canonical(parameters any) (json.RawMessage, error) {
 	object, ok := parameters.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("they are no object")
+		return nil, fmt.Errorf("they are not an object")
 	}
 	if err := checkNumbers(object); err != nil {
 		return nil, err
@@ -254,7 +254,7 @@ func (c *Context) readState(m map[string]any) error {
 	}
 	text, ok := hash.(string)
 	if !ok || !stateHash.MatchString(text) {
-		return refuse(CodeStateHash, "context.pre_action_state_hash is no SHA-256 of 64 lower-case hexadecimal digits")
+		return refuse(CodeStateHash, "context.pre_action_state_hash is not 64 lower-case hexadecimal digits (SHA-256)")
 	}
 	word, ok := source.(string)
 	if !ok || !slices.Contains(stateSources, word) {

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -71,8 +72,8 @@ func (s *Service) Decide(ctx context.Context, act Act) (Ruling, *Grant, error) {
 	return e.decideAgent(ctx)
 }
 
-// ErrNoAgents is returned for an act of an agent if the registered agents are not open.
-var ErrNoAgents = errors.New("the registered agents are not open")
+// ErrNoAgents is returned for an act of an agent before the store of agents is open.
+var ErrNoAgents = errors.New("this process has not opened the store of registered agents")
 
 var errKind = errors.New("the kind of the act is unknown")
 
@@ -138,6 +139,7 @@ type evaluation struct {
 // questioning is what an evaluation needs to ask a person.
 type questioning struct {
 	place approval.Reservation // for a question, if the rules require one
+	shown json.RawMessage      // the action as people see it
 	full  error                // the reason why the reservation failed
 	ask   *question            // opened with the reservation after the commit
 	asked *liveQuestion        // asked by an earlier request of the agent
@@ -174,8 +176,7 @@ func (e *evaluation) decide(ctx context.Context) (r Ruling, err error) {
 		}
 	}
 	if err := e.prepare(ctx); err != nil {
-		var refused *Error
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*Error](err); ok {
 			return e.denied(refused), nil
 		}
 		return Ruling{}, err
@@ -211,11 +212,14 @@ func (e *evaluation) prepare(ctx context.Context) error {
 	if err := e.assess(ctx); err != nil {
 		return err
 	}
-	if e.isAnnounced() && e.asks() {
-		e.reserve()
-		return e.dropLost(ctx)
+	if !e.isAnnounced() || !e.asks() {
+		return nil
 	}
-	return nil
+	if err := e.show(); err != nil {
+		return err
+	}
+	e.reserve()
+	return e.dropLost(ctx)
 }
 
 // transact decides and stores the consequences.

@@ -23,6 +23,8 @@ type RuleSet struct {
 type Explanation struct {
 	Request  policies.Request
 	Decision policies.Decision
+	// Cure is what the operator can change so that the call is not asked about; it may be empty.
+	Cure string
 	// Unfit is set if the arguments do not fit the tool's schema, so that the broker would reject
 	// the call before it evaluates policies. It is nil if no arguments were given.
 	Unfit error
@@ -55,7 +57,9 @@ func (r RuleSet) Explain(who caller.Caller, serverID, toolName, arguments string
 		Principal: who.Name(), Facts: who.Facts, Tool: tool, Settings: r.Operator.Settings(
 			serverID, toolName, r.Snapshot.Flags(serverID, toolName)), Input: input,
 	}
-	explained := Explanation{Request: request, Decision: engine.WithRoles(r.Roles).Decide(request)}
+	engine = engine.WithRoles(r.Roles)
+	explained := Explanation{Request: request, Decision: engine.Decide(request)}
+	explained.Cure = engine.HowToAllow(request, explained.Decision)
 	if arguments != "" {
 		explained.Unfit = fits(tool, decoded)
 	}

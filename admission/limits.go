@@ -101,7 +101,8 @@ func (l Limits) withDefaults() (Limits, error) {
 		return l, fmt.Errorf("a limit is negative")
 	}
 	if l.UnreadBytes < l.ResultBytes {
-		return l, fmt.Errorf("%d unread bytes have no room for one result of %d", l.UnreadBytes, l.ResultBytes)
+		return l, fmt.Errorf("the limit of %d unread bytes is less than that of %d bytes for one result",
+			l.UnreadBytes, l.ResultBytes)
 	}
 	rates := []Rate{l.ServerRate, l.ToolRate, l.CatalogRate}
 	for _, server := range l.Servers {
@@ -112,7 +113,7 @@ func (l Limits) withDefaults() (Limits, error) {
 	}
 	for _, rate := range rates {
 		if rate.Calls <= 0 || rate.Per <= 0 {
-			return l, fmt.Errorf("the rate %v allows nothing", rate)
+			return l, fmt.Errorf("the rate %v must be positive", rate)
 		}
 	}
 	return l, nil

@@ -28,7 +28,7 @@ type conversationState struct {
 	Recent    []acted  `json:"recent"`    // the newest actions, pending ones included
 	Unchanged []string `json:"unchanged"` // fingerprints of the newest approved actions on their states
 	// Called is the number of calls made by the conversation's code, and Calls are the newest of
-	// them. They are in a separate row, because they take no step.
+	// them. They are stored in a separate row, because they do not count as steps.
 	Called int64   `json:"called,omitempty"`
 	At     int64   `json:"at,omitempty"` // time of the last act, in seconds since 1970
 	Calls  []acted `json:"calls,omitempty"`
@@ -166,7 +166,7 @@ func (s *conversationState) check(at acted, onState string, nested bool) *Error 
 		return refuse(CodeReplay, "step %d is not above step %d, which this conversation has committed: give each "+
 			"action a higher step_number", at.Step, last)
 	case steps >= maxSteps:
-		return refuse(CodeLength, "the conversation has its %d steps: begin a new one", maxSteps)
+		return refuse(CodeLength, "the conversation has reached its limit of %d steps: begin a new one", maxSteps)
 	case at.repeats(recent) >= maxRepeats:
 		return refuse(CodeRepeated, "the same action was made %d times in a row: %s", maxRepeats, again)
 	case onState != "" && s.unchanged(onState) >= maxUnchanged:

@@ -101,8 +101,9 @@ func (e *evaluation) subject() (risk.Subject, error) {
 			return risk.Subject{}, refuse(CodeAction, "the arguments: %s", err)
 		}
 		return risk.Subject{Name: e.act.Request.Tool.Name,
-			Tools: []risk.Declared{{Risk: e.policies.Risk, Schema: e.act.Request.Tool.InputSchema}},
-			Call:  true, Arguments: arguments}, nil
+			Tools: []risk.Declared{{Risk: e.policies.Risk, Schema: e.act.Request.Tool.InputSchema,
+				SQL: e.act.Request.Settings.SQL}},
+			Call: true, Arguments: arguments}, nil
 	}
 	_, tool := splitType(e.action.Type)
 	of := risk.Subject{Name: tool}

@@ -86,12 +86,20 @@ func (e *evaluation) questionKey() (questionKey, error) {
 	return questionKey{e.agent.ID, e.context.Conversation, e.context.Step, subject}, err
 }
 
+// show writes the action for people, unless it has. Only if the agent changes between this and the transaction, the
+// transaction does it.
+func (e *evaluation) show() (err error) {
+	if e.shown == nil {
+		e.shown, err = json.Marshal(e.action)
+	}
+	return err
+}
+
 func (e *evaluation) newQuestion() (question, error) {
 	key, err := e.questionKey()
-	if err != nil {
-		return question{}, err
+	if err == nil {
+		err = e.show()
 	}
-	arguments, err := json.Marshal(e.action)
 	if err != nil {
 		return question{}, err
 	}
@@ -106,8 +114,9 @@ func (e *evaluation) newQuestion() (question, error) {
 		ID: q.id, Asked: now, Expires: now.Add(s.opts.QuestionTime),
 		// The run ID is unique, so that an answer to this question extends to no other.
 		Asking: approval.Asking{Principal: agent.ID, CallerKind: "agent", Profile: agent.Profile,
-			SessionID: q.conversation, RunID: q.id, CallID: q.id, Account: agent.Caller().Account()},
-		Subject: approval.Subject{ServerID: "agent " + agent.Name, ToolName: e.action.Type, Arguments: arguments,
+			SessionID: q.conversation, RunID: q.id, CallID: q.id, Account: agent.Caller().Account(),
+			Credentials: agent.ID},
+		Subject: approval.Subject{ServerID: "agent " + agent.Name, ToolName: e.action.Type, Arguments: e.shown,
 			PolicyVersion: s.opts.Rules.Version()},
 		Grounds: approval.Grounds{Risk: e.why(), Rules: rules, Approve: e.rules.Approve, People: e.rules.People},
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// CountRefusal counts a record of a call that an account made and that was refused before the
-// policies decided. It reports whether the rate of quota.Refusals permits a separate record.
+// CountRefusal counts a record of a refused call of an account. It reports whether the rate of quota.Refusals permits
+// the record now.
 func (s *Service) CountRefusal(account string) bool {
 	allowed, err := s.refused.Take(account, 1)
 	if err == nil {
@@ -36,7 +36,7 @@ type rateRefusals struct {
 }
 
 // counted reports whether the refusal of a request is only counted. A request that exceeds the rate
-// of its principal is not read, so it is no decision about an act, and their number has no bound.
+// of its principal is not read, so it is not a decision about an act, and their number has no bound.
 func (e *evaluation) counted(r Ruling) bool {
 	if r.Error == nil || r.Error.Reason != TooOften && r.Error.Reason != NoRate ||
 		e.service.CountRefusal(e.agent.Caller().Account()) {

@@ -88,7 +88,7 @@ func (e *cursorEnd) advance(r Record) {
 // locked runs do while no other process can write, if the log is still the one
 // that was opened.
 func (s *appender) locked(do func() error) error {
-	return files.While(s.files.lock, files.Exclusive, func() error {
+	return files.WithLock(s.files.lock, files.Exclusive, func() error {
 		if err := s.files.inPlace(s.places); err != nil {
 			return err
 		}

@@ -143,7 +143,7 @@ var errRewritten = errors.New("the file was replaced")
 // writeLocked appends an entry to the file. The file's lock keeps erasures out meanwhile.
 func (s *argumentStore) writeLocked(text []byte) error {
 	file := s.file
-	err := files.While(file, files.Exclusive, func() error {
+	err := files.WithLock(file, files.Exclusive, func() error {
 		var stat unix.Stat_t
 		if err := unix.Fstat(int(file.Fd()), &stat); err != nil || stat.Nlink == 0 {
 			return errors.Join(err, errRewritten)

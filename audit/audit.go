@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/telemetry"
@@ -37,8 +38,8 @@ type Options struct {
 	// Keep is how long records are kept at least. Full files with older records are removed after
 	// a signed summary of them was stored; 0 keeps all.
 	Keep time.Duration
-	// Witness configures the witness of the checkpoints; nil means no witness.
-	Witness *WitnessOptions
+	// Witnesses are the witnesses of the checkpoints. It may be empty.
+	Witnesses []WitnessOptions
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -51,7 +52,7 @@ var ErrClosed = errors.New("the audit log is closed")
 type Log struct {
 	opts      Options
 	hasher    hasher
-	submitter *submitter     // nil without a witness
+	witnesses submitters
 	kept      *argumentStore // nil if arguments are not kept
 	commits   *committer
 }
@@ -83,12 +84,14 @@ func Open(dir string, opts *Options) (*Log, error) {
 			return nil, errors.Join(fmt.Errorf("opening audit log %q: %w", dir, err), s.close())
 		}
 	}
-	if o.Witness != nil {
-		if l.submitter, err = newSubmitter(s.places, *o.Witness, s.key.public, o.Now); err != nil {
-			return nil, errors.Join(fmt.Errorf("opening audit log %q: %w", dir, err), s.close())
+	for _, w := range o.Witnesses {
+		submitter, err := newSubmitter(s.places, w, s.key.public, o.Now)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("opening audit log %q: %w", dir, err), l.witnesses.close(), s.close())
 		}
+		l.witnesses = append(l.witnesses, submitter)
 	}
-	l.commits = newCommitter(s, l.submitter)
+	l.commits = newCommitter(s, l.witnesses)
 	return l, nil
 }
 
@@ -115,9 +118,9 @@ func (l *Log) Note(ctx context.Context, r Record) error {
 }
 
 // NoteKept is Note for a record that the caller keeps on stable storage until Sync has returned nil.
-// If the log has a witness, it waits for it like Append.
+// If the log has witnesses, it waits for them like Append.
 func (l *Log) NoteKept(ctx context.Context, r Record) error {
-	return l.submit(context.WithoutCancel(ctx), r, l.submitter != nil)
+	return l.submit(context.WithoutCancel(ctx), r, len(l.witnesses) > 0)
 }
 
 // Sync returns when all records that are in the file are on stable storage.
@@ -128,8 +131,8 @@ func (l *Log) submit(ctx context.Context, r Record, durable bool) error {
 		return fmt.Errorf("recording %s: %w", r.Kind, err)
 	}
 	r.Time = formatTime(l.opts.Now())
-	if durable && l.submitter != nil {
-		if err := l.submitter.late(); err != nil {
+	if durable {
+		if err := l.witnesses.late(); err != nil {
 			return fmt.Errorf("recording %s: %w", r.Kind, err)
 		}
 	}
@@ -139,8 +142,8 @@ func (l *Log) submit(ctx context.Context, r Record, durable bool) error {
 	}
 	r.Values = nil
 	result := l.commits.add(r, durable)
-	if result.err == nil && durable && l.opts.strict() {
-		result.err = l.submitter.confirm(ctx, result.last)
+	if result.err == nil && durable {
+		result.err = l.witnesses.confirm(ctx, result.last)
 	}
 	if result.err != nil {
 		return fmt.Errorf("recording %s: %w", r.Kind, result.err)
@@ -148,8 +151,8 @@ func (l *Log) submit(ctx context.Context, r Record, durable bool) error {
 	return nil
 }
 
-// strict reports whether each call waits for the witness.
-func (o *Options) strict() bool { return o.Witness != nil && o.Witness.Delay == 0 }
+// strict reports whether each call waits for a witness.
+func (o *Options) strict() bool { return slices.ContainsFunc(o.Witnesses, WitnessOptions.strict) }
 
 // Hash returns the keyed hash of bytes: "hmac-sha256:" and 64 hex digits. Equal
 // bytes have equal hashes within one log's key.
@@ -174,10 +177,7 @@ func (l *Log) Close() error {
 	if already := l.commits.close(); already {
 		return nil
 	}
-	err := l.commits.appender.close()
-	if l.submitter != nil {
-		err = errors.Join(err, l.submitter.close())
-	}
+	err := errors.Join(l.commits.appender.close(), l.witnesses.close())
 	if l.kept != nil {
 		err = errors.Join(err, l.kept.close())
 	}

@@ -18,7 +18,7 @@ const settleAfter = 50 * time.Millisecond
 // goroutine would cost more than most of the writing. Records that arrive during a write are
 // written by one of their callers, and records that are written during a sync are synced by run.
 type committer struct {
-	submitter *submitter // nil without a witness
+	witnesses submitters
 
 	turn     sync.Mutex // held while the appender is used, except its disk; guards the fields up to keep
 	appender *appender
@@ -78,9 +78,9 @@ type written struct {
 	lead bool // not a result: the caller must call lead and then continue to wait
 }
 
-func newCommitter(s *appender, submitter *submitter) *committer {
+func newCommitter(s *appender, witnesses submitters) *committer {
 	c := &committer{
-		appender: s, submitter: submitter, settle: newTimer(), keep: newTimer(),
+		appender: s, witnesses: witnesses, settle: newTimer(), keep: newTimer(),
 		finished: make(chan struct{}), more: make(chan struct{}, 1), stop: make(chan struct{}),
 		done: make(chan struct{}),
 	}
@@ -279,9 +279,7 @@ func (c *committer) flush(t *timer, needed func(*appender) bool) {
 	}
 	c.arm()
 	c.turn.Unlock()
-	if c.submitter != nil {
-		c.submitter.look()
-	}
+	c.witnesses.look()
 }
 
 // endLocked closes finished if the log is closed and nothing is left to do.

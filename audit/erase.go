@@ -92,7 +92,7 @@ func eraseFrom(path string, identity *agekey.Key, erased func(keptArguments) boo
 		return 0, err
 	}
 	defer f.Close()
-	err = files.While(f, files.Exclusive, func() error {
+	err = files.WithLock(f, files.Exclusive, func() error {
 		seal, text, err := newArgumentsFile(identity.Recipient())
 		if err != nil {
 			return err

@@ -2,10 +2,12 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/mod/sumdb/tlog"
 )
@@ -23,6 +25,8 @@ type evidence struct {
 	remarks  []string
 	// blank reports that no evidence exists.
 	blank bool
+	// copied reports that the files with records are a copy. Records behind the newest checkpoint are normal.
+	copied bool
 }
 
 // keptState returns what the next checkpoint states about its predecessors.
@@ -113,6 +117,25 @@ func readEvidence(dir, positionFile string, key verifyingKey) evidence {
 	if p := e.position; p != nil && p.durable.seq == 0 && e.head == nil && len(head) == 0 && len(history) == 0 {
 		e.findings = nil // a log whose maker was killed before it had signed anything
 	}
+	return e
+}
+
+// evidenceOfCopy returns the evidence for a copy of a log: checkpoints that are stored elsewhere, and its removals.
+func evidenceOfCopy(dir string, notes [][]byte, key verifyingKey) evidence {
+	e := evidence{copied: true}
+	for _, signed := range notes {
+		c, err := openCheckpoint(signed, key)
+		if err != nil {
+			e.findings = append(e.findings, Finding{File: witnessFile, Text: "a checkpoint is damaged or forged"})
+			continue
+		}
+		e.kept = append(e.kept, c)
+	}
+	slices.SortStableFunc(e.kept, func(a, b checkpoint) int { return cmp.Compare(a.size, b.size) })
+	if n := len(e.kept); n > 0 {
+		e.head = &e.kept[n-1]
+	}
+	e.readRemovals(dir, key)
 	return e
 }
 
@@ -254,6 +277,12 @@ func (e *evidence) compare(f *facts) (findings []Finding, remarks []string) {
 		findings = append([]Finding{{headFile, 0, f.last.seq + 1,
 			fmt.Sprintf("records %d to %d are missing: they were signed", f.last.seq+1, signed)}}, findings...)
 	}
+	if e.copied {
+		if f.last.seq > signed {
+			remarks = append(remarks, fmt.Sprintf("records %d to %d have no checkpoint yet", signed+1, f.last.seq))
+		}
+		return findings, remarks
+	}
 	if f.last.seq > signed+maxUnsigned {
 		find(signed+1, "records %d to %d are not signed: more than an Airlock that is killed leaves", signed+1,
 			f.last.seq)
@@ -263,7 +292,7 @@ func (e *evidence) compare(f *facts) (findings []Finding, remarks []string) {
 				signed+1, f.last.seq))
 	}
 	if f.torn > 0 {
-		text := fmt.Sprintf("it ends in %d bytes that are no whole record", f.torn)
+		text := fmt.Sprintf("it ends in %d bytes that are not a whole record", f.torn)
 		if p := e.position; p != nil && p.sameBoot() && !p.interrupted(f.last) {
 			find(f.last.seq+1, "%s, and no Airlock was writing", text)
 		} else {

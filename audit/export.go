@@ -102,7 +102,7 @@ func line(v any, err error) ([]byte, error) {
 func when(r Record) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, r.Time)
 	if err != nil {
-		return t, fmt.Errorf("its time %q is none", r.Time)
+		return t, fmt.Errorf("its time %q is not a time of RFC 3339", r.Time)
 	}
 	return t, nil
 }

@@ -38,8 +38,9 @@ func (t *RunTree) SinceSuspended() (number int, resumed bool, calls int) {
 	for _, r := range t.Events {
 		switch {
 		case r.Kind == KindRunSuspend && r.Durable:
-			// The run may have been suspended at other nodes of a cluster, too. Earlier versions did not count.
-			number, resumed, last = max(number+1, r.Suspension), false, r.Seq
+			// The run may have been suspended at other nodes of a cluster, too, and a node that takes it over repeats
+			// the number. Earlier versions did not count.
+			number, resumed, last = max(number, cmp.Or(r.Suspension, number+1)), false, r.Seq
 		case r.Kind == KindRunResume:
 			resumed = true
 		}

@@ -79,7 +79,7 @@ func parseVerifyingKey(text string) (verifyingKey, error) {
 	parts := strings.SplitN(text, "+", 3)
 	data, err := base64.StdEncoding.DecodeString(parts[2])
 	if err != nil || len(data) != 1+ed25519.PublicKeySize || data[0] != ed25519Note {
-		return verifyingKey{}, errors.New("it is no Ed25519 key")
+		return verifyingKey{}, errors.New("it is not an Ed25519 key")
 	}
 	return verifyingKey{data[1:]}, nil
 }
@@ -119,7 +119,7 @@ func parseSigningKey(pair string) (_ signingKey, public string, err error) {
 	parts := strings.SplitN(secret, "+", 5)
 	data, err := base64.StdEncoding.DecodeString(parts[4])
 	if err != nil || len(data) != 1+ed25519.SeedSize {
-		return signingKey{}, "", errors.New("it is no Ed25519 key")
+		return signingKey{}, "", errors.New("it is not an Ed25519 key")
 	}
 	seed := data[1:]
 	key := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)

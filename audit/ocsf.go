@@ -153,7 +153,7 @@ func toOCSF(r Record, o ExportOptions) (any, error) {
 	return e, nil
 }
 
-// ocsfActivity is what a call does. A question about a call is no such call.
+// ocsfActivity is what a call does. A question about a call is not such a call.
 func ocsfActivity(r Record) int {
 	if r.ToolName == "" || r.Kind == KindApproval {
 		return ocsfOther

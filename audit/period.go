@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Period is a span of time: from Since, before Until. A zero time is no limit.
+// Period is a span of time: from Since, before Until. A zero time means no limit.
 type Period struct{ Since, Until time.Time }
 
 // ParseTime reads a point in time: how long ago ("90m", "36h", "7d", "2w"), a date

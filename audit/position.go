@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -143,12 +144,7 @@ func (p *position) endsAt(last mark) bool {
 	if last == p.base {
 		return true
 	}
-	for _, m := range p.pending {
-		if m == last {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(p.pending, last)
 }
 
 // interrupted reports whether a log that ends with the record has an unfinished write, whose

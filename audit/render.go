@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
@@ -37,7 +38,11 @@ func WriteLine(w io.Writer, r Record) error {
 	add("verdict=", r.Verdict)
 	add("verification=", r.VerificationID)
 	add("language=", r.Language)
-	add("for=", r.Principal)
+	if caller.Kind(r.CallerKind) == caller.Contained {
+		add("server=", r.Principal)
+	} else {
+		add("for=", r.Principal)
+	}
 	add("run=", r.RunID)
 	add("call=", r.CallID)
 	add("task=", r.TaskID)
@@ -73,7 +78,7 @@ func WriteTree(w io.Writer, t *RunTree) error {
 func writeEvent(b *strings.Builder, r Record) {
 	fmt.Fprintf(b, "├─ %s  %s\n", r.Kind, shortTime(r.Time))
 	for _, line := range []struct{ label, value string }{
-		{"decision ", r.Decision}, {"engine ", r.Engine}, {"verdict ", r.Verdict}, {"verification ", r.VerificationID},
+		{"decision ", r.Decided()}, {"engine ", r.Engine}, {"verdict ", r.Verdict}, {"verification ", r.VerificationID},
 		{"", r.ErrorType}, {"", r.Detail},
 	} {
 		if line.value != "" {
@@ -276,6 +281,14 @@ const (
 	decisionAllow = "allow"
 	decisionAsk   = "ask" // the word of the rules for what they allow a person to allow
 )
+
+// Decided returns the decision about an act. It is "ask" if a person had to allow the act and nobody has.
+func (r Record) Decided() string {
+	if asked(r) && r.Approver == "" && r.Decision == decisionAllow {
+		return decisionAsk
+	}
+	return r.Decision
+}
 
 // RulingLine returns the decision about an act, the deciding rules, and the approver on one
 // line, or "" if nothing was decided.

@@ -159,16 +159,12 @@ func rowOf(record, start Record) Row {
 	if record.Kind == KindOperator || record.ToolName == "" && record.Detail != "" {
 		what = string(record.Kind) + ": " + record.Detail
 	}
-	decision := record.Decision
-	if asked(record) && record.Approver == "" && decision == decisionAllow {
-		decision = decisionAsk // nobody has allowed it
-	}
 	return Row{
 		Seq: record.Seq, Time: record.Time, Principal: record.Principal, Issuer: record.Issuer,
 		CallerKind: record.CallerKind, Host: start.Host, Model: start.Model, RunID: record.RunID,
 		CallID: record.CallID, Server: record.ServerID, What: what,
 		Arguments: string(bytes.TrimSpace(record.Arguments)),
-		Decision:  decision, Policies: joined(record.Policies), Approval: record.Approval,
+		Decision:  record.Decided(), Policies: joined(record.Policies), Approval: record.Approval,
 		Approver: record.Approver, Outcome: record.Outcome, ErrorType: record.ErrorType,
 	}
 }

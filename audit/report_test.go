@@ -66,6 +66,24 @@ func reported(t *testing.T, days int, change func(day int, r *audit.Record)) (di
 }
 
 // Issue 27: a call that waited for a person was reported as allowed, though nobody had allowed it.
+// Issue 27: a call that a person has to allow is not shown as allowed before one has.
+func TestDecided(t *testing.T) {
+	for _, tc := range []struct {
+		ruling audit.Ruling
+		want   string
+	}{
+		{audit.Ruling{Decision: "allow", Approval: "PENDING"}, "ask"},
+		{audit.Ruling{Decision: "allow", Approval: "APPROVED", Approver: "ann"}, "allow"},
+		{audit.Ruling{Decision: "allow", Approval: "NOT_REQUIRED"}, "allow"},
+		{audit.Ruling{Decision: "deny", Approval: "PENDING"}, "deny"},
+		{audit.Ruling{}, ""},
+	} {
+		if got := (audit.Record{Ruling: tc.ruling}).Decided(); got != tc.want {
+			t.Errorf("%+v: got %q, want %q", tc.ruling, got, tc.want)
+		}
+	}
+}
+
 func TestNobodyHasAllowedAWaitingCall(t *testing.T) {
 	dir, now := reported(t, 2, func(day int, r *audit.Record) {
 		if day == 1 && r.Kind == audit.KindOutcome {

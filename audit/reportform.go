@@ -46,7 +46,7 @@ func WriteRows(w io.Writer, dir string, form ReportForm, opts ReportOptions) err
 	case ReportHTML:
 		err = writeHTML(out, dir, opts)
 	default:
-		err = fmt.Errorf("reporting: there is no form %q", form)
+		err = fmt.Errorf("reporting: there is no format %q", form)
 	}
 	if err != nil {
 		return err

@@ -32,6 +32,17 @@ type CallTree struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
+// TreesOf gathers records by their runs.
+func TreesOf(records []Record) map[string]*RunTree {
+	runs := map[string]*RunTree{}
+	for _, r := range records {
+		if r.RunID != "" {
+			treeIn(runs, r.RunID).add(r)
+		}
+	}
+	return runs
+}
+
 // ShowPeriod gathers a run's records of a period. runID may be the beginning of an ID if no other run's ID has it.
 func ShowPeriod(dir, runID string, p Period) (*RunTree, error) {
 	first, err := FirstSince(dir, p)

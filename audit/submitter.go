@@ -26,10 +26,18 @@ type WitnessOptions struct {
 	Address string
 	// Key is the public key of an HTTP witness.
 	Key string
+	// Witness is used instead of Address if it is not nil. It must check that a log only grows, and needs only its
+	// newest checkpoint. A log has at most one.
+	Witness witness.Witness
 	// Delay is how long calls are allowed while a kept checkpoint waits for the witness.
 	// 0 means that each call waits until the witness has a checkpoint with its intent.
 	Delay time.Duration
 }
+
+func (o WitnessOptions) strict() bool { return o.Delay == 0 }
+
+// checks reports whether the witness checks that the log only grows.
+func (o WitnessOptions) checks() bool { return o.Witness != nil || witness.IsHTTP(o.Address) }
 
 // retryWitness is the interval between attempts.
 const retryWitness = 2 * time.Second
@@ -71,16 +79,19 @@ type progress struct {
 // newSubmitter returns a submitter, which makes one attempt before it continues in the
 // background.
 func newSubmitter(at places, o WitnessOptions, key verifyingKey, now func() time.Time) (*submitter, error) {
-	w, err := witness.Open(o.Address, o.Key)
-	if err != nil {
-		return nil, err
+	w := o.Witness
+	if w == nil {
+		var err error
+		if w, err = witness.Open(o.Address, o.Key); err != nil {
+			return nil, err
+		}
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	c := &submitter{
 		places: at, opts: o, witness: w, key: key, now: now, stop: stop,
 		wake: make(chan struct{}, 1), done: make(chan struct{}), changed: make(chan struct{}),
 	}
-	err = c.attempt(ctx)
+	err := c.attempt(ctx)
 	if err == nil {
 		err = c.recall(ctx)
 	}
@@ -154,9 +165,8 @@ func (c *submitter) recall(ctx context.Context) error {
 		return err
 	}
 	newest := kept[len(kept)-1]
-	if witness.IsHTTP(c.opts.Address) {
-		_, err := c.witness.Submit(ctx, witness.Checkpoint{Size: newest.size, Note: newest.signed,
-			Prove: c.prover(newest.size)})
+	if c.opts.checks() {
+		_, err := c.witness.Submit(ctx, c.toSubmit(&newest))
 		if errors.Is(err, witness.ErrConflict) {
 			if again, readErr := c.kept(); readErr == nil && len(again) > len(kept) {
 				return nil // another process has submitted a newer one meanwhile
@@ -187,7 +197,20 @@ func (c *submitter) recall(ctx context.Context) error {
 }
 
 func (c *submitter) progressFile() string {
-	return strings.Replace(c.places.position, "position", "witnessed", 1)
+	if c.opts.Witness != nil {
+		return c.places.progressFile("clustered")
+	}
+	return c.places.progressFile("witnessed")
+}
+
+// progressFile returns the path of the file with the progress of a witness.
+func (p places) progressFile(name string) string {
+	return strings.Replace(p.position, "position", name, 1)
+}
+
+func (c *submitter) toSubmit(k *checkpoint) witness.Checkpoint {
+	return witness.Checkpoint{Size: k.size, Root: k.root, Note: k.signed, Key: c.key.named(k.origin),
+		Prove: c.prover(k.size)}
 }
 
 // submit submits the kept checkpoints that the witness does not have. waiting is the time of
@@ -207,11 +230,10 @@ func (c *submitter) submit(ctx context.Context) (state progress, waiting time.Ti
 	}
 	for number := state.number + 1; number <= uint64(len(kept)); number++ {
 		k := kept[number-1]
-		if k.legacy != "" || witness.IsHTTP(c.opts.Address) && number < uint64(len(kept)) {
+		if k.legacy != "" || c.opts.checks() && number < uint64(len(kept)) {
 			continue // the newest covers the older ones
 		}
-		cosigned, err := c.witness.Submit(ctx, witness.Checkpoint{Size: k.size, Note: k.signed,
-			Prove: c.prover(k.size)})
+		cosigned, err := c.witness.Submit(ctx, c.toSubmit(&k))
 		if errors.Is(err, witness.ErrConflict) {
 			if again, readErr := c.kept(); readErr == nil && len(again) > len(kept) {
 				kept, number = again, number-1 // a verification has shown the witness a newer one
@@ -339,6 +361,47 @@ func (c *submitter) confirm(ctx context.Context, seq uint64) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// submitters are those of all witnesses of a log.
+type submitters []*submitter
+
+// look makes each submitter look for kept checkpoints now.
+func (all submitters) look() {
+	for _, c := range all {
+		c.look()
+	}
+}
+
+// late returns an error if one of the witnesses has been behind for too long.
+func (all submitters) late() error {
+	for _, c := range all {
+		if err := c.late(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// confirm waits until each witness that calls wait for has a checkpoint with the record.
+func (all submitters) confirm(ctx context.Context, seq uint64) error {
+	for _, c := range all {
+		if !c.opts.strict() {
+			continue
+		}
+		if err := c.confirm(ctx, seq); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (all submitters) close() error {
+	var errs []error
+	for _, c := range all {
+		errs = append(errs, c.close())
+	}
+	return errors.Join(errs...)
 }
 
 const broughtTop = "airlock audit witness"

@@ -141,11 +141,11 @@ func (f hashFile) at(size uint64, root tlog.Hash) (tree, bool) {
 	return t, err == nil && size > 0 && t.root() == root
 }
 
-// memoryHashes are the hashes of a tree that was computed from the log itself.
-type memoryHashes []tlog.Hash
+// MemoryHashes are the hashes of a tree that was computed from its leaves, in the order of tlog.StoredHashIndex.
+type MemoryHashes []tlog.Hash
 
 // ReadHashes returns stored hashes, for tlog's proofs.
-func (m memoryHashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+func (m MemoryHashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	hashes := make([]tlog.Hash, len(indexes))
 	for i, index := range indexes {
 		if index < 0 || index >= int64(len(m)) {

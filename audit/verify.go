@@ -62,6 +62,11 @@ type VerifyOptions struct {
 	Witness string
 	// WitnessKey is the public key of an HTTP witness.
 	WitnessKey string
+	// Notes are checkpoints of the log that are stored elsewhere. It may be empty.
+	Notes [][]byte
+	// Copy reports that the directory has a copy of the files with records and of the file of removals, and nothing
+	// else. Only Notes prove them, so Verifier is required.
+	Copy bool
 	// Head is the Head of an earlier report, kept elsewhere; empty means none. The
 	// log must still have that record, so one that was put back to an earlier state
 	// as a whole, its signatures included, is found.
@@ -146,7 +151,7 @@ type verifier struct {
 	wantHash   map[uint64]bool
 	wantRoot   map[uint64]bool
 	tree       tree
-	hashes     memoryHashes // the whole tree, if an HTTP witness needs a proof
+	hashes     MemoryHashes // the whole tree, if an HTTP witness needs a proof
 	witness    witnessed
 	keepHashes bool // an HTTP witness is compared
 	next       uint64
@@ -178,7 +183,7 @@ func takeSnapshot(dir string, o VerifyOptions) (snapshot, error) {
 		return s, s.take(dir, at, o)
 	}
 	defer lock.Close()
-	err = files.While(lock, files.Shared, func() error { return s.take(dir, at, o) })
+	err = files.WithLock(lock, files.Shared, func() error { return s.take(dir, at, o) })
 	return s, err
 }
 
@@ -201,6 +206,10 @@ func (s *snapshot) take(dir string, at places, o VerifyOptions) (err error) {
 		}
 	}
 	key, err := parseVerifyingKey(text)
+	if o.Copy && err == nil {
+		s.key, s.evidence = key, evidenceOfCopy(dir, o.Notes, key)
+		return nil
+	}
 	if err != nil {
 		s.evidence.blank = len(s.list) == 0 && !isThere(dir) && !isThere(at.position)
 		s.evidence.findings = []Finding{{File: verifierFile,
@@ -333,7 +342,7 @@ func (v *verifier) segment(s segment, first bool, limit int64) {
 	}
 	if torn, err := tornBytes(s.path); err != nil || torn > 0 {
 		v.find(Finding{file, lines + 1, v.next, fmt.Sprintf(
-			"it ends in %d bytes that are no whole record, though it was full", torn)})
+			"it ends in %d bytes that are not a whole record, though it was full", torn)})
 	}
 }
 

@@ -198,7 +198,7 @@ func (a *attempt) question() approval.Question {
 			Code: a.shownCode(), ClaimedLine: a.call.Line,
 		},
 		Grounds: approval.Grounds{Risk: risk, Flags: flags, Rules: rules, Approve: a.ruling.Approve,
-			People: a.ruling.People, Cure: policies.HowToAllow(*a.request(), a.ruling)},
+			People: a.ruling.People, Cure: a.rules.Policies.HowToAllow(*a.request(), a.ruling)},
 	}
 }
 

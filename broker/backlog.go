@@ -19,7 +19,7 @@ type backlog struct {
 }
 
 // errStuck is returned if nothing was removed for a while.
-var errStuck = errors.New("nothing moves on")
+var errStuck = errors.New("the program has read none of its results for a while")
 
 // add waits until n more bytes fit within most, and adds them. A larger n waits until the backlog
 // is empty. If timeout is not 0 and nothing is removed for that time, add returns errStuck. It

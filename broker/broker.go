@@ -140,10 +140,10 @@ func (b *Broker) Open(run Run, snapshot *catalog.Snapshot, opts *RunOptions) (*R
 	}
 	limits := b.Limits()
 	s := &RunCalls{
-		broker: b, identity: run, snapshot: snapshot, limits: limits,
+		broker: b, identity: newIdentity(run), snapshot: snapshot, limits: limits,
 		slots:    semaphore.NewWeighted(int64(limits.Concurrent)),
 		searches: admission.NewBucket(limits.CatalogRate),
-		counts:   runCounts{state: approval.NotRequired, refused: map[refusedFor]int{}},
+		counts:   runCounts{Used: Used{Approval: approval.NotRequired}, refused: map[refusedFor]int{}},
 		flags:    map[*catalog.Snapshot]map[string][]catalog.Flag{},
 		active:   activeCalls{cancels: map[string]context.CancelFunc{}},
 	}
@@ -156,7 +156,7 @@ func (b *Broker) Open(run Run, snapshot *catalog.Snapshot, opts *RunOptions) (*R
 	s.waiting.changed = s.opts.OnWait
 	s.resume(s.opts.Before)
 	if s.opts.Admitted != nil {
-		s.counts.state = s.opts.Admitted.Approval
+		s.counts.Approval = s.opts.Admitted.Approval
 	}
 	if s.facts, err = b.openFacts(s); err != nil {
 		return nil, fmt.Errorf("beginning run %q: %w", run.ID, err)

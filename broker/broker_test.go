@@ -35,7 +35,7 @@ func TestCall(t *testing.T) {
 		{"a server that is missing", broker.Call{ServerID: "mail", Name: "send"}, "", "UnknownTool",
 			"exited with status 1", false, audit.OutcomeRefused},
 		{"a tool that is withheld because it changed", call("changed", `{}`), "", "PolicyDenied",
-			"withheld because its definition changed; an operator must run `airlock tools diff`", false,
+			"withheld because its definition is new or changed; an operator must run `airlock tools diff`", false,
 			audit.OutcomeRefused},
 		{"arguments of the wrong type", call("read_file", `{"path":7}`), "", "ValidationError",
 			`"/path" must be string, not number`, false, audit.OutcomeRefused},
@@ -71,11 +71,11 @@ func TestCall(t *testing.T) {
 		{"a failure that only a lax reader sees owes a structured result", call("count", `{}`),
 			`{"content":[],"IsError":true}`, "OutputValidationError", "returned none", true, audit.OutcomeError},
 		{"a content that is no list", call("read_file", `{"path":"x"}`), `{"content":"text"}`, "OutputValidationError",
-			"no tool result", true, audit.OutcomeError},
+			"other than a tool result", true, audit.OutcomeError},
 		{"a flag that is none", call("read_file", `{"path":"x"}`), `{"content":[],"isError":"no"}`,
-			"OutputValidationError", "no tool result", true, audit.OutcomeError},
+			"OutputValidationError", "other than a tool result", true, audit.OutcomeError},
 		{"an answer that is no result", call("read_file", `{"path":"x"}`), `7`, "OutputValidationError",
-			"no tool result", true, audit.OutcomeError},
+			"other than a tool result", true, audit.OutcomeError},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -32,14 +32,14 @@ func (a *attempt) releaseWork() { a.run.work.remove(a.work) }
 // call counts too.
 func (a *attempt) count(context.Context) *failure {
 	s := a.run
-	a.before = s.facts.begin(a.broker.opts.Logger)
+	a.before = s.facts.begin(a.broker.opts.Logger, a.rules.Policies)
 	a.before.RunCalls = a.number - 1
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.counts.bytesOut += int64(len(a.arguments))
+	s.counts.BytesOut += int64(len(a.arguments))
 	a.usage = admission.Usage{
-		Limits: s.limits, RunCalls: a.number - 1, SessionCalls: a.before.Calls, BytesOut: s.counts.bytesOut,
-		BytesIn: s.counts.bytesIn, Repeats: s.loops.times(a.callKey()),
+		Limits: s.limits, RunCalls: a.number - 1, SessionCalls: a.before.Calls, BytesOut: s.counts.BytesOut,
+		BytesIn: s.counts.BytesIn, Repeats: s.loops.times(a.callKey()),
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func (a *attempt) callKey() string { return a.tool.Digest + "\x00" + a.hash }
 func (s *RunCalls) received(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.counts.bytesIn += int64(n)
+	s.counts.BytesIn += int64(n)
 }
 
 // account adds a result to the bytes that the run has received. It reports whether the total is at
@@ -135,15 +135,15 @@ func (s *RunCalls) account(key string, result json.RawMessage, redactions map[st
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.loops.see(key, result)
-	if s.counts.bytesIn+int64(len(result)) > most {
+	if s.counts.BytesIn+int64(len(result)) > most {
 		return false
 	}
-	s.counts.bytesIn += int64(len(result))
+	s.counts.BytesIn += int64(len(result))
 	for kind, n := range redactions {
-		if s.counts.redactions == nil {
-			s.counts.redactions = map[string]int{}
+		if s.counts.Redactions == nil {
+			s.counts.Redactions = map[string]int{}
 		}
-		s.counts.redactions[kind] += n
+		s.counts.Redactions[kind] += n
 	}
 	return true
 }

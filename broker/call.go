@@ -20,7 +20,6 @@ type Run struct {
 	CodeHash string        // sha256:… of the code's bytes
 	Code     string        // the code, shown to a person who is asked; may be empty
 	Language string        // of the code
-	Host     string        // the name that the host has given itself; may be empty
 	ByHost   bool          // the run is one call of the host, and Code describes it
 	// Context is the host's description of the step of this run: the JSON of an announced action's
 	// context. It may be empty.
@@ -45,26 +44,40 @@ func (r Run) recorded() audit.Identity {
 		CodeHash: r.CodeHash}
 }
 
-// delegation returns on whose behalf the calls of a run are made, as records have it. A call without code is made by
-// the host itself.
-func (r Run) delegation() json.RawMessage {
+// delegation returns on whose behalf the calls of a run are made. A call without code is made by the host itself.
+func (r Run) delegation() audit.Delegation {
 	c := r.Caller
+	if c.Kind == caller.Contained { // it acts for itself
+		return audit.Delegation{}.Through("server", c.Principal, false)
+	}
 	d := audit.Delegation{Subject: c.Principal, Issuer: c.Issuer}
 	if c.Kind == caller.Agent {
 		d = audit.Delegation{Subject: c.Registrar}
 	}
-	d = d.Through("host", r.Host, true)
+	d = d.Through("host", c.Host, true)
 	if c.Kind == caller.Agent {
 		d = d.Through("agent", c.Principal, false)
 	}
 	if !r.ByHost {
 		d = d.Through("program", r.CodeHash, false)
 	}
-	text, err := canon.Marshal(d)
+	return d
+}
+
+// identity is a Run with what is derived from it once for all its calls.
+type identity struct {
+	Run
+	acting    audit.Delegation
+	delegated json.RawMessage // acting in JSON, as records have it
+}
+
+func newIdentity(run Run) identity {
+	acting := run.delegation()
+	text, err := canon.Marshal(acting)
 	if err != nil {
-		return nil // never: it has only texts
+		text = nil // never: it has only texts
 	}
-	return text
+	return identity{Run: run, acting: acting, delegated: text}
 }
 
 // Call is one tool call as requested by the code.

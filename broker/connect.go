@@ -71,7 +71,7 @@ func (a *attempt) connect(ctx context.Context, host egress.Host) *failure {
 	}
 	a.hash = a.broker.recorder.Hash(a.arguments)
 	a.rules = a.broker.admission.Rules()
-	a.before = a.run.facts.now(a.broker.opts.Logger)
+	a.before = a.run.facts.now(a.broker.opts.Logger, a.rules.Policies)
 	decide := func(a *attempt, ctx context.Context) *failure { return a.decideConnection(ctx, host) }
 	for _, next := range []stage{decide, (*attempt).approve, (*attempt).markRead,
 		(*attempt).inForce, (*attempt).intend} {

@@ -32,9 +32,9 @@ var _ RelayingUpstream = (*upstream.Set)(nil)
 // CallersUpstream is an Upstream that calls some servers in the name of the caller.
 type CallersUpstream interface {
 	Upstream
-	// For returns the carrier of a caller's calls to a server. It is valid until done is called.
-	// The errors are those of Call.
-	For(who caller.Caller, serverID string) (carrier RelayingUpstream, done func(), err error)
+	// For returns the carrier of a caller's calls to a server. acting is who acts for the caller; nil if calls of
+	// several actors share the carrier. It is valid until done is called. The errors are those of Call.
+	For(who caller.Caller, acting *audit.Actor, serverID string) (carrier RelayingUpstream, done func(), err error)
 }
 
 // maxElicitations is the maximum number of questions of a server during one call.
@@ -45,7 +45,11 @@ const maxElicitations = 10
 func (a *attempt) callUpstream(ctx context.Context) (json.RawMessage, error) {
 	carrier := a.broker.upstream
 	if callers, ok := carrier.(CallersUpstream); ok {
-		own, done, err := callers.For(a.run.identity.Caller, a.tool.ServerID)
+		var acting *audit.Actor
+		if a.tool.Use == "" { // subscriptions outlive a run
+			acting = a.run.identity.acting.Act
+		}
+		own, done, err := callers.For(a.run.identity.Caller, acting, a.tool.ServerID)
 		if err != nil {
 			return nil, err
 		}

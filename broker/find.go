@@ -39,9 +39,14 @@ func (a *attempt) find(context.Context) *failure {
 	if err != nil {
 		return failf(errortype.UnknownTool, "the tool is not known").because(err)
 	}
-	if !a.call.Host && (tool.Use != "" || tool.Kind == catalog.KindTemplate || tool.Kind == catalog.KindAbout) {
+	switch {
+	case a.call.Host:
+	case tool.Use != "" || tool.Kind == catalog.KindTemplate || tool.Kind == catalog.KindAbout:
 		return failf(errortype.UnknownTool, "code reads resources and calls tools; nothing else is called %s",
 			catalog.Quote(a.call.Name))
+	case tool.UI.OnlyApps:
+		return failf(errortype.UnknownTool,
+			"the tool %q of the server %q is for the server's apps only: use another one", tool.Name, tool.ServerID)
 	}
 	a.tool = tool
 	if tool.Kind == catalog.KindResource {
@@ -50,6 +55,10 @@ func (a *attempt) find(context.Context) *failure {
 		}
 	}
 	a.rules = a.broker.admission.Rules()
+	if _, configured := a.rules.Operator[tool.ServerID]; a.rules.Operator != nil && !configured {
+		return failf(errortype.UnknownTool, "the operator has removed or disabled the server %q since the run began",
+			tool.ServerID)
+	}
 	a.settings = a.rules.Operator.Settings(tool.ServerID, tool.Name, a.run.flagsIn(a.run.snapshot, tool))
 	return nil
 }

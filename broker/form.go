@@ -57,7 +57,7 @@ func readForm(e upstream.Elicitation) (form, error) {
 		return form{}, fmt.Errorf("its form has more than %d bytes", maxFormBytes)
 	case canon.IsDeep(e.Schema) || strictjson.UnmarshalOpen(e.Schema, &schema) != nil || schema.Type != "object" &&
 		schema.Type != "":
-		return form{}, errors.New("its form is none that MCP allows")
+		return form{}, errors.New("its form does not have the structure that MCP allows")
 	case len(schema.Properties) > maxFormFields:
 		return form{}, fmt.Errorf("its form has more than %d fields", maxFormFields)
 	}
@@ -149,7 +149,7 @@ func readField(raw json.RawMessage) (map[string]any, error) {
 		field[name] = value
 	}
 	if kind == "array" && field["items"] == nil {
-		return nil, errors.New("is a list of nothing in particular")
+		return nil, errors.New("is a list without a type for its items")
 	}
 	return field, nil
 }

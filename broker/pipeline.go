@@ -73,6 +73,7 @@ type answered struct {
 	removed []redact.Finding // redact
 	held    int              // redact: number of credentials searched for
 	traffic audit.Traffic    // of a connection
+	note    string           // validateOutput: for the record
 }
 
 // stage is one step of a call. A failure ends the call.

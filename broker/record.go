@@ -48,7 +48,7 @@ func (a *attempt) conclude(ctx context.Context, fail *failure) *failure {
 	if a.result != nil {
 		r.ResultSize, r.ResultHash = int64(len(a.result)), a.broker.recorder.Hash(a.result)
 	}
-	r.Traffic, r.Outcome = a.traffic, audit.OutcomeOK
+	r.Traffic, r.Outcome, r.Detail = a.traffic, audit.OutcomeOK, a.note
 	if a.file != "" {
 		r.Detail = "kept as " + a.file
 	}
@@ -61,10 +61,14 @@ func (a *attempt) conclude(ctx context.Context, fail *failure) *failure {
 			r.Arguments, r.Values = a.broker.recorder.Arguments(a.run.opts.Redactor.Names(a.input)), a.arguments
 		}
 	}
-	if a.counted(r) {
+	often := r.Outcome == audit.OutcomeRefused && !a.broker.admission.CountRefusal(a.run.identity.Caller.Account())
+	if often && a.counted(r) {
 		return nil
 	}
 	err := a.broker.recorder.Note(ctx, r)
+	if often {
+		a.awaitTurn(ctx)
+	}
 	if err == nil {
 		return nil
 	}
@@ -116,7 +120,7 @@ func (a *attempt) record(kind audit.Kind) audit.Record {
 		Act: audit.Act{
 			CallID: a.id, ParentID: run.ID, ServerID: a.recordedName(a.call.ServerID),
 			ToolName:         a.recordedName(a.call.Name),
-			DefinitionDigest: a.tool.Digest, ArgumentsHash: a.hash, Delegation: run.delegation(),
+			DefinitionDigest: a.tool.Digest, ArgumentsHash: a.hash, Delegation: run.delegated,
 			TaskID: a.taskID,
 		},
 	}

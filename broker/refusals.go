@@ -15,22 +15,24 @@ type refusedFor struct {
 	errorType, limit string
 }
 
-// counted reports whether the record of a call that was refused before the policies decided is only
-// counted, because its account has exceeded the rate of quota.Refusals.
+// counted reports whether the record of a refused call, whose account has exceeded the rate of quota.Refusals, is only
+// counted. Each decision of the policies and of people has a record.
 func (a *attempt) counted(r audit.Record) bool {
-	if r.Outcome != audit.OutcomeRefused || r.Decision != "" {
-		return false
-	}
-	if a.broker.admission.CountRefusal(a.run.identity.Caller.Account()) {
-		return false
-	}
-	if r.ErrorType == errortype.PolicyDenied { // the tool is withheld
+	if r.Decision != "" || r.ErrorType == errortype.PolicyDenied { // the latter alone: the tool is withheld
 		return false
 	}
 	a.run.mu.Lock()
 	defer a.run.mu.Unlock()
 	a.run.counts.refused[refusedFor{r.ErrorType, r.Limit}]++
 	return true
+}
+
+// awaitTurn delays the answer to a refused call until its account may have another record, or the run ends. So an
+// account cannot fill the log with calls that the policies deny.
+func (a *attempt) awaitTurn(ctx context.Context) {
+	if a.broker.AwaitTurn(ctx, a.run.identity.Caller) != nil {
+		<-ctx.Done() // at once, or at a deadline that is before the turn
+	}
 }
 
 // recordRefusals records the counted calls of a run that has ended.

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -79,6 +82,54 @@ func TestRecordsOfRefusedCallsAreBounded(t *testing.T) {
 	if err := f.AwaitTurn(limited, caller.Caller{Principal: "bob", Kind: caller.Local}); err != nil {
 		t.Errorf("another account is delayed: %v", err)
 	}
+}
+
+// One token filled the audit log by calls that the policies deny (issue 23). Each of these calls has a record, and they
+// count for the rate of refused calls: beyond it, their answers wait for their turn, or for the end of the run. A call
+// that is permitted does not wait.
+func TestDeniedCallsWaitForTheirTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		session := f.open()
+		defer session.Close()
+		ann := caller.Caller{Principal: "ann", Kind: caller.Local}
+		limit := quota.For(quota.Refusals)
+		for range limit.Burst - 1 {
+			f.admission.CountRefusal(ann.Account())
+		}
+		checkAnswer(t, session.Call(t.Context(), call("delete_file", `{}`)), "ApprovalDenied", "no person")
+		const more = 64
+		run, end := context.WithCancel(t.Context())
+		answered := make(chan broker.Answer, more)
+		for range more {
+			go func() { answered <- session.Call(run, call("delete_file", `{}`)) }()
+		}
+		synctest.Wait()
+		if got := len(answered); got != 0 {
+			t.Errorf("%d of %d denied calls beyond the rate are answered at once", got, more)
+		}
+		if answer := session.Call(t.Context(), call("read_file", `{"path":"/srv"}`)); !answer.OK {
+			t.Errorf("a permitted call: %+v", answer.Error)
+		}
+		time.Sleep(time.Second) // of the bubble
+		synctest.Wait()
+		if got := len(answered); got != int(limit.Rate) {
+			t.Errorf("%d denied calls are answered in a second, want %v", got, limit.Rate)
+		}
+		end()
+		for range more {
+			<-answered
+		}
+		denied := 0
+		for _, r := range f.records(t) {
+			if r.Kind == audit.KindOutcome && r.Outcome == audit.OutcomeRefused && r.Decision != "" && r.Calls == 0 {
+				denied++
+			}
+		}
+		if denied != more+1 {
+			t.Errorf("got %d records of denied calls, want %d", denied, more+1)
+		}
+	})
 }
 
 // Names of rule files may contain paths, which are not sent to the sandbox.

@@ -54,3 +54,16 @@ func TestRulesThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 	checkAnswer(t, f.open().Call(t.Context(), distinct(0)), "", "")
 }
+
+// Issue 27: the call of a server that was removed ends with UnknownTool, not with what the rules decide about an
+// unknown risk.
+func TestACallOfARemovedServer(t *testing.T) {
+	f := newFixture(t, nil)
+	run := f.open()
+	checkAnswer(t, run.Call(t.Context(), distinct(0)), "", "")
+	if err := f.admission.SetRules(t.Context(), admission.Rules{Policies: f.admission.Rules().Policies,
+		Operator: policies.Operator{"mail": {}}}, "ann", "files is removed"); err != nil {
+		t.Fatal(err)
+	}
+	checkAnswer(t, run.Call(t.Context(), distinct(1)), "UnknownTool", "")
+}

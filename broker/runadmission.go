@@ -69,7 +69,8 @@ func (m *Admission) ask(ctx context.Context, r admission.Ruling, rules *admissio
 	arguments json.RawMessage) *failure {
 	b := m.broker
 	a := &attempt{broker: b, id: telemetry.NewID("call"), began: b.opts.Now()}
-	a.run = &RunCalls{broker: b, identity: m.run, limits: rules.Limits, opts: RunOptions{Redactor: b.opts.Redactor}}
+	a.run = &RunCalls{broker: b, identity: newIdentity(m.run), limits: rules.Limits,
+		opts: RunOptions{Redactor: b.opts.Redactor}}
 	a.arguments, a.hash = arguments, b.recorder.Hash(arguments)
 	a.call.Name, a.tool.Name = admission.RunCode, admission.RunCode
 	a.rules, a.grant, a.ruling, a.decided = rules, m.grant, r.Rules, true

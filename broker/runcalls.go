@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -66,7 +67,7 @@ type Recording interface {
 // RunCalls carries out the calls of one run. Its methods are safe for concurrent use.
 type RunCalls struct {
 	broker   *Broker
-	identity Run
+	identity identity
 	opts     RunOptions
 	snapshot *catalog.Snapshot
 	facts    *sessionFacts
@@ -96,14 +97,8 @@ type backlogs struct {
 
 // runCounts are the totals of a run's calls.
 type runCounts struct {
-	calls      int // all that arrived
-	made       int
-	denied     int
-	bytesIn    int64
-	bytesOut   int64
-	state      approval.State
-	redactions map[string]int
-	refused    map[refusedFor]int // refused calls without a record
+	Used                       // Calls is the number of all calls that arrived
+	refused map[refusedFor]int // refused calls without a record
 }
 
 // activeCalls are the running calls.
@@ -164,8 +159,8 @@ func (s *RunCalls) CallUnread(ctx context.Context, call Call) (answer Answer, re
 func (s *RunCalls) enter(a *attempt, cancel context.CancelFunc) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.counts.calls++
-	a.number = s.counts.calls
+	s.counts.Calls++
+	a.number = s.counts.Calls
 	if s.active.closed {
 		return false
 	}
@@ -190,7 +185,7 @@ const closeTimeout = 10 * time.Second
 func (s *RunCalls) Begun() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.counts.calls
+	return s.counts.Calls
 }
 
 // Close cancels the running calls, waits until their outcomes are recorded, and returns the totals
@@ -219,8 +214,8 @@ func (s *RunCalls) Close() Summary {
 	defer s.mu.Unlock()
 	s.broker.closeFacts(s)
 	return Summary{
-		Made: s.counts.made, Denied: s.counts.denied, Open: len(s.active.cancels), BytesIn: s.counts.bytesIn,
-		ApprovalState: string(s.counts.state), Redactions: maps.Clone(s.counts.redactions),
+		Made: s.counts.Made, Denied: s.counts.Denied, Open: len(s.active.cancels), BytesIn: s.counts.BytesIn,
+		ApprovalState: string(s.counts.Approval), Redactions: maps.Clone(s.counts.Redactions),
 	}
 }
 
@@ -229,9 +224,9 @@ func (s *RunCalls) tally(made bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if made {
-		s.counts.made++
+		s.counts.Made++
 	} else {
-		s.counts.denied++
+		s.counts.Denied++
 	}
 }
 
@@ -247,18 +242,16 @@ func (s *RunCalls) Used() Used {
 	asking := len(s.questions.waiting())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Used{Calls: s.counts.calls - asking, Made: s.counts.made, Denied: s.counts.denied,
-		BytesIn: s.counts.bytesIn, BytesOut: s.counts.bytesOut, Approval: s.counts.state,
-		Redactions: maps.Clone(s.counts.redactions)}
+	used := s.counts.Used
+	used.Calls -= asking
+	used.Redactions = maps.Clone(used.Redactions)
+	return used
 }
 
 // resume continues the counts of another process.
 func (s *RunCalls) resume(before Used) {
-	s.counts.calls, s.counts.made, s.counts.denied = before.Calls, before.Made, before.Denied
-	s.counts.bytesIn, s.counts.bytesOut, s.counts.redactions = before.BytesIn, before.BytesOut, before.Redactions
-	if before.Approval != "" {
-		s.counts.state = before.Approval
-	}
+	before.Approval = cmp.Or(before.Approval, s.counts.Approval)
+	s.counts.Used = before
 }
 
 // Asking returns the calls that wait for a person's approval, by Tag, with the end of their question; the zero time
@@ -269,7 +262,7 @@ func (s *RunCalls) Asking() map[string]time.Time { return s.questions.waiting() 
 func (s *RunCalls) met(state approval.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.counts.state = approval.Worse(s.counts.state, state)
+	s.counts.Approval = approval.Worse(s.counts.Approval, state)
 }
 
 // waiting counts the calls that wait for people. Its mutex is held while changed is called, so that

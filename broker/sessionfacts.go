@@ -77,9 +77,16 @@ func (b *Broker) factsOf(run *RunCalls) (*sessionFacts, error) {
 }
 
 // restore adds the servers that other sessions of the conversation have read. It is called before each call, because
-// such a session can read a server while a run goes on, and pass the data on to it through another server.
-func (f *sessionFacts) restore(log *slog.Logger) {
+// such a session can read a server while a run goes on, and pass the data on to it through another server. If
+// no rule reads the facts, the servers stay unknown.
+func (f *sessionFacts) restore(log *slog.Logger, rules *policies.Engine) {
 	if f.taint == nil {
+		return
+	}
+	if !rules.ReadsSession() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.unknown = true
 		return
 	}
 	ctx := context.Background() // the facts are those of all runs of the session
@@ -123,8 +130,8 @@ func (b *Broker) forgetLocked(session string) {
 }
 
 // begin counts a call of a run and returns the facts before it.
-func (f *sessionFacts) begin(log *slog.Logger) policies.Session {
-	f.restore(log)
+func (f *sessionFacts) begin(log *slog.Logger, rules *policies.Engine) policies.Session {
+	f.restore(log, rules)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls++
@@ -132,8 +139,8 @@ func (f *sessionFacts) begin(log *slog.Logger) policies.Session {
 }
 
 // now returns the facts without counting a call.
-func (f *sessionFacts) now(log *slog.Logger) policies.Session {
-	f.restore(log)
+func (f *sessionFacts) now(log *slog.Logger, rules *policies.Engine) policies.Session {
+	f.restore(log, rules)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return policies.Session{Calls: f.calls, Servers: slices.Sorted(maps.Keys(f.servers)), Unknown: f.unknown}

@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/admission"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
+	servers "github.com/airlock-mcp/airlock/broker/upstream"
+	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -84,10 +87,14 @@ func TestAReadThatTimesOutCounts(t *testing.T) {
 type kept struct {
 	err     error // of both methods
 	servers []string
+	reads   int
 	added   []string
 }
 
-func (k *kept) Servers(context.Context, caller.Caller) ([]string, error) { return k.servers, k.err }
+func (k *kept) Servers(context.Context, caller.Caller) ([]string, error) {
+	k.reads++
+	return k.servers, k.err
+}
 
 func (k *kept) Add(_ context.Context, _ caller.Caller, server string) error {
 	k.added = append(k.added, server)
@@ -178,4 +185,63 @@ func TestARunSeesWhatOtherSessionsReadMeanwhile(t *testing.T) {
 			t.Errorf("after the conversation has read %q: got %q, want %q", test.read, got, test.want)
 		}
 	}
+}
+
+// changing is a curious server that changes something before it asks.
+type changing struct {
+	curious
+	change func()
+}
+
+func (c *changing) CallFor(ctx context.Context, relay servers.Relay, serverID, name string,
+	arguments json.RawMessage) (json.RawMessage, error) {
+	c.change()
+	return c.curious.CallFor(ctx, relay, serverID, name, arguments)
+}
+
+// Issue 32: rules that do not depend on the session do not cost a look at the disk for each call. Rules that come into
+// force during a call see that its facts were not read, and deny; later calls have them.
+func TestFactsAreReadIfRulesDependOnThem(t *testing.T) {
+	rules := func(more string) admission.Rules {
+		engine, err := policies.Load(policies.File{Name: "facts.cedar", Source: []byte(
+			`@id("all") permit (principal, action, resource);` + more)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return admission.Rules{Policies: engine, Operator: policies.Operator{"files": {TrustAnnotations: true}},
+			Elicitation: map[string]bool{"files": true}}
+	}
+	store, people := &kept{servers: []string{"crm"}}, &counting{}
+	server := &changing{curious: curious{questions: []servers.Elicitation{city}}, change: func() {}}
+	log, err := audit.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	opts := &options{broker.Options{Approver: people, Taint: store}, rules("")}
+	b, decisions := opts.open(t, server, log)
+	snapshot, err := catalog.NewSnapshot([]catalog.Server{{ID: "files", Tools: tools()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := open(t, b, broker.Run{ID: "run_1", Caller: caller.Caller{Principal: "ann", Kind: caller.Local,
+		Session: "s", Lineage: "credential 1"}}, snapshot, nil)
+	read := call("read_file", `{"path":"a"}`)
+	checkAnswer(t, run.Call(t.Context(), read), "", "")
+	if store.reads != 0 || len(people.asked) != 1 {
+		t.Errorf("no rule reads the session: it was read %d times, and a person was asked %d times, want 0 and 1",
+			store.reads, len(people.asked))
+	}
+	server.change = func() {
+		if err := decisions.SetRules(t.Context(), rules(`forbid (principal, action, resource)
+			when { context.session.servers.contains("crm") };`), "ann", "a rule about the session"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkAnswer(t, run.Call(t.Context(), read), "", "")
+	if store.reads != 0 || len(people.asked) != 1 {
+		t.Errorf("the rule began during the call: got %d reads and %d questions, want 0 and 1", store.reads,
+			len(people.asked))
+	}
+	checkAnswer(t, run.Call(t.Context(), read), "PolicyDenied", "forbids it")
 }

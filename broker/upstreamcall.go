@@ -107,12 +107,15 @@ func parseResult(raw json.RawMessage) (toolResult, error) {
 // validateOutput checks the result against the outputSchema published by the server. A failure
 // reported by the tool has no structured result to check.
 func (a *attempt) validateOutput(context.Context) *failure {
-	if a.tool.IsRead() {
+	switch {
+	case a.tool.Use == "" && a.tool.IsApp():
+		return a.deliverApp()
+	case a.tool.IsRead():
 		return a.validateRead()
 	}
 	r, err := parseResult(a.result)
 	if err != nil {
-		return failf(errortype.OutputValidation, "the server answered with something that is no tool result").because(
+		return failf(errortype.OutputValidation, "the server answered with something other than a tool result").because(
 			err)
 	}
 	a.isError = r.isError
@@ -168,6 +171,22 @@ func (a *attempt) validateRead() *failure {
 	return nil
 }
 
+// deliverApp checks that an app is what was listed, and keeps what the operator grants of its content security policy.
+func (a *attempt) deliverApp() *failure {
+	delivered, note, err := a.tool.DeliverApp(a.result, a.rules.Operator[a.tool.ServerID].Apps)
+	if errors.Is(err, catalog.ErrAppChanged) {
+		f := failf(errortype.PolicyDenied, "%s", err)
+		f.detail = err.Error()
+		return f
+	}
+	if err != nil {
+		return failf(errortype.OutputValidation, "the app %s cannot be shown: %v", catalog.Quote(a.tool.Identifier()),
+			err)
+	}
+	a.result, a.note = delivered, note
+	return nil
+}
+
 // redact removes every credential that Airlock holds from data for the sandbox. Other secrets and
 // personal data are kept, because the code may need them; they are removed from results that leave
 // the sandbox (docs/design/0005-where-results-are-redacted.md).
@@ -180,7 +199,7 @@ func (a *attempt) redact(context.Context) *failure {
 			"the server answered with JSON that is nested more than %d levels deep", canon.MaxDepth)
 	}
 	if err != nil {
-		return failf(errortype.OutputValidation, "the server answered with something that is no JSON").because(err)
+		return failf(errortype.OutputValidation, "the server answered with something other than JSON").because(err)
 	}
 	// the replacement of a credential can be longer
 	if int64(len(cleaned)) > a.mostBytes() {
@@ -188,7 +207,7 @@ func (a *attempt) redact(context.Context) *failure {
 	}
 	cleaned, repeated, err := a.run.withoutTyped(cleaned)
 	if err != nil {
-		return failf(errortype.OutputValidation, "the server answered with something that is no JSON").because(err)
+		return failf(errortype.OutputValidation, "the server answered with something other than JSON").because(err)
 	}
 	found = append(found, repeated...)
 	a.run.opts.Redactor.Learn(a.call.ServerID, cleaned)

@@ -23,6 +23,8 @@ type Tool struct {
 	// OutputSchema is nil when the tool promises no structured result.
 	OutputSchema json.RawMessage
 	Annotations  Annotations
+	UI           UI  // of a tool
+	App          App // of a resource that is an app
 	// Raw is the definition byte for byte as it arrived; no field is lost.
 	Raw json.RawMessage
 	// Digest is "sha256:" and the hex SHA-256 of Reviewed.
@@ -47,7 +49,8 @@ type Annotations struct {
 type Server struct {
 	ID    string
 	Tools []Tool
-	// Features are the resources, templates of resources, and prompts that the server lists.
+	// Features are the resources, templates of resources, and prompts that the server lists, and the tools that only
+	// apps call.
 	Features []Tool
 	// Problem is a sentence that explains why the server is missing. It is empty
 	// if the server's tools are known.

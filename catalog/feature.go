@@ -127,6 +127,9 @@ func parseFeature(serverID string, kind Kind, raw json.RawMessage) (Tool, error)
 	if f.Description, err = optionalText("description", fields["description"]); err != nil {
 		return Tool{}, err
 	}
+	if f.IsApp() {
+		strictjson.UnmarshalOpen(fields[appMember], &f.App) // only Airlock writes it
+	}
 	f.Digest = canon.Digest(f.Reviewed())
 	return f, nil
 }
@@ -270,7 +273,7 @@ func (s *Snapshot) FeaturesOf(kind Kind) []Tool {
 	var found []Tool
 	for _, server := range s.servers {
 		for _, f := range server.Features {
-			if f.Kind == kind && !f.Withheld {
+			if f.Kind == kind && !f.Withheld && !f.App.Unlisted {
 				found = append(found, f)
 			}
 		}

@@ -88,21 +88,29 @@ type Definition struct {
 // is an *UnknownError, a tool that is withheld a *WithheldError.
 func (s *Snapshot) Definition(serverID, name string) (Definition, error) {
 	tool, err := s.Lookup(serverID, name)
+	if err == nil && tool.UI.OnlyApps {
+		err = s.unknown(serverID, name)
+	}
 	if err != nil {
 		return Definition{}, err
 	}
-	flags := s.Flags(serverID, name)
+	return s.cleaned(&tool)
+}
+
+// cleaned returns the definition of a tool, with flagged texts cleaned.
+func (s *Snapshot) cleaned(tool *Tool) (Definition, error) {
+	flags := s.Flags(tool.ServerID, tool.Name)
 	if len(flags) == 0 {
 		return Definition{JSON: tool.Raw}, nil
 	}
 	cleaned, err := rewriteTexts(tool.Raw, func(field, text string) string {
 		if field == "description" {
-			return s.cleanDescription(&tool, text)
+			return s.cleanDescription(tool, text)
 		}
 		return Clean(text)
 	})
 	if err != nil {
-		return Definition{}, fmt.Errorf("cleaning the definition of %q of server %q: %w", name, serverID, err)
+		return Definition{}, fmt.Errorf("cleaning the definition of %q of server %q: %w", tool.Name, tool.ServerID, err)
 	}
 	return Definition{JSON: cleaned, Flags: flags}, nil
 }

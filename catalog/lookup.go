@@ -118,7 +118,7 @@ func (s *Snapshot) Nearest(serverID, name string) []string {
 	kind, _ := SplitFeatureName(name)
 	var names []string
 	for _, tool := range slices.Concat(server.Tools, server.Features) {
-		if tool.Kind == kind {
+		if tool.Kind == kind && !tool.UI.OnlyApps {
 			names = append(names, tool.Name)
 		}
 	}

@@ -44,7 +44,8 @@ func ParseTool(serverID string, raw json.RawMessage) (Tool, error) {
 		return Tool{}, err
 	}
 	tool.Annotations = parseAnnotations(fields["annotations"])
-	return tool, nil
+	tool.UI, err = parseUI(fields["_meta"])
+	return tool, err
 }
 
 // definitionFields returns the members of a definition, which is untrusted.
@@ -84,6 +85,9 @@ func ParseTools(serverID string, items []json.RawMessage) (tools []Tool, warning
 		if err != nil {
 			warnings = append(warnings, fmt.Sprintf("%s is left out: %v", describeItem(i, raw), err))
 			continue
+		}
+		if tool.UI.Problem != "" {
+			warnings = append(warnings, fmt.Sprintf("the app of tool %q is not used: %s", tool.Name, tool.UI.Problem))
 		}
 		first, twice := at[tool.Name]
 		switch {

@@ -94,7 +94,10 @@ func (s *Snapshot) Within(p *Profile) *Snapshot {
 		}
 		hidden := func(t Tool) bool { return !p.Shows(server.ID, t.Name) }
 		server.Tools = slices.DeleteFunc(slices.Clone(server.Tools), hidden)
-		server.Features = slices.DeleteFunc(slices.Clone(server.Features), hidden)
+		apps := AppURIs(slices.Concat(server.Tools, server.Features), nil) // a tool is shown with its app
+		server.Features = slices.DeleteFunc(slices.Clone(server.Features), func(f Tool) bool {
+			return hidden(f) && (f.Kind != KindResource || !slices.Contains(apps, f.Identifier()))
+		})
 		servers = append(servers, server)
 	}
 	view, err := NewSnapshot(servers)

@@ -79,7 +79,7 @@ func ParseDetail(text string) (Detail, error) {
 	}
 }
 
-// Search is Find for those who want the tools alone.
+// Search returns the tools of the Answer of Find.
 func (s *Snapshot) Search(q Query) []Entry { return s.Find(q).Tools }
 
 // Find returns the tools that fit the query, best first. The texts have passed Clean. An

@@ -62,7 +62,7 @@ func checkKey(key string) error {
 		return fmt.Errorf("the definition has hidden characters in the key %s", Quote(key))
 	}
 	if addressesModel(key) {
-		return errors.New("the definition has a key that speaks to the model")
+		return errors.New("the definition has a key with instructions for the model")
 	}
 	return nil
 }

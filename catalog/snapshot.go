@@ -94,7 +94,7 @@ func (s *Snapshot) addFeatures(server Server) error {
 	for i := range server.Features {
 		f := &server.Features[i]
 		key := toolKey{server.ID, f.Name}
-		if _, twice := s.at[key]; twice || f.ServerID != server.ID || !f.IsRead() {
+		if _, twice := s.at[key]; twice || f.ServerID != server.ID || !f.IsRead() && !f.UI.OnlyApps {
 			return fmt.Errorf("the feature %q of server %q is not unique, or of another server", f.Name, server.ID)
 		}
 		s.at[key] = f

@@ -3,6 +3,7 @@ package catalog
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/strictjson"
@@ -83,7 +84,7 @@ func (s *Snapshot) versions(kind Kind) map[toolKey]string {
 		list := server.Features
 		if kind == KindTool {
 			found[toolKey{server: server.ID}] = "" // the list of tools names the servers
-			list = server.Tools
+			list = slices.Concat(server.Tools, server.Features)
 		}
 		for i := range list {
 			if f := &list[i]; f.Kind == kind && !f.Withheld {

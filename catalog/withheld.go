@@ -8,8 +8,8 @@ import (
 )
 
 // withheldText describes a withheld tool in place of its description.
-const withheldText = "Withheld by Airlock: its definition changed since it was last looked at, and calls are " +
-	"refused. An operator has to look at the change with `airlock tools diff`."
+const withheldText = "Withheld by Airlock: its definition is new or changed since it was last looked at, and calls " +
+	"are refused. An operator has to look at the change with `airlock tools diff`."
 
 // Withhold returns a replacement for a tool whose changed definition was not reviewed. It
 // has the tool's name and the reason, and no text of the new definition.
@@ -25,14 +25,13 @@ func Withhold(tool Tool) Tool {
 }
 
 // WithheldError reports that a tool cannot be used until an operator has reviewed its
-// changed definition.
+// new or changed definition.
 type WithheldError struct{ ServerID, ToolName string }
 
 // Error is one sentence.
 func (e *WithheldError) Error() string {
-	return fmt.Sprintf("tool %s of server %s is withheld because its definition changed; an operator must run "+
-		"`airlock tools diff`",
-		Quote(e.ToolName), Quote(e.ServerID))
+	return fmt.Sprintf("tool %s of server %s is withheld because its definition is new or changed; an operator must "+
+		"run `airlock tools diff`", Quote(e.ToolName), Quote(e.ServerID))
 }
 
 // Hint returns the command to type.

@@ -2,8 +2,8 @@ package codegen
 
 // detail limits how much of a signature is written.
 type detail struct {
-	depth    int // records below this depth become tables of anything; 0 is no limit
-	literals int // more values of one enum become their kind; 0 is no limit
+	depth    int // records below this depth become tables of anything; 0 means no limit
+	literals int // more values of one enum become their kind; 0 means no limit
 	prose    int // maximum bytes of a field's description; 0 omits it
 }
 

@@ -83,7 +83,7 @@ func TestParseJSONWithManyMembers(t *testing.T) {
 }
 
 // FuzzParseJSON compares the parser with encoding/json, which is laxer in one
-// thing: it replaces bytes that are no UTF-8. Nesting is bounded here.
+// thing: it replaces bytes that are not UTF-8. Nesting is bounded here.
 func FuzzParseJSON(f *testing.F) {
 	for _, text := range []string{
 		`{"a":[1,-2.5e+3,true,null,"\u00e9\ud83e\uddea"],"a":{}}`, `[`, `"\ud800"`, `01`, `1.`, `-`, `1e`, `"\x"`,

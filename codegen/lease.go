@@ -48,14 +48,14 @@ func Hold(dir, name string) (*Lease, error) {
 		return nil, fmt.Errorf("holding wrappers: %w", err)
 	}
 	if lock == nil {
-		return nil, errors.New("the wrappers of the tools as they were are gone")
+		return nil, errors.New("the wrappers that the run was started with were removed")
 	}
 	t, err := readTree(path)
 	if err == nil {
 		err = t.verify(path)
 	}
 	if err == nil && digest(t.Files) != t.Digest {
-		err = errors.New("the stored wrappers of the earlier tools have been modified")
+		err = errors.New("the wrappers that the run was started with were modified")
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Release())
@@ -91,16 +91,17 @@ func Pack(path string) ([]byte, error) {
 	return json.Marshal(t.Files)
 }
 
-// PublishPacked is Publish for a tree that Pack returned. name is the last element of the path that it had.
+// PublishPacked is Publish for packed, the result of Pack. name is the last element of the path that was packed. It is
+// the digest of the tree, and an error is returned if the content has another one.
 func PublishPacked(ctx context.Context, dir, name string, packed []byte) (*Lease, error) {
 	t := &Tree{Digest: "sha256:" + name}
 	err := strictjson.Unmarshal(packed, &t.Files)
 	if err != nil || digest(t.Files) != t.Digest {
-		return nil, errors.New("publishing wrappers: they are not those of their name")
+		return nil, errors.New("publishing wrappers: the content does not have the digest in its name")
 	}
 	for _, file := range t.Files {
 		if !filepath.IsLocal(file.Path) {
-			return nil, fmt.Errorf("publishing wrappers: %q is not below them", file.Path)
+			return nil, fmt.Errorf("publishing wrappers: the path %q leaves their directory", file.Path)
 		}
 	}
 	return Publish(ctx, dir, t)

@@ -38,7 +38,7 @@ func readSchema(raw []byte) (s *shape, problems []string, err error) {
 		return nil, nil, err
 	}
 	if root.kind != isObject && root.kind != isBool {
-		return nil, nil, errors.New("a schema is an object or a boolean")
+		return nil, nil, errors.New("a schema must be an object or a boolean")
 	}
 	b := builder{root: root, siblings: !oldDraft(root.str("$schema")), targets: map[*value]*target{}}
 	s = b.build(root, root)

@@ -76,11 +76,10 @@ func (e *compileError) Error() string {
 func (e *compileError) Unwrap() error { return e.err }
 
 // compilePackages compiles the packages of other authors below tree. Some ship files
-// that are no Python of this version, such as templates: those stay as they are.
+// that are not Python of this version, such as templates: those stay as they are.
 func compilePackages(ctx context.Context, rootFS, tree string) error {
 	err := compilePython(ctx, rootFS, tree, []string{sitePackages})
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
 		return nil
 	}
 	return err

@@ -204,8 +204,8 @@ func TestPipsFailuresInASentence(t *testing.T) {
 			`3.11 on arm64`,
 		"ERROR: Cannot install a==1 and b==2 because these package versions have conflicting " +
 			"dependencies.": "no versions of the Python packages fit together: a==1 and b==2",
-		"ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.": "another digest than the lock " +
-			"says",
+		"ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.": "does not have the digest in " +
+			"images.lock",
 		"/usr/bin/python3: No module named pip": `needs the program "pip"`,
 		"ERROR: something new": "pip could not fetch the Python packages: exit status 1\n" +
 			"  ERROR: something new",

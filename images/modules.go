@@ -233,8 +233,8 @@ func npmFailure(err error, said string) error {
 			"look at the name and the version"}
 	}
 	if strings.Contains(said, "EINTEGRITY") {
-		return errors.New("an npm package has another digest than the lock says: a published file never changes, so " +
-			"it is not used")
+		return errors.New("an npm package does not have the digest in images.lock: a published file never changes, " +
+			"so it is not used")
 	}
 	if len(said) > 2000 {
 		said = said[len(said)-2000:]

@@ -230,7 +230,7 @@ func (p pip) failure(err error, said string) error {
 			Advice: "ask for other versions, or leave the versions out",
 		}
 	case otherHash.MatchString(said):
-		return errors.New("a Python package has another digest than the lock says: a published file never changes, " +
+		return errors.New("a Python package does not have the digest in images.lock: a published file never changes, " +
 			"so it is not used")
 	}
 	if len(said) > 2000 {

@@ -95,7 +95,7 @@ func (s *Service) VerifyClaim(ctx context.Context, a Actor, c Claim) (Consensus,
 	case len(c.Text)+len(c.Context) > maxClaim:
 		return Consensus{}, refuse("claim and context have more than %d bytes", maxClaim)
 	case !(c.Threshold >= 0 && c.Threshold <= 1): // false for NaN
-		return Consensus{}, refuse("threshold is a number from 0 to 1")
+		return Consensus{}, refuse("threshold must be a number from 0 to 1")
 	}
 	about, err := json.Marshal(map[string]string{"claim": s.cleaned(c.Text), "context": s.cleaned(c.Context)})
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *Service) ask(ctx context.Context, a Actor, tool string, wanted []string
 	[]Silent, error) {
 	if len(wanted) > maxModels || slices.ContainsFunc(
 		wanted, func(name string) bool { return len(name) > maxModelName }) {
-		return nil, nil, refuse("models has at most %d names of at most %d bytes", maxModels, maxModelName)
+		return nil, nil, refuse("models must have at most %d names of at most %d bytes", maxModels, maxModelName)
 	}
 	if err := s.admit(ctx, a, tool); err != nil {
 		return nil, nil, err

@@ -139,7 +139,7 @@ func whyNot(r admission.Ruling) string {
 func (s *Service) prepare(j *job) error {
 	switch {
 	case strings.TrimSpace(j.Action) == "" || len(j.Action) > maxAction:
-		return refuse("action has 1 to %d bytes", maxAction)
+		return refuse("action must have 1 to %d bytes", maxAction)
 	case len(j.Params) > maxParams:
 		return refuse("params has %d bytes, and %d are allowed", len(j.Params), maxParams)
 	case len(j.Policies) > maxPolicies:

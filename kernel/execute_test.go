@@ -336,7 +336,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"is not configured", "file_write needs params.content", "params is not an object",
-		"action has 1 to", "params: ", "no_destruction policy"} {
+		"action must have 1 to", "params: ", "no_destruction policy"} {
 		if !strings.Contains(strings.Join(reasons, "\n"), want) {
 			t.Errorf("got the activity %q, want the reason %q", reasons, want)
 		}

@@ -171,8 +171,7 @@ func (s *Service) agent(ctx context.Context, a Actor, id string) (agents.Agent, 
 // actAs is like agent, for a tool that acts: a refused attempt is recorded.
 func (s *Service) actAs(ctx context.Context, a Actor, id, tool string) (agents.Agent, error) {
 	agent, err := s.agent(ctx, a, id)
-	var no *Refusal
-	if errors.As(err, &no) {
+	if errors.As(err, new(*Refusal)) {
 		err = errors.Join(err,
 			s.record(ctx, a, event{tool: tool, decision: denied,
 				detail: fmt.Sprintf("as agent %q, which it may not act as", short(id))}))

@@ -45,7 +45,7 @@ type Review struct {
 	Summary string  `json:"summary"`
 }
 
-// Reviews is the result of all models.
+// Reviews is the result of a review of code by several models.
 type Reviews struct {
 	Consensus      float64  `json:"consensus"` // the fraction of models that passed the code, two decimal places
 	Reviews        []Review `json:"reviews"`

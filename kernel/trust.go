@@ -90,8 +90,7 @@ func (s *Service) Slash(ctx context.Context, a Actor, sl iatp.Slash) (iatp.Penal
 
 // asRefusal converts a refusal of iatp to a refusal of the kernel.
 func asRefusal(err error) error {
-	var no *iatp.Refusal
-	if errors.As(err, &no) {
+	if no, ok := errors.AsType[*iatp.Refusal](err); ok {
 		return &Refusal{no.Text}
 	}
 	return err

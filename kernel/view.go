@@ -70,7 +70,7 @@ type Stats struct {
 func (s *Service) Log(ctx context.Context, a Actor, q LogQuery) (LogView, error) {
 	switch {
 	case q.Limit < 1 || q.Limit > MaxEntries:
-		return LogView{}, refuse("limit is a number from 1 to %d", MaxEntries)
+		return LogView{}, refuse("limit must be a number from 1 to %d", MaxEntries)
 	case q.Type != "" && !slices.Contains(LogTypes, q.Type):
 		return LogView{}, refuse("filter.type %q is not one of %s", short(q.Type), strings.Join(LogTypes, ", "))
 	}
@@ -97,7 +97,7 @@ func (s *Service) mayRead(ctx context.Context, a Actor, q *LogQuery) error {
 		return nil
 	}
 	if q.Agent == "" {
-		return refuse("this needs a token with the scope audit, or filter.agent_id with an agent of your own")
+		return refuse("this needs a token with the scope audit, or filter.agent_id with one of your own agents")
 	}
 	_, err := s.agent(ctx, a, q.Agent)
 	return err

@@ -218,7 +218,7 @@ func (c Case) facts() (f caller.Facts, err error) {
 			f.Claims = map[string]json.RawMessage{}
 		}
 		if f.Claims[name], err = json.Marshal(value); err != nil {
-			return f, fmt.Errorf("its principalClaims.%s has no JSON form", name)
+			return f, fmt.Errorf("its principalClaims.%s cannot be written as JSON", name)
 		}
 	}
 	return f, nil
@@ -231,7 +231,7 @@ func (c Case) input() (map[string]any, error) {
 	}
 	text, err := json.Marshal(c.Input)
 	if err != nil {
-		return nil, errors.New("its input has no JSON form")
+		return nil, errors.New("its input cannot be written as JSON")
 	}
 	v, err := strictjson.Value(text)
 	if err != nil {
@@ -239,7 +239,7 @@ func (c Case) input() (map[string]any, error) {
 	}
 	input, ok := v.(map[string]any)
 	if !ok {
-		return nil, errors.New("its input is not an object")
+		return nil, errors.New("its input is not a JSON object")
 	}
 	return input, nil
 }

@@ -108,15 +108,15 @@ func TestCheck(t *testing.T) {
 			`there is no approver "ownr" in @approve; did you mean "owner"?`},
 		{"a text compared like a number",
 			`forbid (principal, action == Action::"files/read_file", resource) when { context.input has path && ` +
-				`context.input.path > 3 };`, "could err, which denies"},
+				`context.input.path > 3 };`, "can fail to evaluate, which denies the call"},
 		{"an argument that may be missing",
 			`forbid (principal, action == Action::"files/read_file", resource) when { context.input.path like ` +
-				`"/etc/*" };`, "could err, which denies"},
+				`"/etc/*" };`, "can fail to evaluate, which denies the call"},
 		{"the same, tested for",
 			`forbid (principal, action == Action::"files/read_file", resource) when { context.paths has path && ` +
 				`context.paths.path like "/etc/*" };`, ""},
 		{"an attribute of the wrong type", `permit (principal, action, resource) when { resource.risk > 3 };`,
-			"errs for every call, which denies: resource.risk is a text"},
+			"fails to evaluate for every call, so every call is denied: resource.risk is a text"},
 		{"bad syntax", "permit (principal, action, resource)\nwhen { resource. };", `p.cedar`},
 	}
 	for _, test := range tests {
@@ -272,7 +272,7 @@ func TestCasesThatAreWrong(t *testing.T) {
 			`decided by ["default.ask"], want ["other"]`},
 		{"an unknown risk", `cases: [{name: x, server: a, tool: b, settings: {risk: low}, expect: ask}]`, `risk "low"`},
 		{"an input that is not an object", `cases: [{name: x, server: a, tool: b, input: [1], expect: ask}]`,
-			"not an object"},
+			"not a JSON object"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -295,7 +295,7 @@ func TestExplain(t *testing.T) {
 	req := policies.Request{Tool: tool(catalog.Annotations{ReadOnlyHint: yes()}),
 		Settings: policies.Settings{Denied: true}}
 	var out bytes.Buffer
-	if err := policies.Explain(&out, req, engine.Decide(req)); err != nil {
+	if err := policies.Explain(&out, req, engine.Decide(req), ""); err != nil {
 		t.Fatal(err)
 	}
 	want := `files/delete_file: refused

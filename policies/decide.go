@@ -76,7 +76,7 @@ func (e *Engine) Decide(req Request) Decision {
 		return d
 	}
 	d = e.authorize(e.rules, request, entities, d)
-	if req.Session.Unknown && len(d.Errors) > 0 {
+	if req.Session.Unknown && e.session && len(d.Errors) > 0 {
 		d.Reasons = append(d.Reasons, "it is not known what this conversation has read: start a new one in the host")
 	}
 	return d.withSettings(req.Settings)

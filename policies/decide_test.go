@@ -185,6 +185,28 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// Issue 32: the facts of the session are read from the disk only if a rule may depend on them.
+func TestReadsSession(t *testing.T) {
+	for condition, want := range map[string]bool{
+		`context.session.calls > 1`:                                    true,
+		`context.input has a && context.session.servers.contains("x")`: true,
+		`context["session"] has calls`:                                 true,
+		`context has session`:                                          true,
+		`{"a": context}.a.session.calls > 1`:                           true,
+		`context == {}`:                                                true,
+		`resource.name like "session" || context.input.session == 1`:   false,
+		`context has input && context.elicits`:                         false,
+	} {
+		e := load(t, `forbid (principal, action, resource) when { `+condition+` };`)
+		if got := e.ReadsSession(); got != want {
+			t.Errorf("%s: got %v, want %v", condition, got, want)
+		}
+	}
+	if (*policies.Engine)(nil).ReadsSession() {
+		t.Error("no rules read the session")
+	}
+}
+
 func TestDeniedToolsNeverRunWhateverTheRulesSay(t *testing.T) {
 	for _, source := range []string{
 		`permit (principal, action, resource);`,

@@ -45,6 +45,7 @@ type Engine struct {
 	// The operations of all rules, the number of comparisons among them, and the sum of their chunks.
 	operations          []operation
 	comparisons, chunks int
+	session             bool // a rule may read context.session
 	version             string
 	roles               []string // see WithRoles
 	parties             partiesCache
@@ -106,6 +107,7 @@ func (e *Engine) add(file File) error {
 		}
 		e.info[cedar.PolicyID(r.ID)] = r
 		e.rules.Add(cedar.PolicyID(r.ID), policy)
+		e.session = e.session || readsSession(policy)
 		for _, o := range operationsOf(policy) {
 			e.operations = append(e.operations, o)
 			if e.chunks += o.chunk; o.chunk == 0 {
@@ -127,6 +129,10 @@ func (e *Engine) Version() string {
 	}
 	return e.version
 }
+
+// ReadsSession reports whether any rule may depend on the Session of a request. If none does, decisions are the same
+// for every Session.
+func (e *Engine) ReadsSession() bool { return e != nil && e.session }
 
 // Rules lists all rules by file and line.
 func (e *Engine) Rules() []Rule {

@@ -9,8 +9,8 @@ import (
 )
 
 // Explain writes what would happen to a call, and which rules, at which lines,
-// decide.
-func Explain(w io.Writer, req Request, d Decision) error {
+// decide. cure is that of HowToAllow; it may be empty.
+func Explain(w io.Writer, req Request, d Decision, cure string) error {
 	var b strings.Builder
 	verdict := "refused"
 	switch {
@@ -24,7 +24,7 @@ func Explain(w io.Writer, req Request, d Decision) error {
 	}
 	fmt.Fprintf(&b, "%s: %s\n", visible.Text(ToolID(req.Tool.ServerID, req.Tool.Name)), verdict)
 	fmt.Fprintf(&b, "  risk %s: %s\n", d.Risk, WhyRisk(req))
-	if cure := HowToAllow(req, d); cure != "" {
+	if cure != "" {
 		fmt.Fprintf(&b, "  to allow it without a question: %s\n", visible.Text(cure))
 	}
 	for _, flag := range req.Settings.Flags {
@@ -76,9 +76,14 @@ func explainRules(b *strings.Builder, d Decision) {
 }
 
 // HowToAllow returns what the operator can change so that a call to a tool in servers.<id>.allow is not asked about
-// because the tool claims to be destructive. It returns "" for other calls.
-func HowToAllow(req Request, d Decision) string {
+// because the tool claims to be destructive. It returns "" for other calls, and if the rules do not allow the call with
+// a lower risk either.
+func (e *Engine) HowToAllow(req Request, d Decision) string {
 	if !d.Allow || len(d.Approve) == 0 || d.Risk != RiskCritical || !req.Settings.Allowed {
+		return ""
+	}
+	req.Settings.Risk = RiskHigh
+	if lower := e.Decide(req); !lower.Allow || len(lower.Approve) > 0 {
 		return ""
 	}
 	return fmt.Sprintf("servers.%s.allow lists it, but its risk is destructive; lower the risk with "+

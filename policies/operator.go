@@ -16,6 +16,8 @@ type Server struct {
 	Allow            []string // tool names that run without asking, or AllTools, which covers no flagged tool
 	Deny             []string // tool names that never run, or AllTools
 	Risks            map[string]Risk
+	SQL              map[string][]string // the parameters of tools that contain SQL
+	Apps             catalog.AppGrant    // the grant for the apps of the server
 }
 
 // Operator contains the operator's settings for all servers, by ID.
@@ -30,6 +32,7 @@ func (o Operator) Settings(serverID, name string, flags []catalog.Flag) Settings
 		Allowed:          slices.Contains(s.Allow, name) || len(flags) == 0 && slices.Contains(s.Allow, AllTools),
 		Denied:           slices.Contains(s.Deny, name) || slices.Contains(s.Deny, AllTools),
 		Risk:             s.Risks[name],
+		SQL:              s.SQL[name],
 		Flags:            flags,
 	}
 }

@@ -42,16 +42,33 @@ func TestNormalisedPaths(t *testing.T) {
 	}
 }
 
-// Issue 27: a tool in servers.X.allow that claims to be destructive still asks, and the explanation names the cure.
+// Issue 27: a tool in servers.X.allow that claims to be destructive still asks, and the explanation names the cure. It
+// names none with rules that do not allow the call with a lower risk either.
 func TestExplanationNamesTheCure(t *testing.T) {
-	var text strings.Builder
-	req := policies.Request{Tool: catalog.Tool{ServerID: "files", Name: "write_file"},
-		Settings: policies.Settings{Allowed: true}}
-	d := policies.Decision{Allow: true, Approve: []string{"owner"}, Risk: policies.RiskCritical}
-	if err := policies.Explain(&text, req, d); err != nil {
-		t.Fatal(err)
-	}
-	if want := "servers.files.tools: {write_file: {risk: write}}"; !strings.Contains(text.String(), want) {
-		t.Errorf("got %s, want %s in it", text.String(), want)
+	const cure = "servers.files.tools: {write_file: {risk: write}}"
+	for name, tc := range map[string]struct {
+		file policies.File
+		want bool
+	}{
+		"the shipped policy": {policies.Default(), true},
+		"another policy": {policies.File{Name: "own.cedar", Source: []byte(
+			`@approve("owner") permit (principal, action, resource) when { resource.risk == "destructive" };`)}, false},
+	} {
+		engine, err := policies.Load(tc.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		destroys := true
+		req := policies.Request{Principal: "ann", Settings: policies.Settings{Allowed: true},
+			Tool: catalog.Tool{ServerID: "files", Name: "write_file",
+				Annotations: catalog.Annotations{DestructiveHint: &destroys}}}
+		d := engine.Decide(req)
+		var text strings.Builder
+		if err := policies.Explain(&text, req, d, engine.HowToAllow(req, d)); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(text.String(), "asks owner") || strings.Contains(text.String(), cure) != tc.want {
+			t.Errorf("%s: got %s, want %q in it: %t", name, text.String(), cure, tc.want)
+		}
 	}
 }

@@ -67,6 +67,26 @@ func referencesOf(policy *cedar.Policy) references {
 	return r
 }
 
+// readsSession reports whether a policy reads context.session, or the context as a whole.
+func readsSession(policy *cedar.Policy) bool {
+	reads := false
+	for _, condition := range (*ast.Policy)(policy.AST()).Conditions {
+		ast.Inspect(ast.NewNode(condition.Body), func(n ast.IsNode) bool {
+			switch n := n.(type) {
+			case ast.NodeTypeVariable:
+				reads = reads || n.Name == "context"
+			case ast.NodeTypeAccess, ast.NodeTypeHas:
+				if path := pathOf(n); len(path) == 2 && path[0] == "context" {
+					reads = reads || path[1] == "session"
+					return false
+				}
+			}
+			return true
+		})
+	}
+	return reads
+}
+
 func (r *references) head(head ast.IsScopeNode) {
 	switch head := head.(type) {
 	case ast.ScopeTypeEq:

@@ -75,10 +75,11 @@ func riskWords() []string {
 
 // Settings is the operator's configuration of one tool. The zero value grants nothing.
 type Settings struct {
-	TrustAnnotations bool // of the tool's server: its claims may lower the risk
-	Allowed          bool // the operator lets it run without asking
-	Denied           bool // the operator never lets it run
-	Risk             Risk // overrides what the tool claims, unless RiskUnknown
+	TrustAnnotations bool     // of the tool's server: its claims may lower the risk
+	Allowed          bool     // the operator lets it run without asking
+	Denied           bool     // the operator never lets it run
+	Risk             Risk     // overrides what the tool claims, unless RiskUnknown
+	SQL              []string // the parameters that contain SQL
 	// Flags are what is suspicious about its definition: it hides characters,
 	// speaks to the model, or poses as another's.
 	Flags []catalog.Flag
@@ -86,7 +87,8 @@ type Settings struct {
 
 // EffectiveRisk combines the operator's configuration with the tool's claims. Claims
 // raise the risk for every server; they lower it only for a trusted one. A tool
-// that claims to be both read-only and destructive is destructive. Resources and prompts are read.
+// that claims to be both read-only and destructive is destructive. Resources and prompts have risk
+// read.
 func EffectiveRisk(tool catalog.Tool, s Settings) Risk {
 	if s.Risk != RiskUnknown {
 		return s.Risk

@@ -54,9 +54,11 @@ func typecheck(policy *cedar.Policy, tools []*toolShape, w *world) (problem, wor
 	}
 	switch {
 	case always == len(tools):
-		return fmt.Sprintf("it errs for every call, which denies: %s", firstError.text), firstError.word
+		return fmt.Sprintf("the rule fails to evaluate for every call, so every call is denied: %s",
+			firstError.text), firstError.word
 	case firstError != nil:
-		return fmt.Sprintf("it could err, which denies: %s%s", firstError.text, of(whose)), firstError.word
+		return fmt.Sprintf("the rule can fail to evaluate, which denies the call: %s%s", firstError.text,
+			of(whose)), firstError.word
 	case never+always == len(tools):
 		text, word := "its conditions contradict each other", ""
 		if first != nil {
@@ -340,7 +342,7 @@ func (e *evaluation) has(n ast.NodeTypeHas) abstract {
 		return of
 	}
 	if of.kinds != kindAny && !of.may(kindRecord|kindEntity) {
-		e.err(n, "%s is %s, so `has` errs", source(n.Arg), of.kinds)
+		e.err(n, "%s is %s, so `has` fails", source(n.Arg), of.kinds)
 		return failing()
 	}
 	path := pathOf(n)

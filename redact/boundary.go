@@ -78,10 +78,15 @@ const longestLetters = 11
 // code.
 const colour = `(?:\x1b|\\+x1[bB]|\\+u001[bB]|\\+033|\\+e|\^\[)\[[0-9;:?]{0,32}[A-Za-z]`
 
+// opensText reports whether text[at] is a grave accent that begins a quoted text, and not an escape of PowerShell.
+func opensText(text []byte, at int) bool {
+	return text[at] == '`' && (at == 0 || bytes.IndexByte([]byte(" \t\n=(,:["), text[at-1]) >= 0)
+}
+
 // whole moves the ends of a span so that they do not cut an escape sequence in two.
 func whole(text []byte, s span) span {
 	for at := s.start + 1; at <= min(s.end, s.start+longestEscape); at++ { // an escape that begins before the span
-		if size := escapeBefore(text, at); size > at-s.start {
+		if size := escapeBefore(text, at); size > at-s.start && !opensText(text, at-size) {
 			s.start = at
 			break
 		}

@@ -19,7 +19,7 @@ func (r *Redactor) JSON(raw json.RawMessage) (json.RawMessage, []Finding, error)
 	return r.cleanJSON(raw, r.find, true)
 }
 
-// HeldJSON is Held for one JSON value.
+// HeldJSON replaces the credentials that Airlock holds in one JSON value, like Held.
 func (r *Redactor) HeldJSON(raw json.RawMessage) (json.RawMessage, []Finding, error) {
 	return r.cleanJSON(raw, r.held.find, false)
 }

@@ -71,7 +71,8 @@ func (p *reader) raw(a *assignment) bool {
 			a.loose = a.loose || group == rawLua || group == rawBare
 		}
 	}
-	if size < 4 {
+	if end := a.start + size + 1; size < 4 || m[2*rawDelimited] >= 0 && end < len(p.text) &&
+		isAlnum(p.text[end]) { // it ends within a word, so the characters are those of a password
 		return false
 	}
 	a.quoted, a.end = true, a.start+size

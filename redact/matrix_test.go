@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -127,6 +128,7 @@ var encodedValue = []string{"base64", "base64, raw URL", "base32", "hex", "hex w
 // remains returns the part of a cleaned text that depends on the password: that which differs from the same text
 // with another password.
 func remains(one, other string) string {
+	one, other = markers.ReplaceAllString(one, "[redacted]"), markers.ReplaceAllString(other, "[redacted]")
 	from := 0
 	for from < min(len(one), len(other)) && one[from] == other[from] {
 		from++
@@ -140,6 +142,9 @@ func remains(one, other string) string {
 	}
 	return one[from : len(one)-end]
 }
+
+// markers matches markers of any kind: two passwords may be removed by two rules.
+var markers = regexp.MustCompile(`\[redacted:[a-z0-9-]+\]`)
 
 // rotated replaces the letters and digits of a password with others.
 func rotated(s string) string {

@@ -65,14 +65,26 @@ func generatedAfter(window []byte) (span, bool) {
 	for group := 2; group < len(m); group += 2 {
 		if m[group] >= 0 {
 			value := bytes.TrimRight(window[m[group]:m[group+1]], ".,;:")
-			return span{start: m[group], end: m[group] + len(value)}, isGenerated(value)
+			isSecret := isGenerated(value) || isEncodedSecret(value) ||
+				stated.Match(window[:m[group]]) && isStated(value)
+			return span{start: m[group], end: m[group] + len(value)}, isSecret
 		}
 	}
 	return span{}, false
 }
 
-var generatedNear = compile(`^s?(?:[ \t][^\n"'` + "`" + `=]{0,40}?)?[ \t](?:"([^"\n]{10,64})"|'([^'\n]{10,64})'|` +
-	"`([^`\\n]{10,64})`" + `)|^s?(?:[ \t](?:is|was|to|-|–|—|now)){0,2}[ \t]{1,3}([^\s"'` + "`" + `]\S{9,63})`)
+// stated matches the text between a word and its value in quotes: the token is "…".
+var stated = compile(`^s?[ \t](?:is|was|to|now)(?:[ \t](?:now|set to))?[ \t]["'` + "`" + `]$`)
+
+// isStated reports whether a quoted value that a sentence states is neither words nor a name, a path or code.
+func isStated(b []byte) bool {
+	return len(b) >= 10 && bytes.IndexByte(b, ' ') < 0 && (changes(b) >= 2 || signKinds(b) >= 3) && notPlaceholder(b) &&
+		notDummy(b) && !isCounted(b) && !isAddress(b) && !identifier.Match(b) && !joined.Match(b) && !isReference(b) &&
+		!versioned.Match(b) && !isUUID(b) && passwordText(b)
+}
+
+var generatedNear = compile(`^s?(?:[ \t][^\n"'` + "`" + `=]{0,40}?)?[ \t](?:"([^"\n]{10,120})"|'([^'\n]{10,120})'|` +
+	"`([^`\\n]{10,120})`" + `)|^s?(?:[ \t](?:is|was|to|-|–|—|now)){0,2}[ \t]{1,3}([^\s"'` + "`" + `]\S{9,119})`)
 
 func hasDigit(b []byte) bool { return bytes.ContainsAny(b, "0123456789") }
 

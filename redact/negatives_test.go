@@ -195,3 +195,19 @@ func TestDrawnValuesThatBeginOddly(t *testing.T) {
 		}
 	}
 }
+
+// The arguments of calls that make a value, and the members of the next object, are not its value (issue 23).
+func TestArgumentsAndNextMembers(t *testing.T) {
+	for _, text := range []string{
+		`password = cfg.get("db", "password")`, `token = request.headers.get("X-Auth-Token-V2")`,
+		`password = getpass.getpass("Enter the password of db2: ")`, `secret = hashlib.sha256("abc").hexdigest()`,
+		`password = try(each.value.admin_password, "none", null)`, "password = Foo.decode(\n    value)\n",
+		"Parameters:\n  Password:\n    Type: String\n  User:\n    Type: String\n    Default: mzpamt66\n",
+		"properties:\n  password:\n    encoded: false\n  user:\n    value: mzpamt66\n",
+		"The token is `refresh_token_v2` in this version.",
+	} {
+		if cleaned, _ := redact.New().Bytes([]byte(text)); string(cleaned) != text {
+			t.Errorf("%s: got %s", text, cleaned)
+		}
+	}
+}

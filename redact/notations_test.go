@@ -243,6 +243,18 @@ var notations = map[string]func(n, v string) string{
 	"elixir": func(n, v string) string {
 		return "{:" + n + ", " + jsonUnescaped(v) + "}\n"
 	},
+	"terraform fallback": func(n, v string) string {
+		return n + " = try(each.value." + n + ", \"" + without(v, "\"'\\ ;") + "\", null)\n"
+	},
+	"python fallback": func(n, v string) string {
+		return n + " = cfg.get(\"auth\", \"x\", fallback='" + without(v, "\"'\\ ;") + "')\n"
+	},
+	"java fallback": func(n, v string) string {
+		return "String " + n + " = Optional.ofNullable(x).orElse(\"" + without(v, "\"'\\ ;") + "\");\n"
+	},
+	"yaml member value": func(n, v string) string {
+		return n + ":\n  description: x\n  value: " + yamlSingle(v) + "\n  encoded: false\n"
+	},
 	"yaml folded quote": func(n, v string) string {
 		return n + ":\n  " + yamlSingle(v) + "\nuser: x\n"
 	},

@@ -51,8 +51,8 @@ func (r *Redactor) Bytes(text []byte) ([]byte, []Finding) {
 	return r.replace(text, append(spans, again.find(text, w)...))
 }
 
-// Held is Bytes for canaries only. It cleans what code in the sandbox receives: that code may work
-// with personal data, but must not see Airlock's credentials.
+// Held replaces only the credentials that were added with Hold. It is for bytes that code in a
+// sandbox receives: that code may work with personal data, but must not see Airlock's credentials.
 func (r *Redactor) Held(text []byte) ([]byte, []Finding) {
 	return r.replace(text, r.held.find(text, newWork(len(text))))
 }

@@ -46,7 +46,8 @@ var (
 )
 
 func isURLPassword(b []byte) bool {
-	return len(b) >= 3 && !afterPort.Match(b) && !template.Match(b) && !partly.Match(b) && !call.Match(b)
+	return len(b) >= 3 && !afterPort.Match(b) && (isNoReference(b) || !template.Match(b) &&
+		(!partly.Match(b) || isPasswordAround(b)) && !call.Match(b))
 }
 
 // isBreakAt reports whether there is an escaped line break or tab at text[at].

@@ -3,7 +3,9 @@ package redact
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/hex"
 	"regexp"
+	"strings"
 	"unicode"
 )
 
@@ -66,8 +68,11 @@ var filler = compile(
 var wordlike = regexp.MustCompile(
 	`^[("'\[]*(?:[A-Za-z]?[a-z]+|[A-Z]+)(?:['’./\-][A-Za-z]+)*[)"'\].,:;!?…]*$|^\d{1,4}[.,:;)]?$|^[^A-Za-z0-9]$`)
 
-// isProse reports whether a text with spaces is mostly words.
+// isProse reports whether a text with spaces is mostly words. Sentences do not have several spaces in a row.
 func isProse(b []byte) bool {
+	if bytes.Contains(b, []byte("  ")) {
+		return false
+	}
 	parts := bytes.Fields(b)
 	words, letters := 0, 0
 	for _, part := range parts {
@@ -84,21 +89,56 @@ func isProse(b []byte) bool {
 // isCode reports whether a value is not a password but code or markup that makes, names or
 // describes one.
 func isCode(b []byte) bool {
-	if b[0] == '$' && mixed(b) && changes(b) >= 2 && bytes.IndexByte(b, '_') < 0 {
+	if isNoReference(b) {
 		return false
 	}
 	return template.Match(b) || partly.Match(b) && !isPasswordAround(b) ||
-		call.Match(b) || dottedCall.Match(b) || concatenated.Match(b) ||
+		call.Match(b) || dottedCall.Match(b) && hasArguments(b) || concatenated.Match(b) && !isDisordered(b) ||
 		markup.Match(b) ||
-		filePath.Match(b)
+		filePath.Match(b) && !(bytes.LastIndexByte(b, '/') == 0 && mixed(b) && changes(b) >= 3)
+}
+
+// isNoReference reports whether a value begins as a reference does, and is too irregular for a name.
+func isNoReference(b []byte) bool {
+	n := changes(b)
+	return bytes.IndexByte([]byte("$@*&"), b[0]) >= 0 && mixed(b) && (n >= 2 && bytes.IndexByte(b, '_') < 0 || n >= 4)
+}
+
+// hasArguments reports whether a value with the beginning of a call has arguments of it, and not other symbols.
+func hasArguments(b []byte) bool {
+	return bytes.IndexByte(b, ')') >= 0 || argument.Match(b[bytes.IndexByte(b, '(')+1:])
+}
+
+// argument matches the text after the beginning of a call, which may be cut off.
+var argument = compile(`^(?:["'\s&*$]|[A-Za-z_.\[\]>:-]*$|[\w.\[\]>:-]*[,("' ])`)
+
+// isDisordered reports whether a value begins with a quote and then has symbols, digits and letters of both cases as a
+// generated password does, unlike the middle of a concatenation.
+func isDisordered(b []byte) bool {
+	rest := bytes.TrimLeft(b, `"'`)
+	return len(rest) >= 8 && mixed(rest) && (changes(rest) >= 3 || signKinds(rest) >= 5) &&
+		bytes.IndexByte(rest, ' ') < 0
 }
 
 // isPasswordAround reports whether the text without its references is not words but a password, in which a verb such
 // as %s or a name in braces occurs by chance.
 func isPasswordAround(b []byte) bool {
+	if mixed(b) && signKinds(b) >= 5 && bytes.IndexByte(b, ' ') < 0 {
+		return true
+	}
 	rest := referenceWithin.ReplaceAll(b, nil)
-	return len(rest) >= 8 && mixed(rest) && changes(rest) >= 3 && !bytes.ContainsAny(rest, " /") &&
-		bytes.Count(b, []byte("${")) == 0
+	return len(rest) >= 8 && mixed(rest) && changes(rest) >= 3 && bytes.IndexByte(rest, ' ') < 0 &&
+		bytes.Count(rest, []byte("/")) <= 2 && bytes.Count(b, []byte("${")) == 0
+}
+
+// signKinds returns the number of different symbols in a value.
+func signKinds(b []byte) (n int) {
+	for i, c := range b {
+		if classOf(c) == symbols && bytes.IndexByte(b[:i], c) < 0 {
+			n++
+		}
+	}
+	return n
 }
 
 var referenceWithin = compile(`\$?\{[^{}]*\}+|%[sdvq]|\$\([^()]*\)|<[^<>]*>`)
@@ -155,15 +195,22 @@ func classOf(c byte) int {
 var expression = compile(`\[\^?[^\]]{0,20}(?:a-[zf]|A-[ZF]|0-9)|\(\?|\$\{|\{\{|` +
 	`%[-+0-9.]*[sdvqx][^A-Za-z0-9].*%[-+0-9.]*[sdvqx]`)
 
-// isEncodedSecret reports whether a value is the base64 of a generated password.
+// isEncodedSecret reports whether a value is the base64 of a generated password, or its hexadecimal digits with
+// separators.
 func isEncodedSecret(b []byte) bool {
-	if len(b) < 12 || len(b) > 2*maxTyped {
+	if len(b) < 12 || len(b) > 3*maxTyped {
 		return false
 	}
 	plain, err := base64.StdEncoding.DecodeString(string(b))
+	if err != nil && hexPairs.Match(b) {
+		plain, err = hex.DecodeString(strings.NewReplacer(":", "", "-", "").Replace(string(b)))
+	}
 	return err == nil && isASCII(plain) && bytes.IndexFunc(plain, unicode.IsControl) < 0 &&
 		(isGenerated(plain) || isTyped(plain))
 }
+
+// hexPairs matches hexadecimal digits with separators: 67:68:70.
+var hexPairs = compile(`^[0-9A-Fa-f]{2}(?:[:\-][0-9A-Fa-f]{2}){7,}$`)
 
 // isTyped reports whether a value without quotes, which may also be code, is a password with
 // symbols: it has letters, digits and symbols, and no words between the symbols.

@@ -11,10 +11,10 @@ import (
 )
 
 // ErrNoNetwork is returned for a sandbox with a network device by drivers that cannot make one.
-var ErrNoNetwork = errors.New("this driver makes sandboxes without a network only")
+var ErrNoNetwork = errors.New("this driver supports only sandboxes without a network")
 
 // ErrNoPrograms is returned for a program with its own input and output by drivers that cannot start one.
-var ErrNoPrograms = errors.New("this driver cannot contain servers")
+var ErrNoPrograms = errors.New("this driver does not support sandboxes for servers")
 
 // Image is an unpacked OCI image that sandboxes are made from.
 type Image struct {

@@ -48,7 +48,7 @@ func runOnce(ctx context.Context, driver runner.Driver) error {
 		return err
 	}
 	defer sandbox.Close()
-	if err := sandbox.Go(); err != nil {
+	if err := sandbox.Begin(); err != nil {
 		return err
 	}
 	exit, err := sandbox.Wait(ctx)

@@ -47,7 +47,7 @@ func TestPoolIsFilledFromATemplate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Go(); err != nil {
+	if err := s.Begin(); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the taken one is replaced", func() bool { return alive(fake) == 3 })
@@ -71,7 +71,7 @@ func TestWithoutAPoolTheThirdRunStartsFromATemplate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(s.Go(), s.Close()); err != nil {
+		if err := errors.Join(s.Begin(), s.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -144,7 +144,7 @@ func TestPoolNeverGivesOneTwice(t *testing.T) {
 			}
 			seen[s.ID()] = true
 			mu.Unlock()
-			if err := s.Go(); err != nil {
+			if err := s.Begin(); err != nil {
 				t.Error(err)
 			}
 			if err := s.Close(); err != nil {
@@ -315,7 +315,7 @@ func TestPoolGrowsWithDemand(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if err := errors.Join(s.Go(), s.Close()); err != nil {
+				if err := errors.Join(s.Begin(), s.Close()); err != nil {
 					t.Error(err)
 				}
 			})

@@ -19,8 +19,8 @@ type Network struct {
 	Device *os.File
 	// Closed are addresses behind the device that must refuse connections.
 	Closed []netip.AddrPort
-	// Open is called once, after the sandbox has proved itself and before anything runs in it. An error ends the
-	// sandbox. The network must carry nothing before. nil means that there is nothing to open.
+	// Open is called once, after the sandbox has passed its isolation check and before code runs in it. An error ends
+	// the sandbox. The network must carry nothing before. nil means that there is nothing to open.
 	Open func() error
 }
 
@@ -104,7 +104,7 @@ func (n *Network) device() *os.File {
 	return n.Device
 }
 
-// open opens the network of a sandbox that has proved itself.
+// open opens the network of a sandbox that has passed its isolation check.
 func (n *Network) open() error {
 	if n == nil || n.Open == nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// ErrProving is returned while the first proof of a sandbox is still running.
-var ErrProving = errors.New("no sandbox has proved itself yet")
+// ErrProving is returned while the isolation check of the first sandbox is still running.
+var ErrProving = errors.New("the first sandbox is starting: its isolation is not checked yet")
 
 const (
 	// readyLine ends a guest's greeting (docs/socket.md, step 1).
@@ -82,7 +82,7 @@ func checkGreeting(said string, network bool) error {
 // proofs is what the starts of a runner's sandboxes have shown of all of them.
 type proofs struct {
 	mu      sync.Mutex
-	proved  bool      // a sandbox has proved itself
+	proved  bool      // a sandbox has passed its isolation check
 	refuted error     // one has shown that it does not hold: none is handed out any more
 	failed  error     // why the last start failed
 	at      time.Time // when it did
@@ -119,10 +119,10 @@ func (p *proofs) hold() error {
 	return p.refuted
 }
 
-// Prove returns nil once a sandbox of this runner has proved itself, ErrProving while
-// none has and none has failed, and else why the last one failed. Where no pool
-// starts one, Prove does in the background, and closes it; after a failure not within
-// ten seconds. It does not wait.
+// Prove returns nil once a sandbox of this runner has passed its isolation check,
+// ErrProving while none has passed and none has failed, and otherwise the error of the
+// last start. If no pool starts sandboxes, Prove starts one in the background and closes
+// it; it tries again ten seconds after a failure. It does not wait.
 func (r *Runner) Prove(req Request) error {
 	p := &r.proofs
 	p.mu.Lock()

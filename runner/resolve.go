@@ -7,8 +7,8 @@ import (
 )
 
 // Resolve returns the spec with symbolic links in its paths resolved, so that the mounts
-// a driver requests compare equal to the mounts it reads back from the kernel. A live mount may have none, because a
-// program with a writable mount could have made it.
+// a driver requests compare equal to the mounts it reads back from the kernel. A symbolic link in the path of a live
+// mount is an error, because a program with a writable mount could have made it.
 func (s Spec) Resolve() (Spec, error) {
 	s.Mounts = slices.Clone(s.Mounts)
 	given := make([]string, len(s.Mounts))

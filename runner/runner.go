@@ -1,6 +1,6 @@
 // Package runner owns the life of sandboxes: it starts them through a driver,
-// keeps a pool of ready ones, enforces limits, proves what was started, and
-// removes everything afterwards.
+// keeps a pool of ready ones, enforces limits, checks the isolation of each one
+// before code runs in it, and removes everything afterwards.
 package runner
 
 import (
@@ -47,9 +47,10 @@ type Options struct {
 	SuspendDir  string // for the states of suspended sandboxes; empty means StateDir
 	SuspendSize int64  // maximum bytes of all these states; 0 means that of quota.Suspended
 
-	// Save keeps a saved sandbox, which is memory and no process, of a request that
-	// came twice within PoolIdle, where Pool keeps none ready: the third starts from
-	// it. It is closed when it was not used for PoolIdle.
+	// Save makes repeated requests start faster that the pool has no sandboxes for.
+	// If a request comes twice within PoolIdle, the state of a ready sandbox is saved,
+	// and later sandboxes start from it. The saved state takes memory but no process.
+	// It is removed when it was not used for PoolIdle.
 	Save bool
 }
 
@@ -260,12 +261,13 @@ type Load struct {
 	Ready   int // sandboxes that wait for work
 	InUse   int
 	Waiting int // callers in the queue for one
+	Most    int // sandboxes that can be in use at once
 }
 
 // Load returns the current number of sandboxes and waiters.
 func (r *Runner) Load() Load {
 	inUse, waiting := r.queue.Load()
-	return Load{Ready: r.Pooled(), InUse: inUse, Waiting: waiting}
+	return Load{Ready: r.Pooled(), InUse: inUse, Waiting: waiting, Most: r.opts.MaxSandboxes}
 }
 
 // enter registers a call that Close must wait for and can cancel.

@@ -9,9 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -105,7 +103,7 @@ func TestALifeFromAcquireToClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := s.Go(); err != nil {
+	if err := s.Begin(); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := s.Listener().Accept()
@@ -143,11 +141,11 @@ func TestGoOnlyOnceAndOnlyWhenReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Go(); err != nil {
+	if err := s.Begin(); err != nil {
 		t.Fatal(err)
 	}
 	want := fmt.Sprintf("cannot run sandbox %q in state running", s.ID())
-	if err := s.Go(); err == nil || err.Error() != want {
+	if err := s.Begin(); err == nil || err.Error() != want {
 		t.Errorf("second Go: got %v, want %s", err, want)
 	}
 	if err := s.Kill(); err != nil {
@@ -163,7 +161,7 @@ func TestGoOnlyOnceAndOnlyWhenReady(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Go(); err == nil {
+	if err := s.Begin(); err == nil {
 		t.Error("Go after Close: got nil, want an error")
 	}
 	if err := s.Kill(); err != nil {
@@ -180,8 +178,8 @@ func TestAcquireFails(t *testing.T) {
 		want string
 	}{
 		{"the driver cannot start it", &runnertest.Fake{StartErr: boom}, "boom"},
-		{"it is not what was asked for", &runnertest.Fake{Guest: patient, VerifyErr: boom},
-			"not what was asked for: boom"},
+		{"it does not match the request", &runnertest.Fake{Guest: patient, VerifyErr: boom},
+			"does not match the request: boom"},
 		{"the guest ends early", &runnertest.Fake{Guest: exits("", runner.Exit{Code: 3})},
 			"ended before it was ready, with status 3"},
 		{"the guest dies early", &runnertest.Fake{Guest: exits("rea", runner.Exit{Signal: 11})}, "by signal 11"},
@@ -230,7 +228,7 @@ func TestFloodKills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Go(); err != nil {
+	if err := s.Begin(); err != nil {
 		t.Fatal(err)
 	}
 	<-s.Flooded()
@@ -243,117 +241,6 @@ func TestFloodKills(t *testing.T) {
 	if got := s.Stderr(); got.Total > 100_000 || len(got.Head) > 1000+4096 || len(got.Head) < 1000 {
 		t.Errorf("kept: got %d bytes of head and a total of %d, want a little over 1000 and at most 100000",
 			len(got.Head), got.Total)
-	}
-}
-
-func TestACapAndAQueue(t *testing.T) {
-	fake := &runnertest.Fake{Guest: patient}
-	r := newRunner(t, fake, runner.Options{MaxSandboxes: 3, MaxWaiting: 200})
-	var wait sync.WaitGroup
-	for range 200 {
-		wait.Go(func() {
-			s, err := r.Acquire(t.Context(), request())
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wait.Wait()
-	if _, most := fake.Alive(); most > 3 {
-		t.Errorf("sandboxes at once: got %d, want at most 3", most)
-	}
-}
-
-// Issue 23: runs of one account that sleep until their time limit leave a sandbox for another account.
-func TestSleepingRunsLeaveASandbox(t *testing.T) {
-	r := newRunner(t, &runnertest.Fake{Guest: patient}, runner.Options{Pool: -1})
-	of := func(account string) runner.Request {
-		req := request()
-		req.Caller = account
-		return req
-	}
-	waits, giveUp := context.WithCancel(t.Context())
-	var queue sync.WaitGroup
-	var held []*runner.Sandbox
-	for n := range runner.DefaultSandboxes {
-		if n == runner.DefaultSandboxes-1 {
-			queue.Go(func() {
-				if s, err := r.Acquire(waits, of("sleeper")); err == nil {
-					t.Error("one account got all sandboxes")
-					_ = s.Close()
-				}
-			})
-			break
-		}
-		s, err := r.Acquire(t.Context(), of("sleeper"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		held = append(held, s)
-	}
-	for r.Load().Waiting == 0 {
-		runtime.Gosched()
-	}
-	s, err := r.Acquire(t.Context(), of("other"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	giveUp()
-	queue.Wait()
-	for _, s := range append(held, s) {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-func TestAFullQueueIsBusy(t *testing.T) {
-	r := newRunner(t, &runnertest.Fake{Guest: patient}, runner.Options{MaxSandboxes: 1, MaxWaiting: -1})
-	s, err := r.Acquire(t.Context(), request())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Acquire(t.Context(), request()); !errors.Is(err, runner.ErrBusy) {
-		t.Errorf("got %v, want ErrBusy", err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s, err = r.Acquire(t.Context(), request())
-	if err != nil {
-		t.Fatalf("after one was closed: %v", err)
-	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
-// A caller that waits for its turn gives up when it has no more patience; one whose sandbox
-// takes longer than that to start gets it.
-func TestPatienceIsForTheTurnAlone(t *testing.T) {
-	slow := func(ctx context.Context, g *runnertest.GuestIO) runner.Exit {
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-		}
-		return patient(ctx, g)
-	}
-	r := newRunner(t, &runnertest.Fake{Guest: slow}, runner.Options{MaxSandboxes: 1, Pool: -1})
-	req := request()
-	req.QueueTimeout = 500 * time.Millisecond
-	s, err := r.Acquire(t.Context(), req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Acquire(t.Context(), req); !errors.Is(err, runner.ErrBusy) {
-		t.Errorf("a caller whose turn does not come: got %v, want ErrBusy", err)
-	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
 	}
 }
 

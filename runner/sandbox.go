@@ -25,8 +25,8 @@ type Sandbox struct {
 	meter    meter
 
 	greeting chan greeting // receives the guest's greetings: one if it is fresh, one with what its probe found
-	goOnce   sync.Once
-	goErr    error
+	sendOnce sync.Once
+	sendErr  error
 
 	mu    sync.Mutex
 	body  *body         // nil while the sandbox is suspended
@@ -168,9 +168,9 @@ func (s *Sandbox) ID() string { return s.machine.id }
 // connect there. Close closes it.
 func (s *Sandbox) Listener() net.Listener { return s.listener }
 
-// Go declares that the sandbox is in use now: the server of its listener
-// answers the guest's question for code. It may be called once.
-func (s *Sandbox) Go() error {
+// Begin tells the guest to request its code from the server of Listener, and changes the state to
+// running. It may be called once.
+func (s *Sandbox) Begin() error {
 	if err := s.machine.to(running, "run"); err != nil {
 		return err
 	}
@@ -185,22 +185,22 @@ func (s *Sandbox) Go() error {
 		s.meter.before = process.Usage().CPU
 	}()
 	s.sendLine(nowLine)
-	return s.goErr
+	return s.sendErr
 }
 
-// sendLine writes the line that the guest waits for, once. It returns no error: Go reports
-// a failure, and the guest's exit status explains it better.
+// sendLine writes the line that the guest waits for, once. It returns no error: Begin
+// returns it, and the guest's exit status explains it better.
 func (s *Sandbox) sendLine(line string) {
-	s.goOnce.Do(func() {
+	s.sendOnce.Do(func() {
 		process, err := s.process()
 		if err != nil {
-			s.goErr = err
+			s.sendErr = err
 			return
 		}
 		stdin := process.Stdin()
 		_, err = io.WriteString(stdin, line)
 		if err := errors.Join(err, stdin.Close()); err != nil {
-			s.goErr = fmt.Errorf("telling sandbox %q to run: %w", s.ID(), err)
+			s.sendErr = fmt.Errorf("telling sandbox %q to run: %w", s.ID(), err)
 		}
 	})
 }

@@ -122,7 +122,7 @@ func verify(process Process) error {
 	if _, waitErr := process.Wait(ctx); waitErr == nil || ctx.Err() == nil {
 		return nil
 	}
-	return fmt.Errorf("it is not what was asked for: %w", err)
+	return fmt.Errorf("it does not match the request: %w", err)
 }
 
 // makeTemplate starts a sandbox, saves it as it waits, and removes it. One that may have its code, in that when is not

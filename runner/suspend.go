@@ -158,7 +158,7 @@ func (r *Runner) Restore(saved Saved, req Request) (*Sandbox, error) {
 	}
 	s := newSandbox(newID(), req)
 	s.machine.now = suspended
-	s.goOnce.Do(func() {})
+	s.sendOnce.Do(func() {})
 	s.meter.usage, s.meter.earlier, s.meter.before = saved.Usage, saved.Usage.CPU, math.MaxInt64
 	s.streams.written.Store(saved.Stdout.Total + saved.Stderr.Total)
 	s.streams.stdout.restore(saved.Stdout)
@@ -304,9 +304,12 @@ func (r *Runner) awaitSlot(ctx context.Context, req Request) (*quota.Reservation
 const fullQueuePause = 100 * time.Millisecond
 
 // hold keeps the slot of the runner until the sandbox is closed or suspended.
-func (s *Sandbox) hold(turn *quota.Reservation) {
+func (s *Sandbox) hold(turn *quota.Reservation) { s.whenClosed(turn.Release) }
+
+// whenClosed has do called when the sandbox, which its caller does not have yet, is closed or suspended.
+func (s *Sandbox) whenClosed(do func()) {
 	b, _ := s.now() // there is one: nothing suspends a sandbox that its caller has not got
-	b.onClose.Add(func() error { turn.Release(); return nil })
+	b.onClose.Add(func() error { do(); return nil })
 }
 
 // take returns the state of a suspended sandbox, once; nil if there is none.

@@ -42,7 +42,7 @@ func (s *Service) ask(ctx context.Context, sandbox *runner.Sandbox, r Request) (
 	q := &question{text: r.text(), seconds: (limit - min(margin, limit/10)).Seconds(), finished: make(chan string, 1)}
 	over := time.NewTimer(limit)
 	defer over.Stop()
-	if err := sandbox.Go(); err != nil {
+	if err := sandbox.Begin(); err != nil {
 		return Verdict{}, err
 	}
 	serving, stop := context.WithCancel(ctx)
@@ -151,7 +151,7 @@ func (q *question) broken(ctx context.Context, engine string, err error) (Verdic
 	case ctx.Err() != nil:
 		return Verdict{}, context.Cause(ctx)
 	case errors.As(err, &violation):
-		return inconclusive(engine, "what the engine answered is no verdict", nil), nil
+		return inconclusive(engine, "the answer of the engine is not a verdict", nil), nil
 	case err == nil:
 		err = errors.New("the sandbox's socket closed")
 	}

@@ -31,9 +31,9 @@ const (
 // Options limit one verification. Logger is required.
 type Options struct {
 	Logger       *slog.Logger
-	Timeout      time.Duration // wall time of one request, from when its sandbox is there; 0 means 30 s
-	QueueTimeout time.Duration // until it is a request's turn to have a sandbox, before ErrBusy; 0 means 10 s
-	Memory       int64         // bytes that one engine may use, with everything it is made of; 0 means 768 MiB
+	Timeout      time.Duration // wall time of one request, from when its sandbox is ready; 0 means 30 s
+	QueueTimeout time.Duration // how long a request waits for a sandbox before ErrBusy; 0 means 10 s
+	Memory       int64         // bytes that one sandbox with its engine may use; 0 means 768 MiB
 }
 
 // Sandboxes provides the sandboxes of engines; *runner.Runner implements it. Both methods

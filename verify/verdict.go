@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -74,13 +75,13 @@ func parse(engine, text string) Verdict {
 	}
 	fields, err := parseFields(text)
 	if err != nil {
-		return inconclusive(engine, "what the engine answered is no verdict", nil)
+		return inconclusive(engine, "the answer of the engine is not a verdict", nil)
 	}
 	var status Status
 	var message, named string
 	if strictjson.UnmarshalOpen(fields["status"], &status) != nil || !slices.Contains(statuses, status) ||
 		strictjson.UnmarshalOpen(fields["message"], &message) != nil {
-		return inconclusive(engine, "what the engine answered is no verdict", nil)
+		return inconclusive(engine, "the answer of the engine is not a verdict", nil)
 	}
 	if strictjson.UnmarshalOpen(fields["engine"], &named) != nil || named == "" || len(named) > maxEngine {
 		named = engine
@@ -124,12 +125,10 @@ func decided(status Status, engine, reason string, evidence map[string]any) Verd
 // build puts the fields that every verdict has beside an engine's own.
 func build(status Status, engine, reason string, fields map[string]json.RawMessage) Verdict {
 	verified := encode(status == Verified)
-	for name, value := range map[string]json.RawMessage{
+	maps.Copy(fields, map[string]json.RawMessage{
 		"verified": verified, "is_valid": verified,
 		"status": encode(status), "engine": encode(engine), "message": encode(reason),
-	} {
-		fields[name] = value
-	}
+	})
 	return Verdict{Status: status, Engine: engine, Reason: reason, Body: encode(fields)}
 }
 

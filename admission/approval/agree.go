@@ -34,16 +34,26 @@ func (a Asking) Owner() caller.Owner {
 		Profile: a.Profile}
 }
 
-// Object returns a question that asks roles as an object that callers reach.
+// Object returns the object to pass to caller.Caller.May: the question, its owner, and the roles whose members may
+// answer it.
 func (a Asking) Object(roles []string) caller.Object {
 	return caller.Object{Kind: caller.Question, Owner: a.Owner(), Roles: roles}
 }
 
-// AskedBy reports whether a caller has a credential of the caller that asks.
-func (a Asking) AskedBy(who caller.Caller) bool {
+// hasOne reports whether a caller has a credential with one of the IDs.
+func hasOne(who caller.Caller, ids []string) (bool, error) {
 	return slices.ContainsFunc(who.Credentials, func(one caller.Credential) bool {
-		return slices.Contains(strings.Fields(a.Credentials), one.ID)
-	})
+		return slices.Contains(ids, one.ID)
+	}), nil
+}
+
+// OwnCheck returns ErrOwn if a caller would approve what it asks itself.
+func (d *Desk) OwnCheck(who caller.Caller, a Asking) error {
+	own, err := d.opts.IsOwn(who, strings.Fields(a.Credentials))
+	if err == nil && own {
+		err = ErrOwn
+	}
+	return err
 }
 
 // Answering returns the response of a caller to a question, through a channel such as the console. The caller must be
@@ -65,12 +75,15 @@ type agreement struct {
 }
 
 var (
-	// ErrNotAsked is returned if a person approves a question that asks other people.
-	ErrNotAsked = errors.New("the question asks other people")
+	// ErrNotAsked is returned if a person approves a question that is for other people.
+	ErrNotAsked = errors.New("this question is for other people")
+	// ErrOwn is returned if a caller approves what it asks itself.
+	ErrOwn = errors.New("the token that asks cannot approve, nor a token that was made with it: use a link of " +
+		"airlock console, the identity provider, or a token that the agent's host does not have")
 	// ErrAgreed is returned if a person approves a question again that needs another person.
 	ErrAgreed = errors.New("you have approved it already, and another person has to approve it, too")
 	// ErrNoPerson is returned if a token approves that names no person, and different persons are required.
-	ErrNoPerson = errors.New("different persons have to approve it, and this token names nobody: use one that was " +
+	ErrNoPerson = errors.New("different people have to approve it, and this token names nobody: use one that was " +
 		"made with --for, or sign in")
 )
 

@@ -47,29 +47,35 @@ type announcement struct {
 // Announce makes this process known to WidenCheck for the state directory home, until
 // the returned function is called. It is safe to call more than once. hosts returns the processes of further
 // hosts that this process serves; nil means that there are none.
-func Announce(home string, role Role, hosts func() []int) (end func(), err error) {
+func Announce(home string, role Role, hosts func() ([]int, error)) (end func(), err error) {
 	prefix, lock, err := stateDirectory(home)
 	if err != nil {
 		return nil, fmt.Errorf("announcing that agents are served: %w", err)
 	}
-	return announce(prefix, lock, role, func() ([]int, error) {
-		if hosts == nil {
-			return nil, nil
-		}
-		return hosts(), nil
-	})
+	if hosts == nil {
+		hosts = func() ([]int, error) { return nil, nil }
+	}
+	return announce(prefix, lock, role, hosts)
+}
+
+// HostsInCluster returns the processes of the hosts that other processes of this machine serve with the key of a
+// cluster. A node asks about a call of a host of another node, and has its own state directory.
+func HostsInCluster(key string) ([]int, error) {
+	hosts, _, _, err := listening(clusterPrefix(key), os.Getpid())
+	return hosts, err
 }
 
 // AnnounceCluster makes this process known to WidenCheckCluster for the cluster with a key, like Announce. The hosts of
 // other processes that serve from the state directory home count as its own.
-func AnnounceCluster(key, home string, hosts func() []int) (end func(), err error) {
+func AnnounceCluster(key, home string, hosts func() ([]int, error)) (end func(), err error) {
 	_, lock, err := stateDirectory(home)
 	if err != nil {
 		return nil, fmt.Errorf("announcing that agents are served: %w", err)
 	}
 	return announce(clusterPrefix(key), lock, Serves, func() ([]int, error) {
 		others, _, err := announced(home, -1)
-		return append(others, hosts()...), err
+		own, ownErr := hosts()
+		return append(others, own...), errors.Join(err, ownErr)
 	})
 }
 
@@ -102,7 +108,7 @@ const answerTime = 5 * time.Second
 // maxHosts bounds the list of hosts in bytes.
 const maxHosts = 64 << 10
 
-// accept answers every connection with the hosts, as a list in JSON. Who listens, clients learn from the kernel.
+// accept answers every connection with the hosts, as a list in JSON. Clients learn from the kernel who listens.
 func (a *announcement) accept() {
 	for {
 		conn, err := a.socket.AcceptUnix()
@@ -189,12 +195,18 @@ func announced(home string, besides int) (hosts []int, served bool, err error) {
 		return nil, false, fmt.Errorf("looking for processes that serve agents: %w", err)
 	}
 	defer directory.Close()
-	hosts, served, seen, err := listening(prefix, besides)
-	if err == nil && !seen && isLocked(directory) { // from another network namespace
-		return nil, true, fmt.Errorf("%w: the processes that serve agents cannot be seen from here", ErrOfHost)
+	for range 3 { // the kernel may leave a socket out of its table while others are closed
+		hosts, served, seen, err := listening(prefix, besides)
+		if err != nil || seen || !isLocked(directory) {
+			return hosts, served, err
+		}
 	}
-	return hosts, served, err
+	return nil, true, fmt.Errorf("%w: the processes that serve agents cannot be seen from here", ErrOfHost)
 }
+
+// listens are the flags of a listening socket in /proc/net/unix (__SO_ACCEPTCON). The connections that it has accepted
+// have the same name and other flags.
+const listens = "00010000"
 
 // listening returns the hosts of the announcements with a prefix, and whether there are any, except those of the
 // process with the ID besides. seen reports whether there are any at all.
@@ -204,11 +216,11 @@ func listening(prefix string, besides int) (hosts []int, served, seen bool, err 
 		return nil, false, false, fmt.Errorf("looking for processes that serve agents: %w", err)
 	}
 	for line := range bytes.Lines(table) {
-		at := bytes.Index(line, []byte(prefix))
-		if at < 0 {
+		fields := bytes.Fields(line) // see unix(7) and proc_net(5); a name has no spaces
+		if len(fields) != 8 || string(fields[3]) != listens || !bytes.HasPrefix(fields[7], []byte(prefix)) {
 			continue
 		}
-		name := strings.TrimSpace(string(line[at:]))
+		name := string(fields[7])
 		pid, more, found, err := listenerOf(name)
 		seen = seen || found
 		if !found || pid == besides {

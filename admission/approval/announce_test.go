@@ -5,10 +5,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/airlock-mcp/airlock/admission/approval"
 )
 
 // Issue 23: a shell of the agent's host could not approve, but could make a token that
@@ -153,6 +156,11 @@ func TestWideningInACluster(t *testing.T) {
 	})
 	if _, err := os.ReadFile(ready); err != nil {
 		t.Fatal(err)
+	}
+	for key, want := range map[string][]int{home: {s.host.Process.Pid}, "other": nil} {
+		if hosts, err := approval.HostsInCluster(key); err != nil || !slices.Equal(hosts, want) {
+			t.Errorf("the hosts of the other nodes: got %v, %v, want %v", hosts, err, want)
+		}
 	}
 	widen := func(key string) string { return s.self + " widen cluster:" + key + " " + result }
 	for _, test := range []struct {

@@ -56,6 +56,7 @@ func (d *Desk) knows(id string) bool {
 // answerLocal answers an open question of this process.
 func (d *Desk) answerLocal(r Response) error {
 	d.dropLost(r.ID)
+	own := d.ownAnswer(r)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	o := d.open[r.ID]
@@ -68,12 +69,25 @@ func (d *Desk) answerLocal(r Response) error {
 		return ErrChanged
 	case r.Approve && o.question.Elicitation.isForHost():
 		return ErrNeedsValues
+	case own != nil:
+		return own
 	}
 	if r.Approve {
 		return d.agreeLocked(o, agreement{r.Person, r.By, r.Approver, r.For})
 	}
 	d.decideLocked(o, Verdict{By: r.By, Reason: reason(r.Reason)})
 	return nil
+}
+
+// ownAnswer is OwnCheck for a Yes to an open question.
+func (d *Desk) ownAnswer(r Response) error {
+	d.mu.Lock()
+	o := d.open[r.ID]
+	d.mu.Unlock()
+	if o == nil || !r.Approve || r.Approver == nil {
+		return nil
+	}
+	return d.OwnCheck(*r.Approver, o.question.Asking)
 }
 
 // reason returns the reason of a refusal as the caller sees it.

@@ -29,12 +29,16 @@ type Options struct {
 	// HostPID is the process of the agent's host. Processes started by it cannot approve. 0 means
 	// that there is no single host. AddHost adds more hosts.
 	HostPID int
-	// Hosts returns the processes of further hosts, which have no session here. nil means that there are none.
-	Hosts func() []int
+	// Hosts returns the processes of further hosts, which have no session here. nil means that there are none. After an
+	// error, no process can approve.
+	Hosts func() ([]int, error)
 	// InForce reports whether a person who answered may still approve, with the same roles. If it is
 	// nil, nobody with a credential may.
 	InForce func(approver caller.Caller) bool
-	// Local returns who answers at a terminal of this machine: the user whom Airlock runs for, whoever types. If it is
+	// IsOwn reports whether an approver asked with one of the credentials with these IDs. Such a Yes is refused. If it
+	// is nil, the IDs are compared.
+	IsOwn func(approver caller.Caller, credentials []string) (bool, error)
+	// Local returns who answers at a terminal of this machine: the user who runs Airlock, whoever types. If it is
 	// nil, that person has no name and no role.
 	Local func() caller.Caller
 	// Escalation is when other people may answer in place of the owner.
@@ -55,11 +59,11 @@ type Desk struct {
 	opts     Options
 	listener *listener
 	limiter  *quota.Limiter        // of open questions
-	shared   atomic.Pointer[share] // with other nodes; nil without a cluster
+	shared   atomic.Pointer[share] // with other nodes; nil without a cluster. It is changed with mu held
+	grants   grantMemory           // without a cluster
 
 	mu          sync.Mutex // guards all fields below
 	askers      map[string]*registration
-	grants      []*Grant
 	open        map[string]*openQuestion
 	closed      map[string]closedQuestion // by ID
 	closedOrder []string
@@ -109,6 +113,9 @@ func OpenDesk(dir string, opts *Options) (*Desk, error) {
 	}
 	if d.opts.InForce == nil {
 		d.opts.InForce = func(who caller.Caller) bool { return len(who.Credentials) == 0 }
+	}
+	if d.opts.IsOwn == nil {
+		d.opts.IsOwn = hasOne
 	}
 	if d.opts.mayApprove == nil {
 		d.opts.mayApprove = guard{host: d.opts.HostPID}.check
@@ -168,7 +175,7 @@ func (d *Desk) Register(sessionID string, a Asker) (unregister func()) {
 // Every call is asked about separately. If a person has given a grant for the run, Ask returns it
 // without asking and sets ByGrant.
 func (d *Desk) Ask(ctx context.Context, q Question) (Verdict, error) {
-	if v, ok := d.granted(&q); ok {
+	if v, ok := d.granted(ctx, &q); ok {
 		return v, nil
 	}
 	asking, stop := context.WithDeadline(ctx, q.Expires)
@@ -260,7 +267,7 @@ func (d *Desk) post(o *openQuestion) Asker {
 		asker = r.asker
 	}
 	d.mu.Unlock()
-	if v, ok := d.granted(&o.question); ok { // given to a call that was asked for at the same time
+	if v, ok := d.granted(context.Background(), &o.question); ok { // given to a concurrent call
 		d.decide(o, v)
 	}
 	d.notify(Event{Question: o.question, Open: true, HasChannel: asker != nil})
@@ -375,9 +382,14 @@ func (d *Desk) decideLocked(o *openQuestion, v Verdict) bool {
 		return false
 	}
 	o.decided, o.verdict = true, v
-	close(o.done)
-	if v.Answer == Yes && v.For.Reach != ThisCall && o.question.Elicitation == nil && o.question.Allows(v.For) == nil {
-		d.extendLocked(o.question, v)
+	if g, ok := d.grantOf(o.question, v); ok {
+		if s := d.shared.Load(); s != nil {
+			s.extend(o, g) // and closes done afterwards
+			return true
+		}
+		g.Used = d.coverLocked(g)
+		_ = d.grants.add(context.Background(), g, g.Given) // memory has no errors
 	}
+	close(o.done)
 	return true
 }

@@ -435,9 +435,15 @@ func TestAWithdrawalIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-verdict
-	id := d.Grants()[0].ID
-	if !d.Withdraw(t.Context(), id, "ann, console") || d.Withdraw(t.Context(), id, "bob") || len(d.Grants()) > 0 {
-		t.Error("the grant was not withdrawn once")
+	grants, err := d.Grants(t.Context())
+	if err != nil || len(grants) != 1 {
+		t.Fatalf("got %v, %v, want one grant", grants, err)
+	}
+	id := grants[0].ID
+	first, _ := d.Withdraw(t.Context(), id, "ann, console")
+	again, _ := d.Withdraw(t.Context(), id, "bob")
+	if left, err := d.Grants(t.Context()); !first || again || err != nil || len(left) > 0 {
+		t.Errorf("the grant was not withdrawn once: %t, %t, %v, %v", first, again, left, err)
 	}
 	if want := []string{fmt.Sprintf("%s of %s by ann, console", id, q.ToolName)}; !slices.Equal(withdrawn, want) {
 		t.Errorf("got %q, want %q", withdrawn, want)

@@ -49,7 +49,7 @@ func readOwn(path string) ([]byte, error) {
 	}
 	switch {
 	case stat.Mode&unix.S_IFMT != unix.S_IFREG:
-		return nil, fmt.Errorf("%q is not a plain file", path)
+		return nil, fmt.Errorf("%q is not a regular file", path)
 	case stat.Uid != uint32(os.Geteuid()) && stat.Uid != 0:
 		return nil, fmt.Errorf("%q belongs to another user", path)
 	case stat.Mode&0o022 != 0:

@@ -33,7 +33,7 @@ type guard struct {
 func (g guard) check(pid int) error {
 	line, err := ancestry(pid)
 	if err != nil || len(line) == 0 {
-		return fmt.Errorf("%w: process %d cannot be looked at", ErrNoTerminal, pid)
+		return fmt.Errorf("%w: process %d cannot be inspected", ErrNoTerminal, pid)
 	}
 	p := line[0]
 	switch {
@@ -69,7 +69,7 @@ func (g guard) line() (hostLine, error) {
 	if g.host == 1 {
 		first, err := readProcess(1)
 		if err != nil {
-			return nil, fmt.Errorf("%w: the host cannot be looked at: %w", ErrOfHost, err)
+			return nil, fmt.Errorf("%w: the host cannot be inspected: %w", ErrOfHost, err)
 		}
 		if startsSessions(first) {
 			return nil, nil // not a host: the process that started this one has ended
@@ -81,7 +81,7 @@ func (g guard) line() (hostLine, error) {
 		return nil, fmt.Errorf("%w: %w", ErrOfHost, errHostEnded)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: the host cannot be looked at: %w", ErrOfHost, err)
+		return nil, fmt.Errorf("%w: the host cannot be inspected: %w", ErrOfHost, err)
 	}
 	return line, nil
 }
@@ -157,7 +157,7 @@ func (h hostLine) terminalApart(p process, line []process) error {
 	}
 	pids, err := holders(index)
 	if err != nil {
-		return fmt.Errorf("%w: its terminal cannot be looked at: %w", ErrNoTerminal, err)
+		return fmt.Errorf("%w: its terminal cannot be inspected: %w", ErrNoTerminal, err)
 	}
 	for _, pid := range pids {
 		if pid == p.pid {
@@ -168,7 +168,7 @@ func (h hostLine) terminalApart(p process, line []process) error {
 			continue // it has ended
 		}
 		if err != nil {
-			return fmt.Errorf("%w: what holds its terminal cannot be looked at: %w", ErrNoTerminal, err)
+			return fmt.Errorf("%w: what holds its terminal cannot be inspected: %w", ErrNoTerminal, err)
 		}
 		if err := h.apart(holder); err != nil {
 			return fmt.Errorf("what holds the terminal: %w", err)

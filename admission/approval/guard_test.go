@@ -52,7 +52,7 @@ func act(args []string) bool {
 			panic(err)
 		}
 	case "announce": // HOME FILE ROLE [HOST…]: serves agents until it is killed, and writes to the file when ready
-		hosts := func() []int {
+		hosts := func() ([]int, error) {
 			var found []int
 			for _, arg := range args[5:] {
 				number, isBridge := strings.CutPrefix(arg, "bridge:")
@@ -65,7 +65,7 @@ func act(args []string) bool {
 				}
 				found = append(found, pid)
 			}
-			return found
+			return found, nil
 		}
 		role := approval.Role(args[4])
 		if role == "cluster" { // whose key is the home

@@ -35,7 +35,11 @@ func (d *Desk) apartFromHosts(pid int, session string) error {
 	hosts := slices.Collect(maps.Keys(d.hosts))
 	d.mu.Unlock()
 	if d.opts.Hosts != nil {
-		for _, found := range d.opts.Hosts() {
+		others, err := d.opts.Hosts()
+		if err != nil {
+			return err
+		}
+		for _, found := range others {
 			hosts = append(hosts, &host{pid: found})
 		}
 	}
@@ -52,8 +56,8 @@ func (d *Desk) apartFromHosts(pid int, session string) error {
 }
 
 // HostOf returns the agent's host of a process that speaks to Airlock over the network: the process, or the one that
-// started it to speak to it over its standard input. What starts people's sessions is not a host, and neither is a
-// person's shell: it gives each of its jobs a separate process group.
+// started it to speak to it over its standard input. A program that starts people's sessions is not a host, and neither
+// is a person's shell: it gives each of its jobs a separate process group.
 func HostOf(client int) int {
 	starter, err := procfs.Starter(client)
 	if err != nil || starter <= 1 {

@@ -115,7 +115,7 @@ func ancestry(pid int) ([]process, error) {
 		line = append(line, p)
 		pid = p.parent
 	}
-	return nil, errors.New("a process has more ancestors than can be")
+	return nil, fmt.Errorf("a process has more than %d ancestors", maxAncestors)
 }
 
 // isPTY reports whether a terminal is a pseudo-terminal, whose other end is held by a program, and

@@ -37,8 +37,8 @@ type Asking struct {
 	// Account is the account whose share of the open questions it uses, see caller.Caller.Share. It
 	// is not shown.
 	Account string `json:"-"`
-	// Credentials are the IDs of those of the caller, with spaces between them. They must not approve over the API, and
-	// are not shown.
+	// Credentials are the IDs of those of the caller, with spaces between them. They must not approve, see
+	// Options.IsOwn, and are not shown.
 	Credentials string `json:"-"`
 	// Roles are those that the question asks, with spaces between them. Only Desk.Find sets it.
 	Roles string `json:"-"`

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 	"github.com/airlock-mcp/airlock/internal/visible"
@@ -89,7 +90,11 @@ func render(q Question, c cut) string {
 		}
 		field("flagged", flag)
 	}
-	field("for", q.Principal)
+	if caller.Kind(q.CallerKind) == caller.Contained {
+		field("of server", q.Principal)
+	} else {
+		field("for", q.Principal)
+	}
 	field("vouched by", q.Issuer)
 	field("asked by", strings.Join(q.Rules, "; "))
 	field("asks", q.Whom())

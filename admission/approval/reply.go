@@ -80,7 +80,7 @@ func Reply(dir string, q Posted, by Decision) (waits string, err error) {
 	if answered.Taken {
 		return answered.Detail, nil
 	}
-	why := errors.New("it was not taken")
+	why := errors.New("the answer was not accepted")
 	switch answered.Refused {
 	case refusedClosed:
 		why = ErrClosed

@@ -63,6 +63,7 @@ type share struct {
 	node    string // ID of this node
 	timeout time.Duration
 	stop    func()
+	running sync.WaitGroup // run, and each extend
 
 	published map[string]string // the progress and the escalation of the published questions by ID; used by run only
 }
@@ -71,15 +72,43 @@ type share struct {
 func (d *Desk) Share(ctx context.Context, db *database.DB, node string) (stop func()) {
 	s := &share{desk: d, db: db, node: node, timeout: resultTimeout, published: map[string]string{}}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var running sync.WaitGroup
-	running.Go(func() { s.run(ctx) })
+	s.running.Go(func() { s.run(ctx) })
 	s.stop = sync.OnceFunc(func() {
-		d.shared.CompareAndSwap(s, nil)
+		d.mu.Lock()
+		d.shared.CompareAndSwap(s, nil) // from now on nothing begins extend
+		d.mu.Unlock()
 		cancel()
-		running.Wait()
+		s.running.Wait()
 	})
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.shared.Store(s)
 	return s.stop
+}
+
+// extend stores the grant of a verdict, and closes the question afterwards, so that the next call of its run is
+// covered. If the grant cannot be stored, the verdict is for the call alone. The caller must hold the mutex of the
+// desk.
+func (s *share) extend(o *openQuestion, g Grant) {
+	s.running.Go(func() {
+		defer close(o.done)
+		ctx, cancel := context.WithTimeout(context.Background(), listTimeout)
+		defer cancel()
+		rows := grantRows{s.db}
+		err := rows.add(ctx, g, g.Given)
+		if err == nil {
+			s.desk.mu.Lock()
+			answered := s.desk.coverLocked(g)
+			s.desk.mu.Unlock()
+			if answered > 0 {
+				_, err = rows.use(ctx, g.ID, answered)
+			}
+		}
+		if err != nil {
+			s.desk.opts.Logger.WarnContext(ctx, "an approval for further calls could not be stored in the database",
+				slog.String("grant", g.ID), slog.Any(telemetry.KeyError, err))
+		}
+	})
 }
 
 // name returns the name of this node.
@@ -210,7 +239,7 @@ type answerResult struct {
 
 // answerErrors are the errors of Desk.Answer, in an order that must not change.
 func answerErrors() []error {
-	return []error{ErrClosed, ErrChanged, ErrNeedsValues, ErrNotAsked, ErrAgreed, ErrNoPerson, ErrExtent}
+	return []error{ErrClosed, ErrChanged, ErrNeedsValues, ErrNotAsked, ErrAgreed, ErrNoPerson, ErrExtent, ErrOwn}
 }
 
 // apply answers a question of this node, and stores the result.

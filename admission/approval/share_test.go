@@ -21,7 +21,8 @@ func sharedDesks(t *testing.T, escalation ...Escalation) (a, b *Desk) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "state.db")
 	open := func(name string) *Desk {
-		db, err := databasetest.Open(t.Context(), path, cluster.Schema+cluster.SchemaAddresses+Schema)
+		db, err := databasetest.Open(t.Context(), path,
+			cluster.Schema+cluster.SchemaAddresses+cluster.SchemaLoads+Schema+SchemaGrants)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,9 +81,14 @@ func TestAnEscalatedQuestionOfAnotherNode(t *testing.T) {
 		found = find(t, b, q.ID)
 	}
 	_, asking, err := b.Find(q.ID)
-	if err != nil || asking.Roles != "oncall" ||
-		!found.AskedBy(caller.Caller{Credentials: []caller.Credential{{ID: "tok_2"}}}) {
+	if err != nil || asking.Roles != "oncall" || found.Credentials != q.Credentials {
 		t.Errorf("got %+v, %+v, %v", found, asking, err)
+	}
+	own := Response{ID: q.ID, Digest: found.Digest, Approve: true, Person: Person{Roles: []string{"oncall"}},
+		Approver: &caller.Caller{Principal: "eve", Kind: caller.User,
+			Credentials: []caller.Credential{{ID: "tok_2"}}}}
+	if err := b.Answer(own); !errors.Is(err, ErrOwn) {
+		t.Errorf("a Yes with a token that asks: got %v", err)
 	}
 	bob := Person{Name: "bob", Roles: []string{"oncall"}}
 	if err := b.Answer(Response{ID: q.ID, Digest: found.Digest, Approve: true, By: "bob", Person: bob}); err != nil {

@@ -328,7 +328,7 @@ func (s *Spent) add(e entry) {
 }
 
 // The columns of a Standing, and where they come from. The parameters are those of spans, and a
-// lists the accounts. The lengths of the spans are no parameters: if they were, SQLite would compile
+// lists the accounts. The lengths of the spans are not parameters: if they were, SQLite would compile
 // the statement at each execution, because its plan depends on them (the index budget_day is partial).
 const (
 	standingColumns = `SELECT a.account, b.limits, coalesce(h.cost, 0), coalesce(h.requests, 0), coalesce(h.tokens, 0),

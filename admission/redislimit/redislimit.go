@@ -1,5 +1,5 @@
 // Package redislimit limits the request rate of agents across all processes that share a Redis
-// server, with a sliding window. A request that Redis does not count is not allowed. This is the
+// server, with a sliding window. If Redis cannot be reached, requests are refused. This is the
 // only package that imports the Redis client.
 package redislimit
 

@@ -40,6 +40,7 @@ const (
 // hints are derived from the names and schemas of a value.
 type hints struct {
 	schemas  []map[string]any
+	sql      []string // members that contain SQL
 	language language
 }
 
@@ -218,7 +219,8 @@ func (c *content) member(h hints, name string) hints {
 	of := hints{language: h.language}
 	folded := strings.ToLower(separators.Replace(name))
 	switch {
-	case slices.Contains(sqlNames, folded), c.meaning.SQL && slices.Contains(queryNames, folded):
+	case slices.Contains(h.sql, name), slices.Contains(sqlNames, folded),
+		c.meaning.SQL && slices.Contains(queryNames, folded):
 		of.language = sqlText
 	case c.named: // a known action type or tool has a defined use for code
 	case slices.Contains(shellNames, folded):

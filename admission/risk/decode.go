@@ -89,9 +89,9 @@ var (
 	digits   = strings.NewReplacer(":", "", ",", "")
 )
 
-// folded returns a text in one form of its characters, without those that nobody sees, and with spaces
-// for other controls: databases read a vertical tab as a space.
-func folded(text string) string {
+// folded returns a text in one form of its characters, with the given character, or none, for those that nobody sees,
+// and with spaces for other controls: databases read a vertical tab as a space.
+func folded(text string, unseen rune) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t' || r == '\r' || visible.Is(r):
@@ -101,7 +101,7 @@ func folded(text string) string {
 		case 0xE0020 <= r && r < 0xE007F: // tags, which are the characters of ASCII
 			return r - 0xE0000
 		}
-		return -1
+		return unseen
 	}, norm.NFKC.String(text))
 }
 

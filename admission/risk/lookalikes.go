@@ -1,6 +1,7 @@
 package risk
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -62,14 +63,22 @@ func readings(text string) []string {
 			all = append(all, reading)
 		}
 	}
-	add(folded(text))
-	if reading := all[len(all)-1]; strings.ContainsFunc(reading, func(r rune) bool { return r > unicode.MaxASCII }) {
+	forms := []string{folded(text, -1)}
+	if forms[0] != text { // a reader may see a gap, or none
+		forms = append(forms, folded(text, ' '))
+	}
+	for _, reading := range forms {
+		add(reading)
+		if !strings.ContainsFunc(reading, func(r rune) bool { return r > unicode.MaxASCII }) {
+			continue
+		}
 		add(inASCII(reading, 'i'))
 		if strings.ContainsAny(reading, either) {
 			add(inASCII(reading, 'l'))
 		}
 	}
-	return all
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // inASCII replaces characters with those of ASCII that look like them. A character of either becomes the given letter.

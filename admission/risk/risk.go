@@ -16,6 +16,8 @@ type Declared struct {
 	Risk policies.Risk
 	// Schema is the tool's input schema; it may be empty.
 	Schema json.RawMessage
+	// SQL are the arguments that contain SQL, as the operator knows.
+	SQL []string
 }
 
 // Subject is an act whose risk is assessed.
@@ -26,7 +28,8 @@ type Subject struct {
 	Tools []Declared
 	// Call is set if the tool is called rather than announced.
 	Call bool
-	// Arguments are decoded by internal/schema.Decode: everything that the act passes on.
+	// Arguments are decoded by internal/schema.Decode: everything that the act passes on. A list has the parameters of
+	// an announced action and its other members.
 	Arguments any
 }
 
@@ -48,16 +51,24 @@ func Assess(ctx context.Context, s Subject) (Assessment, error) {
 	if !a.Named {
 		a.Meaning = Meaning{Risk: policies.RiskLow, Category: policies.ActOther}
 	}
-	schemas := make([]map[string]any, 0, len(s.Tools))
+	h := hints{schemas: make([]map[string]any, 0, len(s.Tools))}
 	for _, tool := range s.Tools {
 		// An announced action of a known name need not be a call of a tool of this name.
 		if s.Call || !a.Named || tool.Risk != policies.RiskUnknown {
 			a.raise(tool.Risk.Known(), "the risk of the tool is "+tool.Risk.String(), "")
 		}
-		schemas = append(schemas, decodeSchema(tool.Schema))
+		h.schemas = append(h.schemas, decodeSchema(tool.Schema))
+		h.sql = append(h.sql, tool.SQL...)
 	}
 	c := newContent(ctx, a.Meaning, a.Named)
-	c.value("arguments", s.Arguments, hints{schemas: schemas}, 0)
+	parts, announced := s.Arguments.([]any)
+	if !announced {
+		parts = []any{s.Arguments}
+	}
+	for _, part := range parts {
+		c.value("arguments", part, h, 0)
+	}
+	c.joined("arguments", parts, anything, 0)
 	a.raise(c.found.risk, c.found.what, c.found.engine)
 	return a, ctx.Err()
 }

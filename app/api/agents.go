@@ -33,13 +33,13 @@ type Agents interface {
 
 func (h *handler) agentRoutes() {
 	h.route("POST /v1/agents", h.registerAgent)
-	h.route("GET /v1/agents", h.listAgents)
+	h.route("GET /v1/agents", h.listAgents, "since", "until", "after", "limit")
 	h.route("GET /v1/agents/{agent}", h.own(h.showAgent))
 	h.route("PATCH /v1/agents/{agent}", h.managed(h.changeAgent))
 	h.route("POST /v1/agents/{agent}/actions", h.own(h.verifyAction))
 	h.route("POST /v1/agents/{agent}/tools/{tool}", h.own(h.verifyTool))
 	h.route("GET /v1/agents/{agent}/budget", h.own(h.agentBudget))
-	h.route("GET /v1/agents/{agent}/activity", h.own(h.agentActivity))
+	h.route("GET /v1/agents/{agent}/activity", h.own(h.agentActivity), "since", "until", "before", "limit")
 	h.route("POST /v1/agents/{agent}/token", h.managed(h.rotateAgent))
 	h.route("POST /v1/agents/{agent}/status", h.managed(h.setAgentStatus))
 	h.route("POST /v1/agents/{agent}/signal", h.managed(h.signalAgent))

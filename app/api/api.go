@@ -7,10 +7,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
+	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,7 +39,7 @@ const maxQuestion = 12 << 20
 type Options struct {
 	Agents    Agents
 	Remotes   Remotes
-	Taint     Taint // agents begin with what the conversation that registers them has read
+	Taint     Taint // an agent starts with the servers that the conversation that registers it has read
 	Admission *admission.Service
 	Approvals Approvals
 	// Silent returns the nodes of the cluster whose questions may be missing; nil: none.
@@ -119,7 +123,7 @@ func (h *handler) notRouted(w http.ResponseWriter, r *http.Request) {
 	if record.status == http.StatusMethodNotAllowed {
 		w.Header().Set("Allow", record.header.Get("Allow"))
 		problem.Write(w, http.StatusMethodNotAllowed, "method_not_allowed",
-			"this path takes "+record.header.Get("Allow"))
+			"this path accepts only "+record.header.Get("Allow"))
 		return
 	}
 	problem.Write(w, http.StatusNotFound, "not_found", "there is no such path; GET /v1/openapi.json lists them")
@@ -164,8 +168,8 @@ func refusedBy(ctx context.Context, err error) error {
 }
 
 // route registers an endpoint for a pattern. Requests of callers that Identify does not accept
-// are refused.
-func (h *handler) route(pattern string, do endpoint) {
+// are refused, and so are those with other parameters in the query of the URL than the named ones.
+func (h *handler) route(pattern string, do endpoint, query ...string) {
 	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		who, err := h.opts.Identify(r)
 		if err == nil && !who.Known() {
@@ -175,6 +179,10 @@ func (h *handler) route(pattern string, do endpoint) {
 			h.refuseUnknown(w, r, err)
 			return
 		}
+		if err := checkQuery(r, query); err != nil {
+			h.refuse(w, r, err)
+			return
+		}
 		status, body, err := do(r.Context(), who, r)
 		if err != nil {
 			h.refuse(w, r, err)
@@ -182,6 +190,31 @@ func (h *handler) route(pattern string, do endpoint) {
 		}
 		answer(w, status, body)
 	})
+}
+
+// checkQuery refuses a query that cannot be read, and one with an unknown or repeated parameter: without a misspelt
+// filter, a list would have everything.
+func checkQuery(r *http.Request, known []string) error {
+	invalid := func(format string, args ...any) error {
+		return &refusal{status: http.StatusUnprocessableEntity, code: "invalid_request",
+			message: fmt.Sprintf(format, args...)}
+	}
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return invalid("the query of the URL cannot be read: write & between parameters, and %%XX for other characters")
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch {
+		case len(known) == 0:
+			return invalid("this path has no parameters in the query of the URL, but the request has %q", name)
+		case !slices.Contains(known, name):
+			return invalid("the query of the URL has the unknown parameter %q; write %s", name,
+				strings.Join(known, ", "))
+		case len(values[name]) > 1:
+			return invalid("the query of the URL has the parameter %q twice", name)
+		}
+	}
+	return nil
 }
 
 // refuseUnknown answers a request whose caller may not make it, or could not be looked up.
@@ -194,7 +227,8 @@ func (h *handler) refuseUnknown(w http.ResponseWriter, r *http.Request, err erro
 		h.opts.Logger.ErrorContext(r.Context(), "who sent a request of the API could not be looked up", "error", err)
 	}
 	w.Header().Set("Retry-After", "1")
-	problem.Write(w, http.StatusServiceUnavailable, "unavailable", "who calls could not be looked up: send it again")
+	problem.Write(w, http.StatusServiceUnavailable, "unavailable",
+		"the caller could not be identified now: send the request again")
 }
 
 // refuse answers with an error. Errors that are not meant for the caller are logged, and the

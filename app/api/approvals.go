@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/airlock-mcp/airlock/admission"
-	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
@@ -18,16 +18,16 @@ type Approvals interface {
 	Posted() []approval.Posted
 	Find(id string) (approval.Posted, approval.Asking, error)
 	Answer(approval.Response) error
-	Grants() []approval.Grant
-	Withdraw(ctx context.Context, id, by string) bool
+	Grants(ctx context.Context) ([]approval.Grant, error)
+	Withdraw(ctx context.Context, id, by string) (bool, error)
 }
 
 func (h *handler) approvalRoutes() {
-	h.route("GET /v1/approvals", people(h.listApprovals))
+	h.route("GET /v1/approvals", people(h.listApprovals), "since", "until")
 	h.route("GET /v1/approvals/{approval}", people(h.showApproval))
 	h.route("POST /v1/approvals/{approval}", people(h.answerApproval))
 	h.route("GET /v1/approvals/{approval}/coverage", people(h.coverage))
-	h.route("GET /v1/grants", people(h.listGrants))
+	h.route("GET /v1/grants", people(h.listGrants), "since", "until")
 	h.route("DELETE /v1/grants/{grant}", people(h.withdrawGrant))
 }
 
@@ -99,7 +99,7 @@ type approvalAnswer struct {
 	Reason   string `json:"reason"`
 }
 
-func (h *handler) answerApproval(ctx context.Context, who caller.Caller, r *http.Request) (int, any, error) {
+func (h *handler) answerApproval(_ context.Context, who caller.Caller, r *http.Request) (int, any, error) {
 	var answered approvalAnswer
 	if err := body(r, &answered); err != nil {
 		return 0, nil, err
@@ -112,14 +112,6 @@ func (h *handler) answerApproval(ctx context.Context, who caller.Caller, r *http
 	response.Digest = answered.Digest
 	switch answered.Decision {
 	case "approve":
-		asked, err := h.askedBy(ctx, who, q.Asking)
-		if err != nil {
-			return 0, nil, err
-		}
-		if asked {
-			return 0, nil, &refusal{status: http.StatusForbidden, code: "forbidden", message: "the token that asks " +
-				"cannot approve: sign in to the console, or use a token that the agent's host does not have"}
-		}
 		response.Approve = true
 		if response.For, err = approval.ParseExtent(answered.For, time.Now()); err != nil {
 			return 0, nil, refusedAnswer(err)
@@ -143,24 +135,6 @@ func (h *handler) answerApproval(ctx context.Context, who caller.Caller, r *http
 	return http.StatusOK, done, nil
 }
 
-// askedBy reports whether a question comes from a credential of the caller, or from an agent that was registered with
-// one: the holder of that credential can announce actions for the agent.
-func (h *handler) askedBy(ctx context.Context, who caller.Caller, asking approval.Asking) (bool, error) {
-	if asking.AskedBy(who) || asking.CallerKind != string(caller.Agent) {
-		return asking.AskedBy(who), nil
-	}
-	agent, err := h.opts.Agents.Find(ctx, asking.Principal)
-	if errors.Is(err, agents.ErrUnknown) {
-		return false, nil
-	}
-	var with []string
-	for _, one := range agent.Inherited.Credentials {
-		with = append(with, one.ID)
-	}
-	asking.Credentials = strings.Join(with, " ")
-	return asking.AskedBy(who), err
-}
-
 // refusedAnswer returns the refusal for an error of the desk.
 func refusedAnswer(err error) error {
 	no := &refusal{status: http.StatusForbidden, code: "forbidden"}
@@ -173,7 +147,8 @@ func refusedAnswer(err error) error {
 		no.status, no.code = http.StatusConflict, "changed"
 	case errors.Is(err, approval.ErrNeedsValues), errors.Is(err, approval.ErrExtent):
 		no.status, no.code = http.StatusUnprocessableEntity, "invalid_request"
-	case errors.Is(err, approval.ErrNotAsked), errors.Is(err, approval.ErrAgreed), errors.Is(err, approval.ErrNoPerson):
+	case errors.Is(err, approval.ErrNotAsked), errors.Is(err, approval.ErrAgreed), errors.Is(err, approval.ErrNoPerson),
+		errors.Is(err, approval.ErrOwn):
 	default:
 		return err
 	}
@@ -203,29 +178,28 @@ func (h *handler) coverage(_ context.Context, who caller.Caller, r *http.Request
 
 // sees reports whether a caller may see and withdraw a grant.
 func sees(who caller.Caller, g approval.Grant) bool {
-	return who.May(caller.People, caller.Change, g.Object(nil))
+	return who.May(caller.People, caller.Change, g.Object())
 }
 
-func (h *handler) listGrants(_ context.Context, who caller.Caller, r *http.Request) (int, any, error) {
+func (h *handler) listGrants(ctx context.Context, who caller.Caller, r *http.Request) (int, any, error) {
 	given, err := period(r)
 	if err != nil {
 		return 0, nil, err
 	}
-	list := []approval.Grant{}
-	for _, g := range h.opts.Approvals.Grants() {
-		if given.Contains(g.Given) && sees(who, g) {
-			list = append(list, g)
-		}
-	}
-	return http.StatusOK, map[string]any{"grants": list}, nil
+	list, err := h.opts.Approvals.Grants(ctx)
+	list = slices.DeleteFunc(list, func(g approval.Grant) bool { return !given.Contains(g.Given) || !sees(who, g) })
+	return http.StatusOK, map[string]any{"grants": list}, err
 }
 
 func (h *handler) withdrawGrant(ctx context.Context, who caller.Caller, r *http.Request) (int, any, error) {
 	id := r.PathValue("grant")
-	for _, g := range h.opts.Approvals.Grants() {
-		if g.ID == id && sees(who, g) && h.opts.Approvals.Withdraw(ctx, id, who.Name()+", API") {
-			return http.StatusOK, map[string]string{"id": id}, nil
-		}
+	list, err := h.opts.Approvals.Grants(ctx)
+	withdrawn := slices.ContainsFunc(list, func(g approval.Grant) bool { return g.ID == id && sees(who, g) })
+	if withdrawn {
+		withdrawn, err = h.opts.Approvals.Withdraw(ctx, id, who.Name()+", API")
 	}
-	return 0, nil, &refusal{status: http.StatusNotFound, code: "not_found", message: "there is no such grant"}
+	if err == nil && !withdrawn {
+		err = &refusal{status: http.StatusNotFound, code: "not_found", message: "there is no such grant"}
+	}
+	return http.StatusOK, map[string]string{"id": id}, err
 }

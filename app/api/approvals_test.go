@@ -170,7 +170,7 @@ func TestATokenDoesNotApproveForItsAgent(t *testing.T) {
 	s.token("registrar", auth.Grant{Principal: "ann", Scopes: []string{"admin"}})
 	agent := s.register("registrar", "robot")
 	path, verdict := s.asks(func(q *approval.Question) {
-		q.Principal, q.CallerKind, q.SessionID = agent, "agent", "conversation_1"
+		q.Principal, q.CallerKind, q.SessionID, q.Credentials = agent, "agent", "conversation_1", agent
 	})
 	yes := fmt.Sprintf(`{"decision": "approve", "digest": %q}`, s.digest("registrar", path))
 	if status, got := s.do("registrar", "POST", path, yes); status != 403 ||

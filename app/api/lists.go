@@ -21,12 +21,13 @@ type Lists interface {
 }
 
 func (h *handler) listRoutes() {
-	if h.opts.Lists == nil { // tests of other routes have none
-		return
-	}
-	h.route("GET /v1/runs", h.listRuns)
+	paged := []string{"since", "until", "limit", "before"}
+	h.route("GET /v1/runs", h.listRuns, append(paged, "state", "text")...)
 	h.route("GET /v1/servers", h.listServers)
-	h.route("GET /v1/records", h.listRecords)
+	for _, field := range listing.RecordFields() {
+		paged = append(paged, field.Name)
+	}
+	h.route("GET /v1/records", h.listRecords, paged...)
 }
 
 // The numbers of entries of a page.
@@ -41,7 +42,7 @@ func page(r *http.Request) (period audit.Period, limit int, before string, err e
 	limit = listedPage
 	if text := asked.Get("limit"); text != "" {
 		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxListedPage {
-			err = errors.New("limit is a number from 1 to " + strconv.Itoa(maxListedPage))
+			err = errors.New("limit must be a number from 1 to " + strconv.Itoa(maxListedPage))
 		}
 	}
 	if err == nil {

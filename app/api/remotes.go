@@ -19,7 +19,7 @@ type Remotes interface {
 }
 
 func (h *handler) remoteRoutes() {
-	h.route("GET /v1/remote-agents", remote(caller.See, h.listRemotes))
+	h.route("GET /v1/remote-agents", remote(caller.See, h.listRemotes), "after", "limit")
 	h.route("GET /v1/remote-agents/{agent}", remote(caller.See, h.showRemote))
 	h.route("PATCH /v1/remote-agents/{agent}", remote(caller.Change, h.changeRemote))
 	h.route("DELETE /v1/remote-agents/{agent}", remote(caller.Change, h.unpinRemote))

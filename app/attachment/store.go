@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"filippo.io/age"
 
@@ -34,21 +33,12 @@ const (
 var ErrNotFound = errors.New("there is no such attachment")
 
 // Options of a store. The zero value is usable.
-type Options struct {
-	// Keys is the directory of the key file; empty means "keys" in the store's own directory.
-	Keys string
-	// Keep is how long files are kept; 0 means seven days.
-	Keep time.Duration
-	// Size is the most bytes that all files take; 0 means 1 GiB. The oldest runs' go first.
-	Size int64
-	Now  func() time.Time // nil means time.Now
-}
+type Options = retention.Options
 
 // Store is a directory of files, by run. Methods may be called concurrently, also
 // by several processes.
 type Store struct {
 	dir      string
-	opts     Options
 	identity *agekey.Key
 	kept     *retention.Keeper
 
@@ -65,23 +55,12 @@ type Set struct {
 
 // Open opens the store in dir, creating it at first use, and removes what has
 // expired or is too much.
-func Open(dir string, opts *Options) (*Store, error) {
-	s := &Store{dir: dir, own: map[caller.Owner][]string{}}
-	if opts != nil {
-		s.opts = *opts
+func Open(dir string, opts *Options) (s *Store, err error) {
+	s = &Store{dir: dir, own: map[caller.Owner][]string{}}
+	if s.kept, s.identity, err = retention.Open(dir, keyFile, opts); err == nil {
+		err = s.prune()
 	}
-	if s.opts.Keys == "" {
-		s.opts.Keys = filepath.Join(dir, "keys")
-	}
-	s.kept = retention.New(retention.Limits{Keep: s.opts.Keep, Size: s.opts.Size, Now: s.opts.Now})
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("opening the attachments: %w", err)
-	}
-	var err error
-	if s.identity, err = agekey.LoadOrCreate(filepath.Join(s.opts.Keys, keyFile)); err != nil {
-		return nil, fmt.Errorf("opening the attachments: %w", err)
-	}
-	if err := s.prune(); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("opening the attachments: %w", err)
 	}
 	return s, nil

@@ -20,7 +20,7 @@ type clock struct{ now time.Time }
 
 func newTokens(t *testing.T) (*auth.Tokens, *clock) {
 	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), auth.Schema, auth.SchemaUses,
-		auth.SchemaCreators, auth.SchemaFacts)
+		auth.SchemaCreators, auth.SchemaFacts, auth.SchemaSignOuts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -142,15 +142,21 @@ func (a *Authority) check(ctx context.Context, c caller.Credential) error {
 	case strings.HasPrefix(c.ID, agentID):
 		return a.checkAgent(ctx, c)
 	case strings.HasPrefix(c.ID, jwtID):
-		a.mu.Lock()
-		issuer := a.issuer
-		a.mu.Unlock()
-		if issuer == nil || !issuer.keys.has(ctx, c.Mark) {
-			return fmt.Errorf("%w: the issuer does not have the key any more", caller.ErrEnded)
-		}
-		return nil
+		return a.checkIssued(ctx, c)
 	}
 	return fmt.Errorf("%w: there is no credential %q", caller.ErrEnded, c.ID)
+}
+
+// checkIssued checks a credential for which the issuer vouches.
+func (a *Authority) checkIssued(ctx context.Context, c caller.Credential) error {
+	a.mu.Lock()
+	issuer := a.issuer
+	a.mu.Unlock()
+	m, ok := parseMark(c.Mark)
+	if !ok || issuer == nil || !issuer.accepts(ctx, m) {
+		return fmt.Errorf("%w: the issuer does not have the key any more, or gives less", caller.ErrEnded)
+	}
+	return a.opts.Tokens.checkSignedIn(ctx, m)
 }
 
 // checkAgent checks an agent together with the credentials that it was registered with.
@@ -167,6 +173,60 @@ func (a *Authority) checkAgent(ctx context.Context, c caller.Credential) error {
 		return fmt.Errorf("%w: the agent has another token", caller.ErrEnded)
 	}
 	return a.checkAll(ctx, agent.Inherited.Credentials)
+}
+
+// IsOwn reports whether a caller has asked with one of the credentials with these IDs: with its own, with one that its
+// own was made with, or as an agent that it has registered.
+func (a *Authority) IsOwn(ctx context.Context, who caller.Caller, asked []string) (bool, error) {
+	held := map[string]bool{}
+	if err := a.hold(ctx, who.Credentials, held); err != nil {
+		return false, err
+	}
+	for _, id := range asked {
+		if held[holderOf(id)] {
+			return true, nil
+		}
+		if !strings.HasPrefix(id, agentID) {
+			continue
+		}
+		agent, err := a.opts.Agents.Find(ctx, id)
+		if err != nil && !errors.Is(err, agents.ErrUnknown) {
+			return false, err
+		}
+		if slices.ContainsFunc(agent.Inherited.Credentials, func(c caller.Credential) bool {
+			return held[holderOf(c.ID)]
+		}) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// hold adds the holders of credentials, and of those that they were made with.
+func (a *Authority) hold(ctx context.Context, credentials []caller.Credential, held map[string]bool) error {
+	for _, c := range credentials {
+		held[holderOf(c.ID)] = true
+		if !strings.HasPrefix(c.ID, tokenID) {
+			continue
+		}
+		creators, err := a.opts.Tokens.check(ctx, c)
+		if err == nil {
+			err = a.hold(ctx, creators, held)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holderOf returns what the IDs of all credentials have in common that one holder can get for one subject: an
+// authorization server gives a client tokens with different scopes.
+func holderOf(id string) string {
+	if rest, ok := strings.CutPrefix(id, jwtID); ok {
+		return jwtID + rest[:min(len(rest), holderDigits)]
+	}
+	return id
 }
 
 // checkAll checks the credentials with which an agent was registered or a token was made.

@@ -30,7 +30,7 @@ func newOffice(t *testing.T, profiles ...string) *office {
 	dir := t.TempDir()
 	db, err := databasetest.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
 		agents.SchemaInherited, agents.SchemaApprovers, agents.SchemaLists, agents.SchemaDebits,
-		agents.SchemaSelections, auth.SchemaUses, auth.SchemaCreators, auth.SchemaFacts)
+		agents.SchemaSelections, auth.SchemaUses, auth.SchemaCreators, auth.SchemaFacts, auth.SchemaSignOuts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,16 +32,16 @@ func FactsOf(groups []string, claims map[string]string) caller.Facts {
 // checkFacts returns an error if facts exceed the limits.
 func checkFacts(f caller.Facts) error {
 	if len(f.Groups) > maxGroups || len(f.Claims) > maxClaims {
-		return fmt.Errorf("a principal has at most %d groups and %d claims", maxGroups, maxClaims)
+		return fmt.Errorf("a principal must have at most %d groups and %d claims", maxGroups, maxClaims)
 	}
 	for _, group := range f.Groups {
 		if !isFact(group) {
-			return fmt.Errorf("a group has 1 to %d bytes and no control characters", maxFact)
+			return fmt.Errorf("a group must have 1 to %d bytes and no control characters", maxFact)
 		}
 	}
 	for name, value := range f.Claims {
 		if !isFact(name) || len(value) > maxFact {
-			return fmt.Errorf("a claim has a name and at most %d bytes", maxFact)
+			return fmt.Errorf("a claim must have a name and at most %d bytes", maxFact)
 		}
 	}
 	return nil

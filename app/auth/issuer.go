@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +41,7 @@ type Issuer struct {
 	config config.Auth
 	scopes []config.Scope
 	keys   *keys
+	gives  map[string]bool // digests of the rights that the configuration gives, see markOf
 	now    func() time.Time
 }
 
@@ -62,27 +62,19 @@ func NewIssuer(c config.Auth, client *http.Client, now func() time.Time) *Issuer
 			i.scopes = append(i.scopes, config.Scope{Name: right, Rights: []string{right}})
 		}
 	}
+	i.gives = map[string]bool{i.identifies(): true}
+	for _, named := range c.Types {
+		i.gives[typeDigest(named)] = true
+	}
+	for _, right := range append(rightDigests(ofTokens, i.scopes), rightDigests(ofPeople, i.groups())...) {
+		i.gives[right] = true
+	}
 	return i
 }
 
-// KeepKeys makes the issuer use the keys that before has read, if the issuer accepts every token and every person that
-// before accepted and gives them at least the same rights. Acts that were started with such a token
-// continue. i may be nil, and before, too.
+// KeepKeys makes the issuer use the keys that before has read. i may be nil, and before, too.
 func (i *Issuer) KeepKeys(before *Issuer) {
-	if i == nil || before == nil {
-		return
-	}
-	old, signIn := before.config, before.config.SignIn
-	lost := func(s config.Scope, from []config.Scope) bool {
-		return !slices.ContainsFunc(from, func(now config.Scope) bool { return reflect.DeepEqual(s, now) })
-	}
-	lostScope := func(s config.Scope) bool { return lost(s, i.scopes) }
-	lostGroup := func(s config.Scope) bool { return lost(s, i.config.SignIn.Groups) }
-	same := i.config.Issuer == old.Issuer && i.config.JWKS == old.JWKS && i.config.Audience == old.Audience &&
-		i.config.GroupsClaim == old.GroupsClaim && slices.Equal(i.config.Claims, old.Claims) &&
-		i.config.SignIn.ClientID == signIn.ClientID && reflect.DeepEqual(i.config.SignIn.Everyone, signIn.Everyone)
-	if same && !slices.ContainsFunc(before.scopes, lostScope) && !slices.ContainsFunc(signIn.Groups, lostGroup) &&
-		!slices.ContainsFunc(old.Types, func(t string) bool { return !slices.Contains(i.config.Types, t) }) {
+	if i != nil && before != nil && i.config.Issuer == before.config.Issuer && i.config.JWKS == before.config.JWKS {
 		i.keys = before.keys
 	}
 }
@@ -131,22 +123,33 @@ func (i *Issuer) Authenticate(ctx context.Context, token secret.Value, path stri
 	if reason != "" {
 		return caller.Caller{}, i.refused(parsed, reason)
 	}
-	who, err := i.caller(said.registered, said.own)
+	who, given, err := i.caller(said.registered, said.own)
 	who.Facts = facts
 	end := said.registered.Expiry.Time()
 	if !i.now().Before(end) { // the issuer's clock is behind ours
 		end = end.Add(clockSkew)
 	}
-	who.Credentials = []caller.Credential{credentialOf(who, header.KeyID, end)}
+	var begin time.Time
+	if said.registered.IssuedAt != nil {
+		begin = said.registered.IssuedAt.Time()
+	}
+	m := mark{gives: append(rightDigests(ofTokens, given), typeDigest(typeOf(header))), begin: begin.Unix(),
+		key: header.KeyID}
+	who.Credentials = []caller.Credential{i.credentialOf(who, m, end)}
 	return who, err
 }
 
+// holderDigits is the number of digits in the ID of a credential that identify its holder, see holderOf.
+const holderDigits = 16
+
 // credentialOf returns the credential of a caller whom the issuer vouches for. A renewed token with the same rights
 // and facts is the same credential.
-func credentialOf(who caller.Caller, key string, end time.Time) caller.Credential {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", who.Issuer, who.Session, who.Profile, who.Scopes,
-		who.Facts.Key()))
-	return caller.Credential{ID: jwtID + hex.EncodeToString(sum[:8]), Mark: key, Profile: who.Profile, Expires: end}
+func (i *Issuer) credentialOf(who caller.Caller, m mark, end time.Time) caller.Credential {
+	m.gives, m.subject = append(m.gives, i.identifies()), digest(who.Name())
+	holder := sha256.Sum256(fmt.Appendf(nil, "%q %q", who.Issuer, who.Session))
+	rights := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", who.Profile, who.Scopes, who.Facts.Key()))
+	return caller.Credential{ID: jwtID + hex.EncodeToString(holder[:holderDigits/2]) + hex.EncodeToString(rights[:8]),
+		Mark: m.String(), Profile: who.Profile, Expires: end}
 }
 
 // statement is the content of a token with a valid signature.
@@ -193,9 +196,14 @@ func (i *Issuer) signed(ctx context.Context, token *jwt.JSONWebToken, header jos
 // takesType reports whether the type of a token is accepted. Tokens of other types may be signed
 // with the same keys for other purposes (RFC 8725, section 3.11).
 func (i *Issuer) takesType(header jose.Header) bool {
-	named, _ := header.ExtraHeaders[jose.HeaderType].(string)
-	named = strings.TrimPrefix(strings.ToLower(named), "application/")
+	named := typeOf(header)
 	return slices.ContainsFunc(i.config.Types, func(taken string) bool { return strings.EqualFold(taken, named) })
+}
+
+// typeOf returns the type of a token in lower case.
+func typeOf(header jose.Header) string {
+	named, _ := header.ExtraHeaders[jose.HeaderType].(string)
+	return strings.TrimPrefix(strings.ToLower(named), "application/")
 }
 
 // valid reports whether a token is from the issuer, for one of the audiences, valid now, and has a subject. Otherwise
@@ -225,10 +233,10 @@ func (i *Issuer) valid(c jwt.Claims, audience jwt.Audience) (Reason, bool) {
 	return "", true
 }
 
-// caller returns the caller that a valid token identifies. A renewed token of the same client has
-// the same session.
-func (i *Issuer) caller(c jwt.Claims, own claims) (caller.Caller, error) {
-	who := caller.Caller{Principal: c.Subject, Kind: caller.User, Issuer: i.config.Issuer}
+// caller returns the caller that a valid token identifies, and the scopes that gave its rights. A renewed token of the
+// same client has the same session.
+func (i *Issuer) caller(c jwt.Claims, own claims) (who caller.Caller, given []config.Scope, err error) {
+	who = caller.Caller{Principal: c.Subject, Kind: caller.User, Issuer: i.config.Issuer}
 	client := own.ClientID
 	if client == "" {
 		client = own.Party
@@ -245,9 +253,11 @@ func (i *Issuer) caller(c jwt.Claims, own claims) (caller.Caller, error) {
 			}
 		}
 	}
-	return grant(who, slices.DeleteFunc(slices.Clone(i.scopes), func(s config.Scope) bool {
+	given = slices.DeleteFunc(slices.Clone(i.scopes), func(s config.Scope) bool {
 		return !slices.Contains(granted, s.Name)
-	}))
+	})
+	who, err = grant(who, given)
+	return who, given, err
 }
 
 // grant gives a caller what scopes, or groups, give. The error is ErrProfiles.

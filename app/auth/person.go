@@ -3,6 +3,7 @@ package auth
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
@@ -24,13 +25,14 @@ import (
 // Person has signed in at the issuer with OpenID Connect. It has no rights of its own: they follow from the
 // configuration in force at each request.
 type Person struct {
-	subject, key, algorithm, basis string
-	facts                          caller.Facts
-	until                          time.Time
+	signIn, subject, key, algorithm, basis string
+	facts                                  caller.Facts
+	until                                  time.Time
 }
 
 // storedPerson is a person as another node of a cluster reads it.
 type storedPerson struct {
+	SignIn    string       `json:"sign_in"`
 	Subject   string       `json:"subject"`
 	Key       string       `json:"key"`
 	Algorithm string       `json:"algorithm"`
@@ -41,7 +43,7 @@ type storedPerson struct {
 
 // MarshalJSON implements json.Marshaler. The text must be kept such that nobody can change it.
 func (p Person) MarshalJSON() ([]byte, error) {
-	return json.Marshal(storedPerson{p.subject, p.key, p.algorithm, p.basis, p.facts, p.until})
+	return json.Marshal(storedPerson{p.signIn, p.subject, p.key, p.algorithm, p.basis, p.facts, p.until})
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -50,7 +52,7 @@ func (p *Person) UnmarshalJSON(text []byte) error {
 	if err := strictjson.UnmarshalOpen(text, &s); err != nil {
 		return err
 	}
-	*p = Person{s.Subject, s.Key, s.Algorithm, s.Basis, s.Facts, s.Until}
+	*p = Person{s.SignIn, s.Subject, s.Key, s.Algorithm, s.Basis, s.Facts, s.Until}
 	return nil
 }
 
@@ -115,8 +117,8 @@ func (i *Issuer) Person(ctx context.Context, token secret.Value, nonce string,
 	if !ok {
 		return Person{}, i.refused(parsed, BadClaims)
 	}
-	return Person{subject: said.registered.Subject, key: header.KeyID, algorithm: header.Algorithm, basis: i.basis(),
-		facts: facts, until: i.now().Add(personTime)}, nil
+	return Person{signIn: rand.Text(), subject: said.registered.Subject, key: header.KeyID, algorithm: header.Algorithm,
+		basis: i.basis(), facts: facts, until: i.now().Add(personTime)}, nil
 }
 
 // misuse returns why an ID token is not for this sign-in; empty if it is.
@@ -171,7 +173,9 @@ func (i *Issuer) callerOf(ctx context.Context, p Person) (caller.Caller, error) 
 	if err == nil && len(who.Scopes) == 0 {
 		err = ErrNoRights
 	}
-	who.Credentials = []caller.Credential{credentialOf(who, p.key, p.until)}
+	m := mark{gives: rightDigests(ofPeople, append(given, i.config.SignIn.Everyone)),
+		begin: p.until.Add(-personTime).Unix(), signIn: p.signIn, key: p.key}
+	who.Credentials = []caller.Credential{i.credentialOf(who, m, p.until)}
 	return who, err
 }
 

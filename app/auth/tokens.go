@@ -103,7 +103,7 @@ func (g Grant) Check() error {
 		}
 		if strings.TrimSpace(text) == "" || len(text) > maxName ||
 			strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			return fmt.Errorf("the %s of a token has 1 to %d bytes and no control characters", field, maxName)
+			return fmt.Errorf("the %s of a token must have 1 to %d bytes and no control characters", field, maxName)
 		}
 	}
 	if len(g.Scopes) == 0 {
@@ -245,8 +245,8 @@ func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 // maxEnds bounds the tokens that Ends returns.
 const maxEnds = 1000
 
-// Ends returns when the valid tokens expire, by their IDs, in seconds since 1970: those that expire
-// first, without those that never expire.
+// Ends returns the times at which valid tokens expire, in seconds since 1970, by their IDs. It omits
+// tokens that never expire, and returns at most maxEnds: those that expire first.
 func (t *Tokens) Ends(ctx context.Context) (map[string]int64, error) {
 	ends := map[string]int64{}
 	err := t.db.View(ctx, func(tx database.Tx) error {

@@ -18,7 +18,7 @@ func TestTheLastUseOfTokensIsKept(t *testing.T) {
 	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"), agents.Schema, auth.Schema,
 		agents.SchemaInherited, agents.SchemaApprovers,
 		agents.SchemaLists, agents.SchemaDebits, agents.SchemaSelections, auth.SchemaUses,
-		auth.SchemaCreators, auth.SchemaFacts)
+		auth.SchemaCreators, auth.SchemaFacts, auth.SchemaSignOuts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestAUseThatCannotBeKeptEndsNothing(t *testing.T) {
 	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"), agents.Schema, auth.Schema,
 		agents.SchemaInherited, agents.SchemaApprovers,
 		agents.SchemaLists, agents.SchemaDebits, agents.SchemaSelections, auth.SchemaUses,
-		auth.SchemaCreators, auth.SchemaFacts)
+		auth.SchemaCreators, auth.SchemaFacts, auth.SchemaSignOuts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
-// Package bom creates the bill of materials of a run from the audit log: the announced
-// model and host, the image with its packages, the engines, the called tools with the
-// digests of their definitions, and the policies in force. It omits everything that the
-// log does not contain.
+// Package bom creates the bill of materials of a run from the audit log: the model and the
+// agent host, as the host announced them; the image with its packages; the verification
+// engines that were used; the called tools with the digests of their definitions; and the
+// policies in force. It omits everything that the log does not contain.
 package bom
 
 import (
@@ -34,7 +34,7 @@ type Bill struct {
 	Policies []string
 }
 
-// Image is an image that something of the run was in.
+// Image is the image of a sandbox that the run used.
 type Image struct {
 	Name     string
 	Digest   string           // "sha256:…" of the OCI manifest

@@ -135,8 +135,7 @@ func newWholeParser(stdout, stderr io.Writer) (parser *kong.Kong, exited *int) {
 // usage turns a parser's error into one with a hint.
 func usage(err error) error {
 	command := "airlock"
-	var parse *kong.ParseError
-	if errors.As(err, &parse) && parse.Context != nil {
+	if parse, ok := errors.AsType[*kong.ParseError](err); ok && parse.Context != nil {
 		if selected := parse.Context.Selected(); selected != nil {
 			for word := range strings.FieldsSeq(selected.Path()) {
 				if strings.ContainsAny(word, "<[(") { // its arguments

@@ -24,6 +24,7 @@ type Program func(ctx context.Context, args []string, stdin io.Reader, stdout, s
 // started a run that Process continues.
 func Process(program Program) int {
 	delayFirstCollection()
+	calmMonitor()
 	if err := errors.Join(procfs.CloseOnExec(), procfs.EraseEnvironment()); err != nil {
 		fmt.Fprintf(os.Stderr, "airlock: programs that this one starts can read its environment or use its files: %v\n",
 			err)

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/airlock-mcp/airlock/internal/cluster"
+	"github.com/airlock-mcp/airlock/internal/objects"
 )
 
 // Cluster configures a node of a cluster. With the zero value the state is in files of this machine.
@@ -18,6 +19,7 @@ type Cluster struct {
 	Node     string // the name of this node; empty means the name of the machine
 	// Advertise is the host and port at which other nodes reach this one; empty: they do not.
 	Advertise string
+	Objects   string // the address of the object store, in the format of package internal/objects; empty: none
 }
 
 // Source is where a secret is read from: env:NAME, or file:PATH with an absolute path.
@@ -28,6 +30,15 @@ func (d *decoder) clusterFields(c *Cluster) []field {
 		{key: "database", read: d.source(&c.Database)},
 		{key: "key", read: d.source(&c.Key)},
 		{key: "advertise", read: d.advertised(&c.Advertise)},
+		{key: "objects", read: func(n *yaml.Node, path string) error {
+			err := d.scalar(n, path, free{&c.Objects})
+			if err == nil {
+				if _, opened := objects.Open(c.Objects); opened != nil {
+					return d.fail(n, "write file:///shared/path or s3://bucket/prefix", "%s: %v", path, opened)
+				}
+			}
+			return err
+		}},
 		{key: "node", read: func(n *yaml.Node, path string) error {
 			err := d.scalar(n, path, free{&c.Node})
 			if err == nil && cluster.CheckName(c.Node) != nil {

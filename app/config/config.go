@@ -164,7 +164,15 @@ type Audit struct {
 	// WitnessDelay is how far the witness may be behind before calls are refused; 0 makes
 	// each call wait for the witness.
 	WitnessDelay time.Duration
+	// Durability is where a record is stored before an act: Local or Replicated.
+	Durability string
 }
+
+// The values of Audit.Durability.
+const (
+	Local      = "local"      // on the disk of this machine
+	Replicated = "replicated" // in the database of the cluster, too
+)
 
 // The default timeouts of servers.
 const (
@@ -267,7 +275,8 @@ func Default() *Config {
 		}, Runs: Runs{SuspendAfter: 30 * time.Second, SuspendedSize: quota.For(quota.Suspended).Total}},
 		Limits:  profiles[0].limits,
 		Secrets: Secrets{Keyring: "airlock"},
-		Audit:   Audit{KeepArguments: 7 * 24 * time.Hour, ArgumentsSize: 64 << 20, WitnessDelay: time.Minute},
+		Audit: Audit{KeepArguments: 7 * 24 * time.Hour, ArgumentsSize: 64 << 20, WitnessDelay: time.Minute,
+			Durability: Local},
 		Replay:  Replay{Keep: 7 * 24 * time.Hour, Size: 1 << 30},
 		Agents:  defaultAgents(),
 		Serving: Serving{Serve: defaultServe(), Auth: defaultAuth(), Kernel: defaultKernel()},

@@ -155,8 +155,7 @@ func (d *decoder) text(n *yaml.Node, path string) (string, error) {
 	}
 	out, err := d.expand(n.Value)
 	if err != nil {
-		var advice *adviceError
-		if errors.As(err, &advice) {
+		if advice, ok := errors.AsType[*adviceError](err); ok {
 			return "", d.fail(n, advice.advice, "%s %v", path, err)
 		}
 		return "", d.fail(n, "", "%s %v", path, err)

@@ -113,12 +113,10 @@ func readFile(path string) ([]byte, error) {
 
 // unreadable returns a one-sentence error for a file that cannot be read.
 func unreadable(path string, err error) error {
-	var foreign *store.ForeignError
-	if errors.As(err, &foreign) {
+	if foreign, ok := errors.AsType[*store.ForeignError](err); ok {
 		return &Error{File: path, Message: foreign.Error(), Advice: foreign.Hint()}
 	}
-	var cause *os.PathError
-	if errors.As(err, &cause) {
+	if cause, ok := errors.AsType[*os.PathError](err); ok {
 		err = cause.Err
 	}
 	return &Error{File: path, Message: fmt.Sprintf("cannot read the configuration: %v", err),
@@ -169,8 +167,7 @@ func (d *decoder) parse(data []byte) (*yaml.Node, error) {
 // badYAML turns the parser's error into one sentence with its place.
 func (d *decoder) badYAML(data []byte, err error) error {
 	out := &Error{File: d.file, Message: fmt.Sprintf("not valid YAML: %v", err)}
-	var le *yaml.LoadError
-	if errors.As(err, &le) {
+	if le, ok := errors.AsType[*yaml.LoadError](err); ok {
 		out.Line, out.Column = le.Mark.Line, le.Mark.Column
 		out.Message = "not valid YAML: " + le.Message
 		if le.ContextMsg != "" && le.ContextMark.Line > 0 {

@@ -13,7 +13,7 @@ import (
 )
 
 // Mentioned returns possible credentials in a file that could not be loaded, so that they can
-// be redacted in messages about the file: values that Held would return, as far as they can
+// be redacted in messages about the file: values that AllCredentials would return, as far as they can
 // be recognized, values of variables that the file names, and words in the position of a name
 // that do not look like one. If the file cannot be read, it returns nil.
 func Mentioned(path string, env func(string) (string, bool)) []secret.Value {

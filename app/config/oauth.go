@@ -13,7 +13,7 @@ import (
 // OAuth configures how Airlock signs in to one server. With the zero value everything is
 // discovered.
 type OAuth struct {
-	Grant        string // empty, client_credentials, jwt_bearer or enterprise
+	Grant        string // one of OAuthGrants; empty for the first
 	Issuer       string // the only accepted authorization server; empty: the one that the server names
 	Scopes       []string
 	RedirectPort int  // 0: any
@@ -22,6 +22,7 @@ type OAuth struct {
 	OAuthClient
 	AssertionFile string // absolute
 	Provider      OAuthProvider
+	Delegate      bool // the identity provider is told who acts for the user
 }
 
 // OAuthClient is the OAuth client of Airlock at an authorization server.
@@ -32,15 +33,16 @@ type OAuthClient struct {
 	ClientDocument string       // the URL of a client-id metadata document
 }
 
-// OAuthProvider is the identity provider of the grant enterprise.
+// OAuthProvider is the identity provider of the grants enterprise and token_exchange.
 type OAuthProvider struct {
 	Issuer       string
 	ClientID     string
 	ClientSecret secret.Value
+	ClientKey    secret.Value // PEM
 }
 
 // OAuthGrants are the values of servers.*.oauth.grant.
-var OAuthGrants = []string{"authorization_code", "client_credentials", "jwt_bearer", "enterprise"}
+var OAuthGrants = []string{"authorization_code", "client_credentials", "jwt_bearer", "enterprise", "token_exchange"}
 
 func (d *decoder) oauthFields(o *OAuth) []field {
 	grant := "authorization_code"
@@ -60,6 +62,7 @@ func (d *decoder) oauthFields(o *OAuth) []field {
 			path string) error {
 			return d.object(n, path, d.oauthProviderFields(&o.Provider))
 		}},
+		{key: "delegate", val: flag{&o.Delegate}},
 	}
 }
 
@@ -68,6 +71,7 @@ func (d *decoder) oauthProviderFields(p *OAuthProvider) []field {
 		{key: "issuer", val: free{&p.Issuer}},
 		{key: "clientId", val: free{&p.ClientID}},
 		{key: "clientSecret", read: d.secret(&p.ClientSecret)},
+		{key: "clientKey", read: d.secret(&p.ClientKey)},
 	}
 }
 
@@ -99,7 +103,7 @@ func (d *decoder) secret(to *secret.Value) func(n *yaml.Node, path string) error
 func (o *OAuth) Secrets() map[string]*secret.Value {
 	return map[string]*secret.Value{
 		"oauth.clientSecret": &o.ClientSecret, "oauth.clientKey": &o.ClientKey,
-		"oauth.provider.clientSecret": &o.Provider.ClientSecret,
+		"oauth.provider.clientSecret": &o.Provider.ClientSecret, "oauth.provider.clientKey": &o.Provider.ClientKey,
 	}
 }
 

@@ -6,11 +6,13 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
+	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
 // Registry configures the MCP registry in which `airlock servers search` and `airlock servers add` find servers.
 type Registry struct {
-	URL string // without the version of the API
+	URL   string       // without the version of the API
+	Token secret.Value // of the registry, or a reference; empty if it needs none
 	// Allow are the servers that may be added: NAME, NAME@VERSION or NAMESPACE/*. nil allows all servers.
 	Allow []string
 }
@@ -23,6 +25,7 @@ var registryEntry = lazyregexp.New(`^[a-zA-Z0-9.-]+/(\*|[a-zA-Z0-9._-]+(@[a-zA-Z
 func (d *decoder) registryFields(r *Registry) []field {
 	return []field{
 		{key: "url", val: hookURL{&r.URL}},
+		{key: "token", read: d.secret(&r.Token)},
 		{key: "allow", read: func(n *yaml.Node, path string) error {
 			r.Allow = []string{}
 			return d.items(n, path, func(n *yaml.Node, path string) error {

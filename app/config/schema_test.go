@@ -41,10 +41,11 @@ func schemaOf(page string) object {
 		"sandbox.containerd.address": text, "sandbox.containerd.shim": text,
 		"redaction.personalData":  m.personal(),
 		"registry.allow":          texts,
+		"registry.token":          text,
 		"search.embeddings.table": text, "search.embeddings.key": text,
 		"kernel.policies": texts, "agents.redis": text,
 		"cluster.database": members(object{"from": text}), "cluster.key": members(object{"from": text}),
-		"cluster.node": text, "cluster.advertise": text,
+		"cluster.node": text, "cluster.advertise": text, "cluster.objects": text,
 		"agents.prices":          entries(ref("dollars")),
 		"agents.principalBudget": m.budget(), "agents.sessionBudget": m.budget(),
 		"serve.publicURL": text, "approvals.webhooks.*.secret": text,
@@ -60,9 +61,15 @@ func schemaOf(page string) object {
 		"mcpServers.*.enabled": m.scalar(flag{new(bool)}),
 		"servers.*.allow":      texts, "servers.*.deny": texts, "servers.*.secrets": texts, "servers.*.public": texts,
 		"servers.*.personalData": m.personal(), "servers.*.sandbox": m.containment(),
+		"servers.*.apps.permissions": list(object{"anyOf": []any{object{"enum": catalog.AppPermissions()},
+			ref("variable")}}),
+		"servers.*.apps.connectDomains": texts, "servers.*.apps.resourceDomains": texts,
+		"servers.*.apps.frameDomains": texts, "servers.*.apps.baseUriDomains": texts,
 		"servers.*.oauth.scopes": texts, "servers.*.oauth.clientSecret": text, "servers.*.oauth.clientKey": text,
 		"servers.*.oauth.assertionFile": text, "servers.*.oauth.provider.clientSecret": text,
-		"profiles.*.servers": anyOf(texts, entries(anyOf(texts, text))), "profiles.*.network": m.network(),
+		"servers.*.oauth.provider.clientKey": text,
+		"profiles.*.servers":                 anyOf(texts, entries(anyOf(texts, text))),
+		"profiles.*.network":                 m.network(),
 	}
 	for _, at := range []string{"auth.scopes.*", "auth.signIn.groups.*", "auth.signIn.everyone"} {
 		fixed[at+".rights"] = list(object{"anyOf": []any{object{"enum": AuthRights}, ref("variable")}})
@@ -93,6 +100,7 @@ func schemaOf(page string) object {
 		"session": d.sessionFields(&c.Session), "face": d.faceFields(&c.Face),
 		"mcpServers.*": append(d.serverFields(&s), host...), "servers.*": d.settingFields(&Settings{}),
 		"servers.*.oauth": d.oauthFields(&OAuth{}), "servers.*.oauth.provider": d.oauthProviderFields(&OAuthProvider{}),
+		"servers.*.apps":    d.appFields(&catalog.AppGrant{}),
 		"profiles.*":        d.profileFields(&catalog.Profile{}, new(bool)),
 		"servers.*.tools.*": d.toolFields(&Tool{}),
 	}

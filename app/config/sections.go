@@ -75,7 +75,7 @@ func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
 			err := d.object(n, path, d.secretsFields(&c.Secrets))
 			if err == nil && c.Secrets.AgeIdentity != "" && c.Secrets.AgeFile == "" {
 				err = d.fail(child(n, "ageIdentity"), "name the encrypted file as "+join(path, "ageFile")+", too",
-					"%s is the key to a file that is not named", join(path, "ageIdentity"))
+					"%s is given, but no encrypted file that it decrypts", join(path, "ageIdentity"))
 			}
 			return err
 		}},
@@ -253,6 +253,7 @@ func (d *decoder) auditFields(a *Audit) []field {
 		{key: "witness", val: free{&a.Witness}},
 		{key: "witnessKey", val: free{&a.WitnessKey}},
 		{key: "witnessDelay", val: duration{&a.WitnessDelay, 0, 24 * time.Hour}},
+		{key: "durability", val: word{&a.Durability, []string{Local, Replicated}}},
 	}
 }
 
@@ -357,6 +358,10 @@ func (d *decoder) consistent(root *yaml.Node, c *Config) error {
 	}
 	if err := d.embeddingsFit(root, &c.Embeddings); err != nil {
 		return err
+	}
+	if c.Audit.Durability == Replicated && c.Cluster.Objects == "" {
+		return d.fail(child(root, "audit"), "name both: cluster.database and cluster.objects",
+			"audit.durability is %s, and there is no cluster with an object store", Replicated)
 	}
 	if calls := c.Limits.Calls; calls.ResultBytes > calls.UnreadBytes {
 		return d.fail(root, "raise limits.unreadBytes or lower limits.resultBytes",

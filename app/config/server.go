@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
@@ -59,6 +60,8 @@ type Settings struct {
 	OAuth *OAuth
 	// Elicitation lets the server ask the person behind a call.
 	Elicitation bool
+	// Apps is the grant for the MCP Apps of the server.
+	Apps catalog.AppGrant
 	// Sandbox contains a stdio server; nil means that it runs on the host, with the rights of Airlock's user.
 	Sandbox *Containment
 }

@@ -177,7 +177,7 @@ func (d *decoder) isAirlock(key *yaml.Node, s Server) bool {
 		return false
 	}
 	d.note(key, fmt.Sprintf("the server %q is Airlock itself and is left out", s.ID),
-		"remove it from this file, or keep a file of its own for Airlock")
+		"remove it from this file, or keep a separate file for Airlock")
 	return true
 }
 
@@ -209,6 +209,7 @@ func (d *decoder) settingFields(s *Settings) []field {
 		{key: "rate", val: rate{&s.Rate}},
 		{key: "elicitation", val: flag{&s.Elicitation}},
 		{key: "sandbox", read: d.containment(&s.Sandbox)},
+		{key: "apps", read: d.apps(&s.Apps)},
 		{key: "oauth", read: func(n *yaml.Node, path string) error {
 			s.OAuth = &OAuth{}
 			return d.object(n, path, d.oauthFields(s.OAuth))

@@ -10,7 +10,7 @@ import (
 
 // Widens returns the changed keys with which after may permit more than before. Policy files
 // are compared by policies.Widens instead. Only the following changes do not widen: a server
-// was removed, a profile was removed, auth was removed or gives less, a tool was denied or is not
+// was removed, a profile was removed or shows less, auth was removed or gives less, a tool was denied or is not
 // allowed any more, a risk was raised, or a limit was lowered. Any other change counts as widening.
 func Widens(before, after *Config) []string {
 	live, restart := Changes(before, after)
@@ -40,14 +40,29 @@ func Widens(before, after *Config) []string {
 	return keys
 }
 
-// profilesNarrow reports whether profiles were only removed. Callers of a removed profile are refused.
+// profilesNarrow reports whether only profiles were removed, or servers and tools of them. Callers of a removed profile
+// are refused.
 func profilesNarrow(before, after *Config) bool {
-	for _, p := range after.Profiles {
-		if !slices.ContainsFunc(before.Profiles, func(was *catalog.Profile) bool { return reflect.DeepEqual(was, p) }) {
+	for _, now := range after.Profiles {
+		narrows := func(was *catalog.Profile) bool { return profileNarrows(*was, *now) }
+		if !slices.ContainsFunc(before.Profiles, narrows) {
 			return false
 		}
 	}
 	return before.DefaultProfile == after.DefaultProfile
+}
+
+// profileNarrows reports whether only servers and tools were removed. What a profile shows is the union of its lists.
+func profileNarrows(was, now catalog.Profile) bool {
+	for _, servers := range now.Servers {
+		if !slices.ContainsFunc(was.Servers, func(s catalog.ProfileServers) bool {
+			return s.Server == servers.Server && within(servers.Tools, s.Tools)
+		}) {
+			return false
+		}
+	}
+	now.Servers = was.Servers
+	return reflect.DeepEqual(was, now)
 }
 
 // authNarrow reports whether only rights and members of roles were removed, or the issuer.
@@ -93,8 +108,8 @@ func scopesNarrow(before, after []Scope) bool {
 }
 
 // within reports whether all of list are in other.
-func within(list, other []string) bool {
-	return !slices.ContainsFunc(list, func(s string) bool { return !slices.Contains(other, s) })
+func within[T comparable](list, other []T) bool {
+	return !slices.ContainsFunc(list, func(v T) bool { return !slices.Contains(other, v) })
 }
 
 // settingsNarrow reports whether the new settings of a server permit nothing more.

@@ -1,6 +1,7 @@
 package configfile_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,9 +65,7 @@ func TestDigestsTellReadingsApart(t *testing.T) {
 	same := map[string]string{"SECRET": "one", "HOME": "/h", "E": "", "OTHER": "x"}
 	changed := func(name, value string) map[string]string {
 		others := map[string]string{}
-		for n, v := range same {
-			others[n] = v
-		}
+		maps.Copy(others, same)
 		others[name] = value
 		if value == "unset" {
 			delete(others, name)

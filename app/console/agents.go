@@ -103,11 +103,9 @@ func showAgent(c *Console, q *query) (view, error) {
 		return view{}, err
 	}
 	shown := shownAgent{Agent: agent, MaySet: q.may(auth.ScopeAdmin) && agent.Status != agents.Killed}
-	permissions, err := json.MarshalIndent(agent.Permissions, "", "  ")
-	if err != nil {
+	if shown.Permissions, err = canon.Pretty(agent.Permissions); err != nil {
 		return view{}, err
 	}
-	shown.Permissions = string(permissions)
 	var standing budget.Standing
 	if standing, err = c.opts.Agents.Budget(q.Context(), agent.ID); err != nil {
 		return view{}, err

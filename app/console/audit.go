@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
@@ -12,6 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/listing"
 	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/internal/canon"
 )
 
 // auditSection shows the audit log with the records of all callers.
@@ -100,11 +100,11 @@ func (c *Console) readLog(q *query, f auditFilter) (shownAudit, error) {
 	shown.Partly, shown.Missing = list.Partly, listing.Missing(list.Unanswered)
 	shown.Problem = cmp.Or(list.Problem, f.Problem)
 	for _, r := range list.Records {
-		raw, err := json.MarshalIndent(r.Record, "", "  ")
+		text, err := canon.Pretty(r.Record)
 		if err != nil {
 			return shown, err
 		}
-		shown.Records = append(shown.Records, shownRecord{r, string(raw)})
+		shown.Records = append(shown.Records, shownRecord{r, text})
 	}
 	if len(list.Older) > 0 {
 		shown.Older = f.address(list.Older)

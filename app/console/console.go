@@ -50,9 +50,9 @@ type Options struct {
 	Tokens    Tokens  // likewise
 	// Identify returns the owner of a token, with the errors of auth.Authenticator.
 	Identify func(ctx context.Context, token secret.Value) (caller.Caller, error)
-	// People is the sign-in with OpenID Connect. If it is nil, nobody can sign in that way. URL returns the URL of the
-	// console; People requires it.
-	People People
+	// OpenID signs people in with OpenID Connect. If it is nil, nobody can sign in that way. URL returns the URL of the
+	// console; OpenID requires it.
+	OpenID OpenIDSignIn
 	URL    func() string
 	// Roles returns the roles of the owner of a link; nil: none.
 	Roles func(who caller.Caller) []string
@@ -124,8 +124,8 @@ func New(opts Options) (*Console, error) {
 		failures: newFailures(opts.Now), flows: newFlows(opts.While)}
 	c.sessions = newSessions(opts.Now, node.Mark, c.ended)
 	var err error
-	if opts.People != nil {
-		if c.openID, err = newOpenID(opts.People, node.Secret("sign-in with OpenID Connect")); err != nil {
+	if opts.OpenID != nil {
+		if c.openID, err = newOpenID(opts.OpenID, node.Secret("sign-in with OpenID Connect")); err != nil {
 			return nil, err
 		}
 	}

@@ -70,7 +70,7 @@ func serve(t *testing.T, change func(*console.Options)) *served {
 	s := &served{T: t, clock: testenv.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
 	db, err := databasetest.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema,
 		agents.SchemaInherited, agents.SchemaApprovers, agents.SchemaLists, agents.SchemaDebits, iatp.Schema,
-		agents.SchemaSelections, auth.SchemaUses, auth.SchemaCreators, auth.SchemaFacts)
+		agents.SchemaSelections, auth.SchemaUses, auth.SchemaCreators, auth.SchemaFacts, auth.SchemaSignOuts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// People is the sign-in with OpenID Connect. Its methods are safe for concurrent use.
-type People interface {
+// OpenIDSignIn is what the console needs of the daemon to sign people in with OpenID Connect. Its methods are safe for
+// concurrent use.
+type OpenIDSignIn interface {
 	// SignIn returns the issuer and the client, with its secret. The error is auth.ErrSignIn if people cannot sign in.
 	SignIn(ctx context.Context) (issuer string, client config.SignIn, err error)
 	// Identify returns the person of an ID token with a nonce, see auth.Issuer.Person.
@@ -33,6 +34,8 @@ type People interface {
 		error)
 	// Caller returns the present caller of a person, see auth.Authenticator.Person.
 	Caller(ctx context.Context, p auth.Person) (caller.Caller, error)
+	// SignOut ends what was started with a sign-in.
+	SignOut(ctx context.Context, p auth.Person) error
 	// Hold redacts a credential from everything that leaves Airlock.
 	Hold(credential string)
 }
@@ -50,7 +53,7 @@ const consentTime = 10 * time.Minute
 // encrypted with a key of this process or its cluster, so that any number of browsers can begin. Its methods are safe
 // for concurrent use.
 type openID struct {
-	people People
+	signIn OpenIDSignIn
 	seal   cipher.AEAD
 
 	mu     sync.Mutex // guards the fields below
@@ -59,7 +62,7 @@ type openID struct {
 }
 
 // newOpenID returns a sign-in whose cookies are encrypted with a key, or with a new one if it is nil.
-func newOpenID(people People, key []byte) (*openID, error) {
+func newOpenID(signIn OpenIDSignIn, key []byte) (*openID, error) {
 	if key == nil {
 		key = make([]byte, 32)
 		rand.Read(key) // never fails
@@ -69,7 +72,7 @@ func newOpenID(people People, key []byte) (*openID, error) {
 		return nil, err
 	}
 	seal, err := cipher.NewGCMWithRandomNonce(block)
-	return &openID{people: people, seal: seal}, err
+	return &openID{signIn: signIn, seal: seal}, err
 }
 
 // begun is the content of the cookie.
@@ -93,7 +96,7 @@ func (c *Console) provider(ctx context.Context) (*oauth.OpenID, error) {
 	if o == nil {
 		return nil, auth.ErrSignIn
 	}
-	issuer, client, err := o.people.SignIn(ctx)
+	issuer, client, err := o.signIn.SignIn(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +105,7 @@ func (c *Console) provider(ctx context.Context) (*oauth.OpenID, error) {
 	if o.client == nil || o.client.Issuer != issuer || !reflect.DeepEqual(o.of, client) {
 		o.of = client
 		o.client = &oauth.OpenID{Issuer: issuer, ClientID: client.ClientID, Secret: client.ClientSecret,
-			Scopes: client.Scopes, Redirect: c.opts.URL() + callbackPath, Hold: o.people.Hold, Now: c.opts.Now}
+			Scopes: client.Scopes, Redirect: c.opts.URL() + callbackPath, Hold: o.signIn.Hold, Now: c.opts.Now}
 	}
 	return o.client, nil
 }
@@ -166,7 +169,7 @@ func (c *Console) finishOpenID(w http.ResponseWriter, r *http.Request) {
 	person, next, err := c.answeredOpenID(r)
 	var who caller.Caller
 	if err == nil {
-		who, err = c.openID.people.Caller(r.Context(), person)
+		who, err = c.openID.signIn.Caller(r.Context(), person)
 	}
 	if err != nil {
 		c.failures.add(r.RemoteAddr)
@@ -195,7 +198,7 @@ func (c *Console) answeredOpenID(r *http.Request) (p auth.Person, next string, e
 	if err != nil {
 		return p, "", err
 	}
-	p, err = c.openID.people.Identify(r.Context(), identity.Token, b.Nonce, identity.Info)
+	p, err = c.openID.signIn.Identify(r.Context(), identity.Token, b.Nonce, identity.Info)
 	return p, localPath(b.Next), err
 }
 

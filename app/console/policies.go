@@ -59,7 +59,7 @@ func explainCall(c *Console, q *query) (view, error) {
 		return view{}, err
 	default:
 		var text strings.Builder
-		if err := policies.Explain(&text, explained.Request, explained.Decision); err != nil {
+		if err := policies.Explain(&text, explained.Request, explained.Decision, explained.Cure); err != nil {
 			return view{}, err
 		}
 		shown.Explanation, shown.Verdict = text.String(), verdictOf(explained)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/listing"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
 // questionsSection shows the calls that wait for a person, and takes the answers.
@@ -86,27 +88,36 @@ func showQuestions(c *Console, q *query) (view, error) {
 			p.Rows = append(p.Rows, questionRow{posted, c.left(posted), since})
 		}
 	}
-	p.Grants = slices.DeleteFunc(c.grantsOf(q), func(g approval.Grant) bool {
-		return !p.Filter.period.Contains(g.Given)
-	})
+	grants, err := c.grantsOf(q)
+	p.Grants = slices.DeleteFunc(grants, func(g approval.Grant) bool { return !p.Filter.period.Contains(g.Given) })
 	p.Missing = listing.Missing(c.node.Silent())
+	if err != nil { // questions of this node can be answered without the database
+		c.opts.Logger.WarnContext(q.Context(), "the approvals that cover further calls could not be read",
+			slog.Any(telemetry.KeyError, err))
+		p.Missing = strings.TrimSpace(p.Missing + " The approvals that cover further calls could not be read.")
+	}
 	return view{title: "Questions", data: p}, nil
 }
 
 // grantsOf returns the grants that a person can withdraw.
-func (c *Console) grantsOf(q *query) (list []approval.Grant) {
-	for _, g := range c.opts.Approvals.Grants() {
-		if q.who.May(caller.People, caller.Change, g.Object(nil)) {
-			list = append(list, g)
-		}
-	}
-	return list
+func (c *Console) grantsOf(q *query) ([]approval.Grant, error) {
+	list, err := c.opts.Approvals.Grants(q.Context())
+	return slices.DeleteFunc(list, func(g approval.Grant) bool {
+		return !q.who.May(caller.People, caller.Change, g.Object())
+	}), err
 }
 
 func withdrawGrant(c *Console, q *query) (view, error) {
 	id := q.PathValue("grant")
-	found := slices.ContainsFunc(c.grantsOf(q), func(g approval.Grant) bool { return g.ID == id })
-	if !found || !c.opts.Approvals.Withdraw(q.Context(), id, q.who.Name()+", console") {
+	list, err := c.grantsOf(q)
+	withdrawn := slices.ContainsFunc(list, func(g approval.Grant) bool { return g.ID == id })
+	if withdrawn {
+		withdrawn, err = c.opts.Approvals.Withdraw(q.Context(), id, q.who.Name()+", console")
+	}
+	switch {
+	case err != nil:
+		return view{}, err
+	case !withdrawn:
 		return view{}, notFound("approval")
 	}
 	q.notify("Withdrawn: the next call of the tool is asked about again.")
@@ -131,7 +142,8 @@ type questionPage struct {
 	Longer    bool // and to more
 	// AnyArguments is the query of the page of a rule that covers the tool with any arguments.
 	AnyArguments template.URL
-	Yes          string // the label of the button that agrees
+	Yes          string // the label of the button that agrees; empty if the person cannot agree here
+	No           string // why not
 	Gone         string // the outcome; empty if it is open
 	Left         time.Duration
 	Here         string // the address of the live part
@@ -187,6 +199,9 @@ func showQuestion(c *Console, q *query) (view, error) {
 	p.Whole = p.Whole && whole
 	p.Asks = fmt.Sprintf("A program that runs for %s wants to call %s of the server %s.", posted.Principal,
 		posted.ToolName, posted.ServerID)
+	if posted.CallerKind == string(caller.Contained) {
+		p.Asks = fmt.Sprintf("The server %s wants to connect to %s.", posted.Principal, posted.ServerID)
+	}
 	if posted.Elicitation != nil {
 		p.Asks = fmt.Sprintf("The server %s asks %s something while a call of its tool %s is made.", posted.ServerID,
 			posted.Principal, posted.ToolName)
@@ -198,10 +213,16 @@ func showQuestion(c *Console, q *query) (view, error) {
 	if e := posted.Elicitation; e != nil {
 		title, p.Yes = "A server asks", "Agree"
 		if e.NeedsValues {
-			p.Yes = ""
+			p.Yes, p.No = "", "Only the agent's host can fill in this form."
 		}
 	} else {
 		p.Changes = changesOf(posted.Question)
+	}
+	switch err := c.opts.Approvals.OwnCheck(q.who, posted.Asking); {
+	case errors.Is(err, approval.ErrOwn):
+		p.Yes, p.No, p.Longer = "", sentence(err.Error()), false
+	case err != nil:
+		return view{}, err
 	}
 	return view{title: title, data: p}, nil
 }
@@ -296,7 +317,7 @@ func answerQuestion(c *Console, q *query) (view, error) {
 		return view{}, &refusal{http.StatusConflict, "The page shows another question than the one that is open.",
 			"Open the question again, and read it."}
 	case errors.Is(err, approval.ErrNotAsked), errors.Is(err, approval.ErrAgreed), errors.Is(err, approval.ErrNoPerson),
-		errors.Is(err, approval.ErrExtent):
+		errors.Is(err, approval.ErrExtent), errors.Is(err, approval.ErrOwn):
 		return view{}, &refusal{http.StatusForbidden, sentence(err.Error()), ""}
 	case errors.Is(err, approval.ErrNeedsValues):
 		return view{}, &refusal{http.StatusConflict, sentence(err.Error()), ""}

@@ -34,8 +34,7 @@ func notFound(what string) error {
 }
 
 func badForm(err error) error {
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
+	if errors.As(err, new(*http.MaxBytesError)) {
 		return &refusal{http.StatusRequestEntityTooLarge, "The form is too large.", ""}
 	}
 	return &refusal{http.StatusBadRequest, "The form could not be read.", ""}

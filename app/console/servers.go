@@ -17,6 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 // serversSection shows the state of the servers, and the caller's sign-ins to them.
@@ -50,11 +51,15 @@ func showServers(c *Console, q *query) (view, error) {
 	var list struct {
 		Servers  []shownServer
 		Disabled []string // shown to those who may enable them
-		MayAsk   bool
-		MayAdd   bool
-		Missing  string // a sentence about nodes that do not answer; may be empty
-		Nodes    bool   // the rows have nodes
-		Here     string // the address of the live part
+		Waiting  []string // servers of the file that are not in force; shown to those who may see the file
+		// Pending is why the file is not in force, and PendingHint what to do; empty if it is, or if the caller may
+		// not know.
+		Pending, PendingHint string
+		MayAsk               bool
+		MayAdd               bool
+		Missing              string // a sentence about nodes that do not answer; may be empty
+		Nodes                bool   // the rows have nodes
+		Here                 string // the address of the live part
 	}
 	list.Here = "/servers/now"
 	node := q.URL.Query().Get(nodeField)
@@ -79,6 +84,11 @@ func showServers(c *Console, q *query) (view, error) {
 	list.MayAsk, list.MayAdd = q.may(auth.ScopeAdmin), system.MayConfirm(q.who)
 	if list.MayAsk {
 		list.Disabled = c.opts.System.Config().Disabled()
+	}
+	if q.who.May(caller.People, caller.See, configuration) {
+		status := c.opts.Status(q.Context())
+		list.Waiting = c.opts.System.WaitingServers(q.who)
+		list.Pending, list.PendingHint = status.Pending, status.PendingHint
 	}
 	return view{title: "Servers", data: list}, nil
 }
@@ -210,8 +220,7 @@ func loginTo(c *Console, q *query) (*system.Login, error) {
 		return nil, err
 	}
 	login, err := c.opts.System.OpenLogin(q.Context(), q.who, state.ID)
-	var setup *setup.Error
-	if errors.As(err, &setup) {
+	if setup, ok := errors.AsType[*setup.Error](err); ok {
 		return nil, &refusal{http.StatusConflict, c.opts.System.Gate().Sentence(setup.Error()), setup.Hint()}
 	}
 	return login, err

@@ -49,7 +49,7 @@ func (c *Console) callerOf(ctx context.Context, s *session) (caller.Caller, erro
 	case s.given != nil:
 		return *s.given, nil
 	case s.person != nil:
-		return c.openID.people.Caller(ctx, *s.person)
+		return c.openID.signIn.Caller(ctx, *s.person)
 	}
 	who, err := c.opts.Identify(ctx, s.token)
 	if err == nil && !isPerson(who) {

@@ -57,7 +57,7 @@ func (c *Console) signInRoutes() {
 
 func (c *Console) showSignIn(w http.ResponseWriter, status int, s signIn) {
 	if c.openID != nil {
-		if issuer, _, err := c.openID.people.SignIn(context.Background()); err == nil {
+		if issuer, _, err := c.openID.signIn.SignIn(context.Background()); err == nil {
 			u, _ := url.Parse(issuer) // the configuration was checked
 			s.Provider = u.Host
 		}
@@ -76,7 +76,7 @@ func (c *Console) toSignIn(w http.ResponseWriter, r *http.Request, err error) {
 		limited.Count(r.Context())
 		w.Header().Set("Retry-After", "1")
 		c.render(w, nil, "refused",
-			refusedView(&refusal{http.StatusTooManyRequests, "You have as many requests under way as one caller may.",
+			refusedView(&refusal{http.StatusTooManyRequests, "You have reached the limit of requests at the same time.",
 				"Wait for one of them, then try again."}))
 		return
 	case !errors.Is(err, auth.ErrNone) && !errors.Is(err, auth.ErrSignIn):
@@ -86,7 +86,7 @@ func (c *Console) toSignIn(w http.ResponseWriter, r *http.Request, err error) {
 		}
 		w.Header().Set("Retry-After", "1")
 		c.render(w, nil, "refused",
-			refusedView(&refusal{http.StatusServiceUnavailable, "Who you are could not be looked up.",
+			refusedView(&refusal{http.StatusServiceUnavailable, "Your sign-in could not be checked.",
 				"Try again in a moment."}))
 		return
 	}
@@ -195,8 +195,8 @@ func (c *Console) begin(w http.ResponseWriter, r *http.Request, made *session, n
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// signOut ends the session. It requires the form token, so that another site cannot sign a person
-// out.
+// signOut ends the session, and what was started with the sign-in of a person at the OpenID provider. It requires the
+// form token, so that another site cannot sign a person out.
 func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
 	q, err := c.query(r)
 	if err != nil {
@@ -206,6 +206,12 @@ func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
 	if _, err := c.show(page{show: func(*Console, *query) (view, error) { return view{}, nil }}, q); err != nil {
 		c.refuse(w, q, err)
 		return
+	}
+	if q.session.person != nil {
+		if err := c.openID.signIn.SignOut(q.Context(), *q.session.person); err != nil {
+			c.refuse(w, q, err)
+			return
+		}
 	}
 	c.sessions.end(c.sessionID(r))
 	http.SetCookie(w, c.cookie(""))

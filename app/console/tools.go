@@ -15,9 +15,8 @@ import (
 	"github.com/airlock-mcp/airlock/catalog/pins"
 )
 
-// toolsSection lists the tools that the caller may see, and those that are withheld because
-// their definitions changed. A server or a tool may have any name, so the names are in the query
-// of URLs and not in the path.
+// toolsSection lists the tools that the caller may see, and those that are withheld. A server or a tool may have any
+// name, so the names are in the query of URLs and not in the path.
 func toolsSection() section {
 	return section{name: "Tools", path: "/tools", scope: auth.ScopeRun, template: "tools", pages: []page{
 		{pattern: "GET /tools", scope: auth.ScopeRun, show: showTools},
@@ -34,7 +33,7 @@ func toolSection() section {
 func changesSection() section {
 	return section{path: "/tools", template: "changes", pages: []page{
 		{pattern: "GET /tools/changes", scope: auth.ScopeRun, show: showChanges},
-		{pattern: "POST /tools/accept", scope: auth.ScopeAdmin, show: acceptTool},
+		{pattern: "POST /tools/accept", scope: auth.ScopeAdmin, show: acceptTools},
 	}}
 }
 
@@ -137,11 +136,19 @@ func showTool(c *Console, q *query) (view, error) {
 	return view{title: shown.Name, data: shown}, nil
 }
 
+// shownServerChanges are the withheld tools of one server.
+type shownServerChanges struct {
+	ServerID string
+	Digest   string // of all of them, as they are accepted together
+	Changes  []shownChange
+}
+
 // shownChange is a withheld tool.
 type shownChange struct {
 	pins.Change
-	Short string // its digest as airlock tools diff prints it
-	Lines []diffLine
+	Digest string // as it is accepted
+	Short  string // its digest as airlock tools diff prints it
+	Lines  []diffLine
 }
 
 // diffLine is one line of a unified diff.
@@ -169,28 +176,41 @@ func diffLines(unified []byte) []diffLine {
 
 func showChanges(c *Console, q *query) (view, error) {
 	var shown struct {
-		Changes   []shownChange
+		Servers   []shownServerChanges
 		MayAccept bool
 	}
-	for _, change := range c.opts.System.ChangedTools(q.who) {
-		shown.Changes = append(shown.Changes, shownChange{change, system.ShortDigest(change.Found),
-			diffLines(system.Difference(change))})
+	changes := c.opts.System.ChangedTools(q.who) // by server
+	for len(changes) > 0 {
+		n := 1
+		for n < len(changes) && changes[n].ServerID == changes[0].ServerID {
+			n++
+		}
+		server := shownServerChanges{ServerID: changes[0].ServerID, Digest: system.ShownDigest(changes[:n])}
+		for i, change := range changes[:n] {
+			server.Changes = append(server.Changes, shownChange{change, system.ShownDigest(changes[i : i+1]),
+				system.ShortDigest(change.Found), diffLines(system.Difference(change))})
+		}
+		shown.Servers = append(shown.Servers, server)
+		changes = changes[n:]
 	}
 	shown.MayAccept = q.may(auth.ScopeAdmin)
-	return view{title: "Changed tools", data: shown}, nil
+	return view{title: "Withheld tools", data: shown}, nil
 }
 
-// acceptTool accepts the shown definition of a tool, so that the tool can be used again.
-func acceptTool(c *Console, q *query) (view, error) {
+// acceptTools accepts the shown definitions of one tool of a server, or of all that are withheld, so that they can be
+// used.
+func acceptTools(c *Console, q *query) (view, error) {
 	server, tool := q.PostForm.Get("server"), q.PostForm.Get("tool")
-	err := c.opts.System.AcceptTool(q.Context(), q.who, server, tool, q.PostForm.Get("digest"))
+	err := c.opts.System.AcceptTools(q.Context(), q.who, server, tool, q.PostForm.Get("digest"))
 	switch {
 	case errors.Is(err, system.ErrOtherChange):
-		q.notify("Nothing was accepted: %v. Look at it again.", err)
+		q.notify("Nothing was accepted: %v.", err)
 	case err != nil:
 		return view{}, err
+	case tool == "":
+		q.notify("The tools of %s can be used, with the definitions that you were shown.", server)
 	default:
-		q.notify("%s of %s is used again, with its changed definition.", tool, server)
+		q.notify("%s of %s can be used, with the definition that you were shown.", tool, server)
 	}
 	return view{redirect: "/tools/changes"}, nil
 }

@@ -96,7 +96,7 @@ func (w Want) checkData(got json.RawMessage) error {
 	}
 	raw, err := json.Marshal(w.Data.Any)
 	if err != nil {
-		return fmt.Errorf("the case's data is no JSON: %w", err)
+		return fmt.Errorf("the case's data is not JSON: %w", err)
 	}
 	gotValue, err := decodeNumbers(got)
 	if err != nil {

@@ -175,7 +175,7 @@ func Parse(name string, raw []byte) (Case, error) {
 		return Case{}, errors.New("the text before the first file, which shows why the case exists, is missing")
 	}
 	if len(archive.Files) != 2 || archive.Files[0].Name != codeFile || archive.Files[1].Name != wantFile {
-		return Case{}, fmt.Errorf("a case has exactly the files %q and %q", codeFile, wantFile)
+		return Case{}, fmt.Errorf("a case must have exactly the files %q and %q", codeFile, wantFile)
 	}
 	c.Code = archive.Files[0].Data
 	decoder := yaml.NewDecoder(bytes.NewReader(archive.Files[1].Data))
@@ -194,15 +194,15 @@ func Parse(name string, raw []byte) (Case, error) {
 func (w Want) check() error {
 	switch {
 	case w.OK && w.Error != nil:
-		return errors.New("a run that is ok has no error")
+		return errors.New("a run that is ok must not expect an error")
 	case !w.OK && w.Error == nil:
-		return errors.New("a run that is not ok has an error")
+		return errors.New("a run that is not ok must expect an error")
 	case !w.OK && w.Data.Set:
-		return errors.New("a run that is not ok has no data")
+		return errors.New("a run that is not ok must not expect data")
 	case w.Error != nil && w.Error.Type == "":
-		return errors.New("an error has a type")
+		return errors.New("the expected error must have a type")
 	case w.Error != nil && len(w.Error.Message) == 0:
-		return errors.New("an error has a message")
+		return errors.New("the expected error must have a message")
 	}
 	return nil
 }

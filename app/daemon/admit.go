@@ -48,11 +48,14 @@ type request struct {
 	network    string                  // from which the request comes
 	credential [sha256.Size]byte       // zero if the request has none
 	cancel     context.CancelCauseFunc // ends the request
+	ended      func(error)             // ends it when its credential has ended
+	stop       func()                  // stops its answer, which the client may read slowly
 	unit       *quota.Reservation
 
 	mu       sync.Mutex // guards what follows
 	admitted bool       // the caller is authenticated
 	unwatch  func()     // see bounded.until
+	over     bool       // it is answered
 }
 
 // ServeHTTP answers one request, or refuses it. The limits do not apply to health checks.
@@ -70,12 +73,15 @@ func (b *bounded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer p.end()
-	if r.Method != http.MethodGet {
-		defer b.answering.begin()()
-	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	p.cancel = cancel
+	p.stop = func() { _ = http.NewResponseController(w).SetWriteDeadline(time.Now()) }
+	p.ended = p.cancelNow // nothing awaits an answer in an open stream
+	if r.Method != http.MethodGet {
+		defer b.answering.begin()()
+		p.ended = p.cancelAfterAnswer
+	}
 	b.next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, requestKey{}, p)))
 }
 
@@ -112,7 +118,7 @@ func (b *bounded) admit(ctx context.Context, who caller.Caller) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.admitted {
-		p.unwatch = b.until(context.WithoutCancel(ctx), who, p.cancelAfterAnswer)
+		p.unwatch = b.until(context.WithoutCancel(ctx), who, p.ended)
 	}
 	p.admitted = true
 	b.known.add(p.credential, who.Account())
@@ -125,7 +131,22 @@ const answerTime = time.Second
 
 // cancelAfterAnswer cancels the request, unless it is answered in answerTime.
 func (p *request) cancelAfterAnswer(err error) {
-	time.AfterFunc(answerTime, func() { p.cancel(err) })
+	time.AfterFunc(answerTime, func() { p.cancelNow(err) })
+}
+
+// stopTime is how long the answer to a cancelled request has to end by itself, so that the client sees its end.
+const stopTime = 500 * time.Millisecond
+
+// cancelNow cancels the request, and stops its answer if it does not end: a client can read a download slowly.
+func (p *request) cancelNow(err error) {
+	p.cancel(err)
+	time.AfterFunc(stopTime, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if !p.over { // else the connection may have another request
+			p.stop()
+		}
+	})
 }
 
 // end releases the reservation, also if the handler panics. If the credential was not
@@ -135,6 +156,7 @@ func (p *request) end() {
 	defer p.mu.Unlock()
 	p.unit.Release()
 	p.unwatch()
+	p.over = true
 	if !p.admitted {
 		p.of.known.remove(p.credential)
 	}

@@ -2,14 +2,17 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -285,4 +288,61 @@ func TestValidCredentialsDoNotShareALimitWithOthers(t *testing.T) {
 		b.release <- struct{}{}
 	}
 	waiting.Wait()
+}
+
+// An open stream of events ends at once when its credential ends: it was open for a second longer, as a request that is
+// still to be answered is (issue 23).
+func TestAnOpenStreamEndsWithItsCredential(t *testing.T) {
+	for method, ends := range map[string]bool{http.MethodGet: true, http.MethodPost: false} {
+		var over func(error)
+		b := newBounded(quota.For(quota.Requests), newInFlight(),
+			func(_ context.Context, _ caller.Caller, ended func(error)) func() {
+				over = ended
+				return func() {}
+			})
+		b.next = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if err := b.admit(r.Context(), caller.Caller{Principal: "ann"}); err != nil {
+				t.Error(err)
+				return
+			}
+			over(caller.ErrEnded)
+			if got := errors.Is(context.Cause(r.Context()), caller.ErrEnded); got != ends {
+				t.Errorf("%s: got ended %v, want %v", method, got, ends)
+			}
+		})
+		b.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), method, "/mcp", nil))
+	}
+}
+
+// Issue 23: a client that read a download slowly got all of it after its token had been revoked.
+func TestADownloadEndsWithItsCredential(t *testing.T) {
+	var over func(error)
+	b := newBounded(quota.For(quota.Requests), newInFlight(), func(_ context.Context, _ caller.Caller,
+		ended func(error)) func() {
+		over = ended
+		return func() {}
+	})
+	sent := make(chan error, 1)
+	b.next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := b.admit(r.Context(), caller.Caller{Principal: "ann"})
+		w.WriteHeader(http.StatusOK)
+		if err == nil {
+			err = http.NewResponseController(w).Flush()
+		}
+		if err == nil {
+			over(caller.ErrEnded)
+			_, err = w.Write(make([]byte, 64<<20)) // more than the buffers of the kernel
+		}
+		sent <- err
+	})
+	server := httptest.NewServer(withTimeouts(limits{readTime: time.Hour, bodyTime: time.Hour}, b))
+	t.Cleanup(server.Close)
+	response, err := server.Client().Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if err := <-sent; !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the download: got %v, want %v", err, os.ErrDeadlineExceeded)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/problem"
 )
@@ -25,6 +26,7 @@ func (d *Daemon) caller(r *http.Request) (caller.Caller, error) {
 	if r.URL.Path != metricsPath {
 		d.localHosts.saw(r.Context())
 	}
+	who.Host = server.Announcement(r.UserAgent()) // a host on MCP announces itself in the protocol, too
 	return who, nil
 }
 
@@ -56,5 +58,6 @@ func (d *Daemon) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		d.log.ErrorContext(r.Context(), "a caller could not be looked up", slog.Any("error", err))
 	}
 	w.Header().Set("Retry-After", "1")
-	problem.Write(w, http.StatusServiceUnavailable, "unavailable", "who calls could not be looked up: send it again")
+	problem.Write(w, http.StatusServiceUnavailable, "unavailable",
+		"the caller could not be identified now: send the request again")
 }

@@ -23,6 +23,7 @@ type connections struct {
 	mu      sync.Mutex                 // guards what follows
 	open    map[net.Conn]*list.Element // nil: a request is in progress
 	waiting *list.List                 // of net.Conn; the front has been idle the longest
+	fresh   map[net.Conn]struct{}      // of those in waiting: no request has been read yet
 }
 
 // Limits on the answers to refused connections: the timeout of one, and the number of
@@ -35,7 +36,7 @@ const (
 func newConnections(l net.Listener, most int, secured bool) *connections {
 	return &connections{
 		Listener: l, most: most, secured: secured, tellers: make(chan struct{}, mostTellers),
-		open: map[net.Conn]*list.Element{}, waiting: list.New(),
+		open: map[net.Conn]*list.Element{}, waiting: list.New(), fresh: map[net.Conn]struct{}{},
 	}
 }
 
@@ -64,9 +65,11 @@ func (c *connections) take(conn net.Conn) bool {
 		}
 		old := c.waiting.Remove(longest).(net.Conn)
 		delete(c.open, old)
+		delete(c.fresh, old)
 		old.Close() // which ends its reader
 	}
 	c.open[conn] = c.waiting.PushBack(conn)
+	c.fresh[conn] = struct{}{}
 	return true
 }
 
@@ -112,6 +115,9 @@ func (c *connections) follow(conn net.Conn, state http.ConnState) {
 	if !ok {
 		return
 	}
+	if state != http.StateNew {
+		delete(c.fresh, conn)
+	}
 	switch state {
 	case http.StateActive:
 		if place != nil {
@@ -130,5 +136,20 @@ func (c *connections) follow(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// wait waits until the answers to refused connections are written.
-func (c *connections) wait() { c.telling.Wait() }
+// requestTime is how long the first request of a connection may take to arrive when no more connections are accepted.
+const requestTime = time.Second
+
+// wait waits until the answers to refused connections are written, and for the first requests of connections that were
+// accepted last: their clients have mostly sent them.
+func (c *connections) wait() {
+	c.telling.Wait()
+	for begun := time.Now(); time.Since(begun) < requestTime && c.countFresh() > 0; {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func (c *connections) countFresh() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.fresh)
+}

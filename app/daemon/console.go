@@ -14,7 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/console"
 	"github.com/airlock-mcp/airlock/app/join"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/procfs"
 	"github.com/airlock-mcp/airlock/internal/secret"
@@ -31,7 +31,7 @@ func (d *Daemon) openConsole() (err error) {
 		System: d.opts.System, Lists: d.lists,
 		Approvals: d.opts.System.Approvals(), Agents: d.known, Remotes: d.trust, Tokens: d.known,
 		Identify: d.identify.Token, While: d.known.Authority().While, Status: d.consoleStatus, Hosts: serve.Hosts,
-		People: people{d}, URL: d.ConsoleURL, Roles: d.opts.System.Roles, Clean: d.opts.System.Gate().Text,
+		OpenID: openIDSignIn{d}, URL: d.ConsoleURL, Roles: d.opts.System.Roles, Clean: d.opts.System.Gate().Text,
 		Secure: serve.Certificate != "" || serve.Proxy, Logger: d.log,
 	})
 	if err == nil {
@@ -41,13 +41,13 @@ func (d *Daemon) openConsole() (err error) {
 	return err
 }
 
-// people is the sign-in with OpenID Connect at the issuer that is accepted now.
-type people struct{ d *Daemon }
+// openIDSignIn signs people in with OpenID Connect at the issuer that is accepted now.
+type openIDSignIn struct{ d *Daemon }
 
-var _ console.People = people{}
+var _ console.OpenIDSignIn = openIDSignIn{}
 
-// SignIn implements console.People.
-func (p people) SignIn(ctx context.Context) (string, config.SignIn, error) {
+// SignIn implements console.OpenIDSignIn.
+func (p openIDSignIn) SignIn(ctx context.Context) (string, config.SignIn, error) {
 	issuer, client, err := p.d.issuer.Load().SignIn()
 	if err == nil {
 		client.ClientSecret, err = p.d.opts.System.SignInSecret(ctx, client)
@@ -55,19 +55,26 @@ func (p people) SignIn(ctx context.Context) (string, config.SignIn, error) {
 	return issuer, client, err
 }
 
-// Identify implements console.People.
-func (p people) Identify(ctx context.Context, token secret.Value, nonce string,
+// Identify implements console.OpenIDSignIn.
+func (p openIDSignIn) Identify(ctx context.Context, token secret.Value, nonce string,
 	info map[string]json.RawMessage) (auth.Person, error) {
 	return p.d.issuer.Load().Person(ctx, token, nonce, info)
 }
 
-// Caller implements console.People.
-func (p people) Caller(ctx context.Context, person auth.Person) (caller.Caller, error) {
+// Caller implements console.OpenIDSignIn.
+func (p openIDSignIn) Caller(ctx context.Context, person auth.Person) (caller.Caller, error) {
 	return p.d.identify.Person(ctx, person)
 }
 
-// Hold implements console.People.
-func (p people) Hold(credential string) { p.d.opts.System.Hold(credential) }
+// SignOut implements console.OpenIDSignIn.
+func (p openIDSignIn) SignOut(ctx context.Context, person auth.Person) error {
+	err := p.d.known.Tokens().SignOut(ctx, person)
+	p.d.known.Authority().Changed()
+	return err
+}
+
+// Hold implements console.OpenIDSignIn.
+func (p openIDSignIn) Hold(credential string) { p.d.opts.System.Hold(credential) }
 
 func (d *Daemon) consoleStatus(ctx context.Context) console.Status {
 	s := d.status(ctx)
@@ -114,7 +121,7 @@ func (d *Daemon) consoleLink(conn *net.UnixConn) (join.Link, error) {
 	if d.console == nil {
 		return join.Link{}, errors.New("the console is switched off: serve.console")
 	}
-	who := caller.Caller{Principal: system.Principal(), Kind: caller.Local, Session: "console", Scopes: userScopes}
+	who := caller.Caller{Principal: setup.Principal(), Kind: caller.Local, Session: "console", Scopes: userScopes}
 	var link join.Link
 	if err := d.mayApprove(conn, ""); err != nil {
 		who.Scopes, link.Limited = lookScopes, err.Error()

@@ -19,6 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/listing"
 	"github.com/airlock-mcp/airlock/app/server/code"
 	"github.com/airlock-mcp/airlock/app/server/kernel"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/cluster"
@@ -100,6 +101,7 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 		}
 		d.known.Authority().Changed()
 	})
+	opts.System.ReportLoad(ctx)
 	if d.face, err = newFace(opts); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -147,11 +149,11 @@ func (d *Daemon) askToStop() {
 func newFace(opts Options) (*code.Server, error) {
 	s := opts.System
 	return code.New(s, s.Runs(), code.Options{
-		Version: opts.Version, Principal: system.Principal(), ServerIDs: s.ServerIDs,
+		Version: opts.Version, Principal: setup.Principal(), ServerIDs: s.ServerIDs,
 		Packages: code.Packages(s.Packages()), Approvals: s.Approvals(), Logger: s.Logger(), Gate: s.Gate(),
 		WhileKnown: s.WhileKnown,
 		Files:      s.Attachments(), CallTool: s.Face().CallTool, Similar: s.Similar, Network: s.Network(), Changes: s,
-		Mark: s.Node().Marker(),
+		Mark: s.Node().Marker(), SessionKey: s.Node().Secret("sessions of callers"),
 	})
 }
 
@@ -188,16 +190,20 @@ func (d *Daemon) Serve(ctx context.Context, listener *Listener) error {
 		fenced = cluster.ErrReplaced
 		d.opts.System.Runs().Close()
 	}
-	err := d.drain(context.WithoutCancel(ctx), endHosts, web, nodes)
-	<-ended
+	err := d.drain(context.WithoutCancel(ctx), func() error {
+		err := listener.Close()
+		<-ended // Shutdown knows a connection only when Serve has accepted the next one, or has ended
+		return err
+	}, endHosts, web, nodes)
 	<-forwarded
 	return errors.Join(fenced, err)
 }
 
 // drain shuts the daemon down gracefully. The address stays reachable while runs end, and its
 // readiness is "draining".
-func (d *Daemon) drain(ctx context.Context, endHosts func(), servers ...*http.Server) error {
+func (d *Daemon) drain(ctx context.Context, closeAddress func() error, endHosts func(), servers ...*http.Server) error {
 	d.draining.Store(true)
+	d.opts.System.Node().Leave(ctx)
 	Notify("STOPPING=1")
 	ending, stop := context.WithTimeout(ctx, d.opts.Config.Serve.DrainTime)
 	defer stop()
@@ -207,6 +213,7 @@ func (d *Daemon) drain(ctx context.Context, endHosts func(), servers ...*http.Se
 	}
 	closing, stop := context.WithTimeout(ctx, d.limits.answerTime)
 	defer stop()
+	errs := []error{closeAddress()}
 	d.settle(closing)
 	endHosts()
 	over := make(chan struct{})
@@ -220,7 +227,6 @@ func (d *Daemon) drain(ctx context.Context, endHosts func(), servers ...*http.Se
 	for _, s := range servers {
 		go func() { shut <- shutDown(closing, s) }()
 	}
-	var errs []error
 	for range servers {
 		errs = append(errs, <-shut)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
@@ -54,7 +55,7 @@ func serveLogged(t *testing.T, log io.Writer, keys string, change ...func(*Daemo
 	c.Serve.Listen = "127.0.0.1:0"
 	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
 	opened, err := system.Open(t.Context(), c, system.Options{Version: "test", Serving: true,
-		Tools: system.CachedThenServers, Logger: logger, Reread: func() (*config.Config, error) {
+		Tools: upstreams.CachedThenServers, Logger: logger, Reread: func() (*config.Config, error) {
 			next, err := config.Load(file, os.LookupEnv)
 			if err == nil {
 				next.Serve.Listen = c.Serve.Listen

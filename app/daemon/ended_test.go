@@ -44,8 +44,8 @@ func TestRequestsOfAnEndedCallerAreAnswered(t *testing.T) {
 				if err := <-ended; err != nil {
 					t.Fatal(err)
 				}
-				if want := `"error":{"code":-32600,"message":"the caller's token was revoked, has expired, or gives ` +
-					`less than it did: ` + how; !strings.Contains(answer, want) {
+				if want := `"error":{"code":-32600,"message":"the caller's token was revoked, has expired, or lost ` +
+					`rights: ` + how; !strings.Contains(answer, want) {
 					t.Errorf("got %s, want %s", answer, want)
 				}
 			})

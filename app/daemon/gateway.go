@@ -9,7 +9,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/app/server/gateway"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/internal/problem"
 )
 
@@ -80,7 +80,7 @@ func (d *Daemon) newGateway(ctx context.Context) (*gateway.Server, error) {
 		return nil, err
 	}
 	return gateway.New(gateway.Parts{Decider: parts.Decider, Runs: s.Runs(), Jobs: parts.Jobs}, gateway.Options{
-		Version: d.opts.Version, Principal: system.Principal(), BackgroundTimeout: set.Background, Logger: s.Logger(),
+		Version: d.opts.Version, Principal: setup.Principal(), BackgroundTimeout: set.Background, Logger: s.Logger(),
 		Gate: s.Gate(), WhileKnown: s.WhileKnown, Mark: s.Node().Marker(),
 	})
 }

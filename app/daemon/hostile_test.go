@@ -190,7 +190,7 @@ func TestUnknownMethodsGetAnAnswer(t *testing.T) {
 			`{"jsonrpc":"2.0","id":1,"method":"tasks/none","params":{}}`:             `"id":1,"error":{"code":-32601`,
 			`{"jsonrpc":"2.0","id":"a","method":"x\u0000y\u2028","params":{}}`:       `"id":"a","error":{"code":-32601`,
 			`{"jsonrpc":"2.0","id":2,"method":""}`:                                   `"id":2,"error":{"code":-32601`,
-			`{"jsonrpc":"2.0","id":3,"method":"resources/read"}`:                     `"id":3,"error":{"code":-32600`,
+			`{"jsonrpc":"2.0","id":3,"method":"resources/read"}`:                     `"id":3,"error":{"code":-32602`,
 			`{"jsonrpc":"2.0","id":4,"method":"notifications/initialized"}`:          `"id":4,"error":{"code":-32600`,
 			`{"jsonrpc":"2.0","method":"notifications/\u0001","params":{"a": null}}`: "",
 		} {

@@ -47,13 +47,25 @@ func (d *Daemon) webServer() *http.Server {
 	mux.HandleFunc("GET /readyz", d.ready)
 	d.bounded.next = mux
 	return &http.Server{
-		Handler:           withTimeouts(d.limits, &clients{serve.TrustedProxies, node.FromClients(d.bounded)}),
+		Handler: withTimeouts(d.limits,
+			&clients{serve.TrustedProxies, d.closing(node.FromClients(d.bounded))}),
 		ReadHeaderTimeout: d.limits.headerTime, IdleTimeout: d.limits.idleTime, MaxHeaderBytes: d.limits.header,
 		ConnContext: d.localHosts.accept, ConnState: d.localHosts.follow,
 		// A client that sends a frame or a header slowly cannot answer a ping before its end.
 		HTTP2:    &http.HTTP2Config{SendPingTimeout: d.limits.silentTime, PingTimeout: d.limits.headerTime},
 		ErrorLog: slog.NewLogLogger(d.opts.Logger.Handler(), slog.LevelDebug),
 	}
+}
+
+// closing has connections end with their next answer while the daemon drains, so that few are open at its end: a client
+// whose request meets the end of its connection cannot know whether it was received.
+func (d *Daemon) closing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if d.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // nodesServer returns the server of requests that other nodes of a cluster forward. It is called after webServer.

@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/airlock-mcp/airlock/app/server/kernel"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/internal/problem"
 	"github.com/airlock-mcp/airlock/kernel/iatp"
 )
@@ -22,7 +22,7 @@ func (d *Daemon) openKernel(ctx context.Context) error {
 		return err
 	}
 	d.trust = trust
-	d.kernel, err = kernel.New(k, kernel.Options{Principal: system.Principal(), Logger: s.Logger(), Gate: s.Gate(),
+	d.kernel, err = kernel.New(k, kernel.Options{Principal: setup.Principal(), Logger: s.Logger(), Gate: s.Gate(),
 		WhileKnown: s.WhileKnown, Mark: s.Node().Marker(), EndSession: s.Runs().EndSession})
 	if err != nil {
 		return err
@@ -43,7 +43,8 @@ func (d *Daemon) agentKeys(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		d.log.ErrorContext(r.Context(), "the keys of agents could not be read", "error", err)
 		w.Header().Set("Retry-After", "1")
-		problem.Write(w, http.StatusServiceUnavailable, "unavailable", "the keys could not be read: send it again")
+		problem.Write(w, http.StatusServiceUnavailable, "unavailable",
+			"the keys could not be read: send the request again")
 		return
 	}
 	set := struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/listing"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
@@ -18,6 +19,8 @@ const (
 	listRuns      = "runs"
 	listServers   = "servers"
 	listQuestions = "questions"
+	listLog       = "log"
+	listRecords   = "records"
 )
 
 // Servers are the servers of all nodes.
@@ -33,7 +36,7 @@ type Questions struct {
 	Unanswered []string // nodes whose questions may be missing
 }
 
-// list returns a list of all nodes as the user whom Airlock runs for sees it.
+// list returns a list of all nodes as the user who runs Airlock sees it.
 func (d *Daemon) list(ctx context.Context, h join.Hello) (any, error) {
 	who := owner()
 	who.Scopes = append(who.Scopes, caller.ScopeAllRuns) // commands show what everyone has
@@ -47,6 +50,18 @@ func (d *Daemon) list(ctx context.Context, h join.Hello) (any, error) {
 	case listServers:
 		servers, unanswered, err := d.lists.Servers(ctx, who)
 		return Servers{servers, unanswered}, err
+	case listRecords:
+		var q listing.RecordQuery
+		if err := strictjson.UnmarshalOpen(h.Query, &q); err != nil {
+			return nil, err
+		}
+		return d.lists.Records(ctx, who, q)
+	case listLog:
+		var q listing.PieceQuery
+		if err := strictjson.UnmarshalOpen(h.Query, &q); err != nil {
+			return nil, err
+		}
+		return d.lists.Piece(ctx, who, q)
 	case listQuestions:
 		return Questions{d.opts.System.Node().Name(), d.opts.System.Approvals().Elsewhere(),
 			d.opts.System.Node().Silent()}, nil
@@ -81,6 +96,18 @@ func AllRuns(q listing.RunQuery) (runs listing.Runs, err error) {
 func AllServers() (servers Servers, err error) {
 	err = askList(listServers, nil, &servers)
 	return servers, err
+}
+
+// AllRecords returns records of the audit logs of all nodes of the cluster that the running daemon is a node of.
+func AllRecords(q listing.RecordQuery) (records listing.Records, err error) {
+	err = askList(listRecords, q, &records)
+	return records, err
+}
+
+// LogPiece returns a piece of the audit log of a node of the cluster that the running daemon is a node of.
+func LogPiece(q listing.PieceQuery) (p audit.Piece, err error) {
+	err = askList(listLog, q, &p)
+	return p, err
 }
 
 // OtherQuestions returns the open questions of the other nodes of the cluster that the running daemon is a node of.

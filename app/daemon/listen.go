@@ -63,7 +63,8 @@ func Listen(ctx context.Context, c *config.Config) (*Listener, error) {
 			Advice: "write it as 127.0.0.1:7823"}
 	}
 	if !server.IsLoopback(host) {
-		refused := fmt.Errorf("the address %q can be reached from other machines", serve.Listen)
+		refused := fmt.Errorf("the address %q can be reached from other machines, so TLS and the allowed host names "+
+			"must be configured", serve.Listen)
 		switch {
 		case serve.Certificate == "" && !serve.Proxy:
 			return nil, &setup.Error{Err: refused,
@@ -85,8 +86,7 @@ func Listen(ctx context.Context, c *config.Config) (*Listener, error) {
 	if given != nil {
 		return &Listener{given, secured}, nil
 	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", serve.Listen)
+	l, err := listenOrderly(ctx, serve.Listen)
 	if err != nil {
 		return nil, notListening(c, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -40,13 +40,6 @@ func nginxServer(t *testing.T) string {
 // the address of nginx.
 func startNginx(t *testing.T, behind string) string {
 	t.Helper()
-	program, err := exec.LookPath("nginx")
-	if err != nil {
-		if os.Getenv("AIRLOCK_TEST_SANDBOX") == "1" {
-			t.Fatal("nginx is missing (run `make nginx` first)")
-		}
-		t.Skip("needs nginx: run `make nginx`")
-	}
 	dir, address := t.TempDir(), testenv.ReservedAddress(t)
 	certificate, key := pair(t, 7)
 	for name, text := range map[string][]byte{"cert.pem": certificate, "key.pem": key} {
@@ -56,47 +49,19 @@ func startNginx(t *testing.T, behind string) string {
 	}
 	server := strings.NewReplacer("listen 443", "listen "+address, "http://127.0.0.1:7823", behind, "/etc/airlock/",
 		dir+"/").Replace(nginxServer(t))
-	var temporary strings.Builder
-	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
-		fmt.Fprintf(&temporary, "%s_temp_path %s;\n", kind, filepath.Join(dir, kind))
+	stop, err := testenv.StartNginx(dir, address, server)
+	if errors.Is(err, exec.ErrNotFound) && os.Getenv("AIRLOCK_TEST_SANDBOX") != "1" {
+		t.Skip("needs nginx: run `make nginx`")
 	}
-	text := fmt.Sprintf(
-		"daemon off;\nmaster_process off;\npid %s/pid;\nerror_log stderr warn;\nevents {}\nhttp {\n"+
-			"access_log off;\n%s%s}\n", dir, temporary.String(), server)
-	file := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
-	said := &testenv.Output{}
-	command := exec.Command(program, "-p", dir, "-c", file, "-e", "stderr")
-	command.Stderr = said
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = command.Wait() // it is killed
-	}()
 	t.Cleanup(func() {
-		_ = command.Process.Kill() // it may have ended
-		<-ended
-		if t.Failed() {
+		if said := stop(); t.Failed() {
 			t.Logf("nginx: %s", said)
 		}
 	})
-	for {
-		conn, err := net.Dial("tcp", address)
-		if err == nil {
-			conn.Close()
-			return address
-		}
-		select {
-		case <-ended:
-			t.Fatalf("nginx ended: %s", said)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	return address
 }
 
 // over returns a client that reaches every host at one address, with TLS, by HTTP/2 or HTTP/1.1.

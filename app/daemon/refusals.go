@@ -41,8 +41,7 @@ func (l *refusals) note(ctx context.Context, err error) {
 	if p, ok := ctx.Value(requestKey{}).(*request); ok {
 		add("network", p.network)
 	}
-	var told *auth.InvalidError
-	if errors.As(err, &told) {
+	if told, ok := errors.AsType[*auth.InvalidError](err); ok {
 		add("token_id", told.TokenID)
 		add("claimed_key_id", told.KeyID)
 		add("claimed_issuer", told.Issuer)

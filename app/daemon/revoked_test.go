@@ -46,7 +46,7 @@ func TestWhatATokenBeganEndsWithIt(t *testing.T) {
 			s.t = t
 			grant := auth.Grant{Name: "host", Scopes: []string{auth.ScopeRun, auth.ScopeAgents}}
 			if test.end == nil {
-				grant.Expires = time.Now().Add(5 * time.Second)
+				grant.Expires = time.Now().Add(10 * time.Second)
 			}
 			made, value, err := tokens.Create(t.Context(), grant)
 			if err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/join"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/broker/upstream/upstreamtest"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/store"
@@ -34,7 +34,7 @@ func (*at) Ask(context.Context, approval.Question) (approval.Verdict, error) {
 
 func (a *at) Progress(string) {}
 
-func (a *at) Notice(n system.Notice) {
+func (a *at) Notice(n upstreams.Notice) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.notices = append(a.notices, n.Text)

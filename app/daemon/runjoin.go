@@ -9,7 +9,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/join"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
@@ -18,7 +18,7 @@ import (
 type RunHere interface {
 	approval.Asker // at the terminal
 	// Notice shows a notice about the servers to a person.
-	Notice(system.Notice)
+	Notice(upstreams.Notice)
 	// Waits shows a call that waits for an approval from elsewhere.
 	Waits(approval.Question)
 	// Progress shows what the run has done so far, see orchestrator.Live.
@@ -104,7 +104,7 @@ func (j *joinedRun) read(ctx context.Context) (*join.RunOutcome, error) {
 
 // notify passes a message of the daemon to the person at the terminal.
 func (j *joinedRun) notify(ctx context.Context, message join.ToClient) error {
-	var notice system.Notice
+	var notice upstreams.Notice
 	var q approval.Question
 	switch {
 	case message.Notice != nil:

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/setup"
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
@@ -57,7 +57,7 @@ func (d *Daemon) serveRun(ctx context.Context, conn *net.UnixConn, in *bufio.Rea
 	defer conn.Close() // ends c.read
 	defer cancel()
 	reading.Go(func() { c.read(in) })
-	who := caller.Caller{Principal: system.Principal(), Kind: caller.Local, Session: c.session, Profile: profile}
+	who := caller.Caller{Principal: setup.Principal(), Kind: caller.Local, Session: c.session, Profile: profile}
 	last := c.run(ctx, *first.Run, who)
 	c.telling.Wait() // no further questions are sent
 	err = c.write(last)
@@ -193,7 +193,7 @@ func printed(by orchestrator.Printed) string {
 	if text == "" {
 		return ""
 	}
-	return system.Messages().Text(text)
+	return credentials.Messages().Text(text)
 }
 
 // encoded encodes a part of a message.

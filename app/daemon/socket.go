@@ -178,7 +178,11 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 	case join.PurposeResume:
 		return d.done(conn, status, d.opts.System.Orchestrator().Resume(h.Run))
 	case join.PurposeGrants:
-		return follows(conn, status, d.opts.System.Approvals().Grants())
+		grants, err := d.opts.System.Approvals().Grants(ctx)
+		if err != nil {
+			return refuseHost(conn, err.Error())
+		}
+		return follows(conn, status, grants)
 	case join.PurposeList:
 		list, err := d.list(ctx, h)
 		if err != nil {
@@ -186,11 +190,11 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 		}
 		return follows(conn, status, list)
 	case join.PurposeWithdraw:
-		if !d.opts.System.Approvals().Withdraw(ctx, h.Grant, system.Principal()+", command line") {
-			return d.done(conn, status, &setup.Error{Err: errors.New("there is no such grant"),
-				Advice: "airlock approvals grants"})
+		withdrawn, err := d.opts.System.Approvals().Withdraw(ctx, h.Grant, setup.Principal()+", command line")
+		if err == nil && !withdrawn {
+			err = &setup.Error{Err: errors.New("there is no such grant"), Advice: "airlock approvals grants"}
 		}
-		return d.done(conn, status, nil)
+		return d.done(conn, status, err)
 	case join.PurposeLog:
 		lines, err := d.opts.System.ServerLog(owner(), h.Server)
 		if err != nil {
@@ -251,9 +255,9 @@ func (d *Daemon) done(conn net.Conn, status join.Status, err error) error {
 	return json.NewEncoder(conn).Encode(join.Reply{Status: &status})
 }
 
-// owner is the user whom Airlock runs for. This user sees and restarts all servers.
+// owner is the user who runs Airlock. This user sees and restarts all servers.
 func owner() caller.Caller {
-	return caller.Caller{Principal: system.Principal(), Kind: caller.Local, Session: "socket",
+	return caller.Caller{Principal: setup.Principal(), Kind: caller.Local, Session: "socket",
 		Scopes: []string{auth.ScopeAdmin}}
 }
 
@@ -263,7 +267,7 @@ func (d *Daemon) local(h join.Hello) server.Local {
 	profile := func() string { return cmp.Or(h.Profile, d.opts.System.Config().DefaultProfile) }
 	if h.Agent == "" {
 		return func(context.Context) (caller.Caller, error) {
-			return caller.Caller{Principal: system.Principal(), Kind: caller.Local, Profile: profile()}, nil
+			return caller.Caller{Principal: setup.Principal(), Kind: caller.Local, Profile: profile()}, nil
 		}
 	}
 	token := secret.New(h.Agent)

@@ -54,7 +54,7 @@ func passed() (net.Listener, error) {
 		}
 	}
 	if count != "1" {
-		return nil, fmt.Errorf("the service manager passes %s sockets: airlock.socket has one", count)
+		return nil, fmt.Errorf("the service manager passes %s sockets: airlock.socket must have one", count)
 	}
 	file := os.NewFile(firstPassed, "socket of the service manager")
 	defer file.Close()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -11,8 +12,14 @@ import (
 // limits.readTime.
 const writePart = 64 << 10
 
+// maxDrained is the maximum number of bytes of a body that are read after its request was refused.
+const maxDrained = 64 << 20
+
 // withTimeouts sets a deadline for the body of a request and for each part of an answer. The
 // timeouts of http.Server would end an answer that streams for a long time.
+//
+// The rest of a body that is too large is read before the answer is sent: some clients read no answer before they have
+// sent their request, and http.Server would end their connection.
 func withTimeouts(l limits, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
@@ -23,7 +30,9 @@ func withTimeouts(l limits, next http.Handler) http.Handler {
 		if r.Body != http.NoBody {
 			// An error means that the connection does not support deadlines.
 			_ = control.SetReadDeadline(time.Now().Add(l.bodyTime))
-			r.Body = &timedBody{ReadCloser: r.Body, control: control}
+			body := &timedBody{ReadCloser: r.Body, control: control}
+			defer body.drain()
+			r.Body = body
 		}
 		next.ServeHTTP(timed, r)
 		timed.closeAfter() // if nothing was written so far
@@ -35,15 +44,25 @@ func withTimeouts(l limits, next http.Handler) http.Handler {
 type timedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
+	begun   bool
+	err     error // of the last read
 }
 
 // Read implements io.Reader.
-func (b *timedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) {
+func (b *timedBody) Read(p []byte) (n int, err error) {
+	b.begun = true
+	n, b.err = b.ReadCloser.Read(p)
+	if errors.Is(b.err, io.EOF) {
 		_ = b.control.SetReadDeadline(time.Time{})
 	}
-	return n, err
+	return n, b.err
+}
+
+// drain reads the rest of the body, unless no part of it was read: callers that are not known get their answer at once.
+func (b *timedBody) drain() {
+	if b.begun && b.err == nil {
+		_, _ = io.CopyN(io.Discard, b, maxDrained)
+	}
 }
 
 // timedWriter ends the connection of a client that does not read its answer. It wraps the
@@ -53,6 +72,9 @@ type timedWriter struct {
 	control  *http.ResponseController
 	readTime time.Duration // for each part
 	closes   bool          // the connection ends after the answer
+
+	mu    sync.Mutex
+	ended bool // by SetWriteDeadline
 }
 
 // closeAfter closes the connection after the answer if closes is set. It has no effect after
@@ -72,12 +94,30 @@ func (w *timedWriter) WriteHeader(status int) {
 // Unwrap is for http.ResponseController.
 func (w *timedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// SetWriteDeadline is for http.ResponseController. The rest of the answer must be written before the deadline: no part
+// extends it.
+func (w *timedWriter) SetWriteDeadline(deadline time.Time) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	return w.control.SetWriteDeadline(deadline)
+}
+
+// extend gives the client readTime to read the next part.
+func (w *timedWriter) extend() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ended {
+		_ = w.control.SetWriteDeadline(time.Now().Add(w.readTime))
+	}
+}
+
 // Write writes in parts, each within readTime.
 func (w *timedWriter) Write(p []byte) (written int, err error) {
 	w.closeAfter()
 	for first := true; first || len(p) > 0; first = false {
 		part := p[:min(len(p), writePart)]
-		_ = w.control.SetWriteDeadline(time.Now().Add(w.readTime))
+		w.extend()
 		n, err := w.ResponseWriter.Write(part)
 		written += n
 		if err != nil {
@@ -91,7 +131,7 @@ func (w *timedWriter) Write(p []byte) (written int, err error) {
 // FlushError writes buffered data within readTime.
 func (w *timedWriter) FlushError() error {
 	w.closeAfter()
-	_ = w.control.SetWriteDeadline(time.Now().Add(w.readTime))
+	w.extend()
 	return w.control.Flush()
 }
 

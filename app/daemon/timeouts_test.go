@@ -153,3 +153,21 @@ func TestWhoReadsSlowlyIsDropped(t *testing.T) {
 		}
 	}
 }
+
+// A client that reads no answer before it has sent its whole message gets the refusal of a message that is too large.
+func TestALargeBodyIsAnswered(t *testing.T) {
+	s := serve(t, "")
+	token := s.token("ann", auth.ScopeRun, auth.ScopeAgents)
+	body := strings.NewReader(`{"x":"` + strings.Repeat("x", 40<<20) + `"}`)
+	for _, path := range []string{"/mcp", gatewayPath, "/v1/agents"} {
+		conn := s.send(post(path, token, body.Len()))
+		if _, err := body.WriteTo(conn); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || res.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("%s: got %v, %v, want %d", path, res, err, http.StatusRequestEntityTooLarge)
+		}
+		body.Reset(`{"x":"` + strings.Repeat("x", 40<<20) + `"}`)
+	}
+}

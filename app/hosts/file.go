@@ -153,7 +153,7 @@ func readRegular(path string) ([]byte, fs.FileMode, error) {
 		return nil, 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, 0, errors.New("it is not an ordinary file")
+		return nil, 0, errors.New("it is not a regular file")
 	}
 	if info.Size() > maxFile {
 		return nil, 0, fmt.Errorf("it has more than %d MiB", maxFile>>20)
@@ -169,8 +169,7 @@ func readRegular(path string) ([]byte, fs.FileMode, error) {
 
 // reason is an error without the path, which the caller names.
 func reason(err error) error {
-	var cause *fs.PathError
-	if errors.As(err, &cause) {
+	if cause, ok := errors.AsType[*fs.PathError](err); ok {
 		return cause.Err
 	}
 	return err

@@ -241,7 +241,7 @@ func TestFilesThatCannotBeChanged(t *testing.T) {
 			if err := os.Mkdir(path, 0o700); err != nil {
 				t.Fatal(err)
 			}
-		}, want: "not an ordinary file"},
+		}, want: "not a regular file"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -71,7 +71,7 @@ func editTOML(data []byte, key string, remove []string, add map[string]string) (
 	}
 	for _, name := range remove {
 		if !slices.ContainsFunc(blocks, func(b block) bool { return b.name == name }) {
-			return nil, fmt.Errorf("%s.%s is not a table of its own: write it as [%s.%s]", key, name, key, name)
+			return nil, fmt.Errorf("%s.%s is not a separate table: write it as [%s.%s]", key, name, key, name)
 		}
 	}
 	kept, at := withoutBlocks(blockLines(data), blocks, remove)

@@ -1,5 +1,6 @@
-// Package integrity compares an installation with its seal: the program, the configuration, the policies and the
-// images. It also finds hooks that would run before a program does.
+// Package integrity compares an installation with its seal, a file with the digests of the program, the configuration,
+// the policies and the images. It also finds startup hooks: code that an interpreter or the dynamic loader would run
+// before a program, see package startuphooks.
 package integrity
 
 import (
@@ -148,12 +149,12 @@ func (i Report) Err() error {
 	}
 	if len(i.Changed) > 0 {
 		reasons = append(reasons, i.Changed...)
-		advice = "where you made the change, `airlock integrity seal` takes it over; " + advice
+		advice = "if the change is yours, `airlock integrity seal` accepts it; " + advice
 	}
 	if n := i.Variables; len(n) > 0 {
 		reasons = append(reasons, "the environment has "+strings.Join(n, ", ")+
 			", by which other code is loaded into programs")
-		advice = "start it without: env -u " + strings.Join(n, " -u ") + " airlock …; " + advice
+		advice = "start Airlock without these variables: env -u " + strings.Join(n, " -u ") + " airlock …; " + advice
 	}
 	return &setup.Error{Err: fmt.Errorf("environment integrity verification failed: %s", strings.Join(reasons, "; ")),
 		Advice: advice}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,11 +16,14 @@ import (
 	"github.com/airlock-mcp/airlock/app/join"
 )
 
-// listener listens at the path of its argument and prints what the first client sends.
+// listener binds a socket at the path of its first argument, becomes the user of its second one, and
+// prints what the first client sends.
 const listener = `
 import os, socket, sys
 s = socket.socket(socket.AF_UNIX)
 s.bind(sys.argv[1])
+if int(sys.argv[2]) != os.geteuid():
+    os.setuid(int(sys.argv[2]))
 s.listen()
 print("listening", flush=True)
 c, _ = s.accept()
@@ -50,28 +54,21 @@ func socketPath(t *testing.T) string {
 // configuration nor a program.
 func TestAnotherProgramIsToldNothing(t *testing.T) {
 	for name, test := range map[string]struct {
-		user    uint32
+		user    int
 		purpose string
 	}{
-		"another program":                    {uint32(os.Geteuid()), join.PurposeRun},
-		"another program, for a host":        {uint32(os.Geteuid()), join.PurposeHost},
+		"another program":                    {os.Geteuid(), join.PurposeRun},
+		"another program, for a host":        {os.Geteuid(), join.PurposeHost},
 		"another user's":                     {65534, join.PurposeRun},
 		"another user's, asked how it is":    {65534, join.PurposeStatus},
 		"another user's, to be asked to end": {65534, join.PurposeStop},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := socketPath(t)
-			cmd := exec.Command("/usr/bin/python3", "-c", listener, path)
-			if int(test.user) != os.Geteuid() {
-				if os.Geteuid() != 0 {
-					t.Skip("needs root, to be another user")
-				}
-				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: test.user, Gid: test.user}}
-				if err := errors.Join(os.Chown(filepath.Dir(path), int(test.user), -1),
-					os.Chmod(os.Getenv("AIRLOCK_HOME"), 0o711)); err != nil {
-					t.Fatal(err)
-				}
+			if test.user != os.Geteuid() && os.Geteuid() != 0 {
+				t.Skip("needs root, to be another user")
 			}
+			cmd := exec.Command("/usr/bin/python3", "-c", listener, path, strconv.Itoa(test.user))
 			said, err := cmd.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)
@@ -79,14 +76,17 @@ func TestAnotherProgramIsToldNothing(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			defer func() { _ = cmd.Wait() }() // only its output matters
+			defer func() {
+				_ = cmd.Process.Kill() // it may have ended
+				_ = cmd.Wait()         // only its output matters
+			}()
 			in := bufio.NewReader(said)
 			if line, err := in.ReadString('\n'); line != "listening\n" {
 				t.Fatalf("got %q, %v", line, err)
 			}
 			var refused *join.RefusedError
 			if _, err := join.Dial(join.Hello{Purpose: test.purpose, Config: "digest"}); !errors.As(err, &refused) {
-				t.Errorf("got %v, want a refusal", err)
+				t.Fatalf("got %v, want a refusal", err)
 			}
 			if line, err := in.ReadString('\n'); line != "b''\n" {
 				t.Errorf("it was told %s (%v), want nothing", line, err)

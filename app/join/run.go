@@ -41,7 +41,7 @@ type RunAnswer struct {
 
 // ToClient is one line of the daemon. One field is set.
 type ToClient struct {
-	Notice   json.RawMessage `json:"notice,omitempty"`   // a system.Notice
+	Notice   json.RawMessage `json:"notice,omitempty"`   // a upstreams.Notice
 	Question json.RawMessage `json:"question,omitempty"` // an approval.Question, to be asked at the terminal
 	Waits    json.RawMessage `json:"waits,omitempty"`    // an approval.Question, to be answered elsewhere
 	Over     string          `json:"over,omitempty"`     // the ID of a question that is no longer open

@@ -67,6 +67,7 @@ const (
 	kindRuns    = "runs"
 	kindServers = "servers"
 	kindRecords = "records"
+	kindLog     = "log"
 )
 
 // question is what one node asks another. The node that asks has authenticated the caller, and the other one decides
@@ -92,6 +93,8 @@ func (l *Lists) Answer(ctx context.Context, text []byte) ([]byte, error) {
 		list, err = answered(q, l.ownServers)
 	case kindRecords:
 		list, err = answered(q, l.ownRecords)
+	case kindLog:
+		list, err = answered(q, l.ownPiece)
 	default:
 		err = fmt.Errorf("the kind %q is unknown", q.Kind)
 	}

@@ -121,6 +121,8 @@ type ownRecords struct {
 	Problem string
 }
 
+var errLog = errors.New("the caller may not see the log")
+
 // errBegun ends a scan at the beginning of the period.
 var errBegun = errors.New("the period begins")
 
@@ -201,7 +203,7 @@ func ofNode(name string) string {
 
 func (l *Lists) ownRecords(who caller.Caller, q RecordQuery) (ownRecords, error) {
 	if !who.May(caller.People, caller.See, caller.Object{Kind: caller.Log}) {
-		return ownRecords{}, errors.New("the caller may not see the log")
+		return ownRecords{}, errLog
 	}
 	return l.scan(q), nil
 }

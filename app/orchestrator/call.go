@@ -26,8 +26,23 @@ type ToolCall struct {
 	ServerID  string          `json:"server"`
 	Name      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"` // a JSON object
-	// Host reports that the host makes the call itself, see broker.Call.
+	// Host reports that the host makes the call itself, see broker.Call. The result of a tool is its CallToolResult.
 	Host bool `json:"-"`
+}
+
+// isHostsTool reports whether a request is the call of a tool by the host itself.
+func (r Request) isHostsTool() bool {
+	return r.Call != nil && r.Call.Host && r.Call.kind() == catalog.KindTool
+}
+
+// kind returns the kind of what is called, or KindAbout if it is used in another way.
+func (c *ToolCall) kind() catalog.Kind {
+	use, feature := catalog.SplitUse(c.Name)
+	kind, _ := catalog.SplitFeatureName(feature)
+	if use != "" {
+		return catalog.KindAbout
+	}
+	return kind
 }
 
 // CallRequest returns a request for one call without code. The call as JSON is shown to
@@ -58,7 +73,7 @@ func (o *Orchestrator) runCall(ctx context.Context, req Request) (*Outcome, erro
 		identity: broker.Run{
 			ID: req.ID, Caller: req.Caller, TraceID: telemetry.TraceID(ctx), CodeHash: canon.Digest(req.Code),
 			Code:     string(req.Code),
-			Language: req.Language, Context: req.Context, Host: req.Announced.Host, ByHost: true,
+			Language: req.Language, Context: req.Context, ByHost: true,
 		},
 		request: req, limits: o.limits(req), version: o.opts.Version, snapshot: o.snapshotFor(ctx, req),
 		redactor: o.redactor(),
@@ -95,15 +110,29 @@ func (r *run) callOnly(ctx context.Context) (*Outcome, error) {
 	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
 	result := r.judgeCall(ctx, answer)
-	r.clean(&result)
+	if !r.isApp() || !result.OK {
+		r.clean(&result)
+	}
 	r.removed = append(r.removed, r.files.found()...)
 	outcome := r.seal(undo, result, r.calls.Close(), Printed{}, Metrics{})
+	outcome.Direct = r.request.isHostsTool()
 	return r.recorded(undo, outcome, ending{}), nil
+}
+
+// isApp reports whether the result is an app that the host shows. It is a program that was reviewed, and not a text for
+// the model: a replacement within it would break it. The broker has removed Airlock's credentials.
+func (r *run) isApp() bool {
+	c := r.request.Call
+	_, uri := catalog.SplitFeatureName(c.Name)
+	return c.Host && c.kind() == catalog.KindResource && catalog.IsAppURI(uri)
 }
 
 // judgeCall turns the answer to a call into a result. Files among its content are
 // attached to the run, so that the caller gets them as files.
 func (r *run) judgeCall(ctx context.Context, answer broker.Answer) Result {
+	if r.request.isHostsTool() && answer.Raw != nil { // also one that reports a failure
+		return succeeded(answer.Raw)
+	}
 	if e := answer.Error; e != nil {
 		if why := broker.Ended(context.Cause(ctx)); why != "" && e.Type != errortype.PolicyDenied {
 			return failed(errortype.Killed, false, "the call was ended, because "+why+"; it may have been carried out")
@@ -115,8 +144,7 @@ func (r *run) judgeCall(ctx context.Context, answer broker.Answer) Result {
 		return Result{Error: &Failure{Type: e.Type, Message: e.Message, Retryable: e.Retryable, Source: e.Source,
 			CallID: e.CallID}}
 	}
-	use, feature := catalog.SplitUse(r.request.Call.Name)
-	if kind, _ := catalog.SplitFeatureName(feature); use != "" || kind != catalog.KindTool {
+	if r.request.Call.kind() != catalog.KindTool {
 		return succeeded(answer.Raw)
 	}
 	return succeeded(r.dataOf(answer.Raw))

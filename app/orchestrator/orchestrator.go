@@ -329,7 +329,7 @@ func (o *Orchestrator) plan(ctx context.Context, req Request, player *replay.Pla
 		identity: broker.Run{
 			ID: req.ID, Caller: req.Caller,
 			TraceID: telemetry.TraceID(ctx), CodeHash: canon.Digest(req.Code), Code: string(req.Code),
-			Language: req.Language, Context: req.Context, Host: req.Announced.Host,
+			Language: req.Language, Context: req.Context,
 		},
 		request: req, image: image, limits: o.limits(req), longer: o.longer(req), version: o.opts.Version,
 		snapshot: o.snapshotFor(ctx, req), redactor: o.redactor(), player: player,

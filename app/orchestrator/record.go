@@ -35,7 +35,7 @@ func (r *run) record(kind audit.Kind) audit.Record {
 func (r *run) recordStart(ctx context.Context) {
 	defer close(r.start.done)
 	start := r.record(audit.KindRunStart)
-	start.Limits, start.Host, start.Model = r.limitTable(), r.request.Announced.Host, r.request.Announced.Model
+	start.Limits, start.Host, start.Model = r.limitTable(), r.request.Caller.Host, r.request.Model
 	if err := r.parts.Audit.Note(ctx, start); err != nil {
 		r.parts.Logger.ErrorContext(ctx, "the start of a run could not be recorded",
 			slog.String(telemetry.KeyRun, r.identity.ID), slog.Any(telemetry.KeyError, err))

@@ -33,8 +33,10 @@ type Request struct {
 	// Network lists the hosts that the code asks to reach, as NAME:PORT.
 	Network []string
 	// Context describes the run as a step of an agent, see broker.Run.
-	Context   json.RawMessage
-	Announced Announced // the host's claims about itself
+	Context json.RawMessage
+	// Model is the language model that writes the code, if the host names it. It is recorded, and no decision depends
+	// on it.
+	Model string
 	// Call is set if the run is one call without code: see CallRequest.
 	Call *ToolCall
 	// Script is set if the code is a plain Python script: see ScriptRequest.
@@ -53,13 +55,6 @@ type Request struct {
 	Notices *broker.Notices `json:"-"`
 
 	saved *savedRun // see Orchestrator.Suspended
-}
-
-// Announced contains an agent host's claims about itself. They are recorded, and no decision
-// depends on them.
-type Announced struct {
-	Host  string // its name and version
-	Model string // the language model that writes the code, if the host names it
 }
 
 // Live are the facts of a run in progress. The functions may be called at any time, also after the run.
@@ -109,6 +104,9 @@ type Outcome struct {
 
 	// End is how a script ended; the zero value for other runs.
 	End End
+
+	// Direct reports that the result is the CallToolResult of a tool that the host called itself.
+	Direct bool
 
 	redactions map[string]int // kind → how many were kept from leaving
 	open       int            // calls that had not ended when the run did

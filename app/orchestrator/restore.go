@@ -100,7 +100,6 @@ func (o *Orchestrator) restoredPlan(ctx context.Context, req Request) (plan, err
 		identity: broker.Run{
 			ID: req.ID, Caller: req.Caller, TraceID: req.saved.TraceID, CodeHash: canon.Digest(req.Code),
 			Code: string(req.Code), Language: req.Language, Context: req.Context,
-			Host: req.Announced.Host,
 		},
 		request: req, image: image, limits: req.saved.Limits, version: o.opts.Version,
 		snapshot: o.snapshotFor(ctx, req), redactor: o.redactor(), suspendAfter: o.opts.SuspendAfter,

@@ -202,7 +202,7 @@ func (r *run) tearDown(ctx context.Context, outcome *Outcome) {
 // await serves the sandbox's socket until the run is over and returns why.
 func (r *run) await(ctx context.Context, clock *clock) ending {
 	if !r.request.Restored() {
-		if err := r.sandbox.Go(); err != nil {
+		if err := r.sandbox.Begin(); err != nil {
 			close(r.guest.served)
 			return ending{internal: err}
 		}

@@ -273,11 +273,11 @@ func (r Request) Began() time.Time { return r.saved.Started }
 func (s *savedRun) check(image string) error {
 	switch {
 	case s.Continued:
-		return errors.New("the process of Airlock ended while it went on")
+		return errors.New("the process of Airlock ended after the run had continued")
 	case s.here.logged == nil && !s.here.shared: // the log of another node has it
-		return errors.New("the audit log does not have it")
+		return errors.New("the audit log has no record of its suspension")
 	case s.isOld():
-		return errors.New("what was stored of it is older than the audit log")
+		return errors.New("its stored state is older than the audit log")
 	case s.Image != image:
 		return fmt.Errorf("the image of its sandbox has changed: it was %s, and is %s", s.Image, image)
 	}

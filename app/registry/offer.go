@@ -42,6 +42,16 @@ var launchers = map[string]struct {
 	"pypi": {"python", "uvx", "https://pypi.org", "@", nil},
 }
 
+// elsewhere are sentences about the kinds of packages that Airlock does not start, with what to do instead.
+var elsewhere = map[string]string{
+	"oci": "Airlock starts no images; run it with a program for containers: " +
+		"airlock servers add NAME -- docker run -i --rm IMAGE",
+	"mcpb": "Airlock installs no bundles; unpack it, and start the command of its manifest.json: " +
+		"airlock servers add NAME -- COMMAND",
+	"nuget": "Airlock starts no packages of NuGet; start it with .NET: " +
+		"airlock servers add NAME -- dnx PACKAGE@VERSION --yes",
+}
+
 // exactVersion matches versions of one release: no ranges, and no tags such as latest.
 var exactVersion = lazyregexp.New(`^[0-9]+(\.[0-9]+)*([-.+]?[a-zA-Z0-9]+)*$`)
 
@@ -55,8 +65,10 @@ func (p pack) offer() Offer {
 		pinned = p.Identifier + "==" + p.Version
 	}
 	switch {
+	case !known && elsewhere[p.RegistryType] != "":
+		o.Refused = elsewhere[p.RegistryType]
 	case !known:
-		o.Refused = "packages of this kind cannot be contained"
+		o.Refused = "packages of this kind are unknown"
 	case p.RegistryBaseURL != "" && strings.TrimSuffix(p.RegistryBaseURL, "/") != launcher.base:
 		o.Refused = "the package is not in " + launcher.base
 	case p.Transport.Type != "stdio":

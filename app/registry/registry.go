@@ -20,6 +20,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/reach"
+	"github.com/airlock-mcp/airlock/internal/secret"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
@@ -34,19 +35,24 @@ const (
 // ErrNotFound is returned if the registry does not have a server, or not in this version.
 var ErrNotFound = errors.New("the registry does not have it")
 
+// ErrToken is returned if the registry requires a token, or another one.
+var ErrToken = errors.New("the registry refuses the request")
+
 // Client is the client of one registry. It is safe for concurrent use.
 type Client struct {
-	base *url.URL
-	http *http.Client
+	base  *url.URL
+	token secret.Value
+	http  *http.Client
 }
 
-// New returns the client of the registry at an address of the configuration.
-func New(address string) (*Client, error) {
+// New returns the client of the registry at an address of the configuration. token is sent with each request, unless it
+// is empty.
+func New(address string, token secret.Value) (*Client, error) {
 	base, err := url.Parse(strings.TrimSuffix(address, "/"))
 	if err != nil || base.Host == "" {
 		return nil, fmt.Errorf("the registry %q has no host", address)
 	}
-	return &Client{base, &http.Client{
+	return &Client{base, token, &http.Client{
 		Transport: reach.NewTransport(reach.Configured(), func(t *http.Transport) { t.DisableKeepAlives = true }),
 		// An address of the operator is not exchanged for one of the registry.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -141,6 +147,9 @@ func (c *Client) get(ctx context.Context, query url.Values, into any, path ...st
 		return err
 	}
 	request.Header.Set("Accept", "application/json")
+	if token := c.token.Reveal(); token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
 	response, err := c.http.Do(request)
 	if err != nil {
 		return fmt.Errorf("asking the registry: %w", err)
@@ -149,6 +158,12 @@ func (c *Client) get(ctx context.Context, query url.Values, into any, path ...st
 	switch {
 	case response.StatusCode == http.StatusNotFound:
 		return ErrNotFound
+	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden:
+		problem := "it needs a token"
+		if c.token.Reveal() != "" {
+			problem = "its token is not valid for this"
+		}
+		return fmt.Errorf("%w with HTTP %d: %s", ErrToken, response.StatusCode, problem)
 	case response.StatusCode != http.StatusOK:
 		return fmt.Errorf("the registry %s answers with HTTP %d", c.base.Host, response.StatusCode)
 	}

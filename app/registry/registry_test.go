@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
 // serve returns the client of a registry that gives one answer.
@@ -14,7 +16,7 @@ func serve(t *testing.T, answer http.HandlerFunc) *Client {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
-	client, err := New(server.URL + "/")
+	client, err := New(server.URL+"/", secret.Value{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +157,7 @@ func TestHostileOffersAreRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			public, err := New("https://registry.example.com")
+			public, err := New("https://registry.example.com", secret.Value{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -175,7 +177,7 @@ func TestFilledAddressesAreChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	public, err := New("https://registry.example.com")
+	public, err := New("https://registry.example.com", secret.Value{})
 	if err != nil {
 		t.Fatal(err)
 	}

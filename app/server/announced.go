@@ -15,22 +15,31 @@ const ModelKey = "io.github.airlock-mcp/model"
 // maxAnnounced is the maximum length of each text in characters.
 const maxAnnounced = 128
 
-// Announced returns the name and version of the host of a call, and the language model in
-// ModelKey of the call's _meta. Either may be empty. The host declares both; nothing verifies
-// them.
-func Announced(req mcp.Request) (host, model string) {
-	if session, ok := req.GetSession().(*mcp.ServerSession); ok {
-		if params := session.InitializeParams(); params != nil && params.ClientInfo != nil {
-			host = announcement(params.ClientInfo.Name + " " + params.ClientInfo.Version)
-		}
+// AnnouncedModel returns the language model in ModelKey of a call's _meta. It may be empty. The host declares it, and
+// nothing verifies it.
+func AnnouncedModel(req mcp.Request) string {
+	call, ok := req.(*mcp.CallToolRequest)
+	if !ok || call.Params == nil {
+		return ""
 	}
-	if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil {
-		named, _ := call.Params.Meta[ModelKey].(string)
-		model = announcement(named)
-	}
-	return host, model
+	named, _ := call.Params.Meta[ModelKey].(string)
+	return Announcement(named)
 }
 
-func announcement(text string) string {
+// announcedHost returns the name and version that the host has given itself. It may be empty.
+func announcedHost(req mcp.Request) string {
+	session, ok := req.GetSession().(*mcp.ServerSession)
+	if !ok || session == nil {
+		return ""
+	}
+	params := session.InitializeParams()
+	if params == nil || params.ClientInfo == nil {
+		return ""
+	}
+	return Announcement(params.ClientInfo.Name + " " + params.ClientInfo.Version)
+}
+
+// Announcement makes the name that a client gives itself fit for a record: bounded, and without invisible characters.
+func Announcement(text string) string {
 	return visible.Text(truncate.Characters(strings.TrimSpace(strings.ToValidUTF8(text, "")), maxAnnounced))
 }

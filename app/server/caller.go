@@ -24,8 +24,8 @@ type Identify func(r *http.Request) (caller.Caller, error)
 
 // callers derives the caller of each request. See docs/design/0008.
 type callers struct {
-	local Local             // of stdio
-	key   [sha256.Size]byte // of derived session IDs, which differ between servers and cannot be guessed
+	local Local  // of stdio
+	key   []byte // of derived session IDs, which differ between servers and cannot be guessed
 }
 
 func newCallers(opts Options) *callers {
@@ -34,7 +34,10 @@ func newCallers(opts Options) *callers {
 		user := caller.Caller{Principal: opts.Principal, Kind: caller.Local, Profile: opts.Profile}
 		c.local = func(context.Context) (caller.Caller, error) { return user, nil }
 	}
-	rand.Read(c.key[:]) // never fails: crypto/rand aborts the program instead
+	if c.key = opts.SessionKey; c.key == nil {
+		c.key = make([]byte, sha256.Size)
+		rand.Read(c.key) // never fails: crypto/rand aborts the program instead
+	}
 	return c
 }
 
@@ -119,7 +122,7 @@ func IsHTTP(req mcp.Request) bool {
 // the transport is a credential (anyone who knows it can join), so only a keyed digest of it
 // is passed on.
 func (c *callers) derive(identity, conversation string) string {
-	mac := hmac.New(sha256.New, c.key[:])
+	mac := hmac.New(sha256.New, c.key)
 	fmt.Fprintf(mac, "%d:%s%s", len(identity), identity, conversation)
 	return "ses_" + hex.EncodeToString(mac.Sum(nil)[:16])
 }
@@ -131,7 +134,7 @@ const provedKey = "io.github.airlock-mcp/caller"
 func unauthorized(w http.ResponseWriter, _ *http.Request, _ error) {
 	w.Header().Set("WWW-Authenticate", "Bearer")
 	problem.Write(w, http.StatusUnauthorized, "unauthorized",
-		"the request does not say who makes it, or its credential is not valid")
+		"the request has no credential, or one that is not valid")
 }
 
 // authenticated rejects requests of unknown callers. It passes the caller on as token

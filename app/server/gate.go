@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -14,7 +15,8 @@ import (
 type Gate interface {
 	// Text removes secrets.
 	Text(text string) string
-	// Sentence is Text for messages of Airlock itself. It also removes paths of this machine.
+	// Sentence removes secrets and paths of this machine. It is used for messages of Airlock itself,
+	// such as errors; Text is used for the results of runs.
 	Sentence(text string) string
 	// JSON is Text for each text of a JSON value, which keeps its shape.
 	JSON(raw json.RawMessage) json.RawMessage
@@ -42,7 +44,9 @@ func (t *Transport) cleanAnswers(next mcp.MethodHandler) mcp.MethodHandler {
 			t.CleanResult(answer)
 		case *mcp.ReadResourceResult:
 			for _, contents := range answer.Contents {
-				t.cleanResource(contents)
+				if !isApp(req) {
+					t.cleanResource(contents)
+				}
 			}
 		case *mcp.CompleteResult:
 			for i, value := range answer.Completion.Values {
@@ -55,6 +59,13 @@ func (t *Transport) cleanAnswers(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		return res, nil
 	}
+}
+
+// isApp reports whether a request reads an MCP App: a program that was reviewed, and that a replacement would break.
+// The broker has removed Airlock's credentials.
+func isApp(req mcp.Request) bool {
+	read, ok := req.(*mcp.ReadResourceRequest)
+	return ok && strings.HasPrefix(read.Params.URI, "ui://")
 }
 
 // cleanError returns an error that has passed through the gate. The SDK's errors repeat the URI

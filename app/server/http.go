@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -51,7 +52,7 @@ func (t *Transport) Handler(identify Identify, opts *HTTPOptions) http.Handler {
 	return Guard(opts.Hosts, opts.Origins, authenticated(identify, opts.Refuse, &router{
 		end: t.end, endSilent: t.endSession, callers: t.callers, naming: t.naming, gate: t.gate,
 		nodes:  opts.Nodes,
-		opened: quota.NewTable[conversation, struct{}](quota.For(quota.Sessions)),
+		opened: quota.NewTable[conversation, *atomic.Int64](quota.For(quota.Sessions)),
 		large:  quota.New(quota.For(quota.LargeMessages)),
 		sessions: mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
 			Logger:              logger,
@@ -119,9 +120,9 @@ type router struct {
 	endSilent            func(sessionID, protocolID string)
 	// opened are the open sessions by the account of the caller that opened them. Clients often
 	// leave a session without ending it.
-	opened  *quota.Table[conversation, struct{}]
-	large   *quota.Limiter // of bytes of large messages that are being read
-	opening atomic.Int64   // the number of sessions that have begun to open
+	opened  *quota.Table[conversation, *atomic.Int64] // the number of POST requests in progress
+	large   *quota.Limiter                            // of bytes of large messages that are being read
+	opening atomic.Int64                              // the number of sessions that have begun to open
 }
 
 // smallMessage is the maximum size of a message in bytes that the limit of large messages ignores.
@@ -134,9 +135,19 @@ type conversation struct {
 	id       string
 }
 
+// maxRefused is the size in bytes up to which a message that is too large is read, for its ID. Some clients read no
+// answer before they have sent the whole message.
+const maxRefused = 4 * MaxMessage
+
+// tooLarge is the error about a message with more than MaxMessage bytes.
+type tooLarge struct{ answer []byte }
+
+// Error returns the reason.
+func (*tooLarge) Error() string { return fmt.Sprintf("the message has more than %d bytes", MaxMessage) }
+
 // read reads the message of a request. Large messages count towards the limits until done is
 // called.
-func (t *router) read(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
+func (t *router) read(r *http.Request) (body []byte, done func(), err error) {
 	size := r.ContentLength
 	if size < 0 || size > MaxMessage {
 		size = MaxMessage
@@ -148,7 +159,16 @@ func (t *router) read(w http.ResponseWriter, r *http.Request) (body []byte, done
 	if err != nil {
 		return nil, func() {}, err
 	}
-	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, MaxMessage))
+	body, err = io.ReadAll(io.LimitReader(r.Body, MaxMessage+1))
+	if err == nil && len(body) > MaxMessage {
+		var o Outline
+		o.Write(body)
+		// An error means that the ID is not known.
+		_, _ = io.CopyN(&o, r.Body, maxRefused-MaxMessage)
+		refused := &tooLarge{}
+		refused.answer = o.Refusal(refused.Error())
+		body, err = nil, refused
+	}
 	return body, unit.Release, err
 }
 
@@ -157,12 +177,17 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	inForm := &plainRefusal{ResponseWriter: w, gate: t.gate}
 	defer inForm.release()
 	w = inForm
+	var waiting int64 // requests of the session that wait for answers, this one included
 	if id := r.Header.Get("Mcp-Session-Id"); id != "" {
 		if t.forwardSession(w, r, id) {
 			return
 		}
-		_, done, _ := t.opened.Use(conversationOf(r))
+		count, done, known := t.opened.Use(conversationOf(r))
 		defer done()
+		if known && r.Method == http.MethodPost {
+			waiting = count.Add(1)
+			defer count.Add(-1)
+		}
 	}
 	if r.Method == http.MethodDelete {
 		// The SDK waits for the requests of a session that it ends, and these wait for their runs.
@@ -173,25 +198,37 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		t.sessions.ServeHTTP(w, r)
 		return
 	}
-	body, done, err := t.read(w, r)
+	body, done, err := t.read(r)
 	defer done()
 	if err != nil {
 		refuseUnread(w, r, err)
 		return
 	}
-	if t.naming {
-		body = named(body)
-		r.ContentLength = int64(len(body))
-	}
 	inForm.message = body
-	r.Body = io.NopCloser(bytes.NewReader(body))
 	answer, forHost := unreadable(body)
+	switch {
+	case forHost:
+	case answer != nil:
+		body = answer
+	case !json.Valid(body):
+		// The SDK checks the headers before it refuses this. It would accept more after the end of the message.
+		body = []byte("{}")
+	case t.naming:
+		body = named(body)
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	var about subject
+	if t.nodes != nil {
+		about = subjectOf(body)
+	}
 	switch {
 	case forHost:
 		w.Header().Set("Content-Type", "application/json")
 		w.Write(answer) // an error means that the client has disconnected
 	case refuseMisshapen(w, body):
-	case r.Header.Get("Mcp-Session-Id") == "" && t.forwardObject(w, r, body):
+	case t.forwardMessage(w, r, body, about):
+	case t.isMoving(about, waiting):
+		http.Error(w, strings.TrimSpace(sdkUnknownSession), http.StatusNotFound)
 	case r.Header.Get("Mcp-Session-Id") != "":
 		t.sessions.ServeHTTP(w, r)
 	case r.Header.Get("Mcp-Protocol-Version") >= Stateless || isSessionless(body):
@@ -203,14 +240,15 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // refuseUnread answers a request whose message could not be read.
 func refuseUnread(w http.ResponseWriter, r *http.Request, err error) {
-	var large *http.MaxBytesError
+	var large *tooLarge
 	var refused *quota.Refusal
 	switch {
 	case errors.As(err, &refused):
 		problem.Refuse(w, r, refused)
 	case errors.As(err, &large):
-		problem.Write(w, http.StatusRequestEntityTooLarge, "too_large",
-			fmt.Sprintf("the message has more than %d bytes", large.Limit))
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+		w.Write(large.answer) // an error means that the client has disconnected
 	default:
 		problem.Write(w, http.StatusBadRequest, "bad_request", "the body could not be read")
 	}
@@ -221,7 +259,7 @@ func refuseUnread(w http.ResponseWriter, r *http.Request, err error) {
 func (t *router) begin(w http.ResponseWriter, r *http.Request) {
 	c := conversationOf(r)
 	c.id = "\x00" + strconv.FormatInt(t.opening.Add(1), 10) // differs from all session IDs, which are visible ASCII
-	done, ended, err := t.opened.Add(c.account, c, struct{}{})
+	done, ended, err := t.opened.Add(c.account, c, &atomic.Int64{})
 	defer done()
 	for _, silent := range ended {
 		t.endSilent(t.callers.derive(silent.Key.identity, sessionPrefix+silent.Key.id), silent.Key.id)
@@ -241,13 +279,19 @@ func (t *router) begin(w http.ResponseWriter, r *http.Request) {
 // isSessionless reports whether the _meta of a message declares a revision without sessions.
 func isSessionless(body []byte) bool {
 	var message struct {
-		Params struct {
-			Meta struct {
-				Version string `json:"io.modelcontextprotocol/protocolVersion"`
-			} `json:"_meta"`
-		} `json:"params"`
+		Params json.RawMessage `json:"params"`
 	}
-	return strictjson.UnmarshalOpen(body, &message) == nil && message.Params.Meta.Version >= Stateless
+	return strictjson.UnmarshalOpen(body, &message) == nil && areSessionless(message.Params)
+}
+
+// areSessionless is isSessionless for the params of a message.
+func areSessionless(raw []byte) bool {
+	var params struct {
+		Meta struct {
+			Version string `json:"io.modelcontextprotocol/protocolVersion"`
+		} `json:"_meta"`
+	}
+	return strictjson.UnmarshalOpen(raw, &params) == nil && params.Meta.Version >= Stateless
 }
 
 // hostOf returns the host of a Host header, without its port.

@@ -124,7 +124,7 @@ func (f *lineFilter) admit(line []byte) ([]byte, error) {
 		return f.admitBatch(line)
 	case line[0] == '[':
 		return nil, f.send(rejection(jsonrpc.CodeInvalidRequest,
-			"send one message a line: batches are no part of this revision of MCP"))
+			"send one message a line: this revision of MCP has no batches"))
 	}
 	message, err := jsonrpc.DecodeMessage(line)
 	if err != nil {
@@ -181,7 +181,7 @@ func (f *lineFilter) isCalling() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, method := range f.unanswered {
-		if method == "tools/call" {
+		if method == methodCall {
 			return true
 		}
 	}
@@ -235,7 +235,7 @@ func (f *lineFilter) admitBatch(line []byte) ([]byte, error) {
 // before.
 func (f *lineFilter) notice(message jsonrpc.Message) {
 	req, ok := message.(*jsonrpc.Request)
-	if !ok || req.Method != "initialize" {
+	if !ok || req.Method != methodInitialize {
 		return
 	}
 	var params struct {

@@ -14,34 +14,43 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// paramsOf returns the value into which the SDK decodes the params of a request, or nil if the
-// method is unknown.
-func paramsOf(method string) any {
+// paramsOf returns the value into which the SDK decodes the params of a request, and the members that they must have.
+// The value is nil if the method is unknown.
+func paramsOf(method string) (params any, required []string) {
 	switch method {
 	case "initialize":
-		return &mcp.InitializeParams{}
+		return &mcp.InitializeParams{}, nil
 	case "ping":
-		return &mcp.PingParams{}
+		return &mcp.PingParams{}, nil
 	case "tools/list":
-		return &mcp.ListToolsParams{}
+		return &mcp.ListToolsParams{}, nil
 	case "tools/call":
-		return &mcp.CallToolParamsRaw{}
+		return &mcp.CallToolParamsRaw{}, []string{"name"}
 	case "prompts/list":
-		return &mcp.ListPromptsParams{}
+		return &mcp.ListPromptsParams{}, nil
 	case "prompts/get":
-		return &mcp.GetPromptParams{}
+		return &mcp.GetPromptParams{}, []string{"name"}
 	case "resources/list":
-		return &mcp.ListResourcesParams{}
+		return &mcp.ListResourcesParams{}, nil
 	case "resources/templates/list":
-		return &mcp.ListResourceTemplatesParams{}
+		return &mcp.ListResourceTemplatesParams{}, nil
 	case "resources/read":
-		return &mcp.ReadResourceParams{}
+		return &mcp.ReadResourceParams{}, []string{"uri"}
+	case "resources/subscribe":
+		return &mcp.SubscribeParams{}, []string{"uri"}
+	case "resources/unsubscribe":
+		return &mcp.UnsubscribeParams{}, []string{"uri"}
+	case "subscriptions/listen":
+		return &mcp.SubscriptionsListenParams{}, []string{"notifications"}
 	case "completion/complete":
-		return &mcp.CompleteParams{}
+		return &mcp.CompleteParams{}, []string{"ref", "argument"}
+	case "logging/setLevel":
+		//lint:ignore SA1019 hosts of these revisions may set it
+		return &mcp.SetLoggingLevelParams{}, []string{"level"}
 	case MethodGetTask, MethodUpdateTask, MethodCancelTask:
-		return &TaskParams{}
+		return &TaskParams{}, nil
 	}
-	return nil
+	return nil, nil
 }
 
 // methodName matches the form of MCP method names: words of letters.
@@ -68,29 +77,46 @@ func misshapen(message jsonrpc.Message) []byte {
 	if !ok || !req.IsCall() {
 		return nil
 	}
-	if len(req.Params) == 0 {
-		return unnamed(req)
+	params, required := paramsOf(req.Method)
+	if slices.Contains(removedMethods, req.Method) && areSessionless(req.Params) {
+		return nil // the SDK answers that there is no such method
 	}
-	params := paramsOf(req.Method)
-	if params == nil {
+	if params == nil || len(req.Params) == 0 && len(required) == 0 {
 		return unnamed(req)
 	}
 	given := []byte(req.Params)
+	if len(given) == 0 {
+		given = []byte("{}")
+	}
 	if req.Method == "tools/call" { // the tool reads the arguments
 		given = replaced(given, "arguments", func([]byte) []byte { return []byte("{}") })
 	}
-	err := strictjson.UnmarshalOpen(given, params)
-	if err == nil {
+	text := ""
+	if err := strictjson.UnmarshalOpen(given, params); err != nil {
+		text = "do not have their form: " + withoutNames(err.Error())
+	} else if i := slices.IndexFunc(required, func(name string) bool { return !has(given, name) }); i >= 0 {
+		text = fmt.Sprintf("have no %q", required[i])
+	} else {
 		return nil
 	}
 	answer, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: req.ID, Error: &jsonrpc.Error{
-		Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(
-			"the params of %s do not have their form: %s", req.Method, withoutNames(err.Error())),
-	}})
+		Code: jsonrpc.CodeInvalidParams, Message: "the params of " + req.Method + " " + text}})
 	if err != nil {
 		return nil // the SDK answers instead
 	}
 	return answer
+}
+
+// removedMethods are the methods that revisions since Stateless do not have and that have required params.
+var removedMethods = []string{"logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
+
+// has reports whether an object has a member with the name.
+func has(object []byte, name string) (found bool) {
+	strictjson.EachMember(object, maxLevels, func(member, _ []byte) bool {
+		found = string(member) == name
+		return !found
+	})
+	return found
 }
 
 // quotedName matches a quoted text. memberPath matches the names of members as the protocol has them.

@@ -31,3 +31,17 @@ func TestRefusedParamsDoNotRepeatNames(t *testing.T) {
 		}
 	}
 }
+
+// A method that a revision does not have is unknown there with any params (MCP 2026-07-28).
+func TestRemovedMethodsHaveNoParams(t *testing.T) {
+	for _, method := range removedMethods {
+		for meta, refused := range map[string]bool{`{}`: true,
+			`{"io.modelcontextprotocol/protocolVersion":"2025-11-25"}`: true,
+			`{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`: false} {
+			got := misshapen(&jsonrpc.Request{ID: newID(t), Method: method, Params: []byte(`{"_meta":` + meta + `}`)})
+			if (got != nil) != refused {
+				t.Errorf("%s with %s: got %s, want a refusal: %t", method, meta, got, refused)
+			}
+		}
+	}
+}

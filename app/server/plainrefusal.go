@@ -28,10 +28,12 @@ const (
 	sdkForeignSession = "session user mismatch\n"
 )
 
-// The beginnings of the texts with which the SDK refuses a message that it can read.
+// The beginnings of the texts with which the SDK refuses a message.
 const (
 	sdkUnknownMethod = "JSON RPC not handled: "
 	sdkInvalid       = "invalid request: "
+	sdkMalformed     = "malformed payload: " // followed by names of Go types
+	sdkBatch         = "JSON-RPC batching "
 )
 
 // refusalCodes are the codes of refusals, by their status; bad_request for all others.
@@ -84,30 +86,39 @@ func (w *plainRefusal) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// answer answers a request of the protocol that the SDK refused: as on stdio, with an error that has the ID of the
-// request. Some clients never end a request whose answer is only a status. An unknown notification is accepted and
-// ignored. Answer reports whether the text was such a refusal.
+// answer answers a message that the SDK refused: as on stdio, with an error that has the ID of the request, or null for
+// a message without one (JSON-RPC 2.0, section 5). Some clients never end a request whose answer is only a status, so
+// the status is 200 if there is an ID. An unknown notification is accepted and ignored. Answer reports whether the text
+// was such a refusal.
 func (w *plainRefusal) answer(text string) bool {
-	code := int64(jsonrpc.CodeInvalidRequest)
 	text, unknown := strings.CutPrefix(text, sdkUnknownMethod)
-	if unknown {
-		code = jsonrpc.CodeMethodNotFound
-	} else if !strings.HasPrefix(text, sdkInvalid) {
-		return false
-	}
 	var o Outline
-	o.Write(w.message)
-	w.Header().Del("Content-Length")
+	isJSON := json.Valid(w.message)
+	if isJSON {
+		o.Write(w.message)
+	}
+	var answer []byte
 	switch {
-	case o.id != "":
-		w.Header().Set("Content-Type", "application/json")
-		// An error means that the client has disconnected.
-		_, _ = w.ResponseWriter.Write(w.gate.JSON(o.refusal(code, text)))
-	case unknown:
+	case unknown && o.id == "":
 		w.ResponseWriter.WriteHeader(http.StatusAccepted)
+		return true
+	case unknown:
+		answer = o.refusal(jsonrpc.CodeMethodNotFound, text)
+	case strings.HasPrefix(text, sdkMalformed) && !isJSON:
+		answer = rejection(jsonrpc.CodeParseError, "the message is not JSON")
+	case strings.HasPrefix(text, sdkMalformed):
+		answer = o.Refusal(notAMessage)
+	case strings.HasPrefix(text, sdkInvalid), strings.HasPrefix(text, sdkBatch):
+		answer = o.Refusal(text)
 	default:
 		return false
 	}
+	w.Header().Del("Content-Length")
+	w.Header().Set("Content-Type", "application/json")
+	if o.id == "" {
+		w.ResponseWriter.WriteHeader(http.StatusBadRequest)
+	}
+	_, _ = w.ResponseWriter.Write(w.gate.JSON(answer)) // an error means that the client has disconnected
 	return true
 }
 

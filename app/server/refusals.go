@@ -9,13 +9,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// codeUnknownResource is the code of resources/read for an unknown resource in revisions
-// before Stateless (MCP 2025-11-25, Resources, Error Handling). Later ones have -32602.
+// codeUnknownResource is the code for an unknown resource in revisions before Stateless
+// (MCP 2025-11-25, Resources, Error Handling). Later ones have -32602.
 const codeUnknownResource = -32002
+
+// ErrUnreadable is the error of resources/read for a resource that exists and cannot be read. The reason is in the log.
+var ErrUnreadable = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the resource could not be read"}
 
 // wellFormed makes errors of handlers valid JSON-RPC. The SDK quotes an unknown URI as Go
 // does, which is not JSON if it has a control character, and ends the connection when it
-// cannot encode the error.
+// cannot encode the error. Of an unknown cursor it does not name the member.
 func wellFormed(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)
@@ -23,15 +26,31 @@ func wellFormed(next mcp.MethodHandler) mcp.MethodHandler {
 		if !errors.As(err, &wire) {
 			return res, err
 		}
-		if read, ok := req.(*mcp.ReadResourceRequest); ok && wire.Code == jsonrpc.CodeInvalidParams &&
-			read.Params != nil && len(wire.Data) > 0 {
-			return nil, unknownResource(read.Params.URI, read.ProtocolVersion())
+		if wire.Code == jsonrpc.CodeInvalidParams && len(wire.Data) > 0 {
+			switch req := req.(type) { // which has params: the data repeats their URI
+			case *mcp.ReadResourceRequest:
+				return nil, unknownResource(req.Params.URI, req.ProtocolVersion())
+			case *mcp.SubscribeRequest:
+				return nil, unknownResource(req.Params.URI, req.ProtocolVersion())
+			}
+		}
+		if isPaged(req.GetParams()) && wire.Code == jsonrpc.CodeInvalidParams {
+			return nil, &jsonrpc.Error{Code: wire.Code, Message: "the cursor is not one of this list"}
 		}
 		if len(wire.Data) > 0 && !json.Valid(wire.Data) {
 			return nil, &jsonrpc.Error{Code: wire.Code, Message: wire.Message}
 		}
 		return res, err
 	}
+}
+
+// isPaged reports whether the params of a request have only a cursor.
+func isPaged(params mcp.Params) bool {
+	switch params.(type) {
+	case *mcp.ListToolsParams, *mcp.ListPromptsParams, *mcp.ListResourcesParams, *mcp.ListResourceTemplatesParams:
+		return true
+	}
+	return false
 }
 
 // unknownResource returns the error for a URI in a revision of MCP.

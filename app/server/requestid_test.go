@@ -59,11 +59,11 @@ func TestAnnouncementsAreBounded(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "  host 1 ": "host 1", "a\x00b": `a\u{0}b`, "a\xffb": "ab", "a\u202eb": `a\u{202e}b`,
 	} {
-		if got := announcement(text); got != want {
+		if got := Announcement(text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
-	if got := announcement(strings.Repeat("é", 10_000)); len(got) > 4*maxAnnounced {
+	if got := Announcement(strings.Repeat("é", 10_000)); len(got) > 4*maxAnnounced {
 		t.Errorf("got %d bytes, want them bounded", len(got))
 	}
 }

@@ -29,6 +29,9 @@ type Options struct {
 	// transport then ends the caller's requests and its session over HTTP. nil: callers are
 	// accepted forever.
 	WhileKnown func(ctx context.Context, who caller.Caller, ended func(error)) (stop func())
+	// SessionKey is a secret from which the IDs of sessions are derived. Processes with the same key have the same ID
+	// for the requests of a credential without a session of MCP. nil: a random key.
+	SessionKey []byte
 	// NameRequests enables RequestID.
 	NameRequests bool
 	// Tools are the names of the face's tools. Traces and metrics contain no other tool names.
@@ -57,7 +60,7 @@ type Transport struct {
 
 // ErrUnknownCaller is the error of a request without a proven caller. The transports of this
 // package refuse such requests.
-var ErrUnknownCaller = errors.New("the request does not say who makes it")
+var ErrUnknownCaller = errors.New("the request has no credential")
 
 // New returns the transport of a face. The face must have added its own middleware before,
 // because the transport checks and cleans the results of that middleware.
@@ -93,7 +96,11 @@ func (t *Transport) Gate() Gate { return t.gate }
 // Caller returns the caller of a request. If it is not Known, the face must refuse the request
 // with ErrUnknownCaller.
 func (t *Transport) Caller(ctx context.Context, req mcp.Request) caller.Caller {
-	return t.callers.of(ctx, req)
+	who := t.callers.of(ctx, req)
+	if host := announcedHost(req); host != "" {
+		who.Host = host
+	}
+	return who
 }
 
 // Follow makes the transport call Options.EndSession when the session of the request ends. It
@@ -122,8 +129,8 @@ func (t *Transport) endSession(sessionID, protocolID string) {
 	}
 }
 
-// Close ends all sessions. It must be called when no request is served any more. It may be
-// called twice.
+// Close ends all sessions. The caller must first wait until no request is served any more. It may
+// be called twice.
 func (t *Transport) Close() { t.sessions.close() }
 
 // SDKLogger returns the logger for the SDK's server of a face. It logs at level Debug, because

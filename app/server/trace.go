@@ -55,8 +55,7 @@ func inMeta(req mcp.Request) telemetry.Carrier {
 // errorTypeOf returns the error type of a request as defined by the semantic conventions for
 // MCP: the code of a JSON-RPC error, or "tool_error".
 func errorTypeOf(result mcp.Result, err error) string {
-	var refused *jsonrpc.Error
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return strconv.FormatInt(refused.Code, 10)
 	}
 	if err != nil {

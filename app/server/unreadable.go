@@ -39,7 +39,7 @@ func unreadable(message []byte) (answer []byte, forHost bool) {
 }
 
 // notAMessage is the refusal of an object that is not a message, and of JSON that is not an object.
-const notAMessage = "this is no JSON-RPC 2.0 request, notification or response"
+const notAMessage = "this is not a JSON-RPC 2.0 request, notification or response"
 
 // isMessage reports whether an object with an ID has what the SDK expects of a message. The SDK drops an object with an
 // ID and without a method as a response to nothing, and a request whose ID is null as a notification. All other texts
@@ -110,14 +110,15 @@ type Outline struct {
 	isResponse bool
 }
 
-// Write reads the next part of the message.
-func (o *Outline) Write(part []byte) {
+// Write reads the next part of the message. It returns no error.
+func (o *Outline) Write(part []byte) (int, error) {
 	for _, c := range part {
 		if o.ended {
-			return
+			break
 		}
 		o.read(c)
 	}
+	return len(part), nil
 }
 
 func (o *Outline) read(c byte) {

@@ -213,9 +213,7 @@ func (s *Store) merge(owner caller.Owner, staged []named, removed []string) erro
 		current = &session{files: map[string]*file{}}
 	}
 	merged := make(map[string]*file, len(current.files)+len(staged))
-	for path, f := range current.files {
-		merged[path] = f
-	}
+	maps.Copy(merged, current.files)
 	for _, path := range removed {
 		delete(merged, path)
 	}

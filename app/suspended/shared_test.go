@@ -27,7 +27,7 @@ type group struct {
 func newGroup(t *testing.T) *group {
 	t.Helper()
 	db, err := database.OpenPostgreSQL(t.Context(), secret.New(databasetest.Schema(t)), "state", cluster.Schema,
-		cluster.SchemaAddresses, cluster.SchemaValues, cluster.SchemaMoves, Schema)
+		cluster.SchemaAddresses, cluster.SchemaValues, cluster.SchemaMoves, Schema, cluster.SchemaLoads)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,8 @@ type member struct {
 
 func (g *group) join(name string) member {
 	g.Helper()
-	node, err := cluster.Join(g.Context(), g.db, cluster.Options{Name: name, Version: "1", Key: []byte("the key"),
+	node, err := cluster.Join(g.Context(), g.db, cluster.Options{Name: name, Version: "1",
+		Keys:   cluster.Keys{[]byte("the key")},
 		Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		g.Fatal(err)

@@ -12,7 +12,7 @@ import (
 
 // A run comes back as it was stored, nothing of it can be read in its file, and a changed, truncated, exchanged or
 // foreign file is refused.
-func TestStore(t *testing.T) {
+func TestWhatIsStoredOfASuspendedRunIsEncrypted(t *testing.T) {
 	dir := t.TempDir()
 	open := func(keys string) *Store {
 		t.Helper()

@@ -3,14 +3,11 @@ package system
 import (
 	"cmp"
 	"context"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/airlock-mcp/airlock/admission/agents"
-	"github.com/airlock-mcp/airlock/broker/oauth"
-	"github.com/airlock-mcp/airlock/internal/store"
 )
 
 // Access is one way in which somebody can act through Airlock now.
@@ -76,7 +73,7 @@ func (a *Agents) Access(ctx context.Context) ([]Access, error) {
 		}
 		after = page[len(page)-1].ID
 	}
-	signIns, err := keptSignIns()
+	signIns, err := a.state.SignIns().List(ctx)
 	for _, s := range signIns {
 		if s.Over == "" {
 			all = append(all, Access{"sign-in", s.ServerID, s.Issuer, s.Principal, s.Scopes, nil, &s.Renewed,
@@ -99,13 +96,4 @@ func accessOf(agent agents.Agent, used map[string]time.Time) Access {
 		one.Used = &day
 	}
 	return one
-}
-
-// keptSignIns returns the sign-ins of all principals.
-func keptSignIns() ([]oauth.SignIn, error) {
-	home, err := store.Home(os.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	return oauth.NewStore(store.SignIns(home), store.Keys(home)).List()
 }

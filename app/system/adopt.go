@@ -26,11 +26,11 @@ func (s *System) openSuspended(ctx context.Context) error {
 		s.suspended = files
 		return err
 	}
-	db, err := s.state.open(ctx)
+	db, err := s.state.Open(ctx)
 	if err != nil {
 		return err
 	}
-	shared, err := suspended.OpenShared(ctx, db, s.state.joined())
+	shared, err := suspended.OpenShared(ctx, db, s.state.Node())
 	s.suspended = shared
 	return err
 }

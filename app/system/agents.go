@@ -17,6 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/setup"
+	"github.com/airlock-mcp/airlock/app/state"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/database"
@@ -35,7 +36,7 @@ type Agents struct {
 	tokens         *auth.Tokens
 	authority      *auth.Authority
 	database       *database.DB
-	state          *state
+	state          *state.State
 	log            *audit.Log
 	auditDirectory string
 	undo           *cleanup.Stack
@@ -49,20 +50,21 @@ func OpenAgents(ctx context.Context, c *config.Config, opts Options) (_ *Agents,
 	if err != nil {
 		return nil, err
 	}
-	a := &Agents{auditDirectory: directories.Audit, state: newState(directories, c, opts), undo: &cleanup.Stack{}}
+	a := &Agents{auditDirectory: directories.Audit, undo: &cleanup.Stack{},
+		state: state.New(directories, c, state.Options{Version: opts.Version, Logger: opts.Logger})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(setup.Advise(err), a.Close())
 		}
 	}()
-	log, err := audit.Open(directories.Audit, auditOptions(directories, c.Audit))
+	log, err := audit.Open(directories.Audit, state.AuditOptions(directories, c.Audit))
 	if err != nil {
 		return nil, err
 	}
 	a.log = log
 	a.undo.Add(log.Close)
-	a.undo.Add(a.state.close)
-	db, err := a.state.open(ctx)
+	a.undo.Add(a.state.Close)
+	db, err := a.state.Open(ctx)
 	if err != nil {
 		return a, err
 	}
@@ -74,7 +76,7 @@ func OpenAgents(ctx context.Context, c *config.Config, opts Options) (_ *Agents,
 // Until then the system denies every act of an agent. The caller must close it before the system.
 func (s *System) OpenAgents(ctx context.Context) (*Agents, error) {
 	a := &Agents{auditDirectory: s.directories.Audit, state: s.state, log: s.log, undo: &cleanup.Stack{}}
-	db, err := s.state.open(ctx)
+	db, err := s.state.Open(ctx)
 	if err == nil {
 		a.open(s.Config, db, s.opts.Logger)
 		err = a.admit(ctx, s)
@@ -91,10 +93,15 @@ func (s *System) OpenAgents(ctx context.Context) (*Agents, error) {
 		return nil, errors.Join(err, a.Close())
 	}
 	a.undo.Add(unwatch)
-	if node := s.state.joined(); node != nil {
+	if node := s.state.Node(); node != nil {
 		s.authority.node.Store(node)
 		stop := s.desk.Share(ctx, db, node.ID())
 		a.undo.Add(func() error { stop(); return nil })
+		stopCopies, err := s.startCopies(ctx, db)
+		if err != nil {
+			return nil, errors.Join(err, a.Close())
+		}
+		a.undo.Add(func() error { stopCopies(); return nil })
 		if s.suspended != nil {
 			stopAdopting := s.adoptRuns(ctx)
 			a.undo.Add(func() error { stopAdopting(); return nil })
@@ -131,7 +138,7 @@ func (a *Agents) admit(ctx context.Context, s *System) error {
 	end, err := s.admission.OpenAgents(admission.AgentOptions{
 		Agents: a.Service, Database: a.database, Desk: s.desk, Tools: s.declared, Limiter: limiter,
 		Prices:       admission.Prices{Actions: c.Prices, Default: c.DefaultPrice, Second: c.SecondPrice},
-		Node:         s.state.joined(),
+		Node:         s.state.Node(),
 		RequireState: c.RequireState || required, QuestionTime: c.QuestionTime, While: a.authority.While,
 		InForce: s.mayApprove,
 	})
@@ -177,6 +184,15 @@ func (a *Agents) RevokeToken(ctx context.Context, id, by string) error {
 	return errors.Join(a.Record(ctx, by, "token revoked: "+id), a.EndOf(ctx, id, by))
 }
 
+// SignOut ends the sign-ins and access tokens of a person of the issuer, see auth.Tokens.SignOutSubject.
+func (a *Agents) SignOut(ctx context.Context, name, by string) error {
+	if err := a.tokens.SignOutSubject(ctx, name); err != nil {
+		return err
+	}
+	a.authority.Changed()
+	return a.Record(ctx, by, "signed out: "+name)
+}
+
 // SetStatus suspends, resumes or kills an agent. Its running acts end at once.
 func (a *Agents) SetStatus(ctx context.Context, id string, status agents.Status, by string) error {
 	defer a.authority.Changed()
@@ -186,7 +202,7 @@ func (a *Agents) SetStatus(ctx context.Context, id string, status agents.Status,
 // CreateToken issues a token and returns its value, of which only the hash is stored. It is recorded
 // before.
 func (a *Agents) CreateToken(ctx context.Context, grant auth.Grant, by string) (auth.Token, secret.Value, error) {
-	whom := cmp.Or(grant.Principal, "a principal of its own")
+	whom := cmp.Or(grant.Principal, "a new principal")
 	if err := a.Record(ctx, by, "token made for "+whom+" with "+strings.Join(grant.Scopes, " ")); err != nil {
 		return auth.Token{}, secret.Value{}, err
 	}

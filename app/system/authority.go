@@ -90,6 +90,17 @@ func (a *authority) mayApprove(who caller.Caller) bool {
 	return auth.Has(who, auth.ScopeApprove) && a.Check(context.Background(), who) == nil
 }
 
+// isOwn is auth.Authority.IsOwn. Until the tokens are open, nobody has a credential.
+func (a *authority) isOwn(who caller.Caller, asked []string) (bool, error) {
+	if known := a.known.Load(); known != nil {
+		return known.IsOwn(context.Background(), who, asked)
+	}
+	if len(who.Credentials) > 0 {
+		return false, caller.ErrEnded
+	}
+	return false, nil
+}
+
 // WhileKnown calls ended when requests of a caller are no longer accepted, see auth.Authority.
 func (s *System) WhileKnown(ctx context.Context, who caller.Caller, ended func(error)) (stop func()) {
 	if known := s.authority.known.Load(); known != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/state"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 )
@@ -13,7 +14,7 @@ import (
 // Issue 23: a run that a former process suspended is continued before the tokens are open. It was not watched, so the
 // revocation of its token did not end it.
 func TestActsThatBeganBeforeTheTokensWereOpen(t *testing.T) {
-	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"), stateVersions()...)
+	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"), state.Versions()...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,14 +30,14 @@ func (s *System) openBroker(servers broker.Upstream, redactor *redact.Redactor) 
 	if s.broker, err = broker.New(servers, s.log, s.admission, opts); err != nil {
 		return err
 	}
-	if s.catalog != nil && s.catalog.contained != nil {
-		s.catalog.contained.Authorize(s.broker)
+	if s.catalog != nil && s.catalog.Contained() != nil {
+		s.catalog.Contained().Authorize(s.broker)
 	}
 	return nil
 }
 
 // Taint returns the store of the servers that conversations have read.
-func (s *System) Taint() *taint.Store { return taint.New(s.state.open, nil) }
+func (s *System) Taint() *taint.Store { return taint.New(s.state.Open, nil) }
 
 // callLimits are the configured limits of tool calls.
 func callLimits(c *config.Config) admission.Limits {

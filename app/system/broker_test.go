@@ -40,6 +40,7 @@ func TestLimitsOfSingleServers(t *testing.T) {
 	if own := got.Servers["mail"]; own.CallTimeout != 0 || own.Rate.Calls != 0 || len(own.Tools) != 0 {
 		t.Errorf("a server like all others: got %+v, want nothing of its own", own)
 	}
+	c.Kernel.Actions = map[string]config.Action{"database_query": {Server: c.Servers[0].ID, Tool: "find", SQL: "q"}}
 	operator, err := OperatorSettings(c)
 	if err != nil {
 		t.Fatal(err)
@@ -48,5 +49,8 @@ func TestLimitsOfSingleServers(t *testing.T) {
 	if want := map[string]policies.Risk{"find": policies.RiskUnknown,
 		"drop": policies.RiskCritical}; !reflect.DeepEqual(operator["crm"].Risks, want) {
 		t.Errorf("risks: got %v, want %v", operator["crm"].Risks, want)
+	}
+	if sql := operator.Settings("crm", "find", nil).SQL; !reflect.DeepEqual(sql, []string{"q"}) {
+		t.Errorf("SQL: got %v, want the parameter of the kernel's action", sql)
 	}
 }

@@ -13,10 +13,13 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/setup"
+	"github.com/airlock-mcp/airlock/app/state"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/catalog/pins"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/canon"
 )
 
 // shortDigest is how many hex digits of a definition's digest are shown and accepted as its name.
@@ -41,12 +44,12 @@ func Difference(c pins.Change) []byte {
 // printable formats a definition with one member on each line. It escapes every character that is
 // not printable ASCII, because a person compares the result and nothing may be hidden in it.
 func printable(definition json.RawMessage) []byte {
-	text, err := json.MarshalIndent(definition, "", "  ")
+	text, err := canon.Pretty(definition)
 	if err != nil {
-		text = definition
+		text = string(definition)
 	}
 	var out bytes.Buffer
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		quoted := fmt.Sprintf("%+q", strings.TrimSuffix(line, "\n"))
 		out.WriteString(strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`))
 		out.WriteByte('\n')
@@ -64,42 +67,55 @@ func (s *System) ChangedTools(who caller.Caller) []pins.Change {
 	})
 }
 
-// ErrOtherChange is returned if a tool has not changed, or its change is not the one shown.
-var ErrOtherChange = errors.New("the tool's definition is not the one that was looked at")
+// ErrOtherChange is returned if no such tool is withheld, or a definition is not the one that was shown.
+var ErrOtherChange = errors.New(
+	"what is withheld is not what was shown: look at the current definitions and accept those")
 
-// AcceptTool allows a tool again with its changed definition. digest must be that of the definition
-// that the caller was shown. AcceptTool writes an audit record first.
-func (s *System) AcceptTool(ctx context.Context, who caller.Caller, serverID, toolName, digest string) error {
+// AcceptTools allows withheld tools of a server with their definitions as they are now: all of them, or the one that
+// toolName names. digest must be the ShownDigest of what the caller was shown. AcceptTools writes audit records first.
+func (s *System) AcceptTools(ctx context.Context, who caller.Caller, serverID, toolName, digest string) error {
 	if !s.mayChange(who, serverID) {
 		return ErrOtherChange
 	}
-	changed := s.ChangedTools(who)
-	at := slices.IndexFunc(changed, func(c pins.Change) bool {
-		return c.ServerID == serverID && c.ToolName == toolName && c.Found.Digest == digest
+	changed := slices.DeleteFunc(s.ChangedTools(who), func(c pins.Change) bool {
+		return c.ServerID != serverID || toolName != "" && c.ToolName != toolName
 	})
-	if at < 0 {
+	if len(changed) == 0 || ShownDigest(changed) != digest {
 		return ErrOtherChange
 	}
-	if err := accept(ctx, s.config, s.log, identityOf(who), changed[at:at+1]); err != nil {
+	if err := accept(ctx, s.state, s.config, s.log, identityOf(who), changed); err != nil {
 		return err
 	}
-	s.catalog.takeAccepted(ctx)
+	s.catalog.TakeAccepted(ctx)
 	return nil
+}
+
+// ShownDigest returns a digest of definitions that a person was shown, and of the names of their tools.
+func ShownDigest(changes []pins.Change) string {
+	var shown []byte
+	for _, c := range changes {
+		shown = fmt.Appendf(shown, "%q %q %s\n", c.ServerID, c.ToolName, c.Found.Digest)
+	}
+	return canon.Digest(shown)
 }
 
 // AcceptChanges allows tools again with their changed definitions, all or none. It first writes an
 // audit record that names the user of this process.
 func AcceptChanges(ctx context.Context, c *config.Config, changes []pins.Change) error {
-	return withLog(c, func(log *audit.Log) error {
-		return accept(ctx, c, log, audit.Identity{Principal: Principal()}, changes)
+	return state.WithLog(c, func(log *audit.Log) error {
+		return state.With(c, "", func(s *state.State) error {
+			return accept(ctx, s, c, log, audit.Identity{Principal: setup.Principal()}, changes)
+		})
 	})
 }
 
-func accept(ctx context.Context, c *config.Config, log *audit.Log, by audit.Identity, changes []pins.Change) error {
-	book, err := OpenPins(c)
-	if err != nil {
-		return err
-	}
+// MarkShown stores that a person was shown changed definitions, so that they can be accepted.
+func MarkShown(ctx context.Context, c *config.Config, changes []pins.Change) error {
+	return state.With(c, "", func(s *state.State) error { return s.Pins(c).MarkShown(ctx, changes) })
+}
+
+func accept(ctx context.Context, s *state.State, c *config.Config, log *audit.Log, by audit.Identity,
+	changes []pins.Change) error {
 	for _, change := range changes {
 		err := log.Append(ctx, audit.Record{
 			Kind: audit.KindOperator, Identity: by, Detail: "a changed definition is accepted",
@@ -109,5 +125,9 @@ func accept(ctx context.Context, c *config.Config, log *audit.Log, by audit.Iden
 			return err
 		}
 	}
-	return book.Accept(ctx, changes, time.Now())
+	err := s.Pins(c).Accept(ctx, changes, time.Now())
+	if err == nil && !s.IsShared() { // other processes of this machine look at the pins again
+		err = s.RequestRefresh(ctx)
+	}
+	return err
 }

@@ -7,14 +7,18 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/app/setup"
+	"github.com/airlock-mcp/airlock/app/state"
 	"github.com/airlock-mcp/airlock/app/trust"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 	"github.com/airlock-mcp/airlock/internal/visible"
@@ -39,7 +43,7 @@ func (e *unconfirmedError) Error() string {
 
 // Hint names the command that confirms it.
 func (e *unconfirmedError) Hint() string {
-	return fmt.Sprintf("look at the difference and confirm it in a terminal of your own: airlock trust %s",
+	return fmt.Sprintf("look at the difference and confirm it in your own terminal: airlock trust %s",
 		visible.Word(e.file))
 }
 
@@ -49,28 +53,65 @@ const maxRecordedDiff = 8 << 10
 // detail is the text of the audit record: the difference without credentials.
 func (e *unconfirmedError) detail() string {
 	return "a change that may permit more waits for a person's confirmation:\n" +
-		truncate.Bytes(Printed().Text(string(e.diff)), maxRecordedDiff)
+		truncate.Bytes(credentials.Printed().Text(string(e.diff)), maxRecordedDiff)
 }
 
 // confirmed returns an *unconfirmedError if after may permit more than before and no
 // person has confirmed it. Otherwise after is the confirmed configuration from then on, unless
 // the files have changed again: a person may have confirmed what they are now.
-func confirmed(ctx context.Context, book *trust.Book, before, after trust.Content) error {
+func (s *System) confirmed(ctx context.Context, before, after trust.Content) error {
 	if after.File == "" || trust.IsFixed(after) {
 		return nil
 	}
+	book := trust.Open(s.directories.Home)
 	if found, err := book.IsConfirmed(after); err != nil || found {
 		return err
 	}
+	by := setup.Principal()
 	if why := trust.Widens(before, after, places); len(why) > 0 {
-		return &unconfirmedError{after.File, why, trust.Difference(before, after)}
+		elsewhere, found, err := s.confirmedElsewhere(ctx, after)
+		if !found {
+			return errors.Join(&unconfirmedError{after.File, why, trust.Difference(before, after)}, err)
+		}
+		by = elsewhere
 	}
 	return book.Edit(ctx, func() error {
 		if !after.IsCurrent() {
 			return nil
 		}
-		return book.Keep(after, Principal())
+		return book.Keep(after, by)
 	})
+}
+
+// confirmedElsewhere returns the person who has confirmed a content at any node of the cluster.
+func (s *System) confirmedElsewhere(ctx context.Context, c trust.Content) (by string, found bool, err error) {
+	if !s.state.IsShared() {
+		return "", false, nil
+	}
+	db, err := s.state.Open(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	return trust.Shared(ctx, db, c)
+}
+
+// confirmationsInterval is how often a node asks whether a refused configuration was confirmed at another node.
+const confirmationsInterval = time.Second
+
+// followConfirmations reads the files again while a change of them is refused: a person may confirm it at another node.
+func (s *System) followConfirmations(ctx context.Context) {
+	ticker := time.NewTicker(confirmationsInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if _, refused := s.Pending(); refused {
+			s.reload(ctx, false)
+		}
+	}
 }
 
 // places is os.LookupEnv for readings whose credentials do not matter.
@@ -121,14 +162,14 @@ func confirmFirst(c *config.Config, home string) error {
 		return err
 	}
 	if !served {
-		return book.Keep(now, Principal())
+		return book.Keep(now, setup.Principal())
 	}
 	refused := fmt.Errorf("the configuration %q was never confirmed, and other agents are served", c.File)
-	return &setup.Error{Err: errors.Join(refused, withLog(c, func(log *audit.Log) error {
+	return &setup.Error{Err: errors.Join(refused, state.WithLog(c, func(log *audit.Log) error {
 		return log.Append(context.Background(), audit.Record{Kind: audit.KindOperator,
-			Identity: audit.Identity{Principal: Principal()}, Effect: audit.Effect{Outcome: audit.OutcomeRefused},
+			Identity: audit.Identity{Principal: setup.Principal()}, Effect: audit.Effect{Outcome: audit.OutcomeRefused},
 			Detail: refused.Error()})
-	})), Advice: fmt.Sprintf("look at it and confirm it in a terminal of your own: airlock trust %s",
+	})), Advice: fmt.Sprintf("look at it and confirm it in your own terminal: airlock trust %s",
 		visible.Word(c.File))}
 }
 
@@ -151,11 +192,10 @@ func (s *System) admit(ctx context.Context, byPerson bool) error {
 		if trust.IsFixed(now) {
 			return nil
 		}
-		return book.Keep(now, Principal())
+		return book.Keep(now, setup.Principal())
 	}
-	err = confirmed(ctx, book, before, now)
-	var unconfirmed *unconfirmedError
-	if errors.As(err, &unconfirmed) {
+	err = s.confirmed(ctx, before, now)
+	if unconfirmed, ok := errors.AsType[*unconfirmedError](err); ok {
 		if err := s.log.Append(ctx, unconfirmed.record()); err != nil {
 			return err
 		}
@@ -167,7 +207,7 @@ func (s *System) admit(ctx context.Context, byPerson bool) error {
 // record is the audit record of a change that is not in force.
 func (e *unconfirmedError) record() audit.Record {
 	return audit.Record{
-		Kind: audit.KindOperator, Identity: audit.Identity{Principal: Principal()},
+		Kind: audit.KindOperator, Identity: audit.Identity{Principal: setup.Principal()},
 		Effect: audit.Effect{Outcome: audit.OutcomeRefused},
 		Detail: e.detail(),
 	}
@@ -260,13 +300,13 @@ func (k *Confirmation) IsDone() bool { return k.IsKnown && k.Before.Digest() == 
 
 // Difference returns the changes, without credentials.
 func (k *Confirmation) Difference() string {
-	return Printed().Text(string(trust.Difference(k.Before, k.After)))
+	return credentials.Printed().Text(string(trust.Difference(k.Before, k.After)))
 }
 
 // Confirm records that the user of this process confirms the content, and keeps it.
 func (k *Confirmation) Confirm(ctx context.Context) error {
-	by := audit.Identity{Principal: Principal()}
-	return withLog(k.config, func(log *audit.Log) error { return k.keep(ctx, log, by) })
+	by := audit.Identity{Principal: setup.Principal()}
+	return state.WithLog(k.config, func(log *audit.Log) error { return k.keep(ctx, log, by) })
 }
 
 // MayConfirm reports whether a caller may confirm the configuration, or add to it what starts programs on
@@ -284,7 +324,7 @@ func (s *System) Confirmation() (*Confirmation, error) {
 	if err != nil {
 		return nil, setup.Advise(err)
 	}
-	HoldPrinted(c)
+	credentials.HoldPrinted(c)
 	k, err := NewConfirmation(c)
 	if err != nil {
 		return nil, setup.Advise(err)
@@ -293,7 +333,7 @@ func (s *System) Confirmation() (*Confirmation, error) {
 }
 
 // ErrOtherContent is returned if the files are not the ones that a person was shown.
-var ErrOtherContent = errors.New("the configuration is not the one that was looked at")
+var ErrOtherContent = errors.New("the configuration is not the one that was shown")
 
 // Confirm confirms the configuration for a caller who may, and puts it in force. digest must be that of
 // the content that the caller was shown.
@@ -315,6 +355,15 @@ func (s *System) Confirm(ctx context.Context, who caller.Caller, digest string) 
 	return nil
 }
 
+// ForgetShared takes back for all nodes of a cluster that the content of a configuration is confirmed. Without a
+// cluster, it does nothing.
+func ForgetShared(ctx context.Context, c *config.Config) error {
+	if c.Cluster.Database == "" {
+		return nil
+	}
+	return state.WithCluster(ctx, c, func(db *database.DB) error { return trust.ForgetShared(ctx, db, c.File) })
+}
+
 func (k *Confirmation) keep(ctx context.Context, log *audit.Log, by audit.Identity) error {
 	if err := log.Append(ctx, audit.Record{
 		Kind: audit.KindOperator, Identity: by,
@@ -323,5 +372,15 @@ func (k *Confirmation) keep(ctx context.Context, log *audit.Log, by audit.Identi
 	}); err != nil {
 		return err
 	}
-	return k.book.Keep(k.After, by.Principal)
+	if err := k.book.Keep(k.After, by.Principal); err != nil || k.config.Cluster.Database == "" {
+		return err
+	}
+	if err := state.WithCluster(ctx, k.config, func(db *database.DB) error {
+		return trust.Share(ctx, db, k.After, by.Principal)
+	}); err != nil {
+		return &setup.Error{Err: fmt.Errorf("it is confirmed for this node, and not for the others: %w", err),
+			Advice: fmt.Sprintf("when the database answers, run it again: airlock trust %s",
+				visible.Word(k.After.File))}
+	}
+	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/app/setup"
+	"github.com/airlock-mcp/airlock/app/state"
 	"github.com/airlock-mcp/airlock/app/trust"
 )
 
@@ -19,14 +21,15 @@ func TestTheConfirmedContentIsThatOfTheFiles(t *testing.T) {
 		"changed back": {wide, wide},
 	} {
 		t.Run(name, func(t *testing.T) {
-			book := trust.Open(t.TempDir())
+			s := &System{directories: setup.Directories{Home: t.TempDir()}, state: &state.State{}}
+			book := trust.Open(s.directories.Home)
 			if err := book.Keep(wide, "ann"); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(file, c.written.Text, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := confirmed(t.Context(), book, wide, narrow); err != nil {
+			if err := s.confirmed(t.Context(), wide, narrow); err != nil {
 				t.Fatal(err)
 			}
 			if got, _, err := book.Find(file); err != nil || got.Digest() != c.want.Digest() {

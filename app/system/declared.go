@@ -31,15 +31,26 @@ func (s *System) appendDeclared(all []risk.Declared, snapshot *catalog.Snapshot,
 	if !ok {
 		return all
 	}
-	return append(all, risk.Declared{Risk: s.riskOf(tool), Schema: tool.InputSchema})
+	settings, err := s.settingsOf(tool)
+	if err != nil {
+		return append(all, risk.Declared{Schema: tool.InputSchema})
+	}
+	return append(all, risk.Declared{Risk: policies.EffectiveRisk(tool, settings), Schema: tool.InputSchema,
+		SQL: settings.SQL})
 }
 
 // riskOf returns the risk of a tool, from the operator's configuration in force and the tool's
 // definition.
 func (s *System) riskOf(tool catalog.Tool) policies.Risk {
-	operator, err := OperatorSettings(s.Config())
+	settings, err := s.settingsOf(tool)
 	if err != nil {
 		return policies.RiskUnknown
 	}
-	return policies.EffectiveRisk(tool, operator.Settings(tool.ServerID, tool.Name, nil))
+	return policies.EffectiveRisk(tool, settings)
+}
+
+// settingsOf returns the operator's settings of a tool.
+func (s *System) settingsOf(tool catalog.Tool) (policies.Settings, error) {
+	operator, err := OperatorSettings(s.Config())
+	return operator.Settings(tool.ServerID, tool.Name, nil), err
 }

@@ -9,10 +9,12 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/setup"
+	"github.com/airlock-mcp/airlock/app/state"
 	"github.com/airlock-mcp/airlock/app/trust"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // EditServer changes one server in the file of a configuration, as the user of this process. widen is
@@ -21,9 +23,11 @@ import (
 // counts as confirmed; it does not if the file had other unconfirmed changes before.
 func EditServer(ctx context.Context, c *config.Config, edit config.ServerEdit, widen func() error) (confirmed bool,
 	err error) {
-	err = withLog(c, func(log *audit.Log) error {
-		confirmed, err = editServer(ctx, c, log, audit.Identity{Principal: Principal()}, edit, widen)
-		return err
+	err = state.WithLog(c, func(log *audit.Log) error {
+		return state.With(c, "", func(s *state.State) error {
+			confirmed, err = editServer(ctx, s, c, log, audit.Identity{Principal: setup.Principal()}, edit, widen)
+			return err
+		})
 	})
 	return confirmed, err
 }
@@ -42,20 +46,24 @@ func (s *System) EditServer(ctx context.Context, who caller.Caller, edit config.
 	if err != nil {
 		return false, setup.Advise(err)
 	}
-	return editServer(ctx, c, s.log, identityOf(who), edit, func() error { return nil })
+	return editServer(ctx, s.state, c, s.log, identityOf(who), edit, func() error { return nil })
 }
 
 var errNoFile = &setup.Error{Err: errors.New("no configuration file is in use"),
 	Advice: "write airlock.yaml, or name a file with --config"}
 
-func editServer(ctx context.Context, c *config.Config, log *audit.Log, by audit.Identity, edit config.ServerEdit,
-	widen func() error) (confirmed bool, err error) {
+func editServer(ctx context.Context, s *state.State, c *config.Config, log *audit.Log, by audit.Identity,
+	edit config.ServerEdit, widen func() error) (confirmed bool, err error) {
 	if c.File == "" {
 		return false, errNoFile
 	}
 	text, err := config.EditServer(c.Text(), edit)
 	if err != nil {
-		return false, &setup.Error{Err: fmt.Errorf("the server %q: %w", edit.ID, err), Advice: "airlock servers list"}
+		advice := "airlock servers list"
+		if errors.Is(err, config.ErrUneditable) {
+			advice = "write it to the file, then airlock trust " + visible.Word(c.File)
+		}
+		return false, &setup.Error{Err: fmt.Errorf("the server %q: %w", edit.ID, err), Advice: advice}
 	}
 	after, err := config.Read(c.File, text, places)
 	if err != nil {
@@ -79,11 +87,7 @@ func editServer(ctx context.Context, c *config.Config, log *audit.Log, by audit.
 		return false, err
 	}
 	if edit.Add != nil {
-		book, err := OpenPins(c)
-		if err == nil {
-			err = book.Quarantine(ctx, edit.ID)
-		}
-		if err != nil {
+		if err := s.Pins(c).Quarantine(ctx, edit.ID); err != nil {
 			return false, err
 		}
 	}
@@ -134,7 +138,7 @@ func (s *System) RestartServer(ctx context.Context, who caller.Caller, serverID 
 	if !s.mayChange(who, serverID) {
 		return noSuchServer(&config.Config{}, serverID)
 	}
-	if _, found := s.configured(serverID); !found || s.catalog.upstreams == nil {
+	if _, found := s.configured(serverID); !found || s.catalog.Upstreams() == nil {
 		return noSuchServer(s.Config(), serverID)
 	}
 	if err := s.log.Append(ctx, audit.Record{Kind: audit.KindOperator, Identity: identityOf(who),
@@ -142,9 +146,9 @@ func (s *System) RestartServer(ctx context.Context, who caller.Caller, serverID 
 		return err
 	}
 	if s.callers != nil {
-		s.callers.forget(serverID)
+		s.callers.Forget(serverID)
 	}
-	return s.catalog.upstreams.Restart(ctx, serverID)
+	return s.catalog.Upstreams().Restart(ctx, serverID)
 }
 
 // ServerLog returns the first and the last lines that the newest process of a server has written to
@@ -153,12 +157,12 @@ func (s *System) ServerLog(who caller.Caller, serverID string) ([]string, error)
 	if !s.mayChange(who, serverID) {
 		return nil, noSuchServer(&config.Config{}, serverID)
 	}
-	if _, found := s.configured(serverID); !found || s.catalog.upstreams == nil {
+	if _, found := s.configured(serverID); !found || s.catalog.Upstreams() == nil {
 		return nil, noSuchServer(s.Config(), serverID)
 	}
-	lines, err := s.catalog.upstreams.Log(serverID)
+	lines, err := s.catalog.Upstreams().Log(serverID)
 	for i := range lines {
-		lines[i] = s.opts.gate.all.Text(lines[i])
+		lines[i] = s.opts.redactors.All.Text(lines[i])
 	}
 	return lines, err
 }

@@ -1,90 +1,30 @@
 package system
 
 import (
-	"bytes"
 	"encoding/json"
 	"log/slog"
 	"os"
-	"slices"
 	"strings"
 
-	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/app/credentials"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// gate redacts everything that leaves Airlock other than through a run: its log, its notices, and
-// the problems and tool definitions of servers. Definitions keep personal data, because only the
-// author of a server can have put it there.
-type gate struct {
-	all         *redact.Redactor // logs, notices, reasons
-	definitions *redact.Redactor // only credentials and secrets
-}
-
-func newGate() *gate {
-	all := redact.New()
-	return &gate{all, all.With(redact.Personal{All: redact.Choices{
-		"email": redact.Keep, "phone": redact.Keep, "card": redact.Keep, "iban": redact.Keep, "us-ssn": redact.Keep,
-		"ip-address": redact.Keep,
-	}})}
-}
-
-// options returns o with a logger and a Notify function that redact.
-func (g *gate) options(o Options) Options {
+// redactedOptions returns o with a logger and a Notify function that redact.
+func redactedOptions(g *upstreams.Redactors, o Options) Options {
 	notify := o.Notify
-	o.Logger = slog.New(g.all.Handler(o.Logger.Handler()))
-	o.Notify = func(n Notice) {
-		n.Text, n.Hint = g.all.Text(n.Text), g.all.Text(n.Hint)
+	o.Logger = slog.New(g.All.Handler(o.Logger.Handler()))
+	o.Notify = func(n upstreams.Notice) {
+		n.Text, n.Hint = g.All.Text(n.Text), g.All.Text(n.Hint)
 		notify(n)
 	}
 	return o
 }
 
-// servers returns a redacted copy of the list: problems, warnings and the definitions of tools. The
-// digests of the tools stay those of the original definitions.
-func (g *gate) servers(list []catalog.Server) []catalog.Server {
-	list = slices.Clone(list)
-	for i := range list {
-		s := &list[i]
-		s.Problem, s.Unreachable = g.all.Text(s.Problem), g.all.Text(s.Unreachable)
-		s.Warnings = slices.Clone(s.Warnings)
-		for j := range s.Warnings {
-			s.Warnings[j] = g.all.Text(s.Warnings[j])
-		}
-		for _, list := range []*[]catalog.Tool{&s.Tools, &s.Features} {
-			*list = slices.DeleteFunc(slices.Clone(*list), func(t catalog.Tool) bool {
-				isSecret := g.definitions.Text(t.Name) != t.Name // a name cannot be changed
-				if isSecret {
-					s.Warnings = append(s.Warnings, "a tool was left out, because there is a secret in its name")
-				}
-				return isSecret
-			})
-			for j := range *list {
-				g.tool(&(*list)[j])
-			}
-		}
-	}
-	return list
-}
-
-func (g *gate) tool(t *catalog.Tool) {
-	if cleaned, err := g.definitions.JSONTexts(t.Raw); err != nil || bytes.Equal(cleaned, t.Raw) {
-		return // then the parts have no secrets either
-	}
-	t.Title, t.Description = g.definitions.Text(t.Title), g.definitions.Text(t.Description)
-	t.Annotations.Title = g.definitions.Text(t.Annotations.Title)
-	for _, part := range []*[]byte{(*[]byte)(&t.Raw), (*[]byte)(&t.InputSchema), (*[]byte)(&t.OutputSchema)} {
-		if len(*part) == 0 {
-			continue
-		}
-		if cleaned, err := g.definitions.JSONTexts(*part); err == nil {
-			*part = cleaned
-		}
-	}
-}
-
 // Gate returns the redactor for messages between the system and its host.
-func (s *System) Gate() *Gate { return &Gate{s.opts.gate.definitions} }
+func (s *System) Gate() *Gate { return &Gate{s.opts.redactors.Definitions} }
 
 // Gate removes secrets, and paths of the host from Airlock's own messages. It leaves personal data:
 // the results of a run were redacted before, as the operator configured it.
@@ -102,12 +42,12 @@ func (g *Gate) JSON(raw json.RawMessage) json.RawMessage {
 	return cleaned
 }
 
-// Sentence is Text for Airlock's own messages. It also removes paths of the host.
+// Sentence removes secrets and paths of the host from a message of Airlock itself, such as an error.
 func (g *Gate) Sentence(text string) string { return withoutHostPaths(g.Text(text)) }
 
 // Sentence removes secrets and paths of the host from the message that Airlock returns instead of
 // the result of a run.
-func Sentence(text string) string { return withoutHostPaths(printed.Text(text)) }
+func Sentence(text string) string { return withoutHostPaths(credentials.Printed().Text(text)) }
 
 // hostPath is an absolute path, or one under the user's own directory.
 var hostPath = lazyregexp.New(`(^|[\s"'(=:])((?:/[\w.@+~-]+){2,}/?|[A-Za-z]:\\[^\s"']+)`)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -16,14 +17,20 @@ type signIns struct{ system *System }
 var _ broker.SignIns = signIns{}
 
 // errNoBrowser is why a caller cannot sign in from the host.
-var errNoBrowser = errors.New("without serve.publicURL, only the user of this machine signs in with a browser")
+var errNoBrowser = errors.New("without serve.publicURL, only the user of this machine can sign in with a browser")
 
 // errNoList is why a caller cannot sign in to a server whose tools are not known.
-var errNoList = errors.New("the list of tools is that of the user whom Airlock runs for, who has not signed in")
+var errNoList = errors.New("the user who runs Airlock must sign in first, so that the server's tools are known")
+
+// errAgent is why an agent cannot sign in.
+var errAgent = errors.New("an agent does not sign in: the person who registered it does")
 
 // SignIn implements broker.SignIns.
 func (s signIns) SignIn(ctx context.Context, who caller.Caller, serverID string,
 	invite func(page, site string)) (account string, err error) {
+	if who.Kind == caller.Agent {
+		return "", errAgent
+	}
 	person := hostPerson{invite, nil}
 	if who.Kind != caller.Local {
 		person.receiver = s.system.Receiver()
@@ -31,7 +38,7 @@ func (s signIns) SignIn(ctx context.Context, who caller.Caller, serverID string,
 			return "", errNoBrowser
 		}
 		server, _ := s.system.Snapshot(who).Server(serverID)
-		if server.SignIn && who.Name() != Principal() {
+		if server.SignIn && who.Name() != setup.Principal() {
 			return "", errNoList
 		}
 	}
@@ -40,9 +47,9 @@ func (s signIns) SignIn(ctx context.Context, who caller.Caller, serverID string,
 		return "", err
 	}
 	signed, err := login.SignsIn(ctx, person, nil)
-	if err == nil && s.system.catalog.upstreams != nil {
-		err = s.system.catalog.upstreams.Refresh(ctx, serverID)
-		s.system.catalog.listAgain(context.WithoutCancel(ctx))
+	if err == nil && s.system.catalog.Upstreams() != nil {
+		err = s.system.catalog.Upstreams().Refresh(ctx, serverID)
+		s.system.catalog.ListAgain(context.WithoutCancel(ctx))
 	}
 	return signed.Account, err
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/broker"
@@ -24,16 +25,10 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// kernelSchema creates the tables of the kernel in the database of agents.
-const kernelSchema = vfs.Schema + iatp.Schema
-
-// agentsKeyFile holds the key that encrypts the agents' signing keys and files.
-const agentsKeyFile = "agents-age.key"
-
 // Trust returns the trust service of agents: their keys, manifests and reputations. The caller must
 // keep a open.
 func (a *Agents) Trust() (*iatp.Service, error) {
-	identity, err := a.state.identity()
+	identity, err := a.state.Identity()
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +53,7 @@ func (s *System) openKernel(ctx context.Context, known *Agents, trust *iatp.Serv
 		return nil, err
 	}
 	for _, key := range asked.keys {
-		s.opts.gate.all.Hold(key)
+		s.opts.redactors.All.Hold(key)
 	}
 	files, err := namedPolicyFiles(c)
 	if err != nil {
@@ -69,7 +64,7 @@ func (s *System) openKernel(ctx context.Context, known *Agents, trust *iatp.Serv
 		return nil, &setup.Error{Err: fmt.Errorf("kernel.policies: %w", err),
 			Advice: "docs/kernel.md shows what a named policy looks like"}
 	}
-	identity, err := known.state.identity()
+	identity, err := known.state.Identity()
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +78,7 @@ func (s *System) openKernel(ctx context.Context, known *Agents, trust *iatp.Serv
 			Bytes: c.Files.Bytes}, nil),
 		Models: asked.Models, Policies: named, PolicyFiles: files, Actions: actions, Dispatcher: dispatcher{s},
 		Verifier: s.Verify(),
-		Redactor: s.opts.gate.definitions,
+		Redactor: s.opts.redactors.Definitions,
 	})
 }
 
@@ -113,7 +108,7 @@ type askable struct {
 }
 
 func openModels(ctx context.Context, c *config.Config) (askable, error) {
-	kept := keptSecrets(c)
+	kept := credentials.Store(c)
 	var list []models.Model
 	var keys []string
 	for _, m := range c.Kernel.Models {
@@ -127,7 +122,7 @@ func openModels(ctx context.Context, c *config.Config) (askable, error) {
 			key = found
 		}
 		if key.Reveal() != "" {
-			printed.Hold(key.Reveal())
+			credentials.Printed().Hold(key.Reveal())
 			keys = append(keys, key.Reveal())
 		}
 		list = append(list, models.Model{Name: m.Name, URL: m.URL, Model: m.Model, Key: key, Timeout: m.Timeout})
@@ -153,7 +148,7 @@ func namedPolicyFiles(c config.Kernel) ([]policies.File, error) {
 		name := filepath.Base(path)
 		if seen[name] {
 			return nil, &setup.Error{Err: fmt.Errorf("kernel.policies: there are two files named %q", name),
-				Advice: "give each file a name of its own"}
+				Advice: "give each file a different name"}
 		}
 		seen[name] = true
 		files = append(files, policies.File{Name: name, Source: source})
@@ -170,10 +165,8 @@ var _ kernel.Dispatcher = dispatcher{}
 // Call executes one tool call as a run.
 func (d dispatcher) Call(ctx context.Context, who caller.Caller, serverID, tool string,
 	arguments json.RawMessage) (kernel.Output, error) {
-	if d.system.catalog.opened != nil { // wait for the server if it is still starting, but not for others
-		if err := d.system.Await(ctx, serverID); err != nil {
-			return kernel.Output{}, err
-		}
+	if err := d.system.Await(ctx, serverID); err != nil { // it may still be starting
+		return kernel.Output{}, err
 	}
 	req, err := orchestrator.CallRequest(orchestrator.ToolCall{ServerID: serverID, Name: tool, Arguments: arguments})
 	if err != nil {

@@ -39,6 +39,10 @@ func (s *System) watchLevels() error {
 			Description: "Whether a server can be called: 1, or 0."},
 		telemetry.Series{Name: "airlock.certificate.expires", Unit: "s", Attribute: telemetry.AttrFile,
 			Read: s.certificateEnds, Description: "When the certificate of the daemon expires."},
+		telemetry.Series{Name: "airlock.node.up", Unit: "1", Attribute: telemetry.AttrNode, Read: s.nodesUp,
+			Description: "Whether another node of the cluster renews its lease: 1, or 0."},
+		telemetry.Series{Name: "airlock.node.lease", Unit: "s", Attribute: telemetry.AttrNode, Read: s.lease,
+			Description: "How long this node of the cluster may act without its database."},
 	)
 	if err != nil {
 		return err
@@ -61,6 +65,29 @@ func (s *System) serversUp(context.Context) (map[string]int64, error) {
 		}
 	}
 	return up, nil
+}
+
+// nodesUp returns 1 for each other node of the cluster that has not ended, and 0 for those that do not renew their
+// leases.
+func (s *System) nodesUp(context.Context) (map[string]int64, error) {
+	up := map[string]int64{}
+	names, _ := s.Node().Others()
+	for _, name := range names {
+		up[name] = 1
+	}
+	for _, name := range s.Node().Silent() {
+		up[name] = 0
+	}
+	return up, nil
+}
+
+// lease returns how many seconds this node of the cluster may act without its database.
+func (s *System) lease(context.Context) (map[string]int64, error) {
+	node := s.Node()
+	if node == nil {
+		return nil, nil
+	}
+	return map[string]int64{node.Name(): int64(node.LeaseLeft().Seconds())}, nil
 }
 
 // certificateEnds returns when the certificate in the file of serve.certificate expires, in seconds

@@ -9,7 +9,10 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/app/setup"
+	"github.com/airlock-mcp/airlock/app/state"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/broker/upstream"
@@ -23,19 +26,27 @@ type Login struct {
 	server    config.Server // with its references resolved
 	source    *oauth.Source
 	principal string
-	version   string
+	version   string // Airlock's own
 	by        audit.Identity
 	log       *audit.Log // nil: the log is opened for one record
+	state     *state.State
 }
 
 // OpenLogin prepares a sign-in to a server for this user or for a principal that calls over HTTP
-// (caller.Caller.Name). It resolves only the credentials of this server.
-func OpenLogin(ctx context.Context, c *config.Config, serverID, principal, version string) (*Login, error) {
+// (caller.Caller.Name), and passes it to use. It resolves only the credentials of this server.
+func OpenLogin(ctx context.Context, c *config.Config, serverID, principal, version string,
+	use func(*Login) error) error {
 	if principal == "" {
-		principal = Principal()
+		principal = setup.Principal()
 	}
-	l := &Login{config: c, principal: principal, version: version, by: audit.Identity{Principal: Principal()}}
-	return l, l.open(ctx, serverID, func(string) {})
+	return state.With(c, version, func(s *state.State) error {
+		l := &Login{config: c, principal: principal, version: version,
+			by: audit.Identity{Principal: setup.Principal()}, state: s}
+		if err := l.open(ctx, serverID, func(string) {}); err != nil {
+			return err
+		}
+		return use(l)
+	})
 }
 
 // open finds the server and makes its source. hold is called with each credential.
@@ -47,12 +58,12 @@ func (l *Login) open(ctx context.Context, serverID string, hold func(credential 
 	}
 	only := *c
 	only.Servers, only.Embeddings.Key = []config.Server{c.Servers[at]}, secret.New("")
-	resolved, err := ResolveSecrets(ctx, &only)
+	resolved, err := credentials.Resolve(ctx, &only)
 	if err != nil {
 		return err
 	}
 	l.server = resolved.Servers[0]
-	if l.source, err = SignIn(l.server, l.principal, l.version, hold); err != nil {
+	if l.source, err = l.state.SignIn(l.server, l.principal, hold); err != nil {
 		return err
 	}
 	if l.source == nil && l.server.URL == "" {
@@ -71,7 +82,7 @@ func (l *Login) open(ctx context.Context, serverID string, hold func(credential 
 
 // errSharedSignIn is why a caller cannot sign in.
 var errSharedSignIn = errors.New(
-	"the sign-in to this server is one for all callers: the user whom Airlock runs for signs in")
+	"all callers share one sign-in to this server, and only the user who runs Airlock can sign in")
 
 func noSuchServer(c *config.Config, serverID string) error {
 	ids := make([]string, len(c.Servers))
@@ -105,7 +116,7 @@ func (l *Login) SignsIn(ctx context.Context, person oauth.Person, scopes []strin
 	if len(signed.Scopes) > 0 {
 		what += fmt.Sprintf(", with the scopes %q", signed.Scopes)
 	}
-	return signed, errors.Join(l.record(ctx, what), RequestRefresh())
+	return signed, errors.Join(l.record(ctx, what), l.state.RequestRefresh(ctx))
 }
 
 // probe lists the server's tools without a sign-in, so that the server sends a challenge.
@@ -120,7 +131,7 @@ func (l *Login) probe(ctx context.Context) error {
 
 // Tools connects with the sign-in and returns how many tools there are.
 func (l *Login) Tools(ctx context.Context) (int, error) {
-	directory, err := listsDirectory()
+	directory, err := state.ListsDirectory()
 	if err != nil {
 		return 0, err
 	}
@@ -128,7 +139,7 @@ func (l *Login) Tools(ctx context.Context) (int, error) {
 }
 
 func (l *Login) connect(ctx context.Context, credentials upstream.Credentials, cache string) (tools int, err error) {
-	made := upstreamConfig(l.server)
+	made := upstreams.ConfigOf(l.server)
 	made.Credentials, made.Met = credentials, l.source.Met()
 	set, err := upstream.New([]upstream.Config{made},
 		&upstream.Options{Logger: slog.New(slog.DiscardHandler), Version: l.version, CacheDir: cache})
@@ -150,7 +161,7 @@ func (l *Login) SignsOut(ctx context.Context) (oauth.LoggedOut, error) {
 		return out, err
 	}
 	return out, errors.Join(l.record(ctx, fmt.Sprintf("signed %q out of the server %q", l.principal, l.server.ID)),
-		RequestRefresh())
+		l.state.RequestRefresh(ctx))
 }
 
 // record writes an action of an operator to the audit log after it was done. So if the log cannot
@@ -161,42 +172,5 @@ func (l *Login) record(ctx context.Context, what string) error {
 	if l.log != nil {
 		return l.log.Append(ctx, record)
 	}
-	return withLog(l.config, func(log *audit.Log) error { return log.Append(ctx, record) })
-}
-
-// SignInState is the state of a sign-in to one server.
-type SignInState struct {
-	ServerID string
-	URL      string
-	oauth.State
-	Problem string // why the state could not be read
-}
-
-// SignInStates returns the states for all servers that are reached by URL and have no
-// Authorization header, in order.
-func SignInStates(c *config.Config, version string) []SignInState {
-	var list []SignInState
-	for _, server := range c.Servers {
-		if state, signsIn := signInState(server, Principal(), version); signsIn {
-			list = append(list, state)
-		}
-	}
-	return list
-}
-
-// signInState returns the state of a principal's sign-in to one server. It returns false
-// if the server is not one that is signed in to.
-func signInState(server config.Server, principal, version string) (state SignInState, signsIn bool) {
-	source, err := SignIn(server, principal, version, func(string) {})
-	if source == nil && err == nil {
-		return SignInState{}, false
-	}
-	state = SignInState{ServerID: server.ID, URL: server.URL}
-	if err == nil {
-		state.State, err = source.State()
-	}
-	if err != nil {
-		state.Problem = err.Error()
-	}
-	return state, true
+	return state.WithLog(l.config, func(log *audit.Log) error { return log.Append(ctx, record) })
 }

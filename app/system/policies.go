@@ -36,7 +36,7 @@ func PolicyFiles(c *config.Config) ([]policies.File, error) {
 // maxPolicy bounds a policy file, in bytes: thousands of rules fit.
 const maxPolicy = 4 << 20
 
-// readPolicy reads an ordinary file: reading another kind, such as a pipe, could
+// readPolicy reads a regular file: reading another kind, such as a pipe, could
 // block for ever.
 func readPolicy(path string) ([]byte, error) {
 	if err := store.CheckOwner(path); err != nil {
@@ -47,7 +47,7 @@ func readPolicy(path string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%q is not an ordinary file", path)
+		return nil, fmt.Errorf("%q is not a regular file", path)
 	case info.Size() > maxPolicy:
 		return nil, fmt.Errorf("%q has %d bytes, more than the %d of a policy file", path, info.Size(), maxPolicy)
 	}
@@ -62,6 +62,7 @@ func OperatorSettings(c *config.Config) (policies.Operator, error) {
 		settings := policies.Server{
 			TrustAnnotations: server.Settings.TrustAnnotations,
 			Allow:            server.Settings.Allow, Deny: server.Settings.Deny, Risks: map[string]policies.Risk{},
+			Apps: server.Settings.Apps,
 		}
 		for name, tool := range server.Settings.Tools {
 			settings.Risks[name] = policies.RiskUnknown // so that its name is checked
@@ -75,6 +76,15 @@ func OperatorSettings(c *config.Config) (policies.Operator, error) {
 			settings.Risks[name] = risk
 		}
 		operator[server.ID] = settings
+	}
+	for _, action := range c.Kernel.Actions { // whoever calls the tool
+		if of := operator[action.Server]; action.SQL != "" {
+			if of.SQL == nil {
+				of.SQL = map[string][]string{}
+			}
+			of.SQL[action.Tool] = append(of.SQL[action.Tool], action.SQL)
+			operator[action.Server] = of
+		}
 	}
 	return operator, nil
 }
@@ -125,7 +135,7 @@ func escalation(c *config.Config) approval.Escalation {
 
 // localApprover returns who approves at a terminal of this machine.
 func (s *System) localApprover() caller.Caller {
-	user := caller.Caller{Principal: Principal(), Kind: caller.Local, Scopes: []string{caller.ScopeApprove}}
+	user := caller.Caller{Principal: setup.Principal(), Kind: caller.Local, Scopes: []string{caller.ScopeApprove}}
 	user.Roles = s.Roles(user)
 	return user
 }

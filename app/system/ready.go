@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/airlock-mcp/airlock/app/runlog"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -25,12 +26,8 @@ func IsStarting(err error) bool {
 // passed its checks, the pool has been filled once, and the directory of the audit log is writable.
 // It is safe for concurrent use.
 func (s *System) Ready(context.Context) error {
-	if s.catalog.opened != nil {
-		select {
-		case <-s.catalog.opened:
-		default:
-			return errNoTools
-		}
+	if !s.catalog.IsOpen() {
+		return errNoTools
 	}
 	switch err := s.sandboxes.Prove(proofRequest(s.config, s.images)); {
 	case errors.Is(err, runner.ErrProving):
@@ -67,7 +64,7 @@ func writable(directory string) (err error) {
 
 // Notices returns the current problems of the servers that callers of a profile see. It is safe for
 // concurrent use.
-func (s *System) Notices(profile string) []Notice { return s.catalog.notices(profile) }
+func (s *System) Notices(profile string) []upstreams.Notice { return s.catalog.Notices(profile) }
 
 // Load returns the current load of the sandboxes.
 func (s *System) Load() runner.Load { return s.sandboxes.Load() }

@@ -18,6 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/integrity"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/trust"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/filewatch"
@@ -33,7 +34,7 @@ type rules struct {
 	changed func(before, c *config.Config) // called when another configuration is in force; nil is not
 
 	config  atomic.Pointer[config.Config]
-	refused atomic.Pointer[Notice] // why the files as they are now are not in force; nil if they are
+	refused atomic.Pointer[upstreams.Notice] // why the files as they are now are not in force; nil if they are
 }
 
 // readRules reads the rules of the configuration c and of its policy files.
@@ -78,11 +79,11 @@ func (s *System) Config() *config.Config { return s.rules.config.Load() }
 
 // Pending returns why the configuration and the policies as they are now are not in force, and what
 // to do about it. It returns false if they are in force.
-func (s *System) Pending() (Notice, bool) {
+func (s *System) Pending() (upstreams.Notice, bool) {
 	if refused := s.rules.refused.Load(); refused != nil {
 		return *refused, true
 	}
-	return Notice{}, false
+	return upstreams.Notice{}, false
 }
 
 // OnConfig sets a function that is called after another configuration was put in force. It must be
@@ -94,7 +95,8 @@ func (s *System) OnConfig(changed func(before, now *config.Config)) { s.rules.ch
 // and recorded in the audit log.
 func (s *System) Reload(ctx context.Context) {
 	if !s.reload(ctx, true) {
-		s.opts.Notify(Notice{Text: "the configuration and the policies are those in force: nothing has changed"})
+		s.opts.Notify(upstreams.Notice{
+			Text: "the configuration and the policies are those in force: nothing has changed"})
 	}
 }
 
@@ -123,11 +125,11 @@ func (s *System) reload(ctx context.Context, asked bool) (told bool) {
 		return true
 	case len(changed) == 0:
 		if told = wasRefused; told {
-			s.opts.Notify(Notice{Text: "the configuration and the policies are again those in force"})
+			s.opts.Notify(upstreams.Notice{Text: "the configuration and the policies are again those in force"})
 		}
 	default:
 		told = true
-		s.opts.Notify(Notice{Text: fmt.Sprintf("changed and in force: %s", strings.Join(changed, ", "))})
+		s.opts.Notify(upstreams.Notice{Text: fmt.Sprintf("changed and in force: %s", strings.Join(changed, ", "))})
 	}
 	s.rules.refused.Store(nil)
 	return told
@@ -164,28 +166,28 @@ func (s *System) putInForceLocked(ctx context.Context) ([]string, error) {
 	}
 	if s.opts.Serving {
 		before, after := trust.ContentOf(now, s.rules.files), trust.ContentOf(next, files)
-		if err := confirmed(ctx, trust.Open(s.directories.Home), before, after); err != nil {
+		if err := s.confirmed(ctx, before, after); err != nil {
 			return nil, err
 		}
 	}
 	if found, err := integrity.Check(ctx, next, nil, false); err != nil || !found.Verified {
 		return nil, cmp.Or(err, found.Err())
 	}
-	servers, err := s.catalog.change(ctx, next)
+	servers, err := s.catalog.Change(ctx, next)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.admission.SetRules(ctx, rules, Principal(),
+	if err := s.admission.SetRules(ctx, rules, setup.Principal(),
 		"changed and in force: "+strings.Join(live, ", ")); err != nil {
 		return nil, err
 	}
 	s.rules.files, s.rules.sources = files, sources
 	s.rules.config.Store(next)
-	if err := s.catalog.apply(ctx, servers); err != nil {
+	if err := s.catalog.Apply(ctx, servers); err != nil {
 		return nil, err
 	}
 	if s.callers != nil {
-		s.callers.forget(servers.ended...)
+		s.callers.Forget(servers.Ended...)
 	}
 	if s.rules.changed != nil {
 		s.rules.changed(now, next)
@@ -211,7 +213,7 @@ func (s *System) adoptLocked(ctx context.Context, next *config.Config, files []p
 	}
 	if found, err := integrity.Check(ctx, next, nil, false); err == nil && found.Verified {
 		before, after := trust.ContentOf(now, s.rules.files), trust.ContentOf(next, files)
-		if s.opts.Serving && confirmed(ctx, trust.Open(s.directories.Home), before, after) != nil {
+		if s.opts.Serving && s.confirmed(ctx, before, after) != nil {
 			return // the next start reports it
 		}
 		s.rules.files = files
@@ -233,8 +235,8 @@ func (e *restartError) Hint() string {
 }
 
 // refusal describes a change that is not in force because of err.
-func (s *System) refusal(err error) Notice {
-	notice := Notice{Text: fmt.Sprintf("a change is refused, and all rules stay as they were: %v", err)}
+func (s *System) refusal(err error) upstreams.Notice {
+	notice := upstreams.Notice{Text: fmt.Sprintf("a change is refused, and all rules stay as they were: %v", err)}
 	var advised interface{ Hint() string }
 	if errors.As(err, &advised) {
 		notice.Hint = advised.Hint()
@@ -248,16 +250,14 @@ func (s *System) tellRefused(ctx context.Context, err error) {
 	s.rules.refused.Store(&notice)
 	s.opts.Notify(notice)
 	r := audit.Record{
-		Kind: audit.KindOperator, Identity: audit.Identity{Principal: Principal()},
+		Kind: audit.KindOperator, Identity: audit.Identity{Principal: setup.Principal()},
 		Effect: audit.Effect{Outcome: audit.OutcomeRefused},
 		Detail: "a changed configuration or policy has a mistake; the rules stay as they were",
 	}
-	var restart *restartError
-	if errors.As(err, &restart) {
+	if restart, ok := errors.AsType[*restartError](err); ok {
 		r.Detail = "a change needs a restart, and the rules stay as they were: " + strings.Join(restart.keys, ", ")
 	}
-	var unconfirmed *unconfirmedError
-	if errors.As(err, &unconfirmed) {
+	if unconfirmed, ok := errors.AsType[*unconfirmedError](err); ok {
 		r = unconfirmed.record()
 	}
 	if err := s.log.Append(ctx, r); err != nil {

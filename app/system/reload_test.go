@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/state"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/catalog"
@@ -24,14 +26,14 @@ type reloading struct {
 	t        *testing.T
 	dir      string
 	snapshot *catalog.Snapshot
-	notices  chan Notice
+	notices  chan upstreams.Notice
 }
 
 // newReloading opens a system whose configuration has a server with one tool and the given keys.
 func newReloading(t *testing.T, keys, policy string) *reloading {
 	t.Helper()
 	t.Setenv("AIRLOCK_HOME", t.TempDir())
-	r := &reloading{t: t, dir: t.TempDir(), notices: make(chan Notice, 10)}
+	r := &reloading{t: t, dir: t.TempDir(), notices: make(chan upstreams.Notice, 10)}
 	r.write("rules.cedar", policy)
 	r.configure(keys)
 	tools, _ := catalog.ParseTools(
@@ -50,11 +52,10 @@ func newReloading(t *testing.T, keys, policy string) *reloading {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	opts := Options{Reread: reread, Notify: func(n Notice) { r.notices <- n },
+	opts := Options{Reread: reread, Notify: func(n upstreams.Notice) { r.notices <- n },
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
-	r.System = &System{config: c, opts: opts, machine: machine{log: log}, catalog: &Catalog{opts: opts}}
-	r.catalog.config.Store(c)
-	r.catalog.snapshot.Store(r.snapshot)
+	r.System = &System{config: c, opts: opts, machine: machine{log: log},
+		catalog: upstreams.Fixed(c, r.snapshot, opts.ofServers(nil)), state: &state.State{}}
 	if err := r.openBroker(echo{}, redact.New()); err != nil {
 		t.Fatal(err)
 	}

@@ -4,10 +4,13 @@ import (
 	"context"
 	"net/url"
 	"path/filepath"
+	"slices"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/contained"
 	"github.com/airlock-mcp/airlock/app/setup"
+	"github.com/airlock-mcp/airlock/app/state"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -20,7 +23,7 @@ type ServerState struct {
 	ID    string
 	Place string // the host of its URL, or the name of its program
 	Tools int
-	// Withheld is how many of the tools have a definition that nobody has accepted.
+	// Withheld is how many tools, resources and prompts have a definition that nobody has accepted.
 	Withheld int
 	// Problem, Unreachable, Retrying and Warnings are as catalog.Server has them.
 	Problem, Unreachable string
@@ -28,7 +31,7 @@ type ServerState struct {
 	Warnings             []string
 	// SignIn is the state of the sign-in that the caller's calls use, or nil if the server has
 	// none.
-	SignIn *SignInState
+	SignIn *state.SignInState
 	// Local is set if the server is a process of this host with the rights of Airlock's user.
 	Local bool
 	// Contained describes the sandbox of the server, or is nil if it has none.
@@ -104,7 +107,7 @@ func (s *System) serverState(who caller.Caller, server catalog.Server) ServerSta
 		ID: server.ID, Tools: len(server.Tools), Problem: server.Problem, Unreachable: server.Unreachable,
 		Retrying: server.Retrying, Warnings: server.Warnings,
 	}
-	for _, tool := range server.Tools {
+	for _, tool := range slices.Concat(server.Tools, server.Features) {
 		if tool.Withheld {
 			state.Withheld++
 		}
@@ -116,8 +119,8 @@ func (s *System) serverState(who caller.Caller, server catalog.Server) ServerSta
 	state.Place = filepath.Base(configured.Command)
 	state.Contained = ContainmentOf(configured)
 	state.Local = configured.URL == "" && state.Contained == nil
-	if state.Contained != nil && s.catalog.contained != nil {
-		state.Contained.State = s.catalog.contained.State(server.ID)
+	if state.Contained != nil && s.catalog.Contained() != nil {
+		state.Contained.State = s.catalog.Contained().State(server.ID)
 	}
 	if configured.URL != "" {
 		state.Place = ""
@@ -125,36 +128,57 @@ func (s *System) serverState(who caller.Caller, server catalog.Server) ServerSta
 			state.Place = address.Host // the rest may have credentials in it
 		}
 	}
-	if signIn, signsIn := signInState(configured, signsInAs(configured, who), s.opts.Version); signsIn {
-		signIn.Problem = s.opts.gate.all.Text(signIn.Problem)
+	if signIn, signsIn := s.state.SignInState(configured, signsInAs(configured, who)); signsIn {
+		signIn.Problem = s.opts.redactors.All.Text(signIn.Problem)
 		state.SignIn, state.Personal = &signIn, mayLogin(configured, who)
 	}
 	return state
 }
 
+// WaitingServers returns the IDs of servers that the configuration file has and that are not in force, because the
+// file waits for a person's confirmation or for a restart. It returns none to a caller who may not see the
+// configuration.
+func (s *System) WaitingServers(who caller.Caller) (waiting []string) {
+	_, pending := s.Pending()
+	if !pending || s.opts.Reread == nil ||
+		!who.May(caller.People, caller.See, caller.Object{Kind: caller.Configuration}) {
+		return nil
+	}
+	next, err := s.opts.Reread()
+	if err != nil { // Pending has the reason
+		return nil
+	}
+	for _, server := range next.Servers {
+		if _, found := s.Config().Server(server.ID); !found {
+			waiting = append(waiting, server.ID)
+		}
+	}
+	return waiting
+}
+
 // configured returns a server of the configuration with its references resolved.
 func (s *System) configured(serverID string) (config.Server, bool) {
-	return s.catalog.config.Load().Server(serverID)
+	return s.catalog.Config().Server(serverID)
 }
 
 // signsInAs returns the principal whose sign-in the calls of a caller use.
 func signsInAs(server config.Server, who caller.Caller) string {
-	if isPersonal(server) {
+	if upstreams.IsPersonal(server) {
 		return who.Name()
 	}
-	return Principal()
+	return setup.Principal()
 }
 
 // mayLogin reports whether a caller may sign in to a server: it has a personal sign-in there, or it
-// is the user that Airlock runs for.
+// is the user who runs Airlock.
 func mayLogin(server config.Server, who caller.Caller) bool {
 	o := server.Settings.OAuth
-	return who.Name() == Principal() || isPersonal(server) &&
+	return who.Name() == setup.Principal() || upstreams.IsPersonal(server) &&
 		(o == nil || oauth.Grant(o.Grant) == oauth.AuthorizationCode)
 }
 
 // OpenLogin prepares a sign-in of a caller to a server that it sees. If all callers share the
-// sign-in, only the user that Airlock runs for may sign in.
+// sign-in, only the user who runs Airlock may sign in.
 func (s *System) OpenLogin(ctx context.Context, who caller.Caller, serverID string) (*Login, error) {
 	c := s.Config()
 	if _, seen := s.Snapshot(who).Server(serverID); !seen {
@@ -164,8 +188,9 @@ func (s *System) OpenLogin(ctx context.Context, who caller.Caller, serverID stri
 		return nil, &setup.Error{Err: errSharedSignIn,
 			Advice: "on its machine: airlock login " + visible.Word(serverID)}
 	}
-	login := &Login{config: c, principal: who.Name(), version: s.opts.Version, by: identityOf(who), log: s.log}
-	return login, login.open(ctx, serverID, func(credential string) { s.opts.gate.all.Hold(credential) })
+	login := &Login{config: c, principal: who.Name(), version: s.opts.Version,
+		by: identityOf(who), log: s.log, state: s.state}
+	return login, login.open(ctx, serverID, func(credential string) { s.opts.redactors.All.Hold(credential) })
 }
 
 // AskServer asks one server for its tools, connecting to it if necessary, and updates the snapshot.
@@ -174,11 +199,11 @@ func (s *System) AskServer(ctx context.Context, who caller.Caller, serverID stri
 	if !s.mayChange(who, serverID) {
 		return noSuchServer(&config.Config{}, serverID)
 	}
-	if s.catalog.upstreams == nil {
+	if s.catalog.Upstreams() == nil {
 		return nil
 	}
-	err := s.catalog.upstreams.Refresh(ctx, serverID)
-	s.catalog.listAgain(context.WithoutCancel(ctx))
+	err := s.catalog.Upstreams().Refresh(ctx, serverID)
+	s.catalog.ListAgain(context.WithoutCancel(ctx))
 	return err
 }
 

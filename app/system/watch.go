@@ -8,7 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/state"
 	"github.com/airlock-mcp/airlock/app/trust"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/internal/filewatch"
 )
 
@@ -21,12 +23,16 @@ const pollInterval = 2 * time.Second
 func (s *System) Watch(ctx context.Context) {
 	var work sync.WaitGroup
 	defer work.Wait()
-	work.Go(func() { s.catalog.warm(ctx) })
+	work.Go(func() { s.catalog.Warm(ctx) })
+	if s.state.IsShared() {
+		work.Go(func() { s.catalog.Follow(ctx) })
+		work.Go(func() { s.followConfirmations(ctx) })
+	}
 	refreshes := make(chan struct{}, 1)
-	work.Go(func() { s.catalog.refreshOnRequest(ctx, refreshes) })
+	work.Go(func() { s.catalog.RefreshOnRequest(ctx, refreshes) })
 	s.watchFiles(ctx, func() {
 		s.reload(ctx, false)
-		s.catalog.takeAccepted(ctx)
+		s.catalog.TakeAccepted(ctx)
 		select {
 		case refreshes <- struct{}{}:
 		default:
@@ -62,7 +68,7 @@ func (s *System) fileChanges(ctx context.Context, files []string) (changes <-cha
 	if err == nil {
 		return watcher.Changes(), func() { watcher.Close() } // Close fails only if called twice
 	}
-	s.opts.Notify(Notice{Text: "changed files are only looked for every two seconds: " + err.Error()})
+	s.opts.Notify(upstreams.Notice{Text: "changed files are only looked for every two seconds: " + err.Error()})
 	ticks := make(chan struct{})
 	var ticking sync.WaitGroup
 	ticking.Go(func() {
@@ -94,11 +100,9 @@ func (s *System) operatorFiles() []string {
 			files = append(files, entry)
 		}
 	}
-	for _, own := range []func() (string, error){func() (string, error) { return pinsFile(s.config) }, refreshFile} {
-		// A directory must exist to be watched.
-		if file, err := own(); err == nil && os.MkdirAll(filepath.Dir(file), 0o700) == nil {
-			files = append(files, file)
-		}
+	// A directory must exist to be watched.
+	if file, err := state.RefreshFile(); err == nil && os.MkdirAll(filepath.Dir(file), 0o700) == nil {
+		files = append(files, file)
 	}
 	return files
 }

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -218,10 +219,5 @@ func IsFixed(c Content) bool {
 	for _, part := range c.Policies {
 		paths = append(paths, part.Name)
 	}
-	for _, path := range paths {
-		if store.IsWritable(path) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(paths, store.IsWritable)
 }

@@ -302,7 +302,7 @@ func Key(value secret.Value) ([]byte, error) {
 	text, found := strings.CutPrefix(value.Reveal(), secretStart)
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if !found || err != nil || len(raw) < minSecret {
-		return nil, errors.New("the secret of a webhook is whsec_ and at least 24 random bytes in base64")
+		return nil, errors.New("the secret of a webhook must be whsec_ and at least 24 random bytes in base64")
 	}
 	return raw, nil
 }

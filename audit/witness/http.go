@@ -39,7 +39,7 @@ func newHTTP(address, key string) (Witness, error) {
 			Timeout: submitTimeout, Transport: reach.NewTransport(reach.Configured(), nil),
 			CheckRedirect: func(*http.Request, []*http.Request) error {
 				return errors.New(
-					"a witness does not redirect")
+					"the witness answered with a redirect, which is not followed")
 			},
 		},
 	}, nil

@@ -21,7 +21,7 @@ type Sink interface {
 	Send(ctx context.Context, lines [][]byte) error
 }
 
-// OpenSink returns the sink at an address: a file or a syslog server as of Open, or the URL of an
+// OpenSink returns the sink at an address: a file or a syslog server as in Open, or the URL of an
 // OTLP/HTTP endpoint for logs, such as http://127.0.0.1:4318/v1/logs. It does not connect.
 func OpenSink(address string) (Sink, error) {
 	if path, ok := File(address); ok {
@@ -89,7 +89,7 @@ func (s *otlpSink) Send(ctx context.Context, lines [][]byte) error {
 		rest, begins := strings.CutPrefix(string(line), otlpTop)
 		part, ends := strings.CutSuffix(rest, otlpEnd)
 		if !begins || !ends {
-			return errors.New("an OTLP endpoint takes records in the format otlp")
+			return errors.New("an OTLP endpoint accepts only the format otlp")
 		}
 		parts[i] = part
 	}

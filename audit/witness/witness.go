@@ -17,8 +17,10 @@ import (
 
 // Checkpoint is a checkpoint to submit to a witness.
 type Checkpoint struct {
-	Size uint64 // how many records it covers
-	Note []byte // the signed C2SP tlog-checkpoint
+	Size uint64    // how many records it covers
+	Root tlog.Hash // of the tree over them
+	Note []byte    // the signed C2SP tlog-checkpoint
+	Key  string    // the public key of the log, as note.NewVerifier takes it
 	// Prove returns the consistency proof (RFC 6962) from a smaller tree of the log.
 	Prove func(old uint64) ([]tlog.Hash, error)
 }

@@ -3,9 +3,7 @@ package oauth
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"net/http"
-	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/truncate"
@@ -30,12 +28,7 @@ func (p profile) text() string {
 // if the authorization server has neither. The account is shown to the person, and decides nothing.
 func (w *wire) account(ctx context.Context, r *record, got issued) string {
 	var p profile
-	if _, claims, ok := strings.Cut(got.ID, "."); ok {
-		claims, _, _ = strings.Cut(claims, ".")
-		if raw, err := base64.RawURLEncoding.DecodeString(claims); err == nil {
-			_ = strictjson.UnmarshalOpen(raw, &p) // an ID token that cannot be read names no account
-		}
-	}
+	_ = readClaims(got.ID, &p) // an ID token that cannot be read names no account
 	if p.text() != "" || r.At.UserInfo == "" || len(r.Key) > 0 || secure(r.At.UserInfo) != nil {
 		return p.text()
 	}

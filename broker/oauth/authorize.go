@@ -13,18 +13,14 @@ import (
 // authorization is one request for a user's consent (OAuth 2.1, section 4.1.1) and what
 // its answer must have.
 type authorization struct {
+	Consent
 	redirect string // the exact URI that the answer comes to
-	state    string
-	verifier string // of PKCE (RFC 7636)
-	issuer   string
-	nonce    string // of the ID token that is asked for (OpenID Connect Core 1.0, section 3.1.2.1); may be empty
-	sends    bool   // the server declares that its answers name the issuer (RFC 9207)
 }
 
 // newAuthorization draws state and verifier: 256 bits each.
 func newAuthorization(redirect string, at serverMetadata) authorization {
-	return authorization{redirect: redirect, state: randomText(), verifier: randomText(), issuer: at.Issuer,
-		sends: at.SendsIssuer}
+	return authorization{Consent{State: randomText(), Verifier: randomText(), Issuer: at.Issuer,
+		Sends: at.SendsIssuer}, redirect}
 }
 
 func randomText() string {
@@ -39,11 +35,11 @@ func (a authorization) address(at serverMetadata, client, resource string, scope
 	if err != nil || at.Authorization == "" {
 		return "", errors.New("the authorization server names no authorization endpoint")
 	}
-	digest := sha256.Sum256([]byte(a.verifier))
+	digest := sha256.Sum256([]byte(a.Verifier))
 	query := u.Query()
 	for name, value := range map[string]string{
-		"response_type": "code", "client_id": client, "redirect_uri": a.redirect, "state": a.state,
-		"code_challenge": encode(digest[:]), "code_challenge_method": "S256", "resource": resource, "nonce": a.nonce,
+		"response_type": "code", "client_id": client, "redirect_uri": a.redirect, "state": a.State,
+		"code_challenge": encode(digest[:]), "code_challenge_method": "S256", "resource": resource, "nonce": a.Nonce,
 	} {
 		if value != "" {
 			query.Set(name, value)
@@ -79,18 +75,18 @@ func (a authorization) code(answer url.Values) (string, error) {
 			return "", errForeign
 		}
 	}
-	if subtle.ConstantTimeCompare([]byte(answer.Get("state")), []byte(a.state)) != 1 {
+	if subtle.ConstantTimeCompare([]byte(answer.Get("state")), []byte(a.State)) != 1 {
 		return "", errForeign
 	}
 	switch iss := answer.Get("iss"); {
-	case iss != "" && iss != a.issuer:
+	case iss != "" && iss != a.Issuer:
 		return "", fmt.Errorf(
 			"the answer comes from %s, and not from the authorization server %s: no code is sent to either", quote(iss),
-			quote(a.issuer))
-	case iss == "" && a.sends:
+			quote(a.Issuer))
+	case iss == "" && a.Sends:
 		return "", fmt.Errorf(
 			"the answer does not say that it comes from the authorization server %s, which promises to say so",
-			quote(a.issuer))
+			quote(a.Issuer))
 	}
 	if code := answer.Get("error"); code != "" {
 		return "", &DeniedError{code}

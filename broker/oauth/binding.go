@@ -13,7 +13,7 @@ import (
 type binding struct {
 	source *Source
 	login  string // see record.login; empty without a sign-in
-	failed error  // why the kept sign-in could not be read
+	failed error  // why the stored sign-in could not be read
 }
 
 var (
@@ -23,6 +23,13 @@ var (
 
 // Bind implements upstream.Credentials.
 func (s *Source) Bind() upstream.Signer {
+	if s.plain != nil {
+		return s.plain.Bind()
+	}
+	return s.bind()
+}
+
+func (s *Source) bind() *binding {
 	kept, err := s.reload()
 	return &binding{source: s, login: kept.login(), failed: err}
 }
@@ -66,21 +73,30 @@ var errChanged = errors.New(
 
 // Sign implements upstream.Signer. It adds nothing if the user has not signed in: not every request needs a sign-in.
 func (b *binding) Sign(ctx context.Context, request *http.Request) error {
-	s := b.source
-	if !s.isServer(request.URL) {
-		return nil
-	}
-	if err := b.check(); err != nil {
-		return err
-	}
-	r, err := s.current(ctx)
+	r, err := b.current(ctx, request)
 	if err != nil || r == nil {
 		return err
 	}
-	if s.config.isInteractive() && r.login() != b.login { // it was replaced while the token was refreshed
-		return s.failure(errChanged)
+	return b.source.sign(request, r)
+}
+
+// current returns the sign-in for a request, or nil if the request is not to be signed.
+func (b *binding) current(ctx context.Context, request *http.Request) (*record, error) {
+	s := b.source
+	if !s.isServer(request.URL) {
+		return nil, nil
 	}
-	return s.sign(request, r)
+	if err := b.check(); err != nil {
+		return nil, err
+	}
+	r, err := s.current(ctx)
+	if err != nil || r == nil {
+		return nil, err
+	}
+	if s.config.isInteractive() && r.login() != b.login { // it was replaced while the token was refreshed
+		return nil, s.failure(errChanged)
+	}
+	return r, nil
 }
 
 // Refused implements upstream.Signer.

@@ -60,7 +60,7 @@ func newSigner(key any) (signer, error) {
 	case ed25519.PrivateKey:
 		return signer{key, "EdDSA", 0}, nil
 	}
-	return signer{}, errors.New("keys are P-256, P-384, P-521, Ed25519 or RSA of 2048 bits and more")
+	return signer{}, errors.New("a key must be P-256, P-384, P-521, Ed25519, or RSA of 2048 bits or more")
 }
 
 // generateKey makes a key for DPoP and returns its bytes, too.
@@ -80,7 +80,7 @@ func generateKey() (signer, []byte, error) {
 func signerOf(raw []byte) (signer, error) {
 	key, err := x509.ParsePKCS8PrivateKey(raw)
 	if err != nil {
-		return signer{}, errors.New("the kept key cannot be read")
+		return signer{}, errors.New("the stored key cannot be read")
 	}
 	return newSigner(key)
 }
@@ -133,7 +133,7 @@ func signEC(key *ecdsa.PrivateKey, digest []byte) ([]byte, error) {
 func (s signer) jwk() (map[string]any, error) {
 	key, ok := s.key.Public().(*ecdsa.PublicKey)
 	if !ok || key.Curve != elliptic.P256() {
-		return nil, errors.New("the key is no P-256 key")
+		return nil, errors.New("the key is not a P-256 key")
 	}
 	point, err := key.Bytes() // 4, X, Y
 	if err != nil {

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,6 +65,9 @@ func (s *Source) Login(ctx context.Context, person Person, scopes []string) (Sig
 	w := newWire(s.newDialer(s.distance(kept)))
 	defer w.close()
 	challenge := s.lastChallenge()
+	if s.config.Exchanges() { // it is about the tokens that the sign-in is exchanged for
+		challenge = Challenge{}
+	}
 	found, err := s.discover(ctx, w, challenge, kept)
 	if err != nil {
 		return SignedIn{}, fmt.Errorf("signing in to %q: %w", s.config.ServerID, err)
@@ -85,8 +89,12 @@ func (s *Source) Login(ctx context.Context, person Person, scopes []string) (Sig
 }
 
 // discover finds the authorization server. A client that was registered by hand is not shown to another one than that
-// of the kept sign-in, unless the operator has configured the issuer.
+// of the stored sign-in, unless the operator has configured the issuer.
 func (s *Source) discover(ctx context.Context, w *wire, challenge Challenge, kept *record) (discovered, error) {
+	if s.config.Exchanges() {
+		at, err := w.provider(ctx, s.config.Issuer)
+		return discovered{server: at}, err
+	}
 	found, err := w.discover(ctx, s.config, challenge)
 	if err == nil && s.config.ClientID != "" && s.config.Issuer == "" && kept != nil &&
 		kept.Issuer != found.server.Issuer {
@@ -99,7 +107,8 @@ func (s *Source) discover(ctx context.Context, w *wire, challenge Challenge, kep
 }
 
 func (r *record) signedIn() SignedIn {
-	return SignedIn{Resource: r.Resource, Issuer: r.Issuer, Account: r.Account, Scopes: slices.Clone(r.Tokens.Scopes),
+	return SignedIn{Resource: cmp.Or(r.Resource, r.URL),
+		Issuer: r.Issuer, Account: r.Account, Scopes: slices.Clone(r.Tokens.Scopes),
 		Expires: r.Tokens.Expires, Renews: r.Tokens.Refresh != ""}
 }
 
@@ -133,7 +142,7 @@ func (s *Source) record(found discovered, client registration) (*record, *signer
 		URL: s.config.URL, Began: s.opts.Now(),
 		Resource: found.resource.Resource, Issuer: found.server.Issuer, At: found.server.endpoints, Client: client,
 	}
-	if !s.config.DPoP && !found.resource.DPoPRequired && s.lastChallenge().Scheme != "dpop" {
+	if s.config.Exchanges() || !s.config.DPoP && !found.resource.DPoPRequired && s.lastChallenge().Scheme != "dpop" {
 		return r, nil, nil
 	}
 	if len(found.server.DPoPAlgorithms) > 0 && !slices.Contains(found.server.DPoPAlgorithms, "ES256") {
@@ -167,13 +176,17 @@ func (s *Source) consent(ctx context.Context, w *wire, found discovered, person 
 	s.hold(client.Secret)
 	request := newAuthorization(back.uri(), found.server)
 	back.prepare(&request)
+	if s.config.Exchanges() {
+		request.Nonce = randomText()
+	}
 	address, err := request.address(found.server, client.ID, found.resource.Resource, scopes)
 	if err != nil {
 		return nil, err
 	}
 	code, err := s.ask(ctx, back, request, person, back.invite(Invitation{
-		Address: address, Origin: originOf(address), Resource: found.resource.Resource,
-		Issuer: found.server.Issuer, Scopes: scopes,
+		Address: address, Origin: originOf(address),
+		Resource: cmp.Or(found.resource.Resource, s.config.URL),
+		Issuer:   found.server.Issuer, Scopes: scopes,
 	}))
 	if err != nil {
 		return nil, err
@@ -184,9 +197,10 @@ func (s *Source) consent(ctx context.Context, w *wire, found discovered, person 
 		return nil, err
 	}
 	form := url.Values{
-		"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {request.verifier},
-		"redirect_uri": {request.redirect}, "resource": {r.Resource},
+		"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {request.Verifier},
+		"redirect_uri": {request.redirect},
 	}
+	setResource(form, r)
 	got, err := s.requester(w, r, key).ask(ctx, form)
 	if err != nil {
 		return nil, err
@@ -194,6 +208,11 @@ func (s *Source) consent(ctx context.Context, w *wire, found discovered, person 
 	r.Tokens = got.tokens(s.opts.Now(), scopes, "")
 	for _, credential := range r.secrets() {
 		s.hold(credential)
+	}
+	if s.config.Exchanges() {
+		if err := s.identify(r, got, request.Nonce); err != nil {
+			return nil, err
+		}
 	}
 	r.Account = w.account(ctx, r, got)
 	person.Show(r.signedIn())
@@ -268,6 +287,13 @@ func (s *Source) requester(w *wire, r *record, dpop *signer) requester {
 		made.key = &key
 	}
 	return made
+}
+
+// setResource names the server that a token is for (RFC 8707).
+func setResource(form url.Values, r *record) {
+	if r.Resource != "" {
+		form.Set("resource", r.Resource)
+	}
 }
 
 // words joins scopes as forms want them.

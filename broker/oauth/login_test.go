@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -75,8 +74,7 @@ func source(t *testing.T, w *world, directory string, c *testenv.Clock, change f
 	if change != nil {
 		change(&config)
 	}
-	options := &oauth.Options{Store: oauth.NewStore(
-		filepath.Join(directory, "sign-ins"), filepath.Join(directory, "keys")), Principal: "ada"}
+	options := &oauth.Options{Store: oauth.StoreIn(t, directory), Principal: "ada"}
 	if c != nil {
 		options.Now = c.Now
 	}
@@ -148,8 +146,7 @@ func TestASignInBelongsToOnePrincipalAndServer(t *testing.T) {
 	if _, err := source(t, w, directory, nil, nil).Login(t.Context(), &person{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	options := &oauth.Options{Store: oauth.NewStore(
-		filepath.Join(directory, "sign-ins"), filepath.Join(directory, "keys")), Principal: "bob"}
+	options := &oauth.Options{Store: oauth.StoreIn(t, directory), Principal: "bob"}
 	for name, c := range map[string]oauth.Config{
 		"another principal": {ServerID: "crm", URL: w.url()},
 		"another server":    {ServerID: "erp", URL: w.url()},
@@ -217,7 +214,7 @@ func TestSignInsThatAreRefused(t *testing.T) {
 			"the sign-in was refused", true},
 		{"the token is of another type", tokenPath, set("token_type", "mac"), "of the type", true},
 		{"the token breaks a header", tokenPath, set("access_token", "a\r\nX-Evil: 1"), "HTTP cannot carry", true},
-		{"there is no token", tokenPath, without("access_token"), "no token", true},
+		{"there is no token", tokenPath, without("access_token"), "other than a token", true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -19,23 +19,20 @@ type LoggedOut struct {
 // authorization server that answers slowly does not delay the end of the sign-in.
 func (s *Source) Logout(ctx context.Context) (LoggedOut, error) {
 	var out LoggedOut
-	if _, err := s.reload(); isUnreadable(err) { // it is forgotten
-		out.WasSignedIn, out.NotRevoked = true, "the kept sign-in cannot be read"
-		return out, s.opts.Store.remove(s.path)
-	}
-	err := s.exclusively(ctx, false, func(kept *record) error {
-		if kept == nil {
+	_, err := s.reload()
+	isUnreadable := isUnreadable(err)
+	err = s.exclusively(ctx, isUnreadable, func(kept *record) error {
+		if kept == nil && !isUnreadable {
 			return nil
 		}
 		out.WasSignedIn = true
-		if s.opts.Store != nil {
-			if err := s.opts.Store.remove(s.path); err != nil {
-				return err
-			}
+		if err := s.removeLocked(); err != nil {
+			return err
 		}
-		s.mu.Lock()
-		s.kept, s.version = nil, version{}
-		s.mu.Unlock()
+		if kept == nil {
+			out.NotRevoked = "the stored sign-in cannot be read"
+			return nil
+		}
 		if err := s.revoke(ctx, kept); err != nil {
 			out.NotRevoked = err.Error()
 		}

@@ -59,8 +59,10 @@ func (s *Source) machineForm(ctx context.Context, w *wire, r *record) (url.Value
 		return nil, err
 	}
 	if s.config.Grant == Enterprise {
-		if assertion, err = s.exchange(ctx, w, r, assertion); err != nil {
-			return nil, fmt.Errorf("the identity provider: %w", err)
+		subject := subject{kind: tokenID, token: assertion}
+		if assertion, err = s.grant(ctx, w, discovered{resourceMetadata{Resource: r.Resource},
+			serverMetadata{Issuer: r.Issuer}}, subject, nil, nil); err != nil {
+			return nil, err
 		}
 	}
 	form.Set("grant_type", grantJWT)
@@ -81,7 +83,7 @@ func (s *Source) assertion() (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("reading assertionFile: %w", withoutPath(err))
 	case len(raw) > maxAssertion || strings.Count(text, ".") != 2:
-		return "", errors.New("reading assertionFile: it holds no JWT")
+		return "", errors.New("reading assertionFile: it does not have a JWT")
 	}
 	s.hold(text)
 	return text, nil
@@ -89,36 +91,8 @@ func (s *Source) assertion() (string, error) {
 
 // withoutPath leaves the path out of an error: a model reads it.
 func withoutPath(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
 	}
 	return err
-}
-
-// exchange has the identity provider turn the user's ID token into a grant for the
-// authorization server (RFC 8693; Identity Assertion Authorization Grant).
-func (s *Source) exchange(ctx context.Context, w *wire, r *record, idToken string) (string, error) {
-	provider, err := w.server(ctx, s.config.Provider.Issuer)
-	if errors.Is(err, errMissing) {
-		err = fmt.Errorf("%s has no metadata", plain(s.config.Provider.Issuer))
-	}
-	if err != nil {
-		return "", err
-	}
-	secret := s.config.Provider.ClientSecret.Reveal()
-	asker := requester{wire: w, endpoint: provider.Token, now: s.opts.Now, client: registration{
-		Issuer: provider.Issuer, ID: s.config.Provider.ClientID, Secret: secret,
-		Method: methodFor(provider.AuthMethods, secret != "", false),
-	}}
-	got, err := asker.ask(ctx, url.Values{
-		"grant_type": {grantExchange}, "requested_token_type": {tokenIDJAG}, "subject_token": {idToken},
-		"subject_token_type": {tokenID},
-		"audience":           {r.Issuer}, "resource": {r.Resource},
-	})
-	if err == nil && got.Kind != tokenIDJAG {
-		err = errors.New("it answered with a token of another type than was asked for")
-	}
-	s.hold(got.Access)
-	return got.Access, err
 }

@@ -42,8 +42,8 @@ type endpoints struct {
 
 // errNoSignIn is returned if a server publishes no metadata about signing in.
 var errNoSignIn = errors.New(
-	"it does not say how to sign in: it has no metadata of a protected resource (RFC 9728) and is no authorization " +
-		"server itself")
+	"it does not say how to sign in: it has no metadata of a protected resource (RFC 9728) and is not an " +
+		"authorization server itself")
 
 // discovered is a resource and the authorization server that signs in for it.
 type discovered struct {

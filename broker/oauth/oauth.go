@@ -27,6 +27,8 @@ const (
 	JWTBearer         Grant = "jwt_bearer"         // a JWT of the workload vouches for Airlock (RFC 7523)
 	// the company's identity provider vouches for the user (RFC 8693, then RFC 7523)
 	Enterprise Grant = "enterprise"
+	// the company's identity provider issues the tokens of the server itself (RFC 8693)
+	TokenExchange Grant = "token_exchange"
 )
 
 // Config describes how to sign in to one server. Only ServerID and URL are required. It
@@ -48,9 +50,12 @@ type Config struct {
 	DPoP bool
 	Client
 	// AssertionFile holds a JWT: of the workload for JWTBearer, the user's ID token for
-	// Enterprise. It is read again for each token, since such files are renewed.
+	// Enterprise. It is read again for each token, since such files are renewed. Without it, Enterprise lets each user
+	// sign in at the identity provider.
 	AssertionFile string
 	Provider      Provider
+	// Delegate sends the identity provider who acts for the user, see Source.Acting.
+	Delegate bool
 }
 
 // Client is Airlock's identity at an authorization server. With the zero value, Airlock
@@ -64,11 +69,12 @@ type Client struct {
 	ClientDocument string
 }
 
-// Provider is the identity provider of the Enterprise grant.
+// Provider is the identity provider of Enterprise and TokenExchange.
 type Provider struct {
 	Issuer       string
 	ClientID     string
 	ClientSecret secret.Value
+	ClientKey    secret.Value // a private key in PEM (PKCS #8), for private_key_jwt and for actor tokens
 }
 
 // LogValue returns only the name of the server.
@@ -95,31 +101,31 @@ func (c Config) Check() error {
 		return errors.New("signing in: the server has no ID")
 	case err != nil || u.Host == "":
 		return fmt.Errorf("signing in to %q: its URL cannot be read", c.ServerID)
-	case !slices.Contains([]Grant{AuthorizationCode, ClientCredentials, JWTBearer, Enterprise}, c.Grant):
+	case !slices.Contains([]Grant{AuthorizationCode, ClientCredentials, JWTBearer, Enterprise, TokenExchange},
+		c.Grant):
 		return fmt.Errorf("signing in to %q: the grant %q is unknown", c.ServerID, c.Grant)
 	case c.Grant == ClientCredentials && (c.ClientID == "" || c.ClientSecret.Reveal() == "" &&
 		c.ClientKey.Reveal() == ""):
 		return fmt.Errorf("signing in to %q: the grant client_credentials needs clientId, and clientSecret or "+
 			"clientKey", c.ServerID)
-	case (c.Grant == JWTBearer || c.Grant == Enterprise) && (c.ClientID == "" || c.AssertionFile == ""):
-		return fmt.Errorf("signing in to %q: the grant %s needs clientId and assertionFile", c.ServerID, c.Grant)
-	case c.Grant == Enterprise && (c.Provider.Issuer == "" || c.Provider.ClientID == ""):
-		return fmt.Errorf("signing in to %q: the grant enterprise needs provider.issuer and provider.clientId",
-			c.ServerID)
+	case c.Grant == JWTBearer && (c.ClientID == "" || c.AssertionFile == ""):
+		return fmt.Errorf("signing in to %q: the grant jwt_bearer needs clientId and assertionFile", c.ServerID)
 	case c.ClientDocument != "" && !strings.HasPrefix(c.ClientDocument, "https://"):
 		return fmt.Errorf("signing in to %q: clientDocument must be an https address", c.ServerID)
 	case c.Issuer != "" && secure(c.Issuer) != nil, c.Provider.Issuer != "" && secure(c.Provider.Issuer) != nil:
 		return fmt.Errorf("signing in to %q: an issuer must be an https address", c.ServerID)
-	case c.ClientKey.Reveal() != "":
-		if _, err := parseKey(c.ClientKey); err != nil {
-			return fmt.Errorf("signing in to %q: clientKey: %w", c.ServerID, err)
+	}
+	for name, key := range map[string]secret.Value{"clientKey": c.ClientKey,
+		"provider.clientKey": c.Provider.ClientKey} {
+		if _, err := parseKey(key); err != nil && key.Reveal() != "" {
+			return fmt.Errorf("signing in to %q: %s: %w", c.ServerID, name, err)
 		}
 	}
-	return nil
+	return c.checkExchange()
 }
 
 // isInteractive reports whether a person signs in.
-func (c Config) isInteractive() bool { return c.Grant == AuthorizationCode }
+func (c Config) isInteractive() bool { return c.Grant == AuthorizationCode || c.Exchanges() }
 
 // Options of New. The zero value keeps nothing on disk.
 type Options struct {

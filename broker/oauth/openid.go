@@ -33,13 +33,14 @@ type OpenID struct {
 	read time.Time
 }
 
-// Consent is one sign-in that a browser has begun. The browser keeps it, encrypted.
+// Consent is one sign-in that a user has begun. If it was begun in a browser, that browser keeps it, encrypted.
 type Consent struct {
 	State    string `json:"state"`
-	Verifier string `json:"verifier"`
-	Nonce    string `json:"nonce"`
-	Issuer   string `json:"issuer"`
-	Sends    bool   `json:"sends,omitempty"` // see authorization.sends
+	Verifier string `json:"verifier"` // of PKCE (RFC 7636)
+	// Nonce is that of the requested ID token (OpenID Connect Core 1.0, section 3.1.2.1), or empty.
+	Nonce  string `json:"nonce"`
+	Issuer string `json:"issuer"`
+	Sends  bool   `json:"sends,omitempty"` // the server declares that its answers name the issuer (RFC 9207)
 }
 
 // Identity is the answer of an OpenID provider. The ID token is not verified yet.
@@ -60,9 +61,9 @@ func (o *OpenID) Begin(ctx context.Context) (address string, c Consent, err erro
 		return "", Consent{}, fmt.Errorf("the OpenID provider %s does not offer PKCE with S256", plain(o.Issuer))
 	}
 	request := newAuthorization(o.Redirect, at)
-	request.nonce = randomText()
+	request.Nonce = randomText()
 	address, err = request.address(at, o.ClientID, "", union([]string{"openid"}, o.Scopes))
-	return address, Consent{request.state, request.verifier, request.nonce, request.issuer, request.sends}, err
+	return address, request.Consent, err
 }
 
 // Finish exchanges the code of an answer. The error is a *DeniedError if the person or the provider refused.
@@ -70,9 +71,7 @@ func (o *OpenID) Finish(ctx context.Context, c Consent, answer url.Values) (Iden
 	if c.Issuer == "" || !sameIssuer(c.Issuer, o.Issuer) { // it was configured anew
 		return Identity{}, errForeign
 	}
-	request := authorization{redirect: o.Redirect, state: c.State, verifier: c.Verifier, issuer: c.Issuer,
-		sends: c.Sends}
-	code, err := request.code(answer)
+	code, err := authorization{c, o.Redirect}.code(answer)
 	if err != nil {
 		return Identity{}, err
 	}

@@ -42,7 +42,7 @@ func (r *record) distance() reach.Distance {
 // newDialer returns the dialer of one wire, which also reaches the issuers that the operator has named.
 func (s *Source) newDialer(nearest reach.Distance) *reach.Dialer {
 	dialer := &reach.Dialer{Nearest: nearest}
-	for _, issuer := range []string{s.config.Issuer, s.config.Provider.Issuer} {
+	for _, issuer := range []string{s.config.Issuer, s.target.Issuer, s.config.Provider.Issuer} {
 		if u, err := url.Parse(issuer); err == nil && u.Host != "" {
 			dialer.Named = append(dialer.Named, u.Hostname())
 		}
@@ -61,7 +61,7 @@ func secure(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "":
-		return errors.New("it is no address that can be used")
+		return errors.New("it is not an address that can be used")
 	case u.Scheme == "https":
 		return nil
 	case u.Scheme == "http" && isLocal(u.Hostname()):

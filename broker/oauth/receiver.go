@@ -96,7 +96,7 @@ func (b *publicBack) invite(i Invitation) Invitation {
 }
 
 // prepare marks the state of a request, so that the answer comes to this process.
-func (b *publicBack) prepare(a *authorization) { a.state = b.receiver.mark(a.state) }
+func (b *publicBack) prepare(a *authorization) { a.State = b.receiver.mark(a.State) }
 
 // serve receives the answer until ctx ends.
 func (b *publicBack) serve(ctx context.Context, a authorization, answers chan<- outcome) error {
@@ -199,7 +199,7 @@ func (r *Receiver) ofState(at *url.URL) *awaited {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, a := range r.waiting {
-		if subtle.ConstantTimeCompare([]byte(state), []byte(a.request.state)) == 1 && r.base+at.Path == a.redirect {
+		if subtle.ConstantTimeCompare([]byte(state), []byte(a.request.State)) == 1 && r.base+at.Path == a.redirect {
 			return a
 		}
 	}

@@ -23,6 +23,7 @@ type record struct {
 	Resource string       `json:"resource"` // as the server published it
 	Issuer   string       `json:"issuer"`
 	Account  string       `json:"account,omitempty"` // as the authorization server names it
+	Subject  string       `json:"subject,omitempty"` // of the ID token, if it is exchanged
 	At       endpoints    `json:"endpoints"`
 	Client   registration `json:"client"`
 	Tokens   tokens       `json:"tokens"`
@@ -52,6 +53,7 @@ type registration struct {
 type tokens struct {
 	Access  string    `json:"access,omitempty"`
 	Refresh string    `json:"refresh,omitempty"`
+	ID      string    `json:"id,omitempty"` // the ID token, if it is exchanged
 	Issued  time.Time `json:"issued,omitzero"`
 	Expires time.Time `json:"expires,omitzero"` // zero: unknown
 	Scopes  []string  `json:"scopes,omitempty"`
@@ -75,7 +77,7 @@ func (t tokens) isUsable(now time.Time) bool {
 
 // secrets are the texts that must not leave Airlock.
 func (r *record) secrets() []string {
-	return slices.DeleteFunc([]string{r.Tokens.Access, r.Tokens.Refresh, r.Client.Secret},
+	return slices.DeleteFunc([]string{r.Tokens.Access, r.Tokens.Refresh, r.Tokens.ID, r.Client.Secret},
 		func(s string) bool { return s == "" })
 }
 

@@ -9,6 +9,17 @@ import (
 	"time"
 )
 
+// seen is the state of the stored sign-in that a source has read last.
+type seen struct {
+	revision string
+	at       time.Time // when it was read; zero: it is read again
+	tried    time.Time // when it was read or the database did not answer
+	changes  int64     // of this process by then
+}
+
+// grace is how long a sign-in is used while the database of a cluster does not answer.
+const grace = time.Minute
+
 // reload returns the stored sign-in, including changes by other processes. The result is nil
 // if there is no sign-in. The caller must not change it.
 func (s *Source) reload() (*record, error) {
@@ -17,32 +28,56 @@ func (s *Source) reload() (*record, error) {
 	if s.opts.Store == nil {
 		return s.kept, nil
 	}
-	version := s.opts.Store.version(s.path)
-	if version == s.version {
+	now, changes := time.Now(), s.opts.Store.changes.Load()
+	isKnown := !s.seen.at.IsZero() && s.seen.changes == changes
+	if isKnown && now.Sub(s.seen.tried) < s.opts.Store.opts.Fresh {
 		return s.kept, nil
 	}
-	r, err := s.opts.Store.load(s.path)
+	r, err := s.readLocked(now, changes)
+	if isAway(err) && isKnown && now.Sub(s.seen.at) < grace {
+		s.seen.tried = time.Now()
+		return s.kept, nil
+	}
+	return r, err
+}
+
+// reread is reload that asks the database in any case.
+func (s *Source) reread() (*record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.opts.Store == nil {
+		return s.kept, nil
+	}
+	return s.readLocked(time.Now(), s.opts.Store.changes.Load())
+}
+
+// readLocked reads the stored sign-in, at a time after a number of changes by this process.
+func (s *Source) readLocked(now time.Time, changes int64) (*record, error) {
+	r, revision, err := s.opts.Store.load(context.Background(), s.id, s.seen.revision)
 	if err == nil && r != nil && (r.Principal != s.opts.Principal || r.ServerID != s.config.ServerID ||
 		r.URL != s.config.URL) {
-		err = fmt.Errorf("the kept sign-in %q belongs to another principal or server", s.path)
+		err = &unreadableError{errors.New("a stored sign-in belongs to another principal or server")}
 	}
 	if err != nil {
-		return nil, &unreadableError{err}
+		return nil, err
 	}
 	if r != nil {
 		for _, credential := range r.secrets() {
 			s.hold(credential)
 		}
 	}
-	s.kept, s.version = r, version
-	return r, nil
+	if revision != s.seen.revision {
+		s.kept = r
+	}
+	s.seen = seen{revision, now, now, changes}
+	return s.kept, nil
 }
 
 // unreadableError is returned if the stored sign-in is damaged or belongs to another Airlock.
 // The next sign-in replaces it.
 type unreadableError struct{ cause error }
 
-// Error names the file.
+// Error returns the cause.
 func (e *unreadableError) Error() string { return e.cause.Error() }
 
 // Unwrap returns the cause.
@@ -53,25 +88,39 @@ func isUnreadable(err error) bool {
 	return errors.As(err, &unreadable)
 }
 
-// replaceLocked stores r durably before it is used. The caller must hold s.turn and the lock
-// of the file.
+// replaceLocked stores r durably before it is used. It must be called by the function of exclusively.
 func (s *Source) replaceLocked(r *record) error {
 	for _, credential := range r.secrets() {
 		s.hold(credential)
 	}
 	r.Changed = s.opts.Now()
+	if s.opts.Store == nil {
+		s.keep(r, seen{})
+		return nil
+	}
+	revision, err := s.held.save(r)
+	if err == nil {
+		now := time.Now()
+		s.keep(r, seen{revision, now, now, s.opts.Store.changes.Load()})
+	}
+	return err
+}
+
+// removeLocked removes the stored sign-in, like replaceLocked.
+func (s *Source) removeLocked() error {
 	if s.opts.Store != nil {
-		if err := s.opts.Store.save(s.path, r); err != nil {
+		if err := s.held.remove(); err != nil {
 			return err
 		}
 	}
+	s.keep(nil, seen{})
+	return nil
+}
+
+func (s *Source) keep(r *record, as seen) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.kept = r
-	if s.opts.Store != nil {
-		s.version = s.opts.Store.version(s.path)
-	}
-	return nil
+	s.kept, s.seen = r, as
 }
 
 // exclusively runs do with exclusive access to the sign-in, in this process and across processes. If
@@ -84,13 +133,12 @@ func (s *Source) exclusively(ctx context.Context, replaces bool, do func(kept *r
 		return fmt.Errorf("waiting for a token of %q: %w", s.config.ServerID, ctx.Err())
 	}
 	if s.opts.Store != nil {
-		lock, err := s.opts.Store.lock(ctx, s.path)
-		if err != nil {
+		if s.held, err = s.opts.Store.turn(ctx, s.id); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, lock.Release()) }()
+		defer func() { err = errors.Join(err, s.held.release()) }()
 	}
-	kept, err := s.reload()
+	kept, err := s.reread()
 	if err != nil && !(replaces && isUnreadable(err)) {
 		return err
 	}
@@ -147,6 +195,11 @@ func (s *Source) refresh(ctx context.Context, due func(*record) bool) (*record, 
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
+	case isAway(err):
+		if kept, _ := s.reload(); kept != nil && kept.Tokens.isUsable(s.opts.Now()) {
+			return kept, nil // until it expires; it cannot be renewed now
+		}
+		return nil, s.failure(err)
 	case err != nil:
 		return nil, s.failure(err)
 	case r == nil:
@@ -181,38 +234,47 @@ func (s *Source) refreshLocked(ctx context.Context, next *record) error {
 	w := newWire(s.newDialer(next.distance()))
 	defer w.close()
 	if !s.config.isInteractive() {
-		if err := s.tolerated(
+		if err := s.tolerated("",
 			func() error { return s.obtain(ctx, w, next, dpop, union(next.Tokens.Scopes, next.Wanted)) }); err != nil {
 			return err
 		}
 		return s.replaceLocked(next)
 	}
 	if next.Tokens.Refresh == "" {
-		next.Over, next.Tokens.Access = whyOver, ""
-		return s.replaceLocked(next)
+		return s.endLocked(next, whyOver)
 	}
-	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {next.Tokens.Refresh},
-		"resource": {next.Resource}}
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {next.Tokens.Refresh}}
+	setResource(form, next)
 	got, err := s.requester(w, next, dpop).ask(ctx, form)
 	var refusal *refusal
 	switch {
 	case errors.As(err, &refusal) && refusal.isFinal():
-		next.Over, next.Tokens.Access, next.Tokens.Refresh = whyRevoked, "", ""
-		return s.replaceLocked(next)
+		return s.endLocked(next, whyRevoked)
 	case err != nil:
 		return err
 	}
 	next.Tokens = got.tokens(s.opts.Now(), next.Tokens.Scopes, next.Tokens.Refresh)
+	if s.config.Exchanges() {
+		if err := s.identify(next, got, ""); err != nil {
+			return s.endLocked(next, "its sign-in has ended: "+err.Error())
+		}
+	}
 	return s.replaceLocked(next)
 }
 
-// tolerated runs do, unless the authorization server has recently refused Airlock. Then it
+// endLocked stores that the sign-in has ended.
+func (s *Source) endLocked(next *record, why string) error {
+	next.Over, next.Tokens.Access, next.Tokens.Refresh, next.Tokens.ID = why, "", "", ""
+	return s.replaceLocked(next)
+}
+
+// tolerated runs do, unless the authorization server has recently refused Airlock for this sign-in. Then it
 // returns the earlier error, so that not every call repeats the request.
-func (s *Source) tolerated(do func() error) error {
+func (s *Source) tolerated(login string, do func() error) error {
 	s.mu.Lock()
 	before := s.refused
 	s.mu.Unlock()
-	if before.err != nil && s.opts.Now().Before(before.until) {
+	if before.err != nil && before.login == login && s.opts.Now().Before(before.until) {
 		return before.err
 	}
 	err := do()
@@ -220,7 +282,7 @@ func (s *Source) tolerated(do func() error) error {
 	defer s.mu.Unlock()
 	s.refused = refused{}
 	if err != nil {
-		s.refused = refused{err, s.opts.Now().Add(retryAfter)}
+		s.refused = refused{err, s.opts.Now().Add(retryAfter), login}
 	}
 	return err
 }
@@ -256,7 +318,7 @@ func (s *Source) first(ctx context.Context) (bool, error) {
 		if kept != nil && kept.Tokens.isUsable(s.opts.Now()) {
 			return nil
 		}
-		return s.tolerated(func() error {
+		return s.tolerated("", func() error {
 			w := newWire(s.newDialer(s.distance(kept)))
 			defer w.close()
 			challenge := s.lastChallenge()

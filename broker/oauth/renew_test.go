@@ -80,7 +80,7 @@ func TestATokenIsRefreshedAheadOfItsEnd(t *testing.T) {
 	}
 }
 
-// Two sources of one directory are as two processes: only the lock of the file is between them.
+// Two sources of one directory are as two processes: only the turn is between them.
 func TestOneRefreshAtATime(t *testing.T) {
 	w, s, c, directory := signedIn(t)
 	other := source(t, w, directory, c, nil)
@@ -334,7 +334,7 @@ func TestWhatIsKeptIsEncrypted(t *testing.T) {
 	var mu sync.Mutex
 	held := map[string]bool{}
 	s, err := oauth.New(oauth.Config{ServerID: "crm", URL: w.url(), Client: oauth.Client{}}, &oauth.Options{
-		Store: oauth.NewStore(filepath.Join(directory, "sign-ins"), filepath.Join(directory, "keys")), Principal: "ada",
+		Store: oauth.StoreIn(t, directory), Principal: "ada",
 		Now:  c.Now,
 		Hold: func(text string) { mu.Lock(); defer mu.Unlock(); held[text] = true },
 	})
@@ -372,22 +372,27 @@ func TestAKeptSignInThatCannotBeRead(t *testing.T) {
 	for name, content := range map[string]string{"rubbish": "rubbish", "nothing": ""} {
 		t.Run(name, func(t *testing.T) {
 			w, s, c, directory := signedIn(t)
-			if err := os.WriteFile(s.Path(), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
+			store := oauth.StoreIn(t, directory)
+			damage := func() {
+				t.Helper()
+				all := store.Rows(t)
+				for id := range all {
+					all[id] = []byte(content)
+				}
+				store.Put(t, all)
 			}
+			damage()
 			for _, again := range []*oauth.Source{s, source(t, w, directory, c, nil)} {
 				_, err := signed(t, again, w.url())
-				wantSignIn(t, err, "its kept sign-in cannot be read", "airlock login crm")
-				if _, err := again.State(); err == nil || !strings.Contains(err.Error(), s.Path()) {
-					t.Errorf("got %v, want the file, for its owner", err)
+				wantSignIn(t, err, "its stored sign-in cannot be read", "airlock login crm")
+				if _, err := again.State(); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+					t.Errorf("got %v", err)
 				}
 			}
 			if _, err := s.Login(t.Context(), &person{}, nil); err != nil {
 				t.Errorf("signing in again: %v", err)
 			}
-			if err := os.WriteFile(s.Path(), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			damage()
 			if out, err := s.Logout(t.Context()); err != nil || !out.WasSignedIn || out.NotRevoked == "" {
 				t.Errorf("forgetting it: got %+v, %v", out, err)
 			}

@@ -19,15 +19,18 @@ import (
 // Source authorizes the requests to one server for one principal. It is safe for concurrent
 // use, and several processes can have a Source for the same sign-in.
 type Source struct {
-	config Config
+	config Config // of the sign-in
+	target Config // of the tokens that the sign-in is exchanged for; see Config.Exchanges
+	plain  *exchanged
 	opts   Options
-	path   string        // of the kept sign-in; empty without a store
+	id     string        // of the stored sign-in; empty without a store
 	turn   chan struct{} // holds a value while a token is got or changed
+	held   *turn         // in a store, while turn holds a value
 	met    reach.Met     // how far away the server is
 
 	mu        sync.Mutex
 	kept      *record // nil: no sign-in
-	version   version // of the file that kept was read from
+	seen      seen    // of kept
 	challenge Challenge
 	nonce     string // of the next DPoP proof for the server
 	refused   refused
@@ -37,6 +40,7 @@ type Source struct {
 type refused struct {
 	err   error
 	until time.Time
+	login string // of the sign-in that was exchanged
 }
 
 // New returns the source of a checked configuration.
@@ -44,13 +48,16 @@ func New(config Config, opts *Options) (*Source, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
 	}
-	s := &Source{config: config, turn: make(chan struct{}, 1)}
+	s := &Source{config: config, target: config, turn: make(chan struct{}, 1)}
+	if config.Exchanges() {
+		s.config, s.target, s.plain = config.atProvider(), config.forExchange(), s.acting(nil)
+	}
 	if opts != nil {
 		s.opts = *opts
 	}
 	s.opts = s.opts.withDefaults()
 	if s.opts.Store != nil {
-		s.path = s.opts.Store.path(s.opts.Principal, config.ServerID, config.URL)
+		s.id = idOf(s.opts.Principal, config.ServerID, config.URL)
 	}
 	return s, nil
 }
@@ -58,12 +65,12 @@ func New(config Config, opts *Options) (*Source, error) {
 // State is what is known about a sign-in, without credentials.
 type State struct {
 	SignedIn
-	IsSignedIn bool     // a token can be had
+	IsSignedIn bool     // a token is stored that is valid or can be refreshed, or needs no person
 	Over       string   // why the sign-in has ended; empty if it has not
 	Wanted     []string // scopes that the server asked for and the sign-in lacks
 }
 
-// State reads the kept sign-in.
+// State reads the stored sign-in.
 func (s *Source) State() (State, error) {
 	kept, err := s.reload()
 	if err != nil || kept == nil {
@@ -83,9 +90,6 @@ func (s *Source) IsKept() bool {
 
 // Met records how far away the server is. Connections that the source signs for must note it there.
 func (s *Source) Met() *reach.Met { return &s.met }
-
-// Path is the file of the kept sign-in; empty without a store.
-func (s *Source) Path() string { return s.path }
 
 // sign adds the token of r to a request.
 func (s *Source) sign(request *http.Request, r *record) error {
@@ -171,7 +175,8 @@ const maxShownScopes = 8
 const (
 	whyNever      = "its user has not signed in"
 	whyOver       = "its sign-in has ended, and cannot be renewed"
-	whyUnreadable = "its kept sign-in cannot be read"
+	whyUnreadable = "its stored sign-in cannot be read"
+	whyAway       = "its stored sign-in cannot be read or renewed now: the database of the cluster does not answer"
 	whyRevoked    = "its sign-in has ended: the authorization server no longer accepts it"
 )
 
@@ -195,8 +200,10 @@ func (s *Source) failure(err error) error {
 		return err
 	case errors.Is(err, errChanged):
 		return &upstream.SignInError{ServerID: s.config.ServerID, Why: err.Error(), Temporary: true}
-	case isUnreadable(err): // without the path of the file
+	case isUnreadable(err):
 		return s.problem(whyUnreadable, nil)
+	case isAway(err), errors.Is(err, errTurnOver):
+		return &upstream.SignInError{ServerID: s.config.ServerID, Why: whyAway, Temporary: true}
 	case mayPass(err):
 		return &upstream.SignInError{ServerID: s.config.ServerID,
 			Why: fmt.Sprintf("its authorization server cannot be reached now: %v", err), Temporary: true}

@@ -3,92 +3,144 @@ package oauth
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
+	"sync/atomic"
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/agekey"
-	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// Store keeps sign-ins in a directory: a file for each principal and server, encrypted
-// with age (age-encryption.org/v1) to a key of this machine. Several processes may use
-// one directory. A Store is safe for concurrent use.
+// Schema makes the tables of a Store.
+const Schema = `
+CREATE TABLE sign_in (
+	id       TEXT PRIMARY KEY, -- a hash of the principal, the server and its URL
+	revision TEXT NOT NULL,    -- each change makes another one
+	sealed   BLOB NOT NULL     -- encrypted with age
+) STRICT;
+CREATE TABLE sign_in_turn (
+	id     TEXT PRIMARY KEY, -- of the sign-in that the holder may change
+	holder TEXT NOT NULL,
+	until  INTEGER NOT NULL  -- seconds since 1970
+) STRICT;`
+
+// StoreOptions are the options of NewStore. Database, Key and Directory are required.
+type StoreOptions struct {
+	// Database returns the state database. It is called for each operation.
+	Database func(context.Context) (*database.DB, error)
+	// Key returns the key that sign-ins are encrypted with, which is not in the database.
+	Key func() (*agekey.Key, error)
+	// Directory has the locks of a single machine.
+	Directory string
+	// Fresh is how long a sign-in that was read is used before the database is asked for changes by other processes.
+	Fresh time.Duration
+	// FormerKey is the file of the key of sign-ins that a former version has stored in files of Directory.
+	FormerKey string
+}
+
+// Store keeps sign-ins in the state database: a row for each principal and server, encrypted with age
+// (age-encryption.org/v1) to a key that the database does not have. Processes of several machines may use one database.
+// A Store is safe for concurrent use.
 type Store struct {
-	directory string
-	key       func() (*agekey.Key, error)
+	opts    StoreOptions
+	changes atomic.Int64 // by this process
+
+	mu       sync.Mutex // guards the fields below
+	own      *agekey.Own
+	imported bool // no sign-in of a former version is left
 }
 
-// maxRecord bounds a file, in bytes.
-const maxRecord = 1 << 20
+// readTime is how long a request waits for the database to read its sign-in.
+const readTime = 2 * time.Second
 
-// keyFile is the name of the key in the directory of keys.
-const keyFile = "oauth.key"
+// NewStore returns a store. Directories and keys are created on first use.
+func NewStore(opts StoreOptions) *Store { return &Store{opts: opts} }
 
-// NewStore returns a store in directory whose key is in keys. Both directories are
-// created on first use.
-func NewStore(directory, keys string) *Store {
-	return &Store{directory: directory, key: sync.OnceValues(func() (*agekey.Key, error) {
-		return agekey.LoadOrCreate(filepath.Join(keys, keyFile))
-	})}
-}
-
-// path returns the file of one sign-in. Its name is a hash and reveals nothing.
-func (s *Store) path(principal, serverID, url string) string {
+// idOf returns the ID of a sign-in, which reveals nothing.
+func idOf(principal, serverID, url string) string {
 	digest := sha256.Sum256([]byte(strings.Join([]string{principal, serverID, url}, "\x00")))
-	return filepath.Join(s.directory, hex.EncodeToString(digest[:16])+".age")
+	return hex.EncodeToString(digest[:16])
 }
 
-// version identifies the content of a file without reading it.
-type version struct {
-	inode  uint64
-	change int64
-	size   int64
+// awayError is returned if the database of a cluster does not answer.
+type awayError struct{ cause error }
+
+// Error returns the cause.
+func (e *awayError) Error() string { return e.cause.Error() }
+
+// Unwrap returns the cause.
+func (e *awayError) Unwrap() error { return e.cause }
+
+func isAway(err error) bool { return errors.As(err, new(*awayError)) }
+
+// open returns the database and the key.
+func (s *Store) open(ctx context.Context) (*database.DB, *agekey.Own, error) {
+	db, err := s.opts.Database(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.own == nil {
+		key, err := s.opts.Key()
+		if err != nil {
+			return nil, nil, err
+		}
+		s.own = agekey.OwnOf(key)
+	}
+	if !s.imported {
+		if err := s.importFiles(ctx, db, s.own); err != nil {
+			return nil, nil, fmt.Errorf("importing the sign-ins of a former version: %w", err)
+		}
+		s.imported = true
+	}
+	return db, s.own, nil
 }
 
-// version returns the version of a file, or the zero value if the file does not exist.
-func (s *Store) version(path string) version {
-	info, err := os.Lstat(path)
+// load returns a sign-in with its revision, or nil and "" if there is none. If the revision is known, the result is nil
+// as well. The error is an *awayError if the database of a cluster does not answer, and an *unreadableError if the
+// sign-in is damaged.
+func (s *Store) load(ctx context.Context, id, known string) (_ *record, revision string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	db, own, err := s.open(ctx)
 	if err != nil {
-		return version{}
+		return nil, "", fmt.Errorf("reading a stored sign-in: %w", err)
 	}
-	v := version{change: info.ModTime().UnixNano(), size: info.Size()}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		v.inode = stat.Ino
+	var sealed []byte
+	err = db.View(ctx, func(tx database.Tx) error {
+		return tx.QueryRowContext(ctx, "SELECT revision, CASE WHEN revision <> ? THEN sealed END FROM sign_in "+
+			"WHERE id = ?", known, id).Scan(&revision, &sealed)
+	})
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, "", nil
+	case err != nil:
+		return nil, "", away(db, fmt.Errorf("reading a stored sign-in: %w", err))
+	case revision == known:
+		return nil, revision, nil
 	}
-	return v
+	r, err := decode(sealed, own)
+	return r, revision, err
 }
 
-// load reads a sign-in. It returns nil if the file does not exist.
-func (s *Store) load(path string) (*record, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+func away(db *database.DB, err error) error {
+	if err != nil && db.IsShared() {
+		return &awayError{err}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading a kept sign-in: %w", err)
-	}
-	defer file.Close()
-	sealed, err := io.ReadAll(io.LimitReader(file, maxRecord+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading a kept sign-in: %w", err)
-	}
-	key, err := s.key()
-	if err != nil {
-		return nil, fmt.Errorf("reading a kept sign-in: %w", err)
-	}
+	return err
+}
+
+func decode(sealed []byte, own *agekey.Own) (*record, error) {
 	var r record
-	plain, err := agekey.Open(sealed, key)
+	plain, err := agekey.Open(sealed, own)
 	if err == nil && strictjson.UnmarshalOpen(plain, &r) != nil { // its error would quote the text
 		err = errors.New("it does not have the form of a sign-in")
 	}
@@ -96,12 +148,20 @@ func (s *Store) load(path string) (*record, error) {
 		err = fmt.Errorf("it has the format %d, and this Airlock reads %d", r.Format, recordFormat)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the kept sign-in %q cannot be read: %w", path, err)
+		return nil, &unreadableError{fmt.Errorf("a stored sign-in cannot be read: %w", err)}
 	}
 	return &r, nil
 }
 
-// SignIn describes a kept sign-in.
+func seal(r *record, own *agekey.Own) ([]byte, error) {
+	plain, err := json.Marshal(r)
+	if err != nil {
+		return nil, errors.New("it cannot be written as JSON")
+	}
+	return agekey.Seal(own, plain)
+}
+
+// SignIn describes a stored sign-in.
 type SignIn struct {
 	Principal string
 	ServerID  string
@@ -112,11 +172,18 @@ type SignIn struct {
 	Over      string    // why the person has to sign in again; empty if it can be used
 }
 
-// List returns the kept sign-ins of all principals, in no particular order.
-func (s *Store) List() (list []SignIn, err error) {
-	paths, err := filepath.Glob(filepath.Join(s.directory, "*.age"))
-	for _, path := range paths {
-		r, loadErr := s.load(path)
+// List returns the stored sign-ins of all principals, in no particular order.
+func (s *Store) List(ctx context.Context) (list []SignIn, err error) {
+	db, own, err := s.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := database.Rows(ctx, db, "SELECT sealed FROM sign_in", func(rows *sql.Rows) (sealed []byte, err error) {
+		err = rows.Scan(&sealed)
+		return sealed, err
+	})
+	for _, sealed := range rows {
+		r, decodeErr := decode(sealed, own)
 		if r != nil {
 			one := SignIn{r.Principal, r.ServerID, r.Issuer, r.Tokens.Scopes, r.Began, r.Changed, r.Over}
 			if one.Began.IsZero() {
@@ -124,46 +191,7 @@ func (s *Store) List() (list []SignIn, err error) {
 			}
 			list = append(list, one)
 		}
-		err = errors.Join(err, loadErr)
+		err = errors.Join(err, decodeErr)
 	}
 	return list, err
-}
-
-// save replaces a sign-in durably.
-func (s *Store) save(path string, r *record) error {
-	key, err := s.key()
-	if err != nil {
-		return fmt.Errorf("keeping a sign-in: %w", err)
-	}
-	plain, err := json.Marshal(r)
-	if err != nil {
-		return errors.New("keeping a sign-in: it has no JSON form")
-	}
-	sealed, err := agekey.Seal(key.Recipient(), plain)
-	if err == nil {
-		err = os.MkdirAll(s.directory, 0o700)
-	}
-	if err == nil {
-		err = store.WriteFile(path, sealed, 0o600)
-	}
-	if err != nil {
-		return fmt.Errorf("keeping a sign-in: %w", err)
-	}
-	return nil
-}
-
-// remove deletes a sign-in, which may be missing.
-func (s *Store) remove(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("removing a kept sign-in: %w", err)
-	}
-	return nil
-}
-
-// lock waits until no other process changes the sign-in.
-func (s *Store) lock(ctx context.Context, path string) (*store.Lock, error) {
-	if err := os.MkdirAll(s.directory, 0o700); err != nil {
-		return nil, fmt.Errorf("keeping a sign-in: %w", err)
-	}
-	return store.Acquire(ctx, strings.TrimSuffix(path, ".age")+".lock", store.Exclusive)
 }

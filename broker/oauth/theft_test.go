@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -53,8 +52,8 @@ func TestARefreshTokenThatTwoHaveUsed(t *testing.T) {
 		t.Run(fmt.Sprintf("the thief is first: %t", thiefIsFirst), func(t *testing.T) {
 			w, s, c, directory := signedIn(t)
 			w.rotates()
-			another, err := oauth.New(oauth.Config{ServerID: "crm", URL: w.url()}, &oauth.Options{Store: oauth.NewStore(
-				directory+"/sign-ins", directory+"/keys"), Principal: "bob", Now: c.Now})
+			another, err := oauth.New(oauth.Config{ServerID: "crm", URL: w.url()},
+				&oauth.Options{Store: oauth.StoreIn(t, directory), Principal: "bob", Now: c.Now})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,21 +87,18 @@ func TestARefreshTokenThatTwoHaveUsed(t *testing.T) {
 	}
 }
 
-// A file that was restored from a backup has a refresh token that was used. It ends the sign-in and is not tried again.
+// A sign-in that was restored from a backup has a refresh token that was used. It ends the sign-in and is not tried
+// again.
 func TestAnOldSignInThatWasPutBack(t *testing.T) {
 	w, s, c, directory := signedIn(t)
 	w.rotates()
-	before, err := os.ReadFile(s.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := oauth.StoreIn(t, directory)
+	before := store.Rows(t)
 	c.Advance(2 * time.Hour)
 	if _, err := signed(t, s, w.url()); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(s.Path(), before, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	store.Put(t, before)
 	asked := w.count(tokenPath)
 	for range 3 {
 		_, err := signed(t, source(t, w, directory, c, nil), w.url())
@@ -148,8 +144,8 @@ func TestDemandsForScopesAreBounded(t *testing.T) {
 func TestADemandForScopesStaysWithItsSignIn(t *testing.T) {
 	w, s, c, directory := signedIn(t)
 	evil := newWorld(t)
-	another, err := oauth.New(oauth.Config{ServerID: "crm", URL: w.url()}, &oauth.Options{Store: oauth.NewStore(
-		directory+"/sign-ins", directory+"/keys"), Principal: "bob", Now: c.Now})
+	another, err := oauth.New(oauth.Config{ServerID: "crm", URL: w.url()},
+		&oauth.Options{Store: oauth.StoreIn(t, directory), Principal: "bob", Now: c.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

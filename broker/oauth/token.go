@@ -30,6 +30,8 @@ const (
 	grantJWT      = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 	grantExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 	tokenID       = "urn:ietf:params:oauth:token-type:id_token"
+	tokenAccess   = "urn:ietf:params:oauth:token-type:access_token"
+	tokenJWT      = "urn:ietf:params:oauth:token-type:jwt"
 	tokenIDJAG    = "urn:ietf:params:oauth:token-type:id-jag"
 )
 
@@ -120,7 +122,7 @@ func (r requester) accept(body []byte) (issued, error) {
 	}
 	switch {
 	case strictjson.UnmarshalOpen(body, &got) != nil || got.Access == "":
-		return issued{}, errors.New("the authorization server answered with something that is no token")
+		return issued{}, errors.New("the authorization server answered with something other than a token")
 	case got.Kind == tokenIDJAG: // its type is N_A
 	case !strings.EqualFold(got.Type, want):
 		return issued{}, fmt.Errorf("the authorization server issued a token of the type %s, and not %s",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -58,7 +59,7 @@ func (w *wire) document(ctx context.Context, address string, into any) error {
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return fmt.Errorf("reading %s: it is no address that can be used", plain(address))
+		return fmt.Errorf("reading %s: it is not an address that can be used", plain(address))
 	}
 	request.Header.Set("Accept", "application/json")
 	status, _, body, err := w.send(request)
@@ -70,12 +71,12 @@ func (w *wire) document(ctx context.Context, address string, into any) error {
 	case status != http.StatusOK:
 		return fmt.Errorf("reading %s: HTTP %d", plain(address), status)
 	case strictjson.UnmarshalOpen(body, into) != nil:
-		return fmt.Errorf("reading %s: it is no JSON document of the right form", plain(address))
+		return fmt.Errorf("reading %s: it is not a JSON document of the right form", plain(address))
 	}
 	return nil
 }
 
-// send carries one request. A body that is no JSON is empty.
+// send carries one request. A body that is not JSON is empty.
 func (w *wire) send(request *http.Request) (status int, header http.Header, body []byte, err error) {
 	ctx, cancel := withTimeout(request.Context())
 	defer cancel()
@@ -140,11 +141,9 @@ func (w *wire) postBody(ctx context.Context, address, kind string, body []byte, 
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
-		return 0, nil, nil, fmt.Errorf("sending to %s: it is no address that can be used", plain(address))
+		return 0, nil, nil, fmt.Errorf("sending to %s: it is not an address that can be used", plain(address))
 	}
-	for name, values := range header {
-		request.Header[name] = values
-	}
+	maps.Copy(request.Header, header)
 	request.Header.Set("Content-Type", kind)
 	request.Header.Set("Accept", "application/json")
 	return w.send(request)

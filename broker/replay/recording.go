@@ -15,6 +15,7 @@ import (
 
 	"filippo.io/age"
 
+	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
@@ -118,7 +119,7 @@ func (r *Recorder) open() error {
 	if r.packed, err = r.store.packInto(r.sealed); err != nil {
 		return fmt.Errorf("recording: %w", err)
 	}
-	head, err := json.Marshal(line{Head: &r.head})
+	head, err := canon.Verbatim(line{Head: &r.head})
 	if err != nil {
 		return fmt.Errorf("recording: %w", err)
 	}
@@ -154,7 +155,7 @@ func (r *Recorder) put(text []byte) error {
 func (r *Recorder) Close(output Output) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	err := r.write(json.Marshal(line{End: &ending{output, r.count}}))
+	err := r.write(canon.Verbatim(line{End: &ending{output, r.count}})) // the envelope keeps its bytes
 	if r.file == nil {
 		return err
 	}

@@ -1,7 +1,7 @@
-// Package replay keeps what a run was answered, so that its code can run again
-// with the same answers and without any server being called. Recordings hold
-// tools' results as they are: they are compressed, encrypted at rest, bounded in
-// all, and expire.
+// Package replay records the answers that a run received, so that its code can run
+// again with the same answers and without calling a server. A recording holds the
+// results of tools unredacted. Recordings are compressed and encrypted at rest, their
+// total size is limited, and they expire.
 package replay
 
 import (
@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
@@ -29,21 +28,12 @@ const (
 var ErrNotFound = errors.New("there is no recording of the run")
 
 // Options of a store. The zero value is usable.
-type Options struct {
-	// Keys is the directory of the key file; empty means "keys" in the store's own directory.
-	Keys string
-	// Keep is how long recordings are kept; 0 means seven days.
-	Keep time.Duration
-	// Size is the most bytes that all recordings take; 0 means 1 GiB. The oldest go first.
-	Size int64
-	Now  func() time.Time // nil means time.Now
-}
+type Options = retention.Options
 
 // Store is a directory of recordings. Methods may be called concurrently, also by
 // several processes.
 type Store struct {
 	dir      string
-	opts     Options
 	identity *agekey.Key
 	kept     *retention.Keeper
 	packers  sync.Pool // of *gzip.Writer, those of recordings that have ended
@@ -51,24 +41,12 @@ type Store struct {
 
 // Open opens the store in dir, creating it at first use, and removes what has
 // expired or is too much.
-func Open(dir string, opts *Options) (*Store, error) {
-	s := &Store{dir: dir}
-	if opts != nil {
-		s.opts = *opts
+func Open(dir string, opts *Options) (s *Store, err error) {
+	s = &Store{dir: dir}
+	if s.kept, s.identity, err = retention.Open(dir, keyFile, opts); err == nil {
+		err = s.prune()
 	}
-	if s.opts.Keys == "" {
-		s.opts.Keys = filepath.Join(dir, "keys")
-	}
-	s.kept = retention.New(retention.Limits{Keep: s.opts.Keep, Size: s.opts.Size, Now: s.opts.Now})
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("opening the recordings: %w", err)
-	}
-	identity, err := agekey.LoadOrCreate(filepath.Join(s.opts.Keys, keyFile))
 	if err != nil {
-		return nil, fmt.Errorf("opening the recordings: %w", err)
-	}
-	s.identity = identity
-	if err := s.prune(); err != nil {
 		return nil, fmt.Errorf("opening the recordings: %w", err)
 	}
 	return s, nil

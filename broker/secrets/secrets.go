@@ -65,7 +65,7 @@ func IsReference(text string) bool {
 func (s *Store) Lookup(ctx context.Context, reference string) (secret.Value, error) {
 	if !IsReference(reference) {
 		return secret.Value{},
-			fmt.Errorf("%q is no reference to a credential: write env:NAME, age:NAME or keyring:NAME", reference)
+			fmt.Errorf("%q is not a reference to a credential: write env:NAME, age:NAME or keyring:NAME", reference)
 	}
 	scheme, name, _ := strings.Cut(reference, ":")
 	v, err := s.lookup(ctx, scheme, name)

@@ -61,9 +61,9 @@ func TestLookup(t *testing.T) {
 		{"a name the file lacks", "age:crn", "no such credential"},
 		{"a name the keyring lacks", "keyring:crn", "no such credential"},
 		{"an empty one", "age:empty", "it is empty"},
-		{"another scheme", "vault:crm", "no reference"},
-		{"no name", "env:", "no reference"},
-		{"a plain text", secret, "no reference"},
+		{"another scheme", "vault:crm", "not a reference"},
+		{"no name", "env:", "not a reference"},
+		{"a plain text", secret, "not a reference"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

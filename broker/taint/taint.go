@@ -26,8 +26,8 @@ CREATE TABLE taint (
 CREATE INDEX taint_account ON taint (account, lineage);`
 
 const (
-	// MaxLineages is the maximum number of conversations of one account that have rows. They are never
-	// evicted: while an account is at the limit, Servers returns ErrFull for its other conversations.
+	// MaxLineages is the maximum number of conversations (caller.Caller.Lineage) of one account that have rows.
+	// They are never evicted: while an account is at the limit, Servers returns ErrFull for its other conversations.
 	MaxLineages = 1_000
 	// Keep is how long the rows of a conversation are kept after its last run. The rows of a host
 	// process of this machine are kept exactly as long as the process.
@@ -39,10 +39,13 @@ const (
 // Errors of Servers.
 var (
 	ErrUnknown = errors.New("the conversation of the host cannot be identified")
-	ErrFull    = fmt.Errorf("%d conversations of this account are kept, which is the limit", MaxLineages)
+	ErrFull    = fmt.Errorf(
+		"this account has reached its limit of %d conversations: one is removed %v after its last run",
+		MaxLineages, Keep)
 )
 
-// Store keeps the rows. Its methods are safe for concurrent use, also by several processes.
+// Store keeps the servers that each conversation has read. Its methods are safe for concurrent use, also by several
+// processes.
 type Store struct {
 	open func(context.Context) (*database.DB, error)
 	now  func() time.Time

@@ -14,6 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
@@ -173,7 +175,7 @@ func (s *server) accept(name string, raw json.RawMessage) (json.RawMessage, erro
 		return nil, s.failure(name, InvalidOutput, "the result is not UTF-8", false, nil)
 	}
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' || !json.Valid(raw) {
-		return nil, s.failure(name, InvalidOutput, "the server answered with something that is no tool result", false,
+		return nil, s.failure(name, InvalidOutput, "the server answered with something other than a tool result", false,
 			nil)
 	}
 	return raw, nil
@@ -221,10 +223,23 @@ func (s *server) classify(ctx context.Context, name string, got answer, err erro
 			"the server answered with JSON that is nested more than %d levels deep", maxLevels), false, err)
 	case got.garbled:
 		return s.failure(name, InvalidOutput, "the server answered with something that is not MCP", false, err)
+	case got.refusal != nil && isUnknownResource(name, got.refusal.Code):
+		return s.failure(name, UnknownTool, "the server has no such resource", false, err)
 	case got.refusal != nil:
 		return s.failure(name, ToolError, "the server refused the call: "+foreignText(got.refusal.Message), false, err)
 	}
 	return s.failure(name, TransientNetwork, "the connection to the server was lost", again, err)
+}
+
+// codeUnknownResource is the code for an unknown resource before MCP 2026-07-28, which has -32602.
+const codeUnknownResource = -32002
+
+// isUnknownResource reports whether a server has refused to read a resource because it has none with this URI.
+func isUnknownResource(name string, code int64) bool {
+	use, feature := catalog.SplitUse(name)
+	kind, _ := catalog.SplitFeatureName(feature)
+	return use == "" && kind == catalog.KindResource &&
+		(code == codeUnknownResource || code == jsonrpc.CodeInvalidParams)
 }
 
 // statusDecides reports whether the HTTP status takes precedence over a JSON-RPC error

@@ -49,7 +49,7 @@ func startCommand(c Config, spawn *spawner) (*command, error) {
 }
 
 // makePipes connects three pipes and returns the ends that belong to the child.
-// They are plain files, not the pipes of os/exec, so that reading and writing
+// They are regular files, not the pipes of os/exec, so that reading and writing
 // can be cut short by deadlines.
 func (p *command) makePipes(undo *cleanup.Stack) ([]*os.File, error) {
 	pipe := func() (r, w *os.File, err error) {

@@ -70,7 +70,7 @@ func (s *server) lastFailureLocked() error {
 		return s.failed
 	}
 	return &StartError{ServerID: s.config.ID, Reason: ErrExited,
-		Problem: "it ended several times in a row and is left alone for a while"}
+		Problem: "it ended several times in a row and is not restarted for a while"}
 }
 
 // backoff is how long to wait after n failures in a row: not at all after the

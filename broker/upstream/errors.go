@@ -11,6 +11,7 @@ import (
 // errors.Is.
 var (
 	ErrCommandNotFound = errors.New("the command was not found")
+	ErrNoDirectory     = errors.New("the working directory does not exist")
 	ErrNotStarted      = errors.New("the command could not be started")
 	ErrExited          = errors.New("the server exited")
 	ErrNoAnswer        = errors.New("the server did not answer in time")
@@ -54,7 +55,7 @@ const (
 	TransientNetwork ErrorType = errortype.Transient   // the server died, hung up, or could not be reached
 	RateLimit        ErrorType = errortype.RateLimit   // the server asked for timeout (HTTP 429)
 	ToolError        ErrorType = errortype.Tool        // the server refused the call
-	UnknownTool      ErrorType = errortype.UnknownTool // no such server
+	UnknownTool      ErrorType = errortype.UnknownTool // no such server, or no such resource
 	OutputLimit      ErrorType = errortype.Output      // the result is larger than maxMessage, see AskForLess
 	InvalidOutput    ErrorType = errortype.OutputValidation
 )

@@ -17,8 +17,7 @@ func (s *server) establish(ctx context.Context) (*session, listing, error) {
 		protocol = legacyProtocol // the newest one has no such transport
 	}
 	session, err := s.dial(ctx, protocol)
-	var again *tryAgain
-	if errors.As(err, &again) && ctx.Err() == nil {
+	if again, ok := errors.AsType[*tryAgain](err); ok && ctx.Err() == nil {
 		session, err = s.dial(ctx, again.protocol)
 	}
 	if err != nil {

@@ -64,7 +64,7 @@ func (w *httpWire) explain(c Config, err error, late bool) *StartError {
 	switch {
 	case errors.As(err, &redirect):
 		failure.Reason, failure.Problem = ErrNotMCP,
-			fmt.Sprintf("%s redirects to %s, where it would need a configuration of its own", where,
+			fmt.Sprintf("%s redirects to %s, where it would need a separate configuration", where,
 				catalog.Quote(redirect.to))
 	case needed != nil:
 		failure.Reason, failure.Problem, failure.cause = ErrSignIn, needed.problem(), needed
@@ -120,7 +120,7 @@ func said(err error) string {
 	case errors.As(err, &refusal):
 		return refusal.Message
 	case strings.Contains(err.Error(), "unmarshal"):
-		return "an answer does not have the form that MCP demands"
+		return "an answer does not have the form that MCP requires"
 	}
 	return err.Error()
 }

@@ -76,12 +76,12 @@ func (s *session) items(ctx context.Context, list featureList) (items []json.Raw
 		var page map[string]json.RawMessage
 		var more []json.RawMessage
 		if strictjson.UnmarshalOpen(raw, &page) != nil || strictjson.UnmarshalOpen(page[list.member], &more) != nil {
-			return nil, "", errors.New("a page is not of the shape that MCP demands")
+			return nil, "", errors.New("a page does not have the form that MCP requires")
 		}
 		items, size, cursor = append(items, more...), size+len(raw), ""
 		if next := page["nextCursor"]; len(next) > 0 {
 			if err := strictjson.UnmarshalOpen(next, &cursor); err != nil {
-				return nil, "", errors.New("a cursor is not a text")
+				return nil, "", errors.New("nextCursor is not a string")
 			}
 		}
 		if cursor == "" {
@@ -96,23 +96,31 @@ func (s *session) items(ctx context.Context, list featureList) (items []json.Raw
 
 // listPage returns one page as it arrived. A server without the method has nothing to list.
 func (s *session) listPage(ctx context.Context, method, cursor string) (json.RawMessage, error) {
-	e := newExchange(nil, nil)
-	defer s.tap.forget(e)
-	e.method, e.params, e.taken = method, map[string]json.RawMessage{}, true
+	params := map[string]json.RawMessage{}
 	if cursor != "" {
 		raw, err := json.Marshal(cursor)
 		if err != nil {
 			return nil, err
 		}
-		e.params["cursor"] = raw
+		params["cursor"] = raw
 	}
+	return s.fetch(ctx, method, params)
+}
+
+// fetch sends a request of Airlock itself and returns the result as it arrived. It is empty if the server does not have
+// the method.
+func (s *session) fetch(ctx context.Context, method string,
+	params map[string]json.RawMessage) (json.RawMessage, error) {
+	e := newExchange(nil, nil)
+	defer s.tap.forget(e)
+	e.method, e.params, e.taken = method, params, true
 	err := e.unlessTaken(s.send(withExchange(ctx, e), e))
 	got := e.soFar()
 	switch {
 	case err == nil:
 		return got.result, nil
 	case got.large:
-		return nil, fmt.Errorf("a page is larger than %d bytes", maxMessage)
+		return nil, fmt.Errorf("the answer is larger than %d bytes", maxMessage)
 	case got.refusal != nil && got.refusal.Code == jsonrpc.CodeMethodNotFound:
 		return json.RawMessage("{}"), nil
 	case got.refusal != nil:

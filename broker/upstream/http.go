@@ -34,7 +34,7 @@ type httpWire struct {
 	tap    *tap
 	base   *reach.Transport
 
-	skipped skipped // answers and events that are no JSON-RPC
+	skipped skipped // answers and events that are not JSON-RPC
 
 	mu     sync.Mutex
 	status int          // of the last error response; 0 if the last response was a success

@@ -194,7 +194,7 @@ func TestCrashLoopIsSlowedDown(t *testing.T) {
 		if !errors.As(err, &failed) || failed.Type != upstream.TransientNetwork {
 			t.Fatalf("got %v, want TransientNetwork", err)
 		}
-		refused = refused || strings.Contains(failed.Message, "left alone for a while") && failed.Retryable
+		refused = refused || strings.Contains(failed.Message, "not restarted for a while") && failed.Retryable
 	}
 	if started := len(notes.Lines(t, "started")); started > 4 || !refused {
 		t.Errorf("got %d starts for 10 calls (refused %v), want a few, then refusals that are retryable", started,

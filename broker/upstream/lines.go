@@ -34,7 +34,7 @@ func newLineReader(r io.Reader, limit int) *lineReader {
 // line is what one line turned out to be: messages, or rubbish.
 type line struct {
 	messages []jsonrpc.Message // more than one for a batch (MCP 2025-03-26)
-	rubbish  string            // the start of a line that is no JSON-RPC, for the log
+	rubbish  string            // the start of a line that is not JSON-RPC, for the log
 	// tooLarge is the ID of a response that exceeded the limit and was discarded;
 	// its caller must get an error.
 	tooLarge *jsonrpc.ID

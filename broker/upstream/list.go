@@ -75,7 +75,10 @@ func (s *session) list(ctx context.Context, serverID string) (listing, error) {
 	}
 	features, more := s.features(ctx, serverID)
 	result.features, result.warnings = features, append(result.warnings, more...)
-	return result.without(excluded), nil
+	s.apps(ctx, serverID, &result)
+	result = result.without(excluded)
+	result.splitApps()
+	return result, nil
 }
 
 // whyCut returns why no further page is read, or "".
@@ -113,7 +116,7 @@ func (s *session) page(ctx context.Context, cursor string) (p page, excluded []s
 	}
 	raw := e.soFar().result
 	if err := strictjson.UnmarshalOpen(raw, &p); err != nil {
-		return page{}, nil, 0, fmt.Errorf("%w: a page is not of the shape that MCP demands", errBadList)
+		return page{}, nil, 0, fmt.Errorf("%w: a page does not have the form that MCP requires", errBadList)
 	}
 	return p, refusedTools(raw, usable), len(raw), nil
 }

@@ -151,6 +151,7 @@ func (c *listCache) read(path, identity, serverID string) (listing, error) {
 		features, warnings := catalog.ParseFeatures(serverID, kind, others[kind])
 		list.features, list.warnings = append(list.features, features...), append(list.warnings, warnings...)
 	}
+	list.splitApps()
 	return list, nil
 }
 
@@ -170,7 +171,7 @@ func splitSizes(body []byte, sizes []int) ([]json.RawMessage, error) {
 	return items, nil
 }
 
-// readRegular reads an ordinary file of at most limit bytes. It follows no
+// readRegular reads a regular file of at most limit bytes. It follows no
 // symbolic link and does not wait at a named pipe.
 func readRegular(path string, limit int64) ([]byte, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
@@ -183,7 +184,7 @@ func readRegular(path string, limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, errors.New("the entry is not an ordinary file")
+		return nil, errors.New("the entry is not a regular file")
 	case info.Size() > limit:
 		return nil, fmt.Errorf("the entry has %d bytes, more than %d", info.Size(), limit)
 	}

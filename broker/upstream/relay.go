@@ -134,7 +134,7 @@ func (e *exchange) elicit(ctx context.Context, serverID string, p elicitParams) 
 			question.Schema = nil
 		}
 		if p.URL != "" {
-			return ElicitationAnswer{}, fmt.Errorf("a form has no URL")
+			return ElicitationAnswer{}, fmt.Errorf("a form must not have a URL")
 		}
 	case "url":
 		if p.URL == "" {
@@ -181,7 +181,7 @@ func (a ElicitationAnswer) checked(form json.RawMessage) (ElicitationAnswer, err
 		return ElicitationAnswer{}, fmt.Errorf("the schema of the answer cannot be used")
 	}
 	if err := compiled.Validate(content); err != nil {
-		return ElicitationAnswer{}, fmt.Errorf("the answer does not have the shape that was asked for")
+		return ElicitationAnswer{}, fmt.Errorf("the answer does not have the form that was asked for")
 	}
 	return ElicitationAnswer{Action: a.Action, Content: content}, nil
 }

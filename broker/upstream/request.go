@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -46,7 +47,7 @@ func (s *Set) Do(ctx context.Context, serverID string, request Request) (json.Ra
 	members := map[string]json.RawMessage{}
 	if len(request.Params) > 0 {
 		if err := strictjson.UnmarshalOpen(request.Params, &members); err != nil || members == nil {
-			return nil, fmt.Errorf("sending %q to server %q: the params are no object", request.Method, serverID)
+			return nil, fmt.Errorf("sending %q to server %q: the params are not an object", request.Method, serverID)
 		}
 	}
 	ctx, cancel := server.within(ctx)
@@ -167,9 +168,7 @@ func asWritten(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		params := &written{members: e.params}
 		params.Meta = mcp.Meta{}
-		for name, value := range req.GetParams().GetMeta() {
-			params.Meta[name] = value
-		}
+		maps.Copy(params.Meta, req.GetParams().GetMeta())
 		if e.relay != nil {
 			params.Meta["progressToken"] = e.token
 			if level := e.relay.LogLevel(); level != "" {

@@ -250,8 +250,8 @@ func (s *server) isListed() bool {
 func (s *server) problem() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failed == nil || s.known.Problem == "" {
-		return nil
+	if s.failed == nil {
+		return nil // not a *StartError that is nil
 	}
 	return s.failed
 }

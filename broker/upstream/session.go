@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/catalog"
 )
 
 // The protocol revision to begin with. The SDK first asks as a client of the
@@ -21,12 +23,13 @@ const (
 	modernProtocol = "2026-07-28"
 )
 
-// declared is what Airlock declares to a server: tasks, whether it may ask a person, and
+// declared is what Airlock declares to a server: tasks, apps, whether it may ask a person, and
 // nothing else, ever. Lists depend on it, so cached lists name it. A server that
 // could ask for roots or for the model would be asking past the broker.
 func declared(c Config) (*mcp.ClientCapabilities, string) {
-	capabilities, name := &mcp.ClientCapabilities{}, "tasks"
+	capabilities, name := &mcp.ClientCapabilities{}, "tasks, apps"
 	capabilities.AddExtension(extensionTasks, nil)
+	capabilities.AddExtension(catalog.ExtensionApps, map[string]any{"mimeTypes": []string{catalog.AppMIME}})
 	if c.Elicitation {
 		name += ", elicitation"
 		capabilities.Elicitation = &mcp.ElicitationCapabilities{

@@ -8,7 +8,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// skipped logs what a server sent that is no MCP: the first piece as a warning,
+// skipped logs what a server sent that is not MCP: the first piece as a warning,
 // the rest, which may be endless, for debugging only.
 type skipped struct {
 	log      *slog.Logger

@@ -59,7 +59,7 @@ func TestProblemsOfMissingServers(t *testing.T) {
 		{"no program", upstream.Config{ID: "x", Command: nonsense}, upstream.ErrNotStarted,
 			"could not be started: exec format error"},
 		{"no such directory", config("good", func(c *upstream.Config) { c.Dir = "/nowhere/at/all" }),
-			upstream.ErrNotStarted,
+			upstream.ErrNoDirectory,
 			`its working directory ".../all" does not exist`},
 		{"exits at once", config("exit", nil), upstream.ErrExited,
 			`it exited with status 3 before it was ready; it said "fatal: no such database"`},
@@ -73,9 +73,9 @@ func TestProblemsOfMissingServers(t *testing.T) {
 		{"refuses the handshake", config("refusing", nil), upstream.ErrNotMCP,
 			`the handshake failed: "license expired"`},
 		{"answers the handshake with something else", config("misshapen", nil), upstream.ErrNotMCP,
-			`the handshake failed: "an answer does not have the form that MCP demands"`},
+			`the handshake failed: "an answer does not have the form that MCP requires"`},
 		{"a list of the wrong shape", config("bad-list", nil), upstream.ErrNotMCP,
-			"its tool list cannot be read: a page is not of the shape that MCP demands"},
+			"its tool list cannot be read: a page does not have the form that MCP requires"},
 		{"a list without measure", config("huge-list", nil), upstream.ErrNotMCP,
 			"its tool list cannot be read: a page is larger than 16711680 bytes"},
 	}
@@ -146,14 +146,15 @@ func TestServersThatWorkAfterAll(t *testing.T) {
 	}
 }
 
-// onlyTasks is what Airlock declares to a server that may not ask people.
-const onlyTasks = `apabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
+// declaredAlways is what Airlock declares to a server that may not ask people.
+const declaredAlways = `apabilities":{"extensions":{"io.modelcontextprotocol/tasks":{},` +
+	`"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}}`
 
-func TestBothErasDeclareOnlyTasks(t *testing.T) {
+func TestBothErasDeclareTasksAndApps(t *testing.T) {
 	_, notes := fake(t, "modern")
 	said := notes.Lines(t, "discover")
-	if len(said) != 1 || !strings.Contains(said[0], onlyTasks) {
-		t.Errorf("got %q, want only tasks declared", said)
+	if len(said) != 1 || !strings.Contains(said[0], declaredAlways) {
+		t.Errorf("got %q, want tasks and apps declared", said)
 	}
 }
 

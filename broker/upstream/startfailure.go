@@ -20,7 +20,7 @@ func startFailure(c Config, err error) error {
 		if c.Dir != "" {
 			if _, statErr := os.Stat(c.Dir); statErr != nil {
 				problem = fmt.Sprintf("its working directory %s does not exist", catalog.Quote(withoutPaths(c.Dir)))
-				return &StartError{ServerID: c.ID, Reason: ErrNotStarted, Problem: problem, cause: err}
+				return &StartError{ServerID: c.ID, Reason: ErrNoDirectory, Problem: problem, cause: err}
 			}
 		}
 		if program := interpreter(c); program != "" {

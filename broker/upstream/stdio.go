@@ -11,11 +11,11 @@ import (
 )
 
 // stdio is the connection to a server's process. Unlike the SDK's own it
-// survives lines that are no JSON-RPC and messages that are too large.
+// survives lines that are not JSON-RPC and messages that are too large.
 type stdio struct {
 	process *process
 	tap     *tap
-	skipped skipped // lines of stdout that are no JSON-RPC
+	skipped skipped // lines of stdout that are not JSON-RPC
 
 	lines    *lineWriter
 	messages chan jsonrpc.Message // from the reader; closed at the end of the stream

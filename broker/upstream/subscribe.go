@@ -86,8 +86,7 @@ func (s *server) subscribe(ctx context.Context, name, uri string) (json.RawMessa
 	}
 	if err != nil {
 		s.subscribed.remove(uri)
-		var answered *ResponseError
-		if errors.As(err, &answered) {
+		if answered, ok := errors.AsType[*ResponseError](err); ok {
 			return nil, s.failure(name, ToolError, "the server refused: "+foreignText(answered.Message), false, err)
 		}
 		session.lost(err)

@@ -62,8 +62,8 @@ var errTaken = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the res
 
 // unlessTaken returns an error of the SDK, or nil if the tap has the result.
 func (e *exchange) unlessTaken(err error) error {
-	var told *jsonrpc.Error
-	if errors.As(err, &told) && told.Message == errTaken.Message && e.soFar().result != nil {
+	told, ok := errors.AsType[*jsonrpc.Error](err)
+	if ok && told.Message == errTaken.Message && e.soFar().result != nil {
 		return nil
 	}
 	return err
@@ -76,7 +76,7 @@ type answer struct {
 	refusal *jsonrpc.Error  // the JSON-RPC error that came instead
 	status  int             // of an unsuccessful HTTP answer, or 0
 	large   bool            // the answer was larger than allowed
-	garbled bool            // the answer was no JSON-RPC
+	garbled bool            // the answer was not JSON-RPC
 	deep    bool            // the answer was nested too deep to be read
 	expired bool            // an HTTP server does not know the session any more: nothing was done
 	needed  *SignInError    // the server, or the broker before it, wants a sign-in first
@@ -100,7 +100,7 @@ func (e *exchange) note(change func(*answer)) {
 }
 
 // exchangeKey carries an exchange through the SDK down to the transport. A
-// context is no place for data, but it is the only thing that the SDK passes
+// context is not meant for data, but it is the only thing that the SDK passes
 // from the call of a method to the write of its message.
 type exchangeKey struct{}
 

@@ -71,7 +71,7 @@ func (t task) interval() time.Duration {
 		float64(maxPoll/time.Millisecond))) * time.Millisecond
 }
 
-// errNoTask is returned for a task that does not have the shape that MCP demands.
+// errNoTask is returned for a task that does not have the form that MCP requires.
 var errNoTask = errors.New("the server answered with a task that does not have its form")
 
 // taskOf returns the task that a server has made for a call, or false for another result.
@@ -184,8 +184,8 @@ func (s *server) awaitTask(ctx context.Context, c *calling, t task) (_ json.RawM
 			return nil, s.classify(ctx, c.name, answer{sent: true}, ctx.Err(), c.timeout.limit)
 		}
 		raw, err := s.askTask(ctx, c, methodGetTask, t.ID, nil)
-		var lost *CallError
-		if errors.As(err, &lost) && lost.Type == TransientNetwork && failures < maxPollFailures {
+		lost, ok := errors.AsType[*CallError](err)
+		if ok && lost.Type == TransientNetwork && failures < maxPollFailures {
 			failures++
 			continue
 		}
@@ -289,8 +289,7 @@ func (s *server) askTask(ctx context.Context, c *calling, method, id string,
 	e := newExchange(c.relay, c.timeout)
 	e.method, e.params, e.taken, e.task, e.allowed = method, params, true, id, allowanceOf(ctx)
 	result, err := s.exchange(ctx, session, c.name, e)
-	var refused *ResponseError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*ResponseError](err); ok {
 		return nil, s.failure(c.name, ToolError, "the server refused to go on with the task: "+
 			foreignText(refused.Message), false, err)
 	}

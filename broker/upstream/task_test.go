@@ -201,7 +201,8 @@ func TestTasksOfServersEnd(t *testing.T) {
 			true},
 		"without a person": {[]map[string]any{w.state("input_required", question)}, upstream.ToolError, "ask a person",
 			true},
-		"without a result": {[]map[string]any{w.state("completed", nil)}, upstream.InvalidOutput, "no tool result",
+		"without a result": {[]map[string]any{w.state("completed", nil)}, upstream.InvalidOutput,
+			"other than a tool result",
 			false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -268,7 +268,8 @@ func (s *Set) Servers() []catalog.Server {
 	return list
 }
 
-// Problem returns why a server is missing, as a *StartError, or nil.
+// Problem returns why the last attempt to connect to a server failed, as a *StartError. It returns nil if the attempt
+// succeeded or no attempt has ended.
 func (s *Set) Problem(serverID string) error {
 	if server, ok := s.find(serverID); ok {
 		return server.problem()

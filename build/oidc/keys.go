@@ -2,8 +2,13 @@ package main
 
 import (
 	"context"
+	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"os"
 	"slices"
 
 	jose "github.com/go-jose/go-jose/v4"
@@ -56,4 +61,17 @@ func (s *store) KeySet(context.Context) ([]op.Key, error) {
 		keys = append(keys, publicKey{key})
 	}
 	return keys, nil
+}
+
+// publicKeyIn reads a public key in PEM.
+func publicKeyIn(file string) (crypto.PublicKey, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, errors.New("the file holds no PEM")
+	}
+	return x509.ParsePKIXPublicKey(block.Bytes)
 }

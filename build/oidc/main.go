@@ -8,6 +8,7 @@
 //	retire             publish no key but the one that signs
 //	clock DURATION     be wrong about the time, ahead of it or (with a minus) behind
 //	lifetime DURATION  of access tokens made from now on; negative: they have expired
+//	claim NAME VALUE   of grants (ID-JAG) made from now on, in place of the right one; without VALUE the right one
 package main
 
 import (
@@ -42,6 +43,9 @@ func run() error {
 		"scopes", "", "scopes that clients may ask for beside those of OpenID, with commas between them")
 	jwt := flag.Bool("jwt", false,
 		"access tokens are JWTs, whose audience has the resource that was asked for (RFC 8707)")
+	confidential := flag.String("confidential", "", "the ID of a client with the secret \"hunter2\"")
+	trusted := flag.String("trust", "", "the issuer whose grants (ID-JAG) are exchanged for access tokens")
+	actorKey := flag.String("actors", "", "a file with the public key (PEM) of actor tokens")
 	flag.Parse()
 	listener, err := net.Listen("tcp", *address)
 	if err != nil {
@@ -51,12 +55,21 @@ func run() error {
 	for _, id := range strings.Split(*clients, ",") {
 		storage.RegisterClients(storage.NativeClient(id, *redirect))
 	}
+	if *confidential != "" {
+		storage.RegisterClients(storage.WebClient(*confidential, "hunter2", *redirect))
+	}
 	kept, err := newStore(storage.NewStorage(storage.NewUserStore(issuer)), *jwt, strings.Split(*scopes, ","))
 	if err != nil {
 		return err
 	}
+	if kept.issuer = issuer; *actorKey != "" {
+		if kept.actors, err = publicKeyIn(*actorKey); err != nil {
+			return err
+		}
+	}
+	provider := withResource(exampleop.SetupServer(issuer, kept, slog.New(slog.DiscardHandler), false))
 	server := &http.Server{
-		Handler:           withResource(exampleop.SetupServer(issuer, kept, slog.New(slog.DiscardHandler), false)),
+		Handler:           newExchanger(kept, provider, issuer, *trusted),
 		ReadHeaderTimeout: 10 * time.Second,
 	}
 	fmt.Println(issuer)

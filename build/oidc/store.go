@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto"
 	"fmt"
 	"net/http"
 	"slices"
@@ -20,25 +21,36 @@ type store struct {
 	*storage.Storage
 	jwt    bool
 	scopes []string
+	issuer string
+	actors crypto.PublicKey // of actor tokens; nil for none
 
 	mu        sync.Mutex
 	keys      []*signingKey     // those that are published; the last one signs
 	clock     time.Duration     // by which the time is wrong
 	lifetime  time.Duration     // of access tokens
 	resources map[string]string // by the ID of an authorization request, or refresh token
+	wrong     map[string]string // claims of grants, for tests
 }
 
 func newStore(example *storage.Storage, jwt bool, scopes []string) (*store, error) {
 	key, err := newKey()
 	return &store{
 		Storage: example, jwt: jwt, scopes: scopes, keys: []*signingKey{key}, lifetime: 5 * time.Minute,
-		resources: map[string]string{},
+		resources: map[string]string{}, wrong: map[string]string{},
 	}, err
 }
 
 // command executes one line of stdin.
 func (s *store) command(words []string) error {
 	var given time.Duration
+	if len(words) >= 2 && words[0] == "claim" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.wrong[words[1]] = strings.Join(words[2:], " "); len(words) == 2 {
+			delete(s.wrong, words[1])
+		}
+		return nil
+	}
 	if len(words) == 2 {
 		var err error
 		if given, err = time.ParseDuration(words[1]); err != nil {

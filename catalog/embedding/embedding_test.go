@@ -259,7 +259,7 @@ func TestBadEndpoints(t *testing.T) {
 			_,
 				err := w.Write([]byte("<html>"))
 			return err == nil
-		}, "shape"},
+		}, "does not have the form"},
 		{"no vectors", reply(map[string]any{"data": items{}}), "0 vectors for 1 texts"},
 		{"no index", reply(map[string]any{"data": items{{"embedding": vector(3)}}}), "belong to"},
 		{"a wrong index", reply(map[string]any{"data": items{{"index": 7, "embedding": vector(3)}}}), "belong to"},
@@ -267,7 +267,8 @@ func TestBadEndpoints(t *testing.T) {
 			"of one length"},
 		{"a vector without measure", reply(map[string]any{"data": items{{"index": 0, "embedding": vector(9000)}}}),
 			"of one length"},
-		{"text in a vector", reply(map[string]any{"data": items{{"index": 0, "embedding": []string{"x"}}}}), "shape"},
+		{"text in a vector", reply(map[string]any{"data": items{{"index": 0, "embedding": []string{"x"}}}}),
+			"does not have the form"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

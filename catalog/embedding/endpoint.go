@@ -109,7 +109,7 @@ func vectorsIn(raw []byte, n int) ([][]float32, error) {
 		} `json:"data"`
 	}
 	if err := strictjson.UnmarshalOpen(raw, &answer); err != nil {
-		return nil, errors.New("its answer is not of the shape that the API has")
+		return nil, errors.New("its answer does not have the form that the API defines")
 	}
 	if len(answer.Data) != n {
 		return nil, fmt.Errorf("it answered %d vectors for %d texts", len(answer.Data), n)

@@ -53,7 +53,7 @@ func OpenTable(path string) (*Table, error) {
 	case err != nil:
 		return nil, fmt.Errorf("reading the table of embeddings: %w", err)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("reading the table of embeddings: %q is not an ordinary file", path)
+		return nil, fmt.Errorf("reading the table of embeddings: %q is not a regular file", path)
 	case info.Size() > maxTable:
 		return nil, fmt.Errorf("reading the table of embeddings: %q has %d bytes, more than %d", path, info.Size(),
 			maxTable)

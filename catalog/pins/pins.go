@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -30,6 +31,8 @@ type Pin struct {
 	// Shown is the digest of the changed definition that a person was shown
 	// last beside this one; empty when none was.
 	Shown string `json:"shown,omitempty"`
+	// Found is the digest of the changed definition that a process found last; empty when none did.
+	Found string `json:"found,omitempty"`
 }
 
 // Change is a tool whose definition is not the pinned one any more.
@@ -65,10 +68,15 @@ type Report struct {
 	// Gone are pinned tools of servers that answered, without these tools. Their
 	// pins stay: a tool that comes back changed has changed.
 	Gone []Ref
+	// Outdated are servers with a tool that has its pinned definition here, while another process has found a changed
+	// one: their lists may be old.
+	Outdated []string
+	// Generation is that of the stored book, see Store.Generation.
+	Generation int64
 }
 
 // Book is all pins: by server, then by tool. The zero value is empty. It is not
-// for concurrent use; File keeps one safely.
+// for concurrent use; a Store keeps one safely.
 type Book struct {
 	Servers map[string]map[string]Pin `json:"servers"`
 	// Quarantined are servers whose new tools are not to be used before a person has accepted them,
@@ -112,6 +120,8 @@ func (b *Book) Check(servers []catalog.Server, now time.Time) Report {
 				report.New = append(report.New, Ref{server.ID, tool.Name})
 			case pinned.Digest != found.Digest:
 				report.Changed = append(report.Changed, Change{server.ID, tool.Name, pinned, found})
+			case pinned.Found != "" && !slices.Contains(report.Outdated, server.ID):
+				report.Outdated = append(report.Outdated, server.ID)
 			}
 		}
 		if quarantined && len(reviewed) > 0 && len(report.Changed) == changes {
@@ -143,9 +153,20 @@ func (b *Book) prune(serverID string, present map[string]bool) {
 	})
 }
 
-// Show remembers that a person was shown these changes. A pin that is not the
-// one they were compared with stays as it is.
-func (b *Book) Show(changes []Change) {
+// MarkFound stores that a process has found these changes, for Report.Outdated of the others. It ignores a change whose
+// pin was replaced since the two were compared, and new tools, which are withheld from all.
+func (b *Book) MarkFound(changes []Change) {
+	for _, c := range changes {
+		if pinned, ok := b.compared(c); ok && !c.IsNew() {
+			pinned.Found = c.Found.Digest
+			b.set(c.ServerID, c.ToolName, pinned)
+		}
+	}
+}
+
+// MarkShown stores that a person was shown these changes, so that they can be accepted. It ignores a
+// change whose pin was replaced since the two were compared.
+func (b *Book) MarkShown(changes []Change) {
 	for _, c := range changes {
 		pinned, ok := b.compared(c)
 		switch {
@@ -221,14 +242,15 @@ func (r *Report) sort() {
 	})
 }
 
-// valid reports whether every pin has the digest of its definition.
-func (b *Book) valid() (Ref, bool) {
+// check returns an error if a pin does not have the digest of its definition.
+func (b *Book) check() error {
 	for _, server := range slices.Sorted(maps.Keys(b.Servers)) {
 		for _, name := range slices.Sorted(maps.Keys(b.Servers[server])) {
 			if pin := b.Servers[server][name]; pin.Digest != digest(pin.Definition) {
-				return Ref{server, name}, false
+				return fmt.Errorf("they are damaged: the pin of tool %q of server %q does not have its digest", name,
+					server)
 			}
 		}
 	}
-	return Ref{}, true
+	return nil
 }

@@ -3,8 +3,6 @@ package pins_test
 import (
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -83,7 +81,7 @@ func TestCheck(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			file := pins.NewFile(filepath.Join(t.TempDir(), "state", "pins.json"))
+			file := book(t, t.TempDir())
 			if _, err := file.Check(t.Context(), test.before, noon); err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +94,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestChangeStaysUntilAccepted(t *testing.T) {
-	file := pins.NewFile(filepath.Join(t.TempDir(), "pins.json"))
+	file := book(t, t.TempDir())
 	check := func(servers ...catalog.Server) pins.Report {
 		t.Helper()
 		report, err := file.Check(t.Context(), servers, noon)
@@ -132,7 +130,7 @@ func TestChangeStaysUntilAccepted(t *testing.T) {
 }
 
 func TestShownIsRememberedWithThePin(t *testing.T) {
-	file := pins.NewFile(filepath.Join(t.TempDir(), "pins.json"))
+	file := book(t, t.TempDir())
 	check := func(definition string) pins.Change {
 		t.Helper()
 		report, err := file.Check(t.Context(), []catalog.Server{server(t, "a", definition)}, noon)
@@ -148,7 +146,7 @@ func TestShownIsRememberedWithThePin(t *testing.T) {
 	if first.Pinned.Shown != "" {
 		t.Errorf("got shown %q before anybody looked, want nothing", first.Pinned.Shown)
 	}
-	if err := file.Show(t.Context(), []pins.Change{first}); err != nil {
+	if err := file.MarkShown(t.Context(), []pins.Change{first}); err != nil {
 		t.Fatal(err)
 	}
 	again := strings.Replace(readMore, "to me", "to you", 1)
@@ -179,62 +177,20 @@ func TestSeveralAreAcceptedTogetherOrNotAtAll(t *testing.T) {
 	}
 }
 
-func TestDamagedFileIsAnError(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "pins.json")
-	file := pins.NewFile(path)
-	if _, err := file.Check(t.Context(), []catalog.Server{server(t, "a", read)}, noon); err != nil {
-		t.Fatal(err)
-	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, damaged := range map[string]string{
-		"cut":             string(raw[:len(raw)/2]),
-		"empty":           "",
-		"another content": strings.Replace(string(raw), "Reads.", "Sends.", 1),
-		"another digest":  strings.Replace(string(raw), "sha256:", "sha256:0", 1),
-	} {
-		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := file.Check(t.Context(), []catalog.Server{server(t, "a", readMore)}, noon); err == nil ||
-				!strings.Contains(err.Error(), "damaged") {
-				t.Errorf("got %v, want an error about damage", err)
-			}
-			if now, err := os.ReadFile(path); err != nil || string(now) != damaged {
-				t.Errorf("got the file changed, want it left for a person to look at (%v)", err)
-			}
-		})
-	}
-}
-
-func TestFileIsPrivate(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "pins.json")
-	if _, err := pins.NewFile(path).Check(t.Context(), []catalog.Server{server(t, "a", read)}, noon); err != nil {
-		t.Fatal(err)
-	}
-	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("got mode %v, %v, want 0600", info.Mode(), err)
-	}
-}
-
 func TestTwoProcessesLoseNothing(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "pins.json")
+	directory := t.TempDir()
 	var running sync.WaitGroup
 	for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
-		one := server(t, id, read)
+		one, own := server(t, id, read), book(t, directory)
 		running.Go(func() {
-			if _, err := pins.NewFile(path).Check(t.Context(), []catalog.Server{one}, noon); err != nil {
+			if _, err := own.Check(t.Context(), []catalog.Server{one}, noon); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	running.Wait()
 	for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
-		report, err := pins.NewFile(path).Check(t.Context(), []catalog.Server{server(t, id, readMore)}, noon)
+		report, err := book(t, directory).Check(t.Context(), []catalog.Server{server(t, id, readMore)}, noon)
 		if err != nil || summary(report) != "changed "+id+"/read" {
 			t.Errorf("got %q, %v, want changed %s/read", summary(report), err, id)
 		}
@@ -280,7 +236,7 @@ func TestBookFollowsItsModel(t *testing.T) {
 // issue 27: the tools of a server in quarantine are withheld until a person was shown and has accepted
 // all of them; after that, new tools are pinned at first sight as always.
 func TestQuarantineEndsWhenAllToolsAreAccepted(t *testing.T) {
-	file := pins.NewFile(filepath.Join(t.TempDir(), "pins.json"))
+	file := book(t, t.TempDir())
 	if err := file.Quarantine(t.Context(), "crm"); err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +256,7 @@ func TestQuarantineEndsWhenAllToolsAreAccepted(t *testing.T) {
 	if len(found.New) > 0 || len(found.Changed) != 2 || !found.Changed[0].IsNew() {
 		t.Fatalf("got %s, want both tools withheld as new", summary(found))
 	}
-	if err := file.Show(t.Context(), found.Changed); err != nil {
+	if err := file.MarkShown(t.Context(), found.Changed); err != nil {
 		t.Fatal(err)
 	}
 	if got := check(one, two).Changed[0].Pinned.Shown; got != found.Changed[0].Found.Digest {

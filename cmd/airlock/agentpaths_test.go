@@ -17,8 +17,8 @@ import (
 func TestAnAgentCannotDoByAnotherName(t *testing.T) {
 	i := newInstallation(t, `agents: {rate: 100000/m}
 face: {callTool: true}
-kernel: {actions: {find: {server: files, tool: search_files}}}
-`)
+kernel: {actions: {find: {server: files, tool: search_files, sql: pattern}}}
+`, "python")
 	if err := os.WriteFile(i.dir+"/SELECT 1", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -43,6 +43,7 @@ kernel: {actions: {find: {server: files, tool: search_files}}}
 		{`{"q": "DROP TABLE users"}`, true},
 		{"REVMRVRFIEZST00gdXNlcnM=", true}, // base64 of DELETE FROM users
 		{"rm -rf /srv/data", true},
+		{"create user bob", true}, // is only found in an argument for SQL
 	} {
 		arguments := map[string]any{"path": i.dir, "pattern": c.pattern}
 		raw, err := json.Marshal(arguments)

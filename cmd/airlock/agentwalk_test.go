@@ -85,7 +85,7 @@ func TestTheWalkOfTheDocs(t *testing.T) {
 	if !found || !ended || !configured || !closed {
 		t.Fatal("docs/agents.md has no such section")
 	}
-	i := newInstallation(t, config)
+	i := newInstallation(t, config, "python")
 	url := i.serve()
 	var id, token, approval string
 	answered := false // the person has just answered the question
@@ -130,7 +130,7 @@ func TestTheWalkOfTheDocs(t *testing.T) {
 	if lines < 10 {
 		t.Errorf("%d lines of the walk were run", lines)
 	}
-	shown := i.airlock("agents", "show", id, "-n", "20")
+	shown := i.airlock("agents", "show", id, "-n", "500")
 	for _, word := range []string{"suspended", "BUDGET_EXCEEDED", "PENDING", "QWED-AGENT-LOOP-003",
 		"3 of 5 USD today"} {
 		if !strings.Contains(shown, word) {

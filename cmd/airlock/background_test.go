@@ -51,12 +51,14 @@ func call(t *testing.T, session *mcp.ClientSession, tool string, args map[string
 // until asks for a run until it is as wanted.
 func until(t *testing.T, session *mcp.ClientSession, id string, wanted func(runState) bool) (runState, string) {
 	t.Helper()
-	for {
-		if answer, text := call(t, session, "get_run", map[string]any{"run_id": id}); wanted(answer) ||
-			answer.State == "done" {
+	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		answer, text := call(t, session, "get_run", map[string]any{"run_id": id})
+		if wanted(answer) || answer.State == "done" {
 			return answer, text
 		}
-		time.Sleep(20 * time.Millisecond)
+		if time.Since(begun) > hangs {
+			t.Fatalf("the run is still %s: %s", answer.State, text)
+		}
 	}
 }
 

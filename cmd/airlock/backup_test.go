@@ -16,7 +16,7 @@ import (
 // A backup of a state that a daemon serves, with runs and requests under way, can be checked and restored; the review
 // of access then knows the same tokens and their use (issue 27.12).
 func TestABackupWhileTheDaemonServes(t *testing.T) {
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "python")
 	t.Chdir(t.TempDir())
 	url, stderr, code := airlock(t, "serve", "--detach", "--listen", "127.0.0.1:0")
 	if code != 0 {

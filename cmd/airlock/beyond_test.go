@@ -58,7 +58,7 @@ func dialIn(pid int, address string) (net.Conn, error) {
 // An address that other machines can reach is only used if TLS or a proxy is configured. In
 // that case requests without a token, or for another host name, are refused.
 func TestAnAddressThatOthersReach(t *testing.T) {
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "python")
 	if os.Getuid() != 0 {
 		t.Skip("a network of its own needs root")
 	}

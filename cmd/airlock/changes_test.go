@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/internal/testenv"
@@ -263,6 +264,11 @@ func (s *shelf) tryHost(t *testing.T, transport mcp.Transport, revision string) 
 		if err := session.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "doc://secret"}); err == nil ||
 			!strings.Contains(err.Error(), "policy") {
 			t.Errorf("got %v, want a denial", err)
+		}
+		var wire *jsonrpc.Error
+		err := session.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "airlock://runs/run_x/a"})
+		if !errors.As(err, &wire) || wire.Code != -32002 {
+			t.Errorf("got %v, want the code for an unknown resource", err)
 		}
 	}
 	s.addTool(server, fmt.Sprint("look", len(t.Name()), revision[:4]))

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -37,7 +38,7 @@ func airlock(t *testing.T, args ...string) (stdout, stderr string, code int) {
 
 // A daemon in the background serves hosts until it is stopped, and one at a time.
 func TestADaemonInTheBackground(t *testing.T) {
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "python")
 	t.Chdir(t.TempDir())
 	if _, stderr, code := airlock(t, "status"); code != 1 || !strings.Contains(stderr, "no daemon is running") {
 		t.Errorf("status without a daemon: got %d, %s", code, stderr)
@@ -111,7 +112,7 @@ func counter(t *testing.T) (url string, calls *atomic.Int64) {
 // Five hosts continue when their daemon is killed: open requests end with an error and are not
 // repeated automatically, and the next requests are answered. The hosts report it.
 func TestADaemonIsKilledWhileHostsAreConnected(t *testing.T) {
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "python")
 	t.Chdir(t.TempDir())
 	t.Setenv("AIRLOCK_CONFIG", "airlock.yaml")
 	url, calls := counter(t)
@@ -156,7 +157,10 @@ func TestADaemonIsKilledWhileHostsAreConnected(t *testing.T) {
 					}
 				})
 			}
-			for daemon.Runs < 5 || calls.Load() < 5 {
+			for calls.Load() < 5 && t.Context().Err() == nil {
+				time.Sleep(10 * time.Millisecond)
+			}
+			for daemon.Runs < 5 {
 				status, _, code := airlock(t, "status", "--json")
 				if err := json.Unmarshal([]byte(status), &daemon); err != nil || code != 0 {
 					t.Fatalf("got %d, %s", code, status)

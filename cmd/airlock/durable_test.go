@@ -34,7 +34,7 @@ type durable struct {
 func newDurable(t *testing.T, suspendAfter string, settings ...string) *durable {
 	t.Helper()
 	i := newInstallation(t, "runs: {suspendAfter: "+suspendAfter+"}\naudit: {path: audit.jsonl}\n"+
-		strings.Join(settings, "\n"))
+		strings.Join(settings, "\n"), "node", "python")
 	config, err := os.ReadFile(i.file)
 	if err == nil { // so that its tools ask
 		err = os.WriteFile(i.file, bytes.ReplaceAll(config, []byte("allow: ['*']"), nil), 0o600)
@@ -124,20 +124,32 @@ func (d *durable) open() (ids []string, err error) {
 	return ids, err
 }
 
+// posted returns how many questions have a file. A process for each look at the open ones would take the machine.
+func (d *durable) posted() int {
+	d.Helper()
+	files, err := filepath.Glob(filepath.Join(d.install.home, "approvals", "*.question.json"))
+	if err != nil {
+		d.Error(err)
+	}
+	return len(files)
+}
+
 // asked waits until so many questions are open and returns their IDs.
 func (d *durable) asked(want int) []string {
 	d.Helper()
-	for d.Context().Err() == nil {
-		ids, err := d.open()
-		if err != nil {
-			d.Fatal(err)
-		}
-		if len(ids) == want {
-			return ids
+	for begun := time.Now(); d.Context().Err() == nil && time.Since(begun) < hangs; {
+		if d.posted() >= want {
+			ids, err := d.open()
+			if err != nil {
+				d.Fatal(err)
+			}
+			if len(ids) == want {
+				return ids
+			}
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	d.FailNow()
+	d.Fatalf("%d questions are posted, want %d", d.posted(), want)
 	return nil
 }
 
@@ -153,10 +165,16 @@ func (d *durable) approve(id string) {
 // awaitSuspended waits until a run has been suspended for the nth time.
 func (d *durable) awaitSuspended(n int) {
 	d.Helper()
-	for d.records("run_suspend") < n && d.Context().Err() == nil {
+	for begun := time.Now(); d.records("run_suspend") < n && d.Context().Err() == nil; {
+		if time.Since(begun) > hangs {
+			d.Fatalf("%d runs were suspended, and %d have ended", d.records("run_suspend"), d.records("run_end"))
+		}
 		time.Sleep(10 * time.Millisecond)
 	}
 }
+
+// hangs is how long a wait takes at most, so that a run that has ended does not stop all tests.
+const hangs = 5 * time.Minute
 
 // secretless fails the test if a file of the suspended runs has a text in it.
 func (d *durable) secretless(canary string) {
@@ -292,10 +310,15 @@ func TestAnsweredRunsSurviveTheDaemon(t *testing.T) {
 				d.approve(d.asked(1)[0])
 				d.await("the stored answer", func() bool { return d.hasAnswer(run) })
 			}
+			others := 0 // the end of the busy run, which the end of a daemon records
 			if how == "killed" {
 				d.kill()
 			} else {
 				d.stop()
+				others = 1
+			}
+			if d.records("run_end") > others { // it took the sandbox of the busy run and ended in the first daemon
+				return
 			}
 			d.start()
 			if forced {

@@ -98,7 +98,7 @@ func TestKilledWhileRunsWait(t *testing.T) {
 }
 
 // approveAll approves every question until stop is closed, each time after so many milliseconds. That a question is
-// gone meanwhile is no error.
+// gone meanwhile is not an error.
 func (d *durable) approveAll(stop <-chan struct{}, milliseconds int) {
 	for {
 		select {
@@ -106,9 +106,7 @@ func (d *durable) approveAll(stop <-chan struct{}, milliseconds int) {
 			return
 		case <-time.After(time.Duration(max(milliseconds, 20)) * time.Millisecond):
 		}
-		// Most of the time none is open, and a process for each look would take the machine.
-		if posted, err := filepath.Glob(filepath.Join(d.install.home, "approvals", "*.question.json")); err != nil ||
-			len(posted) == 0 {
+		if d.posted() == 0 {
 			continue
 		}
 		open, err := d.open()

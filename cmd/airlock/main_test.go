@@ -24,6 +24,7 @@ func TestScript(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			nameConfiguration(env)
+			env.Setenv("AIRLOCK_HOME", filepath.Join(env.WorkDir, ".airlock")) // not that of the user who tests
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"base64": decodeBase64},

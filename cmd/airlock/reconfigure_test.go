@@ -84,7 +84,7 @@ func TestServersChangeWhileADaemonServes(t *testing.T) {
 	status(func(pending string) bool { return strings.Contains(pending, "mcpServers.two") })
 	if stdout, stderr, code := airlock(t, "servers", "list"); code != 0 || !regexp.MustCompile(`(?m)^two +waiting`).
 		MatchString(stdout) || !strings.Contains(stderr, "hint: look at the difference "+
-		"and confirm it in a terminal of your own: airlock trust ") {
+		"and confirm it in your own terminal: airlock trust ") {
 		t.Errorf("a server that waits for confirmation: got %d, %s, %s", code, stdout, stderr)
 	}
 	if got := atTerminal("trust --yes " + file); !strings.HasPrefix(got, "0 ") {

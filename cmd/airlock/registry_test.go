@@ -29,9 +29,15 @@ func TestRegistry(t *testing.T) {
 
 // publisher serves the files of a script in the format of a registry, and an MCP server at /mcp. The file of a server
 // is registry/NAMESPACE/NAME.json, where URL stands for the address of the registry. It is the answer for each version.
+// If there is a file token, each request needs it.
 type publisher struct{ dir string }
 
 func (p *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	token, err := os.ReadFile(filepath.Join(p.dir, "token"))
+	if err == nil && r.Header.Get("Authorization") != "Bearer "+strings.TrimSpace(string(token)) {
+		http.Error(w, "who are you?", http.StatusUnauthorized)
+		return
+	}
 	switch path := r.URL.EscapedPath(); {
 	case r.URL.Path == "/mcp":
 		answerMCP(w, r)

@@ -177,6 +177,29 @@ func TestStoredStatesAreRefused(t *testing.T) {
 	d.stop()
 }
 
+// A run that another version of gVisor has saved ends once, with the journal of what it had called (issue 29).
+func TestSavedByAnotherVersionOfGVisor(t *testing.T) {
+	testenv.Sandbox(t)
+	d := newDurable(t, "20ms")
+	d.start()
+	run := d.beginCode(`
+await create_directory({"path": "DIR/one"})
+await create_directory({"path": "DIR/two"})`)
+	d.awaitSuspended(1)
+	d.approve(d.asked(1)[0])
+	d.awaitSuspended(2)
+	d.kill()
+	d.changeRun(run, func(stored map[string]any) {
+		stored["Sandbox"].(map[string]any)["Format"] = "runsc v0.0.0-20200101000000-000000000000"
+	})
+	d.start()
+	d.awaitInterrupted(run, "another version of gVisor")
+	d.awaitInterrupted(run, "files/create_directory (ok)")
+	d.ended(1, 1)
+	d.awaitNothingStored()
+	d.stop()
+}
+
 // If the states of suspended runs take as much as they may, a run stays paused: the operator reads which setting to
 // change, and the run ends as it would have (issue 29).
 func TestSuspendedSizeIsBounded(t *testing.T) {

@@ -24,7 +24,7 @@ type suspending struct {
 
 func newSuspending(t *testing.T) *suspending {
 	t.Helper()
-	i := newInstallation(t, "runs: {suspendAfter: 200ms}\naudit: {path: audit.jsonl}\n")
+	i := newInstallation(t, "runs: {suspendAfter: 200ms}\naudit: {path: audit.jsonl}\n", "node", "python")
 	config, err := os.ReadFile(i.file)
 	if err == nil { // so that its tools ask
 		err = os.WriteFile(i.file, bytes.ReplaceAll(config, []byte("allow: ['*']"), nil), 0o600)

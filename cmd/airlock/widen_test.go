@@ -146,7 +146,7 @@ func TestAWideningChangeWaitsForAPerson(t *testing.T) {
 	expect("changed and in force: policies")
 	write(rules, wide)
 	expect("may permit more than the one that was confirmed")
-	expect("hint: look at the difference and confirm it in a terminal of your own: airlock trust " + file)
+	expect("hint: look at the difference and confirm it in your own terminal: airlock trust " + file)
 
 	// In the host nobody confirms it, makes a token that approves, runs a program under other rules, or
 	// reads it after a restart.

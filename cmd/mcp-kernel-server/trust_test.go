@@ -94,11 +94,19 @@ func TestSignaturesVerifyWithThePublishedKeys(t *testing.T) {
 		nil, "DSSEv1 %d %s %d %s", len(e.PayloadType), e.PayloadType, len(e.Payload), e.Payload), sig) {
 		t.Errorf("the signature does not verify: %v", err)
 	}
-	w.airlock("agents", "keys", id, "--revoke="+signed.Key)
-	if _, body := get(t, strings.TrimSuffix(url, "/mcp")+"/.well-known/agent-keys"); !bytes.Contains(
-		body, []byte(`{"keys":[]}`)) {
-		t.Errorf("a revoked key is published: %s", body)
+	published := func(why string, want bool) {
+		t.Helper()
+		_, body := get(t, strings.TrimSuffix(url, "/mcp")+"/.well-known/agent-keys")
+		if empty := bytes.Contains(body, []byte(`{"keys":[]}`)); empty == want {
+			t.Errorf("%s: got the keys %s", why, body)
+		}
 	}
+	w.airlock("agents", "suspend", id)
+	published("the agent is suspended", false)
+	w.airlock("agents", "resume", id)
+	published("the agent is active", true)
+	w.airlock("agents", "keys", id, "--revoke="+signed.Key)
+	published("the key is revoked", false)
 }
 
 // K-024 to K-036, T40, T41

@@ -122,7 +122,7 @@ func (u *unpacker) directory(name string) error {
 		// A directory in the place of a link, as in Debian's merged /usr, means
 		// the directory that the link leads to.
 		if info, err = u.root.Stat(name); err == nil && !info.IsDir() {
-			return errors.New("a directory is to replace a file")
+			return errors.New("a directory would replace a file")
 		}
 		return err
 	}

@@ -54,8 +54,17 @@ func derive(identity *age.X25519Identity, purpose string) []byte {
 	return secret
 }
 
-// Derive returns a secret of 32 bytes for a purpose. The secrets of two purposes are independent of each other.
-func (k *Key) Derive(purpose string) []byte { return derive(k.identities[0], "airlock "+purpose) }
+// Derive returns secrets of 32 bytes for a purpose, one for each identity: the first is that of the identity that
+// encrypts. The secrets of two purposes are independent of each other.
+func (k *Key) Derive(purpose string) (secrets [][]byte) {
+	for _, identity := range k.identities {
+		secrets = append(secrets, derive(identity, "airlock "+purpose))
+	}
+	return secrets
+}
+
+// Current returns a key with the identity that encrypts only.
+func (k *Key) Current() *Key { return Of(k.identities[0]) }
 
 // Wrap encrypts the key of a text.
 func (o *Own) Wrap(fileKey []byte) ([]*age.Stanza, error) {

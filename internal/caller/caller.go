@@ -42,6 +42,9 @@ type Caller struct {
 	Registrar string   // of an agent: the Name of the caller that registered it
 	Facts     Facts    // about the principal; of an agent, about its registrar
 	Roles     []string // for which it may approve; an agent has none
+	// Host is the name that the host, or a client of the API, has given itself. It is recorded and sent with
+	// delegations. It proves nothing, and no decision depends on it.
+	Host string
 	// Credentials prove the identity. The caller may act only while all of them are in force. They
 	// are empty for the user of the operating system.
 	Credentials []Credential

@@ -22,8 +22,8 @@ type Credential struct {
 
 // Errors of an act whose caller may not act any more.
 var (
-	// ErrEnded is returned if a credential was revoked, has expired, or gives less than it did.
-	ErrEnded = errors.New("the caller's token was revoked, has expired, or gives less than it did")
+	// ErrEnded is returned if a credential was revoked, has expired, or lost rights.
+	ErrEnded = errors.New("the caller's token was revoked, has expired, or lost rights")
 	// ErrInactive is returned if the caller is an agent that was suspended or killed.
 	ErrInactive = errors.New("the agent was suspended or ended")
 )

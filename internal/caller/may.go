@@ -81,6 +81,8 @@ type Object struct {
 	Owner Owner
 	// Roles are those that a question asks for an approval.
 	Roles []string
+	// Givers are the keys (Caller.Key) of those who gave a grant.
+	Givers []string
 }
 
 // scopes maps each act to the scope that it needs. An act that is not listed is denied.
@@ -131,7 +133,7 @@ func (c Caller) May(door Door, act Act, o Object) bool {
 		return true
 	}
 	has := func(role string) bool { return slices.Contains(c.Roles, role) }
-	if o.Kind == Question && slices.ContainsFunc(o.Roles, has) {
+	if o.Kind == Question && (slices.ContainsFunc(o.Roles, has) || slices.Contains(o.Givers, c.Key())) {
 		return true
 	}
 	mine := c.Owner()

@@ -113,8 +113,8 @@ func IsDeeper(raw []byte, levels int) bool {
 // maxIndented is the depth up to which JSON is indented. Beyond it, the blanks would grow with the square of the depth.
 const maxIndented = 100
 
-// Indent returns JSON with line breaks and indentation, for people. JSON that is nested more deeply, and text that is
-// not JSON, is returned unchanged.
+// Indent returns JSON with line breaks and indentation, for people. Text that is not JSON, and JSON that is nested more
+// than maxIndented levels deep, is returned unchanged.
 func Indent(raw []byte) []byte {
 	var indented bytes.Buffer
 	if IsDeeper(raw, maxIndented) || json.Indent(&indented, raw, "", "  ") != nil {
@@ -143,6 +143,19 @@ func Verbatim(v any) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+}
+
+// Pretty encodes v for people: as Verbatim does, with each member on its own line.
+func Pretty(v any) (string, error) {
+	text, err := Verbatim(v)
+	if err != nil {
+		return "", err
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, text, "", "  "); err != nil {
+		return "", err
+	}
+	return out.String(), nil
 }
 
 // CompareNames orders the names of members as RFC 8785 does: by their UTF-16

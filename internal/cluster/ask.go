@@ -32,7 +32,7 @@ type Answer struct {
 }
 
 // Ask asks all other nodes that have not ended, and returns their answers by name. It waits for 2 seconds. The answers
-// are those of the function that the nodes pass to Serve. Without a cluster, there are none.
+// come from the function that the nodes pass to Serve. Without a cluster, the list is empty.
 func (n *Node) Ask(ctx context.Context, question []byte) []Answer {
 	if n == nil || n.link == nil {
 		return nil
@@ -60,6 +60,19 @@ func (n *Node) Ask(ctx context.Context, question []byte) []Answer {
 	}
 	asked.Wait()
 	return answers
+}
+
+// AskOne asks another node by its name, and waits for its answer until ctx ends.
+func (n *Node) AskOne(ctx context.Context, name string, question []byte) ([]byte, error) {
+	if n == nil || n.link == nil {
+		return nil, errSilent
+	}
+	n.readMembers(ctx, time.Now().Add(-rereadAfter)) // it may have another address since a moment ago
+	to, _ := n.members.named(name)
+	if !to.alive || to.address == "" {
+		return nil, errSilent
+	}
+	return n.ask(ctx, to, question)
 }
 
 func (n *Node) ask(ctx context.Context, to member, question []byte) ([]byte, error) {

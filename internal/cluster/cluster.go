@@ -36,6 +36,9 @@ const (
 	// as dead: a process with its name can replace it.
 	heartbeatInterval = 2500 * time.Millisecond
 	silentAfter       = 10 * time.Second
+	// longestStop is how long a process may be stopped without losing its lease: not as long as silentAfter, of which a
+	// part has passed when it is stopped.
+	longestStop = 5 * time.Second
 	// Lease is how long a node acts after its last heartbeat.
 	Lease = 30 * time.Second
 	// Live is the condition for this in SQL.
@@ -74,11 +77,20 @@ func CheckKey(ctx context.Context, db *database.DB, key Key, recipient string) e
 	})
 }
 
+// SetKey makes a recipient the key of the cluster. Everything that is stored must be encrypted to it.
+func SetKey(ctx context.Context, db *database.DB, recipient string) error {
+	return db.Update(ctx, func(tx database.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE cluster_setting SET value = ? WHERE name = 'recipient'", recipient)
+		return err
+	})
+}
+
 // The states of a node.
 const (
-	Alive  = "alive"
-	Silent = "silent" // it has not renewed its lease for a while: it has died, or does not reach the database
-	Ended  = "ended"
+	Alive   = "alive"
+	Leaving = "leaving" // it is ending, and begins nothing
+	Silent  = "silent"  // it has not renewed its lease for a while: it has died, or does not reach the database
+	Ended   = "ended"
 )
 
 // Member is a node as others see it.
@@ -89,6 +101,7 @@ type Member struct {
 	Version   string    `json:"version"`
 	Started   time.Time `json:"started"`
 	Heartbeat time.Time `json:"heartbeat,omitzero"`
+	Load      Load      `json:"load"`
 }
 
 // List returns the nodes that the cluster has had, by name.
@@ -97,7 +110,8 @@ func List(ctx context.Context, db *database.DB) ([]Member, error) {
 	err := db.View(ctx, func(tx database.Tx) error {
 		all = []Member{}
 		rows, err := tx.QueryContext(ctx,
-			"SELECT name, epoch, version, started, heartbeat, unixepoch() FROM node ORDER BY name")
+			"SELECT name, epoch, version, started, heartbeat, unixepoch(), busy, sandboxes, leaving = 1 FROM node "+
+				"ORDER BY name")
 		if err != nil {
 			return err
 		}
@@ -105,7 +119,9 @@ func List(ctx context.Context, db *database.DB) ([]Member, error) {
 		for rows.Next() {
 			var m Member
 			var started, heartbeat, now int64
-			if err := rows.Scan(&m.Name, &m.Epoch, &m.Version, &started, &heartbeat, &now); err != nil {
+			var leaving bool
+			if err := rows.Scan(&m.Name, &m.Epoch, &m.Version, &started, &heartbeat, &now, &m.Load.Busy,
+				&m.Load.Sandboxes, &leaving); err != nil {
 				return err
 			}
 			m.State, m.Started = Alive, time.Unix(started, 0).UTC()
@@ -114,6 +130,8 @@ func List(ctx context.Context, db *database.DB) ([]Member, error) {
 				m.State = Ended
 			case now-heartbeat >= seconds(silentAfter):
 				m.State = Silent
+			case leaving:
+				m.State = Leaving
 			}
 			if heartbeat != 0 {
 				m.Heartbeat = time.Unix(heartbeat, 0).UTC()
@@ -142,7 +160,7 @@ func CheckName(name string) error {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_.", r)
 	}
 	if name == "" || len(name) > maxName || strings.ContainsFunc(name, func(r rune) bool { return !valid(r) }) {
-		return fmt.Errorf("%q is not the name of a node: it has 1 to %d letters, digits, dots, - and _", name, maxName)
+		return fmt.Errorf("%q is not the name of a node: use 1 to %d letters, digits, dots, - and _", name, maxName)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 func open(t *testing.T) *database.DB {
 	t.Helper()
 	db, err := database.OpenPostgreSQL(t.Context(), secret.New(databasetest.Schema(t)), "state", cluster.Schema,
-		cluster.SchemaAddresses, cluster.SchemaValues, cluster.SchemaMoves)
+		cluster.SchemaAddresses, cluster.SchemaValues, cluster.SchemaMoves, cluster.SchemaLoads)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,8 @@ func open(t *testing.T) *database.DB {
 }
 
 func options(name string) cluster.Options {
-	return cluster.Options{Name: name, Version: "1", Key: []byte("a key of the cluster"), Address: "127.0.0.1:0",
+	return cluster.Options{Name: name, Version: "1",
+		Keys: cluster.Keys{[]byte("a key of the cluster")}, Address: "127.0.0.1:0",
 		Logger: slog.New(slog.DiscardHandler)}
 }
 

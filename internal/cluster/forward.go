@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
@@ -95,8 +96,8 @@ func (n *Node) noteUnreached(ctx context.Context, to member, err error) {
 // again: it gets the headers of the client.
 //
 // Forward returns false if this node must answer: the ID is its own or that of no node, or the request was forwarded
-// already. If the node does not answer, Forward calls failed. gone is true if it has ended, or has not renewed its
-// lease for a while.
+// already. If the node does not answer, Forward calls failed. gone is true if it has ended or is ending, or has not
+// renewed its lease for a while.
 func (n *Node) Forward(w http.ResponseWriter, r *http.Request, id string, failed func(gone bool)) bool {
 	about, known := r.Context().Value(forwardingKey{}).(forwarding)
 	if !known || about.forwarded {
@@ -110,6 +111,25 @@ func (n *Node) Forward(w http.ResponseWriter, r *http.Request, id string, failed
 		failed(true)
 		return true
 	}
+	n.pass(w, r, about, to, func(err error) {
+		failed(errors.Is(err, errNotConnected) && n.hasLeft(r.Context(), to))
+	})
+	return true
+}
+
+// hasLeft reports whether a node has ended or is ending, or another process has its name, as the database knows it now.
+func (n *Node) hasLeft(ctx context.Context, node member) bool {
+	n.readMembers(ctx, time.Now())
+	now, _ := n.members.named(node.name)
+	return !now.alive || now.leaving || now.pin != node.pin
+}
+
+// pass passes a request to a node, and its answer to w. If the node does not answer, it calls failed, unless the client
+// has disconnected.
+func (n *Node) pass(w http.ResponseWriter, r *http.Request, about forwarding, to member, failed func(error)) {
+	node := telemetry.AttrNode.String(to.name)
+	ctx, span := telemetry.Start(telemetry.Within(r.Context(), r.Header.Get), telemetry.SpanForward, node)
+	record := func(errorType string) { span.EndTimed(ctx, telemetry.Forward, errorType, node) }
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.SetURL(&url.URL{Scheme: "https", Host: to.pin})
@@ -119,21 +139,28 @@ func (n *Node) Forward(w http.ResponseWriter, r *http.Request, id string, failed
 				p.Out.Header.Add("Authorization", value)
 			}
 			p.Out.Header.Set(clientHeader, r.RemoteAddr)
+			telemetry.Pass(ctx, p.Out.Header.Set)
 		},
 		Transport: n.link.transport, FlushInterval: -1,
 		ModifyResponse: func(*http.Response) error {
-			clear(w.Header()) // the other node has set them
+			record("")
+			connection, ends := w.Header()["Connection"] // of the client, see app/daemon
+			clear(w.Header())                            // the other node has set them
+			if ends {
+				w.Header()["Connection"] = connection
+			}
 			return nil
 		},
 		ErrorLog: slog.NewLogLogger(n.logger.Handler(), slog.LevelDebug),
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() != nil { // the client has disconnected
+				span.End("")
 				return
 			}
+			record("unreached")
 			n.noteUnreached(r.Context(), to, err)
-			failed(false)
+			failed(err)
 		},
 	}
 	proxy.ServeHTTP(w, r)
-	return true
 }

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,6 +27,7 @@ type served struct {
 	*cluster.Node
 	client *httptest.Server
 	failed chan bool // receives gone when another node does not answer
+	stop   func()    // ends the answers to other nodes
 }
 
 // serve has a node answer. A request that names an ID goes to the node of the ID.
@@ -40,7 +42,8 @@ func serve(t *testing.T, n *cluster.Node, answer http.HandlerFunc) *served {
 			s.failed <- gone
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
-		if n.Forward(w, r, r.URL.Query().Get("id"), failed) {
+		if id := r.URL.Query().Get("id"); n.Forward(w, r, id, failed) ||
+			id == "new" && n.ForwardNew(w, r, func() { s.failed <- false }) {
 			return
 		}
 		r.Header["Authorization"] = seen
@@ -51,10 +54,11 @@ func serve(t *testing.T, n *cluster.Node, answer http.HandlerFunc) *served {
 	nodes := &http.Server{Handler: handler}
 	ended := make(chan error, 1)
 	go func() { ended <- n.Serve(nodes, nil) }()
-	t.Cleanup(func() {
+	s.stop = sync.OnceFunc(func() {
 		nodes.Close()
 		<-ended
 	})
+	t.Cleanup(s.stop)
 	return s
 }
 
@@ -128,7 +132,7 @@ func TestAnIDTellsNothing(t *testing.T) {
 	db := open(t)
 	a := join(t, db, "a")
 	o := options("b")
-	o.Key = []byte("another key")
+	o.Keys = cluster.Keys{[]byte("another key")}
 	other, err := cluster.Join(t.Context(), db, o)
 	if err != nil {
 		t.Fatal(err)

@@ -2,9 +2,6 @@ package cluster
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
 	"time"
 )
@@ -19,7 +16,7 @@ func (n *Node) Mark(id string) string {
 		return id
 	}
 	rest := id[:len(id)-tagLength]
-	return rest + n.tag(n.name, rest)
+	return rest + n.keys.tag(n.name, rest)
 }
 
 // Marker returns Mark, or nil without a cluster.
@@ -28,14 +25,6 @@ func (n *Node) Marker() func(id string) string {
 		return nil
 	}
 	return n.Mark
-}
-
-// tag returns the tag of an ID that a node has made. The name and not the epoch identifies the node, because runs that
-// wait for people continue in the next process of the node.
-func (n *Node) tag(name, rest string) string {
-	mac := hmac.New(sha256.New, n.key)
-	mac.Write([]byte(name + "\x00" + rest)) // the name of a node has no zero byte
-	return hex.EncodeToString(mac.Sum(nil))[:tagLength]
 }
 
 // Owner returns the name of the node that has what an ID names. It is empty for an ID of another cluster, and for all
@@ -56,11 +45,9 @@ const rereadAfter = 100 * time.Millisecond
 // this node, only the name is set.
 func (n *Node) owner(ctx context.Context, id string) (member, bool) {
 	m, found := n.maker(ctx, id)
-	if !found {
-		return m, false
-	}
 	switch name := n.movedTo(ctx, id); name {
 	case "", m.name:
+		return m, found
 	case n.name:
 		return member{name: n.name}, true
 	default:
@@ -71,7 +58,6 @@ func (n *Node) owner(ctx context.Context, id string) (member, bool) {
 		to, _ := n.members.named(name)
 		return to, true
 	}
-	return m, true
 }
 
 // maker returns the node that has made an ID. Of this node, only the name is set.
@@ -83,13 +69,13 @@ func (n *Node) maker(ctx context.Context, id string) (member, bool) {
 	if strings.Trim(tag, "0123456789abcdef") != "" {
 		return member{}, false
 	}
-	if tag == n.tag(n.name, rest) {
+	if n.keys.isTag(tag, n.name, rest) {
 		return member{name: n.name}, true
 	}
 	fresh := time.Now().Add(-rereadAfter)
 	for range 2 {
 		for _, m := range n.members.list() {
-			if tag == n.tag(m.name, rest) {
+			if n.keys.isTag(tag, m.name, rest) {
 				return m, true
 			}
 		}
@@ -99,4 +85,4 @@ func (n *Node) maker(ctx context.Context, id string) (member, bool) {
 }
 
 // Reference returns a text that Forward takes for an ID of a node.
-func (n *Node) Reference(name string) string { return "node" + n.tag(name, "node") }
+func (n *Node) Reference(name string) string { return "node" + n.keys.tag(name, "node") }

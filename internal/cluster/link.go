@@ -131,6 +131,9 @@ func (l *link) config(verify func(pin string) bool) *tls.Config {
 	}
 }
 
+// errNotConnected is returned for a request that was not sent.
+var errNotConnected = errors.New("connecting to the node")
+
 // connect connects to the node whose pin is the host of an address, so that a connection of the transport is used for
 // no other process.
 func (l *link) connect(ctx context.Context, n *Node, dialer *reach.Dialer, address string) (net.Conn, error) {
@@ -140,18 +143,18 @@ func (l *link) connect(ctx context.Context, n *Node, dialer *reach.Dialer, addre
 	}
 	to, known := n.members.pinned(pin)
 	if !known {
-		return nil, errForeignNode
+		return nil, fmt.Errorf("%w: %w", errNotConnected, errForeignNode)
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
 	raw, err := dialer.DialContext(ctx, "tcp", to.address)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errNotConnected, err)
 	}
 	conn := tls.Client(raw, l.config(func(found string) bool { return found == pin }))
 	if err := conn.HandshakeContext(ctx); err != nil {
 		raw.Close()
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errNotConnected, err)
 	}
 	return conn, nil
 }

@@ -16,16 +16,19 @@ type member struct {
 	name, address, pin string
 	alive              bool // it has renewed its lease lately
 	leased             bool // it may act
+	leaving            bool // it is ending
 	ended              bool
+	load               Load
 }
 
 // members are the other nodes as they were last read from the database. The zero value is ready to use.
 type members struct {
 	reading sync.Mutex // held while they are read
 
-	mu   sync.Mutex // guards the fields below
-	all  []member   // is not changed, but replaced
-	read time.Time
+	mu     sync.Mutex     // guards the fields below
+	all    []member       // is not changed, but replaced
+	placed map[string]int // the runs and sessions that were sent to nodes since they were read
+	read   time.Time
 }
 
 func (m *members) list() []member {
@@ -94,14 +97,15 @@ func (n *Node) readMembers(ctx context.Context, after time.Time) {
 	err := n.db.View(ctx, func(tx database.Tx) error {
 		all = nil
 		rows, err := tx.QueryContext(ctx, "SELECT name, address, pin, heartbeat > unixepoch() - ?, "+Live+
-			", heartbeat = 0 FROM node WHERE name <> ?", seconds(silentAfter), n.name)
+			", heartbeat = 0, leaving = 1, busy, sandboxes FROM node WHERE name <> ?", seconds(silentAfter), n.name)
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
 		for rows.Next() {
 			var m member
-			if err := rows.Scan(&m.name, &m.address, &m.pin, &m.alive, &m.leased, &m.ended); err != nil {
+			if err := rows.Scan(&m.name, &m.address, &m.pin, &m.alive, &m.leased, &m.ended, &m.leaving,
+				&m.load.Busy, &m.load.Sandboxes); err != nil {
 				return err
 			}
 			all = append(all, m)
@@ -116,5 +120,5 @@ func (n *Node) readMembers(ctx context.Context, after time.Time) {
 	}
 	n.members.mu.Lock()
 	defer n.members.mu.Unlock()
-	n.members.all, n.members.read = all, begun
+	n.members.all, n.members.placed, n.members.read = all, nil, begun
 }

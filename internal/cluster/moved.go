@@ -13,7 +13,7 @@ const SchemaMoves = `
 CREATE TABLE moved_run (
 	id     TEXT PRIMARY KEY,
 	node   TEXT NOT NULL,   -- the name of the node that has the run
-	former TEXT NOT NULL,   -- the ID of the node that had it before
+	former TEXT NOT NULL,   -- the ID of the node that had it before; empty if the key of the cluster was replaced
 	moved  INTEGER NOT NULL -- seconds since 1970
 ) STRICT;`
 
@@ -71,14 +71,4 @@ func (n *Node) movedTo(ctx context.Context, id string) (name string) {
 		return ""
 	}
 	return name
-}
-
-// Seal encrypts a value for the other nodes. Open decrypts it with the same text about it.
-func (n *Node) Seal(value []byte, about string) []byte {
-	return n.seal().Seal(nil, nil, value, []byte("about\x00"+about))
-}
-
-// Open decrypts what a node has sealed. It returns an error if the value or the text about it was changed.
-func (n *Node) Open(sealed []byte, about string) ([]byte, error) {
-	return n.seal().Open(nil, nil, sealed, []byte("about\x00"+about))
 }

@@ -22,10 +22,10 @@ var (
 	ErrLapsed = errors.New("this node has no lease: the database of the cluster does not answer")
 )
 
-// Options are the options of Join. Name and Key are required.
+// Options are the options of Join. Name and Keys are required.
 type Options struct {
 	Name, Version string
-	Key           []byte // a secret of all nodes of the cluster
+	Keys          Keys
 	Address       string // the host and port at which other nodes reach this one; empty: they do not
 	Logger        *slog.Logger
 }
@@ -37,22 +37,28 @@ type Node struct {
 	epoch   int64
 	db      *database.DB
 	logger  *slog.Logger
-	key     []byte
+	keys    Keys
 	link    *link // nil if other nodes do not reach this one
 	members members
 	noted   atomic.Int64 // when it was logged last that a node does not answer; seconds since 1970
+	load    atomic.Pointer[func() Load]
+	leaving atomic.Bool // it is ending
 	beating sync.WaitGroup
 	stop    context.CancelFunc
 	lost    chan struct{} // closed when the node was replaced
 
-	mu      sync.Mutex // guards renewed
+	mu      sync.Mutex // guards the fields below
 	renewed time.Time  // the time before the last heartbeat that succeeded
+	awake   time.Time  // when the process was last seen to run
+	// woken is when it continued after it was stopped. Another process may have taken the name meanwhile, so earlier
+	// heartbeats do not count.
+	woken time.Time
 }
 
 // Join makes this process the node of a name. It replaces a process of this name that has ended or has no heartbeat,
 // for which it waits, and returns an error if that process lives. The caller must close the node before the database.
 func Join(ctx context.Context, db *database.DB, opts Options) (_ *Node, err error) {
-	n := &Node{name: opts.Name, db: db, logger: opts.Logger, key: opts.Key, lost: make(chan struct{})}
+	n := &Node{name: opts.Name, db: db, logger: opts.Logger, keys: opts.Keys, lost: make(chan struct{})}
 	if opts.Address != "" {
 		if n.link, err = openLink(ctx, n, opts.Address); err != nil {
 			return nil, err
@@ -65,6 +71,7 @@ func Join(ctx context.Context, db *database.DB, opts Options) (_ *Node, err erro
 	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
 	n.stop = stop
 	n.beating.Go(func() { n.beat(beating) })
+	n.beating.Go(func() { n.stayAwake(beating) })
 	return n, nil
 }
 
@@ -109,14 +116,14 @@ func (n *Node) take(ctx context.Context, version string) (other seen, err error)
 		}
 		epoch = other.epoch + 1
 		address, pin := n.link.reached()
-		_, err = tx.ExecContext(ctx, `INSERT INTO node VALUES (?, ?, ?, ?, unixepoch(), unixepoch(), ?, ?)
+		_, err = tx.ExecContext(ctx, `INSERT INTO node VALUES (?, ?, ?, ?, unixepoch(), unixepoch(), ?, ?, 0, 0, 0)
 			ON CONFLICT (name) DO UPDATE SET epoch = excluded.epoch, id = excluded.id, version = excluded.version,
 			started = excluded.started, heartbeat = excluded.heartbeat, address = excluded.address,
-			pin = excluded.pin`, n.name, epoch, idOf(n.name, epoch), version, address, pin)
+			pin = excluded.pin, busy = 0, sandboxes = 0, leaving = 0`, n.name, epoch, idOf(n.name, epoch), version, address, pin)
 		return err
 	})
 	if err == nil {
-		n.epoch, n.renewed = epoch, begun
+		n.epoch, n.renewed, n.awake = epoch, begun, time.Now()
 	}
 	return other, err
 }
@@ -158,13 +165,46 @@ func (n *Node) Check() error {
 		return ErrReplaced
 	default:
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if time.Since(n.renewed) >= Lease {
+	if n.LeaseLeft() <= 0 {
 		return ErrLapsed
 	}
 	return nil
 }
+
+// LeaseLeft is how long the node may act if it does not reach the database any more; negative if it may not act.
+func (n *Node) LeaseLeft() time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := time.Now()
+	if now.Sub(n.awake) > longestStop {
+		n.woken = now
+	}
+	n.awake = now
+	if n.renewed.Before(n.woken) {
+		return 0
+	}
+	return Lease - now.Sub(n.renewed)
+}
+
+// stayAwake looks every second whether the process was stopped, until ctx ends.
+func (n *Node) stayAwake(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			n.LeaseLeft()
+		}
+	}
+}
+
+// Seal encrypts a value for the other nodes, see Keys.
+func (n *Node) Seal(value []byte, about string) []byte { return n.keys.Seal(value, about) }
+
+// Open decrypts what a node has sealed, see Keys.
+func (n *Node) Open(sealed []byte, about string) ([]byte, error) { return n.keys.Open(sealed, about) }
 
 // Lost returns a channel that is closed when the node was replaced. It is nil without a cluster.
 func (n *Node) Lost() <-chan struct{} {
@@ -219,11 +259,17 @@ func (n *Node) beat(ctx context.Context) {
 	}
 }
 
-// renew sets the heartbeat. It returns false if the node was replaced.
+// renew sets the heartbeat and the load of the node. It returns false if the node was replaced.
 func (n *Node) renew(ctx context.Context, heartbeat string) (there bool, err error) {
+	load, _ := n.currentLoad()
+	leaving := 0
+	if n.leaving.Load() {
+		leaving = 1
+	}
 	err = n.db.Update(ctx, func(tx database.Tx) error {
-		result, err := tx.ExecContext(ctx, "UPDATE node SET heartbeat = "+heartbeat+" WHERE name = ? AND epoch = ?",
-			n.name, n.epoch)
+		result, err := tx.ExecContext(ctx, "UPDATE node SET heartbeat = "+heartbeat+
+			", busy = ?, sandboxes = ?, leaving = ? WHERE name = ? AND epoch = ?",
+			load.Busy, load.Sandboxes, leaving, n.name, n.epoch)
 		if err != nil {
 			return err
 		}

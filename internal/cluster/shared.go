@@ -2,10 +2,6 @@ package cluster
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/hkdf"
-	"crypto/sha256"
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/database"
@@ -25,24 +21,7 @@ func (n *Node) Secret(purpose string) []byte {
 	if n == nil {
 		return nil
 	}
-	secret, err := hkdf.Key(sha256.New, n.key, nil, purpose, 32)
-	if err != nil {
-		panic(err) // the length is permitted
-	}
-	return secret
-}
-
-// seal encrypts the values that nodes share.
-func (n *Node) seal() cipher.AEAD {
-	block, err := aes.NewCipher(n.Secret("values"))
-	if err != nil {
-		panic(err) // the length is permitted
-	}
-	seal, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		panic(err) // the block has 16 bytes
-	}
-	return seal
+	return secretOf(n.keys[0], purpose)
 }
 
 // Share lets other nodes read a value by its name, until a duration has passed, or this process ends or withdraws it.
@@ -51,7 +30,7 @@ func (n *Node) Share(ctx context.Context, name string, value []byte, keep time.D
 	if n == nil {
 		return nil
 	}
-	sealed := n.seal().Seal(nil, nil, value, []byte(name))
+	sealed := n.keys.seal(value, name)
 	return n.db.Update(ctx, func(tx database.Tx) error {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM node_value WHERE until <= unixepoch()"); err != nil {
 			return err
@@ -77,7 +56,7 @@ func (n *Node) Shared(ctx context.Context, name string) ([]byte, bool) {
 	if err != nil {
 		return nil, false
 	}
-	value, err := n.seal().Open(nil, nil, sealed, []byte(name))
+	value, err := n.keys.open(sealed, name)
 	return value, err == nil
 }
 

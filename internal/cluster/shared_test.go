@@ -13,7 +13,7 @@ func TestValuesOfANode(t *testing.T) {
 	db := open(t)
 	a, b := join(t, db, "a"), join(t, db, "b")
 	foreign := options("c")
-	foreign.Key = []byte("another key")
+	foreign.Keys = cluster.Keys{[]byte("another key")}
 	c, err := cluster.Join(t.Context(), db, foreign)
 	if err != nil {
 		t.Fatal(err)

@@ -1,8 +1,8 @@
 // Package database opens the tables of Airlock's state, which several processes share and which a power failure must
 // not undo: in a SQLite file, or in PostgreSQL. It is the only importer of both drivers.
 //
-// A store has one text for each statement, which both engines execute. Package files sqlite.go and postgresql.go open
-// the engines, and dialect.go has everything that differs in the texts.
+// Each SQL statement is written once and executed by both databases. sqlite.go and postgresql.go open them, and
+// dialect.go has everything that differs in the statements.
 package database
 
 import (

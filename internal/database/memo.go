@@ -51,8 +51,8 @@ func (m *Memo) Put(key, value any) {
 
 func (m *Memo) clear() { m.values = nil }
 
-// ExecKeeping executes a statement and keeps the Memo. The caller must Put the new values of all
-// rows that it changes and that are kept.
+// ExecKeeping executes a statement that changes rows, without clearing the Memo. The caller must Put
+// the new values of all changed rows that the Memo has.
 func ExecKeeping(ctx context.Context, tx Tx, query string, args ...any) (sql.Result, error) {
 	if c, ok := tx.(*connection); ok {
 		if err := c.ready(); err != nil {

@@ -76,7 +76,8 @@ func configure(config *pgx.ConnConfig) {
 	config.DialFunc = reach.Configured().DialContext
 	config.LookupFunc = func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }
 	config.ValidateConnect = acceptsWrites
-	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, transactionTimeout)
+	// It is the limit for each host. A host that gives no answer must leave time for the others.
+	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, transactionTimeout/time.Duration(2+len(config.Fallbacks)))
 	limit := strconv.FormatInt(transactionTimeout.Milliseconds(), 10)
 	for name, value := range map[string]string{
 		// A process that is stopped must not hold its locks.
@@ -194,6 +195,9 @@ func (p *postgreSQL) repeat(ctx context.Context, attempt func(n int) (again bool
 	pause := firstPause
 	for n := 0; ; n++ {
 		again, err := attempt(n)
+		if short := explain(err); short != nil {
+			err = fmt.Errorf("the database %s: %w", p.name, short)
+		}
 		if !again || errors.Is(err, ErrUnavailable) && p.isOut() {
 			return err
 		}
@@ -203,7 +207,7 @@ func (p *postgreSQL) repeat(ctx context.Context, attempt func(n int) (again bool
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return fmt.Errorf("the database %s: %w", p.name, err)
+			return fmt.Errorf("waiting for the database %s: %w", p.name, err)
 		}
 	}
 }
@@ -237,8 +241,9 @@ func (p *postgreSQL) attempt(connecting, ctx context.Context, options *sql.TxOpt
 	}
 	if err := tx.Commit(); err != nil {
 		// Without an answer it is not known whether it was committed, so it is not repeated. A server that shuts down
-		// gives no answer, and may report its end after the commit.
-		return isRefused(err), fmt.Errorf("committing: %w", err)
+		// gives no answer, and may report its end after the commit. A view has nothing to commit.
+		again := isRefused(err) || options.ReadOnly && (isEnded(err) || isLost(conn))
+		return again, fmt.Errorf("committing: %w", err)
 	}
 	return false, nil
 }
@@ -258,8 +263,7 @@ func isEnded(err error) bool {
 
 // code returns the SQLSTATE of an error of PostgreSQL, or an empty string.
 func code(err error) string {
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return refused.Code
 	}
 	return ""

@@ -43,6 +43,9 @@ func advise(err error, config *pgx.ConnConfig) error {
 		return &setupError{errStandby.Error(),
 			"name the primary, or all hosts: postgres://USER@HOST1,HOST2/DATABASE", nil}
 	}
+	if short := explain(err); short != nil {
+		return short
+	}
 	switch code(err) {
 	case "28000", "28P01":
 		return &setupError{fmt.Sprintf("it does not accept the user %q with this password or certificate", config.User),
@@ -55,10 +58,24 @@ func advise(err error, config *pgx.ConnConfig) error {
 			fmt.Sprintf("make it the owner: ALTER DATABASE %q OWNER TO %q", config.Database, config.User), err}
 	case "42P07", "42723":
 		return &setupError{"it has a table of this name that Airlock has not made",
-			"use a database of its own for Airlock: createdb --encoding UTF8 --template template0 NAME", err}
+			"use a separate database for Airlock: createdb --encoding UTF8 --template template0 NAME", err}
 	}
 	if errors.As(err, &unreachable) {
 		return &setupError{"it cannot be reached", "start it, or correct the host and the port in the URL", err}
 	}
 	return err
+}
+
+// explain returns the error of a server that lacks something, with a hint, or nil.
+func explain(err error) error {
+	switch code(err) {
+	case "53100":
+		return &setupError{"its disk is full", "free space on the machine of PostgreSQL", err}
+	case "53200":
+		return &setupError{"it has too little memory", "give the machine of PostgreSQL more memory", err}
+	case "53300":
+		return &setupError{"it accepts no more connections",
+			fmt.Sprintf("raise max_connections of PostgreSQL: each node opens up to %d", connections), err}
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // maxWrappers is the maximum number of wrappers between a host and the program that it starts.
@@ -56,8 +57,8 @@ func Name(pid int) (string, error) {
 	return fmt.Sprintf("%s/%d/%s", machine(), pid, started), nil
 }
 
-// Lives reports whether the process with a Name exists. known is false if the process is one of
-// another container, which cannot be seen from here.
+// Lives reports whether a process exists. name is a result of Name. known is false if the process
+// belongs to another container, whose processes this one cannot see.
 func Lives(name string) (lives, known bool) {
 	where, process, found := strings.Cut(name, "/")
 	if found && !IsOfThisBoot(name) {
@@ -77,20 +78,20 @@ func Lives(name string) (lives, known bool) {
 	return err == nil && now == start, true
 }
 
-// IsOfThisBoot reports whether the process with a Name was started since this machine was.
+// IsOfThisBoot reports whether a process was started after the last boot of this machine. name is a result of Name.
 func IsOfThisBoot(name string) bool {
 	boot, _, _ := strings.Cut(name, ":")
 	ours, _, _ := strings.Cut(machine(), ":")
 	return boot == ours
 }
 
-// machine names the current boot of the machine and the namespace of process IDs. A part that
-// cannot be read is empty.
-func machine() string {
+// machine names the current boot of the machine and the namespace of process IDs, which do not change while this
+// process runs. A part that cannot be read is empty.
+var machine = sync.OnceValue(func() string {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	namespace, _ := os.Readlink("/proc/self/ns/pid")
 	return string(bytes.TrimSpace(boot)) + ":" + strings.Trim(strings.TrimPrefix(namespace, "pid:"), "[]")
-}
+})
 
 // started returns when a process started, in ticks since the machine did (proc_pid_stat(5)).
 func started(pid int) (string, error) {

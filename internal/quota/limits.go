@@ -20,7 +20,8 @@ const (
 	Failures      Resource = "failed sign-ins"                 // to the console, by network
 	Refusals      Resource = "single records of refused calls" // in the audit log
 	Connections   Resource = "connections of callers"
-	Questions     Resource = "questions" // to people that are open
+	Subscriptions Resource = "subscriptions" // to resources of servers, which have a limit each
+	Questions     Resource = "questions"     // to people that are open
 	Verifications Resource = "verifications"
 	Sandboxes     Resource = "sandboxes"
 	Suspended     Resource = "suspended runs" // bytes of their states
@@ -42,7 +43,7 @@ const (
 // requests in progress, which has its own limit.
 const Unbounded = -1
 
-// Limit is a limit of a Limiter or a Table. Zero is no limit, except for the queue: by default,
+// Limit is a limit of a Limiter or a Table. Zero means no limit, except for the queue: by default,
 // requests do not wait.
 type Limit struct {
 	Resource Resource
@@ -91,6 +92,7 @@ var limits = []Limit{
 	{Resource: ModelRequests, Total: 16, Each: 8, Queue: Unbounded},
 	{Resource: Scans, Total: 2, Queue: Unbounded},
 	{Resource: Connections, Total: 128, Each: 32},
+	{Resource: Subscriptions, Each: 250},
 	{Resource: Browsers, Total: 1_000, Each: 20, Shared: true, Idle: 2 * time.Hour},
 	{Resource: Links, Total: 100, Each: 10},
 	{Resource: SignIns, Total: 100, Each: 10},

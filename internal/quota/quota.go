@@ -116,8 +116,8 @@ func (l *Limiter) AwaitRate(ctx context.Context, account string) error {
 	return bucket.Wait(ctx)
 }
 
-// Charge counts n requests of an account for its rate, however many there were: AwaitRate waits until
-// the rate permits them.
+// Charge counts n requests that an account has already made. n may exceed the burst of the limit:
+// AwaitRate then waits longer.
 func (l *Limiter) Charge(account string, n int64) {
 	l.mu.Lock()
 	bucket := l.rateOf(account)

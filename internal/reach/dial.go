@@ -17,8 +17,8 @@ import (
 
 // Reasons for which a connection is refused.
 var (
-	ErrNearer = errors.New("the server may not send Airlock to an address of this machine or its network")
-	ErrLocal  = errors.New("its name leads to this machine, and only localhost and names in /etc/hosts may")
+	ErrNearer = errors.New("the server must not send Airlock to an address of this machine or its private network")
+	ErrLocal  = errors.New("its name resolves to this machine, which only localhost and names in /etc/hosts may do")
 )
 
 // How long connecting takes, and how often an idle connection is probed.
@@ -49,7 +49,8 @@ type Dialer struct {
 // machine, unless /etc/hosts lists it.
 func Configured() *Dialer { return &Dialer{Nearest: Local} }
 
-// Limit returns the nearest distance of hosts that are not in Named, as far as it is known now.
+// Limit returns the nearest distance at which a host that is not in Named may be: that of Nearest, or that of the
+// nearest host in Named that was connected to so far.
 func (d *Dialer) Limit() Distance { return max(d.Nearest, Distance(d.named.Load())) }
 
 func (d *Dialer) isNamed(host string) bool {

@@ -5,9 +5,12 @@ package retention
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/airlock-mcp/airlock/internal/agekey"
 )
 
 // Defaults of Limits.
@@ -31,6 +34,32 @@ type Limits struct {
 type Keeper struct {
 	Limits               // complete; not to be changed
 	written atomic.Int64 // bytes since the store was pruned
+}
+
+// Options of a store of encrypted files. The zero value is usable.
+type Options struct {
+	// Keys is the directory of the key file; empty means "keys" in the store's own directory.
+	Keys string
+	Keep time.Duration    // how long an item is kept; 0 means DefaultKeep
+	Size int64            // the most bytes of all items; 0 means DefaultSize. The oldest are removed first.
+	Now  func() time.Time // nil means time.Now
+}
+
+// Open returns the keeper and the key of a store of encrypted files. It creates the directory of the store and the file
+// of the key at first use. opts may be nil.
+func Open(dir, keyFile string, opts *Options) (*Keeper, *agekey.Key, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.Keys == "" {
+		o.Keys = filepath.Join(dir, "keys")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, nil, err
+	}
+	key, err := agekey.LoadOrCreate(filepath.Join(o.Keys, keyFile))
+	return New(Limits{Keep: o.Keep, Size: o.Size, Now: o.Now}), key, err
 }
 
 // New returns a keeper.

@@ -79,9 +79,10 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 // the upstream server, which wrote them, still checks them itself.
 func (s *Schema) Unchecked() []string { return s.unchecked }
 
-// Misspelt returns the members of an object that the schema does not know, with the only known
-// members that differ from them in nothing but capitals and separators and are not given: max_count
-// for maxCount. It returns none if the schema describes other members.
+// Misspelt returns the names of members that the schema does not know, each with the name that was
+// probably meant, such as max_count for maxCount. Both differ only in capitals and separators, no
+// other known name fits, and the object has no member with it. The result is nil if the schema
+// allows unknown members.
 func (s *Schema) Misspelt(object map[string]any) map[string]string {
 	doc, _ := s.doc.(map[string]any)
 	known, _ := doc["properties"].(map[string]any)
@@ -148,8 +149,7 @@ func (s *Schema) Check(v any) (err error) {
 	}()
 	s.budget.start(v)
 	err = s.compiled.Validate(v)
-	var failed *jsonschema.ValidationError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 		return newProblems(failed, s.doc)
 	}
 	if err != nil {

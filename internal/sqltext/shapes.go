@@ -43,7 +43,7 @@ var shapes = sync.OnceValue(func() map[string][]shape {
 // expand replaces the abbreviations in a line of shapeLines.
 func expand(line string) string {
 	plain := `[\p{L}_@#:$%?][\p{L}\p{Nd}_$#-]*`
-	quoted := "(?:\"[^\"]{1,99}\"|`[^`]{1,99}`|\\[[^\\]]{1,99}\\])"
+	quoted := "(?:\"[^\"]{1,99}\"|`[^`]{1,99}`|\\[[^\\]]{1,99}\\]|\\{{1,2}[\\w .]{0,60}\\}{1,2})" // or a placeholder
 	more := `(?:\s*\.\s*(?:` + plain + `|` + quoted + `))*`
 	return strings.NewReplacer(
 		" <name>", `(?:\s+`+plain+`|\s*`+quoted+`)`+more,

@@ -201,9 +201,9 @@ func (s *scan) file(path string, isAllowed bool) {
 	s.result.Hooks = append(s.result.Hooks, path)
 }
 
-var errNoFile = errors.New("it is not a plain file")
+var errNoFile = errors.New("it is not a regular file")
 
-// read returns what is in a plain file. A symbolic link in a root file system could
+// read returns what is in a regular file. A symbolic link in a root file system could
 // lead out of it.
 func read(path string) ([]byte, error) {
 	info, err := os.Lstat(path)
@@ -214,7 +214,7 @@ func read(path string) ([]byte, error) {
 		return nil, errNoFile
 	}
 	if info.Size() > maxHook {
-		return nil, fmt.Errorf("it has %d bytes, and such a file has few", info.Size())
+		return nil, fmt.Errorf("it has %d bytes, which is too large for such a file", info.Size())
 	}
 	f, err := store.Open(path)
 	if err != nil {
@@ -260,8 +260,7 @@ func leadsAstray(line string) bool {
 
 // reason returns an error's cause without the path, which the message already has.
 func reason(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
 	}
 	return err

@@ -69,10 +69,72 @@ func CheckOwner(path string) error {
 	return ownership{uid: os.Geteuid(), home: os.Getenv(envUserHome)}.check(path)
 }
 
+// authoritative are the directories of the state directory whose entries decide what may happen, and the code that
+// runs.
+var authoritative = []func(home string) string{Keys, Trust, Approvals, SignIns, Daemon, Images, Wrappers}
+
+// checkState is CheckOwner for the state directory, each of its entries, and the entries of authoritative directories.
+// Nobody else may be able to add an entry, even if the directory is sticky: Airlock would use it as its own.
+func checkState(dir string) error {
+	o := ownership{uid: os.Geteuid(), home: os.Getenv(envUserHome)}
+	if err := o.check(dir); err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("checking who can change the state directory: %w", err)
+	}
+	o.evenSticky = true
+	if err := o.own(real); err != nil {
+		return err
+	}
+	for _, within := range authoritative {
+		if err := o.entries(within(real)); err != nil {
+			return err
+		}
+	}
+	return o.entries(real)
+}
+
+// entries checks each entry of a directory. Missing directories and files are not checked.
+func (o ownership) entries(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("checking who can change the state directory: %w", err)
+	}
+	for _, entry := range entries {
+		if err := o.own(filepath.Join(dir, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// own checks one path, and if it is a link, all on the way to its target.
+func (o ownership) own(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // a temporary file was removed meanwhile
+		return nil
+	case err == nil && info.Mode().Type() == fs.ModeSymlink:
+		return CheckOwner(path)
+	case err == nil:
+		err = o.one(path, path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // ownership checks files for one user.
 type ownership struct {
-	uid  int
-	home string // directories above it are not checked; "" if unknown
+	uid        int
+	home       string // directories above it are not checked; "" if unknown
+	evenSticky bool   // sticky directories are no exception
 }
 
 func (o ownership) check(path string) error {
@@ -138,7 +200,7 @@ func (o ownership) one(path, at string) error {
 		foreign.Advice = "use a file and directories that belong to you or to root"
 	case mode.Type() == fs.ModeSymlink: // its mode does not matter
 		return nil
-	case mode.IsDir() && mode&fs.ModeSticky != 0:
+	case mode.IsDir() && mode&fs.ModeSticky != 0 && !o.evenSticky:
 		return nil
 	case mode.Perm()&0o002 != 0:
 		foreign.Reason = "can be changed by every user"

@@ -106,6 +106,87 @@ func TestCheckOwnerRefusesWhatOthersControl(t *testing.T) {
 	}
 }
 
+// issue 23: entries of the state directory that others owned or could change were used, and so was a sticky
+// directory in which others had made them before.
+func TestHomeRefusesWhatOthersControl(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files to another user")
+	}
+	const other = 12345
+	for name, test := range map[string]struct {
+		prepare func(t *testing.T, dir string)
+		want    string // in the error; empty: none
+	}{
+		"own entries": {func(t *testing.T, dir string) {
+			file(t, directory(t, dir, "keys", 0o700), "k", 0o600)
+			file(t, dir, "state.db", 0o600)
+		}, ""},
+		"a sticky directory": {func(t *testing.T, dir string) {
+			if err := os.Chmod(dir, 0o777|os.ModeSticky); err != nil {
+				t.Fatal(err)
+			}
+		}, "every user"},
+		"an entry of another user": {func(t *testing.T, dir string) {
+			own(t, directory(t, dir, "keys", 0o700), other)
+		}, "belongs to the user 12345"},
+		"an entry that all may change": {func(t *testing.T, dir string) {
+			directory(t, dir, "trust", 0o777)
+		}, "every user"},
+		"a sticky entry": {func(t *testing.T, dir string) {
+			directory(t, dir, "approvals", 0o777|os.ModeSticky)
+		}, "every user"},
+		"a key of another user": {func(t *testing.T, dir string) {
+			own(t, file(t, directory(t, dir, "keys", 0o700), "audit-sign.key", 0o600), other)
+		}, "belongs to the user 12345"},
+		"a key that all may change": {func(t *testing.T, dir string) {
+			file(t, directory(t, dir, "keys", 0o700), "audit-sign.key", 0o606)
+		}, "every user"},
+		"a link to another user's key": {func(t *testing.T, dir string) {
+			theirs := file(t, t.TempDir(), "k", 0o600)
+			own(t, theirs, other)
+			if err := os.Symlink(theirs, filepath.Join(directory(t, dir, "keys", 0o700), "k")); err != nil {
+				t.Fatal(err)
+			}
+		}, "belongs to the user 12345"},
+		"a confirmed configuration that a group may change": {func(t *testing.T, dir string) {
+			f := file(t, directory(t, dir, "trust", 0o700), "a.json", 0o660)
+			if err := os.Chown(f, 0, other); err != nil {
+				t.Fatal(err)
+			}
+		}, "the group 12345"},
+		"a question of another user": {func(t *testing.T, dir string) {
+			own(t, file(t, directory(t, dir, "approvals", 0o700), "apr_1.json", 0o600), other)
+		}, "belongs to the user 12345"},
+		"an image of another user": {func(t *testing.T, dir string) {
+			own(t, directory(t, directory(t, dir, "images", 0o755), "python", 0o755), other)
+		}, "belongs to the user 12345"},
+		"a link into another user's directory": {func(t *testing.T, dir string) {
+			theirs := directory(t, t.TempDir(), "d", 0o755)
+			directory(t, theirs, "images", 0o755)
+			own(t, theirs, other)
+			if err := os.Symlink(filepath.Join(theirs, "images"), filepath.Join(dir, "images")); err != nil {
+				t.Fatal(err)
+			}
+		}, "belongs to the user 12345"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			test.prepare(t, dir)
+			link := filepath.Join(t.TempDir(), "link")
+			if err := os.Symlink(dir, link); err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range []string{dir, link} {
+				_, err := Home(env(map[string]string{EnvHome: path}))
+				if foreign := (*ForeignError)(nil); test.want == "" && err != nil || test.want != "" &&
+					(!errors.As(err, &foreign) || !strings.Contains(err.Error(), test.want)) {
+					t.Errorf("got %v, want %q", err, test.want)
+				}
+			}
+		})
+	}
+}
+
 // listed adds an entry to the access control list of a file that belongs to root (issue 23).
 func listed(t *testing.T, path string, tag, permissions uint16, id uint32) string {
 	t.Helper()

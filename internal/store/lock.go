@@ -136,8 +136,8 @@ func (l *Lock) Release() error {
 	return nil
 }
 
-// While locks the open file, waiting until it can, and calls do.
-func While(file *os.File, mode Mode, do func() error) error {
+// WithLock waits for a lock of the open file, calls do, and releases the lock.
+func WithLock(file *os.File, mode Mode, do func() error) error {
 	for {
 		err := unix.Flock(int(file.Fd()), mode.operation())
 		if err == nil {

@@ -22,13 +22,13 @@ const (
 // Home returns the state directory as an absolute path: $AIRLOCK_HOME if set,
 // /var/lib/airlock for root, else airlock in the user's data directory of the XDG
 // Base Directory Specification. The directory need not exist. If another user owns it or
-// can change it, the error is a *ForeignError.
+// one of its entries, or can change it or one of them, the error is a *ForeignError.
 func Home(getenv func(string) string) (string, error) {
 	dir, err := home(getenv, os.Geteuid())
 	if err != nil {
 		return "", err
 	}
-	return dir, CheckOwner(dir)
+	return dir, checkState(dir)
 }
 
 func home(getenv func(string) string, uid int) (string, error) {
@@ -71,7 +71,7 @@ func Audit(home string) string { return filepath.Join(home, "audit") }
 // Approvals is the directory of questions that wait for a person's answer.
 func Approvals(home string) string { return filepath.Join(home, "approvals") }
 
-// Pins is the directory of tool definitions that were seen before.
+// Pins is the directory in which former versions kept tool definitions that were seen before.
 func Pins(home string) string { return filepath.Join(home, "pins") }
 
 // Embeddings is the directory of cached vectors of tools' texts.
@@ -89,7 +89,7 @@ func Attachments(home string) string { return filepath.Join(home, "attachments")
 // Sessions is the directory of the files that runs of one session share.
 func Sessions(home string) string { return filepath.Join(home, "sessions") }
 
-// SignIns is the directory of kept sign-ins to upstream servers.
+// SignIns is the directory of the locks of sign-ins to upstream servers, and of sign-ins of former versions.
 func SignIns(home string) string { return filepath.Join(home, "sign-ins") }
 
 // Trust is the directory of configurations that a person has confirmed.

@@ -222,14 +222,14 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-func TestWhileExcludesOthers(t *testing.T) {
+func TestWithLockExcludesOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	file, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	err = While(file, Exclusive, func() error {
+	err = WithLock(file, Exclusive, func() error {
 		_, err := TryAcquire(path, Shared)
 		return err
 	})

@@ -75,7 +75,7 @@ func FuzzEachMember(f *testing.F) {
 		})
 		var want map[string]json.RawMessage
 		if !all || !json.Valid([]byte(text)) || !utf8.ValidString(text) {
-			return // a decoder reads what is no UTF-8 as U+FFFD
+			return // a decoder reads what is not UTF-8 as U+FFFD
 		}
 		if err := json.Unmarshal([]byte(text), &want); err != nil {
 			t.Fatal(err)

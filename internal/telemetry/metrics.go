@@ -27,6 +27,8 @@ var (
 		"How long it took from a change of a server's tools to published wrappers.", peopleBounds)
 	Append = duration("airlock.audit.append.duration", "How long a durable record of the audit log took.",
 		recordBounds)
+	Forward = duration("airlock.node.forward.duration",
+		"How long another node of the cluster took until it began to answer a forwarded request.", requestBounds)
 )
 
 var (

@@ -44,13 +44,16 @@ func (r Request) attributes() []attribute.KeyValue {
 // the carriers with a trace names (W3C Trace Context). The caller calls end.
 func Receive(ctx context.Context, r Request, carriers ...Carrier) (_ context.Context, end func(errorType string)) {
 	for _, carrier := range carriers {
-		if remote := w3c.Extract(ctx, carrier); trace.SpanContextFromContext(remote).IsRemote() {
-			ctx = remote
+		if within := Within(ctx, carrier); trace.SpanContextFromContext(within).IsRemote() {
+			ctx = within
 			break
 		}
 	}
 	return r.begin(ctx, trace.SpanKindServer, ServerOperation)
 }
+
+// Within returns ctx within the span that a carrier names, if it names one.
+func Within(ctx context.Context, carrier Carrier) context.Context { return w3c.Extract(ctx, carrier) }
 
 // Send begins the span of a request to an upstream server. The caller calls end.
 func Send(ctx context.Context, r Request) (_ context.Context, end func(errorType string)) {
@@ -89,9 +92,9 @@ func (c Carrier) Set(string, string) {}
 // Keys is for carriers that are listed.
 func (c Carrier) Keys() []string { return w3c.Fields() }
 
-// Pass calls set for each key that carries the trace context to a server (SEP-414:
-// traceparent and tracestate, in _meta). It also does so if this process exports nothing
-// and the host has sent its trace context.
+// Pass calls set for each key that carries the trace context to a server (SEP-414: traceparent and tracestate, in
+// _meta) or to another node (the headers of these names). It also does so if this process exports nothing and the host
+// has sent its trace context.
 func Pass(ctx context.Context, set func(key, value string)) {
 	carrier := propagation.MapCarrier{}
 	w3c.Inject(ctx, carrier)

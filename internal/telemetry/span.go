@@ -26,6 +26,7 @@ const (
 	SpanExecute = "airlock.sandbox.execute" // the code in its sandbox
 	SpanCall    = "airlock.call"            // one call of the code, all stages of the broker
 	SpanApprove = "airlock.approval"        // a call that waits for a person
+	SpanForward = "airlock.node.forward"    // a request that is forwarded to another node, until its answer begins
 )
 
 // The attribute keys that Airlock defines. Names of servers and tools come from the
@@ -45,10 +46,11 @@ const (
 	AttrAnswer   = attribute.Key("airlock.approval.answer")
 	AttrError    = attribute.Key("error.type")
 	AttrResource = attribute.Key("airlock.resource")
+	AttrNode     = attribute.Key("airlock.node.name")
 	AttrTool     = attribute.Key("gen_ai.tool.name")
 )
 
-// Span is a part of a trace that goes on.
+// Span is a span of a trace, which has not ended yet.
 type Span struct {
 	span  trace.Span
 	began time.Time

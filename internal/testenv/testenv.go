@@ -3,8 +3,11 @@
 package testenv
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -72,29 +75,49 @@ func RepoRoot(t testing.TB) string {
 	}
 }
 
-// OwnHome is Sandbox for a test that runs Airlock as a whole: with a new state directory,
-// for which it sets AIRLOCK_HOME. In a shared one, the agents of one test would guard the
-// configurations of the others.
-func OwnHome(t *testing.T) Env {
+// OwnHome is Sandbox for a test that runs Airlock as a whole: with a new state directory with some images, for which
+// it sets AIRLOCK_HOME. In a shared one, the agents of one test would guard the configurations of the others.
+func OwnHome(t *testing.T, images ...string) Env {
 	t.Helper()
 	env := Sandbox(t)
-	env.Home = NewHome(t, env)
+	env.Home = NewHome(t, env, images...)
 	t.Setenv("AIRLOCK_HOME", env.Home)
 	t.Setenv("AIRLOCK_RUNSC", env.Runsc)
 	return env
 }
 
-// NewHome returns a new state directory with the images of env. Its path is short, since
-// sockets are created below it.
-func NewHome(t testing.TB, env Env) string {
+// NewHome returns a new state directory with links to images of env, by default all of them. An image comes with those
+// that have more packages. `airlock serve` reads every image when it starts, so a test that starts it names the images
+// that it uses: "verify" takes longer than the others together. The path is short, since sockets are created below it.
+func NewHome(t testing.TB, env Env, images ...string) string {
 	t.Helper()
 	home, err := os.MkdirTemp("", "alk")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(home) })
-	if err := os.Symlink(filepath.Join(env.Home, "images"), filepath.Join(home, "images")); err != nil {
+	built, linked := filepath.Join(env.Home, "images"), filepath.Join(home, "images")
+	if len(images) == 0 {
+		err = os.Symlink(built, linked)
+	} else {
+		err = link(built, linked, images)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return home
+}
+
+// link makes the directory linked with links to those images of the directory built.
+func link(built, linked string, images []string) error {
+	entries, err := os.ReadDir(built)
+	if err == nil {
+		err = os.Mkdir(linked, 0o755)
+	}
+	for _, entry := range entries {
+		if name, _, _ := strings.Cut(entry.Name(), "+"); entry.IsDir() && slices.Contains(images, name) {
+			err = errors.Join(err, os.Symlink(filepath.Join(built, entry.Name()), filepath.Join(linked, entry.Name())))
+		}
+	}
+	return err
 }

@@ -1,4 +1,4 @@
-// Package truncate shortens text between characters, never inside one.
+// Package truncate shortens UTF-8 text without cutting a character (a Unicode code point) in two.
 package truncate
 
 import "unicode/utf8"
@@ -7,7 +7,7 @@ import "unicode/utf8"
 const mark = "…"
 
 // Head returns the longest start of s that has at most n bytes and ends between
-// characters. Bytes that are no UTF-8 count as characters of one byte.
+// characters. Bytes that are not UTF-8 count as characters of one byte.
 func Head(s string, n int) string {
 	end := max(n, 0)
 	if len(s) <= end {
@@ -25,7 +25,7 @@ func Head(s string, n int) string {
 }
 
 // Tail returns the longest end of s that has at most n bytes and begins between
-// characters. Bytes that are no UTF-8 count as characters of one byte.
+// characters. Bytes that are not UTF-8 count as characters of one byte.
 func Tail(s string, n int) string {
 	start := len(s) - max(n, 0)
 	if start <= 0 {
@@ -55,7 +55,7 @@ func Bytes(s string, n int) string {
 }
 
 // Characters returns s in at most n characters; the last of them is "…" where
-// something was left out. Bytes that are no UTF-8 count as one character each.
+// something was left out. Bytes that are not UTF-8 count as one character each.
 func Characters(s string, n int) string {
 	if len(s) <= max(n, 0) {
 		return s

@@ -1,4 +1,4 @@
-// Package tty finds the terminal that a person is at.
+// Package tty opens the controlling terminal of this process, where a person can be asked a question.
 package tty
 
 import (
@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNone is returned if this process has no terminal, or is in its background.
+// ErrNone is returned if this process has no terminal, or runs in the background of its terminal.
 var ErrNone = errors.New("there is no terminal here")
 
-// Open opens the controlling terminal of this process, wherever the standard streams
-// lead, when the process is in its foreground; else the error is ErrNone. The caller
-// closes it.
+// Open opens the controlling terminal of this process, even if the standard streams are
+// redirected. It returns ErrNone if there is none, or if the process is not in its
+// foreground. The caller must close the file.
 func Open() (*os.File, error) {
 	file, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -32,8 +32,8 @@ func Is(file *os.File) bool {
 	return err == nil
 }
 
-// Control calls f with the descriptor of a file, which stays one that can be closed
-// while it is read from.
+// Control calls f with the descriptor of a file. Unlike after File.Fd, Close still
+// interrupts a read of the file.
 func Control[T any](file *os.File, f func(fd int) (T, error)) (T, error) {
 	var result T
 	raw, err := file.SyscallConn()

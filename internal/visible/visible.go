@@ -15,7 +15,7 @@ import (
 // own written as \n, \t, \r or \u{…}: control and format characters (bidi
 // overrides, zero-width ones, tags), variation selectors, fillers, line separators,
 // spaces other than the plain one, private use, unassigned ones, and bytes that
-// are no UTF-8 as \x…. A backslash is doubled, so that no text can imitate an escape.
+// are not UTF-8 as \x…. A backslash is doubled, so that no text can imitate an escape.
 func Text(s string) string { return escape(s, lineBreaks|backslashes) }
 
 // Line is Text with single backslashes. It is for messages that quote patterns or

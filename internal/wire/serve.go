@@ -210,8 +210,7 @@ func (n *connection) read(ctx context.Context, handlers *handlers) error {
 		frame, release, err := reader.next(n.done)
 		if err != nil {
 			release()
-			var violation *ProtocolError
-			if errors.As(err, &violation) {
+			if errors.As(err, new(*ProtocolError)) {
 				return err
 			}
 			return nil // the far side hung up, or the conversation is over

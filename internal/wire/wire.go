@@ -71,7 +71,7 @@ func ParseRequest(frame []byte) (Request, error) {
 	case len(members.Params) == 0:
 		members.Params = json.RawMessage("{}")
 	case members.Params[0] != '{':
-		return Request{}, Violation("a request's params are no object")
+		return Request{}, Violation("a request's params are not an object")
 	}
 	return Request{ID: members.ID, Method: members.Method, Params: members.Params}, nil
 }

@@ -156,7 +156,7 @@ func TestCallersRaceForARemoteAgent(t *testing.T) {
 	if err := w.db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db, err := databasetest.Open(t.Context(), w.path, iatp.Schema)
+	db, err := databasetest.Open(t.Context(), w.path, agents.Schema, iatp.Schema)
 	if err != nil {
 		t.Fatal(err)
 	}

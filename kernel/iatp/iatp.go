@@ -71,7 +71,7 @@ type Log interface {
 
 // Options of a service. All except Now are required.
 type Options struct {
-	Database *database.DB // with the tables of Schema
+	Database *database.DB // with the tables of Schema and of the agents
 	Agents   Agents
 	Log      Log
 	Identity *agekey.Key      // encrypts private keys

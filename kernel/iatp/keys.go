@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/database"
 )
@@ -89,13 +90,14 @@ func (s *Service) Keys(ctx context.Context, agent string) (keys []Key, err error
 	return keys, err
 }
 
-// Published returns at most n currently valid keys, of one agent or of all (empty), ordered by ID,
-// starting after the ID after.
+// Published returns at most n currently valid keys, of one active agent or of all (empty), ordered by ID,
+// starting after the ID after. Keys of pinned agents are published where these are registered.
 func (s *Service) Published(ctx context.Context, agent, after string, n int) (keys []Key, err error) {
 	err = s.opts.Database.View(ctx, func(tx database.Tx) error {
 		keys, err = keysOf(ctx, tx,
-			`WHERE revoked = 0 AND expires > ? AND (? = '' OR agent = ?) AND id > ? ORDER BY id LIMIT ?`,
-			s.now().Unix(), agent, agent, after, n)
+			`WHERE revoked = 0 AND expires > ? AND (? = '' OR agent = ?) AND id > ? AND sealed IS NOT NULL AND NOT EXISTS
+			(SELECT 1 FROM agent WHERE agent.id = agent_key.agent AND status <> ?) ORDER BY id LIMIT ?`,
+			s.now().Unix(), agent, agent, after, agents.Active, n)
 		return err
 	})
 	return keys, err

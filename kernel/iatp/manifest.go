@@ -317,7 +317,7 @@ func readKeys(agent string, list []JWK) ([]Key, error) {
 	for _, jwk := range list {
 		public, err := base64.RawURLEncoding.DecodeString(jwk.X)
 		if err != nil || jwk.KeyType != "OKP" || jwk.Curve != "Ed25519" || len(public) != ed25519.PublicKeySize {
-			return nil, &Refusal{"a key is no Ed25519 key in the form of RFC 8037"}
+			return nil, &Refusal{"a key is not an Ed25519 key in the form of RFC 8037"}
 		}
 		if jwk.Agent != "" && jwk.Agent != agent {
 			return nil, &Refusal{"a key is another agent's"}

@@ -141,22 +141,11 @@ func (s *Service) known(ctx context.Context, agent string) (registered *agents.A
 	return nil, err == nil, err
 }
 
-// standing sums the events of an agent; the sum stays within the bounds after each.
+// standing returns the reputation of an agent and the number of its events, which only lower it.
 func standing(ctx context.Context, tx database.Tx, agent string) (score Score, events int, err error) {
-	rows, err := tx.QueryContext(ctx, `SELECT change FROM reputation WHERE agent = ? ORDER BY seq`, agent)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer rows.Close()
-	score = firstReputation
-	for rows.Next() {
-		var change Score
-		if err := rows.Scan(&change); err != nil {
-			return 0, 0, err
-		}
-		score, events = min(max(score+change, lowest), highest), events+1
-	}
-	return score, events, rows.Err()
+	err = tx.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(change), 0) FROM reputation WHERE agent = ?`,
+		agent).Scan(&events, &score)
+	return max(firstReputation+score, lowest), events, err
 }
 
 // Reputation returns the reputation of a known agent, or a *Refusal.

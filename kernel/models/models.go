@@ -167,7 +167,7 @@ func textIn(raw []byte) (string, error) {
 		} `json:"choices"`
 	}
 	if err := strictjson.UnmarshalOpen(raw, &answer); err != nil || len(answer.Choices) == 0 {
-		return "", errors.New("its answer is not of the shape that the API has")
+		return "", errors.New("its answer does not have the form that the API defines")
 	}
 	choice := answer.Choices[0]
 	if choice.Message.Refusal != "" {
@@ -199,7 +199,7 @@ func contentText(raw json.RawMessage) (string, error) {
 		Text string `json:"text"`
 	}
 	if strictjson.UnmarshalOpen(raw, &parts) != nil {
-		return "", errors.New("its answer is not of the shape that the API has")
+		return "", errors.New("its answer does not have the form that the API defines")
 	}
 	var all strings.Builder
 	for _, part := range parts {

@@ -78,14 +78,14 @@ func TestWhatIsNoAnswerIsAnError(t *testing.T) {
 		"status 307": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
 		},
-		"shape":        text("<html>"),
-		"the shape":    text(`{"choices":[]}`),
-		"of the shape": text(`{"choices":[{"message":{"content":7}}]}`),
-		"is empty":     text(completion(" \n")),
-		"refused":      text(`{"choices":[{"message":{"content":"","refusal":"no"}}]}`),
-		"not whole":    text(`{"choices":[{"message":{"content":"half"},"finish_reason":"length"}]}`),
-		"bytes of":     text(completion(strings.Repeat("x", 300<<10))),
-		"more than":    func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, endless{}) },
+		"the API":       text("<html>"),
+		"the form":      text(`{"choices":[]}`),
+		"form that the": text(`{"choices":[{"message":{"content":7}}]}`),
+		"is empty":      text(completion(" \n")),
+		"refused":       text(`{"choices":[{"message":{"content":"","refusal":"no"}}]}`),
+		"not whole":     text(`{"choices":[{"message":{"content":"half"},"finish_reason":"length"}]}`),
+		"bytes of":      text(completion(strings.Repeat("x", 300<<10))),
+		"more than":     func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, endless{}) },
 		"breaks off": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			fmt.Fprint(w, "{")

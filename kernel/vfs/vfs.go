@@ -1,6 +1,7 @@
-// Package vfs holds the files of agents: a working memory for each, limited in bytes and files,
-// encrypted at rest, and changed in whole files only. The files are rows of a database without
-// links, devices or real directories, so a path cannot lead anywhere else.
+// Package vfs stores the files that agents keep in the kernel. The number of files and bytes of each
+// agent is limited, and files are encrypted at rest. A write replaces a whole file. A file is a row of
+// the database, not a file of the host: there are no links and no devices, and a path cannot lead to
+// anything else.
 package vfs
 
 import (

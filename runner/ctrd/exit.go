@@ -78,7 +78,7 @@ func (p *process) exitOf(status uint32) (runner.Exit, error) {
 	if reason := gvisor.Failure(logFile(p.spec.StateDir), panicFile(p.spec.StateDir)); reason != "" {
 		return runner.Exit{}, fmt.Errorf("gVisor's kernel: %s", reason)
 	}
-	return runner.Exit{}, errors.New("gVisor's kernel ended without saying how the guest did")
+	return runner.Exit{}, errors.New("gVisor's kernel ended without reporting how the guest ended")
 }
 
 // Close kills the sandbox and removes everything that Start created except the files in

@@ -175,7 +175,7 @@ func (p *process) enterGroup() error {
 		return err
 	}
 	for _, pid := range siblings {
-		if pid != p.Process.Pid && posture.Calls(pid, fileServerName) {
+		if pid != p.Process.Pid && posture.HasName(pid, fileServerName) {
 			p.files = pid
 		}
 	}

@@ -1,5 +1,5 @@
-// Package posture proves what the processes of a started sandbox really have: it
-// reads them back from the host's /proc and compares them with what was asked for.
+// Package posture verifies the privileges and mounts that the processes of a started sandbox
+// really have: it reads them from the host's /proc and compares them with what was asked for.
 package posture
 
 import (
@@ -48,7 +48,7 @@ func (want Want) CheckStubs(kernel int) error {
 		return err
 	}
 	if len(pids) == 0 {
-		return errors.New("the code runs in no process of its own")
+		return errors.New("gVisor's kernel has no child processes, in which the code should run")
 	}
 	want.Role, want.Mounts = "stub", nil
 	for len(pids) > 0 {

@@ -190,8 +190,8 @@ func Parent(pid int) (int, error) {
 	return 0, fmt.Errorf("process %d has no parent", pid)
 }
 
-// Calls reports whether a process calls itself by this name: its first argument.
-func Calls(pid int, name string) bool {
+// HasName reports whether the first argument of a process, the name under which it was started, is name.
+func HasName(pid int, name string) bool {
 	line, err := os.ReadFile(proc(pid, "cmdline"))
 	first, _, _ := strings.Cut(string(line), "\x00")
 	return err == nil && first == name

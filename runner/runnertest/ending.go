@@ -23,7 +23,7 @@ if os.fork() == 0:
         while True: time.sleep(1)
 while True: time.sleep(1)
 `))
-	if err := s.Go(); err != nil {
+	if err := s.Begin(); err != nil {
 		t.Fatal(err)
 	}
 	deadline := time.Now().Add(timeout)

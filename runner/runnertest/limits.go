@@ -65,7 +65,7 @@ while True:
 `)
 	req.Limits.PIDs = 32
 	s := b.acquire(t, req)
-	if err := s.Go(); err != nil {
+	if err := s.Begin(); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)

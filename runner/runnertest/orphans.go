@@ -54,7 +54,7 @@ func Victim(t *testing.T, prepare func(*testing.T) (runner.Driver, *slog.Logger,
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Go(); err != nil {
+		if err := s.Begin(); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Close(); err != nil {

@@ -157,7 +157,7 @@ func (b *bench) run(t *testing.T, req runner.Request) outcome {
 func (b *bench) finish(t *testing.T, s *runner.Sandbox) outcome {
 	t.Helper()
 	began := time.Now()
-	if err := s.Go(); err != nil {
+	if err := s.Begin(); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
@@ -190,7 +190,7 @@ func (b *bench) script(t *testing.T, script, want string) {
 // socket, and returns the host's end.
 func connected(t *testing.T, s *runner.Sandbox) net.Conn {
 	t.Helper()
-	if err := s.Go(); err != nil {
+	if err := s.Begin(); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := s.Listener().Accept()

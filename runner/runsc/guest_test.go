@@ -103,7 +103,7 @@ func runRequest(t *testing.T, r *runner.Runner, req runner.Request, code string)
 			return nil, wire.Violation("unexpected method %q", call.Method)
 		})
 	}()
-	if err := s.Go(); err != nil {
+	if err := s.Begin(); err != nil {
 		t.Fatal(err)
 	}
 	select {

@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -19,7 +19,8 @@ type face struct {
 	process *os.Process
 }
 
-// openFace starts an Airlock with the given configuration and additional variables.
+// openFace starts an Airlock with the given configuration and additional variables. It has a state directory of its
+// own: while one serves an agent, another configuration of the same directory needs a person's confirmation.
 func (b *bench) openFace(ctx context.Context, config map[string]any, undo *cleanup.Stack, env ...string) (*face,
 	error) {
 	return b.openVerb(ctx, []string{"mcp"}, config, undo, env...)
@@ -32,19 +33,16 @@ func (b *bench) openVerb(ctx context.Context, verb []string, config map[string]a
 	if err != nil {
 		return nil, err
 	}
-	file, err := os.CreateTemp(b.home, "config-*.json")
+	home, err := stateDirectory(b.home, "face-", undo)
 	if err != nil {
 		return nil, err
 	}
-	undo.Add(func() error { return os.Remove(file.Name()) })
-	if _, err := file.Write(text); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	if err := file.Close(); err != nil {
+	file := filepath.Join(home, "airlock.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(b.bin("airlock"), append(verb, "--config", file.Name())...)
-	cmd.Env = append(append(os.Environ(), "AIRLOCK_HOME="+b.home), env...)
+	cmd := exec.Command(b.bin("airlock"), append(verb, "--config", file)...)
+	cmd.Env = append(append(os.Environ(), "AIRLOCK_HOME="+home), env...)
 	cmd.Stderr = os.Stderr
 	session, err := connect(ctx, cmd)
 	if err != nil {

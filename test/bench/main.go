@@ -61,6 +61,7 @@ func parts() []part {
 	return []part{
 		{"run", measureRuns},
 		{"telemetry", measureTelemetry},
+		{"suspension", measureSuspension},
 		{"start", measureStart},
 		{"initialize", measureInitialize},
 		{"rate", measureRate},
@@ -79,6 +80,7 @@ func parts() []part {
 		{"change", measureChange},
 		{"audit", measureAudit},
 		{"agents", measureAgents},
+		{"cluster", measureCluster},
 		{"decide", measureDecisions},
 		{"redact", measureRedaction},
 		{"verdict", measureVerdicts},
@@ -125,14 +127,19 @@ func newBench(rounds int, undo *cleanup.Stack) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	state := filepath.Join(root, ".airlock")
-	home, err := os.MkdirTemp(state, "bench-")
+	home, err := stateDirectory(filepath.Join(root, ".airlock"), "bench-", undo)
 	if err != nil {
 		return nil, err
 	}
-	undo.Add(func() error { return os.RemoveAll(home) })
-	if err := os.Symlink(filepath.Join(state, "images"), filepath.Join(home, "images")); err != nil {
-		return nil, err
-	}
 	return &bench{root: root, home: home, rounds: rounds, table: &table{out: os.Stdout}}, nil
+}
+
+// stateDirectory makes a state directory in another one, with the images of that one.
+func stateDirectory(in, prefix string, undo *cleanup.Stack) (string, error) {
+	dir, err := os.MkdirTemp(in, prefix)
+	if err != nil {
+		return "", err
+	}
+	undo.Add(func() error { return os.RemoveAll(dir) })
+	return dir, os.Symlink(filepath.Join(in, "images"), filepath.Join(dir, "images"))
 }

@@ -2,8 +2,12 @@ package main
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 	"reflect"
 	"testing"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 func TestFunctionsBeginWhereTheRuntimeSays(t *testing.T) {
@@ -26,6 +30,28 @@ func TestFunctionsBeginWhereTheRuntimeSays(t *testing.T) {
 	}
 	if _, err := table.offset("main.isNotThere"); err == nil {
 		t.Error("a function that is not there was found")
+	}
+}
+
+// Issue 32: a function of a probe was renamed, so that the measurement of the parts of a call failed.
+func TestProbesAreInAirlock(t *testing.T) {
+	airlock := filepath.Join(t.TempDir(), "airlock")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", airlock, "./cmd/airlock")
+	build.Dir = testenv.RepoRoot(t)
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building airlock: %v\n%s", err, output)
+	}
+	table, err := readFunctions(airlock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range traceProbes(airlock, "a server") {
+		if p.program != airlock {
+			continue
+		}
+		if _, err := table.offset(p.function); err != nil {
+			t.Errorf("the probe of %q: %v", p.name, err)
+		}
 	}
 }
 

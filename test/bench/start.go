@@ -75,14 +75,12 @@ type home struct {
 }
 
 func (b *bench) newHome(name string, undo *cleanup.Stack) (*home, error) {
-	directory, err := os.MkdirTemp(b.home, name+"-")
+	directory, err := stateDirectory(b.home, name+"-", undo)
 	if err != nil {
 		return nil, err
 	}
-	undo.Add(func() error { return os.RemoveAll(directory) })
 	h := &home{name, b.bin("airlock"), directory, map[string]string{}}
 	errs := []error{
-		os.Symlink(filepath.Join(b.home, "images"), filepath.Join(directory, "images")),
 		os.WriteFile(filepath.Join(directory, "airlock.yaml"), []byte("{}\n"), 0o600),
 	}
 	for _, lang := range languages() {

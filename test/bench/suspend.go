@@ -277,7 +277,7 @@ func launch(ctx context.Context, sandboxes *runner.Runner, request runner.Reques
 		return map[string]string{}, nil
 	})
 	go func() { _ = p.talk.Serve(serving, sandbox.Listener()) }()
-	if err := sandbox.Go(); err != nil {
+	if err := sandbox.Begin(); err != nil {
 		p.close()
 		return nil, err
 	}

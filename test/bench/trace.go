@@ -63,7 +63,7 @@ func traceProbes(airlock, server string) []probe {
 		{"decided", airlock, module + "broker.(*attempt).intend"},
 		{"recorded", airlock, module + "audit.(*appender).write"},
 		{"looked", airlock, module + "audit.(*appender).append"},
-		{"written", airlock, module + "audit.(*appender).sync"},
+		{"written", airlock, module + "audit.(*storage).sync"},
 		{"durable", airlock, module + "broker.(*attempt).act"},
 		{nothing, airlock, module + "broker.(*attempt).callServer"},
 		{"line", airlock, module + "broker/upstream.(*lineWriter).try"},

@@ -4,6 +4,7 @@ package browser
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -61,9 +62,7 @@ func Open(t *testing.T, names ...string) *Browser {
 func (b *Browser) Do(t *testing.T, step string, options map[string]any) Answer {
 	t.Helper()
 	request := map[string]any{"step": step}
-	for name, value := range options {
-		request[name] = value
-	}
+	maps.Copy(request, options)
 	line, err := json.Marshal(request)
 	if err != nil {
 		t.Fatal(err)

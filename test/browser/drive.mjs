@@ -26,6 +26,9 @@ let page;
 // injected code makes.
 let problems = [];
 
+// within returns the page, or a document in as many frames.
+const within = (frames = 0) => Array(frames).fill("iframe").reduce((at, frame) => at.frameLocator(frame), page);
+
 const steps = {
   // profile begins anew: no cookie, no storage, no page of before.
   async profile({ dark, width, height, time }) {
@@ -60,8 +63,8 @@ const steps = {
   async reload() {
     await page.reload();
   },
-  async click({ role, name }) {
-    await page.getByRole(role, { name, exact: true }).click();
+  async click({ role, name, frames }) {
+    await within(frames).getByRole(role, { name, exact: true }).click();
   },
   // taps clicks the first that a selector of CSS finds.
   async taps({ selector }) {
@@ -80,8 +83,8 @@ const steps = {
     await page.keyboard.type(value);
   },
   // sees waits until a text is shown, unsees until none that is shown has it.
-  async sees({ text }) {
-    await page.getByText(text).filter({ visible: true }).first().waitFor();
+  async sees({ text, frames }) {
+    await within(frames).getByText(text).filter({ visible: true }).first().waitFor();
   },
   async unsees({ text }) {
     await page.getByText(text).filter({ visible: true }).first().waitFor({ state: "detached" });

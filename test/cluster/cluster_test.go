@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,6 +12,9 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 	"github.com/airlock-mcp/airlock/internal/testenv"
@@ -39,7 +43,7 @@ func (n *node) status(token string) int {
 func (n *node) register(token, kind string, dailyUSD float64) agent {
 	n.Helper()
 	status, made := n.post("/v1/agents", "Authorization", "Bearer "+token, map[string]any{"name": "worker",
-		"type": kind, "budget": map[string]any{"max_daily_cost_usd": dailyUSD}})
+		"type": kind, "budget": map[string]any{"max_daily_cost_usd": dailyUSD, "max_requests_per_hour": 1_000_000}})
 	id, _ := made["agent_id"].(string)
 	value, _ := made["agent_token"].(string)
 	if value == "" {
@@ -53,6 +57,7 @@ func TestTwoNodesShareTheirState(t *testing.T) {
 	a, b := g.node("a").serve(), g.node("b").serve()
 	nodes := []*node{a, b}
 	_, token := a.token("run,agents,approve,admin")
+	_, chief := a.token("admin") // the token that announces cannot approve
 
 	t.Run("tokens", func(t *testing.T) {
 		id, short := a.token("run")
@@ -86,7 +91,7 @@ func TestTwoNodesShareTheirState(t *testing.T) {
 			t.Errorf("%d actions of one dollar were approved with a budget of %d", got, dollars)
 		}
 	})
-	t.Run("a question is answered exactly once", func(t *testing.T) { answerOnce(t, a, b, token) })
+	t.Run("a question is answered exactly once", func(t *testing.T) { answerOnce(t, a, b, token, chief) })
 	t.Run("names", func(t *testing.T) {
 		second := g.node("b")
 		out, err := second.command("serve", "--listen", "127.0.0.1:0").CombinedOutput()
@@ -115,7 +120,8 @@ func TestTwoNodesShareTheirState(t *testing.T) {
 	})
 }
 
-func answerOnce(t *testing.T, a, b *node, token string) {
+// answerOnce has an agent of a token ask, and the person with another one, chief, answer at two nodes.
+func answerOnce(t *testing.T, a, b *node, token, chief string) {
 	worker := b.register(token, "supervised", 10)
 	decision, question := a.announce(worker, "first", "send_email")
 	if decision != "PENDING" {
@@ -124,7 +130,7 @@ func answerOnce(t *testing.T, a, b *node, token string) {
 	if decision, again := b.announce(worker, "first", "send_email"); decision != "PENDING" || again != question {
 		t.Errorf("node b says %s, question %q; node a asked %q", decision, again, question)
 	}
-	people := []*person{a.person(token), b.person(token)}
+	people := []*person{a.person(chief), b.person(chief)}
 	var pages [2]string
 	forms := []url.Values{people[0].form(question), people[1].form(question)} // both before the first answer
 	var wait sync.WaitGroup
@@ -161,18 +167,21 @@ func wantSoon(t *testing.T, want string, get func() string) {
 		if got != "PENDING" {
 			break
 		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	t.Errorf("got %s, want %s", got, want)
 }
 
 // Without the database nothing is decided. A token that was just seen is still accepted.
 func TestTheDatabaseIsAway(t *testing.T) {
-	g := newGroup(t)
+	g, c := newGroup(t), &counted{made: map[string]int{}}
+	g.callsUnder(c.server(), "permit(principal, action, resource);")
 	n := g.node("a")
 	way, address := g.through()
 	n.address = address
 	n.serve()
 	_, token := n.token("run,agents")
+	program := n.callForever(token, c)
 	_, other := n.token("run")
 	worker := n.register(token, "autonomous", 100)
 	if got := n.status(token); got != http.StatusOK {
@@ -195,11 +204,30 @@ func TestTheDatabaseIsAway(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), "cannot be reached") || !strings.Contains(string(out), "hint: ") {
 		t.Errorf("making a token: %v\n%s", err, out)
 	}
+	before := c.total()
+	for len(program) == 0 && c.total() < before+3 && t.Context().Err() == nil {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if got := c.total() - before; got < 3 {
+		t.Errorf("the program made %d calls without the database", got)
+	}
+	if got := <-program; !strings.Contains(got, "whether the caller may still act, so the call was not made") {
+		t.Errorf("the program ended with %s", got)
+	}
 	if err := os.Remove(filepath.Join(way.dir, ".s.PGSQL.5432")); err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
 	way.join(t)
+	back := time.Now()
 	for t.Context().Err() == nil && n.status(other) != http.StatusOK {
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Logf("a token is accepted %v after the database is back", time.Since(back))
+	calls := c.total()
+	n.callForever(other, c)
+	t.Logf("a program makes calls %v after the database is back", time.Since(back))
+	if c.total() == calls {
+		t.Error("no call was made")
 	}
 	if got, _ := n.announce(worker, "after", "calculate"); got != "APPROVED" {
 		t.Errorf("an action when the database is back: %s", got)
@@ -243,10 +271,12 @@ func TestMistakesHaveAHint(t *testing.T) {
 
 // A node that was stopped for longer than its lease is replaced. When it continues, it ends.
 func TestAReplacedNodeEnds(t *testing.T) {
-	g := newGroup(t)
+	g, c := newGroup(t), &counted{made: map[string]int{}}
+	g.callsUnder(c.server(), "permit(principal, action, resource);")
 	first := g.node("a").serve()
 	_, token := first.token("run,agents")
 	worker := first.register(token, "autonomous", 100)
+	program := first.callForever(token, c)
 	process := first.process
 	if err := process.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -255,6 +285,7 @@ func TestAReplacedNodeEnds(t *testing.T) {
 	if got, _ := second.announce(worker, "one", "calculate"); got != "APPROVED" {
 		t.Errorf("an action at the new node: %s", got)
 	}
+	calls := c.total()
 	if err := process.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -268,6 +299,40 @@ func TestAReplacedNodeEnds(t *testing.T) {
 	if err := process.Wait(); err == nil || process.ProcessState.ExitCode() != 1 {
 		t.Errorf("the replaced node ended with %v", err)
 	}
+	if got := c.total(); got != calls {
+		t.Errorf("the program of the replaced node made %d calls afterwards; it ended with %s", got-calls, <-program)
+	}
+}
+
+// callForever runs a program that makes calls until one fails, and returns when it has made the first one. The channel
+// gets the answer.
+func (n *node) callForever(token string, c *counted) <-chan string {
+	n.Helper()
+	host := (&rotating{nodes: []*node{n}, token: token}).host(n.T, "/mcp", revisions[1])
+	before, answer := c.total(), make(chan string, 1)
+	prefix := fmt.Sprintf("forever-%d-", before)
+	begin := func() {
+		res, err := host.CallTool(n.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{
+			"language": "python", "code": `import asyncio
+from servers.alpha import change
+number = 0
+while True:
+    await change({"name": f"` + prefix + `{number}"})
+    number += 1
+    await asyncio.sleep(0.1)`}})
+		text, _ := json.Marshal(res) // it may be nil
+		answer <- fmt.Sprintf("%s %v", text, err)
+	}
+	go begin()
+	for c.total() == before && n.Context().Err() == nil {
+		select {
+		case got := <-answer: // its server may not be connected again yet
+			n.Logf("a program ended without a call: %s", got)
+			go begin()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return answer
 }
 
 // The state of a single machine is moved into a cluster, and back.

@@ -17,21 +17,27 @@ import (
 // get returns the answer of /v1.
 func (n *node) get(path, token string) string {
 	n.Helper()
+	status, text, err := n.tryGet(path, token)
+	if err != nil || status != http.StatusOK {
+		n.Errorf("%s: %d %s (%v)", path, status, text, err)
+	}
+	return text
+}
+
+// tryGet returns the status and the answer of GET with a token.
+func (n *node) tryGet(path, token string) (status int, text string, err error) {
 	r, err := http.NewRequestWithContext(n.Context(), http.MethodGet, n.url+path, nil)
 	if err != nil {
-		n.Fatal(err)
+		return 0, "", err
 	}
 	r.Header.Set("Authorization", "Bearer "+token)
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
-		n.Fatal(err)
+		return 0, "", err
 	}
 	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		n.Errorf("%s: %d %s (%v)", path, answer.StatusCode, text, err)
-	}
-	return string(text)
+	body, err := io.ReadAll(answer.Body)
+	return answer.StatusCode, string(body), err
 }
 
 // plain is command for verbs without a flag for the configuration.

@@ -1,9 +1,9 @@
-// Package cluster tests several real `airlock serve` that share a PostgreSQL database (#28).
 package cluster
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,6 +19,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 	"github.com/airlock-mcp/airlock/internal/testenv"
@@ -26,13 +27,13 @@ import (
 
 const settings = `
 agents: {rate: 100000/m, prices: {calculate: 1, send_email: 0}}
-sandbox: {pool: 0}
+sandbox: {pool: 0, maxSandboxes: %d, timeout: 10m}
 verify: {pool: 0}
 cluster:
   database: {from: env:AIRLOCK_DATABASE_URL}
   key: {from: "file:%s"}
   node: %s
-  advertise: https://127.0.0.1:0
+  advertise: https://%s:0
 `
 
 // group is the nodes of one cluster.
@@ -41,13 +42,22 @@ type group struct {
 	built   testenv.Env
 	address string // of the database
 	key     string
-	more    string // settings of all nodes
+	slots   int      // sandboxes of each node; 0: 8
+	more    string   // settings of all nodes
+	images  []string // of each node, see testenv.NewHome
 }
 
 func newGroup(t *testing.T) *group {
 	t.Helper()
-	g := &group{T: t, built: testenv.Sandbox(t), address: databasetest.Schema(t),
-		key: filepath.Join(t.TempDir(), "cluster.key")}
+	built := testenv.Sandbox(t)
+	return newGroupAt(t, built, databasetest.Schema(t))
+}
+
+// newGroupAt returns a cluster with the database of an address.
+func newGroupAt(t *testing.T, built testenv.Env, address string) *group {
+	t.Helper()
+	g := &group{T: t, built: built, address: address, key: filepath.Join(t.TempDir(), "cluster.key"),
+		images: []string{"python"}}
 	cmd := g.command("cluster", "key", g.key)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -65,15 +75,25 @@ func (g *group) command(args ...string) *exec.Cmd {
 type node struct {
 	*group
 	home, file, address string // the address is that of the database as this node reaches it
+	listen              string // empty: a free port
 	url                 string
 	process             *exec.Cmd
+	machine             *machine // nil: this one
+	program             string   // empty: bin/airlock
 }
 
 func (g *group) node(name string) *node {
 	g.Helper()
-	home := testenv.NewHome(g.T, g.built)
-	n := &node{group: g, home: home, file: filepath.Join(home, "airlock.yaml"), address: g.address}
-	if err := os.WriteFile(n.file, fmt.Appendf(nil, settings+g.more, g.key, name), 0o600); err != nil {
+	return g.nodeOn(nil, name)
+}
+
+// nodeOn returns a node on another machine.
+func (g *group) nodeOn(m *machine, name string) *node {
+	g.Helper()
+	home := testenv.NewHome(g.T, g.built, g.images...)
+	n := &node{group: g, home: home, file: filepath.Join(home, "airlock.yaml"), address: g.address, machine: m}
+	text := fmt.Appendf(nil, settings+g.more, cmp.Or(g.slots, 8), g.key, name, n.host())
+	if err := os.WriteFile(n.file, text, 0o600); err != nil {
 		g.Fatal(err)
 	}
 	return n
@@ -81,6 +101,10 @@ func (g *group) node(name string) *node {
 
 func (n *node) command(args ...string) *exec.Cmd {
 	cmd := n.group.command(append(args, "--config", n.file)...)
+	cmd.Path = cmp.Or(n.program, cmd.Path)
+	if n.machine != nil {
+		n.machine.enter(cmd)
+	}
 	cmd.Env = append(cmd.Env, "AIRLOCK_HOME="+n.home, "AIRLOCK_DATABASE_URL="+n.address)
 	return cmd
 }
@@ -102,10 +126,27 @@ func (n *node) airlock(into any, args ...string) {
 	}
 }
 
+// host returns the IP address of the node.
+func (n *node) host() string {
+	if n.machine == nil {
+		return "127.0.0.1"
+	}
+	return n.machine.address
+}
+
 // serve starts the node until the test ends.
 func (n *node) serve() *node {
 	n.Helper()
-	n.process = n.command("serve", "--listen", "127.0.0.1:0")
+	if err := n.start(); err != nil {
+		n.Fatalf("node %s does not serve: %v", n.file, err)
+	}
+	return n
+}
+
+// start is serve for a node that may not find the database.
+func (n *node) start() error {
+	n.Helper()
+	n.process = n.command("serve", "--listen", cmp.Or(n.listen, n.host()+":0"))
 	n.process.Env = append(n.process.Env, "QWED_MCP_TRUSTED_CODE_EXECUTION=true")
 	n.process.Stderr = n.Output()
 	out, err := n.process.StdoutPipe()
@@ -113,7 +154,7 @@ func (n *node) serve() *node {
 		err = n.process.Start()
 	}
 	if err != nil {
-		n.Fatal(err)
+		return err
 	}
 	process := n.process
 	n.Cleanup(func() {
@@ -121,11 +162,10 @@ func (n *node) serve() *node {
 		_ = process.Wait()
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		n.Fatalf("node %s does not serve: %v", n.file, err)
+	if err == nil {
+		n.url = strings.TrimSpace(line)
 	}
-	n.url = strings.TrimSpace(line)
-	return n
+	return err
 }
 
 // post sends JSON with headers and returns the status and the answer.
@@ -241,6 +281,7 @@ func (p *person) form(question string) url.Values {
 		if form.Get("digest") != "" {
 			return form
 		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -33,16 +35,37 @@ func newRoutedGroup(t *testing.T) *group {
 		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, map[string]any, error) {
 			return nil, map[string]any{"changed": true}, nil
 		})
-	alpha := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+	g.callsTo(server)
+	return g
+}
+
+// callsTo adds a server to the configuration of the nodes, with rules that ask a person about its changes.
+func (g *group) callsTo(server *mcp.Server) {
+	g.Helper()
+	g.callsUnder(server, askingRules)
+}
+
+// callsUnder adds a server to the configuration of the nodes, with rules.
+func (g *group) callsUnder(server *mcp.Server, text string) {
+	g.Helper()
+	alpha := httptest.NewUnstartedServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true}))
-	t.Cleanup(alpha.Close)
-	rules := filepath.Join(t.TempDir(), "rules.cedar")
-	if err := os.WriteFile(rules, []byte(askingRules), 0o600); err != nil {
-		t.Fatal(err)
+	if os.Getenv(inNetwork) != "" { // it is reached by other machines
+		listener, err := net.Listen("tcp", bridgeOfTest+":0")
+		if err != nil {
+			g.Fatal(err)
+		}
+		alpha.Listener.Close()
+		alpha.Listener = listener
+	}
+	alpha.Start()
+	g.Cleanup(alpha.Close)
+	rules := filepath.Join(g.TempDir(), "rules.cedar")
+	if err := os.WriteFile(rules, []byte(text), 0o600); err != nil {
+		g.Fatal(err)
 	}
 	g.more = fmt.Sprintf("mcpServers: {alpha: {url: %q}}\nservers: {alpha: {trustAnnotations: true}}\npolicies: [%q]\n"+
 		"serve: {trustedProxies: [127.0.0.1]}\n", alpha.URL, rules)
-	return g
 }
 
 // rotating sends each request to the next node, as a load balancer without affinity does.
@@ -182,6 +205,7 @@ func converse(t *testing.T, b *rotating, revision string) {
 
 func TestJobsOfTheGatewayAtEachNode(t *testing.T) {
 	g := newGroup(t)
+	g.images = []string{"python", "verify"}
 	nodes := []*node{g.node("a").serve(), g.node("b").serve()}
 	_, token := nodes[0].token("run")
 	b := &rotating{nodes: nodes, token: token}
@@ -206,7 +230,7 @@ func TestJobsOfTheGatewayAtEachNode(t *testing.T) {
 func TestTheOwnerIsKilled(t *testing.T) {
 	g := newGroup(t)
 	a, b := g.node("a").serve(), g.node("b").serve()
-	_, token := a.token("run")
+	_, token := a.token("run,audit")
 	session := (&rotating{nodes: []*node{a}, token: token}).host(t, "/mcp", revisions[0])
 	id := session.ID()
 	begun := call(t, (&rotating{nodes: []*node{a}, token: token}).host(t, "/mcp", revisions[1]), "run_code",
@@ -232,6 +256,7 @@ func TestTheOwnerIsKilled(t *testing.T) {
 		t.Errorf("a session of a node that has just died: %d %v", status, answer)
 	}
 	for t.Context().Err() == nil && status == http.StatusServiceUnavailable { // until the lease is 10 s old
+		time.Sleep(10 * time.Millisecond)
 		status, answer = ping(id)
 	}
 	if status != http.StatusNotFound {
@@ -241,6 +266,14 @@ func TestTheOwnerIsKilled(t *testing.T) {
 	_, err := host.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_run", Arguments: map[string]any{"run_id": run}})
 	if err == nil || !strings.Contains(err.Error(), "the node of the cluster that has this does not answer") {
 		t.Errorf("a run of a node that is dead: %v", err)
+	}
+	metrics := b.get("/metrics", token)
+	for _, want := range []string{`airlock_node_up_ratio\{[^}]*airlock_node_name="a"[^}]*\} 0\n`,
+		`airlock_node_lease_seconds\{[^}]*airlock_node_name="b"[^}]*\} 2[0-9]\n`,
+		`airlock_node_forward_duration_seconds_count\{[^}]*airlock_node_name="a"[^}]*error_type="unreached"`} {
+		if !regexp.MustCompile(want).MatchString(metrics) {
+			t.Errorf("the metrics have no %s:\n%s", want, metrics)
+		}
 	}
 }
 
@@ -311,6 +344,7 @@ func TestABrowserUsesEachNode(t *testing.T) {
 		}
 		p.send("/runs/"+run+"/cancel", form)
 		for t.Context().Err() == nil && strings.Contains(p.page("/runs/"+run), "/cancel") { // until it has ended
+			time.Sleep(10 * time.Millisecond)
 		}
 	}
 	p.send("/sign-out", url.Values{"csrf": {find(t, p.page("/runs"), `name="csrf" value="([^"]+)"`)}})
@@ -379,6 +413,7 @@ func TestTheNodeOfABrowserIsKilled(t *testing.T) {
 	const silent = "The node of the cluster that has this does not answer."
 	page := atB.replay(t, "/runs", cookie)
 	for t.Context().Err() == nil && strings.Contains(page, silent) { // until the lease is 10 s old
+		time.Sleep(10 * time.Millisecond)
 		page = atB.replay(t, "/runs", cookie)
 	}
 	if !strings.Contains(page, signInPage) {

@@ -3,11 +3,10 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,6 +31,13 @@ func (c *counted) of(name string) int {
 	return c.made[name]
 }
 
+// total returns how many calls were made.
+func (c *counted) total() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.made)
+}
+
 type named struct {
 	Name string `json:"name"`
 }
@@ -40,6 +46,14 @@ type named struct {
 func newSuspendingGroup(t *testing.T) (*group, *counted) {
 	t.Helper()
 	g, c := newGroup(t), &counted{made: map[string]int{}}
+	g.callsTo(c.server())
+	g.images = []string{"node", "python"}
+	g.more += "runs: {suspendAfter: 100ms}\n"
+	return g, c
+}
+
+// server returns the server with the tool change.
+func (c *counted) server() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "alpha", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "change", Description: "Change something."},
 		func(_ context.Context, _ *mcp.CallToolRequest, what named) (*mcp.CallToolResult, map[string]any, error) {
@@ -48,16 +62,7 @@ func newSuspendingGroup(t *testing.T) (*group, *counted) {
 			c.made[what.Name]++
 			return nil, map[string]any{"changed": what.Name}, nil
 		})
-	alpha := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true}))
-	t.Cleanup(alpha.Close)
-	rules := filepath.Join(t.TempDir(), "rules.cedar")
-	if err := os.WriteFile(rules, []byte(askingRules), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	g.more = fmt.Sprintf("mcpServers: {alpha: {url: %q}}\nservers: {alpha: {trustAnnotations: true}}\npolicies: [%q]\n"+
-		"serve: {trustedProxies: [127.0.0.1]}\nruns: {suspendAfter: 100ms}\n", alpha.URL, rules)
-	return g, c
+	return server
 }
 
 // Programs that wait for a person twice.
@@ -135,23 +140,6 @@ func (n *node) suspended() int {
 	return s.Suspended
 }
 
-// fetch returns the answer of GET with a token, also if it is an error.
-func (n *node) fetch(path, token string) string {
-	r, err := http.NewRequestWithContext(n.Context(), http.MethodGet, n.url+path, nil)
-	if err != nil {
-		n.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+token)
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		n.Error(err)
-		return ""
-	}
-	defer answer.Body.Close()
-	text, _ := io.ReadAll(answer.Body)
-	return string(text)
-}
-
 // questions returns the open questions that a node shows, by run.
 func (w *suspendedRuns) questions(n *node) map[string][]string {
 	w.t.Helper()
@@ -161,7 +149,7 @@ func (w *suspendedRuns) questions(n *node) map[string][]string {
 			RunID string `json:"run_id"`
 		}
 	}
-	text := n.fetch("/v1/approvals", w.chief)
+	text := n.get("/v1/approvals", w.chief)
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
 		w.t.Fatalf("%v: %s", err, text)
 	}
@@ -181,7 +169,8 @@ func (w *suspendedRuns) approve(n *node) {
 		left = slices.DeleteFunc(left, func(run string) bool {
 			for _, question := range open[run] { // a node that was stopped has another one, until it withdraws it
 				var q struct{ Digest string }
-				if err := json.Unmarshal([]byte(n.fetch("/v1/approvals/"+question, w.chief)), &q); err != nil {
+				_, text, err := n.tryGet("/v1/approvals/"+question, w.chief) // it may be withdrawn
+				if err := errors.Join(err, json.Unmarshal([]byte(text), &q)); err != nil {
 					w.t.Fatal(err)
 				}
 				status, answer := n.post("/v1/approvals/"+question, "Authorization", "Bearer "+w.chief,

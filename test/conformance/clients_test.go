@@ -21,6 +21,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/server/code"
 	"github.com/airlock-mcp/airlock/app/server/servertest"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
@@ -294,14 +295,14 @@ func overHTTP(t *testing.T, configuration string) string {
 		t.Fatal(err)
 	}
 	testenv.OwnHome(t)
-	opened, err := system.Open(t.Context(), c, system.Options{Serving: true, Tools: system.CachedThenServers,
+	opened, err := system.Open(t.Context(), c, system.Options{Serving: true, Tools: upstreams.CachedThenServers,
 		Logger: slog.New(slog.DiscardHandler), Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	face, err := code.New(opened, opened.Runs(), code.Options{
 		Version: "test", Principal: "user:test", ServerIDs: opened.ServerIDs, Approvals: opened.Approvals(),
-		Gate: opened.Gate(),
+		Gate: opened.Gate(), Changes: opened,
 	})
 	if err != nil {
 		t.Fatal(errors.Join(err, opened.Close()))

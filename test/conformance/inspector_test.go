@@ -98,18 +98,16 @@ func (i inspector) call(t *testing.T, tool string, args map[string]any) map[stri
 }
 
 func TestInspector(t *testing.T) {
-	t.Parallel()
 	suites(t)
 	for _, era := range []string{legacy, modern} {
 		t.Run(era, func(t *testing.T) {
-			t.Parallel()
 			i := newInspector(t, era)
 			t.Run("lists tools with portable schemas", i.testList)
 			t.Run("searches", i.testSearch)
 			t.Run("fetches a definition", i.testDefinition)
 			t.Run("runs code that calls a server", i.testRun)
 			t.Run("shows what was wrong", i.testError)
-			i.target, i.env = []string{face(t)}, nil
+			i.target, i.env = []string{overHTTP(t, configuration(t))}, nil
 			t.Run("lists tools over HTTP", func(t *testing.T) { i.lists(t, fiveTools) })
 		})
 	}

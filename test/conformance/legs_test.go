@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -37,14 +38,19 @@ func listen(t *testing.T, handler http.Handler) string {
 	return "http://" + l.Addr().String() + "/mcp"
 }
 
-// Airlock's own face, with nothing behind it: the suite is about the protocol.
+// Airlock's own face, with the everything-server of go-sdk behind all of Airlock.
 func TestFace(t *testing.T) {
-	t.Parallel()
 	suites(t)
+	everything := build(t, "github.com/modelcontextprotocol/go-sdk/conformance/everything-server")
 	for _, revision := range revisions {
 		t.Run(revision, func(t *testing.T) {
-			t.Parallel()
-			leg{name: "face", role: "server", against: []string{"--url", face(t)}, revision: revision}.run(t)
+			path := filepath.Join(t.TempDir(), "airlock.yaml")
+			text := fmt.Sprintf("mcpServers: {everything: {url: %q}}\naudit: {path: audit.jsonl}\n",
+				everythingOverHTTP(t, everything, revision == "2026-07-28"))
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			leg{name: "face", role: "server", against: []string{"--url", overHTTP(t, path)}, revision: revision}.run(t)
 		})
 	}
 }

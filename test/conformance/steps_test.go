@@ -3,6 +3,7 @@ package conformance
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -152,9 +153,7 @@ func (w *walk) run(t *testing.T, language, code string, more toolCall) (ran, out
 func merged(a, b map[string]any) map[string]any {
 	all := map[string]any{}
 	for _, m := range []map[string]any{a, b} {
-		for name, value := range m {
-			all[name] = value
-		}
+		maps.Copy(all, m)
 	}
 	return all
 }

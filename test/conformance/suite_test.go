@@ -1,3 +1,7 @@
+// Package conformance runs the protocol's official suites against Airlock: the
+// conformance suite against its MCP face and its upstream client, the Inspector's
+// command line against `airlock mcp`. The file known-failures lists known failures with
+// their reasons.
 package conformance
 
 import (

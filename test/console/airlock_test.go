@@ -28,7 +28,7 @@ type airlock struct {
 // startAirlock serves with a configuration until the test ends.
 func startAirlock(t *testing.T, configuration string) *airlock {
 	t.Helper()
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "node", "python")
 	a := &airlock{
 		program:       filepath.Join(testenv.RepoRoot(t), "bin", "airlock"),
 		configuration: filepath.Join(t.TempDir(), "airlock.yaml"), said: &testenv.Output{},
@@ -63,7 +63,11 @@ func startAirlock(t *testing.T, configuration string) *airlock {
 // command is one of the program with the same state and configuration. It is asked to
 // end when ctx ends.
 func (a *airlock) command(ctx context.Context, args ...string) *exec.Cmd {
-	if args[0] != "approvals" { // approvals depend only on the state directory
+	switch args[0] {
+	case "approvals": // they depend only on the state directory
+	case "trust":
+		args = append(args, a.configuration)
+	default:
 		args = append(args, "--config", a.configuration)
 	}
 	command := exec.CommandContext(ctx, a.program, args...)

@@ -35,7 +35,7 @@ func TestScreenshots(t *testing.T) {
 	close(goOn)
 	a := startAirlock(t, trusted(url))
 	token := a.token(t, "ann", "run,approve,audit")
-	host := a.host(t, token)
+	host := a.host(t, a.token(t, "ann", "run")) // whose token cannot approve
 	b := browser.Open(t)
 	ended := begin(t, host, `from servers.notes import read_note, write_note
 

@@ -3,8 +3,10 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +112,67 @@ func TestSignInToAServer(t *testing.T) {
 
 	b.Click(t, "button", "Sign out of notes")
 	b.Sees(t, "You are signed out of notes.", "not signed in")
+}
+
+// Issue 27: servers that wait are shown: those of a changed file that nobody has confirmed, and new ones, whose tools
+// are accepted together.
+func TestServersThatWait(t *testing.T) {
+	a := startAirlock(t, "mcpServers: {}\n")
+	b := browser.Open(t)
+	token := a.token(t, "ann", "admin")
+	// everywhere looks at a page on a phone and on a desktop, light and dark.
+	everywhere := func(path, state string) {
+		t.Helper()
+		for _, width := range []int{390, 1440} {
+			for _, dark := range []bool{false, true} {
+				b.Begin(t, browser.Profile{Dark: dark, Width: width, Height: 844})
+				signIn(t, b, a, token)
+				b.Goto(t, a.address+path)
+				fits(t, b, path, fmt.Sprintf("%d px, dark %t", width, dark), width)
+				pictured(t, b, path+"-"+state, width, dark)
+			}
+		}
+	}
+	signIn(t, b, a, token)
+	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
+	addTool(server, "list_orders", "Lists the orders.", "none")
+	addTool(server, "read_order", "Reads one order.", "none")
+	url := startServer(t, server, "")
+	text, err := os.ReadFile(a.configuration)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := strings.Replace(string(text), "mcpServers: {}", "mcpServers:\n  other: {url: "+url+"}", 1)
+	if err := os.WriteFile(a.configuration, []byte(other), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.Goto(t, a.address+"/servers")
+	b.Sees(t, "The configuration file is not in force as it is now", "other", "waiting")
+	everywhere("/servers", "waiting")
+	b.Click(t, "link", "Show the difference")
+	b.Sees(t, "airlock trust")
+	everywhere("/configuration", "waiting")
+	b.Goto(t, a.address+"/servers")
+	a.prints(t, "trust", "--yes")
+	b.Unsees(t, "The configuration file is not in force as it is now")
+	b.Sees(t, "connected")
+
+	a.prints(t, "servers", "add", "shop", "--url", url)
+	b.Click(t, "link", "3 withheld definitions of shop") // by itself; one is of the server
+	b.Sees(t, "A tool of a new server that nobody has seen yet", "list_orders", "read_order")
+	everywhere("/tools/changes", "withheld")
+	b.Goto(t, a.address+"/servers")
+	b.Sees(t, "waits until its tools are accepted")
+	everywhere("/servers", "withheld")
+	b.Goto(t, a.address+"/tools/changes")
+	b.Click(t, "button", "Accept all 3 definitions of shop")
+	b.Sees(t, "The tools of shop can be used, with the definitions that you were shown.", "No tool is withheld.")
+	b.Goto(t, a.address+"/tools?server=shop")
+	b.Sees(t, "Tools 1 to 2 of 2")
+	log := a.prints(t, "audit", "tail", "-n", "50", "--json")
+	if got := strings.Count(log, "a changed definition is accepted"); got != 3 {
+		t.Errorf("the log has %d accepted definitions, want 3:\n%s", got, log)
+	}
 }
 
 // A sign-in whose browser is on another machine ends with an address that is pasted.

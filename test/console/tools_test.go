@@ -61,12 +61,13 @@ func TestToolsAndPolicies(t *testing.T) {
 	admin.Click(t, "button", "Ask again: notes")
 	admin.Sees(t, "notes has answered.")
 	b.Goto(t, a.address+"/tools")
-	b.Click(t, "link", "One tool is withheld: its definition changed since first seen.")
-	b.Sees(t, `+  "description": "Reads one note. `, "A caller with the scope admin can accept it.")
+	b.Click(t, "link", "One tool is withheld until a person accepts what is new.")
+	b.Sees(t, `+  "description": "Reads one note. <img src=x onerror=canary(1)>"`,
+		"A caller with the scope admin can accept them.")
 	admin.Goto(t, a.address+"/tools/changes")
 	admin.Click(t, "button", "Accept this definition")
-	admin.Sees(t, "read_note of notes is used again, with its changed definition.",
-		"No tool has changed since it was first seen.")
+	admin.Sees(t, "read_note of notes can be used, with the definition that you were shown.",
+		"No tool is withheld.")
 	b.Goto(t, a.address+"/tools?q=read_note")
 	b.Click(t, "link", "read_note")
 	b.Sees(t, "onerror")

@@ -350,7 +350,7 @@ attempt("set user ID", lambda: (open("suid", "w"), os.chown("suid", 0, 0)))
 // Issue 30: a server that ends its sandbox again and again is left alone after a while, and works again later.
 func TestContainedServerInALoop(t *testing.T) {
 	l := open(t, "true", "", "127.0.0.1:9")
-	for got := ""; !strings.Contains(got, "is left alone for a while"); {
+	for got := ""; !strings.Contains(got, "is not restarted for a while"); {
 		got = l.call("import os, signal; os.kill(1, signal.SIGKILL); os.kill(-1, signal.SIGKILL); os._exit(1)")
 		if !strings.HasPrefix(got, "error: ") {
 			t.Errorf("got %q, want an error", got)

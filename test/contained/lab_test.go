@@ -15,6 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/contained"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/images"
@@ -133,9 +134,9 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// user is the user that Airlock runs for.
+// user is the user who runs Airlock.
 func user() caller.Caller {
-	return caller.Caller{Principal: system.Principal(), Kind: caller.Local, Session: "ses_test"}
+	return caller.Caller{Principal: setup.Principal(), Kind: caller.Local, Session: "ses_test"}
 }
 
 // call has the server run code and returns what it printed, or the error of the call.

@@ -66,19 +66,29 @@ while [ "$(pid)" = "$first" ] || [ "$(pid)" = 0 ]; do sleep 0.2; done
 echo "after it was killed: $(ask)"
 
 # upgrade installs the package again, which dpkg treats as an upgrade.
-upgrade() { dpkg --install /root/airlock.deb 2>&1 | grep -E '^(Restarting|No service|airlock.service did)'; }
+upgrade() {
+	dpkg --install /root/airlock.deb 2>&1 | grep -E '^(Restarting|No service|airlock.service did|Process)' |
+		sed 's/^Process [0-9]* \(.*[^ ]\) *$/Process N \1/'
+}
 until airlock status --config /etc/airlock/airlock.yaml | grep -q ^ready; do sleep 0.2; done
 first=$(pid)
 printf 'import time\ntime.sleep(4)\nresult = 1\n' >slow.py
 airlock run --config /etc/airlock/airlock.yaml slow.py | sed 's/.*"result":{"ok":true,"data":\([0-9]*\).*/\1/' >slow &
 running=$!
 until airlock status --config /etc/airlock/airlock.yaml | grep -q '1 run going on'; do sleep 0.1; done
+# A host's process is not the service, and stays.
+mkfifo hold
+airlock mcp --config /etc/airlock/airlock.yaml <hold >/dev/null 2>&1 &
+host=$!
+exec 3>hold
+until airlock status --config /etc/airlock/airlock.yaml | grep -q '1 host'; do sleep 0.1; done
 : >asking
 while [ -e asking ]; do ask 2>/dev/null || echo refused; done >asked &
 asks=$!
 upgrade
 rm asking
-wait $asks $running
+exec 3>&-
+wait $asks $running $host
 [ "$(pid)" != "$first" ] && echo "the upgrade: another process; the run: $(cat slow); requests: $(sort -u asked | tr '\r\n' '  ')"
 cp /etc/airlock/airlock.yaml right.yaml
 echo 'serve: {nonsense: 1}' >/etc/airlock/airlock.yaml
@@ -185,6 +195,7 @@ func TestTheServiceUnderSystemd(t *testing.T) {
 		"status: ready", "a run: 42",
 		"reload: active", "after it was killed: HTTP/1.0 200 OK\r",
 		"Restarting airlock.service, which first answers what it has begun.",
+		"Process N still runs the old version: airlock mcp --config /etc/airlock/airlock.yaml",
 		"the upgrade: another process; the run: 1; requests: HTTP/1.0 200 OK  ",
 		"Restarting airlock.service, which first answers what it has begun.",
 		"airlock.service did not start again: systemctl status airlock.service", notRestarted, notRestarted,

@@ -88,6 +88,48 @@ func TestAttachmentsWithHostileNames(t *testing.T) {
 	}
 }
 
+// Issue 23: the token of a host approved the host's own call, because it could sign in to the console with it. Neither
+// it nor a token that was made with it can; the person who made the host's token can.
+func TestATokenDoesNotApproveItsOwnCalls(t *testing.T) {
+	d := start(t)
+	d.tokens["host"] = strings.TrimSpace(d.prints("tokens", "create", "host", "--for", "ann", "--scope", "admin"))
+	makes := func(with string) string {
+		_, page := d.browser(with).post("/tokens", url.Values{"name": {"made"}, "principal": {"ann"},
+			"scope": {"admin"}, "life": {"1 day"}})
+		return d.made(page, `(airlock_[A-Za-z0-9_-]+)`)
+	}
+	d.tokens["its token"] = makes("host")
+	asks := func(who string) string {
+		return d.questionOf(d.made(calls(d, d.host(who, "/mcp", eras[1]), "run_code",
+			map[string]any{"language": "python", "code": asking, "background": true}), `"run_id":"([^"]+)"`))
+	}
+	for _, test := range []struct {
+		asks, says string
+		status     int
+	}{{"host", "host", http.StatusForbidden}, {"host", "its token", http.StatusForbidden},
+		{"its token", "its token", http.StatusForbidden}, {"its token", "host", http.StatusSeeOther},
+		{"host", "administrator", http.StatusSeeOther}} {
+		question := asks(test.asks)
+		_, page := d.browser(test.says).page("/questions/" + question)
+		offers := strings.Contains(page, `value="allow`)
+		for _, answer := range []string{"allow", "allow-run", "allow-session"} {
+			status, body := d.browser(test.says).post("/questions/"+question,
+				url.Values{"answer": {answer}, "digest": {d.made(page, `name="digest" value="([^"]+)"`)}})
+			if status != test.status || offers != (test.status == http.StatusSeeOther) {
+				t.Errorf("%s asks, %s says %s: got %d %s, and a button is offered: %t", test.asks, test.says, answer,
+					status, body, offers)
+			}
+			if status == http.StatusSeeOther {
+				break
+			}
+			if status, body := d.post(test.says, "/v1/approvals/"+question, `{"decision": "approve", "digest": "`+
+				d.made(page, `name="digest" value="([^"]+)"`)+`"}`); status != http.StatusForbidden {
+				t.Errorf("%s asks, %s says yes over the API: got %d %s", test.asks, test.says, status, body)
+			}
+		}
+	}
+}
+
 // Two tabs, and a button that is pressed often, answer a question once: the call is made once.
 func TestTwoTabsAnswerOnce(t *testing.T) {
 	var made atomic.Int32
@@ -97,14 +139,11 @@ func TestTwoTabsAnswerOnce(t *testing.T) {
 			made.Add(1)
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil, nil
 		})
-	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true}))
-	t.Cleanup(web.Close)
-	d := startWith(t, web.URL)
+	d := startWith(t, served(t, server))
 	host := d.host("owner", "/mcp", eras[0])
 	run := d.made(calls(d, host, "run_code", map[string]any{"language": "python", "code": asking, "background": true}),
 		`"run_id":"([^"]+)"`)
-	tab := d.browser("owner")
+	tab := d.browser("administrator")
 	var path string
 	d.settles("nobody is asked", func() bool {
 		_, body := tab.page("/runs/" + run)

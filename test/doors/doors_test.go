@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -29,15 +30,18 @@ import (
 type daemon struct {
 	*testing.T
 	program, file, url string
+	stop               func() // ends the program; it may be called twice
 	said               *testenv.Output
 	tokens             map[string]string              // of each caller
 	browsers           map[string]*browser            // of each caller
 	hosts              map[hostKey]*mcp.ClientSession // nil if the caller may not connect
 
 	chat  *chat
-	link  string          // the code of a link of a message that nobody has used
-	grant string          // one that is in force
-	known map[string]bool // all grants
+	link  string            // the code of a link of a message that nobody has used
+	grant map[string]string // one that is in force, by who gave it
+	known map[string]bool   // all grants
+
+	cancelled map[string]string // a suspended run that nobody has cancelled, by revision
 }
 
 // chat receives the messages about questions.
@@ -117,33 +121,44 @@ func serve(t *testing.T, configuration string) *daemon {
 			d.tokens[who] = strings.TrimSpace(d.prints(append([]string{"tokens", "create", "x"}, flags...)...))
 		}
 	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("airlock said:\n%s", d.said)
+		}
+		d.stop()
+	})
+	d.begin()
+	return d
+}
+
+// begin starts the program.
+func (d *daemon) begin() {
+	d.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	command := d.command(ctx, "serve", "--listen", "127.0.0.1:0")
 	command.Env = append(os.Environ(), "QWED_MCP_TRUSTED_CODE_EXECUTION=true")
 	stdout, err := command.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		d.Fatal(err)
 	}
 	if err := command.Start(); err != nil {
-		t.Fatal(err)
+		d.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("airlock said:\n%s", d.said)
-		}
+	d.stop = sync.OnceFunc(func() {
 		cancel()
 		command.Wait() // it was interrupted
 	})
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
-		t.Fatalf("%v\n%s", err, d.said)
+		d.Fatalf("%v\n%s", err, d.said)
 	}
 	d.url = strings.TrimSpace(line)
-	return d
+	clear(d.browsers)
+	clear(d.hosts)
 }
 
 func (d *daemon) command(ctx context.Context, args ...string) *exec.Cmd {
-	if args[0] != "approvals" { // they depend only on the state directory
+	if args[0] != "approvals" && !slices.Contains(args, "suspend") { // they depend only on the state directory
 		args = append(args, "--config", d.file)
 	}
 	command := exec.CommandContext(ctx, d.program, args...)
@@ -203,16 +218,21 @@ func (d *daemon) host(who, face, revision string) *mcp.ClientSession {
 	if session, known := d.hosts[key]; known {
 		return session
 	}
+	d.hosts[key] = d.connects(who, face, revision)
+	return d.hosts[key]
+}
+
+// connects opens a session of a caller at a face, or returns nil if it may not connect.
+func (d *daemon) connects(who, face, revision string) *mcp.ClientSession {
+	d.Helper()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(d.Context(),
 		&mcp.StreamableClientTransport{Endpoint: d.url + face,
 			HTTPClient: &http.Client{Transport: bearing(d.tokens[who])}},
 		&mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
-		d.hosts[key] = nil
 		return nil
 	}
 	d.Cleanup(func() { session.Close() }) // a server that is gone needs no goodbye
-	d.hosts[key] = session
 	return session
 }
 
@@ -323,6 +343,12 @@ func startServer(t *testing.T, name string) string {
 				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil, nil
 			})
 	}
+	return served(t, server)
+}
+
+// served returns the URL at which a server is reached.
+func served(t *testing.T, server *mcp.Server) string {
+	t.Helper()
 	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true}))
 	t.Cleanup(web.Close)
@@ -365,5 +391,6 @@ func startWith(t *testing.T, alpha string) *daemon {
 	t.Cleanup(web.Close)
 	d := serve(t, fmt.Sprintf(configuration, alpha, startServer(t, "beta"), file, web.URL))
 	d.chat, d.known = received, map[string]bool{}
+	d.grant, d.cancelled = map[string]string{}, map[string]string{}
 	return d
 }

@@ -1,6 +1,7 @@
 package doors
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"os"
@@ -13,14 +14,6 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
-
-// objects are those of the owner, ann, that callers try to reach through one door.
-type objects struct {
-	run, job, question, agent, token string
-
-	roleQuestion string // asks the role support
-	grant        string // of the owner's calls
-}
 
 // door is how a caller tries an object. It reports whether the caller has reached it.
 type door struct {
@@ -71,17 +64,63 @@ func answers(question func(o objects) string) door {
 	}}
 }
 
-// withdrawing is a door that withdraws a grant.
-func withdrawing(withdraw func(d *daemon, who, grant string)) door {
+// withdrawing is a door that withdraws a grant, given by a caller.
+func withdrawing(giver string, withdraw func(d *daemon, who, grant string)) door {
 	return door{"owner, without approval", once, func(d *daemon, _ objects, who, _ string) bool {
-		if d.grant == "" { // the former one was withdrawn
-			d.grant = d.grants()
+		if d.grant[giver] == "" { // the former one was withdrawn
+			d.grant[giver] = d.grants(giver)
 		}
-		withdraw(d, who, d.grant)
-		if _, list := d.get("administrator", "/v1/grants"); strings.Contains(list, d.grant) {
+		withdraw(d, who, d.grant[giver])
+		if _, list := d.get("administrator", "/v1/grants"); strings.Contains(list, d.grant[giver]) {
 			return false
 		}
-		d.grant = ""
+		d.grant[giver] = ""
+		return true
+	}}
+}
+
+// listing is a door that lists grants.
+func listing(list func(d *daemon, who string) string, grant func(o objects) string) door {
+	return door{"owner, without approval", once, func(d *daemon, o objects, who, _ string) bool {
+		return strings.Contains(list(d, who), grant(o))
+	}}
+}
+
+func inConsole(d *daemon, who string) string {
+	_, body := d.browser(who).page("/questions")
+	return body
+}
+
+func overAPI(d *daemon, who string) string { _, body := d.get(who, "/v1/grants"); return body }
+
+func withdrawInConsole(d *daemon, who, grant string) {
+	d.browser(who).post("/questions/grants/"+grant, url.Values{})
+}
+
+func withdrawOverAPI(d *daemon, who, grant string) {
+	d.request(who, http.MethodDelete, "/v1/grants/"+grant, "")
+}
+
+func ofOwner(o objects) string { return o.grant }
+
+func ofRole(o objects) string { return o.roleGrant }
+
+// cancelling is a door that cancels a suspended run. cancel reports whether the run was found.
+func cancelling(revisions []string, cancel func(d *daemon, who, revision, run string) bool) door {
+	return door{"without run", revisions, func(d *daemon, _ objects, who, revision string) bool {
+		if d.cancelled[revision] == "" { // the former one was cancelled
+			d.cancelled[revision] = d.suspends(cmp.Or(revision, eras[0]))
+		}
+		run := d.cancelled[revision]
+		over := func() bool {
+			return strings.Contains(calls(d, d.host("administrator", "/mcp", eras[0]), "get_run",
+				map[string]any{"run_id": run}), `"state":"done"`)
+		}
+		if !cancel(d, who, revision, run) {
+			return over()
+		}
+		d.settles("the run is not cancelled", over)
+		d.cancelled[revision] = ""
 		return true
 	}}
 }
@@ -93,11 +132,26 @@ func local(try func(d *daemon, o objects) bool) door {
 	return door{"", once, func(d *daemon, o objects, _, _ string) bool { return try(d, o) }}
 }
 
+// joined returns a host of airlock mcp.
+func (d *daemon) joined() *mcp.ClientSession {
+	d.Helper()
+	host, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(d.Context(),
+		&mcp.CommandTransport{Command: d.command(d.Context(), "mcp")}, nil)
+	if err != nil {
+		d.Fatalf("%v\n%s", err, d.said)
+	}
+	return host
+}
+
 // getsRun reports whether a run is answered unlike one that does not exist.
 func getsRun(d *daemon, session *mcp.ClientSession, id string) bool {
+	return findsRun(d, session, "get_run", id)
+}
+
+func findsRun(d *daemon, session *mcp.ClientSession, tool, id string) bool {
 	absent := "run_" + strings.Repeat("0", len(id)-len("run_"))
-	got := calls(d, session, "get_run", map[string]any{"run_id": id})
-	missing := calls(d, session, "get_run", map[string]any{"run_id": absent})
+	missing := calls(d, session, tool, map[string]any{"run_id": absent})
+	got := calls(d, session, tool, map[string]any{"run_id": id})
 	return got != "" && strings.ReplaceAll(got, id, absent) != missing
 }
 
@@ -112,16 +166,35 @@ var doors = map[string]door{
 			map[string]any{"job_id": o.job}), "Status: ")
 	}},
 	"run, `airlock mcp`": local(func(d *daemon, o objects) bool {
-		host, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(d.Context(),
-			&mcp.CommandTransport{Command: d.command(d.Context(), "mcp")}, nil)
-		if err != nil {
-			d.Fatalf("%v\n%s", err, d.said)
-		}
+		host := d.joined()
 		defer host.Close()
 		return getsRun(d, host, o.run)
 	}),
 	"run, `airlock runs`": local(func(d *daemon, o objects) bool {
-		return strings.Contains(d.prints("runs", "list", "--json"), o.run)
+		return strings.Contains(d.prints("runs", "list", "-n", "1000", "--json"), o.run)
+	}),
+	"suspended run, console": page("without run", func(o objects) string { return "/runs/" + o.suspended }),
+	"suspended run, console, to cancel it": cancelling(once, func(d *daemon, who, _, run string) bool {
+		status, _ := d.browser(who).post("/runs/"+run+"/cancel", url.Values{})
+		return status == http.StatusSeeOther
+	}),
+	"suspended run, `/mcp`": {"without run", eras, func(d *daemon, o objects, who, revision string) bool {
+		return getsRun(d, d.host(who, "/mcp", revision), o.suspended)
+	}},
+	"suspended run, `/mcp`, to cancel it": cancelling(eras, func(d *daemon, who, revision, run string) bool {
+		return findsRun(d, d.host(who, "/mcp", revision), "cancel_run", run)
+	}),
+	"suspended run of an ended session, `/mcp`": {"without run", eras,
+		func(d *daemon, o objects, who, revision string) bool {
+			return getsRun(d, d.host(who, "/mcp", revision), o.left)
+		}},
+	"suspended run, `airlock mcp`": local(func(d *daemon, o objects) bool {
+		host := d.joined()
+		defer host.Close()
+		return getsRun(d, host, o.suspended) || getsRun(d, host, o.left)
+	}),
+	"suspended run, `airlock runs`": local(func(d *daemon, o objects) bool {
+		return strings.Contains(d.prints("runs", "list", "-n", "1000", "--json"), o.suspended)
 	}),
 	"question, console": page("owner, without approval",
 		func(o objects) string { return "/questions/" + o.question }),
@@ -164,20 +237,14 @@ var doors = map[string]door{
 			}
 			return reached
 		}},
-	"grant, console": {"owner, without approval", once, func(d *daemon, o objects, who, _ string) bool {
-		_, body := d.browser(who).page("/questions")
-		return strings.Contains(body, o.grant)
-	}},
-	"grant, console, to withdraw it": withdrawing(func(d *daemon, who, grant string) {
-		d.browser(who).post("/questions/grants/"+grant, url.Values{})
-	}),
-	"grant, `/v1/grants`": {"owner, without approval", once, func(d *daemon, o objects, who, _ string) bool {
-		_, body := d.get(who, "/v1/grants")
-		return strings.Contains(body, o.grant)
-	}},
-	"grant, `/v1/grants`, to withdraw it": withdrawing(func(d *daemon, who, grant string) {
-		d.request(who, http.MethodDelete, "/v1/grants/"+grant, "")
-	}),
+	"grant, console":                                listing(inConsole, ofOwner),
+	"grant, console, to withdraw it":                withdrawing("administrator", withdrawInConsole),
+	"grant, `/v1/grants`":                           listing(overAPI, ofOwner),
+	"grant, `/v1/grants`, to withdraw it":           withdrawing("administrator", withdrawOverAPI),
+	"grant of a role, console":                      listing(inConsole, ofRole),
+	"grant of a role, console, to withdraw it":      withdrawing("other, role", withdrawInConsole),
+	"grant of a role, `/v1/grants`":                 listing(overAPI, ofRole),
+	"grant of a role, `/v1/grants`, to withdraw it": withdrawing("other, role", withdrawOverAPI),
 	"grant, `airlock approvals`": local(func(d *daemon, o objects) bool {
 		return strings.Contains(d.prints("approvals", "grants", "--json"), o.grant)
 	}),
@@ -198,7 +265,7 @@ var doors = map[string]door{
 		return reads(d, d.host(who, "/kernel/mcp", revision), "audit://") != ""
 	}},
 	"log, `airlock audit`": local(func(d *daemon, o objects) bool {
-		return strings.Contains(d.prints("audit", "tail", "-n", "200", "--json"), o.run)
+		return strings.Contains(d.prints("audit", "tail", "-n", "2000", "--json"), o.run)
 	}),
 	"server, console": {"without run", once, func(d *daemon, _ objects, who, _ string) bool {
 		_, body := d.browser(who).page("/servers")
@@ -267,85 +334,6 @@ var doors = map[string]door{
 		status, _ := d.browser(who).post("/configuration/confirm", url.Values{"digest": {"other"}})
 		return status == http.StatusConflict
 	}},
-}
-
-// The programs of the owner: one makes a file and ends, the others wait for a person.
-const (
-	ending     = "client.attach(b'a,b', 'text/csv', 'table.csv')\nresult = 1"
-	asking     = "from servers.alpha import change\nawait change({})"
-	askingRole = "from servers.beta import change\nawait change({})"
-)
-
-// newToken makes a token of the owner without a profile, and returns its ID.
-func (d *daemon) newToken() string {
-	return d.made(d.prints("tokens", "create", "y", "--for", "ann", "--json"), `"token_id":"([^"]+)"`)
-}
-
-// objectsOf makes the objects of the owner, in its sessions of one revision.
-func objectsOf(d *daemon, revision string) objects {
-	d.Helper()
-	var o objects
-	host := d.host("owner", "/mcp", revision)
-	made := func(code string, background bool) string {
-		return d.made(calls(d, host, "run_code",
-			map[string]any{"language": "python", "code": code, "background": background}), `"run_id":"([^"]+)"`)
-	}
-	o.run = made(ending, false)
-	asks := func(code string) string { return d.questionOf(made(code, true)) }
-	o.question, o.roleQuestion, o.token, o.grant = asks(asking), asks(askingRole), d.newToken(), d.grants()
-	o.job = d.made(calls(d, d.host("owner", "/gateway/mcp", revision), "execute_python_code",
-		map[string]any{"code": "import time\ntime.sleep(600)", "background": true}), `request ([0-9a-f-]{36})`)
-	status, body := d.post("owner", "/v1/agents", `{"name": "analyst", "type": "supervised"}`)
-	if status != http.StatusCreated {
-		d.Fatalf("registering an agent: got %d %s", status, body)
-	}
-	o.agent = d.made(body, `"agent_id":"([^"]+)"`)
-	return o
-}
-
-// questionOf returns the question that a run of the owner asks.
-func (d *daemon) questionOf(run string) (question string) {
-	d.Helper()
-	d.settles("nobody is asked", func() bool {
-		_, body := d.browser("owner").page("/runs/" + run)
-		at := strings.Index(body, "/questions/apr_")
-		if at < 0 {
-			return false
-		}
-		question = d.made(body[at:], `/questions/(apr_[^"/?]+)`)
-		return true
-	})
-	return question
-}
-
-// asks begins a run of the owner that asks a question, and returns the question.
-func (d *daemon) asks(code string) string {
-	d.Helper()
-	return d.questionOf(d.made(calls(d, d.host("owner", "/mcp", eras[0]), "run_code",
-		map[string]any{"language": "python", "code": code, "background": true}), `"run_id":"([^"]+)"`))
-}
-
-// grants has an administrator approve a run of the owner, and returns the grant.
-func (d *daemon) grants() (grant string) {
-	d.Helper()
-	question := d.asks(asking)
-	_, shown := d.get("administrator", "/v1/approvals/"+question)
-	digest := d.made(shown, `"digest":"(sha256:[^"]+)"`)
-	if status, body := d.post("administrator", "/v1/approvals/"+question,
-		`{"decision": "approve", "digest": "`+digest+`", "for": "run"}`); status != http.StatusOK {
-		d.Fatalf("approving: got %d %s", status, body)
-	}
-	d.settles("there is no grant", func() bool {
-		_, list := d.get("administrator", "/v1/grants")
-		for _, part := range strings.Split(list, `"id":"grant_`)[1:] {
-			if grant = "grant_" + part[:strings.IndexByte(part, '"')]; !d.known[grant] {
-				d.known[grant] = true
-				return true
-			}
-		}
-		return false
-	})
-	return grant
 }
 
 func (d *daemon) post(who, path, body string) (status int, answer string) {

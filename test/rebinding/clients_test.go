@@ -15,8 +15,12 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/app/webhook"
 	"github.com/airlock-mcp/airlock/audit/witness"
+	"github.com/airlock-mcp/airlock/internal/secret"
 	"github.com/airlock-mcp/airlock/internal/telemetry/export"
+	"github.com/airlock-mcp/airlock/kernel/models"
 )
 
 // submit hands a checkpoint to a witness.
@@ -29,6 +33,52 @@ func submit(t *testing.T, address, key string) error {
 	_, err = w.Submit(t.Context(), witness.Checkpoint{Size: 1, Note: []byte("a\n1\nb\n"),
 		Prove: func(uint64) ([]tlog.Hash, error) { return nil, nil }})
 	return err
+}
+
+// sent exports a record.
+func sent(t *testing.T, address string) error {
+	t.Helper()
+	sink, err := witness.OpenSink(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sink.Send(t.Context(), [][]byte{[]byte(`{"resourceLogs":[{}]}`)})
+}
+
+// announced sends a message about a question, and returns that it was not delivered the first time.
+func announced(t *testing.T, address string) error {
+	t.Helper()
+	failed := make(chan error, 1)
+	s := webhook.New(t.Context(), webhook.Options{
+		Endpoints: func(context.Context) ([]webhook.Endpoint, error) {
+			return []webhook.Endpoint{{URL: address, Secret: secret.New("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")}}, nil
+		},
+		Link: func(string) string { return "" }, Awake: func(t time.Time) time.Time { return t },
+		Logger: slog.New(slog.DiscardHandler),
+		Wait: func(context.Context, time.Duration) error {
+			err := errors.New("it was not delivered")
+			failed <- err
+			return err
+		},
+	})
+	defer s.Close()
+	s.Note(approval.Event{Question: approval.Question{ID: "apr_1"}, Open: true})
+	select {
+	case err := <-failed:
+		return err
+	case <-t.Context().Done():
+		return nil
+	}
+}
+
+// answered asks a model.
+func answered(t *testing.T, address string) error {
+	t.Helper()
+	m, err := models.New([]models.Model{{Name: "m", URL: address, Model: "m"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Ask(t.Context(), "ann", []string{"m"}, models.Question{User: "a"})[0].Err
 }
 
 // witnessKey returns a public key of the right form.

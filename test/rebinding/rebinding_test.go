@@ -18,9 +18,11 @@ import (
 	"github.com/airlock-mcp/airlock/admission/redislimit"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/registry"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/catalog/embedding"
+	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/reach"
 	"github.com/airlock-mcp/airlock/internal/secret"
 	"github.com/airlock-mcp/airlock/kernel/iatp"
@@ -177,6 +179,43 @@ func TestANameThatLeadsToThisMachine(t *testing.T) {
 			issuer := auth.NewIssuer(config.Auth{Issuer: "http://rebound.test:" + port, Audience: "a",
 				Types: []string{"JWT"}}, nil, nil)
 			_, err := issuer.Authenticate(t.Context(), secret.New(unknownJWT()), "/mcp")
+			return err
+		}},
+		{"registry", func(t *testing.T) error {
+			c, err := registry.New("http://rebound.test:"+port, secret.Value{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _, err = c.Search(t.Context(), "files")
+			return err
+		}},
+		{"webhook", func(t *testing.T) error { return announced(t, "http://rebound.test:"+port) }},
+		{"export of the log over HTTP", func(t *testing.T) error { return sent(t, "http://rebound.test:"+port) }},
+		{"export of the log over syslog",
+			func(t *testing.T) error { return sent(t, "syslog+tcp://rebound.test:"+port) }},
+		{"model", func(t *testing.T) error { return answered(t, "http://rebound.test:"+port) }},
+		{"database of a cluster", func(t *testing.T) error {
+			db, err := database.OpenPostgreSQL(t.Context(),
+				secret.New("postgres://ann@rebound.test:"+port+"/db?sslmode=disable"), "state")
+			if err == nil {
+				db.Close()
+			}
+			return err
+		}},
+		{"sign-in of people", func(t *testing.T) error {
+			provider := &oauth.OpenID{Issuer: "https://rebound.test:" + port, ClientID: "c",
+				Redirect: "https://a.test/", Hold: func(string) {}, Now: time.Now}
+			_, _, err := provider.Begin(t.Context())
+			return err
+		}},
+		{"identity provider of a token exchange", func(t *testing.T) error {
+			source, err := oauth.New(oauth.Config{ServerID: "s", URL: "https://files.test/mcp",
+				Grant: oauth.TokenExchange, Provider: oauth.Provider{Issuer: "https://rebound.test:" + port,
+					ClientID: "c", ClientSecret: secret.New("s")}}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = source.Login(t.Context(), nil, nil)
 			return err
 		}},
 		{"telemetry over HTTP",

@@ -35,7 +35,7 @@ func rate(s scanner, examples []example, others gitleaks) score {
 // negatives are flagged.
 func printExamples(out io.Writer, sets []set, ours airlock, others gitleaks, missed bool) {
 	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "source\texamples\tAirlock finds\tGitleaks finds\tnegatives\tAirlock flags\tGitleaks "+
+	fmt.Fprintln(table, "source\texamples\tAirlock finds\tGitleaks finds\tno sample\tAirlock finds\tnegatives\tAirlock flags\tGitleaks "+
 		"flags\tundisputed\tAirlock flags\t")
 	for _, s := range sets {
 		ours.personal = s.personal
@@ -53,8 +53,11 @@ func printExamples(out io.Writer, sets []set, ours airlock, others gitleaks, mis
 			undisputed -= g.flagged
 			theirFound, theirFlagged = share(g.found, positives), share(g.flagged, negatives)
 		}
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t\n", s.name, positives, share(a.found, positives),
-			theirFound,
+		real := slices.DeleteFunc(slices.Clone(s.examples), func(e example) bool {
+			return len(e.Secrets) == 0 || e.isSample()
+		})
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%d\t%s\t%d\t%s\t%s\t%d\t%s\t\n", s.name, positives,
+			share(a.found, positives), theirFound, len(real), share(rate(ours, real, others).found, len(real)),
 			negatives, share(a.flagged, negatives), theirFlagged, undisputed, share(a.flagged-a.disputed, undisputed))
 	}
 	table.Flush()

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/config"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
@@ -87,7 +87,7 @@ type measuredSearch struct {
 // measureFused measures searches by words and meaning.
 func measureFused(ctx context.Context, problems io.Writer, wanted config.Embeddings, tools []retrievalTool,
 	queries []retrievalQuery) (quality, error) {
-	searcher, err := system.OpenEmbeddings(ctx, &config.Config{Discovery: config.Discovery{Embeddings: wanted}}, "")
+	searcher, err := upstreams.OpenEmbeddings(ctx, &config.Config{Discovery: config.Discovery{Embeddings: wanted}}, "")
 	if err != nil {
 		return quality{}, err
 	}

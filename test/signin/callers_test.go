@@ -9,7 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
@@ -61,8 +61,8 @@ func (a *airlock) token(t *testing.T, principal string) string {
 // caller is a host of a principal.
 func (a *airlock) caller(t *testing.T, address, principal string) *mcp.ClientSession {
 	t.Helper()
-	if principal == "" { // the user whom Airlock runs for
-		principal = system.Principal()
+	if principal == "" { // the user who runs Airlock
+		principal = setup.Principal()
 	}
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(t.Context(),
 		&mcp.StreamableClientTransport{Endpoint: address + "/mcp",

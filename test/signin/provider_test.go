@@ -74,9 +74,10 @@ func (p *provider) subject(ctx context.Context, token string) string {
 
 // notes is an MCP server whose one tool returns the subject of the token that it was called with.
 type notes struct {
-	url      string
-	provider *provider
-	slow     func() // if set, lists need no token, and a call without one is refused when slow returns
+	url     string
+	subject func(ctx context.Context, token string) string // of a token; empty for an invalid one
+	// If slow is set, lists need no token, and a call without one is refused when slow returns.
+	slow func()
 
 	mu     sync.Mutex
 	tokens []string // that came with requests, each once in a row
@@ -85,7 +86,13 @@ type notes struct {
 
 func startNotes(t *testing.T, p *provider) *notes {
 	t.Helper()
-	n := &notes{provider: p}
+	return startNotesOf(t, p.Issuer, p.subject)
+}
+
+// startNotesOf is startNotes for the tokens of an issuer.
+func startNotesOf(t *testing.T, issuer string, subject func(ctx context.Context, token string) string) *notes {
+	t.Helper()
+	n := &notes{subject: subject}
 	server := mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1"}, nil)
 	type none struct{}
 	type answer struct {
@@ -99,14 +106,14 @@ func startNotes(t *testing.T, p *provider) *notes {
 			n.mu.Lock()
 			n.called = append(n.called, bearer(header))
 			n.mu.Unlock()
-			return nil, answer{n.provider.subject(ctx, bearer(header)), header}, nil
+			return nil, answer{n.subject(ctx, bearer(header)), header}, nil
 		})
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(map[string]any{"resource": n.url, "authorization_servers": []string{p.Issuer},
+		json.NewEncoder(w).Encode(map[string]any{"resource": n.url, "authorization_servers": []string{issuer},
 			"scopes_supported": []string{"openid", "profile"}})
 	})
 	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
@@ -124,7 +131,7 @@ func startNotes(t *testing.T, p *provider) *notes {
 			}
 			n.slow()
 		}
-		if p.subject(r.Context(), token) == "" {
+		if n.subject(r.Context(), token) == "" {
 			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", resource_metadata="`+
 				strings.TrimSuffix(n.url, "/mcp")+`/.well-known/oauth-protected-resource/mcp"`)
 			http.Error(w, "no", http.StatusUnauthorized)

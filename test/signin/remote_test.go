@@ -15,8 +15,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/internal/testenv"
+	"github.com/airlock-mcp/airlock/test/browser"
 )
 
 // laptop is a browser that is signed in to the console of a daemon elsewhere.
@@ -56,28 +57,17 @@ func (b *laptop) read(response *http.Response, err error) (status int, page stri
 var button = regexp.MustCompile(`id="go" href="([^"]+)"`)
 
 // A caller over HTTP, whose daemon and browser are on different machines, signs in with three clicks: to open the page,
-// on it, and at the provider (issue 31). The run waits and goes on: first that of the user whom the daemon runs for,
+// on it, and at the provider (issue 31). The run waits and goes on: first that of the user who runs the daemon,
 // whose run needs the list of tools, then a nested call of another user. Somebody else who has the address of the page
 // is refused, also as the first visitor.
 func TestARemoteCallWaitsForTheSignIn(t *testing.T) {
 	testenv.Sandbox(t)
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
-			provider := startProvider(t, "-client", "airlock", "-redirect", "http://127.0.0.1/sign-ins/callback")
-			program := newAirlock(t, startNotes(t, provider))
-			listen := testenv.ReservedAddress(t)
-			r := &remote{program, provider, "http://" + listen}
-			text, err := os.ReadFile(program.configuration)
-			if err == nil {
-				text = fmt.Appendf(text, "serve: {publicURL: %q}\n", r.address)
-				err = os.WriteFile(program.configuration, text, 0o600)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			program.serveAt(t, listen)
+			r := startRemote(t)
+			program := r.airlock
 			eve := program.newLaptop(t, r.address, program.token(t, "eve"))
-			for _, c := range []struct{ principal, code string }{{system.Principal(), whoami}, {"ann", whoamiTwice}} {
+			for _, c := range []struct{ principal, code string }{{setup.Principal(), whoami}, {"ann", whoamiTwice}} {
 				var asked atomic.Int32
 				host := r.host(t, c.principal, version, eve, &asked)
 				if got, raw := runProgram(t, host, c.code); !got.OK || len(got.Data) != 2 || got.Data[0] != "id1" {
@@ -99,6 +89,64 @@ type remote struct {
 	*airlock
 	provider *provider
 	address  string
+}
+
+func startRemote(t *testing.T) *remote {
+	t.Helper()
+	provider := startProvider(t, "-client", "airlock", "-redirect", "http://127.0.0.1/sign-ins/callback")
+	listen := testenv.ReservedAddress(t)
+	r := &remote{newAirlock(t, startNotes(t, provider)), provider, "http://" + listen}
+	text, err := os.ReadFile(r.configuration)
+	if err == nil {
+		text = fmt.Appendf(text, "serve: {publicURL: %q}\n", r.address)
+		err = os.WriteFile(r.configuration, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.serveAt(t, listen)
+	return r
+}
+
+// Remote users sign in with Chromium, in three clicks: the host opens the page, and the person clicks on it and at the
+// provider (issue 31). Each browser is signed in to the console.
+func TestRemoteUsersSignInWithChromium(t *testing.T) {
+	testenv.Sandbox(t)
+	r := startRemote(t)
+	for _, principal := range []string{setup.Principal(), "ann"} {
+		token, asked := r.token(t, principal), 0
+		b := browser.Open(t)
+		b.Goto(t, r.address+"/")
+		b.Fill(t, "Token", token)
+		b.Click(t, "button", "Sign in")
+		b.Sees(t, "Sign out")
+		client := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, &mcp.ClientOptions{
+			Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{
+				Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}},
+			ElicitationHandler: func(_ context.Context, q *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				asked++
+				b.Goto(t, q.Params.URL)
+				b.Click(t, "link", "Sign in at "+r.provider.Issuer)
+				b.Fill(t, "Username:", firstUser)
+				b.Fill(t, "Password:", "verysecure")
+				b.Click(t, "button", "Login")
+				b.Sees(t, "Airlock has the answer")
+				return &mcp.ElicitResult{Action: "accept"}, nil
+			}})
+		session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: r.address + "/mcp",
+			HTTPClient: &http.Client{Transport: bearing(token)}}, nil)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, r.said)
+		}
+		got, raw := runProgram(t, session, whoami)
+		if !got.OK || len(got.Data) != 2 || got.Data[0] != "id1" || asked != 1 {
+			t.Errorf("%s was asked %d times, got %s, want the user of the sign-in\n%s", principal, asked, raw, r.said)
+		}
+		b.NoProblems(t, "/favicon.ico") // the provider has none
+		if err := session.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // host connects a host of a principal, who signs in when asked. thief has the address of the page first.

@@ -24,6 +24,7 @@ import (
 // service is airlock serve, to which people sign in at a provider.
 type service struct {
 	url      string
+	file     string // its configuration
 	provider *provider
 	said     *testenv.Output
 }
@@ -54,8 +55,8 @@ func serve(t *testing.T, p *provider, more string) *service {
 		t.Fatal(err)
 	}
 	defer passed.Close()
-	s := &service{url: "http://" + listener.Addr().String(), provider: p, said: &testenv.Output{}}
 	configuration := filepath.Join(t.TempDir(), "airlock.yaml")
+	s := &service{url: "http://" + listener.Addr().String(), file: configuration, provider: p, said: &testenv.Output{}}
 	text := fmt.Sprintf("auth: {issuer: %q, audience: %q, %s}\nface: {callTool: true}\n", p.Issuer, s.url+"/mcp", more)
 	if err := os.WriteFile(configuration, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"maps"
 	"math/big"
 	"net/http"
 	"net/url"
@@ -33,9 +34,7 @@ func forged(t *testing.T, real string, header map[string]any, change map[string]
 	if err != nil || json.Unmarshal(raw, &claims) != nil {
 		t.Fatalf("the provider's token is %s, %v", real, err)
 	}
-	for name, value := range change {
-		claims[name] = value
-	}
+	maps.Copy(claims, change)
 	var parts []string
 	for _, part := range []map[string]any{header, claims} {
 		text, err := json.Marshal(part)

@@ -19,7 +19,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/test/browser"
 	"github.com/airlock-mcp/airlock/test/telemetry"
@@ -170,9 +170,9 @@ func TestServingATeam(t *testing.T) {
 
 	address := airlock(t, "serve", "--detach", "--listen", "127.0.0.1:0")
 	t.Cleanup(func() { _ = program(t, "stop").Run() }) // the second time it has ended already
-	token := airlock(t, "tokens", "create", "laptop", "--for", system.Principal())
+	token := airlock(t, "tokens", "create", "laptop", "--for", setup.Principal())
 	// Before a host is connected, from whose processes no such token can be made.
-	admin := airlock(t, "tokens", "create", "--scope", "admin", "--for", system.Principal(), "browser")
+	admin := airlock(t, "tokens", "create", "--scope", "admin", "--for", setup.Principal(), "browser")
 	overHTTP := connect(t, &mcp.StreamableClientTransport{Endpoint: address + "/mcp",
 		HTTPClient: &http.Client{Transport: bearer(token)}}, false)
 	onStdio := connect(t, &mcp.CommandTransport{Command: program(t, "mcp")}, true)

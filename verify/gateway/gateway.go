@@ -1,7 +1,8 @@
-// Package gateway is the risk gateway: a tool and its arguments in, a decision with
-// its verification ID out. Every call of the gateway face passes it before anything
-// is done: policy table, arguments, code safety, administrator's switch, form of
-// job IDs, in this order. It is defence in depth; the sandbox is the boundary.
+// Package gateway decides whether the risk gateway (airlock mcp --face gateway) carries
+// out a call: it takes a tool and its arguments and returns a decision with a
+// verification ID. It checks the policy table, the arguments, the safety of the code,
+// the administrator's switch and the form of job IDs, in this order. It is defence in
+// depth; the sandbox is the boundary.
 package gateway
 
 import (

@@ -12,6 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/budget"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
@@ -144,7 +145,7 @@ type shownAgent struct {
 // Run shows one agent.
 func (v *agentsShowVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if v.Lines < 0 || v.Lines > agents.MaxActivity {
-		return verb.Usage(fmt.Sprintf("-n takes a number of actions, from 0 to %d", agents.MaxActivity),
+		return verb.Usage(fmt.Sprintf("-n must be a number of actions from 0 to %d", agents.MaxActivity),
 			"airlock agents show AGENT -n 10")
 	}
 	period, err := v.Period()
@@ -258,7 +259,7 @@ func (v *agentsCreateVerb) Run(ctx context.Context, s *verb.Streams) error {
 		}
 	}
 	return v.with(ctx, s, func(a *system.Agents) error {
-		agent, token, err := a.Register(ctx, registration, system.Principal())
+		agent, token, err := a.Register(ctx, registration, setup.Principal())
 		if err != nil {
 			return err
 		}
@@ -270,12 +271,12 @@ func (v *agentsCreateVerb) Run(ctx context.Context, s *verb.Streams) error {
 func (v *agentsCreateVerb) widens() bool {
 	trusted := v.Type == string(agents.Autonomous) || v.Type == string(agents.Trusted)
 	return trusted || len(v.AllowedTool) > 0 || v.DailyUSD != "" || v.HourlyCalls != nil || v.For != "" &&
-		v.For != system.Principal()
+		v.For != setup.Principal()
 }
 
 // registration returns the registration in the flags. It makes the same checks as the API.
 func (v *agentsCreateVerb) registration() (agents.Registration, error) {
-	r := agents.Registration{Name: v.Name, Type: agents.Type(v.Type), PrincipalID: cmp.Or(v.For, system.Principal()),
+	r := agents.Registration{Name: v.Name, Type: agents.Type(v.Type), PrincipalID: cmp.Or(v.For, setup.Principal()),
 		Permissions: v.permissions()}
 	var err error
 	if r.Budget, err = v.budget(); err != nil {
@@ -310,7 +311,7 @@ func (v *agentsRotateVerb) Run(ctx context.Context, s *verb.Streams) error {
 		return err
 	}
 	return v.with(ctx, s, func(a *system.Agents) error {
-		token, err := a.Rotate(ctx, v.Agent, system.Principal(), nil)
+		token, err := a.Rotate(ctx, v.Agent, setup.Principal(), nil)
 		if err != nil {
 			return err
 		}
@@ -330,7 +331,7 @@ func (v agentStatus) set(ctx context.Context, s *verb.Streams, status agents.Sta
 			return err
 		}
 	}
-	return v.with(ctx, s, func(a *system.Agents) error { return a.SetStatus(ctx, v.Agent, status, system.Principal()) })
+	return v.with(ctx, s, func(a *system.Agents) error { return a.SetStatus(ctx, v.Agent, status, setup.Principal()) })
 }
 
 type agentsSuspendVerb struct{ agentStatus }

@@ -93,7 +93,7 @@ const maxCostDays = 400
 // Run prints what was spent on each day.
 func (v *CostsVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if v.Days < 1 || v.Days > maxCostDays {
-		return verb.Usage(fmt.Sprintf("--days is a number from 1 to %d", maxCostDays), "airlock costs --days 7")
+		return verb.Usage(fmt.Sprintf("--days must be a number from 1 to %d", maxCostDays), "airlock costs --days 7")
 	}
 	first, last, err := v.days(time.Now().UTC())
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
@@ -20,7 +21,7 @@ import (
 type Tokens struct {
 	Create tokensCreateVerb `cmd:"" help:"Make a token for callers over HTTP and print it, this once."`
 	List   tokensListVerb   `cmd:"" help:"List the tokens; never the secrets."`
-	Revoke tokensRevokeVerb `cmd:"" help:"Make a token invalid at once."`
+	Revoke tokensRevokeVerb `cmd:"" help:"Make a token invalid at once, or all that a person of the issuer has."`
 }
 
 // withTokens opens the tokens and the agents and calls do.
@@ -32,7 +33,7 @@ func (f agentsFlags) withTokens(ctx context.Context, s *verb.Streams,
 type tokensCreateVerb struct {
 	agentsFlags
 	Name    string        `arg:"" help:"What people call it, such as the host that uses it."`
-	For     string        `placeholder:"PRINCIPAL" help:"Whom it identifies, such as you, to share runs, sign-ins and questions; by default a principal of its own."`
+	For     string        `placeholder:"PRINCIPAL" help:"Whom it identifies, such as you, to share runs, sign-ins and questions; by default a new principal."`
 	Scope   []string      `default:"run" sep:"," help:"What it may be used for, separated by commas: run (run code over MCP, and the engines), verify (the engines), agents (register agents and announce their actions), agents:TYPE (the same, for agents of at most that type), approve (answer questions), audit (read the audit log), slash (lower the reputation of agents), admin (all of these, also for what belongs to others)."`
 	Profile string        `placeholder:"NAME" help:"What its callers see: a name under profiles in the configuration."`
 	Expires time.Duration `default:"2160h" help:"How long it is valid; 0: for ever."`
@@ -46,7 +47,8 @@ type tokensCreateVerb struct {
 func (v *tokensCreateVerb) Run(ctx context.Context, s *verb.Streams) error {
 	grant := auth.Grant{Name: v.Name, Principal: v.For, Profile: v.Profile, Scopes: v.Scope}
 	if v.Expires < 0 {
-		return verb.Usage("--expires takes a time from now, or 0 for ever", "airlock tokens create NAME --expires 24h")
+		return verb.Usage("--expires must be a duration such as 24h, or 0 for ever",
+			"airlock tokens create NAME --expires 24h")
 	}
 	if v.Expires > 0 {
 		grant.Expires = time.Now().Add(v.Expires)
@@ -70,7 +72,7 @@ func (v *tokensCreateVerb) Run(ctx context.Context, s *verb.Streams) error {
 		}
 	}
 	return v.with(ctx, s, func(a *system.Agents) error {
-		made, value, err := a.CreateToken(ctx, grant, system.Principal())
+		made, value, err := a.CreateToken(ctx, grant, setup.Principal())
 		if err != nil {
 			return err
 		}
@@ -158,13 +160,24 @@ func tokenState(t auth.Token) (string, verb.Style) {
 
 type tokensRevokeVerb struct {
 	agentsFlags
-	Token string `arg:"" help:"The ID of a token, as list shows it."`
+	Token string `arg:"" help:"The ID of a token, as list shows it; or ISSUER#SUBJECT, which ends the sign-ins and access tokens that this person has now."`
 }
 
-// Run revokes a token.
+// Run revokes a token, or signs out a person.
 func (v *tokensRevokeVerb) Run(ctx context.Context, s *verb.Streams) error {
 	return v.with(ctx, s, func(a *system.Agents) error {
-		err := a.RevokeToken(ctx, v.Token, system.Principal())
+		if issuer, subject, isPerson := strings.Cut(v.Token, "#"); isPerson {
+			c, err := v.LoadState(s.Err)
+			if err != nil {
+				return err
+			}
+			if issuer != c.Auth.Issuer || subject == "" {
+				return verb.Usage(fmt.Sprintf("the issuer of the configuration is %q, so there is no person %q",
+					c.Auth.Issuer, v.Token), "airlock tokens revoke ISSUER#SUBJECT")
+			}
+			return a.SignOut(ctx, v.Token, setup.Principal())
+		}
+		err := a.RevokeToken(ctx, v.Token, setup.Principal())
 		if errors.Is(err, auth.ErrUnknown) {
 			return verb.WithHint(err, "airlock tokens list", verb.ExitUsage)
 		}

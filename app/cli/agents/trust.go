@@ -11,6 +11,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/kernel/iatp"
@@ -45,7 +46,7 @@ func (v *agentsSignalVerb) Run(ctx context.Context, s *verb.Streams) error {
 			return err
 		}
 	}
-	return v.with(ctx, s, func(a *system.Agents) error { return a.Signal(ctx, v.Agent, signal, system.Principal()) })
+	return v.with(ctx, s, func(a *system.Agents) error { return a.Signal(ctx, v.Agent, signal, setup.Principal()) })
 }
 
 // trusting opens the service for trust between agents and calls do.
@@ -86,16 +87,19 @@ type agentsKeysVerb struct {
 func (v *agentsKeysVerb) Run(ctx context.Context, s *verb.Streams) error {
 	return v.trusting(ctx, s, func(trust *iatp.Service) error {
 		if v.Revoke != "" {
-			if err := trust.Revoke(ctx, v.Agent, v.Revoke, system.Principal()); err != nil {
+			if err := trust.Revoke(ctx, v.Agent, v.Revoke, setup.Principal()); err != nil {
 				return err
 			}
 		}
 		if v.Rotate {
-			if _, err := trust.Rotate(ctx, v.Agent, system.Principal()); err != nil {
+			if _, err := trust.Rotate(ctx, v.Agent, setup.Principal()); err != nil {
 				return err
 			}
 		}
 		keys, err := trust.Keys(ctx, v.Agent)
+		if err == nil && len(keys) == 0 {
+			_, err = trust.Reputation(ctx, v.Agent) // an error means that there is no such agent
+		}
 		if err != nil {
 			return err
 		}
@@ -148,7 +152,7 @@ func (v *agentsManifestVerb) Run(ctx context.Context, s *verb.Streams) error {
 			if m.Reversibility == "" {
 				m.Reversibility = "none"
 			}
-			if err := trust.SetManifest(ctx, m, iatp.Level(v.Level), system.Principal()); err != nil {
+			if err := trust.SetManifest(ctx, m, iatp.Level(v.Level), setup.Principal()); err != nil {
 				return err
 			}
 		}
@@ -176,7 +180,7 @@ func (v *agentsPinVerb) Run(ctx context.Context, s *verb.Streams) error {
 		return err
 	}
 	return v.trusting(ctx, s, func(trust *iatp.Service) error {
-		id, err := trust.Pin(ctx, pinned, iatp.Level(v.Level), system.Principal())
+		id, err := trust.Pin(ctx, pinned, iatp.Level(v.Level), setup.Principal())
 		if err != nil {
 			return err
 		}
@@ -189,8 +193,7 @@ func (v *agentsPinVerb) Run(ctx context.Context, s *verb.Streams) error {
 func (v *agentsPinVerb) read(ctx context.Context, s *verb.Streams) (pinned iatp.Pinned, _ error) {
 	if strings.Contains(v.File, "://") {
 		pinned, err := iatp.Fetch(ctx, v.File)
-		var refused *iatp.Refusal
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*iatp.Refusal](err); ok {
 			err = verb.Usage(refused.Error(), "airlock agents pin https://HOST"+iatp.ManifestPath+"AGENT")
 		}
 		return pinned, err
@@ -217,21 +220,21 @@ func (v *agentsPinVerb) read(ctx context.Context, s *verb.Streams) (pinned iatp.
 
 type agentsRemoteVerb struct {
 	agentsFlags
-	Agent   string `arg:"" optional:"" help:"The ID of a pinned agent."`
-	Level   string `xor:"change" placeholder:"LEVEL" help:"Trust it so far: verified_partner, trusted, standard, unknown or untrusted."`
-	Suspend bool   `xor:"change" help:"Let every verification of it fail until it is resumed."`
-	Resume  bool   `xor:"change" help:"End its suspension."`
-	Unpin   bool   `xor:"change" help:"Forget its manifest and its keys. Its reputation stays."`
-	JSON    bool   `name:"json" help:"Print JSON."`
+	Agent   string  `arg:"" optional:"" help:"The ID of a pinned agent."`
+	Level   *string `xor:"change" placeholder:"LEVEL" help:"Trust it so far: verified_partner, trusted, standard, unknown or untrusted."`
+	Suspend bool    `xor:"change" help:"Let every verification of it fail until it is resumed."`
+	Resume  bool    `xor:"change" help:"End its suspension."`
+	Unpin   bool    `xor:"change" help:"Forget its manifest and its keys. Its reputation stays."`
+	JSON    bool    `name:"json" help:"Print JSON."`
 }
 
 // Run changes one pinned agent if a flag is given, and lists pinned agents.
 func (v *agentsRemoteVerb) Run(ctx context.Context, s *verb.Streams) error {
-	changes := v.Level != "" || v.Suspend || v.Resume || v.Unpin
+	changes := v.Level != nil || v.Suspend || v.Resume || v.Unpin
 	if changes && v.Agent == "" {
-		return verb.Usage("which agent is missing", "airlock agents remote AGENT --suspend")
+		return verb.Usage("AGENT is missing", "airlock agents remote AGENT --suspend")
 	}
-	if v.Level != "" || v.Resume {
+	if v.Level != nil || v.Resume {
 		if err := v.guarded("trusting a pinned agent"); err != nil {
 			return err
 		}
@@ -266,16 +269,16 @@ func (v *agentsRemoteVerb) change(ctx context.Context, trust *iatp.Service) ([]i
 	case v.Agent == "":
 		return trust.Remotes(ctx, "", -1)
 	case v.Unpin:
-		return nil, trust.Unpin(ctx, v.Agent, system.Principal())
-	case v.Level != "":
-		c.Level = (*iatp.Level)(&v.Level)
+		return nil, trust.Unpin(ctx, v.Agent, setup.Principal())
+	case v.Level != nil:
+		c.Level = (*iatp.Level)(v.Level)
 	case v.Suspend, v.Resume:
 		c.Suspended = &v.Suspend
 	default:
 		found, err := trust.Remote(ctx, v.Agent)
 		return []iatp.Remote{found}, err
 	}
-	changed, err := trust.ChangeRemote(ctx, v.Agent, c, system.Principal())
+	changed, err := trust.ChangeRemote(ctx, v.Agent, c, setup.Principal())
 	return []iatp.Remote{changed}, err
 }
 
@@ -290,7 +293,7 @@ type agentsReputationVerb struct {
 // Run shows the score and the newest events.
 func (v *agentsReputationVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if v.Lines < 0 || v.Lines > agents.MaxActivity {
-		return verb.Usage(fmt.Sprintf("-n takes a number of events, from 0 to %d", agents.MaxActivity),
+		return verb.Usage(fmt.Sprintf("-n must be a number of events from 0 to %d", agents.MaxActivity),
 			"airlock agents reputation AGENT -n 20")
 	}
 	period, err := v.Period()

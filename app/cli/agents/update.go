@@ -9,6 +9,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/budget"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 )
 
@@ -35,7 +36,7 @@ func (v *agentsUpdateVerb) Run(ctx context.Context, s *verb.Streams) error {
 		return err
 	}
 	return v.with(ctx, s, func(a *system.Agents) error {
-		agent, err := a.Change(ctx, v.Agent, change, system.Principal(), func(_, _ agents.Agent) error { return nil })
+		agent, err := a.Change(ctx, v.Agent, change, setup.Principal(), func(_, _ agents.Agent) error { return nil })
 		var invalid *agents.InvalidError
 		switch {
 		case errors.As(err, &invalid):

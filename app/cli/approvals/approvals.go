@@ -249,7 +249,7 @@ func AgreesTo(ctx context.Context, question string) (bool, error) {
 // needsTerminal adds the hint that names the ways to approve a call.
 func needsTerminal(err error) error {
 	return verb.WithHint(
-		err, "approve in a terminal of your own, with `airlock approvals watch` or `airlock approvals "+
+		err, "approve in your own terminal, with `airlock approvals watch` or `airlock approvals "+
 			"approve ID`, or in the host's dialogue", verb.ExitRefused)
 }
 

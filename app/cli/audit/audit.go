@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/cli/verb"
+	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/app/runlog"
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/audit/witness"
 	"github.com/airlock-mcp/airlock/internal/store"
@@ -35,7 +35,9 @@ type auditTailVerb struct {
 	verb.PeriodFlags
 	Lines  int  `short:"n" default:"20" help:"How many records; with --since or --until, all of the period."`
 	Follow bool `short:"f" help:"Go on with each new record until interrupted."`
-	JSON   bool `name:"json" help:"Print the records as they are in the log."`
+	// Cluster needs the daemon of this node.
+	Cluster bool `help:"Print the newest records of all nodes of the cluster, with their nodes."`
+	JSON    bool `name:"json" help:"Print the records as they are in the log."`
 }
 
 // Run prints the newest records, oldest first.
@@ -45,7 +47,10 @@ func (v *auditTailVerb) Run(ctx context.Context, s *verb.Streams) error {
 		return err
 	}
 	if v.Lines < 0 {
-		return verb.Usage("-n takes a number of records, from 0", "airlock audit tail -n 20")
+		return verb.Usage("-n must be a number of records, 0 or more", "airlock audit tail -n 20")
+	}
+	if v.Cluster {
+		return v.tailCluster(s)
 	}
 	period, err := v.Period()
 	if err != nil {
@@ -83,11 +88,15 @@ type auditShowVerb struct {
 	RunID string `arg:"" name:"run" help:"The run's ID, or the beginning of it."`
 	verb.PeriodFlags
 	Arguments bool `help:"Show the arguments of the calls as they were; this needs their key."`
+	Cluster   bool `help:"Show the records of all nodes of the cluster. RUN is the whole ID."`
 	JSON      bool `name:"json" help:"Print JSON."`
 }
 
 // Run prints the records of one run.
 func (v *auditShowVerb) Run(s *verb.Streams) error {
+	if v.Cluster {
+		return v.showCluster(s)
+	}
 	directories, err := v.Find(s.Err)
 	if err != nil {
 		return err
@@ -104,7 +113,7 @@ func (v *auditShowVerb) Run(s *verb.Streams) error {
 		misfits, err := audit.ShowArguments(directories.Audit, directories.Keys, tree)
 		if errors.Is(err, audit.ErrNoArgumentsKey) {
 			return verb.WithHint(err, "put audit-arguments.key into "+directories.Keys+
-				", or set audit.keepArguments, which makes one", verb.ExitFailed)
+				", or set audit.keepArguments to make a new key for later runs", verb.ExitFailed)
 		}
 		if err != nil {
 			return err
@@ -114,7 +123,7 @@ func (v *auditShowVerb) Run(s *verb.Streams) error {
 				"shown\n", misfits)
 		}
 	}
-	runlog.Redact(tree, system.Printed())
+	runlog.Redact(tree, credentials.Printed())
 	if v.JSON {
 		return verb.PrintLine(s.Out, tree)
 	}
@@ -129,11 +138,15 @@ type auditVerifyVerb struct {
 	// Witness and WitnessKey have no default: the verifier must choose whom to trust.
 	Witness    string `placeholder:"FILE|URL" help:"What a witness has: a file of checkpoints or of a syslog server, or an HTTP witness."`
 	WitnessKey string `name:"witness-key" placeholder:"KEY" help:"The public key of an HTTP witness, where it is not audit.witnessKey of the configuration."`
+	Cluster    bool   `help:"Verify the logs of all nodes of the cluster, and the log of their checkpoints in its database."`
 	JSON       bool   `name:"json" help:"Print JSON."`
 }
 
 // Run verifies the chain of the whole log and fails if it is broken.
-func (v *auditVerifyVerb) Run(s *verb.Streams) error {
+func (v *auditVerifyVerb) Run(ctx context.Context, s *verb.Streams) error {
+	if v.Cluster {
+		return v.verifyCluster(ctx, s)
+	}
 	directories, err := v.Find(s.Err)
 	if err != nil {
 		return err
@@ -184,6 +197,8 @@ type auditExportVerb struct {
 	To     string `placeholder:"FILE|URL" help:"Where to send the records: a file, syslog+tcp://host:601, syslog+udp://host:514, syslog+unix:///dev/log, or the URL of an OTLP endpoint such as http://127.0.0.1:4318/v1/logs."`
 	Follow bool   `short:"f" help:"Go on with each new record until interrupted; retry what cannot be sent."`
 	Cursor string `placeholder:"FILE" help:"A file that remembers what was sent, so that the next export continues there."`
+	// Cluster writes files, because a record does not name its node.
+	Cluster bool `help:"Write a file for each node of the cluster into the directory --to."`
 }
 
 // Run writes one JSON object per line, and ends at the first record that was changed.
@@ -198,6 +213,9 @@ func (v *auditExportVerb) Run(ctx context.Context, s *verb.Streams) error {
 	opts := audit.ExportOptions{From: v.From, RunID: v.RunID, Version: verb.Version}
 	if opts.Period, err = v.Period(); err != nil {
 		return err
+	}
+	if v.Cluster {
+		return v.exportCluster(ctx, s, opts)
 	}
 	if v.To == "" {
 		if v.Follow || v.Cursor != "" {

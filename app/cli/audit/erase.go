@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/airlock-mcp/airlock/app/cli/verb"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/state"
 	"github.com/airlock-mcp/airlock/audit"
 )
 
@@ -37,7 +37,7 @@ func (v *auditEraseVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if e.Period, err = v.Period(); err != nil {
 		return err
 	}
-	recordings, err := system.EraseArguments(ctx, c, &e)
+	recordings, err := state.EraseArguments(ctx, c, &e)
 	if errors.Is(err, audit.ErrNoArgumentsKey) {
 		return verb.WithHint(err, "put audit-arguments.key into "+directories.Keys+
 			" while this command runs: without it, nobody can tell whose arguments are in a file", verb.ExitFailed)

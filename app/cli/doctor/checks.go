@@ -13,9 +13,12 @@ import (
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/contained"
+	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/app/daemon"
 	"github.com/airlock-mcp/airlock/app/setup"
+	"github.com/airlock-mcp/airlock/app/state"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/store"
@@ -84,6 +87,9 @@ func (e *Examination) checks() []check {
 	if e.Config != nil && slices.ContainsFunc(e.Config.Servers, config.Server.SignsIn) {
 		checks = append(checks, check{name: "sign-ins", needs: configured, run: e.signIns})
 	}
+	if e.Config != nil && e.Config.Cluster.Database != "" {
+		checks = append(checks, check{name: "cluster", needs: configured, run: e.cluster})
+	}
 	return append(checks,
 		check{name: "sandbox", needs: []string{checkConfiguration, checkState, checkPrograms}, needsOne: languages,
 			blocks: true, run: e.sandbox},
@@ -120,6 +126,19 @@ func (e *Examination) configuration(context.Context) (string, error) {
 		return "none found: the built-in one has no servers", nil
 	}
 	return fmt.Sprintf("%s, %s", e.Config.File, verb.Counted(len(e.Config.Servers), "server")), nil
+}
+
+// cluster uses the database and the object store of the cluster.
+func (e *Examination) cluster(ctx context.Context) (string, error) {
+	nodes, err := state.Nodes(ctx, e.Config)
+	if err != nil {
+		return "", err
+	}
+	text := "the database answers, and has " + verb.Counted(len(nodes), "node")
+	if e.Config.Cluster.Objects == "" {
+		return text, nil
+	}
+	return text + "; objects can be stored and read", state.ProbeObjects(ctx, e.Config.Cluster)
 }
 
 func stateDirectory(context.Context) (string, error) {
@@ -200,7 +219,7 @@ func (e *Examination) auditLog(context.Context) (string, error) {
 	found := fmt.Sprintf("sound: %s, %s, signed up to number %d", verb.Counted(int(report.Records), "record"),
 		verb.ShowBytes(size), report.Signed)
 	if report.First > 1 {
-		found += fmt.Sprintf("; records before number %d were moved away", report.First)
+		found += fmt.Sprintf("; records before number %d were removed (audit.keep)", report.First)
 	}
 	return found, nil
 }
@@ -241,7 +260,7 @@ func (e *Examination) commands(context.Context) (string, error) {
 		if _, err := exec.LookPath(command); err != nil {
 			missing = append(missing, fmt.Sprintf(
 				"the program %q of the server %q is not there", server.Command, server.ID))
-			hint = system.InstallHint(server.Command)
+			hint = upstreams.InstallHint(server.Command)
 		}
 	}
 	addresses := len(e.Config.Servers) - programs
@@ -331,11 +350,11 @@ func reachedText(hosts []contained.Reached) string {
 // credentials resolves each credential that the configuration references, and returns one line
 // for each. It shows no values.
 func (e *Examination) credentials(ctx context.Context) (string, error) {
-	resolved, err := system.ResolveSecrets(ctx, e.Config)
+	resolved, err := credentials.Resolve(ctx, e.Config)
 	if err != nil {
 		return "", err
 	}
-	held := system.HeldCredentials(resolved)
+	held := credentials.Describe(resolved)
 	if len(held) == 0 {
 		return "all that the configuration names are there; none is held", nil
 	}

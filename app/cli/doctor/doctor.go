@@ -13,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 )
 
 // Verb is airlock doctor.
@@ -146,8 +147,8 @@ func askServers(ctx context.Context, c *config.Config) []Checked {
 	}
 	hints := map[string]string{}
 	servers, err := system.OpenCatalog(ctx, c, system.Options{
-		Version: verb.Version, Logger: slog.New(slog.DiscardHandler), Tools: system.AskServers,
-		Notify: func(n system.Notice) { hints[n.Server] = n.Hint },
+		Version: verb.Version, Logger: slog.New(slog.DiscardHandler), Tools: upstreams.AskServers,
+		Notify: func(n upstreams.Notice) { hints[n.Server] = n.Hint },
 	})
 	if err != nil {
 		return []Checked{failedCheck("servers", err)}

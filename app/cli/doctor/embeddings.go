@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
 // embeddings requests one vector from the embeddings endpoint.
 func (e *Examination) embeddings(ctx context.Context) (string, error) {
-	searcher, err := system.OpenEmbeddings(ctx, e.Config, "")
+	searcher, err := upstreams.OpenEmbeddings(ctx, e.Config, "")
 	if err != nil {
 		return "", err
 	}

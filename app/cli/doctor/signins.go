@@ -8,20 +8,25 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/cli/servers"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/credentials"
+	"github.com/airlock-mcp/airlock/app/state"
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // signIns returns the state of the stored sign-ins, one line each. A server without a sign-in is
 // not a failure here, because it may not need one; --servers finds out.
 func (e *Examination) signIns(ctx context.Context) (string, error) {
-	resolved, err := system.ResolveSecrets(ctx, e.Config)
+	resolved, err := credentials.Resolve(ctx, e.Config)
 	if err != nil {
 		return "", err
 	}
 	var lines, over []string
 	signedIn, first := 0, ""
-	for _, state := range system.SignInStates(resolved, verb.Version) {
+	states, err := state.SignInStates(resolved, verb.Version)
+	if err != nil {
+		return "", err
+	}
+	for _, state := range states {
 		report := servers.LoggedIn{ServerID: state.ServerID, SignedIn: state.IsSignedIn, Wanted: state.Wanted,
 			Problem: state.Over}
 		report.Take(state.SignedIn)

@@ -7,11 +7,13 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/airlock-mcp/airlock/app/cli/runs"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/daemon"
 	"github.com/airlock-mcp/airlock/app/server"
-	"github.com/alecthomas/kong"
+	"github.com/airlock-mcp/airlock/app/setup"
 
 	face "github.com/airlock-mcp/airlock/app/server/gateway"
 	"github.com/airlock-mcp/airlock/app/system"
@@ -81,7 +83,7 @@ func serveGateway(ctx context.Context, s *verb.Streams, opened *system.System, l
 		return err
 	}
 	served, err := face.New(face.Parts{Decider: parts.Decider, Runs: opened.Runs(), Jobs: parts.Jobs}, face.Options{
-		Version: verb.Version, Principal: system.Principal(), Local: local,
+		Version: verb.Version, Principal: setup.Principal(), Local: local,
 		BackgroundTimeout: face.ParseBackground(os.Getenv(face.BackgroundVariable)),
 		Logger:            opened.Logger(), Gate: opened.Gate(),
 	})

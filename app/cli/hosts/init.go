@@ -20,7 +20,7 @@ import (
 
 // Init is airlock init.
 type Init struct {
-	Host      []string `placeholder:"HOST" help:"Only this host: claude-code, claude-desktop, cline, codex, copilot-cli, cursor, gemini, goose, junie, opencode, vscode, windsurf or zed. May be given several times."`
+	Host      []string `placeholder:"HOST" help:"Only this host. May be given several times."`
 	Project   bool     `help:"Also the hosts' files of the project in this directory, which others may share."`
 	Config    string   `type:"path" placeholder:"FILE" help:"The configuration that servers are moved to; by default airlock/airlock.yaml in the user's configuration directory."`
 	Contain   bool     `help:"Also give each server that npx, uvx, node or python starts a sandbox, and show for each what it asks for."`
@@ -30,6 +30,9 @@ type Init struct {
 	Print     string   `xor:"what" placeholder:"HOST" help:"Only print what to add to the host's file by hand."`
 	JSON      bool     `name:"json" help:"Print JSON; nothing is asked, and without --yes nothing is changed."`
 }
+
+// Help lists the hosts.
+func (Init) Help() string { return "The hosts are " + hostIDs() + "." }
 
 // Run moves the servers from the hosts' files to Airlock's configuration, or undoes that.
 func (v *Init) Run(ctx context.Context, s *verb.Streams) error {

@@ -10,14 +10,17 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/daemon"
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/app/server/kernel"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/internal/secret"
-	"github.com/alecthomas/kong"
 )
 
 // kernelVerb is the whole command line of mcp-kernel-server.
@@ -68,7 +71,7 @@ func (v *kernelVerb) Do(ctx context.Context, s *verb.Streams) (err error) {
 		return err
 	}
 	defer end()
-	opts := system.Options{Serving: true, Tools: system.CachedThenServers, Logger: logger,
+	opts := system.Options{Serving: true, Tools: upstreams.CachedThenServers, Logger: logger,
 		Reread: verb.Reread(c, c.Serve.Listen)}
 	if v.HTTP {
 		if listener, err = daemon.Listen(ctx, c); err != nil {
@@ -116,7 +119,7 @@ func attendKernel(ctx context.Context, s *verb.Streams, opened *system.System, t
 		}
 	}
 	face, err := kernel.New(k, kernel.Options{
-		Principal: system.Principal(), Local: local, Profile: opened.Profile(), Logger: opened.Logger(),
+		Principal: setup.Principal(), Local: local, Profile: opened.Profile(), Logger: opened.Logger(),
 		Gate: opened.Gate(), EndSession: opened.Runs().EndSession,
 	})
 	if err != nil {

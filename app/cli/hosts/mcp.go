@@ -16,6 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/server/code"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/internal/procfs"
 )
 
@@ -153,7 +154,7 @@ func (v *MCP) openStandalone(ctx context.Context, s *verb.Streams, h daemon.Host
 		}
 	}()
 	opened, err := verb.OpenSystem(ctx, h.Config, s.Err, system.Options{
-		Serving: true, Host: hostProcess(), Tools: system.CachedThenServers, Logger: logger, Profile: profile,
+		Serving: true, Host: hostProcess(), Tools: upstreams.CachedThenServers, Logger: logger, Profile: profile,
 	})
 	if err != nil {
 		return nil, err
@@ -163,7 +164,7 @@ func (v *MCP) openStandalone(ctx context.Context, s *verb.Streams, h daemon.Host
 		return nil, errors.Join(err, opened.Close())
 	}
 	face, err := code.New(opened, opened.Runs(), code.Options{
-		Version: verb.Version, Principal: system.Principal(), Local: agent.local, Profile: opened.Profile(),
+		Version: verb.Version, Principal: setup.Principal(), Local: agent.local, Profile: opened.Profile(),
 		ServerIDs: opened.ServerIDs, Packages: code.Packages(opened.Packages()), Approvals: opened.Approvals(),
 		Logger: opened.Logger(), Gate: opened.Gate(),
 		Files: opened.Attachments(), CallTool: opened.Face().CallTool, Similar: opened.Similar,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/egress"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -28,7 +29,8 @@ type explainedConnection struct {
 // connect decides one connection as if it were the first of its session. It needs no tools.
 func (v *policyExplainVerb) connect(s *verb.Streams) error {
 	if v.Tool != "" {
-		return verb.Usage("a connection has no tool", "airlock policy explain --connect NAME:PORT [SERVER]")
+		return verb.Usage("TOOL cannot be combined with --connect",
+			"airlock policy explain --connect NAME:PORT [SERVER]")
 	}
 	host, err := egress.ParseHost(v.Connect)
 	if err != nil {
@@ -38,7 +40,7 @@ func (v *policyExplainVerb) connect(s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	connection := policies.Connection{Principal: cmp.Or(v.For, system.Principal()),
+	connection := policies.Connection{Principal: cmp.Or(v.For, setup.Principal()),
 		Facts: caller.Facts{Groups: v.Group}, Host: host.Name, Port: host.Port}
 	listed := slices.Contains(c.Networks(), host)
 	if v.Server != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/app/cli/servers"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -148,14 +149,14 @@ func (v *policyExplainVerb) Run(ctx context.Context, s *verb.Streams) error {
 		return v.connect(s)
 	}
 	if v.Server == "" || v.Tool == "" {
-		return verb.Usage("a call has a server and a tool",
+		return verb.Usage("SERVER and TOOL are both required",
 			"airlock policy explain SERVER TOOL, or airlock policy explain --connect NAME:PORT")
 	}
 	r, err := readRules(ctx, v.ToolsFlags, s)
 	if err != nil {
 		return err
 	}
-	who := caller.Caller{Principal: cmp.Or(v.For, system.Principal()), Facts: caller.Facts{Groups: v.Group}}
+	who := caller.Caller{Principal: cmp.Or(v.For, setup.Principal()), Facts: caller.Facts{Groups: v.Group}}
 	explained, err := r.Explain(who, v.Server, v.Tool, v.Arguments)
 	var unknown *catalog.UnknownError
 	var withheld *catalog.WithheldError
@@ -167,10 +168,10 @@ func (v *policyExplainVerb) Run(ctx context.Context, s *verb.Streams) error {
 	case err != nil:
 		return err
 	}
-	request, decided, unfit := explained.Request, explained.Decision, explained.Unfit
+	request, decided, cure, unfit := explained.Request, explained.Decision, explained.Cure, explained.Unfit
 	if v.JSON {
 		err = verb.PrintLine(s.Out, explainedJSON(request, decided, unfit))
-	} else if err = policies.Explain(verb.Cleaned(s.Out), request, decided); err == nil && unfit != nil {
+	} else if err = policies.Explain(verb.Cleaned(s.Out), request, decided, cure); err == nil && unfit != nil {
 		_, err = fmt.Fprintf(
 			verb.Cleaned(s.Out),
 			"policies are not asked about these arguments: the call ends in ValidationError, because %v\n", unfit)

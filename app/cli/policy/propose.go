@@ -17,6 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/cli/servers"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
+	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/audit"
@@ -56,7 +57,7 @@ func (v *policyProposeVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	past := admission.Past{Log: directories.Audit, Keys: directories.Keys, Clean: system.Printed().Text}
+	past := admission.Past{Log: directories.Audit, Keys: directories.Keys, Clean: credentials.Printed().Text}
 	if past.Period, err = audit.ParsePeriod(v.Since, "", time.Now()); err != nil {
 		return verb.Usage(err.Error(), "airlock policy propose ID --since 7d")
 	}
@@ -64,7 +65,7 @@ func (v *policyProposeVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	p, err := rules.Propose(call.who, call.server, call.tool, string(call.arguments), system.Principal(), v.Any, past)
+	p, err := rules.Propose(call.who, call.server, call.tool, string(call.arguments), setup.Principal(), v.Any, past)
 	if err != nil {
 		return proposalError(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/configfile"
+	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/app/hosts"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
@@ -36,16 +37,13 @@ func (v *Trust) Run(ctx context.Context, s *verb.Streams) error {
 		return err
 	}
 	if v.Forget {
-		return v.forget(s, path)
+		return v.forget(ctx, s, path)
 	}
-	c, err := config.Load(path, func(name string) (string, bool) {
-		value, _ := os.LookupEnv(name)
-		return value, true
-	})
+	c, err := config.Load(path, orUnset)
 	if err != nil {
 		return setup.Advise(err)
 	}
-	system.HoldPrinted(c)
+	credentials.HoldPrinted(c)
 	k, err := system.NewConfirmation(c)
 	if err != nil {
 		return setup.Advise(err)
@@ -89,6 +87,12 @@ func (v *Trust) Run(ctx context.Context, s *verb.Streams) error {
 	return err
 }
 
+// orUnset is os.LookupEnv for readings that need no credentials.
+func orUnset(name string) (string, bool) {
+	value, _ := os.LookupEnv(name)
+	return value, true
+}
+
 // path returns the absolute path of the configuration.
 func (v *Trust) path() (string, error) {
 	directory, err := os.Getwd()
@@ -106,7 +110,7 @@ func (v *Trust) path() (string, error) {
 	return filepath.Abs(path)
 }
 
-func (v *Trust) forget(s *verb.Streams, path string) error {
+func (v *Trust) forget(ctx context.Context, s *verb.Streams, path string) error {
 	home, err := store.Home(os.Getenv)
 	if err != nil {
 		return err
@@ -117,6 +121,11 @@ func (v *Trust) forget(s *verb.Streams, path string) error {
 	}
 	if !known {
 		return verb.Usage(fmt.Sprintf("%q is not confirmed", path), "airlock trust FILE")
+	}
+	if c, err := config.Load(path, orUnset); err == nil { // a file that is gone has no cluster
+		if err := system.ForgetShared(ctx, c); err != nil {
+			return err
+		}
 	}
 	_, err = fmt.Fprintf(s.Out, "forgot %s\n", path)
 	return err

@@ -13,7 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/fastpath"
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/tty"
 )
@@ -71,7 +71,7 @@ func (v *Run) runThere(s *verb.Streams, request orchestrator.Request,
 // here is the client's side of a run that a daemon makes.
 type here struct {
 	*approvals.Person // nil without a terminal
-	notice            func(system.Notice)
+	notice            func(upstreams.Notice)
 	err               io.Writer
 	line              *verb.ProgressLine
 	progress          atomic.Pointer[string] // nil before the first message about it
@@ -91,7 +91,7 @@ func (h *here) doing() string {
 func (h *here) Progress(text string) { h.progress.Store(&text) }
 
 // Notice implements daemon.RunHere.
-func (h *here) Notice(n system.Notice) {
+func (h *here) Notice(n upstreams.Notice) {
 	h.line.Hide()
 	defer h.line.Show()
 	h.notice(n)

@@ -11,6 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/runlog"
 	"github.com/airlock-mcp/airlock/app/setup"
+	"github.com/airlock-mcp/airlock/app/state"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/replay"
 )
@@ -35,7 +36,7 @@ type replayed struct {
 func (v *Replay) Run(ctx context.Context, s *verb.Streams) error {
 	opts := system.Options{Logger: verb.NewLogger(s.Err, false, slog.LevelWarn)}
 	var err error
-	if opts.Fixed, err = v.recorded(); err != nil {
+	if opts.Fixed, err = v.recorded(ctx); err != nil {
 		return err
 	}
 	opened, err := v.Open(ctx, s.Err, opts)
@@ -77,7 +78,7 @@ func (v *Replay) print(s *verb.Streams, again *orchestrator.Replayed) error {
 
 // recorded returns the tools of the recorded run, so that no server is needed. Recordings of older
 // versions do not contain the tools, so their replay needs the configured servers.
-func (v *Replay) recorded() (*system.Fixed, error) {
+func (v *Replay) recorded(ctx context.Context) (*system.Fixed, error) {
 	c, err := v.LoadPlaces()
 	if err != nil {
 		return nil, err
@@ -90,6 +91,12 @@ func (v *Replay) recorded() (*system.Fixed, error) {
 		v.RunID = tree.ID
 	}
 	recording, err := runlog.LoadRecording(directories, c.Replay, v.RunID)
+	if errors.Is(err, replay.ErrNotFound) {
+		if fetched := state.FetchRun(ctx, c, v.RunID); fetched != nil {
+			return nil, setup.Advise(fetched)
+		}
+		recording, err = runlog.LoadRecording(directories, c.Replay, v.RunID)
+	}
 	if errors.Is(err, replay.ErrNotFound) {
 		return nil, verb.WithHint(err, "airlock runs list shows the newest runs; recordings expire", verb.ExitFailed)
 	}

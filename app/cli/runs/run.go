@@ -19,6 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/program"
 	"github.com/airlock-mcp/airlock/internal/visible"
@@ -99,7 +100,7 @@ func (v *Run) runLocal(ctx context.Context, s *verb.Streams, c *config.Config, r
 	})
 	defer line.Stop()
 	opened, err := verb.OpenSystem(ctx, c, s.Err, system.Options{
-		Tools: system.CachedThenServers, Code: request.Code, Logger: logger, Profile: request.Caller.Profile,
+		Tools: upstreams.CachedThenServers, Code: request.Code, Logger: logger, Profile: request.Caller.Profile,
 	})
 	if err != nil {
 		line.Stop()

@@ -38,7 +38,7 @@ type runsListVerb struct {
 // Run lists runs, newest first.
 func (v *runsListVerb) Run(s *verb.Streams) error {
 	if v.Lines < 1 {
-		return verb.Usage("-n takes a number of runs, from 1", "airlock runs list -n 20")
+		return verb.Usage("-n must be a number of runs, 1 or more", "airlock runs list -n 20")
 	}
 	directories, err := v.Find(s.Err)
 	if err != nil {

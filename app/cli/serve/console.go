@@ -30,7 +30,7 @@ func (v *Console) Run(s *verb.Streams) error {
 	fmt.Fprintln(s.Err, "airlock: open it within two minutes; it works once")
 	if link.Limited != "" {
 		fmt.Fprintf(s.Err, "airlock: who uses it cannot answer questions, or accept what changed: %s\nhint: run "+
-			"airlock console in a terminal of your own\n", link.Limited)
+			"airlock console in your own terminal\n", link.Limited)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/daemon"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 )
 
 // Verb is airlock serve.
@@ -52,7 +53,7 @@ func (v *Verb) Run(ctx context.Context, s *verb.Streams) error {
 	}
 	defer end()
 	opened, err := verb.OpenSystem(ctx, c, s.Err, system.Options{
-		Serving: true, Durable: true, Environ: os.Environ(), Thorough: true, Tools: system.CachedThenServers,
+		Serving: true, Durable: true, Environ: os.Environ(), Thorough: true, Tools: upstreams.CachedThenServers,
 		Logger: logger, Reread: verb.Reread(c, v.Listen),
 	})
 	if err != nil {

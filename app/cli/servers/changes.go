@@ -62,11 +62,7 @@ func (v *toolsDiffVerb) Run(ctx context.Context, s *verb.Streams) error {
 		_, err := fmt.Fprintln(s.Out, "no tool is withheld: none has changed since it was first seen")
 		return err
 	}
-	book, err := system.OpenPins(c)
-	if err != nil {
-		return err
-	}
-	return book.Show(ctx, changed)
+	return system.MarkShown(ctx, c, changed)
 }
 
 // write prints the differences.
@@ -126,11 +122,11 @@ func (v *toolsAcceptVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if err := v.check(); err != nil {
 		return err
 	}
-	if err := verb.Guarded("accepting a changed tool"); err != nil {
-		return err
-	}
 	c, changed, err := changes(ctx, v.ConfigFlag, s)
 	if err != nil {
+		return err
+	}
+	if err := verb.GuardedIn(c, "accepting a changed tool"); err != nil { // a cluster has its pins in its database
 		return err
 	}
 	chosen, err := v.choose(changed)
@@ -167,7 +163,7 @@ func (v *toolsAcceptVerb) check() error {
 	case v.All == (v.Server != ""):
 		return verb.Usage("name a server, or say --all", usage)
 	case v.Digest != "" && v.Tool == "":
-		return verb.Usage("--digest is about one tool", usage)
+		return verb.Usage("--digest needs TOOL", usage)
 	case v.Digest != "" && !digestForm.MatchString(v.Digest):
 		return verb.Usage(fmt.Sprintf("%q is not a digest of 16 to 64 hex digits", v.Digest), "airlock tools diff")
 	}

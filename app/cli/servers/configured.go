@@ -45,7 +45,8 @@ type listedServer struct {
 	State string `json:"state"`
 	Place string `json:"place,omitempty"`
 	Tools int    `json:"tools"`
-	// Withheld is how many tools wait until a person has seen them.
+	// Withheld is how many definitions of tools, resources, prompts and of the server itself wait until a person has
+	// seen them.
 	Withheld int    `json:"withheld"`
 	Problem  string `json:"problem,omitempty"`
 	// Contained is "contained", "not contained" for a program with the rights of Airlock's user, or "" for an address.
@@ -144,7 +145,7 @@ func (v *serversListVerb) Run(s *verb.Streams) error {
 		for _, one := range list {
 			about := verb.Counted(one.Tools, "tool")
 			if one.Withheld > 0 {
-				about += fmt.Sprintf(", %d withheld", one.Withheld)
+				about += fmt.Sprintf(", %s withheld", verb.Counted(one.Withheld, "definition"))
 			}
 			if slices.Contains([]string{"-", "disabled", "waiting"}, one.State) {
 				about = ""

@@ -153,15 +153,14 @@ func ReadLists(dir string) ([]catalog.Server, error) {
 
 func readList(path string) (catalog.Server, error) {
 	raw, err := os.ReadFile(path)
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		return catalog.Server{}, verb.Usage(fmt.Sprintf("the file %q cannot be read: %v", path, pathErr.Err), "")
 	}
 	var answer struct {
 		Tools []json.RawMessage `json:"tools"`
 	}
 	if err := strictjson.UnmarshalOpen(raw, &answer); err != nil {
-		return catalog.Server{}, verb.Usage(fmt.Sprintf("the file %q is no tools/list answer: %v", path, err),
+		return catalog.Server{}, verb.Usage(fmt.Sprintf("the file %q is not a tools/list answer: %v", path, err),
 			"each file is one tools/list answer: {\"tools\": [...]}")
 	}
 	id := strings.TrimSuffix(filepath.Base(path), ".json")

@@ -39,7 +39,7 @@ const maxTrial = time.Hour
 // Run tries a server and prints the sandbox that it needs. The lines of its input are calls: TOOL ARGUMENTS.
 func (v *serversLearnVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if v.For <= 0 || v.For > maxTrial {
-		return verb.Usage(fmt.Sprintf("a trial cannot last %v", v.For), "--for takes up to 1h, such as --for 10m")
+		return verb.Usage(fmt.Sprintf("a trial cannot last %v", v.For), "--for must be 1h or less, such as --for 10m")
 	}
 	c, err := v.Load(s.Err)
 	if err != nil {

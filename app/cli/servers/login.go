@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/cli/verb"
+	"github.com/airlock-mcp/airlock/app/state"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/catalog"
@@ -61,15 +62,21 @@ func (v *Login) Run(ctx context.Context, s *verb.Streams) error {
 		return err
 	}
 	if v.Server == "" {
-		return v.list(s, system.SignInStates(c, verb.Version))
+		states, err := state.SignInStates(c, verb.Version)
+		if err != nil {
+			return err
+		}
+		return v.list(s, states)
 	}
 	if v.Wait <= 0 {
-		return verb.Usage("--wait takes a time that is longer than none", "airlock login SERVER --wait 5m")
+		return verb.Usage("--wait must be longer than 0", "airlock login SERVER --wait 5m")
 	}
-	login, err := system.OpenLogin(ctx, c, v.Server, v.For, verb.Version)
-	if err != nil {
-		return err
-	}
+	return system.OpenLogin(ctx, c, v.Server, v.For, verb.Version, func(login *system.Login) error {
+		return v.signIn(ctx, s, login)
+	})
+}
+
+func (v *Login) signIn(ctx context.Context, s *verb.Streams, login *system.Login) error {
 	waiting, cancel := context.WithTimeout(ctx, v.Wait)
 	defer cancel()
 	signed, err := login.SignsIn(waiting, &visitor{Streams: s, serverID: v.Server, browses: v.Browser}, v.Scope)
@@ -103,7 +110,7 @@ func (v *Login) failed(ctx context.Context, err error) error {
 }
 
 // list prints the sign-ins.
-func (v *Login) list(s *verb.Streams, states []system.SignInState) error {
+func (v *Login) list(s *verb.Streams, states []state.SignInState) error {
 	reports := make([]LoggedIn, 0, len(states))
 	for _, state := range states {
 		report := LoggedIn{ServerID: state.ServerID, SignedIn: state.IsSignedIn, Wanted: state.Wanted,
@@ -164,11 +171,11 @@ func (v *Logout) Run(ctx context.Context, s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	login, err := system.OpenLogin(ctx, c, v.Server, v.For, verb.Version)
-	if err != nil {
+	var out oauth.LoggedOut
+	err = system.OpenLogin(ctx, c, v.Server, v.For, verb.Version, func(login *system.Login) error {
+		out, err = login.SignsOut(ctx)
 		return err
-	}
-	out, err := login.SignsOut(ctx)
+	})
 	switch {
 	case err != nil:
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
@@ -38,13 +39,13 @@ func (v *toolsRefreshVerb) Run(ctx context.Context, s *verb.Streams) error {
 	}
 	servers, err := system.OpenCatalog(ctx, c, system.Options{
 		Version: verb.Version, Logger: verb.NewLogger(s.Err, false, slog.LevelWarn), Notify: verb.Notices(s.Err),
-		Tools: system.AskServers,
+		Tools: upstreams.AskServers,
 	})
 	if err != nil {
 		return err
 	}
 	snapshot := servers.Snapshot()
-	if err := errors.Join(servers.Close(), system.RequestRefresh()); err != nil {
+	if err := errors.Join(servers.RequestRefresh(ctx), servers.Close()); err != nil {
 		return err
 	}
 	reports := make([]refreshed, 0, len(snapshot.Servers()))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/app/registry"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/visible"
@@ -40,7 +41,7 @@ func (v *serversSearchVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	client, err := registry.New(c.Registry.URL)
+	client, err := registryOf(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -138,10 +139,23 @@ func whole(text string) string { return verb.Clean(catalog.Clean(text)) }
 
 // ofRegistry adds advice to an error of a registry.
 func ofRegistry(c *config.Config, err error) error {
-	if errors.Is(err, registry.ErrNotFound) {
+	switch {
+	case errors.Is(err, registry.ErrNotFound):
 		return verb.WithHint(err, "airlock servers search WORDS", verb.ExitFailed)
+	case errors.Is(err, registry.ErrToken):
+		return verb.WithHint(err, "registry.token in the configuration is a reference to it, such as keyring:registry",
+			verb.ExitFailed)
 	}
 	return verb.WithHint(err, "registry.url in the configuration is "+verb.Clean(c.Registry.URL), verb.ExitFailed)
+}
+
+// registryOf returns the client of the configured registry.
+func registryOf(ctx context.Context, c *config.Config) (*registry.Client, error) {
+	token, err := credentials.Lookup(ctx, c, "registry", c.Registry.Token)
+	if err != nil {
+		return nil, err
+	}
+	return registry.New(c.Registry.URL, token)
 }
 
 // addPublished adds a server of the registry after a person has seen what is added.
@@ -154,7 +168,7 @@ func (v *serversAddVerb) addPublished(ctx context.Context, s *verb.Streams) erro
 	if err != nil {
 		return err
 	}
-	client, err := registry.New(c.Registry.URL)
+	client, err := registryOf(ctx, c)
 	if err != nil {
 		return err
 	}

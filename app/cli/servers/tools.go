@@ -2,7 +2,6 @@ package servers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
@@ -88,7 +88,7 @@ type toolsSearchVerb struct {
 // Run prints the tools that match the query, best first.
 func (v *toolsSearchVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if v.Limit < 1 {
-		return verb.Usage("--limit takes a number of tools, from 1", "airlock tools search --limit 20 WORDS")
+		return verb.Usage("--limit must be a number of tools, 1 or more", "airlock tools search --limit 20 WORDS")
 	}
 	v.none = noneFound{"nothing fits",
 		"try one capability in other words, as a verb and a thing; airlock tools list shows all"}
@@ -198,18 +198,17 @@ func (v *toolsShowVerb) Run(ctx context.Context, s *verb.Streams) error {
 
 // NoTool adds a hint to the error of a verb about a tool that is unknown or withheld.
 func NoTool(err error) error {
-	var withheld *catalog.WithheldError
-	if errors.As(err, &withheld) {
+	if withheld, ok := errors.AsType[*catalog.WithheldError](err); ok {
 		return verb.WithHint(err, withheld.Hint(), verb.ExitRefused)
 	}
 	return verb.Usage(err.Error(), "airlock tools list")
 }
 
 func printIndented(out io.Writer, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
+	text, err := canon.Pretty(v)
 	if err != nil {
 		return fmt.Errorf("encoding the output: %w", err)
 	}
-	_, err = out.Write(append(text, '\n'))
+	_, err = fmt.Fprintln(out, text)
 	return err
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/cli/verb"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/state"
 )
 
 type stateRotateVerb struct {
@@ -23,7 +23,7 @@ func (v *stateRotateVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	names, err := system.RotateKeys(ctx, c)
+	names, err := state.RotateKeys(ctx, c)
 	if err != nil {
 		return err
 	}

@@ -129,8 +129,7 @@ func readBackup(s *verb.Streams, name string, do func(io.Reader) error) error {
 		in = file
 	}
 	err := do(in)
-	var damaged *backup.DamagedError
-	if errors.As(err, &damaged) {
+	if errors.As(err, new(*backup.DamagedError)) {
 		return verb.WithHint(err, "take an older backup: `airlock state verify FILE` checks it", verb.ExitFailed)
 	}
 	return err
@@ -153,8 +152,7 @@ func (v *stateRestoreVerb) Run(ctx context.Context, s *verb.Streams) error {
 	}
 	return readBackup(s, v.File, func(r io.Reader) error {
 		m, report, err := backup.Restore(ctx, r, to)
-		var full *backup.NotEmptyError
-		if errors.As(err, &full) {
+		if full, ok := errors.AsType[*backup.NotEmptyError](err); ok {
 			return verb.WithHint(err, fmt.Sprintf("end Airlock and move it away: airlock stop; mv %s %s",
 				visible.Word(full.Path), visible.Word(filepath.Clean(full.Path)+".old")), verb.ExitUsage)
 		}

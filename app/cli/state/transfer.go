@@ -6,7 +6,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/config"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/state"
 )
 
 type stateImportVerb struct {
@@ -16,7 +16,7 @@ type stateImportVerb struct {
 
 // Run moves the state of this machine into the configured cluster.
 func (v *stateImportVerb) Run(ctx context.Context, s *verb.Streams) error {
-	return transfer(ctx, s, v.AuditFlags, v.JSON, "moved into the cluster", system.ImportState)
+	return transfer(ctx, s, v.AuditFlags, v.JSON, "moved into the cluster", state.ImportState)
 }
 
 type stateExportVerb struct {
@@ -26,7 +26,7 @@ type stateExportVerb struct {
 
 // Run copies the state of the configured cluster to this machine.
 func (v *stateExportVerb) Run(ctx context.Context, s *verb.Streams) error {
-	return transfer(ctx, s, v.AuditFlags, v.JSON, "copied to this machine", system.ExportState)
+	return transfer(ctx, s, v.AuditFlags, v.JSON, "copied to this machine", state.ExportState)
 }
 
 func transfer(ctx context.Context, s *verb.Streams, f verb.AuditFlags, asJSON bool, done string,

@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/app/runlog"
 	"github.com/airlock-mcp/airlock/app/setup"
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/audit"
 )
 
@@ -51,7 +51,7 @@ func SuspendedRuns() map[string]string {
 		return nil
 	}
 	suspended := map[string]string{}
-	_, _, err = runlog.New(directories, c, system.Printed()).List(func(run runlog.Run) bool {
+	_, _, err = runlog.New(directories, c, credentials.Printed()).List(func(run runlog.Run) bool {
 		if run.State == runlog.Suspended {
 			suspended[run.ID] = run.Suspended
 		}

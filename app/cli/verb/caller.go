@@ -1,12 +1,12 @@
 package verb
 
 import (
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
 // LocalCaller returns a caller for the user of the operating system, with a new session.
 func LocalCaller() caller.Caller {
-	return caller.Caller{Principal: system.Principal(), Kind: caller.Local, Session: telemetry.NewID("ses")}
+	return caller.Caller{Principal: setup.Principal(), Kind: caller.Local, Session: telemetry.NewID("ses")}
 }

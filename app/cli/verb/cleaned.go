@@ -4,7 +4,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/redact"
 )
 
@@ -15,8 +15,8 @@ type cleanWriter struct {
 	redactor *redact.Redactor
 }
 
-// Cleaned returns a writer to w for the messages of verbs, see system.Messages.
-func Cleaned(w io.Writer) io.Writer { return &cleanWriter{w, system.Messages()} }
+// Cleaned returns a writer to w for the messages of verbs, see credentials.Messages.
+func Cleaned(w io.Writer) io.Writer { return &cleanWriter{w, credentials.Messages()} }
 
 // Write writes b without secrets. It returns len(b), or 0 and an error.
 func (w *cleanWriter) Write(b []byte) (int, error) {
@@ -28,7 +28,7 @@ func (w *cleanWriter) Write(b []byte) (int, error) {
 }
 
 // Clean removes secrets from a text in a result, such as the reason why a check failed.
-func Clean(text string) string { return system.Printed().Text(text) }
+func Clean(text string) string { return credentials.Printed().Text(text) }
 
 // CleanAll calls clean for each text of a list.
 func CleanAll(texts []string) []string {

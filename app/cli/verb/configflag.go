@@ -8,6 +8,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/configfile"
+	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
 )
@@ -86,10 +87,10 @@ func (f ConfigFlag) loadWith(stderr io.Writer, env func(string) (string, bool)) 
 		err = system.CheckConfirmed(c)
 	}
 	if err != nil {
-		system.HoldMentioned(path)
+		credentials.HoldMentioned(path)
 		return nil, setup.Advise(err)
 	}
-	system.HoldPrinted(c)
+	credentials.HoldPrinted(c)
 	for _, finding := range config.Lint(c) {
 		fmt.Fprintf(stderr, "airlock: %v\n", finding)
 		if hint := finding.Hint(); hint != "" {

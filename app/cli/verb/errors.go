@@ -55,8 +55,7 @@ func Report(stderr io.Writer, err error) int {
 	if err == nil {
 		return ExitDone
 	}
-	var exit ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[ExitError](err); ok {
 		return int(exit)
 	}
 	if errors.Is(err, syscall.EPIPE) { // the reader of stdout has closed it

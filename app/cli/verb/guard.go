@@ -7,6 +7,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/state"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/store"
 )
@@ -28,7 +29,7 @@ func GuardedIn(c *config.Config, what string) error {
 	if err := Guarded(what); err != nil {
 		return err
 	}
-	return refused(what, system.MayWidenCluster(c))
+	return refused(what, state.MayWidenCluster(c))
 }
 
 // refused returns the error of a guarded act.
@@ -55,7 +56,7 @@ func MayUse(c *config.Config) error {
 }
 
 // ownTerminal is the hint of guarded.
-const ownTerminal = "do it in a terminal of your own: one that neither the agent's host nor the program that started " +
+const ownTerminal = "do it in your own terminal: one that neither the agent's host nor the program that started " +
 	"it has opened, such as another terminal program, a console or ssh"
 
 // Announce makes this process known to guarded, until the returned function is called.

@@ -10,12 +10,13 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
 // Notices returns a function that prints notices about the servers.
-func Notices(stderr io.Writer) func(system.Notice) {
-	return func(n system.Notice) {
+func Notices(stderr io.Writer) func(upstreams.Notice) {
+	return func(n upstreams.Notice) {
 		fmt.Fprintf(stderr, "airlock: %s\n", n.Text)
 		if n.Hint != "" {
 			fmt.Fprintf(stderr, "hint: %s\n", n.Hint)
@@ -107,10 +108,10 @@ func (f ToolsFlags) Ask(ctx context.Context, c *config.Config, profile string, s
 	}
 	opts := system.Options{
 		Version: Version, Logger: NewLogger(stderr, false, slog.LevelWarn), Notify: Notices(stderr),
-		Tools: system.CachedTools, Profile: profile,
+		Tools: upstreams.CachedTools, Profile: profile,
 	}
 	if f.Fresh {
-		opts.Tools = system.AskServers
+		opts.Tools = upstreams.AskServers
 	}
 	done := Progress(&Streams{Err: stderr}, "asking "+Counted(len(c.Servers), "server")+" for tools")
 	servers, err := system.OpenCatalog(ctx, c, opts)

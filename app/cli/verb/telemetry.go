@@ -18,8 +18,7 @@ func BeginExport(ctx context.Context, local *slog.Logger, scraped bool) (e *expo
 	e, err := export.Open(ctx, export.Options{Version: Version, Prometheus: scraped, Failed: func(err error) {
 		once.Do(func() { local.WarnContext(ctx, "telemetry is lost: it cannot be exported", "error", err) })
 	}})
-	var wrong *export.ConfigError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*export.ConfigError](err); ok {
 		err = &UsageError{wrong.Error(), wrong.Hint()}
 	}
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/truncate"
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // Wrapped breaks text into lines of at most room characters, between words if possible. If room is
@@ -30,15 +31,15 @@ func Wrapped(text string, room int) []string {
 	return append(lines, string(line))
 }
 
-// OneLine folds white space and control characters, and cuts text to at most limit characters. It
-// is used for the cells of tables.
+// OneLine folds white space and control characters, writes other characters that nobody sees as escapes, and cuts text
+// to at most limit characters. It is used for the cells of tables.
 func OneLine(text string, limit int) string {
 	text = strings.Join(
 		strings.FieldsFunc(text, func(r rune) bool {
 			return r <= ' ' || r == 0x7f || r == '\u0085' || r == '\u2028' ||
 				r == '\u2029'
 		}), " ")
-	return truncate.Characters(text, limit)
+	return truncate.Characters(visible.Line(text), limit)
 }
 
 // Counted returns a number with its noun, in the plural if needed.

@@ -5,7 +5,8 @@ if (window.trustedTypes) {
   window.trustedTypes.createPolicy("default", { createHTML: (markup) => markup });
 }
 
-// A part that has not changed stays as it is, with what is focused and selected in it.
+// The newest response for each part of the page, by the part's ID. A part whose response is the same is not replaced,
+// so that its focus and selection remain.
 const shown = new Map();
 document.addEventListener("htmx:beforeSwap", (event) => {
   const detail = event.detail;

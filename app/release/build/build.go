@@ -1,4 +1,4 @@
-// Package build describes the sources that this program was built from.
+// Package build returns the version line of this program, and the commit that it was built from.
 package build
 
 import (

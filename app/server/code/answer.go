@@ -57,6 +57,9 @@ type outcome struct {
 // program failed, the call fails, because hosts show failed calls to the model as errors to
 // repair.
 func (s *Server) finished(ctx context.Context, o *orchestrator.Outcome, version string) (*mcp.CallToolResult, error) {
+	if o.Direct {
+		return s.direct(o)
+	}
 	envelope, p, most := o.Envelope, withoutResult(o), maxLogTail
 	if envelope.Note != "" { // without a result, the output is in the answer
 		most = maxLogAlone

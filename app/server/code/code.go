@@ -1,4 +1,4 @@
-// Package code is the face that Airlock shows to agent hosts: an MCP server with five or six
+// Package code is the face for agents that write code: an MCP server with five or six
 // tools, independent of the number of tools of the connected servers.
 package code
 
@@ -18,6 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
@@ -67,6 +68,8 @@ type Options struct {
 	Changes Changes // nil: lists do not change, and there are no subscriptions
 	// Mark changes an ID so that it names this process; nil changes nothing.
 	Mark func(id string) string
+	// SessionKey is server.Options.SessionKey.
+	SessionKey []byte
 }
 
 // Similar returns the tools of a snapshot that are similar to a question in meaning. If the
@@ -120,7 +123,8 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 		files: opts.Files,
 		tools: tools, runs: runs, version: opts.Version, logger: opts.Logger, similar: opts.Similar,
 		upstream: opts.ServerIDs, network: len(opts.Network) > 0, packages: opts.Packages, approvals: opts.Approvals,
-		changes: opts.Changes}
+		changes:       opts.Changes,
+		subscriptions: subscriptions{limiter: quota.New(quota.For(quota.Subscriptions))}}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "airlock", Title: "Airlock", Version: opts.Version},
 		s.sdkOptions(opts.Mark))
 	if err := s.addTools(opts.CallTool, opts.Network); err != nil {
@@ -132,12 +136,13 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 	if err := s.addTaskMethods(); err != nil {
 		return nil, err
 	}
-	s.mcp.AddReceivingMiddleware(s.listInOrder, s.nameServers, s.listOwnFiles, s.features, s.keepLogLevel,
-		s.answerUnknown, s.tasks)
+	s.mcp.AddReceivingMiddleware(s.apps, s.listInOrder, s.nameServers, s.listOwnFiles, s.features, s.keepLogLevel,
+		s.tasks, s.answerUnknown)
 	var err error
 	s.Transport, err = server.New(s.mcp, server.Options{
 		Principal: opts.Principal, Profile: opts.Profile, Local: opts.Local, Logger: opts.Logger, Gate: opts.Gate,
 		WhileKnown: opts.WhileKnown, EndSession: s.endSession, Tools: s.order,
+		SessionKey: opts.SessionKey,
 	})
 	if err != nil {
 		return nil, err
@@ -321,14 +326,19 @@ func (s *Server) adapt(handle handler, known []string) mcp.ToolHandler {
 		if err == nil {
 			return res, nil
 		}
-		var advised interface{ Hint() string }
-		if !errors.As(err, &advised) && ctx.Err() == nil {
-			s.logger.ErrorContext(ctx, "a tool of Airlock's own failed",
-				slog.String(telemetry.KeyTool, req.Params.Name), slog.Any(telemetry.KeyError, err))
-			err = ofMachine(err)
-		}
-		return refused(err), nil
+		return s.failed(ctx, req, err), nil
 	}
+}
+
+// failed returns the result of a call that could not be made. Errors without a hint are logged.
+func (s *Server) failed(ctx context.Context, req *mcp.CallToolRequest, err error) *mcp.CallToolResult {
+	var advised interface{ Hint() string }
+	if !errors.As(err, &advised) && ctx.Err() == nil {
+		s.logger.ErrorContext(ctx, "a tool of Airlock's own failed",
+			slog.String(telemetry.KeyTool, req.Params.Name), slog.Any(telemetry.KeyError, err))
+		err = ofMachine(err)
+	}
+	return refused(err)
 }
 
 // listInOrder puts tools/list into the order of tools.json: the SDK sorts by name.

@@ -84,7 +84,10 @@ func addListed[T mcp.Resource | mcp.ResourceTemplate | mcp.Prompt](snapshot *cat
 		}
 		switch item := any(item).(type) {
 		case *mcp.Resource:
-			if snapshot.ResourceServer(item.URI) != f.ServerID {
+			if f.IsApp() { // its policy is narrowed when it is read
+				item.Meta = nil
+			}
+			if id, _ := serverOf(snapshot, item.URI); id != f.ServerID {
 				item.URI = sharedURI(f.ServerID, item.URI)
 			}
 			item.Icons = safeIcons(item.Icons)
@@ -114,20 +117,27 @@ func safeIcons(icons []mcp.Icon) []mcp.Icon {
 	})
 }
 
-// sharedScheme begins the URI of a resource whose own URI several servers list.
-const sharedScheme = "airlock-server:"
+// sharedSchemes begin the URI of a resource whose own URI several servers list, by what its own URI begins with. The
+// URI of an app remains one.
+var sharedSchemes = [...]struct{ own, shared string }{{"ui://", "ui://airlock-server/"}, {"", "airlock-server:"}}
 
 // sharedURI returns the URI under which a host sees such a resource.
 func sharedURI(serverID, uri string) string {
-	return sharedScheme + url.PathEscape(serverID) + "/" + uri
+	for _, scheme := range sharedSchemes {
+		if rest, ok := strings.CutPrefix(uri, scheme.own); ok {
+			return scheme.shared + url.PathEscape(serverID) + "/" + rest
+		}
+	}
+	return uri // never: the last scheme fits each URI
 }
 
 // serverOf returns the server of a URI that a host sees, and its URI there.
 func serverOf(snapshot *catalog.Snapshot, uri string) (serverID, own string) {
-	if rest, shared := strings.CutPrefix(uri, sharedScheme); shared {
+	for _, scheme := range sharedSchemes {
+		rest, shared := strings.CutPrefix(uri, scheme.shared)
 		escaped, own, _ := strings.Cut(rest, "/")
-		if id, err := url.PathUnescape(escaped); err == nil {
-			return id, own
+		if id, err := url.PathUnescape(escaped); shared && err == nil {
+			return id, scheme.own + own
 		}
 	}
 	return snapshot.ResourceServer(uri), uri
@@ -143,7 +153,7 @@ func (s *Server) readUpstream(ctx context.Context, req *mcp.ReadResourceRequest)
 		return nil, mcp.ResourceNotFoundError(req.Params.URI)
 	}
 	res := &mcp.ReadResourceResult{}
-	call := orchestrator.ToolCall{ServerID: id, Name: catalog.FeatureName(catalog.KindResource, uri)}
+	call := orchestrator.ToolCall{ServerID: id, Name: catalog.FeatureName(catalog.KindResource, uri), Host: true}
 	if err := s.use(ctx, who, req, call, mcp.ResourceNotFoundError(req.Params.URI), res); err != nil {
 		return nil, err
 	}
@@ -166,21 +176,36 @@ func (s *Server) getUpstreamPrompt(ctx context.Context, req *mcp.GetPromptReques
 	if arguments == nil {
 		arguments = map[string]string{}
 	}
-	for _, f := range s.startedAll(ctx, who).FeaturesOf(catalog.KindPrompt) {
-		if promptName(f) != req.Params.Name {
-			continue
-		}
-		res := &mcp.GetPromptResult{}
-		call, err := toolCall(f.ServerID, f.Name, arguments)
-		if err != nil {
-			return nil, err
-		}
-		if err := s.use(ctx, who, req, call, unknown, res); err != nil {
-			return nil, err
-		}
-		return res, nil
+	prompt, found := promptNamed(s.startedAll(ctx, who), req.Params.Name)
+	if !found {
+		return nil, unknown
 	}
-	return nil, unknown
+	res := &mcp.GetPromptResult{}
+	call, err := toolCall(prompt.ServerID, prompt.Name, arguments)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.use(ctx, who, req, call, unknown, res); err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+// promptNamed returns the prompt with a name of promptName, or else the only one that its server calls so.
+func promptNamed(snapshot *catalog.Snapshot, name string) (catalog.Tool, bool) {
+	var own []catalog.Tool
+	for _, f := range snapshot.FeaturesOf(catalog.KindPrompt) {
+		if promptName(f) == name {
+			return f, true
+		}
+		if f.Identifier() == name {
+			own = append(own, f)
+		}
+	}
+	if len(own) != 1 {
+		return catalog.Tool{}, false
+	}
+	return own[0], true
 }
 
 // toolCall returns a call that the host makes itself.
@@ -198,7 +223,7 @@ func (s *Server) use(ctx context.Context, who caller.Caller, req mcp.Request, ca
 		return err
 	}
 	request.Caller, request.PreviewLarge = who, true
-	request.Announced.Host, request.Announced.Model = server.Announced(req)
+	request.Model = server.AnnouncedModel(req)
 	_, end := s.listen(ctx, req, &request)
 	defer end()
 	run, err := s.runs.Start(ctx, request)
@@ -216,15 +241,12 @@ func (s *Server) use(ctx context.Context, who caller.Caller, req mcp.Request, ca
 	case !result.OK:
 		return internalError(result.Error.Message)
 	}
-	data := result.Data
-	if large := outcome.Envelope.ResultFile; large != nil {
-		runID, name, _ := attachment.ParseURI(large.URI)
-		if _, data, err = s.files.Read(runID, name); err != nil {
-			return internalError("the result is too large and could not be kept")
-		}
+	data, err := s.wholeOf(outcome.Envelope)
+	if err != nil {
+		return err
 	}
-	if err := strictjson.UnmarshalOpen(data, res); err != nil {
-		return internalError("the server's answer is not of the shape that MCP demands")
+	if strictjson.UnmarshalOpen(data, res) != nil {
+		return errNotMCP
 	}
 	return nil
 }

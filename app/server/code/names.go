@@ -92,7 +92,7 @@ func resolveTool(snapshot *catalog.Snapshot, serverID, name string) (catalog.Too
 }
 
 // answerUnknown answers calls of tools that Airlock does not have. Most of them are tools of a
-// server, which only programs can call. The error has the code of the protocol, and a message
+// server, which only programs can call, and hosts with apps. The error has the code of the protocol, and a message
 // with the correct call.
 func (s *Server) answerUnknown(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -103,6 +103,9 @@ func (s *Server) answerUnknown(next mcp.MethodHandler) mcp.MethodHandler {
 		who := s.Caller(ctx, req)
 		if !who.Known() {
 			return nil, server.ErrUnknownCaller
+		}
+		if res, err := s.callAppTool(ctx, call, who); res != nil || err != nil {
+			return res, err
 		}
 		sentence := s.unknownTool(s.tools.Snapshot(who), call.Params)
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: s.Gate().Sentence(sentence)}

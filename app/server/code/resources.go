@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/app/attachment"
+	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
@@ -73,12 +74,13 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	if err == nil {
 		file, content, err = s.files.Read(runID, name)
 	}
-	if err != nil {
-		if !errors.Is(err, attachment.ErrNotFound) {
-			s.logger.ErrorContext(ctx, "a file of a run could not be read", slog.String(telemetry.KeyRun, runID),
-				slog.Any(telemetry.KeyError, err))
-		}
+	if errors.Is(err, attachment.ErrNotFound) {
 		return nil, mcp.ResourceNotFoundError(uri)
+	}
+	if err != nil {
+		s.logger.ErrorContext(ctx, "a file of a run could not be read", slog.String(telemetry.KeyRun, runID),
+			slog.Any(telemetry.KeyError, err))
+		return nil, server.ErrUnreadable
 	}
 	contents := &mcp.ResourceContents{URI: uri, MIMEType: file.MIME}
 	if file.IsText() && len(content) > 0 { // it was cleaned when it was attached to the run
@@ -121,7 +123,7 @@ func (s *Server) listOwnFiles(next mcp.MethodHandler) mcp.MethodHandler {
 // (MCP 2026-07-28, Caching).
 func ownCache(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 	switch req.(type) {
-	case *mcp.ReadResourceRequest, *mcp.ListResourcesRequest:
+	case *mcp.ReadResourceRequest, *mcp.ListResourcesRequest, *mcp.ListToolsRequest:
 		c.CacheScope = "private"
 	}
 }

@@ -36,7 +36,7 @@ func (s *Server) runCode(ctx context.Context, c call) (*mcp.CallToolResult, erro
 // once. If the host can be asked between requests, it answers in several rounds. In all other
 // cases it answers when the run is done.
 func (s *Server) makeRun(ctx context.Context, c call, req orchestrator.Request) (*mcp.CallToolResult, error) {
-	req.Announced.Host, req.Announced.Model = server.Announced(c.request)
+	req.Model = server.AnnouncedModel(c.request)
 	s.Follow(c.request, c.caller)
 	if c.caller.Kind == caller.Agent {
 		req.Context = stepContext(c.request)

@@ -47,7 +47,7 @@ func TestCatalogShowsNothingHostile(t *testing.T) {
 		{"a definition", "get_tool_definition", map[string]any{"serverId": "crm", "name": "read"},
 			"withheld by Airlock"},
 		{"a withheld definition", "get_tool_definition", map[string]any{"serverId": "crm", "name": "changed"},
-			"withheld because its definition changed"},
+			"withheld because its definition is new or changed"},
 		{"a missing server", "search_tools", map[string]any{"serverId": "mail"}, "missing"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -26,12 +27,11 @@ type Changes interface {
 	Unsubscribe(ctx context.Context, who caller.Caller, serverID, uri string) error
 }
 
-// maxSubscriptions is how many resources one session can be subscribed to.
-const maxSubscriptions = 100
-
 // subscriptions are those of all sessions, by the URIs that their hosts see.
 type subscriptions struct {
-	mu   sync.Mutex
+	limiter *quota.Limiter
+
+	mu   sync.Mutex // guards open
 	open map[*mcp.ServerSession]map[string]subscribed
 }
 
@@ -39,14 +39,15 @@ type subscriptions struct {
 type subscribed struct {
 	who           caller.Caller
 	serverID, uri string
+	unit          *quota.Reservation
 }
 
-// of returns how many subscriptions a session has, and whether it has one to a URI.
-func (s *subscriptions) of(session *mcp.ServerSession, uri string) (n int, has bool) {
+// has reports whether a session has a subscription to a URI.
+func (s *subscriptions) has(session *mcp.ServerSession, uri string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, has = s.open[session][uri]
-	return len(s.open[session]), has
+	_, has := s.open[session][uri]
+	return has
 }
 
 // add reports whether the session did not have the subscription.
@@ -135,11 +136,8 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 	if _, _, own := attachment.ParseURI(req.Params.URI); own || !who.Known() || s.changes == nil {
 		return unknown
 	}
-	switch n, has := s.subscriptions.of(req.Session, req.Params.URI); {
-	case has:
+	if s.subscriptions.has(req.Session, req.Params.URI) {
 		return nil
-	case n >= maxSubscriptions:
-		return internalError("the session has too many subscriptions; end one with resources/unsubscribe")
 	}
 	id, uri := serverOf(s.startedAll(ctx, who), req.Params.URI)
 	if id == "" {
@@ -147,11 +145,16 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 	}
 	call := orchestrator.ToolCall{ServerID: id, Host: true,
 		Name: catalog.UseName(catalog.UseSubscribe, catalog.FeatureName(catalog.KindResource, uri))}
+	unit, err := s.subscriptions.limiter.Take(who.Account(), 1)
+	if err != nil {
+		return internalError(err.Error())
+	}
 	if err := s.use(ctx, who, req, call, unknown, &struct{}{}); err != nil {
+		unit.Release()
 		return err
 	}
 	s.Follow(req, who)
-	if to := (subscribed{who, id, uri}); !s.subscriptions.add(req.Session, req.Params.URI, to) {
+	if to := (subscribed{who, id, uri, unit}); !s.subscriptions.add(req.Session, req.Params.URI, to) {
 		s.unsubscribeAll(ctx, []subscribed{to})
 	}
 	return nil
@@ -165,6 +168,7 @@ func (s *Server) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) e
 // unsubscribeAll ends subscriptions at their servers.
 func (s *Server) unsubscribeAll(ctx context.Context, all []subscribed) {
 	for _, to := range all {
+		to.unit.Release()
 		if err := s.changes.Unsubscribe(context.WithoutCancel(ctx), to.who, to.serverID, to.uri); err != nil {
 			s.logger.DebugContext(ctx, "a subscription could not be ended",
 				slog.String(telemetry.KeyServer, to.serverID), slog.Any(telemetry.KeyError, err))
@@ -274,13 +278,11 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 
 // referred returns the prompt or the template that a host refers to.
 func referred(snapshot *catalog.Snapshot, ref *mcp.CompleteReference) (catalog.Tool, bool) {
-	kind := catalog.KindPrompt
-	if ref.Type == "ref/resource" {
-		kind = catalog.KindTemplate
+	if ref.Type != "ref/resource" {
+		return promptNamed(snapshot, ref.Name)
 	}
-	for _, f := range snapshot.FeaturesOf(kind) {
-		if kind == catalog.KindPrompt && promptName(f) == ref.Name || kind == catalog.KindTemplate &&
-			f.Identifier() == ref.URI {
+	for _, f := range snapshot.FeaturesOf(catalog.KindTemplate) {
+		if f.Identifier() == ref.URI {
 			return f, true
 		}
 	}

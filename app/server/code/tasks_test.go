@@ -118,7 +118,7 @@ func TestARunInTheBackgroundIsATask(t *testing.T) {
 	}
 }
 
-// A run that ends soon is no task. One that takes longer is, even if it is not in the background.
+// A run that ends soon is not a task. One that takes longer is, even if it is not in the background.
 func TestASlowRunBecomesATask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, fake := newServer(t)

@@ -74,7 +74,7 @@ func (s *Server) request(call *mcp.CallToolRequest, who caller.Caller, runID, co
 	}
 	req := orchestrator.ScriptRequest(code, orchestrator.Script{Timeout: timeout, Stream: maxStream})
 	req.ID, req.Caller, req.Background = runID, who, background
-	req.Announced.Host, req.Announced.Model = server.Announced(call)
+	req.Model = server.AnnouncedModel(call)
 	return req
 }
 

@@ -125,7 +125,7 @@ func verifyClaimText(arguments map[string]string) (string, error) {
 func safeExecution(arguments map[string]string) (string, error) {
 	var params map[string]any
 	if err := strictjson.UnmarshalOpen([]byte(arguments["params"]), &params); err != nil || params == nil {
-		return "", fmt.Errorf("the argument %q is no JSON object", "params")
+		return "", fmt.Errorf("the argument %q is not a JSON object", "params")
 	}
 	compact, err := json.Marshal(json.RawMessage(arguments["params"]))
 	if err != nil {

@@ -58,12 +58,13 @@ func (s *Server) readResources(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, err
 		}
 		content, err := s.resource(ctx, actor, uri)
-		if err != nil {
-			if !errors.Is(err, kernel.ErrNoFile) {
-				s.logger.ErrorContext(ctx, "a resource of the kernel could not be read",
-					slog.Any(telemetry.KeyError, err))
-			}
+		if errors.Is(err, kernel.ErrNoFile) {
 			return nil, mcp.ResourceNotFoundError(uri)
+		}
+		if err != nil {
+			s.logger.ErrorContext(ctx, "a resource of the kernel could not be read",
+				slog.Any(telemetry.KeyError, err))
+			return nil, server.ErrUnreadable
 		}
 		content.URI = uri
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{content}}, nil

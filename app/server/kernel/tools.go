@@ -173,13 +173,12 @@ func parseTime(text string) (time.Time, error) {
 		}
 	}
 	return time.Time{}, &kernel.Refusal{Text: fmt.Sprintf(
-		"filter.since %.40q is no ISO 8601 timestamp, such as 2026-01-31T12:00:00Z", text)}
+		"filter.since %.40q is not an ISO 8601 timestamp, such as 2026-01-31T12:00:00Z", text)}
 }
 
 // asFailure returns the action of a failure, and reports whether err is one.
 func asFailure(err error) (kernel.Executed, bool) {
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		return f.done, true
 	}
 	return kernel.Executed{}, false

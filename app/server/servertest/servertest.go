@@ -298,7 +298,7 @@ func Fuzz(f *testing.F, serve func(t testing.TB) (out io.ReadCloser, in io.Write
 	})
 }
 
-// LocalUser returns a server.Identify that accepts every request as the user whom Airlock runs for.
+// LocalUser returns a server.Identify that accepts every request as the user who runs Airlock.
 // Callers differ only in their protocol sessions: requests of revisions without sessions
 // belong to one caller. It is for a loopback address that only that user's programs can reach.
 func LocalUser(principal string) server.Identify {

@@ -1,5 +1,6 @@
 // Advice on names that do not exist: misspelt ones, tools of servers, what other
-// products and other languages offer.
+// products and other languages offer. The comment of each function shows the mistakes
+// that it gives advice on. A function returns "" for other errors.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";

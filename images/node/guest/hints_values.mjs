@@ -1,4 +1,5 @@
-// Advice on what calls return.
+// Advice on values that calls return. The comment of each function shows the mistakes that it gives advice on. A
+// function returns "" for other errors.
 
 import { callWithNames } from "./hints_names.mjs";
 
@@ -82,7 +83,7 @@ function constant(thrown, message) {
   return thrown instanceof TypeError && message === "Assignment to constant variable." ? "declare it with `let`" : "";
 }
 
-/** A line that begins with a bracket goes on with the line before: `const a = 1\n(async () => …)()` */
+/** A line that begins with a bracket and continues the line before: `const a = 1\n(async () => …)()` */
 function semicolon(thrown, message, code) {
   const value = /^(?:[\d"'`{[]|\(intermediate value\)|.*\)) ?.*is not a function$/.test(message);
   return thrown instanceof TypeError && value && /[\w$)\]"'`}][ \t]*\n\s*[([`]/.test(code)

@@ -3,8 +3,8 @@
 
 const module = process.getBuiltinModule("node:module");
 
-// Lets the guest read the module's variable `result`, if it has one. `export`
-// can continue no statement, so the text parses exactly if the program alone does.
+// The name of the function that is added to a program's module and returns its variable `result`, if it has one. No
+// statement can continue with `export`, so the longer text parses if and only if the program does.
 const RESULT_READER = "$airlockResult";
 const SUFFIX = `\nexport const ${RESULT_READER} = () => result;\n`;
 

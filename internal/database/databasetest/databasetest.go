@@ -38,7 +38,13 @@ func IsSQLite() bool { return os.Getenv(Variable) == "" }
 // the schema, so that Terminate ends only those.
 func Schema(t testing.TB) string {
 	t.Helper()
-	address, err := schema(t.Context(), Server(t), t.TempDir())
+	return SchemaAt(t, Server(t))
+}
+
+// SchemaAt is Schema at the server of a URL.
+func SchemaAt(t testing.TB, server string) string {
+	t.Helper()
+	address, err := schema(t.Context(), server, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

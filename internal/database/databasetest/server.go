@@ -32,7 +32,7 @@ func Server(t testing.TB) string {
 	case err != nil:
 		t.Fatal(err)
 	}
-	return running.address
+	return running.Address
 }
 
 var errNotInstalled = errors.New("PostgreSQL is not installed (run `make postgresql` first)")
@@ -52,57 +52,83 @@ func program(name string) (string, error) {
 // lives runs a server until its input ends, and removes the directory.
 const lives = `"$@" & server=$!; cat; kill -QUIT $server; wait $server; rm -rf "$DIRECTORY"`
 
-// instance is a running server.
-type instance struct {
-	address string
+// Instance is a running server.
+type Instance struct {
+	Address string
 	input   io.Closer // the server ends with it, so it must stay reachable
 }
 
-var server = sync.OnceValues(start)
+// Close ends the server and removes its data.
+func (i Instance) Close() error { return i.input.Close() }
 
-func start() (started instance, err error) {
-	initialise, err := program("initdb")
-	if err != nil {
-		return started, err
-	}
-	postgres, err := program("postgres")
-	if err != nil {
-		return started, err
-	}
+// For tests, nothing needs to survive a crash.
+var server = sync.OnceValues(func() (Instance, error) { return Start("fsync=off", "autovacuum=off") })
+
+// Start starts a PostgreSQL server with settings of the form NAME=VALUE. The server ends with Close, or with this
+// process.
+func Start(settings ...string) (started Instance, err error) {
 	dir, err := os.MkdirTemp("", "postgresql") // short: a socket is in it
 	if err != nil {
 		return started, err
 	}
-	attr, err := unprivileged(dir)
-	if err != nil {
+	if err := initialize(dir); err != nil {
 		return started, err
 	}
-	data := filepath.Join(dir, "data")
-	made := exec.Command(initialise, "--pgdata", data, "--username", "test", "--auth", "trust", "--no-sync",
-		"--encoding",
-		"UTF8", "--locale", "C")
-	made.SysProcAttr, made.Dir = attr, dir
+	return run(dir, settings...)
+}
+
+// initialize makes the files of a server in dir.
+func initialize(dir string) error {
+	made, err := command(dir, "initdb", "--pgdata", filepath.Join(dir, "data"), "--username", "test", "--auth", "trust",
+		"--no-sync", "--encoding", "UTF8", "--locale", "C")
+	if err != nil {
+		return err
+	}
 	if out, err := made.CombinedOutput(); err != nil {
-		return started, fmt.Errorf("%w\n%s", err, out)
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
+}
+
+// command returns a command of PostgreSQL that uses dir.
+func command(dir, name string, args ...string) (*exec.Cmd, error) {
+	path, err := program(name)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Dir = dir
+	cmd.SysProcAttr, err = unprivileged(dir)
+	return cmd, err
+}
+
+// run starts a server with its files in dir.
+func run(dir string, settings ...string) (started Instance, err error) {
+	args := []string{"-D", filepath.Join(dir, "data"), "-k", dir}
+	for _, setting := range append([]string{"listen_addresses=", "max_connections=200"}, settings...) {
+		args = append(args, "-c", setting)
+	}
+	runs, err := command(dir, "postgres", args...)
+	if err != nil {
+		return started, err
 	}
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
 		return started, err
 	}
 	defer log.Close()
-	runs := exec.Command("sh", "-c", lives, "sh", postgres, "-D", data, "-k", dir, "-c", "listen_addresses=", "-c",
-		"fsync=off", "-c", "max_connections=200", "-c", "autovacuum=off")
-	runs.SysProcAttr, runs.Dir, runs.Stdout, runs.Stderr = attr, dir, log, log
-	runs.Env = append(os.Environ(), "DIRECTORY="+dir)
+	runs.Args = append([]string{"sh", "-c", lives, "sh", runs.Path}, args...)
+	runs.Path = "/bin/sh"
+	runs.Stdout, runs.Stderr, runs.Env = log, log, append(os.Environ(), "DIRECTORY="+dir)
 	if started.input, err = runs.StdinPipe(); err != nil { // it is closed by the end of this process
 		return started, err
 	}
 	if err := runs.Start(); err != nil {
 		return started, err
 	}
-	started.address = (&url.URL{Scheme: "postgres", Path: "/postgres", RawQuery: url.Values{
+	started.Address = (&url.URL{Scheme: "postgres", Path: "/postgres", RawQuery: url.Values{
 		"host": {dir}, "user": {"test"}}.Encode()}).String()
-	if err := answers(started.address); err != nil {
+	if err := answers(started.Address); err != nil {
 		text, _ := os.ReadFile(log.Name()) // for the message
 		return started, fmt.Errorf("starting PostgreSQL: %w\n%s", err, text)
 	}

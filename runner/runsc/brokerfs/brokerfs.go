@@ -131,8 +131,7 @@ func (s *Server) connect(payload []byte) (message, error) {
 
 // errno is what the peer learns of an error: a number and no words.
 func errno(err error) unix.Errno {
-	var number unix.Errno
-	if errors.As(err, &number) {
+	if number, ok := errors.AsType[unix.Errno](err); ok {
 		return number
 	}
 	return unix.EIO

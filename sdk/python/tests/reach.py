@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -15,6 +16,7 @@ _TEXT = frozenset(
     "run_module spec_from_file_location exec_module load_module CDLL LoadLibrary Unpickler unsafe_load full_load "
     "read_text read_bytes write_text write_bytes urlopen create_connection".split()
 )
+_OF_PATHS = frozenset({"read_text", "read_bytes", "write_text", "write_bytes"})  # the object names the file
 _MODULES = {
     "subprocess": frozenset({"run", "call", "Popen", "check_call", "check_output", "getoutput"}),
     "pickle": frozenset({"load", "loads"}),
@@ -34,6 +36,40 @@ def packages() -> dict[str, list[Path]]:
                 continue
             found.setdefault(parts[0].removesuffix(".py"), []).append(Path(file.locate()))
     return found
+
+
+# What runs code, reads files or opens connections in the standard library, and what of it is harmless.
+_LEADING = frozenset(
+    "ctypes os sys subprocess importlib pickle marshal runpy socket shutil tempfile io pathlib urllib.request codecs "
+    "gc multiprocessing inspect code codeop pty ssl http.client zipfile tarfile glob linecache pkgutil posix signal "
+    "types timeit unittest.mock logging.config gzip bz2 lzma mmap webbrowser fileinput".split())
+_HARMLESS = re.compile(
+    r"(?:String|Bytes)IO|TextIOBase|sep|linesep|path|PathLike|fspath|version_info|platform|maxsize|stdout|stderr|which|"
+    r"(?!Function|Code)\w+Type|"
+    r"SimpleNamespace|GenericAlias|signature|isclass|isfunction|clock|STDOUT|CalledProcessError|getcwd|getenv|Array|"
+    r"Union|cast|resize|alignment|util|BOM_\w+|Incremental\w+|lookup")
+_IMPORTS = re.compile(r"^[ \t]*import[ \t]+([^\n#;]+)", re.M)
+_GETTERS = re.compile(r"^(\w+) = (?:operator\.)?attrgetter\([\w\"']*_", re.M)  # of six: names of functions' attributes
+_FROM = re.compile(r"^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]+)", re.M)
+
+
+def exported(path: Path) -> Iterator[str]:
+    """The names under which a file imports modules that lead out, and what they have."""
+    text = path.read_text("utf-8", "replace")
+    yield from (name for name in _GETTERS.findall(text) if "__" in text)
+    for names in _IMPORTS.findall(text):
+        for words in (part.split() for part in names.split(",")):
+            if words and words[0].split(".")[0] in _LEADING:
+                yield words[-1].split(".")[0]
+    for module, names in _FROM.findall(text):
+        if module in _LEADING:
+            given = [words[-1] for part in re.sub(r"#.*|[()\\\\]", "", names).split(",") if (words := part.split())]
+            yield from dir(importlib.import_module(module)) if "*" in given else given
+
+
+def leads_out(name: str) -> bool:
+    """Whether a name of a module that leads out may not be taken from a package."""
+    return not _HARMLESS.fullmatch(name) and not name.startswith("__")
 
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -58,7 +94,9 @@ def reaching(path: Path) -> Iterator[tuple[str, str]]:
             functions = (*functions, node)
         if isinstance(node, ast.Call) and (sink := _sink(node)) and inside:
             name = node.args[1] if sink == "getattr" and len(node.args) > 1 else None
-            if name is None and sink != "getattr" and not all(isinstance(a, ast.Constant) for a in node.args):
+            given = [*node.args, node.func.value] if sink in _OF_PATHS and isinstance(
+                node.func, ast.Attribute) else node.args
+            if name is None and sink != "getattr" and not all(isinstance(a, ast.Constant) for a in given):
                 yield ".".join(inside), sink
             elif name is not None and (used := {n.id for n in ast.walk(name) if isinstance(n, ast.Name)}):
                 if used & _given_by(functions):

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from qwed_new.engines.batch import verify_batch
-from qwed_new.engines.claims import verify, verify_translated
+from qwed_new.engines.claims import verify
 from qwed_new.engines.consensus import verify_consensus
 from qwed_new.engines.image import verify_image
 from qwed_new.engines.stats import verify_stats
@@ -151,14 +151,6 @@ def test_batches() -> None:
     fact = {"query": "The company was founded in 2020", "type": "fact", "context": CONTEXT}
     assert verify_batch([fact]).verified and verify_batch([]).summary.success_rate == 0
     assert verify_batch([{"query": "2+2=4"}] * 1001).status == "BLOCKED"
-
-
-@pytest.mark.row("P-004")
-def test_what_a_model_translated_is_inconclusive() -> None:
-    for translation, inner in (("2+2=4", "VERIFIED"), ("2+2=5", "ERROR")):
-        verdict = verify_translated("Gib mir zwei und zwei", translation, "some-model")
-        assert verdict.status == "INCONCLUSIVE" and verdict.evidence["verdict_on_translation"]["status"] == inner
-    assert verify_translated("x", "import os; os.system('id')", "some-model").status == "BLOCKED"
 
 
 @pytest.mark.row("P-007")

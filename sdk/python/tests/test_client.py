@@ -87,6 +87,47 @@ def test_the_asynchronous_client() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.row("P-004")
+@pytest.mark.parametrize(("translation", "status", "inner"), [
+    ("2+2=4", "INCONCLUSIVE", "VERIFIED"), ("2+2=5", "INCONCLUSIVE", "ERROR"), ("gib", "INCONCLUSIVE", "INCONCLUSIVE"),
+    ("import os; os.system('id')", "BLOCKED", "BLOCKED"),
+])  # fmt: skip
+def test_what_a_model_translated_is_never_verified(translation: str, status: str, inner: str) -> None:
+    asked: list[str] = []
+
+    def model(text: str) -> str:
+        asked.append(text)
+        return translation
+
+    async def later(text: str) -> str:
+        return model(text)
+
+    async def main() -> Any:
+        async with QWEDAsyncClient(api_key="qwed_...", translator=later) as client:
+            return await client.verify("Zwei und zwei gibt vier")
+
+    with QWEDClient(api_key="qwed_...", translator=model) as client:
+        verdicts = [client.verify("Zwei und zwei gibt vier"), asyncio.run(main())]
+        assert client.verify("Is 2+2=4?").verified  # which needs no model
+    assert asked == ["Zwei und zwei gibt vier"] * 2
+    for verdict in verdicts:
+        assert (verdict.status, verdict.evidence["verdict_on_translation"]["status"]) == (status, inner)
+
+
+@pytest.mark.row("P-004")
+def test_a_service_does_not_see_the_translator() -> None:
+    def service(request: httpx.Request) -> httpx.Response:
+        known = json.loads(request.content)["query"] == "2+2=4"
+        return httpx.Response(200, json=VERIFIED if known else {
+            "status": "INCONCLUSIVE", "engine": "auto", "message": "no", "evidence": {}, "query_type": "unknown"})
+
+    client = QWEDClient(api_key="k", base_url=URL, transport=httpx.MockTransport(service), translator=lambda _: "2+2=4")
+    assert client.verify("x").status == "INCONCLUSIVE" and client.verify("2+2=4").verified
+    none = QWEDClient(
+        api_key="k", base_url=URL, transport=httpx.MockTransport(service), translator=lambda _: None)  # type: ignore
+    assert "no text" in none.verify("x").message
+
+
 @pytest.mark.row("P-006")
 def test_key_and_url_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QWED_API_KEY", "from-environment")

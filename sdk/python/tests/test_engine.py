@@ -112,3 +112,17 @@ def test_scripts_find_their_imports_loaded() -> None:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)})
     late = json.loads(done.stdout)
     assert {script: modules for script, modules in late.items() if modules} == {}
+
+
+@pytest.mark.parametrize(("name", "arguments"), [
+    ("math", {"expression": "2+2=4\0"}),
+    ("logic", {"query": "(GT x \0 5)"}),
+    ("sql", {"query": "SELECT 1\0"}),
+    ("code", {"code": "x = 1\0", "language": "python"}),
+    ("code", {"code": "r\0m x", "language": "shell"}),
+    ("fact", {"claim": "Ann came\0", "context": "Ann came."}),
+    ("stats", {"query": "The mean of a is 1\0", "csv_text": "a\n1\n"}),
+])  # fmt: skip
+def test_a_nul_character_is_named(name: str, arguments: dict[str, str]) -> None:  # issue 26.13
+    verdict = json.loads(answer_json(json.dumps({"engine": name, "arguments": arguments})))
+    assert not verdict["verified"] and "NUL character: write it without U+0000" in verdict["message"]

@@ -41,6 +41,17 @@ def test_the_table_of_functions_is_that_of_the_sources() -> None:
     assert known - now == set(), "remove these from libraries.tsv: the packages no longer have them"
 
 
+@pytest.mark.row("Q-117")
+def test_packages_do_not_hand_on_the_standard_library() -> None:
+    names = {(package, name) for package, paths in reach.packages().items() for path in paths
+        for name in reach.exported(path) if reach.leads_out(name)}
+    assert len(names) > 250
+    passed = [(package, name) for package, name in names
+        if verify_code(f"import {package}\n{package}.part.{name}").status != "BLOCKED"
+        or verify_code(f"from {package} import {name}").status != "BLOCKED"]
+    assert not passed, passed
+
+
 @pytest.mark.row("Q-033", "Q-117")
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda a: a[:24].replace("\n", " "))
 def test_texts_that_are_evaluated_are_judged_as_code(attack: str) -> None:

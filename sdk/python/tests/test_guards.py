@@ -231,3 +231,11 @@ def test_secrets_of_more_services_by_detect_secrets() -> None:
             f["type"] for f in ConfigGuard().scan_string(next(iter(config.values())))["secrets_found"]}, kind
     for harmless in ({"bot": "${TELEGRAM_TOKEN}"}, {"note": "call 110201543 or AA"}, {"x": "AKC"}, {"t": "pypi-name"}):
         assert ConfigGuard().verify_config_safety(harmless)["verified"], harmless
+
+
+@pytest.mark.row("Q-067", "Q-079")
+def test_the_second_argument_of_verify_file_path_is_the_list_of_directories() -> None:
+    guard = SystemGuard()
+    assert guard.verify_file_path("/srv/data/x", ["/srv"])["verified"]
+    assert not guard.verify_file_path("/srvevil/x", ["/srv"])["verified"]
+    assert not guard.verify_file_path("/tmp/x", ["/srv"])["verified"]

@@ -8,6 +8,8 @@ import pytest
 from qwed_new.engines.claims import verify
 from qwed_new.engines.logic import verify_logic
 from qwed_new.engines.logic_engine import verify_logic_statement
+from qwed_new.engines.math import verify_math
+from qwed_new.verdict import Verdict
 
 VALUES = "NaN nan inf Inf Infinity None none NULL null nil undefined NA".split()
 OPERATORS = (
@@ -60,3 +62,17 @@ def test_lists_of_different_sorts_are_errors(query: str) -> None:
 def test_semicolons_in_texts_are_texts() -> None:
     assert verify_logic('(EQ x "a;b")').model == {"x": "a;b"}
     assert verify_logic("(EXISTS ((x Int)) (EQ (MULT x 2) 4))").verified and verify_logic("(GT sum 5)").verified
+
+
+@pytest.mark.parametrize("verdict", [
+    verify_logic("(AND (GT x 5) (LT х 3))"), verify_logic("(EQ аb ab)"), verify_logic_statement(["p"], "р"),
+    verify_logic_statement(["Every man is mortal", "Socrates is a man"], "Sоcrates is mortal"),
+    verify_math("x - х = 0"), verify_math("х + 1 = x + 1"),
+], ids=lambda v: v.engine)  # fmt: skip
+def test_names_that_look_the_same_are_not_decided(verdict: Verdict) -> None:
+    assert verdict.status == "INCONCLUSIVE" and "look the same" in verdict.message
+
+
+def test_names_in_one_script_are_decided() -> None:
+    assert verify_logic("(AND (GT х 5) (LT у 3))").verified and verify_math("α + a = a + α").verified
+    assert verify_logic("(GT x ５)").status == "INCONCLUSIVE" and "５" in verify_logic("(GT x ５)").message

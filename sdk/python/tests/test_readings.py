@@ -12,8 +12,8 @@ from qwed_new.engines.math import verify_math, verify_math_expression
 OPEN = [
     "5!=119", "5!=120", "x!=x+1", "5% 3 = 2", "100 + 10% = 110", "100 + 10% = 100.1", "50 - 5% = 47.5", "6/2(1+2)=9",
     "6/2(1+2)=1", "1/2x=0.5x", "√x^2=x", "sqrt x^2 = x", "0x10=0", "0x10=16", "1e2x=100x", "0.(9)=1",
-    "oo=oo", "oo+1=oo", "infinity=infinity+1", "sin(oo)=sin(oo)", "1^oo=1", "5 < oo", "log(e)=1", "log(100)=2", "xy=yx",
-    "ab = a*b", "sinx = sin(x)", "(-8)^(1/3) = -2", "sum(k,k,10,1)=-44", "sum(k,k,10,1)=0",
+    "oo=oo", "oo+1=oo", "infinity=infinity+1", "sin(oo)=sin(oo)", "1^oo=1", "5 < oo", "log(e)=1", "log(100)=2",
+    "sinx = sin(x)", "(-8)^(1/3) = -2", "sum(k,k,10,1)=-44", "sum(k,k,10,1)=0",
     "sum(k,k,0.5,2.5)=4.5", "sum(1,k,n,5)=6-n", "pi = 3.142 to 2 decimal places", "2 = 2.4 to 0 decimal places",
     "limit(sin(x),x,oo)=0", "integral(1/x,x,-1,1)=0", "integral(tan(x),x,0,pi)=0",
 ]  # fmt: skip

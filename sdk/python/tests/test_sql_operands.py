@@ -138,3 +138,16 @@ def test_generated_queries() -> None:
     lines = (Path(__file__).parent / "programs" / "sql_generated.txt").read_text().splitlines()[1:]
     wrong = [line for line in lines if verify_sql(line.split(" ", 2)[2], GENERATED).verified != line.startswith("V")]
     assert not wrong
+
+
+@pytest.mark.row("Q-072")
+def test_operands_that_are_always_true_matter_where_they_choose_rows() -> None:
+    for choosing in (
+        "SELECT name FROM users WHERE CASE WHEN id = 1 THEN 1=1 ELSE 2=2 END",
+        "SELECT u.name FROM users u JOIN orders o ON o.user_id = u.id OR 1=1",
+        "SELECT age, count(*) FROM users GROUP BY age HAVING count(*) > 1 OR 1=1",
+        "SELECT sum(age) FILTER (WHERE id = 1 OR 1=1) FROM users",
+    ):
+        assert verify_sql(choosing, DDL).status == "BLOCKED", choosing
+    for shown in ("SELECT CASE WHEN 1=1 THEN name END FROM users", "SELECT name FROM users ORDER BY id = 1 OR 1=1"):
+        assert verify_sql(shown, DDL).verified, shown

@@ -68,8 +68,7 @@ func signIn(ctx context.Context, url string) (err error) {
 		return err
 	}
 	source, err := oauth.New(
-		config, &oauth.Options{Store: oauth.NewStore(filepath.Join(directory, "sign-ins"), directory),
-			Principal: "user:test"})
+		config, &oauth.Options{Principal: "user:test"})
 	if err != nil {
 		return err
 	}

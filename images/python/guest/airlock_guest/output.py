@@ -201,13 +201,13 @@ def _watch_once():
 
 
 def _watch():
-    """Write what is held before anything that this module does not do itself."""
+    """Flush the buffered output before the program starts or signals a process, or writes to a descriptor itself."""
 
-    def hear(event, arguments):
+    def audit_hook(event, arguments):
         if event in _FLUSH_BEFORE:
             flush()
 
-    sys.addaudithook(hear)
+    sys.addaudithook(audit_hook)
     for modules, names in _FLUSHING.items():
         for name in names:
             ours = _flushing(getattr(sys.modules[modules[0]], name))

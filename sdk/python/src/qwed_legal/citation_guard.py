@@ -109,6 +109,8 @@ class CitationGuard:
         parts: dict[str, Any] = {**groups, "title": int(groups["title"])} if str(
             groups.get("title", "")).isdigit() else groups
         issues = ["the title has a sign"] if re.search(r"[-−.]\s*$", text[: found.span()[0]]) else []
+        if str(groups.get("reporter", "")).startswith("Pub. L."):
+            issues += _congress(str(groups.get("title", "")))
         return _verdict(issues, {**parts, "section": groups.get("section", "")})
 
     def _case(self, found: FullCaseCitation, text: str) -> Verdict:
@@ -154,6 +156,14 @@ def _years(reporter: str, volume: int | str | None) -> tuple[int, int] | None:
             end = edition.get("end") or datetime.now(UTC)
             return edition["start"].year, end.year
     return None
+
+
+def _congress(number: str) -> list[str]:
+    """Return what is wrong with the number of a public law: the Congress, which sits for two years, and its law."""
+    match, sitting = re.fullmatch(r"(\d{1,3})[-–](\d{1,4})", number), (datetime.now(UTC).year - 1789) // 2 + 1
+    if match is None or not int(match[2]):
+        return [f"the number {number!r} of the public law is not understood"]
+    return [] if 1 <= int(match[1]) <= sitting else [f"there was no {match[1]}th Congress"]
 
 
 def _federal(found: list[re.Match[str]], text: str) -> Verdict:

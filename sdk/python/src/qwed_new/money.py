@@ -60,7 +60,7 @@ def amount(value: Any) -> Decimal:
         number = Decimal(text)
     except InvalidOperation:
         raise ValueError(f"{value!r} is not an amount"[:80]) from None
-    if not number.is_finite() or abs(number.adjusted()) > 40:
+    if not number.is_finite() or abs(number.adjusted()) > 100:
         raise ValueError(f"{value!r} is not an amount"[:80])
     return number
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -26,9 +27,10 @@ class QWEDAsyncClient:
         base_url: str | None = None,
         timeout: float = 60.0,
         transport: httpx.AsyncBaseTransport | None = None,
+        translator: Callable[[str], str | Awaitable[str]] | None = None,
     ) -> None:
         self.api_key, self.base_url = settings(api_key, base_url)
-        self._timeout = timeout
+        self._timeout, self._translator = timeout, translator
         self._worker = Worker(timeout)
         self._http = (
             httpx.AsyncClient(
@@ -52,7 +54,14 @@ class QWEDAsyncClient:
 
     async def verify(self, query: str) -> Verdict:
         """Detect the kind of a claim and decide it."""
-        return await self._ask(calls.verify(query))
+        made = await self._ask(calls.verify(query))
+        if self._translator is None or not calls.is_not_understood(made):
+            return made
+        text = self._translator(query)
+        if inspect.isawaitable(text):
+            text = await text
+        inner = await self._ask(calls.verify(text)) if isinstance(text, str) else None
+        return calls.translated(query, text, self._translator, inner)
 
     async def verify_math(self, expression: str) -> Verdict:
         """Decide a mathematical claim."""

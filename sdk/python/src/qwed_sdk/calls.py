@@ -199,6 +199,26 @@ def verdict(data: Any) -> Verdict:
     return wrap(made)
 
 
+def is_not_understood(verdict: Verdict) -> bool:
+    """Report whether no engine understood the query of a verdict, so that a translator may be asked."""
+    return verdict["status"] == Status.INCONCLUSIVE and verdict.get("query_type") == "unknown"
+
+
+def translated(query: str, translation: object, translator: object, inner: Verdict | None) -> Verdict:
+    """Return the verdict on a query of which translator made the translation that inner is about; inner is None if the
+    translation is not a text. It is never VERIFIED, because nothing proves the translation."""
+    name = getattr(translator, "__name__", type(translator).__name__)
+    evidence: dict[str, Any] = {"query": query[:1_000], "translated_by": name}
+    if inner is None:
+        return Verdict(Status.INCONCLUSIVE, "auto", f"{name} returned no text", evidence, query_type="unknown")
+    evidence |= {"translation": str(translation)[:1_000], "verdict_on_translation": inner.to_dict()}
+    status, message = inner["status"], inner["message"]
+    if status not in (Status.BLOCKED, Status.UNKNOWN):
+        message = f"the engine finds {status} for the translation by {name}, which nothing proves"
+        status = Status.INCONCLUSIVE
+    return Verdict(status, "auto", message, evidence, query_type=inner.get("query_type", "unknown"))
+
+
 def wrap(made: Verdict) -> Verdict:
     """A verdict whose lists and objects read as attributes: vulnerabilities, summary, results."""
     fields: dict[str, Any] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -22,15 +22,17 @@ class QWEDClient:
 
     Without arguments QWED_API_KEY and QWED_BASE_URL are used. Methods raise QWEDError if a service cannot be reached or
     refuses the request; the answer of an engine is always a verdict. timeout is in seconds. A request that the service
-    refuses with 429 is repeated after increasing pauses, within the timeout.
+    refuses with 429 is repeated after increasing pauses, within the timeout. translator states in symbols what a text
+    claims that no engine understands, by asking a language model for example; verify never returns VERIFIED for such a
+    text.
     """
 
     def __init__(
         self, api_key: str | None = None, base_url: str | None = None, timeout: float = 60.0,
-        transport: httpx.BaseTransport | None = None
+        transport: httpx.BaseTransport | None = None, translator: Callable[[str], str] | None = None
     ) -> None:
         self.api_key, self.base_url = settings(api_key, base_url)
-        self._timeout = timeout
+        self._timeout, self._translator = timeout, translator
         self._worker = Worker(timeout)
         self._http = (
             httpx.Client(base_url=self.base_url, timeout=timeout, headers=headers(self.api_key), transport=transport)
@@ -53,7 +55,12 @@ class QWEDClient:
 
     def verify(self, query: str) -> Verdict:
         """Detect the kind of a claim and decide it."""
-        return self._ask(calls.verify(query))
+        made = self._ask(calls.verify(query))
+        if self._translator is None or not calls.is_not_understood(made):
+            return made
+        text = self._translator(query)
+        inner = self._ask(calls.verify(text)) if isinstance(text, str) else None
+        return calls.translated(query, text, self._translator, inner)
 
     def verify_math(self, expression: str) -> Verdict:
         """Decide a mathematical claim."""

@@ -27,6 +27,7 @@ _NOT_CHARGED = re.compile(
     re.I,
 )
 _PARTS = ("item", "line_items", "items", "cart", "totals", "grand_total")
+_CURRENCY = re.compile(r"currency|_cur$", re.I)
 _CHARGE = re.compile(r"(?:fee|charge|tax|surcharge|discount|credit|tip|duty|cost)s?$")
 _RESTATED = re.compile(r"total|amount|due|paid|payment|balance|price", re.I)
 
@@ -123,6 +124,8 @@ def _currencies(cart: Mapping[str, Any]) -> list[str]:
     while stack:
         value = stack.pop()
         if isinstance(value, Mapping):
+            found.update(
+                v for k, v in value.items() if isinstance(v, str) and v in CURRENCIES and _CURRENCY.search(str(k)))
             if isinstance(code := value.get("currency"), str):
                 found.add(code)
             stack.extend(value.values())

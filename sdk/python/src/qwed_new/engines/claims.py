@@ -118,21 +118,3 @@ def _answer(text: str) -> Verdict:
         result=value,
         answer=value,
     )
-
-
-def verify_translated(query: str, translation: str, model: str) -> Verdict:
-    """Decide what a language model made of a query: never VERIFIED, because the translation is not proven.
-
-    The engine's own verdict on the translation is in the evidence.
-    """
-    inner = verify(translation)
-    evidence = {
-        "query": query[:1_000],
-        "translation": translation[:1_000],
-        "translated_by": model,
-        "verdict_on_translation": inner.to_dict(),
-    }
-    if inner["status"] in ("BLOCKED", "UNKNOWN"):
-        return Verdict(inner["status"], ENGINE, inner["message"], evidence, query_type=inner["query_type"])
-    message = f"the engine finds {inner['status']} for the translation, which a model made and nothing proves"
-    return Verdict(Status.INCONCLUSIVE, ENGINE, message, evidence, query_type=inner["query_type"])

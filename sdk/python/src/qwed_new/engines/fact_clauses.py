@@ -96,7 +96,8 @@ def _coordinated(text: str) -> Iterator[str]:
         return
     if "," in first or "," in second:
         return
-    if re.match(rf"{_AUXILIARY}\b|[a-z]+s\s+(?:an?|the|its|his|her|their|into|through|\d|[a-z]+s\b)", second):
+    if re.match(
+        rf"{_AUXILIARY}\b|[a-z]+s\s+(?:an?|the|its|his|her|their|in|at|on|for|with|into|through|\d|[a-z]+s\b)", second):
         yield first
         if subject.re is _SUBJECT:
             yield f"{subject[1]} {second}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from qwed_new.engines.fact_clauses import asserted
 from qwed_new.engines.fact_words import Statement, Token, clauses, is_year, same, sentences, statement, without_suffixes
+from qwed_new.engines.prose import RETRACTED
 from qwed_new.limits import TooLarge, bounded_text
 from qwed_new.verdict import Status, Verdict
 
@@ -30,10 +31,6 @@ _DOUBT = re.compile(
 _ABOUT_THE_TEXT = re.compile(
     r"\b(?:above|foregoing|following|(?:this|that|the) (?:report|article|story|text|statement|claim|post|page|news)"
     r"|these (?:reports|statements|claims)|everything|all of (?:this|it))\b", re.I)
-# A sentence that retracts an adjacent sentence.
-_RETRACTED = re.compile(
-    r"(?:not|no|nope|never|wrong|as if|yeah,? right|just kidding|kidding|psych|sike|hardly"
-    r"|if only)\b[\w\s]{0,16}[.!…]*$", re.I)
 # Words that have another meaning in capitals, or at the beginning of a name.
 _CASE_MATTERS = frozenset(
     "it us who may march will mark bill can does am ai as in or me is no so ok an a i rose polish turkey china "
@@ -115,7 +112,7 @@ def _answers(wanted: Statement, context: str) -> list[tuple[str, str, int]]:
         if not answers:
             continue
         beside = [s for _, s in given[max(0, i - 1) : i + 2] if s != sentence]
-        doubted = retracted or any(_RETRACTED.match(s) for s in beside) or _DOUBT.search(sentence) or any(
+        doubted = retracted or any(RETRACTED.match(s) for s in beside) or _DOUBT.search(sentence) or any(
             _DOUBT.search(s) for s in beside) or (i and given[i - 1][1].endswith(":"))
         found.append(("doubted" if doubted else answers[0], sentence, start))
     return found

@@ -18,6 +18,10 @@ _KEYWORDS = frozenset(
     "truncate grant table where set into values echo sudo rm ls cd cat curl wget git chmod chown sh bash python pip "
     "npm".split()
 )
+# A sentence that retracts an adjacent sentence.
+RETRACTED = re.compile(
+    r"(?:not|no|nope|never|wrong|as if|yeah,? right|just kidding|kidding|psych|sike|hardly"
+    r"|if only)\b[\w\s]{0,16}[.!…]*$", re.I)
 _CONTRACTION = re.compile(r"[A-Za-z]n't\b|[A-Za-z]'(?:re|ll|ve)\b", re.I)
 _CALL = re.compile(r"__|\w\((?!\))|[{}\[\]=\\`|]|(?:^|\n)\s*(?:import|from|exec|eval)\b")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*['’]?")

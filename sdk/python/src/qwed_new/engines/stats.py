@@ -11,11 +11,12 @@ from pathlib import Path
 
 from qwed_new.engines import measures
 from qwed_new.engines.measures import Claimed
-from qwed_new.limits import TooLarge
+from qwed_new.limits import TooLarge, bounded_text
 from qwed_new.money import amount
 from qwed_new.verdict import Status, Verdict
 
 ENGINE = "stats"
+MAX_QUERY = 5_000
 MAX_BYTES, MAX_ROWS, MAX_COLUMNS = 64 * 1024 * 1024, 1_000_000, 2_000
 
 _MEASURES = {
@@ -69,6 +70,7 @@ def verify_stats(query: str, file_path: str | None = None, csv_text: str | None 
     2 decimal places` or `2.1 ± 0.1`. Standard deviation and variance are those of a sample.
     """
     try:
+        query = bounded_text(query, "query", MAX_QUERY)
         header, rows = _read(file_path, csv_text)
         measure, column, relation, values = _parse(query, header)
         return _decide(measure, column, relation, values, header, rows, {c for c in query if c in "$€£¥₹"})

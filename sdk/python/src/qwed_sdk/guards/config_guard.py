@@ -20,7 +20,23 @@ MAX_VALUES = 100_000
 _PATTERNS = {
     "ANTHROPIC_API_KEY": r"\bsk-ant-[\w-]{16,}",
     "OPENAI_API_KEY": r"\bsk-(?!ant-)(?:proj-|svcacct-)?[A-Za-z0-9_-]{20,}",
-    "AWS_ACCESS_KEY": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+    "AWS_ACCESS_KEY": r"\b(?:AKIA|ASIA|ABIA|ACCA|A3T[0-9A-Z])[0-9A-Z]{16}\b",
+    # Tokens of vendors that begin with a name, which the vendor chose so that scanners find them.
+    "VENDOR_TOKEN": r"(?<![\w.-])(?:(?:gl(?:ptt|dt|rt|ft|imt|agent|oas|cbt)-|GOCSPX-|whsec_|dckr_[po]at_|hv[sbr]\."
+        r"|lin_(?:api|oauth)_|ntn_|hf_|api_org_|r8_|pplx-|gsk_|xai-|NR(?:AK|II|RA)-|glsa_|glc_|sntry[su]_|tfp_|sgp_"
+        r"|vercel_|fo1_|fm2_|pscale_(?:tkn|pw|oauth)_|dp\.(?:pt|st|ct)\.|duffel_(?:test|live)_|ATATT3|ATCTT3|ATBB|figd_"
+        r"|pul-|sbp_|nfp_|CFPAT-|tskey-(?:auth|api)-|bkua_|phx_|re_|EZ[AT]K|LTAI|AKCp|mfa\.)(?=[\w.-]*\d)[\w.-]{20,}"
+        r"|ya29\.[\w-]{20,}|1//0[\w-]{30,}|xapp-\d-[\w-]{30,}|secret_[A-Za-z0-9]{43}\b|s\.[A-Za-z0-9]{24}\b"
+        r"|(?:rubygems_|key-|d(?:op|oo|or)_v1_|shp(?:at|ss|ca|pa)_|dapi|v1\.0-)[0-9a-f]{32,}"
+        r"|(?:FLWSECK|FLWPUBK)(?:_TEST)?-\w{32}"
+        r"|(?:PMAK-[0-9a-f]{24}-|CCI(?:PAT|PRJ)_\w{22}_)[0-9a-f]{20,}|ops_eyJ[\w=-]{40,}|AGE-SECRET-KEY-1[0-9A-Z]{50,}"
+        r"|EAA[A-Z][A-Za-z0-9]{40,}|[xyz]prv[A-Za-z0-9]{100,}|[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,}"
+        r"|pat[A-Za-z0-9]{14}\.[0-9a-f]{64}|pat-(?:na|eu)\d-[0-9a-f-]{36}|oy2[a-z0-9]{43}\b|AC[0-9a-f]{32}:[0-9a-f]{32}"
+        r"|AAAA[\w-]{7}:[\w-]{100,}|sl\.[\w-]{100,})",
+    "WEBHOOK_URL": r"https://(?:(?:canary\.|ptb\.)?discord(?:app)?\.com/api/webhooks/\d+/[\w-]{20,}"
+        r"|[\w.-]*(?:office\.com|office365\.com|powerplatform\.com"
+        r"|logic\.azure\.com)\S*/(?:IncomingWebhook|triggers)/\S+"
+        r"|hooks\.zapier\.com/hooks/catch/\S+|maker\.ifttt\.com/trigger/\S+/key/\S+)",
     "GITHUB_TOKEN": r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{22,})",
     "GITLAB_TOKEN": r"\bglpat-[\w-]{20,}",
     # In the second form in base64, as Kubernetes has it: "-----BEGIN" and PRIVATE KEY at any offset.
@@ -39,12 +55,23 @@ _PATTERNS = {
     "CONNECTION_STRING": r"(?i)(?:^|[;&?\s,'\"])(?:password|passwd|pwd|pass|account_?key|shared_?access_?key"
         r"|secret_?key|sig|client_?secret)\s*=\s*"
     r"['\"]?(?!\$|\{|<|\*|%\w+%|x{3,}|env:|vault:|\s*(?:;|&|$))[^\s;&'\",]{3,}",
-    "BASIC_AUTH": r"\bBasic\s+[A-Za-z0-9+/]{12,}={0,2}",
+    "BASIC_AUTH": r"\bBasic\s+(?=\S*[\dA-Z=])[A-Za-z0-9+/]{12,}={0,2}",
     "BEARER_TOKEN": r"\bBearer\s+[\w.~+/=-]{20,}|(?i:^(?:authorization\s*:\s*)?"
-        r"(?:bearer|token)\s+)(?![$<{*])(?=\S*\d)[\w.~+/=-]{8,}$",
+        r"(?:bearer|token)\s+)(?![$<{*])(?=\S*[\d.])[\w.~+/=-]{8,}$",
+    "COOKIE": r"(?i:(?:^|cookie\s*:\s*|;\s*)(?:session(?:_?id)?|sess|sid|auth|token|jwt|connect\.sid"
+        r"|phpsessid|jsessionid)=)"
+        r"(?![$<{*])(?=\S*\d)[\w.%+/=:-]{8,}",
+    "XML_ELEMENT": r"(?i:<(?:\w+:)?(?:password|passwd|pwd|passphrase|secret|token|api_?key)\b[^<>]*>)"
+        r"\s*(?![$<{*])[^<\s]{3,}\s*</",
+    "HEADER": r"(?i:(?<![\w-])(?:x-[\w-]*(?:key|token)|api-?key|authorization)\s*:\s*(?:token|bearer|apikey|key)?\s*)"
+        r"(?![$<{*])(?=\S*\d)[\w.~+/=-]{12,}",
     "PROGRAM_ARGUMENT": r"(?:^|\s)(?:curl\b[^|;&]*\s(?:-u|--user)[\s=]+[^\s:$]+:(?![$<{*])\S{3,}"
         r"|sshpass\s+-p\s*(?![$<{*])\S{3,}"
-    r"|(?:mysql|mysqldump|mariadb)\b[^|;&]*\s-p(?![$<{*])[^\s=]{3,})"
+    r"|(?:mysql|mysqldump|mariadb)\b[^|;&]*\s-p(?![$<{*])[^\s=]{3,}"
+    r"|(?:docker\s+login|mongo(?:sh|dump|restore|export)?)\b[^|;&]*\s-p[\s=]*(?![$<{*-])\S{4,}"
+    r"|redis-cli\b[^|;&]*\s-a\s*(?![$<{*-])\S{4,}|openssl\b[^|;&]*\s-(?:k\s+|pass(?:in|out)?\s+pass:)(?![$<{*-])\S{4,}"
+    r"|net\s+use\b.*\s/user:\S+\s+(?![$<{*/])\S{4,}|aws\s+configure\s+set\s+aws_secret_access_key\s+(?![$<{*])\S{16,}"
+    r"|machine\s+\S+\s+login\s+\S+\s+password\s+(?![$<{*])\S{3,}|requirepass\s+(?![$<{*])\S{4,})"
     r"|(?:^|\s)--?(?:password|passwd|token|secret|api-key)[\s=]+(?![$<{*-]|[A-Z_]+(?:\s|$))\S{4,}",
     "NPM_AUTH": r":_(?:authToken|auth|password)\s*=\s*(?![$<{*])\S{4,}",
 }
@@ -53,10 +80,19 @@ _SECRET_KEY = re.compile(
     r"(?:^|[_\-.\s])(?:pass(?:word|wd|phrase)?|(?:pg|db|my|app|user|root|admin|bind|login|ftp|smtp|mail|wifi|wlan)"
     r"(?:password|passwd|passphrase|pass|pwd|pw)|pwd|pw|psk|passcode|pin|secret|token|api[_-]?key|apikey"
     r"|private[_-]?key|access[_-]?key|credential|auth|signing[_-]?key"
-    r"|encryption[_-]?key|secret[_-]?key|client[_-]?secret|otp[_-]?seed"
-    r"|passwort|kennwort|contrase(?:ñ|n)a|mot[_-]de[_-]passe|senha)s?(?:$|[_\-.\s])",
+    r"|encryption[_-]?key|secret[_-]?key|account[_-]?key|storage[_-]?key|client[_-]?secret|otp[_-]?seed|mnemonic"
+    r"|(?:seed|recovery)[_-]?phrase"
+    r"|passwort|kennwort|geheimnis|geheim|contrase(?:ñ|n)a|clave|mot[_-]?de[_-]?passe|senha|parola|wachtwoord|lozinka"
+    r"|heslo|hasło|salasana|lösenord|passord|adgangskode|jelszó|şifre|пароль|密码|密碼|パスワード|비밀번호)s?(?:$|[_\-.\s])",
     re.I,
 )
+# Names of what is secret as a rule: a value with a digit counts.
+_KEY_OR_CODE = re.compile(
+    r"(?:^|_)(?:(?:hmac|shared|session|master|cipher|aes|rsa|priv|ssh|deploy|licen[sc]e|jwt|signature|network"
+    r"|subscription|connection|symmetric|root|wallet|unlock)_?key|(?:unlock|security|recovery|backup)_?code|bearer|pat"
+    r"|(?:ntlm|lm)_hash)$")
+_PUBLIC = re.compile(
+    r"(?:ssh-|ecdsa-|[~.]?/|[A-Za-z]:\\)|.*\.(?:pem|key|pub|crt|jks|p12)$|-----BEGIN (?:PUBLIC|CERT)", re.S)
 # Words around the name of a secret that make it the name of something else.
 _MEASURING = frozenset(
     "max min num number count total allow require requires required use enable enabled disable has is show forgot "
@@ -66,15 +102,16 @@ _DESCRIBING = frozenset(
     "hint reset url uri endpoint path file dir type algorithm algo field header label rotation days hours minutes "
     "seconds age strength provider regex pattern rules rule attempts complexity strategy mode format env ref "
     "reference max min size bytes validation encoder manager store source method scheme issuer audience prompt "
-    "placeholder name names helper history lifetime budget usage window per encoding class service server".split()
+    "placeholder name names helper history lifetime budget usage window per encoding class service server rounds cost "
+    "iterations arn to through".split()
 )
 # Secrets that people choose, so that they may consist of digits.
 _NUMERIC = frozenset(
     "password passwd passphrase pass pwd passcode pin secret client_secret api_key apikey access_key private_key "
     "token auth_token psk".split())
 _ASSIGNED = re.compile(
-    r"(?:^|[\n;,&?\s])[\w.-]*(?:password|passwd|pwd|secret|token|api_?key)(?![\w.-]*"
-    r"(?:policy|length|limit|timeout|url|hint))[\w.-]*"
+    r"(?:^|[\n;,&?\s])(?:pw|[\w.-]*(?:password|passwd|pwd|secret|token(?!i[sz])|api_?key)(?![\w.-]*"
+    r"(?:policy|length|limit|timeout|url|hint))[\w.-]*)"
     r"\s*[=:]\s*['\"]?([^\s'\"]{4,})",
     re.I,
 )
@@ -84,7 +121,8 @@ _TOLD = re.compile(
     r"(?:['\"`]\S{4,}['\"`]|(?=\S*\d)(?![\d.]+ )\S{5,})", re.I)
 _REFERENCE = re.compile(
     r"^(?:\$\{\w+\}|\$(?-i:[A-Z_][A-Z0-9_]*|[a-z]+(?:_[a-z]+)+)|\$\(.*\)|\{\{.*\}\}|<[^<>]*>|\*+|x{3,}|%\w+%|%\(\w+\)s"
-    r"|(?:env|vault|secret|file|op|keyring|aws|gcp|azure|ref|ssm|arn)[:/].*|!\w+.*|your[_-].*|change[_-]?me(?:[_-].*)?"
+    r"|(?:env|vault|secret|file|op|keyring|aws|gcp|azure|ref|ssm|arn|projects)[:/].*|!\w+.*|your[_-].*"
+    r"|change[_-]?me(?:[_-].*)?"
     r"|example|placeholder|none|null|true|false|bearer|basic|digest|todo|redacted|\[redacted\]|process\.env\.\w+)$",
     re.I,
 )
@@ -171,7 +209,7 @@ class ConfigGuard:
         return allowed("No secrets were found.", secrets_found=[])
 
     def _kinds(self, key: str, text: str) -> list[str]:
-        key, text = plain(key), plain(text)
+        written, key, text = key, plain(key), plain(text)
         kinds = [name for name, pattern in self._patterns.items() if pattern.search(text)]
         if not _REFERENCE.match(text.strip()):
             kinds += [
@@ -179,7 +217,7 @@ class ConfigGuard:
                 d in _detectors() if any(True for line in _lines(key, text) for _ in d.analyze_string(line))]
         if not kinds and self.sensitivity == "high":
             value = text.strip()
-            if _names_secret(key, value) and not _REFERENCE.match(value):
+            if (_names_secret(key, value) or _names_secret(written, value)) and not _REFERENCE.match(value):
                 kinds.append("SECRET_VALUE")
             elif re.fullmatch(r"[A-Za-z0-9/+=]{40}", value) and _entropy(value) > 4.3 and not re.fullmatch(
                 r"[0-9a-f]{40}", value):
@@ -193,8 +231,12 @@ class ConfigGuard:
 
 def _names_secret(key: str, value: str) -> bool:
     """Report whether a key names a secret, and not a property of one such as its length or policy."""
-    words = [w for w in re.split(r"[^A-Za-zñ]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower()) if w]
+    words = [w for w in re.split(r"[\W\d_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower()) if w]
     joined = "_".join(words)
+    if "key" in words and re.fullmatch(r"0x[0-9a-fA-F]{64}", value) and not {"public", "pub", "cache"} & set(words):
+        return True
+    if _KEY_OR_CODE.search(joined) and re.search(r"\d", value) and not re.search(r"\s", value) and len(value) >= 6:
+        return not _PUBLIC.match(value) and not {"public", "pub"} & set(words)
     found = [m.span() for m in _SECRET_KEY.finditer(joined)]
     if not found or len(value) < 3 or value in ("include", "omit", "same-origin"):  # what fetch sends
         return False
@@ -223,6 +265,7 @@ def _document(text: str) -> object:
         return None
 
 
+_CONTAINERS = frozenset({"secrets", "passwords", "passphrases"})  # their members are secrets under any name
 _VALUE_KEYS = frozenset({"value", "default", "plain", "plaintext", "literal"})
 
 
@@ -235,7 +278,10 @@ def _values(data: Any, path: str) -> Iterator[tuple[str, str, str]]:
             for k, v in value.items():
                 inner = f"{where}.{k}" if where else str(k)
                 yield inner, "", str(k)
-                stack.append((inner, key if key and str(k).lower() in _VALUE_KEYS else str(k), v))
+                if key.lower() in _CONTAINERS and isinstance(v, str) and re.search(r"\d", v):
+                    stack.append((inner, f"secret_{k}", v))
+                else:
+                    stack.append((inner, key if key and str(k).lower() in _VALUE_KEYS else str(k), v))
         elif isinstance(value, list | tuple | set):
             listed = list(value)
             for i, v in enumerate(listed):  # ["--password", "hunter2"]: an option is the key of what follows it

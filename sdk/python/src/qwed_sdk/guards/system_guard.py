@@ -83,4 +83,7 @@ class SystemGuard:
             return refused("FORBIDDEN_PATH", f"The path {filepath!r} leads to one that is not allowed.")
         return allowed(f"The path may be used to {operation}.", resolved=real)
 
-    verify_file_path = verify_file_access
+    def verify_file_path(
+        self, filepath: str, allowed_paths: Sequence[str] | None = None, operation: str = "read") -> dict[str, Any]:
+        """Judge a path as verify_file_access does, with the arguments of the tool of this name."""
+        return self.verify_file_access(filepath, operation, allowed_paths)

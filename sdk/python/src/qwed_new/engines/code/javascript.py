@@ -9,51 +9,11 @@ import tree_sitter_javascript
 import tree_sitter_typescript
 from tree_sitter import Language, Node, Parser
 
+from qwed_new.engines.code import javascript_policy as policy
 from qwed_new.engines.code.findings import Finding, unique
 
 MAX_CODE = 1_000_000
 MAX_DEPTH = 400
-
-# Names that run text, start programs or reach the system, wherever they are read.
-_NAMES = frozenset(
-    "eval Function require execScript importScripts process child_process Deno Bun WebAssembly XMLHttpRequest "
-    "WebSocket EventSource fetch __proto__ Worker SharedWorker ServiceWorker Worklet AsyncFunction GeneratorFunction "
-    "AsyncGeneratorFunction module __filename createRequire ActiveXObject".split()
-)
-_GLOBALS = frozenset("globalThis window global self frames top parent".split())
-_PROPERTIES = frozenset(
-    "constructor __proto__ prototype eval Function exec execSync spawn spawnSync execFile execFileSync fork "
-    "mainModule binding dlopen require createRequire Worker SharedWorker importScripts serviceWorker sendBeacon _load "
-    "_compile _extensions getBuiltinModule runInThisContext runInNewContext runInContext compileFunction addModule "
-    "instantiateStreaming compileStreaming __defineGetter__ __defineSetter__ __lookupGetter__ getPrototypeOf "
-    "setPrototypeOf insertAdjacentHTML innerHTML outerHTML writeln prepareStackTrace getThis callee globalEval "
-    "getScript createObjectURL srcdoc createContextualFragment setHTMLUnsafe parseHTMLUnsafe AsyncFunction "
-    "GeneratorFunction".split()
-)
-_MODULES = frozenset(
-    "child_process fs fs/promises net http https http2 dgram dns dns/promises tls cluster worker_threads vm vm2 os "
-    "process module inspector inspector/promises repl v8 wasi axios node-fetch got undici request shelljs execa "
-    "cross-spawn puppeteer playwright esbuild sandboxjs isolated-vm ssh2 nodemailer ws isomorphic-fetch cross-fetch "
-    "superagent needle follow-redirects trace_events diagnostics_channel zx shelljs/global cross-env "
-    "child_process_promise bun:ffi fs-extra graceful-fs rimraf chokidar child-process-promise node-pty bun deno "
-    "sqlite ejs pug handlebars".split()
-)
-_TIMERS = frozenset({
-    "setTimeout", "setInterval", "setImmediate", "queueMicrotask", "requestAnimationFrame", "requestIdleCallback"})
-# Members of `process` that say what runs, or call back later.
-_HARMLESS_PROCESS = frozenset(
-    "argv nextTick exitCode platform arch version versions hrtime uptime memoryUsage pid".split())
-# Functions that look up a property by a name that is passed to them.
-_REFLECTING = frozenset(
-    "getOwnPropertyDescriptor getOwnPropertyDescriptors getOwnPropertyNames ownKeys entries values assign "
-    "defineProperty fromEntries".split()
-)
-_DECODING = frozenset(
-    "fromCharCode fromCodePoint atob decodeURIComponent decodeURI unescape reverse decode from".split())
-_JOINING = frozenset(
-    "join concat replace replaceAll slice substring substr repeat split at charAt toLowerCase trim".split())
-_URL = re.compile(r"^\s*(?:data|javascript|blob|file|https?|vbscript):", re.I)
-
 
 def analyse(code: str, typescript: bool = False) -> list[Finding] | None:
     """Return the findings of a program, or None if it does not parse."""
@@ -74,27 +34,44 @@ def _assembled(root: Node) -> list[Finding]:
     computed = next((n for n in walk(root) if n.type == "subscript_expression" and _is_computed(n)), None)
     if computed is None:
         return []
+    pieces = {text_of(n).strip("'\"`") for n in walk(root) if n.type in ("string", "template_string")}
+    if name := next((n for n in sorted(policy.REFUSED) if _is_made_of(n, pieces)), None):
+        return _unresolved(computed, f"a computed property beside texts that make {name!r}")
     for node in walk(root):
         if node.type in ("string", "template_string", "binary_expression") and not _is_shown(node):
-            if _constant(node) in _PROPERTIES | _NAMES | _TIMERS:
+            if (_constant(node) or "").strip(" '\"`") in policy.REFUSED:
                 return _unresolved(computed, f"a computed property beside the text {_constant(node)!r}")
+        if node.type == "pair" and text_of(node.child_by_field_name("key")) in ("constructor", "eval", "Function"):
+            return _unresolved(computed, "a computed property beside a key that is a constructor")
         if node.type == "call_expression" and _decodes(node):
             return _unresolved(computed, "a computed property beside a text that is decoded")
     return []
+
+
+def _is_made_of(name: str, pieces: set[str]) -> bool:
+    """Report whether a name is several of the given texts, one behind the other."""
+    ends = {0: 0}  # a position that texts reach, and how many texts
+    for at in range(len(name)):
+        for end in range(at + 2, len(name) + 1) if at in ends else ():
+            if name[at:end] in pieces:
+                ends[end] = ends[at] + 1
+    return ends.get(len(name), 0) > 1
 
 
 def _decodes(call: Node) -> bool:
     """Report whether a call makes a text of codes, or of the parts of a text that is written in the program."""
     function = call.child_by_field_name("function")
     method = text_of(function).split(".")[-1]
-    if method in _DECODING:
+    if method in policy.DECODING:
         return True
     base = function.child_by_field_name(
         "object") if function is not None and function.type == "member_expression" else None
     if base is not None and base.type == "identifier":
         base = _only_value(base)
+    if method in policy.JOINING and base is not None and text_of(base).endswith((".name", ".description", ".source")):
+        return True
     written = base is not None and base.type in ("array", "string", "template_string", "parenthesized_expression")
-    return method in _JOINING and written and any(n.type == "string" for n in walk(base))
+    return method in policy.JOINING and written and any(n.type == "string" for n in walk(base))
 
 
 def _is_computed(node: Node) -> bool:
@@ -157,7 +134,7 @@ def _judge(node: Node) -> list[Finding]:
         return _call(node)
     if kind in ("shorthand_property_identifier_pattern", "property_identifier") and _is_pattern_key(node):
         name = _unescape(text_of(node))
-        return _block(node, name) if name in (_PROPERTIES | _NAMES | _TIMERS) - {"prototype"} else []
+        return _block(node, name) if name in policy.REFUSED - {"prototype"} else []
     if kind == "string" and re.match(
         r"['\"]\s*(?:javascript|vbscript|data:(?:text/(?:javascript|html)|application/\w*javascript)):?", text_of(node),
         re.I):
@@ -178,7 +155,7 @@ def _judge(node: Node) -> list[Finding]:
         return _block(node, kind.split("_")[0])
     if kind == "computed_property_name":
         name = _constant(node.named_children[0] if node.named_children else None)
-        if name in _PROPERTIES | _NAMES | _TIMERS and name != "prototype":
+        if name in policy.REFUSED and name != "prototype":
             return _block(node, name or "")
         if name is None and node.parent and node.parent.parent and node.parent.parent.type == "object_pattern":
             return _unresolved(node, "a computed property")
@@ -203,11 +180,11 @@ def _name(node: Node) -> list[Finding]:
         return _module(node, module)
     if name == "process" and _is_harmless_process(node):
         return []
-    if name in _NAMES or (name in _MODULES and _is_undeclared_base(node)):
+    if name in policy.NAMES or (name in policy.MODULES and _is_undeclared_base(node)):
         return _block(node, name)
-    if name in _TIMERS and not _is_called(node):
+    if name in policy.TIMERS and not _is_called(node):
         return _unresolved(node, f"{name} used as a value")
-    if name in _GLOBALS:
+    if name in policy.GLOBALS:
         parent = node.parent
         if not (parent and parent.type == "member_expression" and parent.child_by_field_name("object") == node):
             if not (
@@ -225,7 +202,7 @@ def _is_harmless_process(node: Node) -> bool:
     if member is None or member.type != "member_expression" or member.child_by_field_name("object") != node:
         return False
     is_target = member.parent is not None and member.parent.child_by_field_name("left") == member
-    return text_of(member.child_by_field_name("property")) in _HARMLESS_PROCESS and not is_target
+    return text_of(member.child_by_field_name("property")) in policy.HARMLESS_PROCESS and not is_target
 
 
 def _is_undeclared_base(node: Node) -> bool:
@@ -256,6 +233,10 @@ def _assigned(node: Node) -> list[Finding]:
     """A handler of an event that is a text."""
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     name = text_of(left).rsplit(".", 1)[-1] if left is not None and left.type == "member_expression" else ""
+    if name in ("href", "src", "action", "location") and right is not None:
+        first = right.children[1] if right.type == "template_string" and len(right.children) > 1 else right
+        if policy.PROGRAM_URL.match(_constant(right) or (text_of(first) if first != right else "")):
+            return _block(node, "a program in a URL")
     if re.fullmatch(r"on[a-z]+", name) and right is not None and right.type in (
         "string", "template_string", "binary_expression"):
         return _block(node, f"{name} of a text")
@@ -311,11 +292,13 @@ def _first(arguments: Node | None) -> Node | None:
 def _property(node: Node, name: str) -> list[Finding]:
     member = node.parent
     base = member.child_by_field_name("object") if member else None
-    if name in _TIMERS and member is not None and not _is_called(member):
+    if name in policy.TIMERS and member is not None and not _is_called(member):
         return _unresolved(node, f"{name} used as a value")
     if _is_cookie(base, name):
         return _block(node, "document.cookie", "high")
-    if name not in _PROPERTIES and not (name in _NAMES and text_of(base) in _GLOBALS):
+    of_global = text_of(base) in policy.GLOBALS or (base is not None and base.type == "identifier" and (
+        _returns_this(_only_value(base))))
+    if name not in policy.PROPERTIES and not (name in policy.NAMES and of_global):
         return []
     if name == "exec" and base is not None and base.type in ("regex", "identifier"):
         return []
@@ -331,6 +314,13 @@ def _property(node: Node, name: str) -> list[Finding]:
 def _is_cookie(base: Node | None, name: str) -> bool:
     """Report whether `base.name` is document.cookie, which holds the keys of sessions."""
     return name == "cookie" and text_of(base).split(".")[-1] == "document"
+
+
+def _returns_this(value: Node | None) -> bool:
+    """Report whether a value is `(function () { return this })()`, the global object."""
+    called = value.child_by_field_name("function") if value is not None and value.type == "call_expression" else None
+    return called is not None and any(
+        n.type == "return_statement" and text_of(n).rstrip("; ") == "return this" for n in walk(called))
 
 
 def _is_named(member: Node) -> bool:
@@ -385,11 +375,12 @@ def _subscript(node: Node) -> list[Finding]:
     base, index = node.child_by_field_name("object"), node.child_by_field_name("index")
     name = _constant(index)
     if name is not None:
-        if name in _TIMERS:
+        if name in policy.TIMERS:
             return _unresolved(node, f"{name} read by a name in brackets")
         return _block(node, name) if _is_cookie(base, name) or (
-            name in _PROPERTIES | _NAMES and name != "exec") else []
-    if text_of(base) in _GLOBALS:
+            text_of(base) == "document" and name in ("write", "writeln")) or (
+            name in policy.PROPERTIES | policy.NAMES and name != "exec") else []
+    if text_of(base) in policy.GLOBALS:
         return _unresolved(node, f"a computed property of {text_of(base)}")
     if index is not None and text_of(index.child_by_field_name("function")) in ("Symbol", "Symbol.for"):
         return []
@@ -406,7 +397,7 @@ def _call(node: Node) -> list[Finding]:
     name = _unescape(text_of(function)).replace("?.", ".")
     first = _first(node.child_by_field_name("arguments"))
     last = name.split(".")[-1]
-    if last in _TIMERS and not _is_function(first):
+    if last in policy.TIMERS and not _is_function(first):
         return _block(node, f"{last} of a text") if _constant(first) is not None else _unresolved(
             node, f"{last} of a computed callback")
     if name in ("document.write", "document.writeln"):
@@ -420,7 +411,7 @@ def _call(node: Node) -> list[Finding]:
     if function is not None and function.type == "parenthesized_expression" and function.named_children[
         0].type == "sequence_expression" and not _is_compiled_import(function.named_children[0]):
         return _unresolved(node, "a call through a sequence")
-    if name.startswith("Object.") and last in _REFLECTING:
+    if name.startswith("Object.") and last in policy.REFLECTING:
         return _reflected(node, name, node.child_by_field_name("arguments"))
     return []
 
@@ -429,15 +420,15 @@ def _is_compiled_import(sequence: Node) -> bool:
     """Report whether a sequence is `(0, module.name)`, as compilers write the call of an imported function."""
     parts = sequence.named_children
     return len(parts) == 2 and parts[0].type == "number" and parts[1].type == "member_expression" and text_of(
-        parts[1].child_by_field_name("object")) not in _GLOBALS
+        parts[1].child_by_field_name("object")) not in policy.GLOBALS
 
 
 def _reflected(node: Node, name: str, arguments: Node | None) -> list[Finding]:
     """The properties that a function of Object looks up or hands out."""
     given = arguments.named_children if arguments is not None else []
-    if len(given) > 1 and (constant := _constant(given[1])) is not None and constant in _PROPERTIES | _NAMES:
-        return _block(node, constant)
-    if any(n.type == "identifier" and text_of(n) in _GLOBALS for n in given):
+    if len(given) > 1 and (constant := _constant(given[1])) in policy.PROPERTIES | policy.NAMES:
+        return _block(node, constant or "")
+    if any(n.type == "identifier" and text_of(n) in policy.GLOBALS for n in given):
         return _unresolved(node, f"{name} of a global object")
     if name == "Object.getOwnPropertyDescriptor" and len(given) > 1 and _constant(given[1]) is None:
         return _unresolved(node, f"{name} with a name that is computed")
@@ -499,6 +490,7 @@ def _import(node: Node, source: Node | None) -> list[Finding]:
 def _module(node: Node, name: str) -> list[Finding]:
     """Judge the import of a module."""
     module = name.removeprefix("node:").split("?")[0].removesuffix("/")
-    if not module or module in _MODULES or _URL.match(module) or module.endswith(".node") or module.startswith("/"):
+    if not module or module in policy.MODULES or policy.URL.match(module) or module.endswith(".node") or (
+        module.startswith("/")):
         return _block(node, f"import of {module}")
     return []

@@ -7,9 +7,10 @@ functions.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping
 from importlib.resources import files
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 
 ALL = frozenset({"*"})
 
@@ -18,25 +19,25 @@ _MORE = {
     "experimental_lambdify vectorized_lambdify ufuncify source importtools PygletPlot",
     "PIL": "ImageMath ImageGrab ImageShow ImageFile ImageQt ImageTk truetype show pilinfo",
     "sqlglot": "executor serde load import_module",
-    "z3": "z3core lib Z3_DEBUG from_file parse_file parse_smt2_file open_log enable_trace Z3_open_log Z3_append_log "
-    "Z3_global_param_set Z3_parse_smtlib2_file Z3_eval_smtlib2_string Z3_solver_from_file Z3_optimize_from_file "
-    "Z3_fixedpoint_from_file",
+    "z3": "z3core lib Z3_DEBUG from_file parse_file parse_smt2_file open_log enable_trace",
     "lxml": "parse parseid iterparse XSLT xslt XInclude xinclude ElementInclude ElementTree getroottree DTD RelaxNG "
     "Schematron XMLSchema xmlfile htmlfile canonicalize Resolver open_in_browser submit_form usedoctest doctestcompare",
     "yaml": "load load_all unsafe_load unsafe_load_all full_load full_load_all Loader UnsafeLoader FullLoader CLoader "
     "CFullLoader CUnsafeLoader UnsafeConstructor Constructor loader constructor",
     "detect_secrets": "settings usage audit main initialize baseline scan_file scan_files scan_diff scan_directory "
-    "get_files_to_scan load_from_baseline wordlist importlib pre_commit_hook",
-    "six": "moves add_move MovedModule",
+    "get_files_to_scan load_from_baseline wordlist importlib pre_commit_hook mp",
+    "six": "moves add_move MovedModule get_method_function get_method_self get_function_closure get_function_code "
+    "get_function_defaults get_function_globals",
     "eyecite": "HyperscanTokenizer",
     "ahocorasick": "load",
     "typing_extensions": "get_type_hints ForwardRef",
     "holidays": "registry_loader",
     "stdnum": "get_soap_client numdb check_vies check_nalog check_uid check_kps check_offeneregister",
-    "tree_sitter": "build_library print_dot_graph print_dot_graphs",
+    "tree_sitter": "Language build_library print_dot_graph print_dot_graphs",
     "mpmath": "runtests",
     "dateutil": "tarfile",
     "postgast": "native",
+    "idna": "codec",
 }
 
 
@@ -55,6 +56,19 @@ def _refused() -> dict[str, frozenset[str]]:
 
 # Names that a program may not take from a package.
 REFUSED: Mapping[str, frozenset[str]] = MappingProxyType(_refused())
+
+# Modules of the standard library, and what they have, that packages in the image import under these names. `from z3
+# import *` brings all of ctypes. Honest attributes of objects have the names in SHARED too.
+SHARED = frozenset("io types platform signal modules Path glob inspect gc codecs ssl pointer sizeof".split())
+EXPORTED = (
+    SHARED
+    | {n for n, v in vars(ctypes).items() if not n.startswith("_") and not isinstance(v, ModuleType)}
+    - {"Array", "Union", "cast", "resize", "alignment"}
+    | set(
+        "from_address from_buffer from_buffer_copy wintypes windll gzip mmap timeit iglob webbrowser multiprocessing "
+        "pathlib TarFile get_data FunctionType CodeType InteractiveConsole currentframe getmro unwrap getsourcefile "
+        "HTTPSHandler getproxies listdir importlib_resources get_objects get_referrers _Path _resources _types".split())
+)
 
 # Packages that evaluate texts as Python.
 EVALUATING = frozenset(package for package, _, _, verdict in _table() if verdict == "code")

@@ -14,6 +14,7 @@ from typing import Any
 
 from qwed_new.engines.code import python_policy as policy
 from qwed_new.engines.code.findings import Finding, unique
+from qwed_new.engines.code.libraries import EXPORTED, SHARED
 from qwed_new.engines.code.python_calls import Calls
 from qwed_new.engines.code.python_scopes import Scope, read
 from qwed_new.engines.code.python_texts import Texts, imports_evaluator
@@ -86,12 +87,17 @@ class _Analyser(Calls):
 
     def run(self, tree: ast.AST, scope: Scope | None = None) -> list[Finding]:
         read(tree, self._program, scope or Scope("module", None))
-        self._formats = any(isinstance(n, ast.Attribute) and n.attr in ("format", "format_map") for n in ast.walk(tree))
-        self._has_sys = any(isinstance(n, ast.alias) and n.name == "sys" for n in ast.walk(tree))
+        self._formats = any(
+            (isinstance(n, ast.Attribute) and n.attr in ("format", "format_map"))
+            or (isinstance(n, ast.Constant) and n.value in ("format", "format_map"))
+            or (isinstance(n, ast.keyword) and n.arg == "style") for n in ast.walk(tree))
         roots = {path.split(".")[0] for path in _imported(tree)}
+        self._has_streams = bool(roots & {"sys", "io", "logging", "unittest"})
         self._refused = {n for root in roots for n in policy.REFUSED.get(root, ()) if n not in _COMMON}
+        if any(policy.in_image(root) for root in roots):
+            self._refused |= EXPORTED - SHARED
         self._imports_loader, self._imports_solver = "holidays" in roots, "z3" in roots
-        self._nodes = list(ast.walk(tree))
+        self._nodes.extend(ast.walk(tree))
         for node in self._nodes:
             check = getattr(self, "_check_" + type(node).__name__, None)
             if check:

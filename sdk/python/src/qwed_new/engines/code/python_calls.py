@@ -6,14 +6,14 @@ import ast
 import re
 
 from qwed_new.engines.code import python_policy as policy
-from qwed_new.engines.code.python_reads import Reads
+from qwed_new.engines.code.python_solver import Arguments
 from qwed_new.engines.code.python_texts import Texts
-from qwed_new.engines.code.python_values import Builtin, Constant, Member, Module, Text, Unknown, Value
+from qwed_new.engines.code.python_values import Builtin, Constant, Member, Text, Unknown, Value
 
 _FILE_SQL = re.compile(r"\b(?:attach|vacuum\s+into|load_extension|readfile|writefile|edit)\b", re.I)
 
 
-class Calls(Reads):
+class Calls(Arguments):
     """Judge what a program calls."""
 
     _texts: Texts  # judges texts that a library evaluates
@@ -27,13 +27,15 @@ class Calls(Reads):
                 self._call_member(node, function.path)
         self._texts.call(node, functions)
         self._file_of_a_package(node, functions)
-        for keyword in node.keywords:
-            if keyword.arg == "fromfile_prefix_chars" and not self._is_constant(keyword.value, None):
+        for name, value in self._keywords(node):
+            if name == "fromfile_prefix_chars" and not self._is_constant(value, None):
                 self._block(node, "fromfile_prefix_chars")
-            if keyword.arg in policy.OFF and not self._is_constant(keyword.value, False):
-                self._block(node, f"{keyword.arg}=True")
+            if name in policy.OFF and not self._is_constant(value, False):
+                self._block(node, f"{name}=True")
+            if name in ("assigned", "updated"):
+                self._copied(node, value)
         if self._imports_solver:
-            self._solver_file(node)
+            self._solver_call(node)
         if isinstance(node.func, ast.Attribute):
             self._call_method(node, node.func)
         if isinstance(node.func, ast.Call) and Builtin("type") in self._resolver.values(node.func.func):
@@ -54,26 +56,16 @@ class Calls(Reads):
             return
         if isinstance(node.func, ast.Name) and not paths:
             return  # a function of the program's own
-        given = [*node.args[:1], *(k.value for k in node.keywords if k.arg in policy.PATH_ARGUMENTS)]
-        for argument in given:
+        for argument in [*node.args[:1], *(v for k, v in self._keywords(node) if k in policy.PATH_ARGUMENTS)]:
             for value in self._resolver.values(argument):
                 if isinstance(value, Text) or (isinstance(value, Constant) and isinstance(value.value, str)):
                     self._block(node, f"{name} of a file")
 
-    def _solver_file(self, node: ast.Call) -> None:
-        """A parameter of Z3 that names a file, as `s.set("smtlib2_log", "x")` and `set_param(trace_file_name="x")`."""
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if name not in ("set", "set_param", "set_option", "Solver", "Optimize"):
-            return
-        given = [t for a in node.args for t in self._names(a) or () if isinstance(t, str)]
-        for parameter in [*given[:1], *(k.arg for k in node.keywords if k.arg)]:
-            if policy.SOLVER_FILES.search(parameter):
-                self._block(node, f"{name} of {parameter}")
-
     def _check_Constant(self, node: ast.Constant) -> None:
         """A template whose fields reach into objects, in a program that formats."""
-        if self._formats and isinstance(node.value, str):
-            for field in re.findall(r"\{([^{}]*)", node.value[:100_000]):
+        text = node.value.decode("latin-1") if isinstance(node.value, bytes) else node.value
+        if self._formats and isinstance(text, str):
+            for field in re.findall(r"\{([^{}]*)", text[:100_000]):
                 for name in re.findall(r"[.\[](\w+)", field):
                     if name.startswith("__"):
                         self._by_name(node, name)
@@ -82,12 +74,6 @@ class Calls(Reads):
 
     def _check_MatchClass(self, node: ast.MatchClass) -> None:
         for name in node.kwd_attrs:
-            self._in_pattern(node, name)
-
-    def _in_pattern(self, node: ast.AST, name: str) -> None:
-        if name == "__dict__":
-            self._block(node, name)  # of a module, for all that is known
-        else:
             self._by_name(node, name)
 
     def _check_Assign(self, node: ast.Assign) -> None:
@@ -105,16 +91,7 @@ class Calls(Reads):
             if names is None:
                 self._unresolved(node, "__match_args__ that is computed")
             for name in names or ():
-                self._in_pattern(node, name)
-
-    def _is_constant(self, node: ast.expr, wanted: object) -> bool:
-        return self._resolver.values(node) == {Constant(wanted)}
-
-    def _names(self, node: ast.expr) -> list[str] | None:
-        """Return the texts that an expression may be, or None if it may be something else."""
-        values = self._resolver.values(node)
-        texts = [v.value for v in values if isinstance(v, Constant) and isinstance(v.value, str)]
-        return texts if len(texts) == len(values) else None
+                self._by_name(node, name)
 
     def _call_builtin(self, node: ast.Call, name: str) -> None:
         if name in ("getattr", "setattr", "delattr"):
@@ -133,8 +110,8 @@ class Calls(Reads):
                 else:
                     self._replaced(node, node.args[0], attribute)
         elif name == "vars" and (
-            not node.args or any(isinstance(v, Module | Member) for v in self._resolver.values(node.args[0]))):
-            self._unresolved(node, "vars of a namespace")
+            reason := self._namespaces.refusal(node.args[0]) if node.args else "vars of a namespace"):
+            self._unresolved(node, reason)
         elif name == "type" and len(node.args) == 1 and self._makes(node, node.args[0]):
             self._unresolved(node, "the type of a package's object as a value")
         elif name == "type" and (
@@ -150,8 +127,11 @@ class Calls(Reads):
                     continue
                 for part in (p for n in names for p in n.split(".")):
                     self._by_name(node, part)
+        elif path in ("functools.update_wrapper", "functools.wraps"):
+            for argument in node.args[1 + path.endswith("wrapper") :]:
+                self._copied(node, argument)
         elif path.startswith("timeit."):
-            for argument in [*node.args, *(k.value for k in node.keywords if k.arg in ("stmt", "setup"))]:
+            for argument in [*node.args, *(v for k, v in self._keywords(node) if k in ("stmt", "setup"))]:
                 if any(
                     isinstance(v, Text | Constant) and isinstance(getattr(v, "value", ""), str)
                     for v in self._resolver.values(argument)
@@ -165,7 +145,7 @@ class Calls(Reads):
             names = self._names(node.args[0]) if node.args else None
             if names is None or any(n not in (":memory:", "") for n in names):
                 self._block(node, f"{path} of a file")
-        elif path == "logging.basicConfig" and any(k.arg in ("filename", None) for k in node.keywords):
+        elif path == "logging.basicConfig" and any(k == "filename" for k, _ in self._keywords(node)):
             self._block(node, "logging.basicConfig with a file")
         elif path in ("unittest.main", "unittest.main.TestProgram"):
             for keyword in node.keywords:
@@ -177,12 +157,22 @@ class Calls(Reads):
         elif path.endswith((".__setattr__", ".__delattr__")):
             self._call_builtin(node, "setattr")
 
+    def _copied(self, node: ast.Call, names: ast.expr) -> None:
+        """Attributes that functools.update_wrapper copies, or updates."""
+        for value in self._resolver.values(names):
+            if isinstance(value, Constant):
+                for name in value.value if isinstance(value.value, tuple) else [value.value]:
+                    self._by_name(node, str(name))
+            else:
+                self._unresolved(node, "copied attributes with names that are computed")
+
     def _by_name(self, node: ast.AST, name: str) -> None:
         if (
             name in policy.REFLECTIVE
             or name in policy.METHODS
             or name in policy.SEGMENTS
-            or (name == "raw" and self._has_sys)
+            or name == "__dict__"  # of a module, for all that is known
+            or (name in ("raw", "detach") and self._has_streams)
             or name in self._refused
             or (name.startswith("__") and name.strip("_") not in policy.DUNDERS)
         ):

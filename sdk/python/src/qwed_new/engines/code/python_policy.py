@@ -9,7 +9,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from qwed_new.engines.code.libraries import ALL, REFUSED
+from qwed_new.engines.code.libraries import ALL, EXPORTED, REFUSED
 
 # Builtins that run text, read files or hand out namespaces.
 BUILTINS = frozenset(
@@ -31,7 +31,7 @@ DUNDERS = frozenset(
     "matmul divmod radd rsub rmul rtruediv rfloordiv rmod rpow rand ror rxor iadd isub imul itruediv iter next "
     "reversed contains getitem setitem delitem enter exit aenter aexit aiter anext await call format bytes sizeof "
     "version file annotations slots all author setattr delattr members copy deepcopy main match_args missing "
-    "dataclass_fields args notes cause context traceback set_name get set delete length_hint".split()
+    "dataclass_fields args notes cause context traceback set_name length_hint".split()
 )
 
 # Methods that read, write or start something, on objects of any type.
@@ -73,6 +73,7 @@ _DENY = {
     "builtins": set(BUILTINS) | {"vars", "getattr", "setattr", "delattr", "type"},
     "email": {"message_from_file", "message_from_binary_file"},
     "unittest": {"mock", "loader", "TestProgram", "runner", "util"},
+    "zoneinfo": {"reset_tzpath"},
     "traceback": {"walk_stack", "walk_tb", "extract_stack", "StackSummary", "FrameSummary", "linecache"},
 }
 
@@ -164,8 +165,12 @@ PATH_ARGUMENTS = frozenset(
 
 # Keyword arguments that may only be False: pickles, evaluated texts, shells and files that an XML document names.
 OFF = frozenset("allow_pickle eval_str shell resolve_entities load_dtd dtd_validation attribute_defaults".split())
-# Parameters of Z3 that name a file.
+# Keyword arguments that are judged, under which name a dictionary may have them too.
+JUDGED = OFF | PATH_ARGUMENTS | {"fromfile_prefix_chars", "filename", "stmt", "setup", "assigned", "updated", "logFile"}
+# Parameters of Z3 and commands of SMT-LIB that name a file, and functions of Z3's C interface, which take addresses.
 SOLVER_FILES = re.compile(r"file|trace|drat|(?:^|[._:-])(?:\w+_)?log$", re.I)
+SOLVER_COMMANDS = re.compile(r"output-channel|\binclude\b", re.I)
+SOLVER_C = re.compile(r"Z3_[a-z]")
 
 THIRD_PARTY_DENY = {
     **REFUSED,
@@ -224,9 +229,12 @@ def in_image(path: str) -> bool:
 
 
 def leads_out(root: str, part: str) -> bool:
-    """Whether an attribute of a package is a package that runs code or opens connections, or a module that a package
-    of this distribution imports."""
-    if part in PACKAGES:
+    """Whether an attribute of a package is a package that runs code or opens connections, something of the standard
+    library that a package of the image imports, a function of Z3's C interface, or a module that a package of this
+    distribution imports."""
+    if part in PACKAGES or (in_image(root) and part in EXPORTED):
+        return True
+    if root == "z3" and SOLVER_C.match(part):
         return True
     return root.startswith("qwed_") and (
         part in sys.stdlib_module_names or part in ("Path", "Worker", "z3", "sympy", "sqlglot", "holidays")

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 from qwed_new.engines.code import python_policy as policy
 from qwed_new.engines.code.findings import Finding
+from qwed_new.engines.code.python_namespaces import Namespaces
 from qwed_new.engines.code.python_scopes import Program, Scope
 from qwed_new.engines.code.python_values import (
     Builtin,
     Constant,
+    Kind,
     Member,
     Module,
     Resolver,
@@ -32,8 +34,9 @@ class Reads:
         self._program = Program()
         self._resolver = Resolver(self._program)
         self._evaluates = evaluates  # whether a library that evaluates texts can be reached
-        self._formats = self._has_sys = self._imports_loader = self._imports_solver = False
+        self._formats = self._has_streams = self._imports_loader = self._imports_solver = False
         self._nodes: list[ast.AST] = []
+        self._namespaces = Namespaces(self._program, self._resolver, self._nodes)
         self._refused: set[str] = set()  # names that lead out of the packages that the program imports
 
     def _report(self, node: ast.AST, kind: str, message: str) -> None:
@@ -157,6 +160,8 @@ class Reads:
                 self._member(node, *value.path.rsplit(".", 1))
             elif isinstance(value, Member) and not self._defined(node):
                 self._foreign(node, value.path)
+        if self._imports_solver:
+            self._solver_name(node)
         if node.id.startswith("__") and node.id.endswith("__") and node.id.strip("_") not in policy.DUNDERS | {"debug"}:
             if node.id not in policy.BUILTINS and not self._defined(node):
                 self._unresolved(node, node.id)
@@ -217,6 +222,8 @@ class Reads:
             self._stored(node)
             return
         self._read(node, node.value, node.attr)
+        if self._imports_solver:
+            self._solver_name(node)
         for value in self._resolver.values(node):
             if isinstance(value, Module):
                 self._handed_on(node, value)
@@ -242,8 +249,10 @@ class Reads:
             name.startswith("__") and name.endswith("__") and name.strip("_") not in policy.DUNDERS):
             self._block(node, name)
             return
-        if name == "raw" and self._has_sys and name not in self._program.attributes:
+        if name in ("raw", "detach") and self._has_streams and name not in self._program.attributes:
             self._block(node, "sys.stdout.buffer.raw")  # its type opens files
+        if name == "__dict__" and (reason := self._namespaces.refusal(base)):
+            self._unresolved(node, reason)
         if name == "__class__" and self._makes(node, base):
             self._unresolved(node, "the class of a package's object as a value")
         for value in self._resolver.values(base):
@@ -282,7 +291,7 @@ class Reads:
         for value in self._resolver.values(base):
             if isinstance(value, Member) and policy.in_image(value.path):
                 return True
-            if type(value) is Unknown and self._imports_loader:
+            if type(value) in (Unknown, Kind) and self._imports_loader:
                 return True
         return False
 

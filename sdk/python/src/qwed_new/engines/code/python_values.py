@@ -69,8 +69,13 @@ class Result(Unknown):
     root: str = ""
 
 
+@dataclass(frozen=True)
+class Kind(Unknown):
+    """The type of something, which type() or `__class__` returned."""
+
+
 Value = Module | Member | Builtin | Constant | Text | Unknown
-UNKNOWN, TEXT = Unknown(), Text()
+UNKNOWN, TEXT, KIND = Unknown(), Text(), Kind()
 
 
 class Resolver:
@@ -218,7 +223,7 @@ class Resolver:
         if isinstance(source, ast.Dict) and all(k is not None for k in source.keys):
             return [k for k in source.keys if k is not None]
         if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and not source.args:
-            inner = self._dictionary(source.func.value)
+            inner = self.dictionary(source.func.value)
             if inner is not None and source.func.attr == "items" and all(inner.keys):
                 return [ast.Tuple([k, v], ast.Load()) for k,
                     v in zip(inner.keys, inner.values, strict=True) if k is not None]
@@ -233,7 +238,8 @@ class Resolver:
             return self._literal(value, depth + 1)
         return None
 
-    def _dictionary(self, node: ast.expr) -> ast.Dict | None:
+    def dictionary(self, node: ast.expr) -> ast.Dict | None:
+        """Return the literal that an expression is, or None."""
         if isinstance(node, ast.Name) and (value := self.only_value(node)) is not None:
             node = value
         return node if isinstance(node, ast.Dict) else None
@@ -316,6 +322,8 @@ class Resolver:
             ):
                 return {Constant(chr(v.value % 0x110000)) for v in arguments[0] if isinstance(v, Constant)}
             return {TEXT}
+        if Builtin("type") in functions:
+            return {KIND}
         return {Result(root) if (root := _package_of(f)) else UNKNOWN for f in functions} or {UNKNOWN}
 
 
@@ -371,7 +379,9 @@ def attribute(base: Value, name: str) -> set[Value]:
         return {_of_thing(f"{base.path}.{name}", thing)}
     if isinstance(base, Member) and not base.known:
         return {Member(f"{base.path}.{name}")}
-    return {base if isinstance(base, Result) else UNKNOWN}
+    if isinstance(base, Result):
+        return {base}
+    return {KIND if name == "__class__" else UNKNOWN}
 
 
 def member(module: str, name: str, star: bool = False) -> set[Value]:

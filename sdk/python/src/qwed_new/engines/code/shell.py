@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
 from qwed_new.engines.code.findings import Finding, unique
 from qwed_new.engines.code.javascript import text_of, walk
-from qwed_new.engines.code.shell_policy import PATHS, PROGRAM_DIRECTORIES, READERS, READING, VARIABLES
+from qwed_new.engines.code.shell_policy import PATHS, PROGRAM_DIRECTORIES, PROTECTED, READERS, READING, VARIABLES
 
 MAX_CODE = 200_000
 
@@ -39,12 +40,21 @@ def _judge(node: Node) -> list[Finding]:
         return _redirect(node)
     if node.type == "function_definition":
         return _find("function_definition", node, f"function {text_of(node.child_by_field_name('name'))}")
-    if node.type == "declaration_command":
+    if node.type == "expansion" and re.search(r"@P\s*\}$", text_of(node)):
+        return _find("command_substitution", node, "@P, which runs the commands in a text")
+    if node.type in ("declaration_command", "unset_command"):
         return _find("blocked_command", node, text_of(node.children[0]) if node.children else "declare")
     if (assigned := _assigned(node)) and VARIABLES.fullmatch(assigned):
         return _find("variable_assignment", node, f"assignment to {assigned}")
     if node.type in ("raw_string", "string", "ansi_c_string", "word") and _SUBSCRIPT.search(unquote(text_of(node))):
         return _find("command_substitution", node, "a subscript that runs a command where a number is expected")
+    if node.type == "ansi_c_string" and (
+        re.search(r"\\[^'\\abefnrtv]", text_of(node)) or PATHS.search(text_of(node)[2:-1])):
+        return _find("path_violation", node, f"a text with hidden characters {text_of(node)[:60]}")
+    if node.type == "expansion" and re.search(r"(?<!\\)`", text_of(node)):
+        return _find("command_substitution", node, "command substitution")
+    if node.type in ("word", "concatenation") and _may_match_protected(text_of(node)):
+        return _find("path_violation", node, f"pattern {text_of(node)[:80]}")
     if node.type in ("word", "string", "raw_string", "concatenation") and PATHS.search(unquote(text_of(node))):
         if node.parent is not None and node.parent.type == "command_name" and PROGRAM_DIRECTORIES.fullmatch(
             unquote(text_of(node))):
@@ -55,6 +65,20 @@ def _judge(node: Node) -> list[Finding]:
 
 # Bash evaluates `a[$(id)]` wherever it expects a number, also if the text is quoted: `[[ 'a[$(id)]' -eq 1 ]]`.
 _SUBSCRIPT = re.compile(r"\[[^\]]*(?:\$\(|`|\$\{)")
+
+
+def _may_match_protected(word: str) -> bool:
+    """Report whether a pattern of file names matches a protected file, or a directory above it."""
+    if not re.search(r"[*?\[]", word) or word == "/*":
+        return False
+    parts = unquote(word).rstrip("/").split("/")
+    return word[:1] in "/~." and any(
+        len(parts) <= path.count("/") + 1 and all(map(_matches, parts, path.split("/"))) for path in PROTECTED)
+
+
+def _matches(pattern: str, name: str) -> bool:
+    """Report whether a pattern of the shell matches a name; only a written point matches the one of a hidden file."""
+    return fnmatchcase(name, pattern) and not (name.startswith(".") and pattern[:1] in ("*", "?", "["))
 
 
 def _assigned(node: Node) -> str:

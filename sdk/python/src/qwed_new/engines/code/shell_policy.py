@@ -43,7 +43,7 @@ BLOCKED = frozenset(
 # READING is refused.
 READERS = frozenset(
     "ls cat head tail wc cut tr grep egrep fgrep nl od hexdump hd strings stat du df pwd cd pushd popd dirs echo "
-    "true false : [ [[ seq sleep cal whoami who w id groups logname users uname arch uptime ps pgrep free vmstat "
+    "true false : [ [[ seq sleep cal whoami who w id groups logname users uname arch uptime pgrep free vmstat "
     "iostat nproc lscpu lsblk lsmod lspci lsusb lsof ss netstat basename dirname realpath readlink which whereis "
     "type diff cmp comm join paste fold fmt expand unexpand column rev tac factor sum cksum md5sum sha1sum "
     "sha224sum sha256sum sha384sum sha512sum b2sum locale getconf tty expr bc numfmt pr look wait "
@@ -51,7 +51,8 @@ READERS = frozenset(
 )
 # Programs that only print, unless an argument matches: then they write or run something.
 READING = {
-    "sed": re.compile(r"\s-\w*i|\s--in-place|\s-\w*s?f|\s--file|[;{}'\" /\d$]w[ /]|[/|#,;'\"\d]e\b|\bw\s+\S"),
+    "sed": re.compile(r"\s-\w*i|\s--in-place|\s-\w*s?f|\s--file|[;{}'\" /\d$]w[ /]|[;'\"\d]e\b|\bw\s+\S"
+        r"|!\s*e\b|[/|#,;:@_%][gpiIm\d]*e[gpiIm\d]*(?=['\"\s;}]|$)"),
     "find": re.compile(r"-(?:delete|exec|execdir|ok|okdir|fprint\w*|fls|files0-from)\b"),
     "git": re.compile(
         r"^git (?!(?:status|log|diff|show|branch|rev-parse|blame|ls-files|shortlog|describe)\b)"
@@ -59,7 +60,7 @@ READING = {
         r"|upload-pack|receive-pack|paginate|config)|\s-O|\s-c\b"
     ),
     "sort": re.compile(r"\s-\w*o|\s--output|\s--compress-program"),
-    "uniq": re.compile(r"^uniq(?:\s+-\S+)*\s+[^\s|<>;&-]\S*\s+[^\s|<>;&]"),
+    "uniq": re.compile(r"^uniq(?:\s+-\S+)*\s+(?:-|[^\s|<>;&-]\S*)\s+[^\s|<>;&]"),
     # A redirection of awk follows print; getline and system run commands; @ calls a function by name.
     "awk": re.compile(
         r"\bsystem\b|\bgetline\b|@|\b(?:ARG[CV]|ENVIRON)\b|/inet|\bprintf?\b.*(?:>|\|)"
@@ -69,6 +70,7 @@ READING = {
     "read": re.compile(r"^read(?!(?:\s+-r)?(?:\s+(?!npm_|\w*_proxy)[a-z]\w*)+$)"),  # it sets variables
     "command": re.compile(r"^command(?!\s+-[vV]\s)"),
     "tree": re.compile(r"\s-o\b"),
+    "ps": re.compile(r"(?<![oOCuUGtpN])\s[A-Za-z]*[eE][A-Za-z]*(?=\s|$)"),  # without a hyphen, e shows variables
     "date": re.compile(r"\s(?:-\w*s|--set|-\w*f|--file)"),
     "hostname": re.compile(r"^hostname\s+(?!-)\S|\s-F"),
     "dmesg": re.compile(r"\s-\w*[cC]|--clear"),
@@ -101,9 +103,18 @@ PATHS = re.compile(
     r"|/spool/|/systemd/|/init\.d|/rc\.\w+|\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc"
     r"|zprofile|zshenv|zlogin|kshrc|cshrc|tcshrc|login|inputrc|vimrc|exrc|emacs|gitconfig|npmrc|pypirc|netrc|gdbinit"
     r"|lldbinit|pythonrc|irbrc|perlrc|Rprofile|wgetrc|curlrc|screenrc|tmux\.conf|xinitrc|xsession|Xresources"
-    r"|pam_environment|gnupg|aws|kube|docker|config/(?:autostart|systemd|fish|git|nvim))\b|/authorized_keys"
+    r"|pam_environment|gnupg|aws|kube|docker|config/(?:autostart|systemd|fish|git|nvim|gh|gcloud|hub|op|rclone)"
+    r"|\w*_history)\b|/authorized_keys"
     r"|/sitecustomize|/usercustomize|\.pth$|/autostart/|LaunchAgents|LaunchDaemons"
-    r"|^/(?:usr/(?:local/)?)?(?:s?bin|lib\w*)(?:/|$)|^/boot\b|^/opt/|/binfmt_misc|/core_pattern|^/run/|docker\.sock"
+    r"|^/(?:usr/(?:local/)?)?(?:s?bin|lib\w*)(?:/|$)|^/boot\b|^/opt/|/binfmt_misc|/core_pattern"
+    r"|^/(?:var/)?run/|docker\.sock"
 )
+# Files that PATHS protects, with which patterns such as /e?c/passwd are compared.
+PROTECTED = (
+    "/etc/passwd", "/etc/shadow", "/root/.bashrc", "/proc/self/environ", "/proc/1/environ", "/sys/class/net",
+    "/dev/sda", "/var/log/auth.log", "/run/secrets/x", "/var/run/secrets/x", "/boot/x", "~/.ssh/id_rsa",
+    "~/.bash_history",
+    "~/.aws/credentials", "~/.netrc", "~/.docker/config.json", "~/.kube/config", "~/.gnupg/x", "~/.config/gh/hosts.yml",
+    ".env", ".git/config", ".ssh/id_rsa")
 # Programs below these directories may be named by their path; PATHS forbids them as arguments.
 PROGRAM_DIRECTORIES = re.compile(r"/(?:usr/(?:local/)?)?(?:s?bin)/[\w.+-]+")

@@ -54,6 +54,9 @@ def verify_code(
         return Verdict(
             Status.UNKNOWN, ENGINE, f"the language {language!r} is not supported; these are: {known}",
             vulnerabilities=[])
+    if "\0" in code and not accept_unparsed:
+        message = "code contains a NUL character: write it without U+0000"
+        return Verdict(Status.INCONCLUSIVE, ENGINE, message, vulnerabilities=[])
     try:
         found, parses = limited(seconds, _analysed, code, language)
     except TimeLimit:

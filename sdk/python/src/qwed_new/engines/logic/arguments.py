@@ -7,6 +7,7 @@ from typing import Any
 
 import z3
 
+from qwed_new.engines.logic import two_readings
 from qwed_new.engines.logic.constraints import ENGINE, SECONDS, new_solver, why_unknown
 from qwed_new.engines.logic.dsl import Atom, Form, LogicSyntaxError, Tree, show
 from qwed_new.engines.logic.english import Statements, sentences
@@ -14,6 +15,7 @@ from qwed_new.engines.logic.first_order import all_are_persons, exist, opposites
 from qwed_new.engines.logic.sorts import INT, REAL, SortError
 from qwed_new.engines.logic.terms import core_of, value_of
 from qwed_new.limits import NotText, TooLarge
+from qwed_new.plain_text import confusable
 from qwed_new.verdict import Status, Verdict
 
 MAX_PREMISES = 200
@@ -31,6 +33,9 @@ def verify_logic_statement(
         from qwed_new.engines.logic.constraints import verify_logic
 
         return verify_logic(premises if isinstance(premises, str) else " ".join(premises), seconds)
+    if reason := confusable(t for t in [conclusion, *([premises] if isinstance(premises, str) else premises)]
+        if isinstance(t, str)):
+        return Verdict(Status.INCONCLUSIVE, ENGINE, f"a statement is not understood: {reason}")
     try:
         return _decide([premises] if isinstance(premises, str) else list(premises), conclusion, seconds)
     except (LogicSyntaxError, NotText, TypeError) as error:
@@ -49,8 +54,21 @@ def _decide(premises: list[str], conclusion: str, seconds: float) -> Verdict:
     premises = [s for p in premises for s in (sentences(p) if isinstance(p, str) else [p])]
     statements = Statements([*premises, conclusion])
     trees = [statements.read(p) for p in [*premises, conclusion]]
-    assumptions = statements.two_persons()
+    assumptions = statements.assumptions(trees)
     premises, trees = premises + [t for t, _ in assumptions], [*trees[:-1], *(t for _, t in assumptions), trees[-1]]
+    verdicts: list[Verdict] = []
+    for read in two_readings.readings(trees):
+        verdicts.append(_decide_sorts(statements, read, premises, seconds))
+        if verdicts[-1]["status"] != verdicts[0]["status"]:
+            message = (
+                "whether the conclusion follows depends on how a sentence is read: write apart what "
+                f"{two_readings.texts(trees)[0][:100]!r} states")
+            return Verdict(Status.INCONCLUSIVE, ENGINE, message, verdicts[0]["evidence"])
+    return verdicts[0]
+
+
+def _decide_sorts(statements: Statements, trees: list[Tree], premises: list[str], seconds: float) -> Verdict:
+    """The verdict for whole numbers, and for real ones if the sort of a variable was only assumed."""
     whole, assumed = _decide_for(statements, trees, premises, seconds, INT)
     if not assumed or whole["status"] == "INCONCLUSIVE":
         return whole
@@ -134,6 +152,6 @@ def _prove(
 
 def _opaque(tree: Tree) -> set[str]:
     """The texts of several words that the grammar keeps as one proposition."""
-    if isinstance(tree, Form) and tree.head == "PROP":
+    if isinstance(tree, Form) and tree.head in ("PROP", "CAUSE"):
         return {a.text for a in tree.arguments if isinstance(a, Atom)}
     return {p for a in tree.arguments for p in _opaque(a)} if isinstance(tree, Form) else set()

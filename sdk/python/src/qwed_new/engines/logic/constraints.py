@@ -10,6 +10,7 @@ from qwed_new.engines.logic.dsl import Form, LogicSyntaxError, Tree, parse, show
 from qwed_new.engines.logic.sorts import INT, REAL, SortError, Sorts
 from qwed_new.engines.logic.terms import Compiler, core_of, divides_by_quantified, divisors, value_of
 from qwed_new.limits import NotText, TooLarge
+from qwed_new.plain_text import confusable
 from qwed_new.verdict import Status, Verdict
 
 ENGINE = "logic"
@@ -23,6 +24,8 @@ def verify_logic(query: str, seconds: float = SECONDS) -> Verdict:
     `unsat_core`; a solver that gave up is INCONCLUSIVE.
     """
     try:
+        if reason := confusable([query] if isinstance(query, str) else []):
+            raise LogicSyntaxError(reason)
         tree = parse(query)
         return _decide(tree, seconds)
     except (LogicSyntaxError, NotText) as error:

@@ -13,7 +13,8 @@ from typing import Any
 
 from qwed_new.engines.logic import first_order, lexicon
 from qwed_new.engines.logic.clauses import Clauses, NotRead
-from qwed_new.engines.logic.dsl import Atom, Form, LogicSyntaxError, Tree, parse
+from qwed_new.engines.logic.coordination import DISTRIBUTIVE
+from qwed_new.engines.logic.dsl import Atom, Form, LogicSyntaxError, Tree, names_in, parse
 from qwed_new.engines.logic.infix import parse_infix
 from qwed_new.limits import bounded_text
 
@@ -28,9 +29,10 @@ _SPLITS: tuple[tuple[str, str], ...] = (  # the first match wins: the pattern, a
     (r"^(.+?),? only if (.+)$", "IMPLIES"),
     (r"^unless (.+?), (.+)$", "OR"),
     (r"^(.+?),? unless (.+)$", "OR"),
-    (r"^(?:whenever|when) (.+?), (.+)$", "IMPLIES"),
+    (r"^(?:whenever|when|every time|each time) (.+?), (.+)$", "IMPLIES"),
     (r"^(.+?),? (?:if|whenever|when|provided that|as long as|assuming that) (.+)$", "CONVERSE"),
-    (r"^(?:it is not the case that|it is false that|it is not true that) (.+)$", "NOT"),
+    (r"^(?:it is not the case that|it is false that|it is not true that|it can not be (?:true|the case) that) (.+)$",
+        "NOT"),
     (r"^(?:it is the case that|it is true that|it holds that) (.+)$", "SAME"),
     (r"^either (.+?),? or (?:else )?(.+?),? but not both$", "XOR"),
     (r"^(.+?),? or (?:else )?(.+?),? but not both$", "XOR"),
@@ -40,11 +42,16 @@ _SPLITS: tuple[tuple[str, str], ...] = (  # the first match wins: the pattern, a
     (r"^at least one of (.+?) and (.+)$", "ANY"),
     (r"^(?:although|though|even though) ([^,]+), (.+)$", "AND"),
     (r"^(.+?),? (?:although|even though|whereas) (.+)$", "AND"),
+    (r"^(?:since|because) ([^,]+), (.+)$", "BECAUSE"),
+    (r"^(.+?),? (?:because|since) ([^,]+)$", "CAUSED"),
 )
 _COORDINATED: tuple[tuple[str, str], ...] = (  # tried after a clause was not read as a whole
     (r"^(?:either )?(.+?),? or (?:else )?(.+)$", "OR"),
     (r"^(?:both )?(.+?),? (?:and|but) (?:also )?(.+)$", "AND"),
 )
+_SUBJUNCTIVE = re.compile(r"\bif\b.*\b(?:would|could|might)\b|\b(?:would|could|might)\b.*\bif\b")
+_CAUSAL = ("BECAUSE", "CAUSED")
+_DENIALS = frozenset("not never no nobody nothing none neither only".split())
 _DENIED = "what is denied, one statement or both, is not clear: write a statement for each, or (NOT (AND p q))"
 # English with two readings, and what to write instead.
 _TWO_READINGS = (
@@ -54,7 +61,11 @@ _TWO_READINGS = (
             r"|does) not "),
         "'all … are not …' may mean none or not all: write 'no … are …' or 'not all … are …'",
     ),
-    (re.compile(r"^it is (?:not the case|false|not true) that .+ (?:and|or|if|unless) "), _DENIED),
+    (
+        re.compile(
+            r"^it (?:is (?:not the case|false|not true)|can not be (?:true|the case)) that .+ (?:and|or|if|unless) "),
+        _DENIED,
+    ),
     (re.compile(r"^not (?!both )\w+ \w+.* (?:and|or) "), _DENIED),
     (
         re.compile(r"^(?!if |neither |not both ).+ (?:and .+ or|or .+ and) "),
@@ -69,11 +80,16 @@ _SOMEBODY = re.compile(
 _OF_ONE = re.compile(r"^if ([\w-]+) ([^,]+?)(?:, then|,| then) (?:he|she) (.+)$")
 _EITHER_OF_ONE = re.compile(r"^(?:either )?([\w-]+) ([^,]+?),? or (?:he|she) (.+)$")
 _NEITHER_OBJECT = re.compile(r"^(.+?) neither (.+?) nor (.+)$")
-_KINDS_OF_PAIRS = frozenset(
-    "friends enemies twins siblings brothers sisters cousins neighbours neighbors partners colleagues rivals lovers "
-    "spouses opposites halves parts parents strangers allies relatives mates".split())
 _SEVERAL = re.compile(r"^((?:[\w-]+, )*[\w-]+,? and [\w-]+) are ([\w-]+)$")
+# `cats and dogs are mammals`
+_KINDS = re.compile(r"^(?:both )?([\w-]+) and ([\w-]+) (.+)$")
+_TWO_NAMES = re.compile(r"^([\w-]+) and ([\w-]+) (both )?([\w-]+)(.*)$")
+_NEITHER_VERB = re.compile(r"^([\w-]+) neither (.+) nor (.+)$")
+_TOGETHER_WORDS = frozenset("together other another same different each jointly".split())
+_DETERMINERS = frozenset("a an the some any one no this that these those my your our his her its their".split())
+_IRREGULAR = frozenset("are were do".split())
 _NOT_ONLY = re.compile(r"^(.+? (?:is|are|was|were)) not only (.+?),? but(?: also)? (.+)$")
+_CLAUSE_STARTS = frozenset("i you he she it we they the my your our this that everyone nobody no all every".split())
 _LETTER = re.compile(r"^([a-z]\w?) is (not )?(true|false)$")
 
 
@@ -119,6 +135,8 @@ class Statements:
         for pattern, advice in _TWO_READINGS:
             if pattern.search(text):
                 raise LogicSyntaxError(advice)
+        if _SUBJUNCTIVE.search(text):
+            return self._proposition(text, NotRead("'would' in a conditional"))
         if match := _NOT_ALL.match(text):
             return Form("NOT", (self._english(match[1] + match[2], depth + 1),))
         if match := _SOMEBODY.match(text):
@@ -133,12 +151,20 @@ class Statements:
             head, texts = parts
             return Form("AND", tuple(
                 Form("NOT", (t,)) if head == "NOR" else t for t in (self._english(t, depth + 1) for t in texts)))
+        if conditional := self._without_comma(text):
+            return Form("IMPLIES", tuple(self._english(t, depth + 1) for t in conditional))
         for pattern, head in _SPLITS:
-            if match := re.match(pattern, text):
+            if (match := re.match(pattern, text)) and (head not in _CAUSAL or self._is_causal(head, *match.groups())):
                 return self._joined(head, [g.strip(" ,") for g in match.groups()], text, depth)
         if text.startswith("not ") and not text.startswith("not a single "):
             return Form("NOT", (self._english(text[4:], depth + 1),))
         return self._clause(text, depth)
+
+    def _is_causal(self, head: str, first: str, second: str) -> bool:
+        """Report whether `since` or `because` is between two clauses, of which the one about the effect denies nothing:
+        what `not` denies in `he did not come because of it` is not clear."""
+        effect = second if head == "BECAUSE" else first
+        return not set(effect.split()) & _DENIALS and _has_verb(first) and _has_verb(second)
 
     def _with_name(self, text: str) -> str:
         if (match := _EITHER_OF_ONE.match(text)) and match[1] in self._clauses.names and not set(
@@ -159,13 +185,54 @@ class Statements:
             return text
         return f"if {match[1]} {match[2]}, {match[1]} {match[3]}"
 
+    def _without_comma(self, text: str) -> tuple[str, str] | None:
+        """Return the clauses of `if it rains we stay home`, if there is one place only at which two clauses meet."""
+        words = text.split()
+        if words[0] != "if" or "," in text or "then" in words or not 5 <= len(words) <= 20:
+            return None
+        found = []
+        for at in range(3, len(words) - 1):
+            starts = words[at] in _CLAUSE_STARTS or words[at] in self._clauses.names
+            if starts and words[at - 1] not in lexicon.PREPOSITIONS and all(
+                self._reads(" ".join(part)) for part in (words[1:at], words[at:])):
+                found.append((" ".join(words[1:at]), " ".join(words[at:])))
+        return found[0] if len(found) == 1 else None
+
+    def _reads(self, clause: str) -> bool:
+        """Report whether the grammar reads a clause. What reading it notes is taken back."""
+        kept = {n: (v.copy() if isinstance(v, set) else v) for n, v in vars(self._clauses).items()}
+        try:
+            self._clauses.read(clause)
+        except LogicSyntaxError:
+            return False
+        finally:
+            vars(self._clauses).update(kept)
+        return True
+
     def _distributed(self, text: str) -> tuple[str, list[str]] | None:
         """Return the clauses of `Ann and Bob are doctors`, which holds of each because the noun is about one thing, and
         of `Ann likes neither tea nor milk`, which denies each."""
         names = self._clauses.names
         if (match := _NEITHER_OBJECT.match(text)) and match[1].split()[0] in names and _has_verb(match[1]):
             return "NOR", [f"{match[1]} {match[i]}" for i in (2, 3)]
-        if (match := _SEVERAL.match(text)) and lexicon.is_plural(match[2]) and match[2] not in _KINDS_OF_PAIRS:
+        if (match := _NEITHER_VERB.match(text)) and match[1] in names:
+            return "NOR", [f"{match[1]} {match[i]}" for i in (2, 3)]
+        if (match := _KINDS.match(text)) and match[2] not in names and all(
+            lexicon.is_plural(match[i]) and match[i] not in lexicon.PRONOUNS for i in (1, 2)) and not (
+            set(match[3].split()) & (lexicon.OF_SEVERAL | lexicon.OF_KINDS | lexicon.STRANGE)) and (
+            match[3].split()[0] not in lexicon.PREPOSITIONS):
+            return "AND", [f"{match[i]} {match[3]}" for i in (1, 2)]
+        if (match := _TWO_NAMES.match(text)) and {match[1], match[2]} <= names and match[4] not in lexicon.STRANGE:
+            verb = match[4]
+            if verb == "are" and match[5].startswith(" both "):
+                return "AND", [f"{match[i]} is {match[5][6:]}" for i in (1, 2)]
+            shared = match[5].split()[:1]  # one house may belong to both
+            alone = match[3] or (lexicon.PASTS.get(verb, verb) in DISTRIBUTIVE and " and " not in match[5] and not (
+                shared and (shared[0] in _DETERMINERS or shared[0] in lexicon.QUANTITIES)))
+            if alone and verb not in _IRREGULAR and not set(match[5].split()) & _TOGETHER_WORDS:
+                verb = verb if lexicon.is_past(verb) or verb in lexicon.MODALS else lexicon.third_person(verb)
+                return "AND", [f"{match[i]} {verb}{match[5]}" for i in (1, 2)]
+        if (match := _SEVERAL.match(text)) and lexicon.is_plural(match[2]) and match[2] not in lexicon.OF_SEVERAL:
             subjects = re.split(r", and |, | and ", match[1])
             if all(s in names for s in subjects):
                 return "AND", [f"{s} is a {lexicon.singular(match[2])}" for s in subjects]
@@ -180,6 +247,8 @@ class Statements:
             parts = [self._english(t, depth + 1) for t in texts]
         if head == "SAME":
             return parts[0]
+        if head in _CAUSAL:  # both clauses hold, and more, which follows from nothing else
+            return Form("AND", (*parts, Form("CAUSE", (Atom(text),))))
         if head == "ANY":
             return Form("OR", tuple(parts))
         if head == "CONVERSE":
@@ -211,7 +280,7 @@ class Statements:
                                 "what is said of several together may not hold of each: write a statement for each")
                         if shared := self._shared(texts, depth, head == "AND"):
                             return Form(head, tuple(shared))
-                    if not all(_has_verb(t) or len(t) <= 2 for t in texts):
+                    if not all(_has_verb(t) or len(t) <= 2 or self._reads(t) for t in texts):
                         break
                     return Form(head, tuple(self._english(t, depth + 1) for t in texts))
         return self._proposition(text, NotRead(", ".join(map(repr, strange))) if strange else why)
@@ -249,8 +318,17 @@ class Statements:
         oneself, and no statement identifies two names."""
         if not self._clauses.others or self._clauses.identified:
             return []
+        named = sorted(p for p in self._clauses.persons if p.split()[0] in self._clauses.names)
         return [(f"{a} is not {b}", Form("NOT", (Form("IS", (Atom(a), Atom(b))),)))
-            for a, b in combinations(sorted(self._clauses.persons)[:12], 2)]
+            for a, b in combinations(named[:12], 2)]
+
+    def assumptions(self, trees: Sequence[Tree]) -> list[tuple[str, Tree]]:
+        """Return what the statements take for granted, with its text: that two names are two persons, and that `this
+        book` is a book, if a statement is about books."""
+        named = {n for t in trees for n in names_in(t)}
+        definite = [(f"{text} is a {text.partition(' ')[2]}", tree)
+            for text, tree in sorted(self._clauses.definite.items()) if names_in(tree) - {text} <= named]
+        return [*self.two_persons(), *definite]
 
     def kinds(self) -> set[str]:
         """Return the kinds that a reader takes to exist, because a statement is about them in general."""
@@ -273,6 +351,8 @@ def _is_doubtful(text: str) -> bool:
 
 def _has_verb(text: str) -> bool:
     words = text.split()
+    if len(words) > 1 and words[0] in ("i", "you", "we", "they") and words[1] not in ("and", "or"):
+        return True
     auxiliary = lexicon.COPULAS | lexicon.MODALS | {"has", "have", "had", "does", "do", "did"}
     return any(w in auxiliary for w in words) or any(
         lexicon.is_past(w) or (w.endswith("s") and not w.endswith(("ss", "us", "is"))) for w in words[1:]
@@ -313,6 +393,15 @@ def _normalise(text: str) -> str:
     text = re.sub(r"n't\b", " not", text)
     text = re.sub(r"\b(he|she|it|that|there)'s\b", r"\1 is", text)
     text = re.sub(r"\b(they|we|you)'re\b", r"\1 are", text)
+    text = re.sub(r"^every one of\b", "each of", text)
+    text = re.sub(r"^all that (?=\w+s\b)", "everything that ", text)
+    text = re.sub(r"^all who\b", "everything that", text)
+    text = re.sub(r"^(?:none|nobody|no one) but (?=\w+s\b)", "only ", text)
+    text = re.sub(r"^none but\b", "nobody but", text)
+    text = re.sub(r"^neither of (?=the \w+ )", "none of ", text)
+    text = re.sub(r"^both of (?=the \w+ )", "all of ", text)
+    text = re.sub(r"^([\w-]+) either (?=\w+(?:s|ed)\b.* or )", r"\1 ", text)
+    text = re.sub(r"(?<=\w) (?:too|as well)(?=[.!]*$)", "", text.strip())
     text = re.sub(r"^(?:therefore|thus|hence|so|consequently|then|clearly|obviously),? ", "", text.strip())
     return " ".join(text.rstrip(" .!").split())
 

@@ -11,12 +11,13 @@ from typing import Any
 import z3
 
 from qwed_new.engines.logic import lexicon
+from qwed_new.engines.logic.coordination import OBJECT_IS_SOMETHING
 from qwed_new.engines.logic.dsl import Atom, Form, LogicSyntaxError, Tree
 from qwed_new.engines.logic.sorts import Sorts
 from qwed_new.engines.logic.terms import Compiler, apply, divides_by_quantified, divisors
 
 CONNECTIVES = frozenset({"AND", "OR", "NOT", "IMPLIES", "IFF", "XOR"})
-OWN = frozenset({"PRED", "REL", "IS", "THING", "MORE", "GEQ", "EQUAL", "EVERY", "EXIST", "PROP"})
+OWN = frozenset({"PRED", "REL", "IS", "THING", "MORE", "GEQ", "EQUAL", "EVERY", "EXIST", "PROP", "CAUSE"})
 INSIDE = "be in"  # the relation of a thing and a named place, which is transitive
 MEASURES = frozenset({"MORE", "GEQ", "EQUAL"})
 QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?)(?: (\w+))?")
@@ -47,7 +48,7 @@ def compile_all(trees: Sequence[Tree], numbers: str, persons: set[str]) -> Compi
     if "someone" in builder.symbols:
         conditions += [builder.holds("someone", builder.constant(p)) for p in sorted(persons)]
         x = z3.FreshConst(builder.entity, "x")
-        for kind in _PERSONS:
+        for kind in (*_PERSONS, *sorted(lexicon.PROFESSIONS & builder.symbols)):
             conditions.append(z3.ForAll([x], z3.Implies(builder.holds(kind, x), builder.holds("someone", x))))
     conditions += builder.known(trees)
     symbols = sorted({s for s in builder.symbols} | set(builder.compiler.variables))
@@ -71,6 +72,8 @@ class _Builder:
             inner = self.term(body, {**bound, variable.text: made})  # type: ignore[union-attr]
             return z3.ForAll([made], inner) if tree.head == "EVERY" else z3.Exists([made], inner)
         words = [a.text for a in tree.arguments if isinstance(a, Atom)]
+        if tree.head == "CAUSE":
+            return z3.Bool(words[0])
         if tree.head == "PROP":
             self.symbols.add(words[0])
             return z3.Bool(words[0])
@@ -96,6 +99,10 @@ class _Builder:
             kinds = {"number", *(() if "." in text else ("integer", "whole number"))} & self.symbols
             facts += [self.holds(kind, self.constant(text)) for kind in sorted(kinds)]
         facts += self._quantities(trees)
+        for verb in sorted(_with_and_without_object(trees)):
+            x, y = z3.FreshConst(self.entity, "x"), z3.FreshConst(self.entity, "x")
+            relation = z3.Function("rel " + verb, self.entity, self.entity, z3.BoolSort())
+            facts.append(z3.ForAll([x], self.holds(verb, x) == z3.Exists([y], relation(x, y))))
         if INSIDE in self.symbols:
             a, b, c = (z3.FreshConst(self.entity, "x") for _ in range(3))
             inside = z3.Function("rel " + INSIDE, self.entity, self.entity, z3.BoolSort())
@@ -161,13 +168,20 @@ def _words(tree: Tree) -> set[tuple[str, str]]:
     clause."""
     found: set[tuple[str, str]] = set()
     for f in _forms(tree):
-        if f.head not in OWN or f.head in ("EVERY", "EXIST"):
+        if f.head not in OWN or f.head in ("EVERY", "EXIST", "CAUSE"):
             continue
         texts = [a.text for a in f.arguments if isinstance(a, Atom)]
         if kind := _KINDS.get(f.head):
             found.add((kind, texts.pop(0)))
         found |= {("thing", t) for t in texts if not t.startswith("?")}
     return found
+
+
+def _with_and_without_object(trees: Sequence[Tree]) -> set[str]:
+    """Return the verbs such as `sing` that statements have with an object and without one."""
+    words = set().union(*(_words(t) for t in trees))
+    return {v for v in OBJECT_IS_SOMETHING for v in (v, "did " + v.removesuffix("e"))
+        if {("predicate", v), ("verb", v)} <= words}
 
 
 def unlike(trees: Sequence[Tree]) -> list[str]:
@@ -181,11 +195,12 @@ def unlike(trees: Sequence[Tree]) -> list[str]:
         doubts.append("how the units of quantities are related is not known")
     if quantities and any(re.search(r"\b(?:integer|number|even|odd|prime|whole)", t) for k, t in phrases):
         doubts.append("which numbers lie between two others is not known")
+    linked = _with_and_without_object(trees)
     return doubts + [
         f"{a!r} and {b!r} may be connected" if a != b else f"{a!r} is used in two ways"
         for i, (first, a) in enumerate(phrases)
         for second, b in phrases[i + 1 :]
-        if _may_be_connected(first, a, second, b)
+        if _may_be_connected(first, a, second, b) and not (a == b and a in linked)
     ]
 
 
@@ -197,14 +212,18 @@ def _may_be_connected(first: str, a: str, second: str, b: str) -> bool:
         return False  # see opposites
     if a == "someone" or b == "someone":
         return False
+    if any(x.partition(" ")[2] == y and x.split()[0] in lexicon.NUMERALS for x, y in ((a, b), (b, a))):
+        return False  # two brothers are brothers
     return a == b or lexicon.related(a, b)
 
 
 def exist(kinds: Iterable[str]) -> list[Any]:
-    """Return that each of some kinds has a member."""
+    """Return that each of some kinds has a member; `the rich` are persons."""
     entity = z3.DeclareSort("Entity")
     x = z3.FreshConst(entity, "x")
-    return [z3.Exists([x], z3.Function("is " + k, entity, z3.BoolSort())(x)) for k in sorted(kinds)]
+    return [z3.Exists([x], z3.And([
+        z3.Function("is " + part, entity, z3.BoolSort())(x)
+        for part in ([k.removeprefix("the "), "someone"] if k.startswith("the ") else [k])])) for k in sorted(kinds)]
 
 
 def all_are_persons(trees: Sequence[Tree]) -> list[Any]:

@@ -71,6 +71,11 @@ TIMES = frozenset(
 QUANTITIES = frozenset(
     "two three four five six seven eight nine ten eleven twelve twenty fifty hundred thousand dozen million couple "
     "pair lots".split())
+NUMERALS = frozenset("two three four five six seven eight nine ten eleven twelve".split())
+SUPERLATIVES = frozenset(
+    "best worst tallest shortest oldest youngest biggest largest smallest fastest slowest richest poorest strongest "
+    "weakest smartest cleverest wisest kindest bravest happiest greatest longest highest lowest heaviest lightest "
+    "brightest warmest coldest loudest cheapest finest".split())
 # Irregular verbs in the past that are no other words, with their base forms.
 PASTS = dict(p.split("/") for p in (
     "came/come went/go saw/see ate/eat ran/run won/win lost/lose got/get made/make took/take gave/give knew/know "
@@ -79,7 +84,8 @@ PASTS = dict(p.split("/") for p in (
     "broke/break caught/catch chose/choose brought/bring built/build sold/sell began/begin became/become "
     "forgot/forget stole/steal hid/hide rode/ride swam/swim wore/wear tore/tear shook/shake fought/fight hung/hang "
     "bit/bite blew/blow drew/draw froze/freeze grew/grow rang/ring spoke/speak swore/swear threw/throw woke/wake "
-    "led/lead fed/feed lied/lie died/die told/tell held/hold heard/hear understood/understand").split())
+    "led/lead fed/feed lied/lie died/die told/tell held/hold heard/hear understood/understand did/do "
+    "left/leave").split())
 # Participles of irregular verbs that are not the past.
 PARTICIPLES = dict(p.split("/") for p in (
     "seen/see eaten/eat known/know written/write taken/take given/give driven/drive stolen/steal chosen/choose "
@@ -89,10 +95,46 @@ MODALS = frozenset("can must may will should could would might shall".split())
 # Adjectives that are written with a capital letter.
 NATIONALITY = re.compile(
     r"\w+(?:ean|ian|ican|ish|ese|ist)|french|german|greek|roman|dutch|swiss|czech|thai|catholic|muslim|iraqi|israeli")
+# Adjectives of which `a red car` says both that it is red and that it is a car, and those of which `a tall woman` says
+# only that she is a woman; both only before these nouns. A hot dog is no dog, and a French teacher may be no
+# Frenchwoman.
+INTERSECTIVE = frozenset(
+    "red blue green yellow black white brown grey gray pink orange purple round wooden male female married unmarried "
+    "pregnant blind deaf prime positive negative hungry thirsty".split())
+SUBSECTIVE = frozenset(
+    "tall short big small large little old young new good bad great nice kind happy sad rich poor strong weak fast "
+    "slow heavy smart clever wise stupid brave honest famous beautiful ugly cheap expensive loud quiet important "
+    "dangerous friendly skilled skilful skillful experienced lazy busy rude polite careful careless talented gifted "
+    "excellent wonderful terrible fat thin clean dirty".split())
+# Adjectives that name all who have the property: the brave. Before a verb such as `deserve`, only those that no noun
+# follows without a verb.
+CLASSES = frozenset(
+    "brave rich poor blind deaf elderly wise strong weak young old sick wicked unemployed homeless innocent guilty "
+    "dead".split())
+ADJECTIVES = CLASSES | INTERSECTIVE | SUBSECTIVE | frozenset(
+    "ill hungry greedy faithful foolish wounded injured living powerful privileged oppressed educated ignorant insane "
+    "righteous just humble meek proud mighty fearful fearless curious free disabled".split())
+PROFESSIONS = frozenset(
+    "doctor lawyer teacher student nurse engineer artist musician actor writer poet painter farmer soldier officer "
+    "politician prince princess baker scientist philosopher programmer employee neighbour neighbor pilot sailor "
+    "president butler gardener".split())
+PERSONS = PROFESSIONS | frozenset(
+    "man woman person boy girl child singer dancer judge king queen driver cook worker manager friend brother sister "
+    "mother father wife husband son daughter boss".split())
+HEADS = PERSONS | frozenset(
+    "player runner swimmer cat car bike bicycle ball shirt dress hat coat bag table chair pen pencil cup plate flower "
+    "rose apple number".split())
 # Predicates of a kind as a whole, which its members do not have.
 OF_KINDS = frozenset(
     "common numerous extinct rare widespread endangered abundant plentiful popular scarce ubiquitous prevalent "
     "diverse various".split())
+# Words that may hold of several together and of none of them alone: cats and dogs are enemies.
+OF_SEVERAL = frozenset(
+    "similar different equal unequal alike compatible incompatible identical related unrelated separate distinct "
+    "inseparable opposite opposed interchangeable connected linked united equivalent complementary meet fight differ "
+    "mix agree disagree collide gather marry match coexist alternate combine compete resemble complement make form "
+    "constitute friends enemies twins siblings brothers sisters cousins neighbours neighbors partners colleagues "
+    "rivals lovers spouses opposites halves parts parents strangers allies relatives mates".split())
 COPULAS = frozenset("is are was were am".split())
 PREPOSITIONS = frozenset(
     "in on at to from with for of about near under over behind beside into onto through after against".split())
@@ -149,7 +191,8 @@ def third_person(verb: str) -> str:
 
 def is_past(word: str) -> bool:
     """Report whether a word is a verb in the past by its form."""
-    return word in PASTS or (word.endswith("ed") and len(word) > 3)
+    regular = word.endswith("ed") and len(word) > 3 and not word.endswith("eed")
+    return word in PASTS or regular or word in ("agreed", "disagreed", "freed", "guaranteed")
 
 
 def past(verb: str) -> str:

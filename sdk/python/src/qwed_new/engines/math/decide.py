@@ -14,10 +14,12 @@ from qwed_new.engines.math import grammar, matrices, readings
 from qwed_new.engines.math.build import Builder, Undefined, only_symbol
 from qwed_new.engines.math.checks import Disagreement
 from qwed_new.engines.math.domain import conditions, is_total
-from qwed_new.engines.math.equality import Outcome, equal, is_real, points, sign_of, value_at
+from qwed_new.engines.math.equality import Outcome, equal, is_real, points, sign_of, undefined_at, value_at
+from qwed_new.engines.math.given import Given, separate
 from qwed_new.engines.math.grammar import Claim, HostileText, MathSyntaxError, Node, Number
 from qwed_new.engines.math.inequalities import Domain, decide_order, low_points
 from qwed_new.limits import TimeLimit, TooLarge, limited
+from qwed_new.plain_text import confusable
 from qwed_new.verdict import Status, Verdict
 
 ENGINE = "math"
@@ -37,7 +39,7 @@ def verify_math(expression: str, seconds: float = SECONDS) -> Verdict:
     Equality is exact unless the claim contains a precision (`≈`, `to 4 decimal places`, `± 0.01`).
     An expression without a relation is not a claim and is INCONCLUSIVE, with its simplified form.
     """
-    return _guarded(lambda: _verify_claim(expression), seconds)
+    return _guarded(lambda: _verify_claim(expression), [expression], seconds)
 
 
 def verify_math_expression(
@@ -53,10 +55,12 @@ def verify_math_expression(
     if operation is not None and operation not in OPERATIONS:
         return Verdict(Status.UNKNOWN, ENGINE, f"the operation {operation!r} is not one of {', '.join(OPERATIONS)}")
     decide = {"derivative": _derivative, "integral": _integral, "solve": _solve}.get(operation or "", _compare)
-    return _guarded(lambda: decide(expression, claimed_result), seconds)
+    return _guarded(lambda: decide(expression, claimed_result), [expression, claimed_result], seconds)
 
 
-def _guarded(decide: Callable[[], Verdict], seconds: float) -> Verdict:
+def _guarded(decide: Callable[[], Verdict], texts: list[str], seconds: float) -> Verdict:
+    if reason := confusable(t for t in texts if isinstance(t, str)):
+        return Verdict(Status.INCONCLUSIVE, ENGINE, reason)
     try:
         return limited(seconds, decide)
     except TimeLimit:
@@ -92,8 +96,11 @@ def _verdict(outcome: Outcome, parsed: str, **fields: object) -> Verdict:
 
 def _verify_claim(text: str) -> Verdict:
     text, tolerance = _precision(text)
+    text, given = separate(text)
     claim = grammar.parse(text)
-    shown = grammar.show_claim(claim)
+    shown = grammar.show_claim(claim) + (f" for {given.text}" if given else "")
+    if unknown := given.variables().difference(*(grammar.variables(s) for s in claim.sides)):
+        raise MathSyntaxError(f"the condition is about {min(unknown)!r}, which the claim does not have")
     if matrices.has_matrix(claim):
         return _verdict(matrices.decide(claim), shown)
     if not claim.relations:
@@ -103,21 +110,22 @@ def _verify_claim(text: str) -> Verdict:
             Status.INCONCLUSIVE, ENGINE, message, {"parsed": shown}, simplified=str(simplified), value=str(simplified))
     if tolerance is not None:
         shown += f" ± {number_text(tolerance)}"
-    worst = _worst(claim, tolerance)
+    claim = readings.with_values(readings.with_products(claim), given.values)
+    worst = _worst(claim, tolerance, given)
     if worst.holds is not None:
         names = {n for side in claim.sides for n in grammar.variables(side)}
         if advice := readings.word(text, names, refuted=not worst.holds):
             return Verdict(Status.INCONCLUSIVE, ENGINE, advice, {"parsed": shown})
         for other, advice in readings.others(claim, refuted=not worst.holds):
-            if _worst(other, tolerance).holds is not worst.holds:
+            if _worst(other, tolerance, given).holds is not worst.holds:
                 return Verdict(
                     Status.INCONCLUSIVE, ENGINE, advice, {"parsed": shown, "other_reading": grammar.show_claim(other)})
     return _verdict(worst, shown)
 
 
-def _worst(claim: Claim, tolerance: Rational | None) -> Outcome:
+def _worst(claim: Claim, tolerance: Rational | None, given: Given) -> Outcome:
     """The outcome of the relation that decides a chain: one that is refuted, else one that is undecided."""
-    outcomes = [_relation(claim, i, tolerance) for i in range(len(claim.relations))]
+    outcomes = [_relation(claim, i, tolerance, given) for i in range(len(claim.relations))]
     return min(outcomes, key=lambda o: {False: 0, None: 1, True: 2}[o.holds])
 
 
@@ -136,26 +144,26 @@ def _precision(text: object) -> tuple[str, Rational | None]:
     return text, None
 
 
-def _relation(claim: Claim, index: int, tolerance: Rational | None) -> Outcome:
+def _relation(claim: Claim, index: int, tolerance: Rational | None, given: Given) -> Outcome:
     left, right, relation = claim.sides[index], claim.sides[index + 1], claim.relations[index]
     if relation == "≈" or (relation == "=" and tolerance is not None):
         return _about(left, right, tolerance if tolerance is not None else _written_precision(right))
     if relation in ("=", "!="):
-        outcome = _antiderivative(left, right) or equal(left, right) if relation == "=" else equal(left, right)
         if relation == "=":
-            return outcome
+            return _antiderivative(left, right, given) or equal(left, right, given)
+        outcome = equal(left, right, given)
         if grammar.variables(left) | grammar.variables(right):
-            return _unequal_everywhere(left, right, outcome)
+            return _unequal_everywhere(left, right, outcome, given)
         return Outcome(
             None if outcome.holds is None else not outcome.holds,
             outcome.method,
             outcome.reason or "the two sides are equal",
             outcome.evidence,
         )
-    return _order(left, right, relation)
+    return _order(left, right, relation, given)
 
 
-def _antiderivative(left: Node, right: Node) -> Outcome | None:
+def _antiderivative(left: Node, right: Node, given: Given) -> Outcome | None:
     """Decide `integral(f, x) = F` by differentiating F, so that constants do not matter. Return None for other
     claims."""
     for side, other in ((left, right), (right, left)):
@@ -164,7 +172,7 @@ def _antiderivative(left: Node, right: Node) -> Outcome | None:
             body = side.arguments[0]
             symbol = side.arguments[1] if len(side.arguments) > 1 else grammar.Name(
                 f"var:{only_symbol(Builder(real=True).build(body))}")
-            outcome = equal(grammar.Apply("diff", (other, symbol)), body)
+            outcome = equal(grammar.Apply("diff", (other, symbol)), body, given)
             outcome.method = f"the antiderivative was differentiated; {outcome.method}"
             return outcome
     return None
@@ -197,7 +205,7 @@ def _about(left: Node, right: Node, tolerance: Rational) -> Outcome:
     )
 
 
-def _unequal_everywhere(left: Node, right: Node, outcome: Outcome) -> Outcome:
+def _unequal_everywhere(left: Node, right: Node, outcome: Outcome, given: Given) -> Outcome:
     if outcome.holds:
         return Outcome(False, outcome.method, "the two sides are equal", outcome.evidence)
     builder = Builder(real=True)
@@ -205,21 +213,23 @@ def _unequal_everywhere(left: Node, right: Node, outcome: Outcome) -> Outcome:
     if difference.is_nonzero or difference.is_positive or difference.is_negative:
         return Outcome(True, "signs of the terms", "", {"domain": "real"})
     names = sorted(grammar.variables(left) | grammar.variables(right))
-    for _, point in zip(range(24), points(names), strict=False):
+    for _, point in zip(range(24), given.points(points(names)), strict=False):
+        if not given.admits(point):
+            continue
         a, b = value_at(left, builder.build(left), point), value_at(right, builder.build(right), point)
         if a is not None and b is not None and a == b:
             shown = {k: str(v) for k, v in point.items()}
             return Outcome(
                 False, "exact evaluation at a point", "the two sides are equal at a point", {"counterexample": shown})
     for relation in (">", "<"):
-        ordered = _order(left, right, relation)
+        ordered = _order(left, right, relation, given)
         if ordered.holds:
             return ordered
     return Outcome(
         None, "signs of the terms", "no value was found at which the sides are equal, and no proof that there is none")
 
 
-def _order(left: Node, right: Node, relation: str) -> Outcome:
+def _order(left: Node, right: Node, relation: str, given: Given) -> Outcome:
     builder = Builder(real=True)
     a, b = builder.build(left), builder.build(right)
     wanted = {"<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (1, 0)}[relation]
@@ -238,6 +248,8 @@ def _order(left: Node, right: Node, relation: str) -> Outcome:
 
     def fails_at(point: dict[str, Rational]) -> Outcome | None:
         nonlocal checked
+        if not given.admits(point):
+            return None
         x, y = value_at(left, a, point), value_at(right, b, point)
         if x is None or y is None or not (is_real(x) and is_real(y)):
             return None
@@ -250,12 +262,15 @@ def _order(left: Node, right: Node, relation: str) -> Outcome:
             False, "exact evaluation at a point", "the claim fails at a point",
             {"counterexample": shown, "left": str(x), "right": str(y)})
 
-    tried = [point for _, point in zip(range(40), points(names), strict=False)]
+    tried = [point for _, point in zip(range(40), given.points(points(names)), strict=False)]
     if len(names) == 1 and (a - b).free_symbols and not (grammar.has_binder(left) or grammar.has_binder(right)):
-        tried += [{names[0]: point} for point in low_points(a - b, relation)]
+        tried += [{names[0]: point} for point in low_points(a - b, relation, given)]
     for point in tried:
         if refuted := fails_at(point):
             return refuted
+    for point in tried if given else ():
+        if given.admits(point) and (value_at(left, a, point) is None) != (value_at(right, b, point) is None):
+            return undefined_at(point)
     difference = sympy.factor(a - b) if relation[0] == ">" else sympy.factor(b - a)
     if difference.is_positive or ("=" in relation and difference.is_nonnegative):
         return Outcome(True, "signs of the factors", "", {"difference": str(difference), "domain": "real"})
@@ -263,7 +278,11 @@ def _order(left: Node, right: Node, relation: str) -> Outcome:
         return Outcome(None, "none", "no point was found at which both sides are defined")
     real = Builder(real=True)
     limits = [(real.build(node), relation) for side in (left, right) for node, relation in conditions(side)]
-    return decide_order(a - b, relation, Domain(is_total(left) and is_total(right), limits, fails_at))
+    total = is_total(left) and is_total(right) and not given
+    outcome = decide_order(a - b, relation, Domain(total, [*limits, *given.conditions(real)], fails_at, given.whole))
+    if outcome.holds and given:
+        outcome.evidence["domain"] = f"real, {given.text}"
+    return outcome
 
 
 def _compare(expression: str, claimed: str) -> Verdict:

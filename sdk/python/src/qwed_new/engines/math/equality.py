@@ -13,6 +13,7 @@ from sympy import Expr, Float, Rational
 from qwed_new.engines.math import grammar
 from qwed_new.engines.math.build import Builder, TwoConventions, Undefined, denominators
 from qwed_new.engines.math.domain import least_values
+from qwed_new.engines.math.given import Given
 from qwed_new.engines.math.grammar import Apply, Node
 from qwed_new.limits import TooLarge, within
 
@@ -78,10 +79,14 @@ def differs(left: Expr, right: Expr) -> bool | None:
     return False if is_zero(difference) else None
 
 
-def equal(left: Node, right: Node) -> Outcome:
-    """Decide `left = right` for all real values of the variables (complex ones where i occurs)."""
+def equal(left: Node, right: Node, given: Given | None = None) -> Outcome:
+    """Decide `left = right` for all real values of the variables (complex ones where i occurs) that meet the
+    conditions given."""
+    given = given or Given()
     names = sorted(grammar.variables(left) | grammar.variables(right))
     complex_values = _mentions(left, "i") or _mentions(right, "i")
+    if given and complex_values:
+        raise grammar.MathSyntaxError("conditions are decided for real numbers only, and the claim contains i")
     try:
         builder = Builder() if complex_values else Builder(real=True)
         a, b = builder.build(left), builder.build(right)
@@ -90,10 +95,10 @@ def equal(left: Node, right: Node) -> Outcome:
     symbols = sorted((a.free_symbols | b.free_symbols), key=str)
     if not names or (not symbols and not _needs_points(left, right)):
         return _equal_numbers(a, b)
-    checked, outcome = _compare_at_points(left, right, a, b, names, complex_values)
+    checked, outcome = _compare_at_points(left, right, a, b, names, complex_values, given)
     if outcome:
         return outcome
-    domain = "complex" if complex_values else "real"
+    domain = "complex" if complex_values else f"real, {given.text}" if given else "real"
     evidence = {
         "variables": names, "domain": domain, "points_checked": checked, "excluded": _excluded(left, right, builder)}
     proof = _prove_zero(a - b, symbols)
@@ -102,6 +107,11 @@ def equal(left: Node, right: Node) -> Outcome:
             return Outcome(None, proof, "no point was found at which both sides are defined", evidence)
         return Outcome(True, proof, "", evidence)
     reason = f"the sides agree at {checked} points, but no proof was found"
+    if given and checked:
+        within_bounds = _Replacing(given.symbols())
+        difference = within_bounds.build(left) - within_bounds.build(right)
+        if proof := _prove_zero(difference, sorted(difference.free_symbols, key=str)):
+            return Outcome(True, proof, "", evidence)
     least = {} if complex_values else least_values(left) | least_values(right)
     if least and checked:
         restricted = _Restricted(least)
@@ -195,6 +205,17 @@ class _Restricted(Builder):
         return sympy.Symbol(name, **{self._least[name]: True}) if name in self._least else super().symbol(name)
 
 
+class _Replacing(Builder):
+    """Build over real variables, some of which are replaced by expressions."""
+
+    def __init__(self, expressions: dict[str, Expr]) -> None:
+        super().__init__(real=True)
+        self._expressions = expressions
+
+    def symbol(self, name: str) -> Any:
+        return self._expressions.get(name, super().symbol(name))
+
+
 def _has_whole_bounds(node: Node, point: dict[str, Rational]) -> bool:
     """Report whether each sum and product of node has a whole number of terms at a point."""
     if not isinstance(node, Apply):
@@ -221,13 +242,17 @@ def value_at(node: Node, expression: Expr, point: dict[str, Rational], real: boo
         return None
 
 
-def _compare_at_points(left: Node, right: Node, a: Expr, b: Expr, names: list[str], complex_values: bool) -> tuple[
-    int, Outcome | None]:
+def _compare_at_points(left: Node, right: Node, a: Expr, b: Expr, names: list[str], complex_values: bool, given: Given
+) -> tuple[int, Outcome | None]:
     checked = 0
-    for tried, point in enumerate(points(names)):
+    for tried, point in enumerate(given.points(points(names)) if given else points(names)):
         if checked >= POINTS or tried >= 4 * POINTS:
             break
+        if given and not given.admits(point):
+            continue
         x, y = (value_at(n, e, point, not complex_values) for n, e in ((left, a), (right, b)))
+        if given and (x is None) != (y is None):
+            return checked, undefined_at(point)
         if x is None or y is None or (not complex_values and not (is_real(x) and is_real(y))):
             continue
         checked += 1
@@ -240,6 +265,12 @@ def _compare_at_points(left: Node, right: Node, a: Expr, b: Expr, names: list[st
                 {"counterexample": shown, "left": _text(x), "right": _text(y)},
             )
     return checked, None
+
+
+def undefined_at(point: dict[str, Rational]) -> Outcome:
+    """The outcome if one side has no value at a point that meets the conditions of the claim."""
+    shown = ", ".join(f"{name} = {value}" for name, value in point.items())
+    return Outcome(None, "evaluation", f"one side has no real value at {shown}, which meets the condition")
 
 
 def is_real(value: Expr) -> bool:

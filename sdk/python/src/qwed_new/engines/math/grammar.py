@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from qwed_new.engines.math.notation import written_out
@@ -137,9 +137,10 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A variable or constant."""
+    """A variable or constant; grouped if it is alone in parentheses."""
 
     name: str
+    grouped: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,7 +380,7 @@ class _Parser:
         if text == "(":
             node = self._sum()
             self._need(")")
-            return node
+            return Name(node.name, grouped=True) if isinstance(node, Name) else node
         if text == "|":
             node = self._sum()
             self._need("|")

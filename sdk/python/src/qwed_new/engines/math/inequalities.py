@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ from sympy import Expr, Float, Integer, Rational, Symbol
 from sympy.functions.elementary.trigonometric import TrigonometricFunction
 
 from qwed_new.engines.math.equality import Outcome, is_zero, sign_of
+from qwed_new.engines.math.given import Given
 from qwed_new.limits import within
 
 MILLISECONDS = 1_500
@@ -37,6 +38,7 @@ class Domain:
     total: bool  # all points belong to it
     conditions: list[tuple[Expr, str]]  # how expressions relate to 0 at each of its points
     fails_at: Callable[[dict[str, Rational]], Outcome | None]  # the refutation by a point, if it is one
+    whole: set[str] = field(default_factory=set)  # the variables that are whole numbers
 
 
 def decide_order(difference: Expr, relation: str, domain: Domain) -> Outcome:
@@ -49,7 +51,8 @@ def decide_order(difference: Expr, relation: str, domain: Domain) -> Outcome:
     plain = difference if polynomial else _plain(difference)
     try:
         for whole in (False,) if polynomial else (False, True):
-            outcome = _by_facts(plain, strict, symbols, polynomial, _Translation(whole, domain.conditions))
+            translation = _Translation(whole, domain.conditions, domain.whole)
+            outcome = _by_facts(plain, strict, symbols, polynomial, translation)
             if outcome.holds is False and not domain.total:
                 outcome = _confirmed(outcome, domain)
             if outcome.holds is not None:
@@ -98,8 +101,9 @@ class _Unsupported(Exception):
 class _Translation:
     """Translates expressions to terms of Z3. With whole, `facts` has bounds of functions by polynomials, too."""
 
-    def __init__(self, whole: bool, conditions: Iterable[tuple[Expr, str]] = ()) -> None:
-        self.facts: list[Any] = []
+    def __init__(
+        self, whole: bool, conditions: Iterable[tuple[Expr, str]] = (), integers: Iterable[str] = ()) -> None:
+        self.facts: list[Any] = [z3.Real(name) == z3.ToReal(z3.Int(name)) for name in sorted(integers)]
         self._whole = whole
         self._terms: dict[Expr, Any] = {}
         self._pairs: dict[type, list[tuple[Any, Any]]] = {}
@@ -378,13 +382,16 @@ def _roots(e: Expr, x: Symbol) -> list[Expr]:
         return []
 
 
-def low_points(difference: Expr, relation: str) -> list[Expr]:
-    """Return points, found by search with floating-point numbers, at which a claim about one variable may fail. For
-    trigonometric functions, multiples of pi are among them, because bounds are met exactly there."""
+def low_points(difference: Expr, relation: str, given: Given) -> list[Expr]:
+    """Return points that meet the conditions given, found by search with floating-point numbers, at which a claim about
+    one variable may fail. For trigonometric functions, multiples of pi are among them, because bounds are met exactly
+    there."""
     (x,) = difference.free_symbols
     function = sympy.lambdify(x, difference if relation[0] == ">" else -difference, "math")
 
     def value(point: Fraction) -> float:
+        if given and not given.admits({str(x): Rational(point.numerator, point.denominator)}):
+            return math.inf
         try:
             found = function(float(point))
         except (ArithmeticError, ValueError, TypeError, NameError):

@@ -13,15 +13,22 @@ _LIMIT = re.compile(
     r"^\s*lim(?:it)?\s*(?:_\s*)?[({]?\s*(?:as\s+)?([a-z])\s*(?:->|→)\s*([-+]?[\w.∞/]+)\s*[)}]?\s*"
     r"(?:of\s+)?(?![-+]?\s*$)(.+?)\s*(?<!!)=\s*([^=<>]+)$"
 )
+_LIMIT_OF = re.compile(
+    r"^\s*(?:the\s+)?lim(?:it)?\s+of\s+(.+?)\s+as\s+([a-z])\s*(?:->|→|approaches|goes\s+to|tends\s+to)"
+    r"\s*([-+]?[\w.∞/]+)"
+    r"\s*(?:=|is|equals)\s*([^=<>]+)$", re.I)
 _ONE_SIDED = re.compile(
     r"^(\s*lim(?:it)?(?![a-z])[^=]*?(?:->|→)\s*[-+]?[\w.∞/]+)(?:([-+])(?=[\s)}])|\s*\^\s*(?:([-+])|\{\s*([-+])\s*\}))")
 _INTEGRAL = re.compile(
     r"∫\s*(?:_\{?\s*([-\w.∞]+)\s*\}?\s*\^(?:\{\s*([-\w.∞]+)\s*\}\s*|([-\w.∞]+)\s+))?([^∫=<>_]+?)\s*\bd([a-z])\b")
 _OF = re.compile(r"(\d+(?:\.\d+)?)\s*(?:%|percent|per\s+cent)\s+of\s+(?=[\d(a-z])", re.I)
+_IS = re.compile(r"^(.+?)\s+(?:is(?:\s+equal\s+to)?|equals|makes|gives)\s+(.+)$", re.I)
+_VALUE = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?\s*%?")
 _DERIVATIVE = re.compile(r"(?<![\w)])(?:d|∂)[²³]?(?:\^\d)?[a-z]?\s*/\s*(?:d|∂)([a-z])(?:[²³]|\^\d)?(?![a-z])")
 _SUM = re.compile(
     r"^\s*([∑∏])\s*_\{\s*([a-z])\s*=\s*([^{}=,]+)\}\s*\^\s*(?:\{([^{}=,]+)\}|(\w))(?=[\s(])"
     r"([^=<>≤≥≠≈∑∏]*[^=<>≤≥≠≈∑∏!\s])\s*(?=[=<>≤≥≠≈])")
+_FUNCTION_WORDS = frozenset("sqrt cbrt sin cos tan log ln exp abs mod gcd lcm pi lim integral diff sum".split())
 _FRACTION = re.compile(r"(\d*)([¼-¾⅐-⅞])")
 _BOUNDS = re.compile(r"∫\s*([₀-₉₋]+)\s*([⁰¹²³⁴-⁹⁻]+)")
 _CUBE_ROOT = re.compile(r"∛\s*(?:(\()|(\d+(?:\.\d+)?|[a-z])(?![\w(.]))")
@@ -39,6 +46,7 @@ _THOUSANDS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:,\d{3})+(?![\w,]|\.\d*,)")
 def written_out(text: str) -> tuple[str, str]:
     """Return a text in the notation of the grammar, and why it has two readings, or ""."""
     text = re.sub(r"(?<!\w)∞(?!\w)", "oo", _characters(written_plainly(text.translate(_FULL_WIDTH))))
+    text = _with_equals(_LIMIT_OF.sub(r"limit(\1, \2, \3) = \4", text))
     text = "".join(_derivative(part) for part in re.split(f"({_RELATION.pattern})", text))
     if match := _DERIVATIVE.search(text):
         return text, f"how far 'd/d{match[1]}' reaches is not clear: write diff(expression, {match[1]})"
@@ -69,6 +77,16 @@ def written_out(text: str) -> tuple[str, str]:
         written = _EXPONENT.sub(r"^(\1)", _INTEGRAL.sub(_integral, text))
         return (text, "the integral has no 'dx': write integral(expression, x)") if "∫" in written else (written, "")
     return _EXPONENT.sub(r"^(\1)", text), ""
+
+
+def _with_equals(text: str) -> str:
+    """Write `20% of 50 is 10` with '=': a side is a number, and no word is in the other one but of functions."""
+    match = _IS.match(text.strip().rstrip(".")) if not _RELATION.search(text) else None
+    if match is None or not any(_VALUE.fullmatch(side) for side in match.groups()):
+        return text
+    other = _OF.sub("", match[2] if _VALUE.fullmatch(match[1]) else match[1])
+    words = set(re.findall(r"[A-Za-z]{2,}", other)) - _FUNCTION_WORDS
+    return text if words else f"{match[1]} = {match[2]}"
 
 
 def _characters(text: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from qwed_new.engines.english_math import NUMBER_WORDS
-from qwed_new.engines.math.grammar import Apply, Claim, Name, Node
+from qwed_new.engines.math.grammar import Apply, Claim, MathSyntaxError, Name, Node, variables
 
 _BEHIND_NUMBER = re.compile(r"\d\s*([A-Za-z]{2,})(?![\w(])")
 _BESIDE_NAME = re.compile(r"(?<![\w.])[A-Za-z]\w*\s+([A-Za-z]{2,})(?![\w(])|(?<![\w.])([A-Za-z]{2,})\s+(?=[A-Za-z])")
@@ -23,6 +23,36 @@ def word(text: str, names: set[str], refuted: bool) -> str:
         f"{unit!r} may be a unit or a word: write numbers with digits, and '*' between a number and a variable")
 
 
+def with_products(claim: Claim) -> Claim:
+    """Return a claim with x times y for `xy`, if its letters are variables, or another name has the same letters."""
+    names = set().union(*(variables(s) for s in claim.sides))
+    letters = {n for n in names if len(n) == 1}
+    products = {n for n in names if 2 <= len(n) <= 3 and n.isalpha() and (
+        set(n) <= letters or any(m != n and sorted(m) == sorted(n) for m in names))}
+    return Claim(tuple(_multiplied(s, products) for s in claim.sides), claim.relations)
+
+
+def _multiplied(node: Node, products: set[str]) -> Node:
+    """Return a tree with the names in products taken apart. A power or a factorial is of the last letter: ab^2."""
+    if isinstance(node, Name):
+        return _apart(node) if node.name[4:] in products else node
+    if not isinstance(node, Apply):
+        return node
+    first, *others = node.arguments
+    postfix = node.function in ("pow", "factorial")
+    if postfix and isinstance(first, Name) and not first.grouped and first.name[4:] in products:
+        last = Apply(node.function, (_apart(Name(first.name[-1])), *(_multiplied(o, products) for o in others)))
+        return Apply("mul", (_apart(Name(first.name[:-1])), last))
+    if node.function == "div" and isinstance(others[0], Name) and others[0].name[4:] in products:
+        raise MathSyntaxError(f"'a/{others[0].name[4:]}' has two readings: write the parentheses")
+    return Apply(node.function, tuple(_multiplied(a, products) for a in node.arguments))
+
+
+def with_values(claim: Claim, values: dict[str, Node]) -> Claim:
+    """Return a claim with values in place of variables."""
+    return _mapped(claim, lambda n: values.get(n.name.removeprefix("var:"), n) if isinstance(n, Name) else n)
+
+
 def others(claim: Claim, refuted: bool) -> Iterator[tuple[Claim, str]]:
     """Yield each other reading, with an unambiguous notation to suggest. Names are split only if the claim was
     refuted."""
@@ -32,7 +62,9 @@ def others(claim: Claim, refuted: bool) -> Iterator[tuple[Claim, str]]:
     )
     if decimal != claim:
         yield decimal, "'log' may be to the base e or 10: write ln or log10"
-    if refuted and (apart := _mapped(claim, _apart)) != claim:
+    short = {n for s in claim.sides for n in variables(s) if 2 <= len(n) <= 3 and n.isalpha()}
+    if refuted and short:
+        apart = Claim(tuple(_multiplied(s, short) for s in claim.sides), claim.relations)
         yield apart, "names of several letters may be products: write '*' between the letters"
 
 
@@ -45,11 +77,8 @@ def _mapped(claim: Claim, change: Callable[[Node], Node]) -> Claim:
     return Claim(tuple(walk(s) for s in claim.sides), claim.relations)
 
 
-def _apart(node: Node) -> Node:
-    if not (isinstance(node, Name) and node.name.startswith("var:") and 2 <= len(node.name) - 4 <= 3
-        and node.name[4:].isalpha()):
-        return node
-    letters = [Name("e" if c == "e" else "i" if c == "i" else "var:" + c) for c in node.name[4:]]
+def _apart(name: Name) -> Node:
+    letters = [Name(c if c in "ei" else "var:" + c) for c in name.name.removeprefix("var:")]
     product: Node = letters[0]
     for letter in letters[1:]:
         product = Apply("mul", (product, letter))

@@ -59,6 +59,8 @@ def refused(text: str, statement: exp.Expression, dialect: str | None, tables: I
     if no reason is known."""
     if dialect == "postgres":
         return postgres.refuses(text, tables, frozenset(_keys(tables)), _known_functions())
+    if dialect == "sqlite":
+        return _unused_by_sqlite(statement, list(tables))
     if dialect == "mysql":
         return mysql.refuses(text, statement, tables, _known_functions(), mariadb)
     return ""
@@ -91,6 +93,24 @@ def _own_parser(text: str, dialect: str | None, tables: Iterable[exp.Create]) ->
             return str(error)
     if dialect == "sqlite":
         return _sqlite(text, list(tables))
+    return ""
+
+
+def _unused_by_sqlite(statement: exp.Expression, tables: list[exp.Create]) -> str:
+    """Why SQLite refuses a part of the query that it does not look at: a window that no function uses, and MATCH on a
+    table without a full-text index, which fails when it is run."""
+    for query in statement.find_all(exp.Select):
+        windows = query.args.get("windows") or ()
+        for window in windows:
+            base = window.args.get("alias")
+            if base is not None and base.name.lower() not in {w.name.lower() for w in windows if w is not window}:
+                return f"there is no window {base.name}"
+        if windows and query is statement and tables:
+            used = query.copy().select(*(f"count(*) OVER {w.name}" for w in windows), dialect="sqlite")
+            if reason := _sqlite(used.sql(dialect="sqlite"), tables):
+                return reason
+    if tables and statement.find(exp.Match) and not any(t.find(exp.VirtualProperty) for t in tables):
+        return "MATCH is for tables with a full-text index; write LIKE or GLOB"
     return ""
 
 

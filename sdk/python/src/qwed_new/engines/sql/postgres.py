@@ -96,14 +96,19 @@ class _Judge(Expressions):
     def _with(self, s: Any, outer: Scope | None, ctes: Mapping[str, Columns | None]) -> Mapping[str, Columns | None]:
         if not s.HasField("with_clause"):
             return ctes
-        known = dict(ctes)
+        known, own = dict(ctes), set[str]()
         for node in s.with_clause.ctes:
             cte, query = node.common_table_expr, node.common_table_expr.ctequery
+            if cte.ctename in own:
+                raise Refused(f"WITH defines {cte.ctename} twice")
+            own.add(cte.ctename)
             columns: Columns | None = None
             if kind_of(query) == "select_stmt":
                 select = query.select_stmt
                 itself = any(t.relname == cte.ctename for t in all_of(select, "range_var"))
-                if s.with_clause.recursive and itself and select.HasField("larg"):
+                if s.with_clause.recursive and itself and not select.HasField("larg"):
+                    raise Refused(f"the recursive {cte.ctename} is not a UNION of a first and a repeated part")
+                if s.with_clause.recursive and itself:
                     first = self.query(select.larg, outer, known)
                     known[cte.ctename] = _renamed(first, cte.aliascolnames, cte.ctename)
                     columns = self.query(select, outer, known)
@@ -200,6 +205,8 @@ class _Judge(Expressions):
             else:
                 columns = self._tables.get(node.relname)
         elif kind == "range_subselect":
+            if not alias:
+                raise Refused("a subquery in FROM has no alias")
             outer = scope if node.lateral else scope.outer
             if node.lateral:
                 _own_aggregates(node.subquery.select_stmt, scope)

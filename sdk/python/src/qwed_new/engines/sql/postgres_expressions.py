@@ -34,6 +34,15 @@ def type_named(node: Any) -> Type:
     return types.array_of(found) if len(node.array_bounds) else found
 
 
+_OF_DATES = frozenset({"extract", "date_part", "date_trunc"})
+_UNITS = frozenset(
+    "century centuries cent c decade decades decs dec day days d dow doy epoch hour hours hr hrs h isodow isoyear "
+    "julian microsecond microseconds us usec usecs usecond useconds millennium millennia mils mil millisecond "
+    "milliseconds msec msecs ms msecond mseconds minute minutes min mins m month months mon mons quarter qtr "
+    "second seconds sec secs s timezone timezone_hour timezone_minute timezone_h timezone_m week "
+    "weeks w year years yr yrs y".split())
+
+
 class Expressions:
     """Judges expressions. A judge of queries extends it."""
 
@@ -98,7 +107,8 @@ class Expressions:
 
     def _of_type_cast(self, node: Any, scope: Scope) -> Type:
         target = type_named(node.type_name)
-        source = self.type_of(node.arg, scope)
+        empty = kind_of(node.arg) == "a_array_expr" and not len(inner(node.arg).elements)
+        source = None if empty else self.type_of(node.arg, scope)
         self._readable([node.arg], target)
         if not types.castable(source, target):
             raise Refused(f"CAST does not convert {types.shown(source)} to {types.shown(target)}")
@@ -196,7 +206,7 @@ class Expressions:
 
     def _of_a_array_expr(self, node: Any, scope: Scope) -> Type:
         if not len(node.elements):
-            return None
+            raise Refused("ARRAY[] has no type; convert it with a cast")
         return types.array_of(self.one_type(node.elements, "the elements of ARRAY", scope))
 
     def _of_row_expr(self, node: Any, scope: Scope) -> Type:
@@ -207,6 +217,9 @@ class Expressions:
     def _of_a_indirection(self, node: Any, scope: Scope) -> Type:
         found = self.type_of(node.arg, scope)
         index = [i.a_indices for i in node.indirection if kind_of(i) == "a_indices"]
+        if any(kind_of(i) == "string" for i in node.indirection) and found in types.catalog().categories and (
+            found != "record"):
+            raise Refused(f"{types.shown(found)} has no fields")
         if len(index) != len(node.indirection) or found in (None, "jsonb", "record"):
             return found if found == "jsonb" else None
         if types.category(found) != "A":
@@ -257,6 +270,10 @@ class Expressions:
             return None
         if node.agg_within_group and any("h" in r.kind for r in types.catalog().functions[name]):
             return None
+        if name == "count" and not found and not node.agg_star:
+            raise Refused("count() takes * or an argument")
+        if name in _OF_DATES and found and (unit := literal(node.args[0])) is not None and unit.lower() not in _UNITS:
+            raise Refused(f"{unit!r} is not a unit of time")
         row, result = types.function(name, found)
         for argument, target in zip(arguments, row.arguments, strict=True):
             self._readable([argument], target)

@@ -81,7 +81,7 @@ class Relations(NamedTuple):
 
 
 NOTHING = Relations({}, frozenset())
-_SYSTEM_COLUMNS = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"})
+SYSTEM_COLUMNS = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"})
 
 
 class Scope(NamedTuple):
@@ -113,13 +113,13 @@ class Scope(NamedTuple):
                 return ()
             columns = tables[names[-2]]
             found = [k for n, k in columns or () if n == column]
-            if columns is None or column in _SYSTEM_COLUMNS:
+            if columns is None or column in SYSTEM_COLUMNS:
                 return None
             if not found:
                 raise Refused(f"unknown column: {'.'.join(names)}")
             return names[-2], found[0]
         places = [(t, k) for t, columns in tables.items() for n, k in columns or () if n == column]
-        if None in tables.values() or column in _SYSTEM_COLUMNS:
+        if None in tables.values() or column in SYSTEM_COLUMNS:
             return None if not places or len(tables) > 1 else places[0]
         if len(places) > 1 and column not in self.relations.merged:
             raise Refused(f"the column {column} is ambiguous: {' and '.join(t for t, _ in places)} have it")

@@ -6,17 +6,25 @@ A type is a name of pg_type, such as int4, or None if it is not known; UNKNOWN i
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+from qwed_new import strict_json
 
 UNKNOWN = "unknown"
 Type = str | None
 
 _NUMERAL = r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*"
+_UNITS = (
+    r"(?:(?:micro|milli)?seconds?|[um]?secs?|useconds?|mseconds?|[um]s|minutes?|mins?"
+    r"|hours?|hrs?|days?|weeks?|months?|mons?"
+    r"|years?|yrs?|decades?|decs?|centur(?:y|ies)|cent|millenni(?:um|a)|mils?|ago|at|to|[smhdwyc])")
 _FORMS = {
     **dict.fromkeys(("int2", "int4", "int8", "oid"), re.compile(r"\s*[-+]?\d+\s*")),
     "numeric": re.compile(_NUMERAL + r"|\s*nan\s*|\s*[-+]?inf(?:inity)?\s*", re.I),
@@ -28,8 +36,10 @@ _FORMS = {
         re.I | re.S)),
     **dict.fromkeys(("time", "timetz"), re.compile(
         r".*\d\s*(?::.*|[ap]m)|\s*(?:\d{4,6}|now|allballs)\s*", re.I | re.S)),
-    "interval": re.compile(r"(?!\s*\d{4}-\d\d?-\d).*\d.*", re.I | re.S),
+    "interval": re.compile(
+        rf"(?!\s*\d{{4}}-\d\d?-\d)(?=.*\d)(?:[\s\d.:+,@-]|{_UNITS}(?![a-z]))*|\s*P[\dTYMWDHS.:-]+\s*", re.I | re.S),
     "inet": re.compile(r"[\s\d.:/a-f]+", re.I), "cidr": re.compile(r"[\s\d.:/a-f]+", re.I),
+    **dict.fromkeys(("bit", "varbit"), re.compile(r"[bB]?[01]*|[xX][0-9a-fA-F]*")),
     "money": re.compile(r".*\d.*", re.S),
     **dict.fromkeys(("json", "jsonb"), re.compile(r"\s*(?:[\[{\"].*|-?\d.*|(?:true|false|null)\s*)", re.S)),
 }
@@ -87,7 +97,7 @@ def catalog() -> Catalog:
 
 
 def shown(kind: Type) -> str:
-    """The name of a type for messages."""
+    """Return the name of a type for messages."""
     names = {"int4": "integer", "int8": "bigint", "int2": "smallint", "bpchar": "character", "bool": "boolean",
         "float8": "double precision", "float4": "real", UNKNOWN: "a literal", None: "a value"}
     return names.get(kind, kind or "")
@@ -146,10 +156,47 @@ def unreadable(text: str, target: Type) -> bool:
     if target and category(target) == "A":
         return not re.match(r"\s*[{\[]", text)
     if form := _FORMS.get(target or ""):
-        if not form.fullmatch(text):
+        if not form.fullmatch(text) or (target in _DATES and _no_date(text)) or (
+            target in (*_DATES, "time", "timetz") and _no_time(text)) or (
+            target in ("json", "jsonb") and not _is_json(text)):
             return True
     bits = _BITS.get(target or "")
     return bits is not None and len(text) < 60 and not -(1 << bits) <= int(text) < (1 << bits)
+
+
+_DATES = ("date", "timestamp", "timestamptz")
+_DATE = re.compile(r"\s*(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)")
+
+
+def _is_json(text: str) -> bool:
+    try:
+        strict_json.loads(text)
+    except json.JSONDecodeError:
+        return False
+    except ValueError:  # PostgreSQL reads some texts about which two readers may disagree
+        return True
+    return True
+
+
+def _no_date(text: str) -> bool:
+    """Report whether a text begins with a date that no calendar has."""
+    match = _DATE.match(text)
+    try:
+        return match is not None and not date(*map(int, match.groups()))
+    except ValueError:
+        return True
+
+
+_TIME = re.compile(r"(?<![\d:+-])(\d{1,2}):(\d\d)(?::(\d\d))?(?!\d)")
+
+
+def _no_time(text: str) -> bool:
+    """Report whether the first time of day in a text is none that a clock has."""
+    match = _TIME.search(text)
+    if match is None:
+        return False
+    hour, minute, second = (int(n or 0) for n in match.groups())
+    return hour > 24 or minute > 59 or second > 60 or (hour == 24 and minute + second > 0)
 
 
 def common(kinds: Sequence[Type], where: str) -> Type:
@@ -225,7 +272,10 @@ def function(name: str, arguments: Sequence[Type]) -> tuple[Row, Type]:
             raise Refused(_absent(what))
         results = {r.result for r in fitting}
         single = results.pop() if len(results) == 1 else "any"
-        return fitting[0], None if single.startswith("any") else single
+        # Which of them is reached depends on a type that is not known, so only what they have in common counts.
+        agreed = tuple(all_of[0] if len(set(all_of)) == 1 else "" for all_of in zip(
+            *(r.arguments for r in fitting), strict=True))
+        return Row(agreed, fitting[0].result, fitting[0].kind), None if single.startswith("any") else single
     exact = [r for r in rows if list(r.arguments) == list(arguments)]
     if not exact and not fitting and len(arguments) == 1 and name in catalog().categories and castable(
         arguments[0], name):

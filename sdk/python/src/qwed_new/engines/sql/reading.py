@@ -87,6 +87,11 @@ def parse(text: str, dialect: str | None, what: str = "query") -> list[exp.Expre
     for statement in statements:
         if isinstance(statement, exp.Alias | exp.Condition) and not isinstance(statement, exp.Query | exp.Command):
             raise SQLSyntaxError(f"{statement.sql()[:60]!r} is not a statement")
+        for written in list(statement.find_all(exp.HexString)):
+            if re.search(r"[^0-9a-fA-F]", str(written.this)):
+                raise SQLSyntaxError(f"{str(written.this)[:40]!r} is not hexadecimal")
+            if not written.this:  # sqlglot cannot write an empty one
+                written.replace(exp.Literal.string(""))
     return statements
 
 

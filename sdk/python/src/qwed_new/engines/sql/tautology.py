@@ -9,6 +9,7 @@ import z3
 from sqlglot import exp
 
 from qwed_new.engines.sql import samples
+from qwed_new.engines.sql.postgres_tree import SYSTEM_COLUMNS
 from qwed_new.engines.sql.sorts import REQUIRED, ROW, Types, Unclear, common_type
 from qwed_new.engines.sql.truths import Truths
 
@@ -106,10 +107,10 @@ def _is_lateral(node: exp.Expression) -> bool:
 
 def _is_constant(condition: exp.Expression, dialect: str) -> bool:
     """Report whether an operand of OR contains no column and no parameter, so that it has the same value for every
-    row."""
+    row. The system columns of PostgreSQL are not of the data."""
     open_parts = (exp.Column, exp.AggFunc, exp.Placeholder, exp.Parameter)
     own = [n for n in condition.find_all(*open_parts, exp.Where) if not _in_unfiltered_query(n, condition)
-        and not _is_setting(n, dialect)]
+        and not _is_setting(n, dialect) and not (dialect == "postgres" and n.name in SYSTEM_COLUMNS)]
     return not own and not isinstance(condition, exp.Boolean | exp.Or | exp.Xor | exp.And)
 
 

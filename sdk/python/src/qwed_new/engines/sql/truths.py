@@ -82,6 +82,11 @@ class Truths(Values):
             return Truth(z3.And(low.true, high.true), z3.Or(low.false, high.false))
         if isinstance(node, exp.In) and _selects_all_of(node.args.get("query"), node.this):
             return self._unless_null(node.this)
+        if isinstance(node, exp.In) and (witness := _of_own_row(node.args.get("query"), node.parent_select, node.this)):
+            both = z3.And(self._unless_null(node.this).true, self.truth(witness).true)
+            return self._at_least(both)
+        if column := _within_extremes(node):
+            return self._unless_null(column)
         if isinstance(node, exp.EQ) and isinstance(node.right, exp.Any) and _selects_all_of(node.right.this, node.left):
             return self._unless_null(node.left)
         if isinstance(node, exp.RegexpLike | exp.RegexpILike | exp.SimilarTo) and _matches_all(node):
@@ -95,6 +100,8 @@ class Truths(Values):
         if isinstance(node, exp.Exists) and isinstance(node.this, exp.Select) and (
             not source_of(node.this) or _reads_all_of_outer(node.this, node.parent_select)):
             return Truth(YES, NO)  # a SELECT without FROM has a row
+        if isinstance(node, exp.Exists) and (witness := _of_own_row(node.this, node.parent_select)) is not None:
+            return self._at_least(self.truth(witness).true)
         if isinstance(node, exp.Case | exp.If | exp.Coalesce | exp.Column):
             value = self.value(node)
             if value.sort == "bool":
@@ -105,6 +112,11 @@ class Truths(Values):
             if value.sort == "number":
                 return known(value.null, value.term != 0)
         raise Unclear(node.sql())
+
+    def _at_least(self, condition: Any) -> Truth:
+        """A condition that is true if another one is, and may be true without it."""
+        holds = z3.Or(condition, z3.FreshBool())
+        return Truth(holds, z3.Not(holds))
 
     def _is(self, node: exp.Is) -> Truth:
         other = node.expression
@@ -178,6 +190,50 @@ class Truths(Values):
             self.opaque.add(node.sql())
         name = f"? {name_of(node)}" + (f" {self._fresh}" if varies(node) else "")
         return known(self._null(node), z3.Bool(name))
+
+
+def _of_own_row(
+    query: exp.Expression | None, outer: exp.Expression | None, selected: exp.Expression | None = None
+) -> exp.Expression | None:
+    """Return the condition of a subquery on a table of the statement itself, about the row of the statement: if it
+    holds, the subquery has that row. selected is the column that the subquery must select."""
+    query = query.unnest() if isinstance(query, exp.Subquery) else query
+    if not isinstance(query, exp.Select) or not isinstance(outer, exp.Select) or any(
+        query.args.get(k) for k in ("limit", "having", "joins", "group", "offset")):
+        return None
+    inside = [t for t in query.find_all(exp.Table) if t.parent_select is query]
+    around = {t.name.lower(): t.alias_or_name for t in outer.find_all(exp.Table) if t.parent_select is outer}
+    where = query.args.get("where")
+    if len(inside) != 1 or inside[0].name.lower() not in around or where is None:
+        return None
+    alias, own = inside[0].alias_or_name.lower(), around[inside[0].name.lower()]
+    if selected is not None and not (
+        isinstance(selected, exp.Column) and len(query.expressions) == 1
+        and isinstance(query.expressions[0], exp.Column)
+        and query.expressions[0].name.lower() == selected.name.lower()):
+        return None
+
+    def of_outer(node: exp.Expression) -> exp.Expression:
+        inner = isinstance(node, exp.Column) and node.table.lower() in ("", alias)
+        return exp.column(node.name, own) if inner else node
+
+    return where.this.copy().transform(of_outer)
+
+
+def _within_extremes(node: exp.Expression) -> exp.Expression | None:
+    """Return the column of a comparison such as `id >= (SELECT min(id) FROM users)`, which holds for every row."""
+    if not isinstance(node, exp.GTE | exp.LTE):
+        return None
+    for column, query, kind in (
+        (node.left, node.right, exp.Min if isinstance(node, exp.GTE) else exp.Max),
+        (node.right, node.left, exp.Max if isinstance(node, exp.GTE) else exp.Min)):
+        select = query.unnest() if isinstance(query, exp.Subquery) else None
+        if isinstance(select, exp.Select) and len(select.expressions) == 1 and isinstance(
+            found := select.expressions[0].unalias(), kind) and isinstance(column, exp.Column):
+            whole = exp.select(found.this.copy()).from_(*(t.copy() for t in select.find_all(exp.Table)))
+            if not select.args.get("where") and _selects_all_of(whole, column):
+                return column
+    return None
 
 
 def _selects_all_of(query: exp.Expression | None, column: exp.Expression) -> bool:

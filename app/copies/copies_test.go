@@ -1,0 +1,218 @@
+package copies_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+
+	"github.com/airlock-mcp/airlock/app/attachment"
+	"github.com/airlock-mcp/airlock/app/copies"
+	"github.com/airlock-mcp/airlock/internal/agekey"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/database/databasetest"
+	"github.com/airlock-mcp/airlock/internal/objects"
+)
+
+// nodes have one database, object store and key.
+type nodes struct {
+	*testing.T
+	db      *database.DB
+	key     *agekey.Key
+	dir     string // of the object store
+	objects *objects.Store
+}
+
+func newNodes(t *testing.T) *nodes {
+	t.Helper()
+	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"), copies.Schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &nodes{T: t, db: db, key: agekey.Of(identity), dir: t.TempDir()}
+	if n.objects, err = objects.Open("file://" + n.dir); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// node returns the files of a node and their copies.
+func (n *nodes) node(name string, keep time.Duration) (*attachment.Store, *copies.Copies) {
+	n.Helper()
+	files, err := attachment.Open(n.TempDir(), &attachment.Options{Keep: keep})
+	if err != nil {
+		n.Fatal(err)
+	}
+	return files, copies.New(copies.Options{Database: n.db, Key: n.key, Objects: n.objects, Node: name,
+		Kinds: []copies.Kind{{Name: "files", Store: files, Keep: keep}}, Logger: slog.New(slog.DiscardHandler)})
+}
+
+func (n *nodes) attempt(c *copies.Copies) {
+	n.Helper()
+	if err := c.Attempt(n.Context()); err != nil {
+		n.Fatal(err)
+	}
+}
+
+// stored returns the names of the objects.
+func (n *nodes) stored() string {
+	n.Helper()
+	names, err := n.objects.List(n.Context(), "runs")
+	if err != nil {
+		n.Fatal(err)
+	}
+	return strings.Join(names, " ")
+}
+
+var ann = caller.Owner{Principal: "ann", Kind: caller.User, Session: "ses_1"}
+
+func attach(t *testing.T, s *attachment.Store, run, text string) *attachment.Draft {
+	t.Helper()
+	d := s.Begin(run, ann, attachment.DefaultLimits)
+	if _, err := d.Add(attachment.Inspect([]byte(text), "text/plain", ""), "a.txt"); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// issue 28: the files of a run are read at another node from their copies, with their owner and their age. The object
+// store sees neither a file nor a name.
+func TestAnotherNodeReadsACopy(t *testing.T) {
+	n := newNodes(t)
+	a, copiesOfA := n.node("a", time.Hour)
+	b, copiesOfB := n.node("b", time.Hour)
+	d := attach(t, a, "run_1", "first text")
+	n.attempt(copiesOfA)
+	if _, err := d.Add(attachment.Inspect([]byte("second text"), "text/plain", ""), "b.txt"); err != nil {
+		t.Fatal(err)
+	}
+	n.attempt(copiesOfA)
+	if got := n.stored(); got != "runs/run_1/files" {
+		t.Fatalf("the object store has %q", got)
+	}
+	sealed, err := os.ReadFile(filepath.Join(n.dir, "runs/run_1/files"))
+	if err != nil || bytes.Contains(sealed, []byte("text")) || bytes.Contains(sealed, []byte("ann")) {
+		t.Errorf("the copy is readable: %v", err)
+	}
+	for range 2 {
+		if err := copiesOfB.Fetch(t.Context(), "run_1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set, err := b.Files("run_1")
+	if err != nil || set.Owner != ann || len(set.Files) != 2 {
+		t.Errorf("got %+v, %v", set, err)
+	}
+	if _, content, err := b.Read("run_1", "b.txt"); err != nil || string(content) != "second text" {
+		t.Errorf("got %q, %v", content, err)
+	}
+	atA, errA := a.Kept()
+	atB, errB := b.Kept()
+	if errA != nil || errB != nil || !atA["run_1"].Equal(atB["run_1"]) {
+		t.Errorf("attached at %v (%v), and at node b at %v (%v)", atA, errA, atB, errB)
+	}
+	n.attempt(copiesOfB) // it removes nothing of node a, and copies nothing again
+	if err := copiesOfB.Fetch(t.Context(), "run_2"); err != nil {
+		t.Errorf("a run without copies: %v", err)
+	}
+	if _, err := b.Files("run_2"); !errors.Is(err, attachment.ErrNotFound) {
+		t.Errorf("a run without copies: %v", err)
+	}
+}
+
+// A copy of another run, or one that the key of the cluster has not made, is refused.
+func TestACopyInPlaceOfAnother(t *testing.T) {
+	n := newNodes(t)
+	a, copiesOfA := n.node("a", time.Hour)
+	attach(t, a, "run_1", "one")
+	attach(t, a, "run_2", "two")
+	n.attempt(copiesOfA)
+	one, two := filepath.Join(n.dir, "runs/run_1/files"), filepath.Join(n.dir, "runs/run_2/files")
+	if err := errors.Join(os.Remove(two), os.Link(one, two)); err != nil {
+		t.Fatal(err)
+	}
+	b, copiesOfB := n.node("b", time.Hour)
+	if err := copiesOfB.Fetch(t.Context(), "run_2"); err == nil {
+		t.Error("the copy of another run is accepted")
+	}
+	other, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged, err := agekey.Seal(agekey.OwnOf(agekey.Of(other)), []byte("{}"))
+	if err == nil {
+		err = os.WriteFile(one, forged, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := copiesOfB.Fetch(t.Context(), "run_1"); err == nil {
+		t.Error("a forged copy is accepted")
+	}
+	if kept, err := b.Kept(); err != nil || len(kept) != 0 {
+		t.Errorf("node b has %v, %v", kept, err)
+	}
+}
+
+// A copy is removed with its original, and that of a lost node when it is too old.
+func TestCopiesAreRemoved(t *testing.T) {
+	n := newNodes(t)
+	a, copiesOfA := n.node("a", time.Hour)
+	d := attach(t, a, "run_1", "one")
+	attach(t, a, "run_2", "two")
+	n.attempt(copiesOfA)
+	if err := d.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	n.attempt(copiesOfA)
+	if got := n.stored(); got != "runs/run_2/files" {
+		t.Errorf("after a removal, the object store has %q", got)
+	}
+	if err := copiesOfA.Remove(t.Context(), "run_3", "files"); err != nil {
+		t.Errorf("removing a copy that is not there: %v", err)
+	}
+	_, again := n.node("a", time.Hour) // with an empty disk
+	n.attempt(again)
+	if got := n.stored(); got != "runs/run_2/files" {
+		t.Errorf("after the disk was lost, the object store has %q", got)
+	}
+	_, copiesOfB := n.node("b", time.Nanosecond)
+	n.attempt(copiesOfB)
+	if got := n.stored(); got != "" {
+		t.Errorf("after the time to keep copies, the object store has %q", got)
+	}
+}
+
+// While the object store is away, copies wait.
+func TestTheObjectStoreIsAway(t *testing.T) {
+	n := newNodes(t)
+	a, copiesOfA := n.node("a", time.Hour)
+	attach(t, a, "run_1", "one")
+	blocked := filepath.Join(n.dir, "runs")
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := copiesOfA.Attempt(t.Context()); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the object store is away: got %v", err)
+	}
+	if err := os.Remove(blocked); err != nil {
+		t.Fatal(err)
+	}
+	n.attempt(copiesOfA)
+	if got := n.stored(); got != "runs/run_1/files" {
+		t.Errorf("afterwards it has %q", got)
+	}
+}

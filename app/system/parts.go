@@ -1,0 +1,62 @@
+package system
+
+import (
+	"log/slog"
+
+	"github.com/airlock-mcp/airlock/admission"
+	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/app/state"
+)
+
+// Admission returns the decisions about all acts, until the system is closed.
+func (s *System) Admission() *admission.Service { return s.admission }
+
+// Profile returns the name of the profile that all callers have, or "".
+func (s *System) Profile() string { return s.opts.Profile }
+
+// Runs returns the registry of all runs.
+func (s *System) Runs() *runs.Registry { return s.runs }
+
+// Face returns the configuration of the interface for agent hosts.
+func (s *System) Face() config.Face { return s.config.Face }
+
+// Attachments returns the store of files that runs attached.
+func (s *System) Attachments() RunFiles { return RunFiles{s.attachments, s} }
+
+// Orchestrator returns the orchestrator, which executes runs until the system is closed.
+func (s *System) Orchestrator() *orchestrator.Orchestrator { return s.orchestrator }
+
+// Approvals returns the desk where calls wait for a person.
+func (s *System) Approvals() *approval.Desk { return s.desk }
+
+// FindHosts sets the function that returns the processes of hosts that are connected over the network. It is called
+// when a process wants to approve a call or to widen what agents can do, and must be safe for concurrent use.
+func (s *System) FindHosts(find func() []int) { s.findHosts.Store(&find) }
+
+func (s *System) connectedHosts() ([]int, error) {
+	if find := s.findHosts.Load(); find != nil {
+		return (*find)(), nil
+	}
+	return nil, nil
+}
+
+// hostsOnThisMachine returns the connected hosts of this process, and those of the other nodes of its cluster that run
+// on this machine: a node asks about calls of their hosts, too.
+func (s *System) hostsOnThisMachine() ([]int, error) {
+	own, err := s.connectedHosts()
+	if s.findHosts.Load() == nil || s.config.Cluster.Database == "" {
+		return own, err
+	}
+	key, err := state.ClusterKey(s.config.Cluster.Key)
+	if err != nil {
+		return nil, err
+	}
+	others, err := approval.HostsInCluster(key.Recipient().String())
+	return append(own, others...), err
+}
+
+// Logger returns the logger of the system. It redacts secrets.
+func (s *System) Logger() *slog.Logger { return s.opts.Logger }

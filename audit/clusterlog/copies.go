@@ -1,0 +1,96 @@
+package clusterlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/objects"
+)
+
+// ErrNoCopies is returned by Copied for a log without copies.
+var ErrNoCopies = errors.New("the cluster has no copies of its records")
+
+// copies are the copies of a log.
+type copies struct {
+	origin   string
+	key      Key
+	objects  *objects.Store
+	shipped  []uint64          // the first records of files in the object store
+	tails    map[uint64][]byte // the content of other files, by their first records
+	removals []byte
+
+	opened  uint64 // the file of content
+	content []byte
+}
+
+// Copied returns a function that reads the copies of a log, for audit.Mirror.
+func Copied(ctx context.Context, db *database.DB, key Key, store *objects.Store, origin string) (
+	func(first uint64, offset int64) (audit.Piece, error), error) {
+	c := &copies{origin: origin, key: key, objects: store}
+	if err := db.View(ctx, func(tx database.Tx) error { return c.read(ctx, tx) }); err != nil {
+		return nil, err
+	}
+	if len(c.shipped)+len(c.tails) == 0 {
+		return nil, ErrNoCopies
+	}
+	var err error
+	if c.removals, err = get(ctx, store, key, objectOf(origin, removalsName)); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return func(first uint64, offset int64) (audit.Piece, error) { return c.piece(ctx, first, offset) }, err
+}
+
+func (c *copies) read(ctx context.Context, tx database.Tx) error {
+	c.shipped, c.tails = nil, map[uint64][]byte{}
+	files, err := readFiles(ctx, tx, "origin = ?", c.origin)
+	if err != nil {
+		return err
+	}
+	for _, one := range files {
+		c.shipped = append(c.shipped, one.first)
+	}
+	stored, err := readTails(ctx, tx, c.origin, "first, start", c.key)
+	if err != nil {
+		return err
+	}
+	for _, one := range stored {
+		switch content := c.tails[one.first]; {
+		case slices.Contains(c.shipped, one.first): // stored while the file was copied
+		case one.offset != int64(len(content)):
+			return fmt.Errorf("the database lacks bytes of the file that begins with record %d", one.first)
+		default:
+			c.tails[one.first] = append(content, one.data...)
+		}
+	}
+	return nil
+}
+
+// piece is like audit.ReadPiece.
+func (c *copies) piece(ctx context.Context, first uint64, offset int64) (audit.Piece, error) {
+	p := audit.Piece{Origin: c.origin}
+	if first == 0 {
+		p.Files, p.Removals = slices.Clone(c.shipped), c.removals
+		for tail := range c.tails {
+			p.Files = append(p.Files, tail)
+		}
+		slices.Sort(p.Files)
+		return p, nil
+	}
+	if first != c.opened {
+		content := c.tails[first]
+		if slices.Contains(c.shipped, first) {
+			var err error
+			if content, err = get(ctx, c.objects, c.key, objectOf(c.origin, fileName(first))); err != nil {
+				return p, err
+			}
+		}
+		c.opened, c.content = first, content
+	}
+	p.Data = c.content[min(offset, int64(len(c.content))):]
+	return p, nil
+}
