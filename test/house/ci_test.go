@@ -53,25 +53,32 @@ func TestSummaryReportsFlakyPackages(t *testing.T) {
 	}
 }
 
-// TestContinuousIntegrationReportsFlakes runs .ci/run with a make whose tests
-// fail in their first try, and without the database of vulnerabilities.
-func TestContinuousIntegrationReportsFlakes(t *testing.T) {
+// runCI runs .ci/run with other programs make and go, and with environment beside that of the test.
+func runCI(t *testing.T, programs map[string]string, environment ...string) (string, error) {
+	t.Helper()
 	bin := t.TempDir()
-	for name, script := range map[string]string{
-		"make": `case $1 in
-test) printf 'ok  \ta/b\t1s\n--- FAIL: TestX (0.1s)\nFAIL\ta/c\t0.2s\n'; exit 2 ;;
-vulnerabilities) echo 'vulnerabilities: NOT CHECKED' >&2; exit 2 ;;
-esac`,
-		"go": `printf 'ok  \ta/c\t0.2s\n'`,
-	} {
+	for name, script := range programs {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/usr/bin/env bash\n"+script+"\n"),
 			0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), filepath.Join(testenv.RepoRoot(t), ".ci", "run"))
-	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	cmd.Env = append(append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH")), environment...)
 	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// TestContinuousIntegrationReportsFlakes runs .ci/run with a make whose tests
+// fail in their first try, and without the database of vulnerabilities.
+func TestContinuousIntegrationReportsFlakes(t *testing.T) {
+	out, err := runCI(t, map[string]string{
+		"make": `case $1 in
+test) printf 'ok  \ta/b\t1s\n--- FAIL: TestX (0.1s)\nFAIL\ta/c\t0.2s\n'; exit 2 ;;
+vulnerabilities) echo 'vulnerabilities: NOT CHECKED' >&2; exit 2 ;;
+esac`,
+		"go": `printf 'ok  \ta/c\t0.2s\n'`,
+	})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -81,7 +88,30 @@ flaky packages: 1 (failed beside others, passed alone in a second try: a/c)
 tests that failed in the first try: TestX
 packages: 2 passed, 0 failed, 0 skipped
 `
-	if !strings.HasSuffix(string(out), want) {
+	if !strings.HasSuffix(out, want) {
 		t.Errorf("the last lines: got\n%s\nwant\n%s", out, want)
+	}
+}
+
+// TestContinuousIntegrationEnds runs .ci/run with packages that need more than its time.
+func TestContinuousIntegrationEnds(t *testing.T) {
+	out, err := runCI(t, map[string]string{
+		"make": `case $1 in
+test) printf 'ok  \ta/b\t1s\n--- FAIL: TestX (0.1s)\nFAIL\ta/c\t0.2s\n'; exec sleep 600 ;;
+esac`,
+		"go": `printf 'ok  \ta/c\t0.2s\n'`,
+	}, "LIMIT=2")
+	const want = `left out: the packages of make test that do not appear above, because time was over
+left out: the second try of a/c, because time was over
+second tries: 0
+left out: race, because packages failed
+left out: fuzz, because packages failed
+flaky packages: 0
+tests that failed in the first try: TestX
+packages that failed twice, or could not be built: a/c
+packages: 1 passed, 1 failed, 0 skipped
+`
+	if err == nil || !strings.HasSuffix(out, want) {
+		t.Errorf("the last lines: got %v\n%s\nwant an error and\n%s", err, out, want)
 	}
 }
