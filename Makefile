@@ -3,6 +3,8 @@
 
 export AIRLOCK_HOME := $(CURDIR)/.airlock
 export CGO_ENABLED := 0
+# Programs and tests share what is compiled.
+export GOFLAGS += -trimpath
 
 GVISOR_VERSION = $(shell go list -C build/gvisor -m -f '{{.Version}}' gvisor.dev/gvisor)
 NPM_DIRECTORIES := test/servers test/conformance test/browser test/apps codegen/testdata/typecheck build/htmx
@@ -42,6 +44,11 @@ test: ## run all tests, those with real sandboxes included
 	go test -C build/dist -count=1 ./...
 	go test -C test/kubernetes -count=1 ./...
 	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -p $(TEST_PACKAGES) -vet=off -timeout=30m ./...
+
+.PHONY: try
+try: export AIRLOCK_TEST_SANDBOX := 1
+try: ## run the tests of PACKAGE whose names match RUN, after make setup
+	@go test -count=1 -vet=off -timeout=20m -run "$$RUN" "$$PACKAGE"
 
 .PHONY: examples
 examples: setup $(EXAMPLES_INSTALLED)
@@ -200,27 +207,27 @@ bin/promtool:
 # Go knows better than make whether something changed, and is quick about it.
 .PHONY: bin/airlock
 bin/airlock:
-	@build/step 'building bin/airlock' go build -trimpath -o $@ ./cmd/airlock
+	@build/step 'building bin/airlock' go build -o $@ ./cmd/airlock
 
 # The same program under the names by which hosts know the kernel's tools, and the risk
 # gateway.
 .PHONY: bin/mcp-kernel-server bin/qwed-mcp
 bin/mcp-kernel-server bin/qwed-mcp:
-	@build/step 'building $@' go build -trimpath -o $@ ./cmd/$(@F)
+	@build/step 'building $@' go build -o $@ ./cmd/$(@F)
 
 bin/runsc: build/gvisor/go.mod build/gvisor/go.sum $(wildcard build/gvisor/runsc/*.go build/gvisor/runsc/*/*.go)
 	@build/step 'building bin/runsc (gVisor; some minutes the first time)' \
-		go build -C build/gvisor -trimpath \
+		go build -C build/gvisor \
 		-ldflags '-s -w -X gvisor.dev/gvisor/runsc/version.version=$(GVISOR_VERSION)' -o $(CURDIR)/$@ ./runsc
 	@touch $@
 
 bin/oidc-provider: build/oidc/go.mod build/oidc/go.sum $(wildcard build/oidc/*.go)
-	@build/step 'building bin/oidc-provider, for tests' go build -C build/oidc -trimpath -o $(CURDIR)/$@ .
+	@build/step 'building bin/oidc-provider, for tests' go build -C build/oidc -o $(CURDIR)/$@ .
 	@touch $@
 
 bin/versitygw: build/s3/go.mod build/s3/go.sum
 	@build/step 'building bin/versitygw, an S3 server for tests' \
-		go build -C build/s3 -trimpath -ldflags '-s -w' -o $(CURDIR)/$@ github.com/versity/versitygw/cmd/versitygw
+		go build -C build/s3 -ldflags '-s -w' -o $(CURDIR)/$@ github.com/versity/versitygw/cmd/versitygw
 	@touch $@
 
 bin/staticcheck bin/govulncheck: build/lint/go.mod build/lint/go.sum
@@ -235,7 +242,7 @@ $(PYTHON_CLIENT): test/conformance/clients/requirements.txt | pip
 
 $(COLLECTOR): build/collector/go.mod build/collector/go.sum build/collector/main.go
 	@build/step 'building $@ (an OpenTelemetry Collector for tests; some minutes the first time)' \
-		go build -C build/collector -trimpath -ldflags '-s -w' -o $(CURDIR)/$@ .
+		go build -C build/collector -ldflags '-s -w' -o $(CURDIR)/$@ .
 	@touch $@
 
 # The Debian of the container image. Remove it for new packages.
@@ -292,11 +299,11 @@ containerd: bin/containerd bin/containerd-shim-runsc-v1 ## build containerd and 
 
 bin/containerd: build/containerd/go.mod build/containerd/go.sum
 	@build/step 'building bin/containerd' \
-		go build -C build/containerd -trimpath -ldflags '-s -w' -o $(CURDIR)/$@ \
+		go build -C build/containerd -ldflags '-s -w' -o $(CURDIR)/$@ \
 		github.com/containerd/containerd/v2/cmd/containerd
 	@touch $@
 
 bin/containerd-shim-runsc-v1: build/gvisor/go.mod build/gvisor/go.sum
 	@build/step 'building bin/containerd-shim-runsc-v1' \
-		go build -C build/gvisor -trimpath -ldflags '-s -w' -o $(CURDIR)/$@ gvisor.dev/gvisor/shim
+		go build -C build/gvisor -ldflags '-s -w' -o $(CURDIR)/$@ gvisor.dev/gvisor/shim
 	@touch $@
