@@ -22,6 +22,7 @@ type RecordQuery struct {
 	Kind, Outcome, Server, Tool, Run, Principal string
 	Period                                      audit.Period
 	Before                                      Places
+	After                                       Places // the numbers of the newest records that are not wanted
 	Limit                                       int
 }
 
@@ -108,6 +109,7 @@ type Record struct {
 type Records struct {
 	Records    []Record
 	Older      Places   // of the next page; empty: there is none
+	Newest     Places   // the numbers of the newest records of the nodes that answered, 0 without records
 	Partly     bool     // only a part of a log was read
 	Problem    string   // why records cannot be shown
 	Unanswered []string // nodes whose records are missing
@@ -117,6 +119,7 @@ type Records struct {
 type ownRecords struct {
 	Records []audit.Record
 	Older   uint64 // 0: there are no older ones
+	Newest  uint64 // 0: there are no records
 	Partly  bool
 	Problem string
 }
@@ -142,7 +145,7 @@ func (l *Lists) Records(ctx context.Context, who caller.Caller, q RecordQuery) (
 
 // merge takes the newest of the first records of each log until the page is full.
 func (l *Lists) merge(parts []part[ownRecords], unanswered []string, q RecordQuery) Records {
-	all := Records{Unanswered: unanswered}
+	all := Records{Unanswered: unanswered, Newest: Places{}}
 	taken := make([]int, len(parts))
 	for len(all.Records) < q.Limit {
 		newest, at := -1, time.Time{}
@@ -169,6 +172,7 @@ func (l *Lists) merge(parts []part[ownRecords], unanswered []string, q RecordQue
 	}
 	more := false
 	for i, p := range parts {
+		all.Newest[p.node] = p.list.Newest
 		all.Partly = all.Partly || p.list.Partly
 		if p.list.Problem != "" {
 			all.Problem = strings.TrimSpace(fmt.Sprintf("%s The log %scannot be read: %s", all.Problem, ofNode(p.node),
@@ -217,7 +221,10 @@ func (l *Lists) scan(q RecordQuery) (found ownRecords) {
 			if err != nil {
 				return false, err
 			}
-			last = b.Seq
+			last, found.Newest = b.Seq, max(found.Newest, b.Seq)
+			if b.Seq <= q.After[l.opts.Node.Name()] {
+				return false, errBegun
+			}
 			if q.Period.Before(r) {
 				return false, errBegun
 			}

@@ -1,9 +1,11 @@
 package cluster
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/objects/objectstest"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // verified is what `airlock audit verify --cluster --json` prints.
@@ -102,11 +105,51 @@ func TestRecordsAreReplicated(t *testing.T) {
 	}
 }
 
+// follow returns the lines that airlock audit tail --follow prints of new records of all nodes.
+func follow(t *testing.T, n *node) iter.Seq[string] {
+	t.Helper()
+	cmd := testenv.AtTerminal(t, n.command("audit", "tail", "--cluster", "--follow", "-n", "1"))
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("airlock audit tail --follow: %v", err)
+		}
+	})
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() { // the newest record; now it follows
+		t.Fatal("airlock audit tail --follow printed nothing")
+	}
+	return func(yield func(string) bool) {
+		for lines.Scan() {
+			if !yield(lines.Text()) {
+				return
+			}
+		}
+		t.Error("airlock audit tail --follow ended")
+	}
+}
+
 // readAll reads the logs of all nodes with the other commands.
 func readAll(t *testing.T, nodes []*node, token string) {
 	t.Helper()
 	host := (&rotating{nodes: nodes[1:2], token: token}).host(t, "/mcp", revisions[1])
+	followed := follow(t, nodes[0])
 	run := find(t, call(t, host, "run_code", map[string]any{"language": "python", "code": "result = 1"}), runID)
+	for line := range followed {
+		if strings.HasPrefix(line, "b ") && strings.Contains(line, run) {
+			break
+		}
+		if !strings.HasPrefix(line, "b ") {
+			t.Errorf("audit tail --follow printed a record that was there before: %s", line)
+		}
+	}
 	a := nodes[0]
 	if shown := a.said("audit", "show", run, "--cluster"); !strings.Contains(shown, "node b") ||
 		strings.Contains(shown, "node a") || !strings.Contains(shown, run) {

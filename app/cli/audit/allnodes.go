@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/credentials"
@@ -26,39 +27,43 @@ import (
 // recordsPage is the number of records that are requested at a time.
 const recordsPage = 500
 
-// allRecords returns at most n records of all nodes, oldest first. Nodes that do not answer are named on stderr.
-func allRecords(s *verb.Streams, q listing.RecordQuery, n int) (all []listing.Record, err error) {
-	missing := ""
-	for len(all) < n {
-		q.Limit = min(recordsPage, n-len(all))
+// allRecords returns at most n records of all nodes, the oldest first, and the number of the newest record of each node
+// that answered. Other nodes are named in missing.
+func allRecords(q listing.RecordQuery, n int) (all []listing.Record, newest listing.Places, missing string, err error) {
+	for {
+		q.Limit = min(recordsPage, max(n-len(all), 1))
 		page, err := daemon.AllRecords(q)
 		switch {
 		case errors.Is(err, join.ErrNone):
-			return nil, verb.WithHint(errors.New("no daemon of this node is running, so other nodes cannot be asked"),
-				"airlock serve", verb.ExitFailed)
+			return nil, nil, "", verb.WithHint(errors.New("no daemon of this node is running, so other nodes cannot be "+
+				"asked"), "airlock serve", verb.ExitFailed)
 		case err != nil:
-			return nil, err
+			return nil, nil, "", err
 		case page.Problem != "":
-			return nil, errors.New(page.Problem)
+			return nil, nil, "", errors.New(page.Problem)
+		}
+		if newest == nil { // of the first page
+			newest = page.Newest
 		}
 		all, missing = append(all, page.Records...), listing.Missing(page.Unanswered)
-		if q.Before = page.Older; len(q.Before) == 0 {
+		if q.Before = page.Older; len(q.Before) == 0 || len(all) >= n {
 			break
 		}
 	}
+	all = all[:min(n, len(all))]
+	slices.Reverse(all)
+	return all, newest, missing, nil
+}
+
+// warn names the nodes that are missing on stderr.
+func warn(s *verb.Streams, missing string) {
 	if missing != "" {
 		fmt.Fprintln(s.Err, "airlock: "+verb.Clean(missing))
 	}
-	slices.Reverse(all)
-	return all, nil
 }
 
-// tailCluster prints the newest records of all nodes, oldest first.
-func (v *auditTailVerb) tailCluster(s *verb.Streams) error {
-	if v.Follow {
-		return verb.Usage("--cluster prints records that exist, and cannot follow new ones",
-			"airlock audit tail --cluster --since 10m")
-	}
+// tailCluster prints the newest records of all nodes, the oldest first.
+func (v *auditTailVerb) tailCluster(ctx context.Context, s *verb.Streams) error {
 	period, err := v.Period()
 	if err != nil {
 		return err
@@ -67,23 +72,67 @@ func (v *auditTailVerb) tailCluster(s *verb.Streams) error {
 	if !period.IsZero() {
 		lines = math.MaxInt
 	}
-	records, err := allRecords(s, listing.RecordQuery{Period: period}, lines)
+	q := listing.RecordQuery{Period: period}
+	records, newest, missing, err := allRecords(q, lines)
 	if err != nil {
 		return err
 	}
-	return verb.Paged(s, func(w io.Writer) error {
-		for _, r := range records {
-			if v.JSON {
-				err = verb.PrintLine(w, r)
-			} else if _, err = fmt.Fprintf(w, "%-10s ", verb.Clean(r.Node)); err == nil {
-				err = audit.WriteLine(w, r.Record)
-			}
-			if err != nil {
-				return err
-			}
+	warn(s, missing)
+	if v.Follow {
+		if err := v.write(s.Out, records); err != nil {
+			return err
 		}
-		return nil
-	})
+		return v.follow(ctx, s, q, newest, missing)
+	}
+	return verb.Paged(s, func(w io.Writer) error { return v.write(w, records) })
+}
+
+// write prints records with their nodes.
+func (v *auditTailVerb) write(w io.Writer, records []listing.Record) (err error) {
+	for _, r := range records {
+		if v.JSON {
+			err = verb.PrintLine(w, r)
+		} else if _, err = fmt.Fprintf(w, "%-10s ", verb.Clean(r.Node)); err == nil {
+			err = audit.WriteLine(w, r.Record)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow prints each second the records that all nodes have added after newest, until ctx is done. A node that did not
+// answer at first is followed from where its log ends when it answers.
+func (v *auditTailVerb) follow(ctx context.Context, s *verb.Streams, q listing.RecordQuery, newest listing.Places,
+	missing string) error {
+	silent := missing != ""
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
+		}
+		q.After = newest
+		records, added, without, err := allRecords(q, math.MaxInt)
+		if err != nil {
+			return err
+		}
+		if without != missing {
+			warn(s, without)
+			missing = without
+		}
+		for node, seq := range added {
+			if _, known := newest[node]; !known && silent {
+				records = slices.DeleteFunc(records, func(r listing.Record) bool { return r.Node == node })
+			}
+			newest[node] = seq
+		}
+		silent = silent && without != ""
+		if err := v.write(s.Out, records); err != nil {
+			return err
+		}
+	}
 }
 
 // showCluster prints the records of a run at each node that has some: a suspended run may have moved.
@@ -96,10 +145,11 @@ func (v *auditShowVerb) showCluster(s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	all, err := allRecords(s, listing.RecordQuery{Run: v.RunID, Period: period}, math.MaxInt)
+	all, _, missing, err := allRecords(listing.RecordQuery{Run: v.RunID, Period: period}, math.MaxInt)
 	if err != nil {
 		return err
 	}
+	warn(s, missing)
 	if len(all) == 0 {
 		return verb.WithHint(fmt.Errorf("showing %q: %w", v.RunID, audit.ErrNoRun),
 			"with --cluster, RUN is a whole ID: airlock runs list", verb.ExitFailed)

@@ -36,7 +36,7 @@ type auditTailVerb struct {
 	Lines  int  `short:"n" default:"20" help:"How many records; with --since or --until, all of the period."`
 	Follow bool `short:"f" help:"Go on with each new record until interrupted."`
 	// Cluster needs the daemon of this node.
-	Cluster bool `help:"Print the newest records of all nodes of the cluster, with their nodes."`
+	Cluster bool `help:"Print the records of all nodes of the cluster, with their nodes."`
 	JSON    bool `name:"json" help:"Print the records as they are in the log."`
 }
 
@@ -50,7 +50,7 @@ func (v *auditTailVerb) Run(ctx context.Context, s *verb.Streams) error {
 		return verb.Usage("-n must be a number of records, 0 or more", "airlock audit tail -n 20")
 	}
 	if v.Cluster {
-		return v.tailCluster(s)
+		return v.tailCluster(ctx, s)
 	}
 	period, err := v.Period()
 	if err != nil {
