@@ -61,6 +61,8 @@ func (b *binding) check() error {
 		return b.source.failure(err)
 	case !b.source.config.isInteractive(), b.failed == nil && kept.login() == b.login:
 		return nil
+	case kept == nil && b.login == "":
+		return nil // it could not be read then, and there is none
 	case kept == nil:
 		return b.source.problem(whyNever, nil)
 	}

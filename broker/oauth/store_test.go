@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -145,6 +146,20 @@ func TestTheDatabaseOfSignInsIsAway(t *testing.T) {
 	ann.seen.at = ann.seen.at.Add(-grace)
 	if _, err := ann.current(t.Context()); err == nil {
 		t.Error("a sign-in is used for longer than a minute")
+	}
+}
+
+// issue 28: a connection that was made while the database was away signs nothing, and goes on if there is no sign-in.
+func TestAConnectionMadeWithoutTheDatabase(t *testing.T) {
+	s := StoreIn(t, t.TempDir())
+	ann := sourceOf(t, s, "ann")
+	made := &binding{source: ann, failed: errors.New("the database is away")}
+	if err := made.check(); err != nil {
+		t.Errorf("without a sign-in: %v", err)
+	}
+	put(t, s, sampleRecord("ann"))
+	if err := made.check(); err == nil || !strings.Contains(err.Error(), errChanged.Error()) {
+		t.Errorf("with a sign-in that the connection was not made with: %v", err)
 	}
 }
 
