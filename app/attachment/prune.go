@@ -1,8 +1,11 @@
 package attachment
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/airlock-mcp/airlock/internal/retention"
 )
@@ -13,7 +16,24 @@ func (s *Store) prune() error {
 	if err != nil {
 		return err
 	}
-	return s.kept.Prune(kept)
+	err = s.kept.Prune(kept)
+	s.forgetRemoved()
+	return err
+}
+
+// forgetRemoved forgets the owners of runs whose files were removed. Sessions of other nodes of a cluster do not end here.
+func (s *Store) forgetRemoved() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for owner, ids := range s.own {
+		ids = slices.DeleteFunc(ids, func(id string) bool {
+			_, err := os.Lstat(filepath.Join(s.dir, id))
+			return errors.Is(err, fs.ErrNotExist)
+		})
+		if s.own[owner] = ids; len(ids) == 0 {
+			delete(s.own, owner)
+		}
+	}
 }
 
 // keptRuns are the directories of runs with what they take.

@@ -2,6 +2,7 @@ package attachment
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -146,11 +147,10 @@ func (s *Store) content(runID string, f File) ([]byte, error) {
 	return content, nil
 }
 
-// OfOwner returns what the runs of an owner have attached while this process
-// lives, the newest first.
-func (s *Store) OfOwner(owner caller.Owner) []Set {
+// OfCaller returns what the runs of a caller have attached while this process lives, the newest first.
+func (s *Store) OfCaller(_ context.Context, who caller.Caller) []Set {
 	s.mu.Lock()
-	ids := slices.Clone(s.own[owner])
+	ids := slices.Clone(s.own[who.Owner()])
 	s.mu.Unlock()
 	slices.Reverse(ids)
 	var sets []Set
@@ -162,7 +162,7 @@ func (s *Store) OfOwner(owner caller.Owner) []Set {
 	return sets
 }
 
-// maxOwned is how many runs of one owner OfOwner knows, the newest.
+// maxOwned is how many runs of one owner OfCaller knows, the newest.
 const maxOwned = 200
 
 func (s *Store) owns(owner caller.Owner, runID string) {

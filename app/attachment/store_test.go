@@ -153,11 +153,12 @@ func TestStoreTellsOwnersApart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if sets := s.OfOwner(ann); len(sets) != 2 || sets[0].RunID != "run_2" || sets[1].RunID != "run_0" {
+	who := caller.Caller{Principal: ann.Principal, Kind: ann.Kind, Session: ann.Session}
+	if sets := s.OfCaller(t.Context(), who); len(sets) != 2 || sets[0].RunID != "run_2" || sets[1].RunID != "run_0" {
 		t.Errorf("got %v, want the two runs of the owner, the newest first", sets)
 	}
 	s.EndSession(ann.Session)
-	if sets := s.OfOwner(ann); len(sets) != 0 {
+	if sets := s.OfCaller(t.Context(), who); len(sets) != 0 {
 		t.Errorf("after the session: got %v", sets)
 	}
 	for _, id := range []string{"run_../../x", "..", "", "run_1/../run_2"} {
@@ -178,5 +179,22 @@ func TestParseURI(t *testing.T) {
 	// It parses, but no file has such a name.
 	if _, name, ok := ParseURI("airlock://runs/run_1/..%2f..%2fx"); !ok || name != "../../x" {
 		t.Errorf("got %q, %v", name, ok)
+	}
+}
+
+// The owners of runs at another node of a cluster do not end their sessions here.
+func TestOwnersOfRemovedFilesAreForgotten(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	if _, err := s.Begin("run_1", ann, DefaultLimits).Add(text("x"), ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.prune(); err != nil || len(s.own) != 1 {
+		t.Fatalf("before: got %v, %v", s.own, err)
+	}
+	if err := os.RemoveAll(filepath.Join(s.dir, "run_1")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.prune(); err != nil || len(s.own) != 0 {
+		t.Errorf("after: got %v, %v", s.own, err)
 	}
 }

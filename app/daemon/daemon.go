@@ -102,7 +102,10 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 		d.known.Authority().Changed()
 	})
 	opts.System.ReportLoad(ctx)
-	if d.face, err = newFace(opts); err != nil {
+	d.lists = listing.New(listing.Options{Node: opts.System.Node(), Runs: opts.System.Runs(), Log: opts.System.RunLog(),
+		Audit: opts.System.Directories().Audit, Servers: opts.System.ServerStates, Clean: opts.System.Gate().Text,
+		Attached: opts.System.Attachments()})
+	if d.face, err = newFace(opts, d.lists.Files()); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	d.undo.Add(func() error { d.face.Close(); return nil })
@@ -110,8 +113,6 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 	if err := d.openKernel(ctx); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
-	d.lists = listing.New(listing.Options{Node: opts.System.Node(), Runs: opts.System.Runs(), Log: opts.System.RunLog(),
-		Audit: opts.System.Directories().Audit, Servers: opts.System.ServerStates, Clean: opts.System.Gate().Text})
 	if err := d.openConsole(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -146,13 +147,13 @@ func (d *Daemon) askToStop() {
 }
 
 // newFace creates the face for hosts whose models write code.
-func newFace(opts Options) (*code.Server, error) {
+func newFace(opts Options, files code.Files) (*code.Server, error) {
 	s := opts.System
 	return code.New(s, s.Runs(), code.Options{
 		Version: opts.Version, Principal: setup.Principal(), ServerIDs: s.ServerIDs,
 		Packages: code.Packages(s.Packages()), Approvals: s.Approvals(), Logger: s.Logger(), Gate: s.Gate(),
 		WhileKnown: s.WhileKnown,
-		Files:      s.Attachments(), CallTool: s.Face().CallTool, Similar: s.Similar, Network: s.Network(), Changes: s,
+		Files:      files, CallTool: s.Face().CallTool, Similar: s.Similar, Network: s.Network(), Changes: s,
 		Mark: s.Node().Marker(), SessionKey: s.Node().Secret("sessions of callers"),
 	})
 }

@@ -23,6 +23,8 @@ type Options struct {
 	Runs  *runs.Registry
 	Log   *runlog.Log
 	Audit string // the directory of the audit log
+	// Attached are the files that runs of this process have attached. Files needs it.
+	Attached system.RunFiles
 	// Servers returns the states of the servers that a caller sees; nil: there are none.
 	Servers func(who caller.Caller) []system.ServerState
 	Clean   func(text string) string // removes secrets; nil leaves texts as they are
@@ -68,6 +70,7 @@ const (
 	kindServers = "servers"
 	kindRecords = "records"
 	kindLog     = "log"
+	kindFiles   = "files"
 )
 
 // question is what one node asks another. The node that asks has authenticated the caller, and the other one decides
@@ -95,6 +98,8 @@ func (l *Lists) Answer(ctx context.Context, text []byte) ([]byte, error) {
 		list, err = answered(q, l.ownRecords)
 	case kindLog:
 		list, err = answered(q, l.ownPiece)
+	case kindFiles:
+		list, err = answered(q, l.ownFiles)
 	default:
 		err = fmt.Errorf("the kind %q is unknown", q.Kind)
 	}

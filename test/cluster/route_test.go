@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -160,6 +161,7 @@ func converse(t *testing.T, b *rotating, revision string) {
 	python := func(code string, background bool) string {
 		return call(t, host, "run_code", map[string]any{"language": "python", "code": code, "background": background})
 	}
+	var attached []string
 	for range b.nodes { // so that each node begins one
 		running := find(t, python("import time\ntime.sleep(600)", true), runID)
 		for range b.nodes {
@@ -174,12 +176,22 @@ func converse(t *testing.T, b *rotating, revision string) {
 		made := find(t, python("client.attach(b'a,b', 'text/csv', 'table.csv')\nresult = 1", false), runID)
 		file, err := host.ReadResource(t.Context(),
 			&mcp.ReadResourceParams{URI: "airlock://runs/" + made + "/table.csv"})
+		attached = append(attached, "airlock://runs/"+made+"/table.csv")
 		if err != nil || file.Contents[0].Text != "a,b" {
 			t.Errorf("a file of a run: %+v, %v", file, err)
 		}
 		if got := python("from servers.alpha import change\nresult = await change({})", false); !strings.Contains(got,
 			`changed`) || strings.Contains(got, `"ok":false`) {
 			t.Errorf("a call that the person of the host approves: %s", got)
+		}
+	}
+	listed, err := host.ListResources(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, uri := range attached {
+		if !slices.ContainsFunc(listed.Resources, func(r *mcp.Resource) bool { return r.URI == uri }) {
+			t.Errorf("resources/list lacks %s", uri)
 		}
 	}
 	unknown := call(t, host, "get_run", map[string]any{"run_id": "run_" + strings.Repeat("0", 32)})

@@ -20,8 +20,8 @@ type Files interface {
 	Files(runID string) (attachment.Set, error)
 	// Read returns one file of a run.
 	Read(runID, name string) (attachment.File, []byte, error)
-	// OfOwner returns the files that all runs of an owner have attached, the newest first.
-	OfOwner(owner caller.Owner) []attachment.Set
+	// OfCaller returns the files that the runs of a caller have attached, the newest first.
+	OfCaller(ctx context.Context, who caller.Caller) []attachment.Set
 	// EndSession is called when a session has ended and its files are not needed any more.
 	EndSession(session string)
 }
@@ -35,7 +35,7 @@ func (noFiles) Read(string, string) (attachment.File, []byte, error) {
 	return attachment.File{}, nil, attachment.ErrNotFound
 }
 
-func (noFiles) OfOwner(caller.Owner) []attachment.Set { return nil }
+func (noFiles) OfCaller(context.Context, caller.Caller) []attachment.Set { return nil }
 
 func (noFiles) EndSession(string) {}
 
@@ -104,7 +104,7 @@ func (s *Server) listOwnFiles(next mcp.MethodHandler) mcp.MethodHandler {
 		if !who.Known() {
 			return res, nil
 		}
-		for _, set := range s.files.OfOwner(who.Owner()) {
+		for _, set := range s.files.OfCaller(ctx, who) {
 			for _, f := range set.Files {
 				if len(list.Resources) == maxListed {
 					return res, nil
