@@ -21,7 +21,8 @@ func (s *Store) prune() error {
 	return err
 }
 
-// forgetRemoved forgets the owners of runs whose files were removed. Sessions of other nodes of a cluster do not end here.
+// forgetRemoved forgets the owners of runs whose files were removed. Sessions of other nodes of a cluster do not end
+// here.
 func (s *Store) forgetRemoved() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

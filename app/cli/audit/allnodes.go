@@ -35,8 +35,9 @@ func allRecords(q listing.RecordQuery, n int) (all []listing.Record, newest list
 		page, err := daemon.AllRecords(q)
 		switch {
 		case errors.Is(err, join.ErrNone):
-			return nil, nil, "", verb.WithHint(errors.New("no daemon of this node is running, so other nodes cannot be "+
-				"asked"), "airlock serve", verb.ExitFailed)
+			return nil, nil, "", verb.WithHint(
+				errors.New("no daemon of this node is running, so other nodes cannot be asked"), "airlock serve",
+				verb.ExitFailed)
 		case err != nil:
 			return nil, nil, "", err
 		case page.Problem != "":
