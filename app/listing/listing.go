@@ -25,7 +25,7 @@ type Options struct {
 	Audit string // the directory of the audit log
 	// Attached are the files that runs of this process have attached. Files needs it.
 	Attached system.RunFiles
-	// Servers returns the states of the servers that a caller sees; nil: there are none.
+	// Servers returns the states of the servers that a caller sees; nil means no servers.
 	Servers func(who caller.Caller) []system.ServerState
 	Clean   func(text string) string // removes secrets; nil leaves texts as they are
 	Now     func() time.Time         // nil means time.Now

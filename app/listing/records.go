@@ -108,7 +108,7 @@ type Record struct {
 // Records are the records of a page, the newest first.
 type Records struct {
 	Records    []Record
-	Older      Places   // of the next page; empty: there is none
+	Older      Places   // of the next page; empty after the last page
 	Newest     Places   // the numbers of the newest records of the nodes that answered, 0 without records
 	Partly     bool     // only a part of a log was read
 	Problem    string   // why records cannot be shown
@@ -118,8 +118,8 @@ type Records struct {
 // ownRecords are the records of one node.
 type ownRecords struct {
 	Records []audit.Record
-	Older   uint64 // 0: there are no older ones
-	Newest  uint64 // 0: there are no records
+	Older   uint64 // 0 after the last page
+	Newest  uint64 // 0 if the log is empty
 	Partly  bool
 	Problem string
 }

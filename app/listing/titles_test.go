@@ -36,7 +36,7 @@ func TestTitles(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", run, got, want)
 		}
 	}
-	// A secret at the place where the title is cut does not appear in part.
+	// The title is cut within a secret, and no part of the secret may appear.
 	if got := titles.of("cut"); strings.Contains(got, "SEC") {
 		t.Errorf("got %q", got)
 	}

@@ -126,7 +126,7 @@ func checkAddress(address string, nearest reach.Distance) string {
 	return ""
 }
 
-// stated returns the distance of a host, as far as its name tells.
+// stated returns the distance of a host that follows from its name.
 func stated(host string) reach.Distance {
 	if distance, ok := reach.Stated(host); ok {
 		return distance

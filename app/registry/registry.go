@@ -1,6 +1,6 @@
 // Package registry is a client of MCP registries (API v0.1, https://registry.modelcontextprotocol.io). A registry is an
 // index: it describes packages and addresses, and Airlock turns one of them into an entry of the configuration. The
-// tools of a server are those of its own tools/list.
+// tools of a server come from its tools/list, not from the registry.
 //
 // Everything that a registry answers is untrusted. Answers are bounded, names and versions are compared with those that
 // were asked for, and texts are for people only.

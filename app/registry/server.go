@@ -59,7 +59,7 @@ type Input struct {
 	Description string           `json:"description"`
 	Required    bool             `json:"isRequired"`
 	Secret      bool             `json:"isSecret"`
-	Value       string           `json:"value"` // fixed; {name} stands for a variable
+	Value       string           `json:"value"` // fixed; may contain variables, {name}
 	Default     string           `json:"default"`
 	Choices     []string         `json:"choices"`
 	Variables   map[string]Input `json:"variables"`

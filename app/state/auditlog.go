@@ -44,7 +44,7 @@ func ClusterLog(ctx context.Context, c *config.Config, witnessed string) (report
 }
 
 // MirrorCopies copies the records of a log into an empty directory, from the copies that the cluster has, see
-// audit.Mirror. It returns clusterlog.ErrNoCopies if there are none.
+// audit.Mirror. It returns clusterlog.ErrNoCopies if the log was never copied.
 func MirrorCopies(ctx context.Context, c *config.Config, dir, origin string) (err error) {
 	if c.Cluster.Objects == "" {
 		return clusterlog.ErrNoCopies

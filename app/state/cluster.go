@@ -141,7 +141,7 @@ func (s *State) join(ctx context.Context) error {
 	return nil
 }
 
-// MayWidenCluster is approval.WidenCheckCluster for the cluster of a configuration. It returns nil if there is none.
+// MayWidenCluster is approval.WidenCheckCluster for the cluster of a configuration. It returns nil without a cluster.
 func MayWidenCluster(c *config.Config) error {
 	if c.Cluster.Database == "" {
 		return nil

@@ -51,7 +51,7 @@ func TestEachTableIsTransferred(t *testing.T) {
 	}
 }
 
-// Issue 23: state import left the runs behind that waited for people, and said nothing.
+// Issue 23: state import left runs behind that waited for people, without a message.
 func TestSuspendedRunsAreNotMoved(t *testing.T) {
 	home, keys := t.TempDir(), t.TempDir()
 	files, err := suspended.Open(store.Suspended(home), keys)

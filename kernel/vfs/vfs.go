@@ -1,6 +1,6 @@
 // Package vfs stores the files that agents keep in the kernel. The number of files and bytes of each
 // agent is limited, and files are encrypted at rest. A write replaces a whole file. A file is a row of
-// the database, not a file of the host: there are no links and no devices, and a path cannot lead to
+// the database, not a file of the host, so it cannot be a link or a device, and a path cannot lead to
 // anything else.
 package vfs
 

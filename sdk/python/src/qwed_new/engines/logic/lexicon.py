@@ -95,9 +95,8 @@ MODALS = frozenset("can must may will should could would might shall".split())
 # Adjectives that are written with a capital letter.
 NATIONALITY = re.compile(
     r"\w+(?:ean|ian|ican|ish|ese|ist)|french|german|greek|roman|dutch|swiss|czech|thai|catholic|muslim|iraqi|israeli")
-# Adjectives of which `a red car` says both that it is red and that it is a car, and those of which `a tall woman` says
-# only that she is a woman; both only before these nouns. A hot dog is no dog, and a French teacher may be no
-# Frenchwoman.
+# `a red car` means that it is red and that it is a car. `a tall woman` means only that she is a woman. Both rules hold
+# only before these nouns: a hot dog is not a dog, and a French teacher may not be French.
 INTERSECTIVE = frozenset(
     "red blue green yellow black white brown grey gray pink orange purple round wooden male female married unmarried "
     "pregnant blind deaf prime positive negative hungry thirsty".split())

@@ -35,7 +35,7 @@ class Predicates(Comparisons):
         self.others = False  # whether "than everyone" was read as "than everyone else"
         self.identified = False  # whether two names may mean one
         self.pronouns: set[str] = set()
-        self._narrower: Phrase | None = None  # what the next quantifier is also restricted to
+        self._narrower: Phrase | None = None  # also restricts the next quantifier
         self._variables = count(1)
 
     def _quantify(self, kind: str, restriction: Phrase, phrase: Phrase) -> Tree:
@@ -71,7 +71,7 @@ class Predicates(Comparisons):
         strange = [w for w in words if w in lexicon.STRANGE or w in lexicon.PRONOUNS]
         if not words or strange or len(words) > 4:
             raise NotRead(f"{(strange or words or [text])[0]!r} in {text[:60]!r}")
-        if words[-1] in ("thing", "things", "person", "people") and len(words) == 2:  # red things: what is red
+        if words[-1] in ("thing", "things", "person", "people") and len(words) == 2:  # red things are all that is red
             adjective, kind = words[0], lexicon.singular(words[1])
             return lambda x: form("PRED", adjective, x) if kind == "thing" else form(
                 "AND", form("PRED", adjective, x), form("PRED", kind, x))
