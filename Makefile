@@ -12,6 +12,7 @@ NPM_INSTALLED := $(NPM_DIRECTORIES:%=%/node_modules/.package-lock.json)
 PYTHON_CLIENT := bin/python-client/mcp/__init__.py
 COLLECTOR := bin/otelcol
 CLEAN_ROOT := bin/clean-root.tar
+DIST_ARCHITECTURES ?= amd64 arm64
 BASES = $(DIST_ARCHITECTURES:%=bin/base-%.tar.gz)
 BENCH_INSTALLED := test/bench/node_modules/.package-lock.json
 EXAMPLES_INSTALLED := examples/agents/node_modules/.package-lock.json bin/python-agents/.installed
@@ -29,6 +30,12 @@ build: ## build bin/runsc and bin/airlock, also under the names mcp-kernel-serve
 setup: prerequisites build containerd images bin/oidc-provider bin/versitygw $(NPM_INSTALLED) $(PYTHON_CLIENT)
 setup: ## do all set-up that is missing
 
+# .ci/run does it beside the first things that are compiled.
+.PHONY: fetch
+fetch: prerequisites redis nginx postgresql mariadb chromium promtool $(NPM_INSTALLED) $(PYTHON_CLIENT)
+fetch: bin/python-sdk/.installed bin/python-crewai/.installed $(EXAMPLES_INSTALLED) $(CLEAN_ROOT) $(BASES)
+fetch: ## fetch what tests need from others
+
 .PHONY: demo
 demo: prerequisites build code-images test/servers/node_modules/.package-lock.json
 demo: ## show model-written code that uses MCP servers from a sandbox
@@ -38,7 +45,7 @@ demo: ## show model-written code that uses MCP servers from a sandbox
 TEST_PACKAGES ?= $(shell expr $$(nproc) \* 3 / 2)
 
 .PHONY: test
-test: setup sdk redis nginx postgresql mariadb chromium promtool $(CLEAN_ROOT) $(COLLECTOR) $(EXAMPLES_INSTALLED)
+test: fetch setup sdk $(COLLECTOR)
 test: ## run all tests, those with real sandboxes included
 	@$(MAKE) --no-print-directory dist
 	go test -C build/dist -count=1 ./...
@@ -161,8 +168,6 @@ screenshots: build code-images browser pngquant ## take the picture of the conso
 		env AIRLOCK_TEST_SANDBOX=1 AIRLOCK_SCREENSHOTS=$(CURDIR)/docs/pictures \
 		go test -count=1 -run '^TestScreenshots$$' ./test/console
 	@pngquant --force --strip --skip-if-larger --speed 1 --ext .png docs/pictures/console-*.png
-
-DIST_ARCHITECTURES ?= amd64 arm64
 
 .PHONY: dist
 dist: bin/airlock $(BASES) ## build archives, Debian packages and a container image, with checksums and what is in them
