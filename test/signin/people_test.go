@@ -91,10 +91,10 @@ func (p *person) isIn() bool {
 
 // startPeople starts a service whose console people sign in to. The provider names the address of a user's mail, which
 // is used as a group.
-func startPeople(t *testing.T, more string) *service {
+func startPeople(t *testing.T, more string, sections ...string) *service {
 	t.Helper()
 	p := startProvider(t, "-client", "console,other", "-redirect", "http://127.0.0.1/sign-in/callback")
-	return serve(t, p, `groupsClaim: email, signIn: {clientId: console, scopes: [email, profile], `+more+`}`)
+	return serve(t, p, `groupsClaim: email, signIn: {clientId: console, scopes: [email, profile], `+more+`}`, sections...)
 }
 
 // People sign in to the console at a real provider, and have the rights of their groups (issue 27, item 13).

@@ -40,8 +40,8 @@ func startService(t *testing.T) *service {
 		`airlock.manage: {rights: [agents]}}`)
 }
 
-// serve starts a service with a provider and further keys of its section auth.
-func serve(t *testing.T, p *provider, more string) *service {
+// serve starts a service with a provider, further keys of its section auth, and other sections.
+func serve(t *testing.T, p *provider, more string, sections ...string) *service {
 	t.Helper()
 	testenv.OwnHome(t)
 	// The audience has the port, so the address is open before the configuration is written.
@@ -57,7 +57,8 @@ func serve(t *testing.T, p *provider, more string) *service {
 	defer passed.Close()
 	configuration := filepath.Join(t.TempDir(), "airlock.yaml")
 	s := &service{url: "http://" + listener.Addr().String(), file: configuration, provider: p, said: &testenv.Output{}}
-	text := fmt.Sprintf("auth: {issuer: %q, audience: %q, %s}\nface: {callTool: true}\n", p.Issuer, s.url+"/mcp", more)
+	text := fmt.Sprintf("auth: {issuer: %q, audience: %q, %s}\nface: {callTool: true}\n%s", p.Issuer, s.url+"/mcp", more,
+		strings.Join(sections, "\n"))
 	if err := os.WriteFile(configuration, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
