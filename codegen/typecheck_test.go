@@ -35,7 +35,7 @@ func checker(t *testing.T, program string) string {
 	switch {
 	case ok:
 		return path
-	case os.Getenv("AIRLOCK_TEST_SANDBOX") == "1":
+	case testenv.WantsSandboxes():
 		t.Fatal(how)
 	}
 	t.Skip(how)

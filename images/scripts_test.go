@@ -13,6 +13,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // Issue 30: the installation scripts of a package do not run. npm alone runs them, which shows that the package has
@@ -70,7 +72,7 @@ func TestOptionalPackagesThatAreNotPublished(t *testing.T) {
 func evilRegistry(t *testing.T, manifest, members string) string {
 	t.Helper()
 	if _, err := exec.LookPath("npm"); err != nil {
-		if os.Getenv("AIRLOCK_TEST_SANDBOX") == "1" {
+		if testenv.WantsSandboxes() {
 			t.Fatalf("all tests were asked for, but %v", err)
 		}
 		t.Skip("needs npm: run `make test`")

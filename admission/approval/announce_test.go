@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // Issue 23: a shell of the agent's host could not approve, but could make a token that
@@ -66,7 +67,7 @@ func TestNothingOfTheHostCanWiden(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if strings.Contains(format, "script") {
 				if _, err := exec.LookPath("script"); err != nil {
-					if os.Getenv("AIRLOCK_TEST_SANDBOX") == "1" {
+					if testenv.WantsSandboxes() {
 						t.Fatal("script is not installed")
 					}
 					t.Skip("script is not installed")

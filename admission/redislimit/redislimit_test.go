@@ -17,6 +17,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/redislimit"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // server is a Redis server started by the test.
@@ -30,7 +31,7 @@ func start(t *testing.T, more ...string) *server {
 	t.Helper()
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
-		if os.Getenv("AIRLOCK_TEST_SANDBOX") == "1" {
+		if testenv.WantsSandboxes() {
 			t.Fatal("redis-server is missing (run `make setup` first)")
 		}
 		t.Skip("needs redis-server: run `make setup`")

@@ -15,7 +15,7 @@ func TestHtmxIsTheOneOfNpm(t *testing.T) {
 	npm := filepath.Join(root, "build/htmx/node_modules/htmx.org")
 	if _, err := os.Stat(npm); err != nil {
 		const how = "make build/htmx/node_modules/.package-lock.json installs it"
-		if os.Getenv("AIRLOCK_TEST_SANDBOX") != "" {
+		if testenv.WantsSandboxes() {
 			t.Fatalf("htmx is not installed: %s", how)
 		}
 		t.Skipf("htmx is not installed: %s", how)

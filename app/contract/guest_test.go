@@ -215,8 +215,8 @@ func TestCases(t *testing.T) {
 				if c.Want.Sandbox {
 					t.Skip("needs the limits of a sandbox")
 				}
-				if start.ahead && testing.Short() {
-					t.Skip("the same case as the cold one, in a guest that has loaded ahead")
+				if start.ahead && (testing.Short() || testenv.WantsSandboxes()) {
+					t.Skip("the same case as the cold one; TestCasesInSandbox has guests that have loaded ahead")
 				}
 				got := runGuest(t, c.Language, string(c.Code), start.ahead)
 				if err := c.Check(got.line, got.stdout, got.stderr); err != nil {

@@ -50,7 +50,7 @@ func startNginx(t *testing.T, behind string) string {
 	server := strings.NewReplacer("listen 443", "listen "+address, "http://127.0.0.1:7823", behind, "/etc/airlock/",
 		dir+"/").Replace(nginxServer(t))
 	stop, err := testenv.StartNginx(dir, address, server)
-	if errors.Is(err, exec.ErrNotFound) && os.Getenv("AIRLOCK_TEST_SANDBOX") != "1" {
+	if errors.Is(err, exec.ErrNotFound) && !testenv.WantsSandboxes() {
 		t.Skip("needs nginx: run `make nginx`")
 	}
 	if err != nil {

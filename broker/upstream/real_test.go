@@ -22,7 +22,7 @@ import (
 // unless asked for, like those of sandboxes, because they need `make setup`.
 func realServer(t testing.TB, name string) string {
 	t.Helper()
-	if os.Getenv("AIRLOCK_TEST_SANDBOX") != "1" {
+	if !testenv.WantsSandboxes() {
 		t.Skip("starts published MCP servers: run `make test`, or set AIRLOCK_TEST_SANDBOX=1")
 	}
 	script := filepath.Join(testenv.RepoRoot(t), "test", "servers", "node_modules", "@modelcontextprotocol", name,

@@ -17,12 +17,15 @@ type Env struct {
 	Runsc string // path of the runsc program
 }
 
+// WantsSandboxes reports whether tests with real sandboxes are run: AIRLOCK_TEST_SANDBOX is 1.
+func WantsSandboxes() bool { return os.Getenv("AIRLOCK_TEST_SANDBOX") == "1" }
+
 // Sandbox returns the environment for tests that start real sandboxes. The
 // test is skipped unless AIRLOCK_TEST_SANDBOX=1 asks for it; asked for and
 // impossible, it fails. `make test` asks and builds what is missing.
 func Sandbox(t testing.TB) Env {
 	t.Helper()
-	if os.Getenv("AIRLOCK_TEST_SANDBOX") != "1" {
+	if !WantsSandboxes() {
 		t.Skip("starts real sandboxes: run `make test`, or set AIRLOCK_TEST_SANDBOX=1")
 	}
 	root := RepoRoot(t)

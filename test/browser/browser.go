@@ -171,7 +171,7 @@ func (b *Browser) NoProblems(t *testing.T, expected ...string) {
 // driver is drive.mjs, about to be started. `make test` installs what it needs.
 func driver(t *testing.T, names ...string) *exec.Cmd {
 	t.Helper()
-	if os.Getenv("AIRLOCK_TEST_SANDBOX") != "1" {
+	if !testenv.WantsSandboxes() {
 		t.Skip("drives a real browser: run `make test`, or set AIRLOCK_TEST_SANDBOX=1")
 	}
 	here := filepath.Join(testenv.RepoRoot(t), "test", "browser")

@@ -30,7 +30,7 @@ const inFrames = 2
 // appsDirectory returns the directory of the host and the app, with their packages from npm.
 func appsDirectory(t *testing.T) string {
 	t.Helper()
-	if os.Getenv("AIRLOCK_TEST_SANDBOX") != "1" {
+	if !testenv.WantsSandboxes() {
 		t.Skip("drives a real browser: run `make test`, or set AIRLOCK_TEST_SANDBOX=1")
 	}
 	directory := filepath.Join(testenv.RepoRoot(t), "test", "apps")

@@ -22,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/airlock-mcp/airlock/internal/database/databasetest"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // database executes texts as clients send them, several statements included.
@@ -34,7 +35,7 @@ type database struct {
 // missing skips a test whose program is not installed. In continuous integration it fails the test.
 func missing(t *testing.T, program, target string) {
 	t.Helper()
-	if os.Getenv("AIRLOCK_TEST_SANDBOX") == "1" {
+	if testenv.WantsSandboxes() {
 		t.Fatalf("%s is missing (run `make %s` first)", program, target)
 	}
 	t.Skipf("needs %s: run `make %s`", program, target)

@@ -31,7 +31,7 @@ func Python(t testing.TB, arguments ...string) *exec.Cmd {
 	root := testenv.RepoRoot(t)
 	installed := filepath.Join(root, "bin", "python-sdk")
 	if _, err := os.Stat(installed); err != nil {
-		if os.Getenv("AIRLOCK_TEST_SANDBOX") == "1" {
+		if testenv.WantsSandboxes() {
 			t.Fatalf("the packages of sdk/python are missing (run `make sdk` first): %v", err)
 		}
 		t.Skip("needs the packages of sdk/python: run `make sdk`")

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // Server returns the URL of a PostgreSQL server, which it starts at the first call in a process. The server ends with
@@ -27,7 +29,7 @@ func Server(t testing.TB) string {
 	}
 	running, err := server()
 	switch {
-	case errors.Is(err, errNotInstalled) && os.Getenv("AIRLOCK_TEST_SANDBOX") != "1":
+	case errors.Is(err, errNotInstalled) && !testenv.WantsSandboxes():
 		t.Skip("needs PostgreSQL: run `make postgresql`")
 	case err != nil:
 		t.Fatal(err)

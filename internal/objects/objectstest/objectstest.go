@@ -39,7 +39,7 @@ func StartAt(t *testing.T, host string) *Server {
 	t.Helper()
 	program := filepath.Join(testenv.RepoRoot(t), "bin", "versitygw")
 	if _, err := os.Stat(program); err != nil {
-		if os.Getenv("AIRLOCK_TEST_SANDBOX") == "1" {
+		if testenv.WantsSandboxes() {
 			t.Fatal("needs an S3 server: run `make setup`")
 		}
 		t.Skip("needs an S3 server: run `make setup`")
