@@ -94,7 +94,8 @@ func (p *person) isIn() bool {
 func startPeople(t *testing.T, more string, sections ...string) *service {
 	t.Helper()
 	p := startProvider(t, "-client", "console,other", "-redirect", "http://127.0.0.1/sign-in/callback")
-	return serve(t, p, `groupsClaim: email, signIn: {clientId: console, scopes: [email, profile], `+more+`}`, sections...)
+	return serve(t, p, `groupsClaim: email, signIn: {clientId: console, scopes: [email, profile], `+more+`}`,
+		sections...)
 }
 
 // People sign in to the console at a real provider, and have the rights of their groups (issue 27, item 13).
