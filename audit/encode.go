@@ -3,14 +3,13 @@ package audit
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // maxExact is the largest whole number that RFC 8785 writes with all its digits.
@@ -32,7 +31,7 @@ func encode(text []byte, r *Record) (_ []byte, at int, err error) {
 	e.string("approval", r.Approval)
 	e.string("approval_state", r.ApprovalState)
 	e.string("approver", r.Approver)
-	e.raw("arguments", r.Arguments)
+	e.value("arguments", r.Arguments, len(r.Arguments))
 	e.string("arguments_hash", r.ArgumentsHash)
 	e.number("bytes_received", r.BytesReceived)
 	e.number("bytes_sent", r.BytesSent)
@@ -44,7 +43,7 @@ func encode(text []byte, r *Record) (_ []byte, at int, err error) {
 	e.string("debit_id", r.DebitID)
 	e.string("decision", r.Decision)
 	e.string("definition_digest", r.DefinitionDigest)
-	e.raw("delegation", r.Delegation)
+	e.value("delegation", r.Delegation, len(r.Delegation))
 	e.string("detail", r.Detail)
 	e.flag("durable", r.Durable)
 	e.number("duration_ms", r.DurationMS)
@@ -59,17 +58,17 @@ func encode(text []byte, r *Record) (_ []byte, at int, err error) {
 	e.must("kind", string(r.Kind))
 	e.string("language", r.Language)
 	e.string("limit", r.Limit)
-	e.texts("limits", r.Limits)
+	e.value("limits", r.Limits, len(r.Limits))
 	e.string("model", r.Model)
 	e.string("outcome", r.Outcome)
 	e.string("output_digest", r.OutputDigest)
 	e.string("parent_id", r.ParentID)
-	e.list("policies", r.Policies)
+	e.value("policies", r.Policies, len(r.Policies))
 	e.string("policy_version", r.PolicyVersion)
 	e.must("prev", r.Prev)
 	e.string("principal", r.Principal)
 	e.string("profile", r.Profile)
-	e.counts("redactions", r.Redactions)
+	e.value("redactions", r.Redactions, len(r.Redactions))
 	e.string("result_hash", r.ResultHash)
 	e.number("result_size", r.ResultSize)
 	e.string("risk", r.Risk)
@@ -113,7 +112,7 @@ func (e *canonicalText) string(name, value string) {
 
 func (e *canonicalText) must(name, value string) {
 	e.name(name)
-	e.text = appendString(e.text, value)
+	e.text = strictjson.AppendString(e.text, value)
 }
 
 func (e *canonicalText) flag(name string, value bool) {
@@ -137,105 +136,15 @@ func (e *canonicalText) integer(n int64) {
 	e.text = strconv.AppendInt(e.text, n, 10)
 }
 
-func (e *canonicalText) raw(name string, value json.RawMessage) {
-	if len(value) == 0 {
+// value writes a value of several parts; size is how many it has.
+func (e *canonicalText) value(name string, value any, size int) {
+	if size == 0 {
 		return
 	}
 	e.name(name)
-	// In an array, because the canonical form is made of objects and arrays only.
-	text, err := canon.JSON(slices.Concat([]byte{'['}, value, []byte{']'}))
-	if err != nil {
-		e.err = errors.Join(e.err, err)
-		return
-	}
-	e.text = append(e.text, text[1:len(text)-1]...)
-}
-
-func (e *canonicalText) list(name string, values []string) {
-	if len(values) == 0 {
-		return
-	}
-	e.name(name)
-	e.text = append(e.text, '[')
-	for i, v := range values {
-		if i > 0 {
-			e.text = append(e.text, ',')
-		}
-		e.text = appendString(e.text, v)
-	}
-	e.text = append(e.text, ']')
-}
-
-func (e *canonicalText) texts(name string, values map[string]string) {
-	writeMembers(e, name, values, func(v string) { e.text = appendString(e.text, v) })
-}
-
-func (e *canonicalText) counts(name string, values map[string]int) {
-	writeMembers(e, name, values, func(n int) { e.integer(int64(n)) })
-}
-
-func writeMembers[V any](e *canonicalText, name string, values map[string]V, write func(V)) {
-	if len(values) == 0 {
-		return
-	}
-	e.name(name)
-	e.text = append(e.text, '{')
-	names := make([]string, 0, len(values))
-	for name := range values {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, canon.CompareNames)
-	for i, name := range names {
-		if i > 0 {
-			e.text = append(e.text, ',')
-		}
-		e.text = append(appendString(e.text, name), ':')
-		write(values[name])
-	}
-	e.text = append(e.text, '}')
-}
-
-// appendString implements RFC 8785, 3.2.2.2. Invalid UTF-8 becomes U+FFFD, as in
-// encoding/json.
-func appendString(text []byte, s string) []byte {
-	text = append(text, '"')
-	begin := 0
-	for i := 0; i < len(s); {
-		if c := s[i]; c < utf8.RuneSelf {
-			i++
-			if c >= ' ' && c != '"' && c != '\\' {
-				continue
-			}
-			text = appendEscape(append(text, s[begin:i-1]...), c)
-			begin = i
-			continue
-		}
-		r, size := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && size == 1 {
-			text = append(append(text, s[begin:i]...), "\uFFFD"...)
-			begin = i + size
-		}
-		i += size
-	}
-	return append(append(text, s[begin:]...), '"')
-}
-
-func appendEscape(text []byte, c byte) []byte {
-	switch c {
-	case '"', '\\':
-		return append(text, '\\', c)
-	case '\b':
-		return append(text, `\b`...)
-	case '\f':
-		return append(text, `\f`...)
-	case '\n':
-		return append(text, `\n`...)
-	case '\r':
-		return append(text, `\r`...)
-	case '\t':
-		return append(text, `\t`...)
-	}
-	return fmt.Appendf(text, `\u%04x`, c)
+	text, err := canon.Marshal(value)
+	e.err = errors.Join(e.err, err)
+	e.text = append(e.text, text...)
 }
 
 // seal appends the record's line, newline included, and sets r.Hash.

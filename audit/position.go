@@ -69,39 +69,12 @@ const positionTop = "airlock audit position"
 // encode has what matters most in its first few hundred bytes, which the kernel
 // copies at once: one that is overwritten in part has the new base.
 func (p *position) encode(text []byte) []byte {
-	text = appendRight(append(text, positionTop+"\nboot "...), p.boot, 36)
-	text = append(append(append(text, '\n'), p.origin...), "\nfirst "...)
-	text = appendNumber(text, p.first, 20)
-	for _, m := range []struct {
-		word string
-		mark
-	}{{"\ndurable ", p.durable}, {"\nbase ", p.base}} {
-		text = append(appendNumber(append(text, m.word...), m.seq, 20), ' ')
-		text = appendRight(text, m.hash, 71)
-	}
-	text = append(appendNumber(append(text, "\npending "...), uint64(len(p.pending)), 6), '\n')
+	text = fmt.Appendf(text, "%s\nboot %36s\n%s\nfirst %020d\ndurable %020d %71s\nbase %020d %71s\npending %06d\n",
+		positionTop, p.boot, p.origin, p.first, p.durable.seq, p.durable.hash, p.base.seq, p.base.hash, len(p.pending))
 	for _, m := range p.pending {
 		text = append(append(text, m.hash...), '\n')
 	}
 	return text
-}
-
-// appendNumber appends a number with zeros in front, to the width.
-func appendNumber(text []byte, n uint64, width int) []byte {
-	var digits [20]byte
-	short := strconv.AppendUint(digits[:0], n, 10)
-	for range width - len(short) {
-		text = append(text, '0')
-	}
-	return append(text, short...)
-}
-
-// appendRight appends a word with blanks in front, to the width.
-func appendRight(text []byte, word string, width int) []byte {
-	for range width - len(word) {
-		text = append(text, ' ')
-	}
-	return append(text, word...)
 }
 
 func parsePosition(text []byte) (*position, error) {

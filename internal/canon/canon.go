@@ -4,18 +4,12 @@ package canon
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math/big"
-	"slices"
 	"strconv"
-	"unicode/utf16"
-	"unicode/utf8"
-
-	"github.com/gowebpki/jcs"
 
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/truncate"
@@ -25,13 +19,10 @@ import (
 // Canonicalization Scheme). Numbers are read as IEEE 754 doubles, as the RFC
 // demands; a number that no double can hold is an error.
 func JSON(raw []byte) ([]byte, error) {
-	if isPlain(raw) {
-		return slices.Clone(raw), nil
-	}
-	if IsDeep(raw) { // the time that jcs takes grows with the square of the depth
+	if IsDeep(raw) {
 		return nil, fmt.Errorf("canonical JSON: %w", ErrDeep)
 	}
-	out, err := jcs.Transform(raw)
+	out, err := strictjson.Canonical(raw)
 	if err != nil {
 		return nil, fmt.Errorf("canonical JSON: %w", err)
 	}
@@ -156,24 +147,6 @@ func Pretty(v any) (string, error) {
 		return "", err
 	}
 	return out.String(), nil
-}
-
-// CompareNames orders the names of members as RFC 8785 does: by their UTF-16
-// code units.
-func CompareNames(a, b string) int {
-	if isASCII(a) && isASCII(b) {
-		return cmp.Compare(a, b)
-	}
-	return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }
 
 // Digest returns "sha256:" and the hex SHA-256 of the bytes as they are.
