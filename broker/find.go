@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/truncate"
@@ -137,11 +137,7 @@ func respell(text json.RawMessage, input map[string]any, names map[string]string
 		delete(input, from)
 		delete(members, from)
 	}
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false) // values keep their bytes
-	err := encoder.Encode(members)
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+	return canon.Verbatim(members)
 }
 
 // invalid returns a message with the correction and the location of the parameters' description.

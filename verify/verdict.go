@@ -134,11 +134,9 @@ func build(status Status, engine, reason string, fields map[string]json.RawMessa
 
 // encode is for values that always have a JSON form.
 func encode(v any) json.RawMessage {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
+	text, err := canon.Verbatim(v)
+	if err != nil {
 		panic(err) // texts, numbers and parts of a decoded value
 	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	return text
 }

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/airlock-mcp/airlock/internal/reach"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
@@ -116,7 +117,7 @@ type hookURL struct{ to *string }
 func (v hookURL) set(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || u.Scheme != "https" &&
-		(u.Scheme != "http" || !isLoopbackName(u.Hostname())) {
+		(u.Scheme != "http" || !reach.IsLoopback(u.Hostname())) {
 		return errors.New("must be an https URL without a user and a fragment")
 	}
 	*v.to = text

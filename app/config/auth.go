@@ -1,13 +1,13 @@
 package config
 
 import (
-	"net"
 	"net/url"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/airlock-mcp/airlock/internal/reach"
 	"github.com/airlock-mcp/airlock/internal/secret"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -199,16 +199,11 @@ func (d *decoder) secureURL(to *string) func(n *yaml.Node, path string) error {
 		}
 		u, err := url.Parse(text)
 		if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "https" &&
-			(u.Scheme != "http" || !isLoopbackName(u.Hostname())) {
+			(u.Scheme != "http" || !reach.IsLoopback(u.Hostname())) {
 			return d.fail(n, "write https:// and a host, without a credential, a query or a fragment",
 				"%s is not the URL of a server that can be trusted: %q", path, n.Value)
 		}
 		*to = text
 		return nil
 	}
-}
-
-func isLoopbackName(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

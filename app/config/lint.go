@@ -2,10 +2,11 @@ package config
 
 import (
 	"fmt"
-	"net"
 	"net/url"
 	"path"
 	"slices"
+
+	"github.com/airlock-mcp/airlock/internal/reach"
 )
 
 // Finding is a warning about a valid configuration.
@@ -78,9 +79,5 @@ func (s Server) risks() []Finding {
 // sentInClear reports whether requests to address leave the machine unencrypted.
 func sentInClear(address string) bool {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())
+	return err == nil && u.Scheme == "http" && !reach.IsLoopback(u.Hostname())
 }

@@ -214,13 +214,11 @@ func (r *run) withoutFile(block json.RawMessage) json.RawMessage {
 }
 
 func encoded(value any) json.RawMessage {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil { // cannot happen: the value was decoded from JSON
+	text, err := canon.Verbatim(value)
+	if err != nil { // cannot happen: the value was decoded from JSON
 		return json.RawMessage("null")
 	}
-	return bytes.TrimSpace(b.Bytes())
+	return text
 }
 
 // errNoProgram is returned for the replay of a call without code or of a script. Neither

@@ -18,6 +18,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/problem"
 	"github.com/airlock-mcp/airlock/internal/quota"
+	"github.com/airlock-mcp/airlock/internal/reach"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
@@ -304,12 +305,8 @@ func hostOf(header string) string {
 
 // IsLoopback reports whether host names this machine only.
 func IsLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
 	if len(host) > 2 && host[0] == '[' && host[len(host)-1] == ']' {
 		host = host[1 : len(host)-1]
 	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
+	return reach.IsLoopback(host)
 }

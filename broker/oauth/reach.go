@@ -3,7 +3,6 @@ package oauth
 import (
 	"errors"
 	"net/http"
-	"net/netip"
 	"net/url"
 
 	"github.com/airlock-mcp/airlock/internal/reach"
@@ -64,13 +63,8 @@ func secure(text string) error {
 		return errors.New("it is not an address that can be used")
 	case u.Scheme == "https":
 		return nil
-	case u.Scheme == "http" && isLocal(u.Hostname()):
+	case u.Scheme == "http" && reach.IsLoopback(u.Hostname()):
 		return nil
 	}
 	return errors.New("it is not an https address")
-}
-
-func isLocal(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Regexp is a regular expression that is compiled at its first use. Its methods are
-// those of regexp.Regexp, and may be called concurrently.
+// some of those of regexp.Regexp, and may be called concurrently.
 type Regexp struct {
 	expression string
 	compiled   func() *regexp.Regexp
@@ -51,11 +51,6 @@ func (r *Regexp) FindSubmatch(b []byte) [][]byte { return r.compiled().FindSubma
 // FindSubmatchIndex is that of regexp.Regexp.
 func (r *Regexp) FindSubmatchIndex(b []byte) []int { return r.compiled().FindSubmatchIndex(b) }
 
-// FindAllSubmatchIndex is that of regexp.Regexp.
-func (r *Regexp) FindAllSubmatchIndex(b []byte, n int) [][]int {
-	return r.compiled().FindAllSubmatchIndex(b, n)
-}
-
 // FindString is that of regexp.Regexp.
 func (r *Regexp) FindString(s string) string { return r.compiled().FindString(s) }
 
@@ -65,36 +60,16 @@ func (r *Regexp) FindStringIndex(s string) []int { return r.compiled().FindStrin
 // FindAllString is that of regexp.Regexp.
 func (r *Regexp) FindAllString(s string, n int) []string { return r.compiled().FindAllString(s, n) }
 
-// FindAllStringIndex is that of regexp.Regexp.
-func (r *Regexp) FindAllStringIndex(s string, n int) [][]int {
-	return r.compiled().FindAllStringIndex(s, n)
-}
-
 // FindStringSubmatch is that of regexp.Regexp.
 func (r *Regexp) FindStringSubmatch(s string) []string { return r.compiled().FindStringSubmatch(s) }
-
-// FindStringSubmatchIndex is that of regexp.Regexp.
-func (r *Regexp) FindStringSubmatchIndex(s string) []int {
-	return r.compiled().FindStringSubmatchIndex(s)
-}
 
 // FindAllStringSubmatch is that of regexp.Regexp.
 func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
 	return r.compiled().FindAllStringSubmatch(s, n)
 }
 
-// FindAllStringSubmatchIndex is that of regexp.Regexp.
-func (r *Regexp) FindAllStringSubmatchIndex(s string, n int) [][]int {
-	return r.compiled().FindAllStringSubmatchIndex(s, n)
-}
-
 // ReplaceAll is that of regexp.Regexp.
 func (r *Regexp) ReplaceAll(src, repl []byte) []byte { return r.compiled().ReplaceAll(src, repl) }
-
-// ReplaceAllFunc is that of regexp.Regexp.
-func (r *Regexp) ReplaceAllFunc(src []byte, repl func([]byte) []byte) []byte {
-	return r.compiled().ReplaceAllFunc(src, repl)
-}
 
 // ReplaceAllString is that of regexp.Regexp.
 func (r *Regexp) ReplaceAllString(src, repl string) string {
@@ -105,6 +80,3 @@ func (r *Regexp) ReplaceAllString(src, repl string) string {
 func (r *Regexp) ReplaceAllStringFunc(src string, repl func(string) string) string {
 	return r.compiled().ReplaceAllStringFunc(src, repl)
 }
-
-// Split is that of regexp.Regexp.
-func (r *Regexp) Split(s string, n int) []string { return r.compiled().Split(s, n) }

@@ -116,6 +116,12 @@ func isListed(hosts, name string, ip netip.Addr) bool {
 	return false
 }
 
+// IsLoopback reports whether the host of a URL is this machine by its name or address: what is sent there stays on it.
+func IsLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
+}
+
 // may reports whether host may have the address ip at all. An address or a local name in a configuration is the
 // operator's decision. Any other name is resolved by a server that a stranger may control, so it never leads to this
 // machine, unless hosts(5) lists it.

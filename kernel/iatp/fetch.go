@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -29,7 +28,7 @@ const ManifestPath = "/.well-known/agent-manifest/"
 func Fetch(ctx context.Context, address string) (Pinned, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" &&
-		(u.Scheme != "http" || !thisMachine(u.Hostname())) {
+		(u.Scheme != "http" || !reach.IsLoopback(u.Hostname())) {
 		return Pinned{}, &Refusal{"the address of a manifest begins with https:// and has no credential in it"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
@@ -61,10 +60,4 @@ func Fetch(ctx context.Context, address string) (Pinned, error) {
 		return Pinned{}, &Refusal{u.Host + " answers with something that is not a manifest"}
 	}
 	return p, nil
-}
-
-// thisMachine reports whether a host is the loopback interface.
-func thisMachine(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
