@@ -373,11 +373,9 @@ func (e *evaluation) dropLost(ctx context.Context) error {
 		return err
 	}
 	var id, stored string
-	err = e.opts.Database.View(ctx, func(tx database.Tx) error {
-		return tx.QueryRowContext(ctx, `SELECT id, approvers FROM question
-			WHERE agent = ? AND conversation = ? AND step = ? AND subject = ? AND state = ?`,
-			key.agent, key.conversation, key.step, key.subject, questionApproved).Scan(&id, &stored)
-	})
+	err = e.opts.Database.QueryRow(ctx, `SELECT id, approvers FROM question
+		WHERE agent = ? AND conversation = ? AND step = ? AND subject = ? AND state = ?`,
+		[]any{key.agent, key.conversation, key.step, key.subject, questionApproved}, &id, &stored)
 	var approvers []caller.Caller
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -389,8 +387,5 @@ func (e *evaluation) dropLost(ctx context.Context) error {
 	if err != nil || !slices.ContainsFunc(approvers, lost) {
 		return err
 	}
-	return e.opts.Database.Update(ctx, func(tx database.Tx) error {
-		_, err := tx.ExecContext(ctx, `DELETE FROM question WHERE id = ?`, id)
-		return err
-	})
+	return e.opts.Database.Exec(ctx, `DELETE FROM question WHERE id = ?`, id)
 }

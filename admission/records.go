@@ -201,23 +201,16 @@ func (s *Service) Reconcile(ctx context.Context,
 // leftRecords returns the records that processes have kept that have ended, and the IDs of their rows.
 func (g *agentGate) leftRecords(ctx context.Context) (left []audit.Record, ids []string, err error) {
 	err = g.opts.Database.View(ctx, func(tx database.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT id, process, record FROM budget_debit ORDER BY id`)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var id, process, text string
-			if err := rows.Scan(&id, &process, &text); err != nil {
-				return err
-			}
+		var id, process, text string
+		query := `SELECT id, process, record FROM budget_debit ORDER BY id`
+		return database.ScanRows(ctx, tx, query, nil, []any{&id, &process, &text}, func() error {
 			owner, name, ofNode := strings.Cut(process, NodeMark)
 			if !ofNode {
 				owner, name = "", process
 			}
 			// The log of another node has the records of its rows.
 			if lives, _ := procfs.Lives(name); lives || owner != g.opts.Node.Name() {
-				continue
+				return nil
 			}
 			ids = append(ids, id)
 			for line := range strings.Lines(text) {
@@ -227,8 +220,8 @@ func (g *agentGate) leftRecords(ctx context.Context) (left []audit.Record, ids [
 				}
 				left = append(left, r)
 			}
-		}
-		return rows.Err()
+			return nil
+		})
 	})
 	return left, ids, err
 }

@@ -83,24 +83,17 @@ func (s *Service) ofPrincipal(ctx context.Context, tx database.Tx, principal, af
 // accountsOf returns at most n accounts of a principal and of its agents, ordered by name and
 // starting after the name after.
 func accountsOf(ctx context.Context, tx database.Tx, principal, after string, n int) ([]string, error) {
-	rows, err := tx.QueryContext(ctx, `SELECT id FROM agent WHERE principal = ? AND id > ? ORDER BY id LIMIT ?`,
-		principal, strings.TrimPrefix(after, agentAccount), n)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	accounts := []string{}
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		accounts = append(accounts, agentAccount+id)
-	}
+	var id string
+	err := database.ScanRows(ctx, tx, `SELECT id FROM agent WHERE principal = ? AND id > ? ORDER BY id LIMIT ?`,
+		[]any{principal, strings.TrimPrefix(after, agentAccount), n}, []any{&id}, func() error {
+			accounts = append(accounts, agentAccount+id)
+			return nil
+		})
 	if of := budget.Principal + ":" + principal; len(accounts) < n && after < of {
 		accounts = append(accounts, of)
 	}
-	return accounts, rows.Err()
+	return accounts, err
 }
 
 // agentOfAccount returns the ID of the agent that an account or the session of an account belongs
@@ -123,22 +116,14 @@ func eachName(ctx context.Context, tx database.Tx, ids []string, visit func(i in
 	if err != nil {
 		return err
 	}
-	rows, err := tx.QueryContext(
-		ctx, `SELECT j.key, a.name, a.principal FROM json_each(?) j JOIN agent a ON a.id = j.value`,
-		string(raw))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var i int
-		var name, principal string
-		if err := rows.Scan(&i, &name, &principal); err != nil {
-			return err
-		}
-		visit(i, name, principal)
-	}
-	return rows.Err()
+	var i int
+	var name, principal string
+	return database.ScanRows(
+		ctx, tx, `SELECT j.key, a.name, a.principal FROM json_each(?) j JOIN agent a ON a.id = j.value`,
+		[]any{string(raw)}, []any{&i, &name, &principal}, func() error {
+			visit(i, name, principal)
+			return nil
+		})
 }
 
 // Cost is what an account spent on one day, with its agent.

@@ -94,19 +94,11 @@ const agentsOf = `SELECT agent.id FROM agent_credential CROSS JOIN agent
 func (s *Service) EndOf(ctx context.Context, credential, by string) error {
 	var ids []string
 	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
-		rows, err := tx.QueryContext(ctx, agentsOf, credential)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var id string
-			if err := rows.Scan(&id); err != nil {
-				return err
-			}
+		var id string
+		return database.ScanRows(ctx, tx, agentsOf, []any{credential}, []any{&id}, func() error {
 			ids = append(ids, id)
-		}
-		return rows.Err()
+			return nil
+		})
 	})
 	for _, id := range ids {
 		err = errors.Join(err, s.SetStatus(ctx, id, Killed, by))
@@ -289,19 +281,11 @@ func (s *Service) List(ctx context.Context, only Selection, after string, n int)
 	query, args := only.query(after, n)
 	agents := []Agent{}
 	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
-		rows, err := tx.QueryContext(ctx, query, args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
+		return database.EachRow(ctx, tx, query, args, func(rows *sql.Rows) error {
 			a, err := s.scanAgent(rows)
-			if err != nil {
-				return err
-			}
 			agents = append(agents, a)
-		}
-		return rows.Err()
+			return err
+		})
 	})
 	return agents, err
 }

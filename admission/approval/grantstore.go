@@ -141,26 +141,18 @@ func (r grantRows) find(ctx context.Context, now time.Time, keys ...string) (fou
 	}
 	err = r.db.View(ctx, func(tx database.Tx) error {
 		found = []Grant{}
-		rows, err := tx.QueryContext(ctx, query, args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var key, text string
-			var used int
+		var key, text string
+		var used int
+		return database.ScanRows(ctx, tx, query, args, []any{&key, &used, &text}, func() error {
 			var content grantContent
-			if err := rows.Scan(&key, &used, &text); err != nil {
-				return err
-			}
 			if err := strictjson.UnmarshalOpen([]byte(text), &content); err != nil {
 				return err
 			}
 			g := content.Grant
 			g.key, g.Used, g.approvers, g.extent = key, used, content.Approvers, content.Extent
 			found = append(found, g)
-		}
-		return rows.Err()
+			return nil
+		})
 	})
 	return found, err
 }

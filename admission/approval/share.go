@@ -207,25 +207,18 @@ func (s *share) publish(ctx context.Context, tx database.Tx, open map[string]Pos
 
 // take takes the answers to questions of this node. Afterwards they cannot be withdrawn.
 func (s *share) take(ctx context.Context, tx database.Tx) (answers []answer, err error) {
-	rows, err := tx.QueryContext(ctx, `SELECT id, response FROM posted_answer WHERE node = ? AND taken = 0
-		ORDER BY made, id`, s.node)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var a answer
-		var text string
-		if err := rows.Scan(&a.id, &text); err != nil {
-			return nil, err
-		}
+	var id, text string
+	err = database.ScanRows(ctx, tx, `SELECT id, response FROM posted_answer WHERE node = ? AND taken = 0
+		ORDER BY made, id`, []any{s.node}, []any{&id, &text}, func() error {
+		a := answer{id: id}
 		if err := strictjson.Unmarshal([]byte(text), &a.response); err != nil {
-			return nil, fmt.Errorf("reading answer %q: %w", a.id, err)
+			return fmt.Errorf("reading answer %q: %w", id, err)
 		}
 		answers = append(answers, a)
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil || len(answers) == 0 {
-		return answers, err
+		return nil
+	})
+	if err != nil || len(answers) == 0 {
+		return nil, err
 	}
 	_, err = tx.ExecContext(ctx, `UPDATE posted_answer SET taken = 1 WHERE node = ? AND taken = 0`, s.node)
 	return answers, err
@@ -257,10 +250,7 @@ func (s *share) apply(ctx context.Context, a answer) error {
 	if err != nil {
 		return err
 	}
-	return s.db.Update(ctx, func(tx database.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE posted_answer SET result = ? WHERE id = ?`, string(text), a.id)
-		return err
-	})
+	return s.db.Exec(ctx, `UPDATE posted_answer SET result = ? WHERE id = ?`, string(text), a.id)
 }
 
 // ofOthers is the beginning of a query of the questions of other nodes that live.
@@ -270,27 +260,23 @@ const ofOthers = `SELECT posted_question.question, progress, escalated, credenti
 	WHERE posted_question.node <> ? `
 
 func (s *share) query(ctx context.Context, tx database.Tx, rest string, args ...any) (found []remote, err error) {
-	rows, err := tx.QueryContext(ctx, ofOthers+rest, append([]any{s.node}, args...)...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = database.EachRow(ctx, tx, ofOthers+rest, append([]any{s.node}, args...), func(rows *sql.Rows) error {
 		var r remote
 		var text string
 		var credentials string
 		if err := rows.Scan(&text, &r.Progress, &r.Escalated, &credentials, &r.outcome, &r.node); err != nil {
-			return nil, err
+			return err
 		}
 		if err := strictjson.Unmarshal([]byte(text), &r.Question); err != nil {
-			return nil, fmt.Errorf("reading a question of node %q: %w", r.node, err)
+			return fmt.Errorf("reading a question of node %q: %w", r.node, err)
 		}
 		r.Credentials = credentials
 		r.Node, _, _ = strings.Cut(r.node, "/")
 		r.Digest = canon.Digest([]byte(text))
 		found = append(found, r)
-	}
-	return found, rows.Err()
+		return nil
+	})
+	return found, err
 }
 
 // remote is a question of another node.
@@ -375,9 +361,7 @@ func (s *share) result(ctx context.Context, id string) error {
 	defer tick.Stop()
 	for {
 		var text string
-		err := s.db.View(ctx, func(tx database.Tx) error {
-			return tx.QueryRowContext(ctx, `SELECT result FROM posted_answer WHERE id = ?`, id).Scan(&text)
-		})
+		err := s.db.QueryRow(ctx, `SELECT result FROM posted_answer WHERE id = ?`, []any{id}, &text)
 		if err == nil && text != "" {
 			return errorOf(text)
 		}

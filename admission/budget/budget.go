@@ -392,20 +392,16 @@ func (l *Ledger) Of(ctx context.Context, tx database.Tx, accounts []string) ([]S
 }
 
 func (l *Ledger) standings(ctx context.Context, tx database.Tx, query string, args []any) ([]Standing, error) {
-	rows, err := tx.QueryContext(ctx, query, args...)
+	list := []Standing{}
+	err := database.EachRow(ctx, tx, query, args, func(rows *sql.Rows) error {
+		s, err := l.scan(rows)
+		list = append(list, s)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("listing the accounts of the ledger: %w", err)
 	}
-	defer rows.Close()
-	list := []Standing{}
-	for rows.Next() {
-		s, err := l.scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, s)
-	}
-	return list, rows.Err()
+	return list, nil
 }
 
 // Cost is what an account spent on one day.
@@ -442,21 +438,17 @@ func (l *Ledger) Costs(ctx context.Context, tx database.Tx, prefix string, accou
 			AND account > ?2 AND account < ?3 ORDER BY start, account`
 		args = append(args, string(rawAccounts))
 	}
-	rows, err := tx.QueryContext(ctx, query, args...)
+	var c Cost
+	var start int64
+	err = database.ScanRows(ctx, tx, query, args, []any{&start, &c.Account, &c.Cost, &c.Requests}, func() error {
+		c.Day = time.Unix(start, 0).UTC().Format(time.DateOnly)
+		costs = append(costs, c)
+		return nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the costs of the ledger: %w", err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var c Cost
-		var start int64
-		if err := rows.Scan(&start, &c.Account, &c.Cost, &c.Requests); err != nil {
-			return nil, err
-		}
-		c.Day = time.Unix(start, 0).UTC().Format(time.DateOnly)
-		costs = append(costs, c)
-	}
-	return costs, rows.Err()
+	return costs, nil
 }
 
 func wrap(doing, account string, err error) error {

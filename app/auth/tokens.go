@@ -146,12 +146,9 @@ func (t *Tokens) Create(ctx context.Context, g Grant) (Token, secret.Value, erro
 	if err != nil {
 		return Token{}, secret.Value{}, err
 	}
-	err = t.db.Update(ctx, func(tx database.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO token VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)`,
-			made.ID, made.Name, made.Principal, made.Profile, strings.Join(made.Scopes, " "), hash(value), now.Unix(),
-			expires, string(creators), string(facts))
-		return err
-	})
+	err = t.db.Exec(ctx, `INSERT INTO token VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)`,
+		made.ID, made.Name, made.Principal, made.Profile, strings.Join(made.Scopes, " "), hash(value), now.Unix(),
+		expires, string(creators), string(facts))
 	if err != nil {
 		return Token{}, secret.Value{}, fmt.Errorf("keeping token %q: %w", g.Name, err)
 	}
@@ -215,14 +212,9 @@ func (t *Tokens) authenticate(ctx context.Context, value secret.Value) (caller.C
 func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 	list := []Token{}
 	err := t.db.View(ctx, func(tx database.Tx) error {
-		rows, err := tx.QueryContext(
-			ctx, `SELECT token.id, name, principal, profile, scopes, created, expires, revoked, coalesce(day, 0), facts
-			FROM token LEFT JOIN credential_use ON credential_use.id = token.id ORDER BY created DESC, token.id`)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
+		query := `SELECT token.id, name, principal, profile, scopes, created, expires, revoked, coalesce(day, 0), facts
+			FROM token LEFT JOIN credential_use ON credential_use.id = token.id ORDER BY created DESC, token.id`
+		return database.EachRow(ctx, tx, query, nil, func(rows *sql.Rows) error {
 			var one Token
 			var scopes, facts string
 			var created, expires, revoked, used int64
@@ -236,8 +228,8 @@ func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 			one.Scopes, one.Created = strings.Fields(scopes), time.Unix(created, 0).UTC()
 			one.Expires, one.Revoked, one.Used = moment(expires), moment(revoked), moment(used)
 			list = append(list, one)
-		}
-		return rows.Err()
+			return nil
+		})
 	})
 	return list, err
 }
@@ -250,21 +242,13 @@ const maxEnds = 1000
 func (t *Tokens) Ends(ctx context.Context) (map[string]int64, error) {
 	ends := map[string]int64{}
 	err := t.db.View(ctx, func(tx database.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT id, expires FROM token WHERE revoked = 0 AND expires > ?
-			ORDER BY expires LIMIT ?`, t.now().Unix(), maxEnds)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var id string
-			var expires int64
-			if err := rows.Scan(&id, &expires); err != nil {
-				return err
-			}
+		var id string
+		var expires int64
+		return database.ScanRows(ctx, tx, `SELECT id, expires FROM token WHERE revoked = 0 AND expires > ?
+			ORDER BY expires LIMIT ?`, []any{t.now().Unix(), maxEnds}, []any{&id, &expires}, func() error {
 			ends[id] = expires
-		}
-		return rows.Err()
+			return nil
+		})
 	})
 	return ends, err
 }

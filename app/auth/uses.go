@@ -64,20 +64,12 @@ func (t *Tokens) use(ctx context.Context, credentials []caller.Credential) {
 func (t *Tokens) Used(ctx context.Context) (map[string]time.Time, error) {
 	used := map[string]time.Time{}
 	err := t.db.View(ctx, func(tx database.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT id, day FROM credential_use`)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var id string
-			var day int64
-			if err := rows.Scan(&id, &day); err != nil {
-				return err
-			}
+		var id string
+		var day int64
+		return database.ScanRows(ctx, tx, `SELECT id, day FROM credential_use`, nil, []any{&id, &day}, func() error {
 			used[id] = time.Unix(day, 0).UTC()
-		}
-		return rows.Err()
+			return nil
+		})
 	})
 	return used, err
 }

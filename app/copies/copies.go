@@ -189,20 +189,13 @@ func (c *Copies) copyLocked(ctx context.Context) error {
 func (c *Copies) loadLocked(ctx context.Context) error {
 	err := c.opts.Database.View(ctx, func(tx database.Tx) error {
 		clear(c.known)
-		rows, err := tx.QueryContext(ctx, "SELECT run, kind, changed FROM run_copy")
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var n name
-			var changed int64
-			if err := rows.Scan(&n.run, &n.kind, &changed); err != nil {
-				return err
-			}
+		var n name
+		var changed int64
+		into := []any{&n.run, &n.kind, &changed}
+		return database.ScanRows(ctx, tx, "SELECT run, kind, changed FROM run_copy", nil, into, func() error {
 			c.known[n] = time.Unix(0, changed)
-		}
-		return rows.Err()
+			return nil
+		})
 	})
 	c.loaded = err == nil
 	return err
@@ -292,10 +285,8 @@ func (c *Copies) Fetch(ctx context.Context, run string) error {
 }
 
 func (c *Copies) fetch(ctx context.Context, n name, to Store) error {
-	err := c.opts.Database.View(ctx, func(tx database.Tx) error {
-		return tx.QueryRowContext(ctx, "SELECT run FROM run_copy WHERE run = ? AND kind = ?", n.run,
-			n.kind).Scan(&n.run)
-	})
+	err := c.opts.Database.QueryRow(ctx, "SELECT run FROM run_copy WHERE run = ? AND kind = ?",
+		[]any{n.run, n.kind}, &n.run)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -326,8 +317,5 @@ func (c *Copies) fetch(ctx context.Context, n name, to Store) error {
 }
 
 func (c *Copies) update(ctx context.Context, query string, args ...any) error {
-	return c.opts.Database.Update(ctx, func(tx database.Tx) error {
-		_, err := tx.ExecContext(ctx, query, args...)
-		return err
-	})
+	return c.opts.Database.Exec(ctx, query, args...)
 }

@@ -114,12 +114,9 @@ func (b *JobBook) enter(ctx context.Context, made *job, runID string, now time.T
 	if b == nil {
 		return nil
 	}
-	return b.db.Update(ctx, func(tx database.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			made.id, runID, made.owner.Principal, made.owner.Kind, made.owner.Issuer, made.owner.Session, b.instance,
-			JobQueued, now.Unix(), made.owner.Profile)
-		return err
-	})
+	return b.db.Exec(ctx, `INSERT INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		made.id, runID, made.owner.Principal, made.owner.Kind, made.owner.Issuer, made.owner.Session, b.instance,
+		JobQueued, now.Unix(), made.owner.Profile)
 }
 
 // note writes the state of a job.
@@ -127,10 +124,7 @@ func (b *JobBook) note(ctx context.Context, id string, state JobState, now time.
 	if b == nil {
 		return nil
 	}
-	return b.db.Update(ctx, func(tx database.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE job SET state = ?, changed = ? WHERE id = ?`, state, now.Unix(), id)
-		return err
-	})
+	return b.db.Exec(ctx, `UPDATE job SET state = ?, changed = ? WHERE id = ?`, state, now.Unix(), id)
 }
 
 // cross removes a job that could not be started.
@@ -138,10 +132,7 @@ func (b *JobBook) cross(ctx context.Context, id string) error {
 	if b == nil {
 		return nil
 	}
-	return b.db.Update(ctx, func(tx database.Tx) error {
-		_, err := tx.ExecContext(ctx, `DELETE FROM job WHERE id = ?`, id)
-		return err
-	})
+	return b.db.Exec(ctx, `DELETE FROM job WHERE id = ?`, id)
 }
 
 // entry is a job of the book.

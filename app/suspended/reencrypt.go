@@ -60,9 +60,6 @@ func Reencrypt(ctx context.Context, db *database.DB, keys cluster.Keys) (changed
 		}
 	}
 	// With the former keys, the IDs that were made with them name no node any more.
-	return changed, db.Update(ctx, func(tx database.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO moved_run SELECT run, node, '', unixepoch() FROM suspended_run
-			WHERE true ON CONFLICT (id) DO NOTHING`)
-		return err
-	})
+	return changed, db.Exec(ctx, `INSERT INTO moved_run SELECT run, node, '', unixepoch() FROM suspended_run
+		WHERE true ON CONFLICT (id) DO NOTHING`)
 }

@@ -199,13 +199,10 @@ func (s *Shared) upload(ctx context.Context, file File) error {
 	}
 	for i, part := range parts {
 		sealed := s.node.Seal(part, partText(file.Name, i, len(parts)))
-		if err := s.db.Update(ctx, func(tx database.Tx) error {
-			_, err := tx.ExecContext(ctx, "INSERT INTO suspended_file VALUES (?, ?, ?, unixepoch(), ?) "+
-				"ON CONFLICT (name, part) DO UPDATE SET parts = excluded.parts, stored = excluded.stored, "+
-				"content = excluded.content",
-				file.Name, i, len(parts), sealed)
-			return err
-		}); err != nil {
+		if err := s.db.Exec(ctx, "INSERT INTO suspended_file VALUES (?, ?, ?, unixepoch(), ?) "+
+			"ON CONFLICT (name, part) DO UPDATE SET parts = excluded.parts, stored = excluded.stored, "+
+			"content = excluded.content",
+			file.Name, i, len(parts), sealed); err != nil {
 			return err
 		}
 	}
@@ -222,10 +219,8 @@ func (s *Shared) Fetch(name string) ([]byte, error) {
 	var content []byte
 	for part, parts := 0, 1; part < parts; part++ {
 		var sealed []byte
-		err := s.db.View(ctx, func(tx database.Tx) error {
-			return tx.QueryRowContext(ctx, "SELECT parts, content FROM suspended_file WHERE name = ? AND part = ?",
-				name, part).Scan(&parts, &sealed)
-		})
+		err := s.db.QueryRow(ctx, "SELECT parts, content FROM suspended_file WHERE name = ? AND part = ?",
+			[]any{name, part}, &parts, &sealed)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil, ErrDamaged
 		}
@@ -283,9 +278,8 @@ func (s *Shared) Claim(ctx context.Context, images []string, format string, most
 		args = append(args, image)
 	}
 	found := false // most calls find none, and only read
-	if err := s.db.View(ctx, func(tx database.Tx) error {
-		return tx.QueryRowContext(ctx, "SELECT count(*) > 0 FROM suspended_run WHERE "+where, args...).Scan(&found)
-	}); err != nil || !found {
+	if err := s.db.QueryRow(ctx, "SELECT count(*) > 0 FROM suspended_run WHERE "+where, args,
+		&found); err != nil || !found {
 		return nil, err
 	}
 	err = s.db.Update(ctx, func(tx database.Tx) error {
@@ -319,11 +313,9 @@ func (s *Shared) Get(run string, content any) error {
 	ctx := context.Background()
 	var about About
 	var sealed []byte
-	err := s.db.View(ctx, func(tx database.Tx) error {
-		return tx.QueryRowContext(ctx, `SELECT owner, image, format, number, continued = 1, content FROM suspended_run
-			WHERE run = ? AND node_id = ?`, run, s.node.ID()).Scan(&about.Owner, &about.Image, &about.Format,
-			&about.Number, &about.Continued, &sealed)
-	})
+	err := s.db.QueryRow(ctx, `SELECT owner, image, format, number, continued = 1, content FROM suspended_run
+		WHERE run = ? AND node_id = ?`,
+		[]any{run, s.node.ID()}, &about.Owner, &about.Image, &about.Format, &about.Number, &about.Continued, &sealed)
 	if err != nil {
 		return fmt.Errorf("reading the suspended run %q: %w", run, err)
 	}
@@ -336,17 +328,10 @@ func (s *Shared) Get(run string, content any) error {
 
 // texts returns the only column of a query.
 func texts(ctx context.Context, tx database.Tx, query string, args ...any) (all []string, err error) {
-	rows, err := tx.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
-		}
+	var text string
+	err = database.ScanRows(ctx, tx, query, args, []any{&text}, func() error {
 		all = append(all, text)
-	}
-	return all, rows.Err()
+		return nil
+	})
+	return all, err
 }

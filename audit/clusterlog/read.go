@@ -144,24 +144,18 @@ func (v *verifier) checkpoint(signed []byte, name string) uint64 {
 
 // logsOf reads the logs of the nodes.
 func (v *verifier) logsOf(ctx context.Context, tx database.Tx) error {
-	rows, err := tx.QueryContext(ctx, "SELECT origin, node, key, size, note FROM audit_log ORDER BY node, origin")
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var k Known
-		var newest string
-		if err := rows.Scan(&k.Origin, &k.Node, &k.Key, &k.Size, &newest); err != nil {
-			return err
-		}
-		k.Notes = [][]byte{[]byte(newest)} // moved to the end when the leaves were read
-		v.report.Logs = append(v.report.Logs, k)
-	}
+	var k Known
+	var newest string
+	err := database.ScanRows(ctx, tx, "SELECT origin, node, key, size, note FROM audit_log ORDER BY node, origin", nil,
+		[]any{&k.Origin, &k.Node, &k.Key, &k.Size, &newest}, func() error {
+			k.Notes = [][]byte{[]byte(newest)} // moved to the end when the leaves were read
+			v.report.Logs = append(v.report.Logs, k)
+			return nil
+		})
 	for i := range v.report.Logs {
 		v.logs[v.report.Logs[i].Origin] = &v.report.Logs[i]
 	}
-	return rows.Err()
+	return err
 }
 
 // leaves reads the leaves, computes their tree and compares it with the signed roots.

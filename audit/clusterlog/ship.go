@@ -157,10 +157,9 @@ func (s *shipper) attempt(ctx context.Context, state *shipped) {
 // ship copies all that is not in the object store, and removes old copies. waiting is the number of files that remain.
 func (s *shipper) ship(ctx context.Context, origin string, state *shipped) (waiting int, err error) {
 	if !state.known {
-		if err := s.db.View(ctx, func(tx database.Tx) error {
-			return tx.QueryRowContext(ctx, "SELECT coalesce(max(first), 0) FROM audit_file WHERE origin = ?",
-				origin).Scan(&state.last)
-		}); err != nil {
+		err := s.db.QueryRow(ctx, "SELECT coalesce(max(first), 0) FROM audit_file WHERE origin = ?",
+			[]any{origin}, &state.last)
+		if err != nil {
 			return 0, err
 		}
 		state.known = true
@@ -268,11 +267,8 @@ func (s *shipper) file(ctx context.Context, origin string, first uint64) error {
 // all copies or none: that node removes the older ones while it lives, and the rest of a log cannot be verified without
 // the summary that it signs.
 func (s *shipper) expire(ctx context.Context, origin string, keep int64) error {
-	err := s.db.Update(ctx, func(tx database.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM audit_tail WHERE origin IN "+
-			"(SELECT origin FROM audit_tail GROUP BY origin HAVING max(stored) < unixepoch() - ?)", keep)
-		return err
-	})
+	err := s.db.Exec(ctx, "DELETE FROM audit_tail WHERE origin IN "+
+		"(SELECT origin FROM audit_tail GROUP BY origin HAVING max(stored) < unixepoch() - ?)", keep)
 	if err != nil {
 		return err
 	}
@@ -290,11 +286,7 @@ func (s *shipper) expire(ctx context.Context, origin string, keep int64) error {
 		if err := s.opts.Copies.Objects.Delete(ctx, objectOf(one.origin, fileName(one.first))); err != nil {
 			return err
 		}
-		err := s.db.Update(ctx, func(tx database.Tx) error {
-			_, err := tx.ExecContext(ctx, "DELETE FROM audit_file WHERE origin = ? AND first = ?", one.origin,
-				one.first)
-			return err
-		})
+		err := s.db.Exec(ctx, "DELETE FROM audit_file WHERE origin = ? AND first = ?", one.origin, one.first)
 		if err != nil {
 			return err
 		}
@@ -309,18 +301,11 @@ type copied struct {
 }
 
 func readFiles(ctx context.Context, tx database.Tx, where string, values ...any) (list []copied, err error) {
-	rows, err := tx.QueryContext(ctx, "SELECT origin, first FROM audit_file WHERE "+where+" ORDER BY origin, first",
-		values...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var one copied
-		if err := rows.Scan(&one.origin, &one.first); err != nil {
-			return nil, err
-		}
-		list = append(list, one)
-	}
-	return list, rows.Err()
+	var one copied
+	err = database.ScanRows(ctx, tx, "SELECT origin, first FROM audit_file WHERE "+where+" ORDER BY origin, first",
+		values, []any{&one.origin, &one.first}, func() error {
+			list = append(list, one)
+			return nil
+		})
+	return list, err
 }

@@ -126,22 +126,13 @@ func (l *Log) store(ctx context.Context, tx database.Tx, origin string, all []un
 
 // readTails returns bytes of a log in the database, in an order of SQL.
 func readTails(ctx context.Context, tx database.Tx, origin, order string, key Key) (all []unsent, err error) {
-	rows, err := tx.QueryContext(ctx,
-		"SELECT first, start, sealed FROM audit_tail WHERE origin = ? ORDER BY "+order, origin)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var one unsent
-		var sealed []byte
-		if err := rows.Scan(&one.first, &one.offset, &sealed); err != nil {
-			return nil, err
-		}
-		if one.data, err = agekey.Open(sealed, key); err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	return all, rows.Err()
+	var one unsent
+	var sealed []byte
+	err = database.ScanRows(ctx, tx, "SELECT first, start, sealed FROM audit_tail WHERE origin = ? ORDER BY "+order,
+		[]any{origin}, []any{&one.first, &one.offset, &sealed}, func() (err error) {
+			one.data, err = agekey.Open(sealed, key)
+			all = append(all, one)
+			return err
+		})
+	return all, err
 }

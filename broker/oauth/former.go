@@ -46,11 +46,8 @@ func (s *Store) importFiles(ctx context.Context, db *database.DB, own *agekey.Ow
 			return err
 		}
 		id := strings.TrimSuffix(filepath.Base(path), ".age")
-		err = db.Update(ctx, func(tx database.Tx) error {
-			_, err := tx.ExecContext(ctx, "INSERT INTO sign_in VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING", id,
-				newID(), sealed)
-			return err
-		})
+		err = db.Exec(ctx, "INSERT INTO sign_in VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING", id,
+			newID(), sealed)
 		if err == nil {
 			err = os.Remove(path)
 		}

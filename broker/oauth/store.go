@@ -115,10 +115,8 @@ func (s *Store) load(ctx context.Context, id, known string) (_ *record, revision
 		return nil, "", fmt.Errorf("reading a stored sign-in: %w", err)
 	}
 	var sealed []byte
-	err = db.View(ctx, func(tx database.Tx) error {
-		return tx.QueryRowContext(ctx, "SELECT revision, CASE WHEN revision <> ? THEN sealed END FROM sign_in "+
-			"WHERE id = ?", known, id).Scan(&revision, &sealed)
-	})
+	err = db.QueryRow(ctx, "SELECT revision, CASE WHEN revision <> ? THEN sealed END FROM sign_in "+
+		"WHERE id = ?", []any{known, id}, &revision, &sealed)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, "", nil

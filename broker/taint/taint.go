@@ -80,30 +80,21 @@ func (s *Store) Servers(ctx context.Context, who caller.Caller) ([]string, error
 	if err != nil || len(servers) == 0 || s.now().Sub(used) < refresh {
 		return servers, err
 	}
-	return servers, db.Update(ctx, func(tx database.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE taint SET used = ? WHERE lineage = ?`, s.now().Unix(), who.Lineage)
-		return err
-	})
+	return servers, db.Exec(ctx, `UPDATE taint SET used = ? WHERE lineage = ?`, s.now().Unix(), who.Lineage)
 }
 
 // read returns the rows of a conversation and the time of its last use.
 func (s *Store) read(ctx context.Context, db *database.DB, who caller.Caller) (servers []string, used time.Time,
 	err error) {
 	err = db.View(ctx, func(tx database.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT server, used FROM taint WHERE lineage = ?`, who.Lineage)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var server string
-			var at int64
-			if err := rows.Scan(&server, &at); err != nil {
-				return err
-			}
-			servers, used = append(servers, server), time.Unix(at, 0)
-		}
-		if err := rows.Err(); err != nil || len(servers) > 0 {
+		var server string
+		var at int64
+		err := database.ScanRows(ctx, tx, `SELECT server, used FROM taint WHERE lineage = ?`, []any{who.Lineage},
+			[]any{&server, &at}, func() error {
+				servers, used = append(servers, server), time.Unix(at, 0)
+				return nil
+			})
+		if err != nil || len(servers) > 0 {
 			return err
 		}
 		var n int
@@ -126,34 +117,25 @@ func (s *Store) Add(ctx context.Context, who caller.Caller, server string) error
 	if err != nil {
 		return err
 	}
-	return db.Update(ctx, func(tx database.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO taint VALUES (?, ?, ?, ?)
-			ON CONFLICT (lineage, server) DO UPDATE SET used = excluded.used`,
-			who.Lineage, server, who.Account(), s.now().Unix())
-		return err
-	})
+	return db.Exec(ctx, `INSERT INTO taint VALUES (?, ?, ?, ?)
+		ON CONFLICT (lineage, server) DO UPDATE SET used = excluded.used`,
+		who.Lineage, server, who.Account(), s.now().Unix())
 }
 
 // prune removes the rows of an account's conversations that are over.
 func (s *Store) prune(ctx context.Context, db *database.DB, account string) error {
 	return db.Update(ctx, func(tx database.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT lineage, max(used) FROM taint WHERE account = ? GROUP BY lineage`,
-			account)
-		if err != nil {
-			return err
-		}
 		var over []string
-		for rows.Next() {
-			var lineage string
-			var used int64
-			if err := rows.Scan(&lineage, &used); err != nil {
-				return errors.Join(err, rows.Close())
-			}
-			if s.over(db, lineage, time.Unix(used, 0)) {
-				over = append(over, lineage)
-			}
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		var lineage string
+		var used int64
+		err := database.ScanRows(ctx, tx, `SELECT lineage, max(used) FROM taint WHERE account = ? GROUP BY lineage`,
+			[]any{account}, []any{&lineage, &used}, func() error {
+				if s.over(db, lineage, time.Unix(used, 0)) {
+					over = append(over, lineage)
+				}
+				return nil
+			})
+		if err != nil {
 			return err
 		}
 		for _, lineage := range over {

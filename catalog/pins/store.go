@@ -163,26 +163,23 @@ func (s *Store) edit(ctx context.Context, change func(*Book) (write bool, err er
 
 // read returns the book and the stored text of each server.
 func (s *Store) read(ctx context.Context, tx database.Tx) (*Book, map[string][]byte, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT server, tools FROM pin WHERE scope = ?", s.scope)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer rows.Close()
 	book, stored := &Book{}, map[string][]byte{}
-	for rows.Next() {
-		var id string
-		var text []byte
-		if err := rows.Scan(&id, &text); err != nil {
-			return nil, nil, err
-		}
-		var one serverPins
-		if err := strictjson.UnmarshalOpen(text, &one); err != nil {
-			return nil, nil, fmt.Errorf("those of the server %q are damaged: %w", id, err)
-		}
-		stored[id] = text
-		book.put(id, one)
-	}
-	if err := rows.Err(); err != nil {
+	err := database.EachRow(ctx, tx, "SELECT server, tools FROM pin WHERE scope = ?", []any{s.scope},
+		func(rows *sql.Rows) error {
+			var id string
+			var text []byte
+			if err := rows.Scan(&id, &text); err != nil {
+				return err
+			}
+			var one serverPins
+			if err := strictjson.UnmarshalOpen(text, &one); err != nil {
+				return fmt.Errorf("those of the server %q are damaged: %w", id, err)
+			}
+			stored[id] = text
+			book.put(id, one)
+			return nil
+		})
+	if err != nil {
 		return nil, nil, err
 	}
 	return book, stored, book.check()

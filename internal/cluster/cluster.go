@@ -79,10 +79,7 @@ func CheckKey(ctx context.Context, db *database.DB, key Key, recipient string) e
 
 // SetKey makes a recipient the key of the cluster. Everything that is stored must be encrypted to it.
 func SetKey(ctx context.Context, db *database.DB, recipient string) error {
-	return db.Update(ctx, func(tx database.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE cluster_setting SET value = ? WHERE name = 'recipient'", recipient)
-		return err
-	})
+	return db.Exec(ctx, "UPDATE cluster_setting SET value = ? WHERE name = 'recipient'", recipient)
 }
 
 // The states of a node.
@@ -109,14 +106,9 @@ func List(ctx context.Context, db *database.DB) ([]Member, error) {
 	var all []Member
 	err := db.View(ctx, func(tx database.Tx) error {
 		all = []Member{}
-		rows, err := tx.QueryContext(ctx,
-			"SELECT name, epoch, version, started, heartbeat, unixepoch(), busy, sandboxes, leaving = 1 FROM node "+
-				"ORDER BY name")
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
+		query := "SELECT name, epoch, version, started, heartbeat, unixepoch(), busy, sandboxes, leaving = 1 " +
+			"FROM node ORDER BY name"
+		return database.EachRow(ctx, tx, query, nil, func(rows *sql.Rows) error {
 			var m Member
 			var started, heartbeat, now int64
 			var leaving bool
@@ -137,8 +129,8 @@ func List(ctx context.Context, db *database.DB) ([]Member, error) {
 				m.Heartbeat = time.Unix(heartbeat, 0).UTC()
 			}
 			all = append(all, m)
-		}
-		return rows.Err()
+			return nil
+		})
 	})
 	return all, err
 }

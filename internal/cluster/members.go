@@ -96,21 +96,14 @@ func (n *Node) readMembers(ctx context.Context, after time.Time) {
 	var all []member
 	err := n.db.View(ctx, func(tx database.Tx) error {
 		all = nil
-		rows, err := tx.QueryContext(ctx, "SELECT name, address, pin, heartbeat > unixepoch() - ?, "+Live+
-			", heartbeat = 0, leaving = 1, busy, sandboxes FROM node WHERE name <> ?", seconds(silentAfter), n.name)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var m member
-			if err := rows.Scan(&m.name, &m.address, &m.pin, &m.alive, &m.leased, &m.ended, &m.leaving,
-				&m.load.Busy, &m.load.Sandboxes); err != nil {
-				return err
-			}
-			all = append(all, m)
-		}
-		return rows.Err()
+		var m member
+		return database.ScanRows(ctx, tx, "SELECT name, address, pin, heartbeat > unixepoch() - ?, "+Live+
+			", heartbeat = 0, leaving = 1, busy, sandboxes FROM node WHERE name <> ?",
+			[]any{seconds(silentAfter), n.name}, []any{&m.name, &m.address, &m.pin, &m.alive, &m.leased, &m.ended,
+				&m.leaving, &m.load.Busy, &m.load.Sandboxes}, func() error {
+				all = append(all, m)
+				return nil
+			})
 	})
 	if err != nil {
 		if ctx.Err() == nil {

@@ -40,19 +40,12 @@ func (n *Node) Take(ctx context.Context, tx database.Tx, run, former string) err
 func (n *Node) Taken(ctx context.Context) (runs []string, err error) {
 	err = n.db.View(ctx, func(tx database.Tx) error {
 		runs = nil
-		rows, err := tx.QueryContext(ctx, "SELECT id FROM moved_run WHERE former = ? AND node <> ?", n.ID(), n.name)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var run string
-			if err := rows.Scan(&run); err != nil {
-				return err
-			}
-			runs = append(runs, run)
-		}
-		return rows.Err()
+		var run string
+		return database.ScanRows(ctx, tx, "SELECT id FROM moved_run WHERE former = ? AND node <> ?",
+			[]any{n.ID(), n.name}, []any{&run}, func() error {
+				runs = append(runs, run)
+				return nil
+			})
 	})
 	return runs, err
 }
@@ -64,9 +57,7 @@ func (n *Node) movedTo(ctx context.Context, id string) (name string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, movedTime)
 	defer cancel()
-	err := n.db.View(ctx, func(tx database.Tx) error {
-		return tx.QueryRowContext(ctx, "SELECT node FROM moved_run WHERE id = ?", id).Scan(&name)
-	})
+	err := n.db.QueryRow(ctx, "SELECT node FROM moved_run WHERE id = ?", []any{id}, &name)
 	if err != nil { // the run has not moved, or the database does not answer
 		return ""
 	}

@@ -48,11 +48,9 @@ func (n *Node) Shared(ctx context.Context, name string) ([]byte, bool) {
 		return nil, false
 	}
 	var sealed []byte
-	err := n.db.View(ctx, func(tx database.Tx) error {
-		return tx.QueryRowContext(ctx, `SELECT value FROM node_value JOIN node ON node.id = node_value.node
-			WHERE node_value.name = ? AND until > unixepoch() AND heartbeat > unixepoch() - ?`, name,
-			seconds(silentAfter)).Scan(&sealed)
-	})
+	err := n.db.QueryRow(ctx, `SELECT value FROM node_value JOIN node ON node.id = node_value.node
+		WHERE node_value.name = ? AND until > unixepoch() AND heartbeat > unixepoch() - ?`,
+		[]any{name, seconds(silentAfter)}, &sealed)
 	if err != nil {
 		return nil, false
 	}
@@ -65,8 +63,5 @@ func (n *Node) Withdraw(ctx context.Context, name string) error {
 	if n == nil {
 		return nil
 	}
-	return n.db.Update(ctx, func(tx database.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM node_value WHERE name = ?", name)
-		return err
-	})
+	return n.db.Exec(ctx, "DELETE FROM node_value WHERE name = ?", name)
 }

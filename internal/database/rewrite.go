@@ -32,23 +32,53 @@ func (d *DB) Rewrite(ctx context.Context, table, column, where string, args []an
 	return done, err
 }
 
+// Exec runs one statement in a transaction, as Update does.
+func (d *DB) Exec(ctx context.Context, query string, args ...any) error {
+	return d.Update(ctx, func(tx Tx) error {
+		_, err := tx.ExecContext(ctx, query, args...)
+		return err
+	})
+}
+
+// QueryRow scans the first row of a query, as View does; sql.ErrNoRows if there is none.
+func (d *DB) QueryRow(ctx context.Context, query string, args []any, into ...any) error {
+	return d.View(ctx, func(tx Tx) error { return tx.QueryRowContext(ctx, query, args...).Scan(into...) })
+}
+
 // Rows returns what read makes of each row of a query.
 func Rows[T any](ctx context.Context, db *DB, query string, read func(*sql.Rows) (T, error)) (all []T, err error) {
 	err = db.View(ctx, func(tx Tx) error {
 		all = nil
-		rows, err := tx.QueryContext(ctx, query)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
+		return EachRow(ctx, tx, query, nil, func(rows *sql.Rows) error {
 			one, err := read(rows)
-			if err != nil {
-				return err
-			}
 			all = append(all, one)
-		}
-		return rows.Err()
+			return err
+		})
 	})
 	return all, err
+}
+
+// EachRow calls read, which scans the row, for each row of a query until read returns an error.
+func EachRow(ctx context.Context, tx Tx, query string, args []any, read func(*sql.Rows) error) error {
+	rows, err := tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := read(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// ScanRows scans each row of a query into the same places and calls each, until each returns an error.
+func ScanRows(ctx context.Context, tx Tx, query string, args, into []any, each func() error) error {
+	return EachRow(ctx, tx, query, args, func(rows *sql.Rows) error {
+		if err := rows.Scan(into...); err != nil {
+			return err
+		}
+		return each()
+	})
 }

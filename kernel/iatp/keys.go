@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -65,20 +66,13 @@ func scanKey(row interface{ Scan(...any) error }) (Key, error) {
 }
 
 func keysOf(ctx context.Context, tx database.Tx, query string, args ...any) ([]Key, error) {
-	rows, err := tx.QueryContext(ctx, `SELECT `+keyColumns+` FROM agent_key `+query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	keys := []Key{}
-	for rows.Next() {
+	err := database.EachRow(ctx, tx, `SELECT `+keyColumns+` FROM agent_key `+query, args, func(rows *sql.Rows) error {
 		k, err := scanKey(rows)
-		if err != nil {
-			return nil, err
-		}
 		keys = append(keys, k)
-	}
-	return keys, rows.Err()
+		return err
+	})
+	return keys, err
 }
 
 // Keys returns all keys of an agent, including expired and revoked ones, newest first.

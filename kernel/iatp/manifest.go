@@ -114,10 +114,8 @@ var errNoManifest = errors.New("the agent has no manifest")
 func (s *Service) storedManifest(ctx context.Context, agent string) (st stored, err error) {
 	var raw string
 	var issued int64
-	err = s.opts.Database.View(ctx, func(tx database.Tx) error {
-		return tx.QueryRowContext(ctx, `SELECT envelope, level, remote, issued FROM manifest WHERE agent = ?`,
-			agent).Scan(&raw, &st.level, &st.remote, &issued)
-	})
+	err = s.opts.Database.QueryRow(ctx, `SELECT envelope, level, remote, issued FROM manifest WHERE agent = ?`,
+		[]any{agent}, &raw, &st.level, &st.remote, &issued)
 	if errors.Is(err, sql.ErrNoRows) {
 		return st, errNoManifest
 	}

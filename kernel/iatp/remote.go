@@ -49,22 +49,15 @@ func notPinned(agent string) error { return fmt.Errorf("agent %q %w", agent, Err
 func (s *Service) remotes(ctx context.Context, which string, args ...any) ([]Remote, error) {
 	all := []Remote{}
 	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT agent, level, remote FROM manifest WHERE remote > 0 AND `+which,
-			args...)
+		var r Remote
+		var state remote
+		err := database.ScanRows(ctx, tx, `SELECT agent, level, remote FROM manifest WHERE remote > 0 AND `+which,
+			args, []any{&r.Agent, &r.Level, &state}, func() error {
+				r.Suspended = state == suspended
+				all = append(all, r)
+				return nil
+			})
 		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var r Remote
-			var state remote
-			if err := rows.Scan(&r.Agent, &r.Level, &state); err != nil {
-				return err
-			}
-			r.Suspended = state == suspended
-			all = append(all, r)
-		}
-		if err := rows.Err(); err != nil {
 			return err
 		}
 		for i := range all {

@@ -229,27 +229,20 @@ func (s *Service) History(ctx context.Context, agent string, in audit.Period, n 
 		until = in.Until.Unix()
 	}
 	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
-		rows, err := tx.QueryContext(
-			ctx, `SELECT time, change, severity, reason, evidence, author FROM reputation WHERE agent = ? AND `+
-				`time >= ? AND time < ? ORDER BY seq DESC LIMIT ?`, agent, since, until, n)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var e Event
-			var at int64
-			var evidence string
-			if err := rows.Scan(&at, &e.Change, &e.Severity, &e.Reason, &evidence, &e.By); err != nil {
-				return err
-			}
+		query := `SELECT time, change, severity, reason, evidence, author FROM reputation WHERE agent = ? AND ` +
+			`time >= ? AND time < ? ORDER BY seq DESC LIMIT ?`
+		var e Event
+		var at int64
+		var evidence string
+		into := []any{&at, &e.Change, &e.Severity, &e.Reason, &evidence, &e.By}
+		return database.ScanRows(ctx, tx, query, []any{agent, since, until, n}, into, func() error {
 			e.Time, e.Evidence = time.Unix(at, 0).UTC(), json.RawMessage(evidence)
 			if evidence == "" {
 				e.Evidence = nil
 			}
 			events = append(events, e)
-		}
-		return rows.Err()
+			return nil
+		})
 	})
 	return events, err
 }

@@ -79,9 +79,7 @@ func (s *Store) Read(ctx context.Context, agent, path string) ([]byte, error) {
 		return nil, err
 	}
 	var sealed []byte
-	err := s.db.View(ctx, func(tx database.Tx) error {
-		return tx.QueryRowContext(ctx, `SELECT sealed FROM vfs WHERE agent = ? AND path = ?`, agent, path).Scan(&sealed)
-	})
+	err := s.db.QueryRow(ctx, `SELECT sealed FROM vfs WHERE agent = ? AND path = ?`, []any{agent, path}, &sealed)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, ErrNotFound
 	}
@@ -191,34 +189,24 @@ func (s *Store) List(ctx context.Context, agent, directory, after string, n int)
 	}
 	files := []File{}
 	err := s.db.View(ctx, func(tx database.Tx) error {
-		rows, err := tx.QueryContext(
-			ctx, `SELECT path, bytes, changed FROM vfs WHERE agent = ? AND path > ? AND path >= ? AND path < ? ORDER `+
-				`BY path LIMIT ?`,
-			agent, after, first, last, n)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var f File
-			var changed int64
-			if err := rows.Scan(&f.Path, &f.Bytes, &changed); err != nil {
-				return err
-			}
+		query := `SELECT path, bytes, changed FROM vfs WHERE agent = ? AND path > ? AND path >= ? AND path < ? ORDER ` +
+			`BY path LIMIT ?`
+		args := []any{agent, after, first, last, n}
+		var f File
+		var changed int64
+		return database.ScanRows(ctx, tx, query, args, []any{&f.Path, &f.Bytes, &changed}, func() error {
 			f.Changed = time.Unix(changed, 0).UTC()
 			files = append(files, f)
-		}
-		return rows.Err()
+			return nil
+		})
 	})
 	return files, err
 }
 
 // Usage returns the number of an agent's files and their size in bytes.
 func (s *Store) Usage(ctx context.Context, agent string) (files int, bytes int64, err error) {
-	err = s.db.View(ctx, func(tx database.Tx) error {
-		return tx.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(bytes), 0) FROM vfs WHERE agent = ?`, agent).Scan(
-			&files, &bytes)
-	})
+	err = s.db.QueryRow(ctx, `SELECT count(*), coalesce(sum(bytes), 0) FROM vfs WHERE agent = ?`,
+		[]any{agent}, &files, &bytes)
 	return files, bytes, err
 }
 
