@@ -12,7 +12,6 @@ import (
 	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/catalog"
-	"github.com/airlock-mcp/airlock/runner"
 )
 
 // Options are the options of Open. Version is required.
@@ -88,9 +87,6 @@ func OpenCatalog(ctx context.Context, c *config.Config, opts Options) (*upstream
 func (o Options) ofServers(shared *state.State) upstreams.Options {
 	return upstreams.Options{
 		Version: o.Version, Logger: o.Logger, Notify: o.Notify, Serving: o.Serving, Tools: o.Tools, Profile: o.Profile,
-		Dial: o.Dial, Trial: o.Trial, Redactors: o.redactors, State: shared, Roots: roots,
-		Runner: func(ctx context.Context, c *config.Config, home string) (*runner.Runner, error) {
-			return openRunner(ctx, c, home, false, o.Logger)
-		},
+		Dial: o.Dial, Trial: o.Trial, Redactors: o.redactors, State: shared,
 	}
 }

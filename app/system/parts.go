@@ -1,6 +1,7 @@
 package system
 
 import (
+	"cmp"
 	"log/slog"
 
 	"github.com/airlock-mcp/airlock/admission"
@@ -9,6 +10,8 @@ import (
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/state"
+	"github.com/airlock-mcp/airlock/egress"
+	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 // Admission returns the decisions about all acts, until the system is closed.
@@ -60,3 +63,30 @@ func (s *System) hostsOnThisMachine() ([]int, error) {
 
 // Logger returns the logger of the system. It redacts secrets.
 func (s *System) Logger() *slog.Logger { return s.opts.Logger }
+
+// Packages are the packages that the configuration installs in the images.
+type Packages struct{ Python, Node []string }
+
+// NetworkOf returns the hosts that runs of a caller may ask for.
+func (s *System) NetworkOf(who caller.Caller) []egress.Host {
+	return s.Config().Network(cmp.Or(who.Profile, s.opts.Profile))
+}
+
+// Network returns the hosts that runs may ask for, as NAME:PORT: those of the profile that all callers have, or of
+// every profile.
+func (s *System) Network() []string {
+	listed := s.config.Networks()
+	if s.opts.Profile != "" {
+		listed = s.config.Network(s.opts.Profile)
+	}
+	hosts := make([]string, len(listed))
+	for i, host := range listed {
+		hosts[i] = host.String()
+	}
+	return hosts
+}
+
+// Packages returns the packages that are installed for code.
+func (s *System) Packages() Packages {
+	return Packages{s.config.Images.Python.Packages, s.config.Images.Node.Packages}
+}

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/airlock-mcp/airlock/app/runlog"
+	"github.com/airlock-mcp/airlock/app/sandboxes"
 	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/runner"
 )
@@ -29,7 +30,7 @@ func (s *System) Ready(context.Context) error {
 	if !s.catalog.IsOpen() {
 		return errNoTools
 	}
-	switch err := s.sandboxes.Prove(proofRequest(s.config, s.images)); {
+	switch err := s.sandboxes.Prove(sandboxes.ProofRequest(s.config, s.images)); {
 	case errors.Is(err, runner.ErrProving):
 		return err
 	case err != nil:

@@ -19,6 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/runlog"
 	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/app/sandboxes"
 	"github.com/airlock-mcp/airlock/app/sessionfiles"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/state"
@@ -158,15 +159,15 @@ func (s *System) Close() error { return s.undo.Run() }
 
 // prepare opens what belongs to this machine: images, audit log, sandboxes.
 func (s *System) prepare(ctx context.Context) error {
-	if err := checkFiles(); err != nil {
+	if err := sandboxes.CheckFiles(); err != nil {
 		return err
 	}
 	var err error
 	var missing map[string]error
-	if s.images, missing, err = openImages(s.config, s.directories.Home, s.undo); err != nil {
+	if s.images, missing, err = sandboxes.OpenImages(s.config, s.directories.Home, s.undo); err != nil {
 		return err
 	}
-	s.noImages = s.refuseMissing(ctx, missing)
+	s.noImages = sandboxes.Refusals(ctx, missing, s.opts.Serving, s.opts.Logger)
 	if err = s.openLog(ctx); err != nil {
 		return err
 	}
@@ -196,10 +197,10 @@ func (s *System) prepare(ctx context.Context) error {
 	if err = s.openSuspended(ctx); err != nil {
 		return err
 	}
-	if s.sandboxes, err = openRunner(ctx, s.config, s.directories.Home, s.opts.Serving, s.opts.Logger); err != nil {
+	if s.sandboxes, err = sandboxes.Open(ctx, s.config, s.directories.Home, s.opts.Serving, s.opts.Logger); err != nil {
 		return err
 	}
-	s.undo.Add(func() error { return closeRunner(ctx, s.sandboxes) })
+	s.undo.Add(func() error { return sandboxes.Close(ctx, s.sandboxes) })
 	return nil
 }
 
@@ -247,13 +248,13 @@ func (s *System) assemble(servers broker.Upstream) error {
 	if err := s.openBroker(servers, redactor); err != nil {
 		return err
 	}
-	script, err := s.scriptImage()
+	script, err := sandboxes.ScriptImage(s.directories.Home, s.opts.Serving, s.opts.Logger, s.undo)
 	if err != nil {
 		return err
 	}
 	trusted := ""
 	if len(s.config.Networks()) > 0 {
-		if trusted, err = roots(s.directories.Home); err != nil {
+		if trusted, err = sandboxes.Roots(s.directories.Home); err != nil {
 			return err
 		}
 	}
@@ -263,7 +264,7 @@ func (s *System) assemble(servers broker.Upstream) error {
 		Wrappers: orchestrator.NewWrappers(s.directories.Wrappers, s.opts.Logger), Snapshots: s, Logger: s.opts.Logger,
 		Recordings: s.recordings, Attachments: s.attachments, Sessions: s.sessionFiles, Suspended: s.suspended,
 	}, orchestrator.Options{
-		Limits: sandboxLimits(s.config), BackgroundTimeout: s.config.Sandbox.BackgroundTimeout,
+		Limits: sandboxes.Limits(s.config), BackgroundTimeout: s.config.Sandbox.BackgroundTimeout,
 		SuspendAfter: s.config.Runs.SuspendAfter,
 		Version:      s.opts.Version, Placeholders: s.config.Placeholders,
 		Personal: func() redact.Personal { return credentials.Personal(s.Config()) },

@@ -3,16 +3,12 @@ package system
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"slices"
 	"sync"
 
+	"github.com/airlock-mcp/airlock/app/sandboxes"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
-	"github.com/airlock-mcp/airlock/internal/store"
-	"github.com/airlock-mcp/airlock/internal/telemetry"
-	"github.com/airlock-mcp/airlock/runner"
 	"github.com/airlock-mcp/airlock/verify"
 )
 
@@ -71,20 +67,21 @@ func (v *Verifier) open() (_ *verify.Service, err error) {
 	}
 	var undo cleanup.Stack
 	defer func() { err = errors.Join(err, undo.Run()) }()
-	image, err := openImage(v.system.directories.Home, images.Verifier, images.Extra{}, &undo)
+	image, err := sandboxes.OpenImage(v.system.directories.Home, images.Verifier, images.Extra{}, &undo)
 	if errors.Is(err, images.ErrNotBuilt) || errors.Is(err, images.ErrStale) {
 		return nil, &setup.Error{Err: err, Advice: "run `airlock images build verify`"}
 	}
 	if err != nil {
 		return nil, setup.Advise(err)
 	}
-	sandboxes, err := v.openRunner(&undo)
+	ctx, c := context.Background(), v.system.config
+	opened, err := sandboxes.OpenVerifier(ctx, c, v.system.directories.Home, v.system.opts.Serving, v.system.opts.Logger)
 	if err != nil {
 		return nil, setup.Advise(err)
 	}
-	c := v.system.config.Verify
-	service, err := verify.New(sandboxes, image, &verify.Options{Logger: v.system.opts.Logger, Timeout: c.Timeout,
-		Memory: c.Memory})
+	undo.Add(func() error { return sandboxes.Close(ctx, opened) })
+	service, err := verify.New(opened, image, &verify.Options{Logger: v.system.opts.Logger, Timeout: c.Verify.Timeout,
+		Memory: c.Verify.Memory})
 	if err != nil {
 		return nil, err
 	}
@@ -94,61 +91,10 @@ func (v *Verifier) open() (_ *verify.Service, err error) {
 	return service, nil
 }
 
-func (v *Verifier) openRunner(undo *cleanup.Stack) (*runner.Runner, error) {
-	ctx, c, logger := context.Background(), v.system.config, v.system.opts.Logger
-	driver, err := newDriver(ctx, c, logger)
-	if err != nil {
-		return nil, err
-	}
-	const none = -1 // for the runner, 0 means the default
-	opts := &runner.Options{
-		Logger: logger, StateDir: store.Run(v.system.directories.Home), MaxSandboxes: c.Verify.MaxSandboxes,
-		MaxWaiting: c.Verify.Queue, Pool: c.Verify.Pool,
-	}
-	if opts.MaxWaiting == 0 {
-		opts.MaxWaiting = none
-	}
-	if opts.Pool == 0 || !v.system.opts.Serving {
-		opts.Pool = none
-	}
-	sandboxes, err := runner.New(driver, opts)
-	if err != nil {
-		return nil, err
-	}
-	undo.Add(func() error { return closeRunner(ctx, sandboxes) })
-	return sandboxes, nil
-}
-
 // close ends all verifications and what was opened for them.
 func (v *Verifier) close() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.closed = true
 	return v.undo.Run()
-}
-
-// scriptImage returns the image for plain Python scripts: the image of the engines, which has the
-// packages of the SDK, with the guest that runs code. It returns nil if the image is not built or
-// broken. Closing the system closes the image.
-func (s *System) scriptImage() (*runner.Image, error) {
-	image, err := openImage(s.directories.Home, images.Verifier, images.Extra{}, s.undo)
-	if errors.Is(err, images.ErrNotBuilt) || errors.Is(err, images.ErrStale) {
-		return nil, nil
-	}
-	if err != nil { // other programs run without it
-		if s.opts.Serving {
-			s.opts.Logger.WarnContext(context.Background(), "scripts are refused",
-				slog.String(telemetry.KeyImage, images.Verifier), slog.Any(telemetry.KeyError, err))
-		}
-		return nil, nil
-	}
-	python, err := images.Find("python")
-	if err != nil {
-		return nil, err
-	}
-	// The guest keeps the packages loaded that scripts usually import.
-	image.Args = append(slices.Clone(python.Args), "qwed_sdk.engine:preload_scripts")
-	// Nothing else is in a script's environment.
-	image.Env = []string{"PATH=/usr/bin", "PYTHONPATH=/usr/lib/python3/dist-packages"}
-	return &image, nil
 }

@@ -40,7 +40,7 @@ func TestVerifierWithoutItsImageSaysWhatToRun(t *testing.T) {
 
 func TestVerifierOpensAtTheFirstRequestAndEndsWithTheSystem(t *testing.T) {
 	env := testenv.Sandbox(t)
-	t.Setenv(envRunsc, env.Runsc)
+	t.Setenv("AIRLOCK_RUNSC", env.Runsc)
 	v := verifierAt(env.Home)
 	if v.service != nil {
 		t.Error("it is open before the first request")

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/airlock-mcp/airlock/app/contained"
+	"github.com/airlock-mcp/airlock/app/sandboxes"
 	"github.com/airlock-mcp/airlock/internal/reach"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/runner"
@@ -22,9 +23,9 @@ func (c *Catalog) prepareContained() error {
 	}
 	c.contained = contained.New(&contained.Options{
 		Home: home, Logger: c.opts.Logger, Dial: dial, Trial: c.opts.Trial,
-		Roots: func() (string, error) { return c.opts.Roots(home) },
+		Roots: func() (string, error) { return sandboxes.Roots(home) },
 		Runner: func(ctx context.Context) (*runner.Runner, error) {
-			return c.opts.Runner(ctx, c.config.Load(), home)
+			return sandboxes.Open(ctx, c.config.Load(), home, false, c.opts.Logger)
 		},
 	})
 	return nil

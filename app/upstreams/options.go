@@ -5,13 +5,11 @@ import (
 	"log/slog"
 	"net"
 
-	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/contained"
 	"github.com/airlock-mcp/airlock/app/state"
-	"github.com/airlock-mcp/airlock/runner"
 )
 
-// Options are the options of Open. Version, Logger, Notify, Redactors, Runner and Roots are required.
+// Options are the options of Open. Version, Logger, Notify, and Redactors are required.
 type Options struct {
 	Version string       // Airlock's own, as servers see it
 	Logger  *slog.Logger // redacts
@@ -30,10 +28,6 @@ type Options struct {
 	Trial     *contained.Trial
 	Redactors *Redactors
 	State     *state.State // nil: the catalog opens and closes it
-	// Runner opens the sandboxes of contained servers, with the state directory home.
-	Runner func(ctx context.Context, c *config.Config, home string) (*runner.Runner, error)
-	// Roots writes the trusted certificates for contained servers under home, and returns their directory.
-	Roots func(home string) (string, error)
 
 	ownsState bool // Close closes State
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/contained"
 	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/app/daemon"
+	"github.com/airlock-mcp/airlock/app/sandboxes"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/state"
 	"github.com/airlock-mcp/airlock/app/system"
@@ -154,7 +155,7 @@ func stateDirectory(context.Context) (string, error) {
 
 // programs looks for the programs that create sandboxes, in the right versions.
 func (e *Examination) programs(ctx context.Context) (string, error) {
-	path, err := system.FindPrograms(ctx, e.Config)
+	path, err := sandboxes.FindPrograms(ctx, e.Config)
 	if err == nil && e.Config.Sandbox.Driver == ctrd.Name {
 		path += " by way of containerd at " + e.Config.Sandbox.Containerd.Address
 	}
@@ -183,7 +184,7 @@ func (e *Examination) imageIntact(ctx context.Context, definition images.Definit
 
 // sandbox starts a sandbox, which proves that everything for it is installed.
 func (e *Examination) sandbox(ctx context.Context) (string, error) {
-	unenforced, err := system.ProveSandbox(ctx, e.Config)
+	unenforced, err := sandboxes.Prove(ctx, e.Config)
 	switch {
 	case err != nil:
 		return "", err

@@ -1,4 +1,4 @@
-package system
+package sandboxes
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 // its servers and its sandboxes.
 const fewestFiles = 512
 
-// checkFiles returns an error if the limit on open files is so low that Airlock would fail later.
+// CheckFiles returns an error if the limit on open files is so low that Airlock would fail later.
 // It checks the hard limit, because Go raises the soft limit to it when the process starts.
-func checkFiles() error {
+func CheckFiles() error {
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil || files.Max >= fewestFiles {
 		return nil // an unknown limit may be high enough

@@ -1,4 +1,4 @@
-package system
+package sandboxes
 
 import (
 	"errors"
@@ -19,9 +19,9 @@ var bundles = [...]string{
 // maxBundle is the maximum size of a bundle, in bytes.
 const maxBundle = 8 << 20
 
-// roots writes the files for sandboxes with a network to the directory that they mount, and returns it: cert.pem with
+// Roots writes the files for sandboxes with a network to the directory that they mount, and returns it: cert.pem with
 // the certification authorities that this machine trusts, if it has a bundle of them, and resolv.conf.
-func roots(home string) (string, error) {
+func Roots(home string) (string, error) {
 	directory := store.Roots(home)
 	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return "", err

@@ -1,27 +1,25 @@
-package system
+package sandboxes
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/setup"
-	"github.com/airlock-mcp/airlock/egress"
 	"github.com/airlock-mcp/airlock/images"
-	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// openImages opens every image that runs code, with the configured packages; undo closes them.
+// OpenImages opens every image that runs code, with the configured packages; undo closes them.
 // missing has the errors of the images that cannot be opened, by language. If no image can be
-// opened, openImages returns all of these errors.
-func openImages(c *config.Config, home string, undo *cleanup.Stack) (opened map[string]runner.Image,
+// opened, OpenImages returns all of these errors.
+func OpenImages(c *config.Config, home string, undo *cleanup.Stack) (opened map[string]runner.Image,
 	missing map[string]error, _ error) {
 	opened, missing = map[string]runner.Image{}, map[string]error{}
 	var all error
@@ -51,17 +49,18 @@ func openLanguage(c *config.Config, home string, definition images.Definition, u
 	if err != nil {
 		return runner.Image{}, err
 	}
-	image, err := openImage(home, definition.Name, extra, undo)
+	image, err := OpenImage(home, definition.Name, extra, undo)
 	if err == nil && len(extra.Wheels) > 0 {
 		image.Env = append(image.Env, numericThreads(c.Sandbox.CPUs)...)
 	}
 	return image, err
 }
 
-// refuseMissing returns the errors, with hints, for the runs of each language whose image is
+// Refusals returns the errors, with hints, for the runs of each language whose image is
 // missing. Other languages are not affected. If Airlock serves, callers see these errors, so the
 // error for a broken image has no cause; the cause is logged.
-func (s *System) refuseMissing(ctx context.Context, missing map[string]error) map[string]error {
+func Refusals(ctx context.Context, missing map[string]error, serving bool,
+	logger *slog.Logger) map[string]error {
 	refusals := map[string]error{}
 	for language, cause := range missing {
 		var known *setup.Error
@@ -69,7 +68,7 @@ func (s *System) refuseMissing(ctx context.Context, missing map[string]error) ma
 		advice := "airlock doctor shows what is wrong with it; `airlock images build` builds it anew"
 		switch {
 		case errors.As(setup.Advise(cause), &known):
-		case s.opts.Serving:
+		case serving:
 			known = &setup.Error{Err: errors.New("its image is broken"), Advice: advice}
 		case errors.As(cause, &advised):
 			known = &setup.Error{Err: cause, Advice: advised.Hint()}
@@ -79,8 +78,8 @@ func (s *System) refuseMissing(ctx context.Context, missing map[string]error) ma
 		refusals[language] = &setup.Error{Err: fmt.Errorf("no program can run in the language %q: %w", language,
 			known.Err),
 			Advice: known.Advice}
-		if s.opts.Serving {
-			s.opts.Logger.WarnContext(ctx, "the programs of one language are refused",
+		if serving {
+			logger.WarnContext(ctx, "the programs of one language are refused",
 				slog.String(telemetry.KeyImage, language), slog.Any(telemetry.KeyError, cause))
 		}
 	}
@@ -98,8 +97,8 @@ func numericThreads(cpus float64) []string {
 	return env
 }
 
-// openImage opens one image; undo closes it.
-func openImage(home, name string, extra images.Extra, undo *cleanup.Stack) (runner.Image, error) {
+// OpenImage opens one image; undo closes it.
+func OpenImage(home, name string, extra images.Extra, undo *cleanup.Stack) (runner.Image, error) {
 	definition, err := images.Find(name)
 	if err != nil {
 		return runner.Image{}, err
@@ -117,29 +116,28 @@ func openImage(home, name string, extra images.Extra, undo *cleanup.Stack) (runn
 	}, nil
 }
 
-// Packages are the packages that the configuration installs in the images.
-type Packages struct{ Python, Node []string }
-
-// NetworkOf returns the hosts that runs of a caller may ask for.
-func (s *System) NetworkOf(who caller.Caller) []egress.Host {
-	return s.Config().Network(cmp.Or(who.Profile, s.opts.Profile))
-}
-
-// Network returns the hosts that runs may ask for, as NAME:PORT: those of the profile that all callers have, or of
-// every profile.
-func (s *System) Network() []string {
-	listed := s.config.Networks()
-	if s.opts.Profile != "" {
-		listed = s.config.Network(s.opts.Profile)
+// ScriptImage returns the image for plain Python scripts: the image of the engines, which has the
+// packages of the SDK, with the guest that runs code. It returns nil if the image is not built or
+// broken. undo closes the image.
+func ScriptImage(home string, serving bool, logger *slog.Logger, undo *cleanup.Stack) (*runner.Image, error) {
+	image, err := OpenImage(home, images.Verifier, images.Extra{}, undo)
+	if errors.Is(err, images.ErrNotBuilt) || errors.Is(err, images.ErrStale) {
+		return nil, nil
 	}
-	hosts := make([]string, len(listed))
-	for i, host := range listed {
-		hosts[i] = host.String()
+	if err != nil { // other programs run without it
+		if serving {
+			logger.WarnContext(context.Background(), "scripts are refused",
+				slog.String(telemetry.KeyImage, images.Verifier), slog.Any(telemetry.KeyError, err))
+		}
+		return nil, nil
 	}
-	return hosts
-}
-
-// Packages returns the packages that are installed for code.
-func (s *System) Packages() Packages {
-	return Packages{s.config.Images.Python.Packages, s.config.Images.Node.Packages}
+	python, err := images.Find("python")
+	if err != nil {
+		return nil, err
+	}
+	// The guest keeps the packages loaded that scripts usually import.
+	image.Args = append(slices.Clone(python.Args), "qwed_sdk.engine:preload_scripts")
+	// Nothing else is in a script's environment.
+	image.Env = []string{"PATH=/usr/bin", "PYTHONPATH=/usr/lib/python3/dist-packages"}
+	return &image, nil
 }
