@@ -18,7 +18,6 @@ import (
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/catalog"
-	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/schema"
 	"github.com/airlock-mcp/airlock/redact"
@@ -117,24 +116,11 @@ func New(upstream Upstream, recorder Recorder, decisions *admission.Service, opt
 // Limits returns the current limits. The caller must not modify its map.
 func (b *Broker) Limits() admission.Limits { return b.admission.Rules().Limits }
 
-// View returns the part of the snapshot that the caller's profile includes. It returns an error if
-// the profile does not exist.
-func (b *Broker) View(who caller.Caller, snapshot *catalog.Snapshot) (*catalog.Snapshot, error) {
-	if who.Profile == "" {
-		return snapshot, nil
-	}
-	profile, known := b.admission.Rules().Profiles[who.Profile]
-	if !known {
-		return nil, fmt.Errorf("there is no profile %q", who.Profile)
-	}
-	return snapshot.Within(profile), nil
-}
-
 // Open starts the calls of one run, with the tools of one snapshot that its caller can see. The
 // caller must close the RunCalls. opts may be nil. The error is ErrSessions, or that the caller's
 // profile is unknown.
 func (b *Broker) Open(run Run, snapshot *catalog.Snapshot, opts *RunOptions) (*RunCalls, error) {
-	snapshot, err := b.View(run.Caller, snapshot)
+	snapshot, err := b.admission.View(run.Caller, snapshot)
 	if err != nil {
 		return nil, fmt.Errorf("beginning run %q: %w", run.ID, err)
 	}

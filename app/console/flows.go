@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/auth"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/quota"
@@ -118,7 +118,7 @@ var errManyFlows = &refusal{http.StatusServiceUnavailable, "Too many people sign
 
 // begin starts a flow in the background. It stops and replaces an earlier flow of the session to
 // the same server.
-func (all *flows) begin(ctx context.Context, who caller.Caller, key flowKey, login *system.Login,
+func (all *flows) begin(ctx context.Context, who caller.Caller, key flowKey, login *upstreams.Login,
 	public *oauth.Receiver) (*flow, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), flowTime)
 	v := &flow{server: key.server, invited: make(chan struct{}), ended: make(chan struct{}),
@@ -186,7 +186,7 @@ func (v *flow) isOver() bool {
 }
 
 // goOn signs in and lists the tools of the server.
-func (v *flow) goOn(ctx context.Context, login *system.Login) {
+func (v *flow) goOn(ctx context.Context, login *upstreams.Login) {
 	_, err := login.SignsIn(ctx, v, nil)
 	tools := 0
 	if err == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/listing"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -38,7 +39,7 @@ func serversSection() section {
 
 // shownServer is one row.
 type shownServer struct {
-	system.ServerState
+	upstreams.ServerState
 	Starting bool
 	Node     string // of a cluster; empty without one
 	At       string // the query of the paths of the row, with the node
@@ -93,7 +94,7 @@ func showServers(c *Console, q *query) (view, error) {
 	return view{title: "Servers", data: list}, nil
 }
 
-func (c *Console) shownServer(node string, state system.ServerState) shownServer {
+func (c *Console) shownServer(node string, state upstreams.ServerState) shownServer {
 	s := shownServer{ServerState: state, Starting: state.Problem == catalog.StillStarting, Node: node}
 	if node != "" && node != c.node.Name() {
 		s.At = "?" + url.Values{nodeField: {c.node.Reference(node)}}.Encode()
@@ -205,7 +206,7 @@ func showServerLog(c *Console, q *query) (view, error) {
 
 // serverOf returns the server in the path of a request. If the caller may not see it, it is not
 // found.
-func serverOf(c *Console, q *query) (system.ServerState, error) {
+func serverOf(c *Console, q *query) (upstreams.ServerState, error) {
 	state, found := c.opts.System.ServerState(q.who, q.PathValue("server"))
 	if !found {
 		return state, notFound("server")
@@ -214,7 +215,7 @@ func serverOf(c *Console, q *query) (system.ServerState, error) {
 }
 
 // loginTo prepares a sign-in of the caller, or of the refusal of one.
-func loginTo(c *Console, q *query) (*system.Login, error) {
+func loginTo(c *Console, q *query) (*upstreams.Login, error) {
 	state, err := serverOf(c, q)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/auth"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/catalog/pins"
 )
@@ -185,10 +185,10 @@ func showChanges(c *Console, q *query) (view, error) {
 		for n < len(changes) && changes[n].ServerID == changes[0].ServerID {
 			n++
 		}
-		server := shownServerChanges{ServerID: changes[0].ServerID, Digest: system.ShownDigest(changes[:n])}
+		server := shownServerChanges{ServerID: changes[0].ServerID, Digest: pins.ShownDigest(changes[:n])}
 		for i, change := range changes[:n] {
-			server.Changes = append(server.Changes, shownChange{change, system.ShownDigest(changes[i : i+1]),
-				system.ShortDigest(change.Found), diffLines(system.Difference(change))})
+			server.Changes = append(server.Changes, shownChange{change, pins.ShownDigest(changes[i : i+1]),
+				pins.ShortDigest(change.Found), diffLines(pins.Difference(change))})
 		}
 		shown.Servers = append(shown.Servers, server)
 		changes = changes[n:]
@@ -203,7 +203,7 @@ func acceptTools(c *Console, q *query) (view, error) {
 	server, tool := q.PostForm.Get("server"), q.PostForm.Get("tool")
 	err := c.opts.System.AcceptTools(q.Context(), q.who, server, tool, q.PostForm.Get("digest"))
 	switch {
-	case errors.Is(err, system.ErrOtherChange):
+	case errors.Is(err, upstreams.ErrOtherChange):
 		q.notify("Nothing was accepted: %v.", err)
 	case err != nil:
 		return view{}, err

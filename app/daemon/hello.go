@@ -10,7 +10,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/setup"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/internal/procfs"
 	"github.com/airlock-mcp/airlock/internal/secret"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
@@ -99,7 +99,7 @@ func ServerLog(id string) ([]byte, error) {
 }
 
 // ServerStates returns the states of the running daemon's servers.
-func ServerStates() (states []system.ServerState, err error) {
+func ServerStates() (states []upstreams.ServerState, err error) {
 	text, err := rest(join.Hello{Purpose: join.PurposeServers})
 	if err == nil {
 		err = strictjson.UnmarshalOpen(text, &states)

@@ -11,6 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/runlog"
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/cluster"
@@ -26,7 +27,7 @@ type Options struct {
 	// Attached are the files that runs of this process have attached. Files needs it.
 	Attached system.RunFiles
 	// Servers returns the states of the servers that a caller sees; nil means no servers.
-	Servers func(who caller.Caller) []system.ServerState
+	Servers func(who caller.Caller) []upstreams.ServerState
 	Clean   func(text string) string // removes secrets; nil leaves texts as they are
 	Now     func() time.Time         // nil means time.Now
 }
@@ -46,7 +47,7 @@ func New(opts Options) *Lists {
 		opts.Clean = func(text string) string { return text }
 	}
 	if opts.Servers == nil {
-		opts.Servers = func(caller.Caller) []system.ServerState { return nil }
+		opts.Servers = func(caller.Caller) []upstreams.ServerState { return nil }
 	}
 	load := func(run string) (*replay.Recording, error) { return opts.Log.Recording(run) }
 	return &Lists{opts, newTitles(load, opts.Clean)}

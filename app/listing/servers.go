@@ -3,14 +3,14 @@ package listing
 import (
 	"context"
 
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 // Server is a server as one node reaches it.
 type Server struct {
 	Node string // of a cluster
-	system.ServerState
+	upstreams.ServerState
 }
 
 // Servers returns the servers that a caller sees, of all nodes. unanswered are the nodes whose servers are missing.
@@ -24,6 +24,6 @@ func (l *Lists) Servers(ctx context.Context, who caller.Caller) (list []Server, 
 	return list, unanswered, err
 }
 
-func (l *Lists) ownServers(who caller.Caller, _ struct{}) ([]system.ServerState, error) {
+func (l *Lists) ownServers(who caller.Caller, _ struct{}) ([]upstreams.ServerState, error) {
 	return l.opts.Servers(who), nil
 }

@@ -3,6 +3,7 @@ package system
 import (
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/taint"
 	"github.com/airlock-mcp/airlock/redact"
@@ -20,9 +21,11 @@ func (s *System) openBroker(servers broker.Upstream, redactor *redact.Redactor) 
 	if err != nil {
 		return err
 	}
+	s.Servers = upstreams.NewServers(s.catalog, s.callers, upstreams.ServersOptions{Config: s.Config,
+		Admission: s.admission, State: s.state, Log: s.log, Receiver: s.receiver})
 	opts := &broker.Options{
 		Approver: s.questions, Redactor: redactor, Logger: s.opts.Logger, Authority: &s.authority,
-		Taint: s.Taint(), SignIns: signIns{s},
+		Taint: s.Taint(), SignIns: s.SignIns(),
 	}
 	if s.catalog != nil {
 		opts.Definitions = s.catalog

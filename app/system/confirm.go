@@ -348,7 +348,7 @@ func (s *System) Confirm(ctx context.Context, who caller.Caller, digest string) 
 	if k.After.Digest() != digest {
 		return ErrOtherContent
 	}
-	if err := k.keep(ctx, s.log, identityOf(who)); err != nil {
+	if err := k.keep(ctx, s.log, audit.IdentityOf(who)); err != nil {
 		return err
 	}
 	s.reload(ctx, false)
@@ -383,4 +383,25 @@ func (k *Confirmation) keep(ctx context.Context, log *audit.Log, by audit.Identi
 				visible.Word(k.After.File))}
 	}
 	return nil
+}
+
+// WaitingServers returns the IDs of servers that the configuration file has and that are not in force, because the
+// file waits for a person's confirmation or for a restart. It returns none to a caller who may not see the
+// configuration.
+func (s *System) WaitingServers(who caller.Caller) (waiting []string) {
+	_, pending := s.Pending()
+	if !pending || s.opts.Reread == nil ||
+		!who.May(caller.People, caller.See, caller.Object{Kind: caller.Configuration}) {
+		return nil
+	}
+	next, err := s.opts.Reread()
+	if err != nil { // Pending has the reason
+		return nil
+	}
+	for _, server := range next.Servers {
+		if _, found := s.Config().Server(server.ID); !found {
+			waiting = append(waiting, server.ID)
+		}
+	}
+	return waiting
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/state"
 	"github.com/airlock-mcp/airlock/app/trust"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/store"
@@ -39,14 +40,14 @@ func (s *System) EditServer(ctx context.Context, who caller.Caller, edit config.
 	if s.opts.Reread == nil {
 		return false, errNoFile
 	}
-	if edit.Add != nil && !MayConfirm(who) || edit.Add == nil && !s.mayChange(who, edit.ID) {
-		return false, noSuchServer(&config.Config{}, edit.ID)
+	if edit.Add != nil && !MayConfirm(who) || edit.Add == nil && !s.MayChange(who, edit.ID) {
+		return false, upstreams.NoSuchServer(&config.Config{}, edit.ID)
 	}
 	c, err := s.opts.Reread()
 	if err != nil {
 		return false, setup.Advise(err)
 	}
-	return editServer(ctx, s.state, c, s.log, identityOf(who), edit, func() error { return nil })
+	return editServer(ctx, s.state, c, s.log, audit.IdentityOf(who), edit, func() error { return nil })
 }
 
 var errNoFile = &setup.Error{Err: errors.New("no configuration file is in use"),
@@ -130,39 +131,4 @@ func replaceFile(path string, text []byte) error {
 		return err
 	}
 	return store.WriteFile(path, text, info.Mode().Perm())
-}
-
-// RestartServer ends the connection to a server and opens another one. Calls in flight are finished
-// first.
-func (s *System) RestartServer(ctx context.Context, who caller.Caller, serverID string) error {
-	if !s.mayChange(who, serverID) {
-		return noSuchServer(&config.Config{}, serverID)
-	}
-	if _, found := s.configured(serverID); !found || s.catalog.Upstreams() == nil {
-		return noSuchServer(s.Config(), serverID)
-	}
-	if err := s.log.Append(ctx, audit.Record{Kind: audit.KindOperator, Identity: identityOf(who),
-		Act: audit.Act{ServerID: serverID}, Detail: "server restarted"}); err != nil {
-		return err
-	}
-	if s.callers != nil {
-		s.callers.Forget(serverID)
-	}
-	return s.catalog.Upstreams().Restart(ctx, serverID)
-}
-
-// ServerLog returns the first and the last lines that the newest process of a server has written to
-// stderr, without credentials, to a caller who may change the server.
-func (s *System) ServerLog(who caller.Caller, serverID string) ([]string, error) {
-	if !s.mayChange(who, serverID) {
-		return nil, noSuchServer(&config.Config{}, serverID)
-	}
-	if _, found := s.configured(serverID); !found || s.catalog.Upstreams() == nil {
-		return nil, noSuchServer(s.Config(), serverID)
-	}
-	lines, err := s.catalog.Upstreams().Log(serverID)
-	for i := range lines {
-		lines[i] = s.opts.redactors.All.Text(lines[i])
-	}
-	return lines, err
 }

@@ -54,7 +54,7 @@ type decisions struct{ system *System }
 func (d decisions) Record(ctx context.Context, r gateway.Record) error {
 	log := d.system.log
 	record := audit.Record{
-		Kind: audit.KindDecision, Identity: identityOf(r.Caller),
+		Kind: audit.KindDecision, Identity: audit.IdentityOf(r.Caller),
 		Act:    audit.Act{ToolName: r.Tool, ArgumentsHash: log.Hash(r.Arguments)},
 		Ruling: audit.Ruling{Decision: "allow", VerificationID: r.Decision.VerificationID, Risk: r.Decision.RiskLevel},
 		Effect: audit.Effect{ErrorType: r.Decision.ErrorCode},
@@ -68,12 +68,6 @@ func (d decisions) Record(ctx context.Context, r gateway.Record) error {
 	}
 	record.Decision, record.Outcome = "deny", audit.OutcomeRefused
 	return log.Note(ctx, record)
-}
-
-// identityOf returns the identity of a caller for audit records.
-func identityOf(c caller.Caller) audit.Identity {
-	return audit.Identity{SessionID: c.Session, Principal: c.Principal, Issuer: c.Issuer, CallerKind: string(c.Kind),
-		Profile: c.Profile}
 }
 
 // Verifications asks the engines for callers and records the requests. It implements
@@ -95,7 +89,7 @@ func (v Verifications) Verify(ctx context.Context, who caller.Caller, r verify.R
 		arguments = r.Arguments
 	}
 	record := audit.Record{
-		Kind: audit.KindVerdict, Identity: identityOf(who),
+		Kind: audit.KindVerdict, Identity: audit.IdentityOf(who),
 		Act:    audit.Act{Engine: r.Engine, ArgumentsHash: v.system.log.Hash(arguments)},
 		Ruling: audit.Ruling{Verdict: string(verdict.Status)}, Effect: audit.Effect{Outcome: audit.OutcomeOK},
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/state"
 	"github.com/airlock-mcp/airlock/egress"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -90,3 +91,6 @@ func (s *System) Network() []string {
 func (s *System) Packages() Packages {
 	return Packages{s.config.Images.Python.Packages, s.config.Images.Node.Packages}
 }
+
+// Directories returns the directories of the system.
+func (s *System) Directories() setup.Directories { return s.directories }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/runlog"
 	"github.com/airlock-mcp/airlock/app/sandboxes"
-	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -62,10 +61,6 @@ func writable(directory string) (err error) {
 	}
 	return nil
 }
-
-// Notices returns the current problems of the servers that callers of a profile see. It is safe for
-// concurrent use.
-func (s *System) Notices(profile string) []upstreams.Notice { return s.catalog.Notices(profile) }
 
 // Load returns the current load of the sandboxes.
 func (s *System) Load() runner.Load { return s.sandboxes.Load() }

@@ -183,11 +183,8 @@ func (s *System) putInForceLocked(ctx context.Context) ([]string, error) {
 	}
 	s.rules.files, s.rules.sources = files, sources
 	s.rules.config.Store(next)
-	if err := s.catalog.Apply(ctx, servers); err != nil {
+	if err := s.Apply(ctx, servers); err != nil {
 		return nil, err
-	}
-	if s.callers != nil {
-		s.callers.Forget(servers.Ended...)
 	}
 	if s.rules.changed != nil {
 		s.rules.changed(now, next)

@@ -2,14 +2,10 @@ package system
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/credentials"
-	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/webhook"
-	"github.com/airlock-mcp/airlock/audit"
-	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
@@ -46,21 +42,3 @@ func (s *System) heldSecret(ctx context.Context, key string, value secret.Value)
 
 // Hold redacts a credential from everything that leaves Airlock.
 func (s *System) Hold(credential string) { s.opts.redactors.All.Hold(credential) }
-
-// recordEgress writes an audit record of the endpoints, other than servers, that texts are sent to.
-func (s *System) recordEgress(ctx context.Context) error {
-	wanted := s.config.Embeddings
-	if !s.opts.Serving || wanted.URL == "" {
-		return nil
-	}
-	return s.log.Append(ctx, audit.Record{
-		Kind: audit.KindOperator, Identity: audit.Identity{Principal: setup.Principal()},
-		Detail: fmt.Sprintf("search questions and the texts of tools are sent to %s for embeddings by %s", wanted.URL,
-			wanted.Model),
-	})
-}
-
-// Similar implements code.Searcher with the embeddings of the tools, see upstreams.Catalog.Similar.
-func (s *System) Similar(ctx context.Context, snapshot *catalog.Snapshot, question string) ([]catalog.Similar, string) {
-	return s.catalog.Similar(ctx, snapshot, question)
-}

@@ -41,6 +41,7 @@ type System struct {
 	undo        *cleanup.Stack
 
 	machine
+	*upstreams.Servers
 	state        *state.State
 	catalog      *upstreams.Catalog
 	callers      *upstreams.Callers // nil if the tools are fixed
@@ -52,7 +53,7 @@ type System struct {
 	authority    authority
 	verifier     *Verifier
 	findHosts    atomic.Pointer[func() []int] // see FindHosts
-	receiver     *oauth.Receiver              // see Receiver
+	receiver     *oauth.Receiver              // see upstreams.Servers
 }
 
 // machine has the parts that do not depend on the configured servers.
@@ -130,8 +131,10 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 	if err := s.admit(ctx, byPerson); err != nil {
 		return nil, setup.Advise(err)
 	}
-	if err := s.recordEgress(ctx); err != nil {
-		return nil, setup.Advise(err)
+	if opts.Serving {
+		if err := upstreams.RecordEmbeddings(ctx, c, s.log); err != nil {
+			return nil, setup.Advise(err)
+		}
 	}
 	servers, err := s.openCatalog(ctx)
 	if err != nil {
@@ -232,7 +235,7 @@ func (s *System) openCatalog(ctx context.Context) (broker.Upstream, error) {
 	}
 	s.undo.Add(s.catalog.Close)
 	if !s.opts.Serving {
-		if err := s.awaitServers(ctx, s.opts.Code); err != nil {
+		if err := s.catalog.AwaitNamed(ctx, s.opts.Code); err != nil {
 			return nil, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/app/setup"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/catalog/embedding"
 	"github.com/airlock-mcp/airlock/internal/store"
@@ -116,4 +117,22 @@ func (c *Catalog) Similar(ctx context.Context, snapshot *catalog.Snapshot, quest
 		return nil, "Searched by words alone: the embeddings are not available."
 	}
 	return similar, ""
+}
+
+// Similar implements code.Searcher with the embeddings of the tools, see Catalog.Similar.
+func (s *Servers) Similar(ctx context.Context, snapshot *catalog.Snapshot, question string) ([]catalog.Similar, string) {
+	return s.catalog.Similar(ctx, snapshot, question)
+}
+
+// RecordEmbeddings writes an audit record of the endpoints, other than servers, that texts are sent to.
+func RecordEmbeddings(ctx context.Context, c *config.Config, log *audit.Log) error {
+	wanted := c.Embeddings
+	if wanted.URL == "" {
+		return nil
+	}
+	return log.Append(ctx, audit.Record{
+		Kind: audit.KindOperator, Identity: audit.Identity{Principal: setup.Principal()},
+		Detail: fmt.Sprintf("search questions and the texts of tools are sent to %s for embeddings by %s", wanted.URL,
+			wanted.Model),
+	})
 }

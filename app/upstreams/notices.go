@@ -137,3 +137,7 @@ func InstallHint(program string) string {
 	}
 	return "install it, or write its full path as `command`"
 }
+
+// Notices returns the current problems of the servers that callers of a profile see. It is safe for
+// concurrent use.
+func (s *Servers) Notices(profile string) []Notice { return s.catalog.Notices(profile) }

@@ -18,7 +18,6 @@ import (
 	"github.com/airlock-mcp/airlock/app/sandboxes"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/state"
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/images"
@@ -303,7 +302,7 @@ func (e *Examination) sandboxes() []string {
 		if server.Command == "" {
 			continue
 		}
-		box := system.ContainmentOf(server)
+		box := upstreams.ContainmentOf(server)
 		if box == nil {
 			lines = append(lines, server.ID+": not contained, has the rights of this user")
 			continue

@@ -15,6 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/catalog/pins"
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
@@ -62,13 +63,13 @@ func (v *toolsDiffVerb) Run(ctx context.Context, s *verb.Streams) error {
 		_, err := fmt.Fprintln(s.Out, "no tool is withheld: none has changed since it was first seen")
 		return err
 	}
-	return system.MarkShown(ctx, c, changed)
+	return upstreams.MarkShown(ctx, c, changed)
 }
 
 // write prints the differences.
 func (v *toolsDiffVerb) write(w io.Writer, changed []pins.Change) error {
 	for _, change := range changed {
-		text := system.Difference(change)
+		text := pins.Difference(change)
 		if !v.Full {
 			text = condense(text, verb.PainterFor(w))
 		}
@@ -133,7 +134,7 @@ func (v *toolsAcceptVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	if err := system.AcceptChanges(ctx, c, chosen); errors.Is(err, pins.ErrChangedMeanwhile) {
+	if err := upstreams.AcceptChanges(ctx, c, chosen); errors.Is(err, pins.ErrChangedMeanwhile) {
 		return verb.WithHint(err, lookAgain, verb.ExitRefused)
 	} else if err != nil {
 		return err
@@ -147,7 +148,7 @@ func (v *toolsAcceptVerb) Run(ctx context.Context, s *verb.Streams) error {
 	}
 	for _, change := range chosen {
 		if _, err := fmt.Fprintf(s.Out, "accepted %s %s %s\n", change.ServerID, catalog.Quote(change.ToolName),
-			system.ShortDigest(change.Found)); err != nil {
+			pins.ShortDigest(change.Found)); err != nil {
 			return err
 		}
 	}
@@ -201,7 +202,7 @@ func (v *toolsAcceptVerb) seen(c pins.Change) error {
 			verb.ExitRefused)
 	case !strings.HasPrefix(strings.TrimPrefix(c.Found.Digest, "sha256:"), looked):
 		return verb.WithHint(fmt.Errorf("%s has another definition than the one that was looked at: it is %s now", name,
-			system.ShortDigest(c.Found)),
+			pins.ShortDigest(c.Found)),
 			lookAgain+" again", verb.ExitRefused)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/listing"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
@@ -57,8 +58,8 @@ type listedServer struct {
 }
 
 // contain sets what is known about the sandbox of a server.
-func (l *listedServer) contain(server config.Server, running *system.Containment) {
-	box := system.ContainmentOf(server)
+func (l *listedServer) contain(server config.Server, running *upstreams.Containment) {
+	box := upstreams.ContainmentOf(server)
 	switch {
 	case box != nil:
 		l.Contained, l.MayReach, l.Mounts = "contained", box.MayReach, box.Mounts

@@ -15,7 +15,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/state"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/visible"
@@ -71,12 +71,12 @@ func (v *Login) Run(ctx context.Context, s *verb.Streams) error {
 	if v.Wait <= 0 {
 		return verb.Usage("--wait must be longer than 0", "airlock login SERVER --wait 5m")
 	}
-	return system.OpenLogin(ctx, c, v.Server, v.For, verb.Version, func(login *system.Login) error {
+	return upstreams.OpenLogin(ctx, c, v.Server, v.For, verb.Version, func(login *upstreams.Login) error {
 		return v.signIn(ctx, s, login)
 	})
 }
 
-func (v *Login) signIn(ctx context.Context, s *verb.Streams, login *system.Login) error {
+func (v *Login) signIn(ctx context.Context, s *verb.Streams, login *upstreams.Login) error {
 	waiting, cancel := context.WithTimeout(ctx, v.Wait)
 	defer cancel()
 	signed, err := login.SignsIn(waiting, &visitor{Streams: s, serverID: v.Server, browses: v.Browser}, v.Scope)
@@ -172,7 +172,7 @@ func (v *Logout) Run(ctx context.Context, s *verb.Streams) error {
 		return err
 	}
 	var out oauth.LoggedOut
-	err = system.OpenLogin(ctx, c, v.Server, v.For, verb.Version, func(login *system.Login) error {
+	err = upstreams.OpenLogin(ctx, c, v.Server, v.For, verb.Version, func(login *upstreams.Login) error {
 		out, err = login.SignsOut(ctx)
 		return err
 	})

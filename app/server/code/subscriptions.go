@@ -17,7 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// Changes tells of changes at the servers: *system.System.
+// Changes tells of changes at the servers: *upstreams.Servers.
 type Changes interface {
 	// Follow sets functions that are called from now on. lists is called after each change of the definitions.
 	// updated is called after a server has sent that a resource has changed; owner is the principal whose connection

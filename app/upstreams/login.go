@@ -1,4 +1,4 @@
-package system
+package upstreams
 
 import (
 	"context"
@@ -12,12 +12,13 @@ import (
 	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/state"
-	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/broker/upstream"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/nearest"
 	"github.com/airlock-mcp/airlock/internal/secret"
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // Login signs in to one server.
@@ -54,7 +55,7 @@ func (l *Login) open(ctx context.Context, serverID string, hold func(credential 
 	c := l.config
 	at := slices.IndexFunc(c.Servers, func(s config.Server) bool { return s.ID == serverID })
 	if at < 0 {
-		return noSuchServer(c, serverID)
+		return NoSuchServer(c, serverID)
 	}
 	only := *c
 	only.Servers, only.Embeddings.Key = []config.Server{c.Servers[at]}, secret.New("")
@@ -84,7 +85,8 @@ func (l *Login) open(ctx context.Context, serverID string, hold func(credential 
 var errSharedSignIn = errors.New(
 	"all callers share one sign-in to this server, and only the user who runs Airlock can sign in")
 
-func noSuchServer(c *config.Config, serverID string) error {
+// NoSuchServer returns an error that names the servers of a configuration.
+func NoSuchServer(c *config.Config, serverID string) error {
 	ids := make([]string, len(c.Servers))
 	for i, server := range c.Servers {
 		ids[i] = server.ID
@@ -139,7 +141,7 @@ func (l *Login) Tools(ctx context.Context) (int, error) {
 }
 
 func (l *Login) connect(ctx context.Context, credentials upstream.Credentials, cache string) (tools int, err error) {
-	made := upstreams.ConfigOf(l.server)
+	made := ConfigOf(l.server)
 	made.Credentials, made.Met = credentials, l.source.Met()
 	set, err := upstream.New([]upstream.Config{made},
 		&upstream.Options{Logger: slog.New(slog.DiscardHandler), Version: l.version, CacheDir: cache})
@@ -173,4 +175,36 @@ func (l *Login) record(ctx context.Context, what string) error {
 		return l.log.Append(ctx, record)
 	}
 	return state.WithLog(l.config, func(log *audit.Log) error { return log.Append(ctx, record) })
+}
+
+// signsInAs returns the principal whose sign-in the calls of a caller use.
+func signsInAs(server config.Server, who caller.Caller) string {
+	if IsPersonal(server) {
+		return who.Name()
+	}
+	return setup.Principal()
+}
+
+// mayLogin reports whether a caller may sign in to a server: it has a personal sign-in there, or it
+// is the user who runs Airlock.
+func mayLogin(server config.Server, who caller.Caller) bool {
+	o := server.Settings.OAuth
+	return who.Name() == setup.Principal() || IsPersonal(server) &&
+		(o == nil || oauth.Grant(o.Grant) == oauth.AuthorizationCode)
+}
+
+// OpenLogin prepares a sign-in of a caller to a server that it sees. If all callers share the
+// sign-in, only the user who runs Airlock may sign in.
+func (s *Servers) OpenLogin(ctx context.Context, who caller.Caller, serverID string) (*Login, error) {
+	c := s.opts.Config()
+	if _, seen := s.Snapshot(who).Server(serverID); !seen {
+		return nil, NoSuchServer(&config.Config{}, serverID)
+	}
+	if server, found := s.configured(serverID); found && server.SignsIn() && !mayLogin(server, who) {
+		return nil, &setup.Error{Err: errSharedSignIn,
+			Advice: "on its machine: airlock login " + visible.Word(serverID)}
+	}
+	login := &Login{config: c, principal: who.Name(), version: s.catalog.opts.Version,
+		by: audit.IdentityOf(who), log: s.opts.Log, state: s.opts.State}
+	return login, login.open(ctx, serverID, func(credential string) { s.catalog.opts.Redactors.All.Hold(credential) })
 }

@@ -1,4 +1,4 @@
-package system
+package upstreams
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // signIns signs people in to servers while their calls wait.
-type signIns struct{ system *System }
+type signIns struct{ servers *Servers }
 
 var _ broker.SignIns = signIns{}
 
@@ -33,30 +33,30 @@ func (s signIns) SignIn(ctx context.Context, who caller.Caller, serverID string,
 	}
 	person := hostPerson{invite, nil}
 	if who.Kind != caller.Local {
-		person.receiver = s.system.Receiver()
+		person.receiver = s.servers.Receiver()
 		if person.receiver == nil {
 			return "", errNoBrowser
 		}
-		server, _ := s.system.Snapshot(who).Server(serverID)
+		server, _ := s.servers.Snapshot(who).Server(serverID)
 		if server.SignIn && who.Name() != setup.Principal() {
 			return "", errNoList
 		}
 	}
-	login, err := s.system.OpenLogin(ctx, who, serverID)
+	login, err := s.servers.OpenLogin(ctx, who, serverID)
 	if err != nil {
 		return "", err
 	}
 	signed, err := login.SignsIn(ctx, person, nil)
-	if err == nil && s.system.catalog.Upstreams() != nil {
-		err = s.system.catalog.Upstreams().Refresh(ctx, serverID)
-		s.system.catalog.ListAgain(context.WithoutCancel(ctx))
+	if err == nil && s.servers.catalog.Upstreams() != nil {
+		err = s.servers.catalog.Upstreams().Refresh(ctx, serverID)
+		s.servers.catalog.ListAgain(context.WithoutCancel(ctx))
 	}
 	return signed.Account, err
 }
 
 // Receiver returns the receiver of the answers of browsers on other machines. It is nil without serve.publicURL, and
 // without the console, which shows the start pages.
-func (s *System) Receiver() *oauth.Receiver { return s.receiver }
+func (s *Servers) Receiver() *oauth.Receiver { return s.opts.Receiver }
 
 // hostPerson is the person behind an agent's host.
 type hostPerson struct {

@@ -1,4 +1,4 @@
-package system
+package upstreams
 
 import (
 	"context"
@@ -8,12 +8,12 @@ import (
 )
 
 // Follow implements code.Changes.
-func (s *System) Follow(lists func(before, now *catalog.Snapshot), updated func(owner, serverID, uri string)) {
+func (s *Servers) Follow(lists func(before, now *catalog.Snapshot), updated func(owner, serverID, uri string)) {
 	s.catalog.OnUpdates(lists, updated)
 }
 
 // Unsubscribe implements code.Changes.
-func (s *System) Unsubscribe(ctx context.Context, who caller.Caller, serverID, uri string) error {
+func (s *Servers) Unsubscribe(ctx context.Context, who caller.Caller, serverID, uri string) error {
 	if s.callers == nil { // the tools are fixed
 		return nil
 	}
