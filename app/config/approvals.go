@@ -24,7 +24,7 @@ type Approvals struct {
 type Webhook struct {
 	Name   string
 	URL    string
-	Secret secret.Value // a reference is resolved by app/system
+	Secret secret.Value // a reference is resolved by app/daemon
 }
 
 // QuietHours are the hours of each day in which nobody is disturbed. The zero value means that there are no such hours.

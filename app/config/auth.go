@@ -37,7 +37,7 @@ type Role struct {
 // SignIn is how people sign in to the console at the issuer, with OpenID Connect. Without a ClientID they cannot.
 type SignIn struct {
 	ClientID     string
-	ClientSecret secret.Value // empty for a public client; a reference is resolved by app/system
+	ClientSecret secret.Value // empty for a public client; a reference is resolved by app/daemon
 	Scopes       []string     // to request beside openid
 	Groups       []Scope      // the rights of the members of a group
 	Everyone     Scope        // the rights of everyone; its name is empty

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/airlock-mcp/airlock/app/auth"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/rules"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
@@ -44,7 +44,7 @@ func showConfiguration(c *Console, q *query) (view, error) {
 		return v, nil
 	}
 	shown := shownConfiguration{File: k.After.File, Digest: k.After.Digest(), Done: k.IsDone(), Known: k.IsKnown,
-		MayConfirm: system.MayConfirm(q.who)}
+		MayConfirm: rules.MayConfirm(q.who)}
 	if !shown.Done {
 		shown.Lines = diffLines([]byte(k.Difference()))
 		if shown.Cut = len(shown.Lines) > maxDiffLines; shown.Cut {
@@ -60,7 +60,7 @@ func showConfiguration(c *Console, q *query) (view, error) {
 
 // confirmConfiguration confirms the content that the page showed.
 func confirmConfiguration(c *Console, q *query) (view, error) {
-	if !system.MayConfirm(q.who) {
+	if !rules.MayConfirm(q.who) {
 		return view{}, &refusal{http.StatusForbidden,
 			"Only a person who signed in with a link of airlock console may confirm the configuration.",
 			"airlock console, or airlock trust"}
@@ -68,7 +68,7 @@ func confirmConfiguration(c *Console, q *query) (view, error) {
 	err := c.opts.System.Confirm(q.Context(), q.who, q.PostForm.Get("digest"))
 	var advised interface{ Hint() string }
 	switch {
-	case errors.Is(err, system.ErrOtherContent):
+	case errors.Is(err, rules.ErrOtherContent):
 		return view{}, &refusal{http.StatusConflict, "The page shows another configuration than the files have now.",
 			"Open the page again, and read it."}
 	case errors.As(err, &advised):

@@ -7,7 +7,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/app/auth"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/rules"
 )
 
 // proposalSection proposes a rule for calls like the one of a question. It changes nothing.
@@ -51,7 +51,7 @@ func proposeRule(c *Console, q *query) (view, error) {
 	} else {
 		free = shown.Proposal.Free
 	}
-	for _, name := range system.ArgumentNames(posted.Question) {
+	for _, name := range rules.ArgumentNames(posted.Question) {
 		shown.Arguments = append(shown.Arguments, freeArgument{name, slices.Contains(free, name)})
 	}
 	return view{title: "A rule for calls like this", data: shown}, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/listing"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/rules"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
@@ -208,7 +208,7 @@ func showQuestion(c *Console, q *query) (view, error) {
 	}
 	p.Left, p.Yes, p.Grants = c.left(posted), "Allow once", posted.Elicitation == nil
 	p.Longer = p.Grants && posted.Allows(approval.Extent{Reach: approval.UntilDate}) == nil
-	p.AnyArguments = template.URL(url.Values{"any": system.ArgumentNames(posted.Question)}.Encode())
+	p.AnyArguments = template.URL(url.Values{"any": rules.ArgumentNames(posted.Question)}.Encode())
 	title := "May this call happen?"
 	if e := posted.Elicitation; e != nil {
 		title, p.Yes = "A server asks", "Agree"

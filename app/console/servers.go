@@ -13,8 +13,8 @@ import (
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/listing"
+	"github.com/airlock-mcp/airlock/app/rules"
 	"github.com/airlock-mcp/airlock/app/setup"
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/catalog"
@@ -82,7 +82,7 @@ func showServers(c *Console, q *query) (view, error) {
 		slices.SortStableFunc(list.Servers, func(a, b shownServer) int { return cmp.Compare(a.ID, b.ID) })
 		list.Nodes, list.Missing = true, listing.Missing(unanswered)
 	}
-	list.MayAsk, list.MayAdd = q.may(auth.ScopeAdmin), system.MayConfirm(q.who)
+	list.MayAsk, list.MayAdd = q.may(auth.ScopeAdmin), rules.MayConfirm(q.who)
 	if list.MayAsk {
 		list.Disabled = c.opts.System.Config().Disabled()
 	}
@@ -153,7 +153,7 @@ func editServer(c *Console, q *query) (view, error) {
 
 // addServer adds a server to the configuration file.
 func addServer(c *Console, q *query) (view, error) {
-	if !system.MayConfirm(q.who) {
+	if !rules.MayConfirm(q.who) {
 		return view{}, &refusal{http.StatusForbidden,
 			"Only a person who signed in with a link of airlock console may add " +
 				"servers.", "airlock servers add"}

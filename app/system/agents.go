@@ -136,7 +136,7 @@ func (a *Agents) admit(ctx context.Context, s *System) error {
 		return err
 	}
 	end, err := s.admission.OpenAgents(admission.AgentOptions{
-		Agents: a.Service, Database: a.database, Desk: s.desk, Tools: s.declared, Limiter: limiter,
+		Agents: a.Service, Database: a.database, Desk: s.desk, Tools: s.Declared, Limiter: limiter,
 		Prices:       admission.Prices{Actions: c.Prices, Default: c.DefaultPrice, Second: c.SecondPrice},
 		Node:         s.state.Node(),
 		RequireState: c.RequireState || required, QuestionTime: c.QuestionTime, While: a.authority.While,

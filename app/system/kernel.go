@@ -12,6 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/rules"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/secrets"
@@ -141,7 +142,7 @@ func namedPolicyFiles(c config.Kernel) ([]policies.File, error) {
 	var files []policies.File
 	seen := map[string]bool{"kernel.cedar": true, "agents.cedar": true, "registration.json": true}
 	for _, path := range c.Policies {
-		source, err := readPolicy(path)
+		source, err := rules.ReadPolicy(path)
 		if err != nil {
 			return nil, fmt.Errorf("reading kernel.policies: %w", err)
 		}
@@ -223,5 +224,5 @@ func (d dispatcher) Risk(who caller.Caller, serverID, tool string) (policies.Ris
 	if !ok {
 		return policies.RiskUnknown, false
 	}
-	return d.system.riskOf(defined), true
+	return d.system.RiskOf(defined), true
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/app/integrity"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/rules"
 	"github.com/airlock-mcp/airlock/app/runlog"
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/sandboxes"
@@ -42,10 +43,10 @@ type System struct {
 
 	machine
 	*upstreams.Servers
+	*rules.Rules
 	state        *state.State
 	catalog      *upstreams.Catalog
 	callers      *upstreams.Callers // nil if the tools are fixed
-	rules        *rules
 	broker       *broker.Broker
 	orchestrator *orchestrator.Orchestrator
 	runs         *runs.Registry
@@ -90,10 +91,12 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 	s.state = state.New(s.directories, c,
 		state.Options{Version: s.opts.Version, Logger: s.opts.Logger, Joins: s.opts.Durable})
 	s.undo.Add(s.state.Close)
-	byPerson := opts.isPersons(s.directories.Home)
+	// A process that a person has started, and not an agent's host, may permit more than before. This is asked before
+	// the process announces itself.
+	byPerson := opts.Host == 0 && approval.WidenCheck(s.directories.Home) == nil
 	if opts.Serving {
 		if !byPerson {
-			if err := confirmFirst(c, s.directories.Home); err != nil {
+			if err := rules.ConfirmFirst(c, s.directories.Home); err != nil {
 				return nil, errors.Join(setup.Advise(err), s.Close())
 			}
 		}
@@ -128,10 +131,10 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 	if err := s.prepare(ctx); err != nil {
 		return nil, setup.Advise(err)
 	}
-	if err := s.admit(ctx, byPerson); err != nil {
-		return nil, setup.Advise(err)
-	}
 	if opts.Serving {
+		if err := rules.Admit(ctx, c, s.directories.Home, s.state, s.log, byPerson); err != nil {
+			return nil, setup.Advise(err)
+		}
 		if err := upstreams.RecordEmbeddings(ctx, c, s.log); err != nil {
 			return nil, setup.Advise(err)
 		}

@@ -75,7 +75,8 @@ func (v *Verifier) open() (_ *verify.Service, err error) {
 		return nil, setup.Advise(err)
 	}
 	ctx, c := context.Background(), v.system.config
-	opened, err := sandboxes.OpenVerifier(ctx, c, v.system.directories.Home, v.system.opts.Serving, v.system.opts.Logger)
+	opened, err := sandboxes.OpenVerifier(ctx, c, v.system.directories.Home, v.system.opts.Serving,
+		v.system.opts.Logger)
 	if err != nil {
 		return nil, setup.Advise(err)
 	}

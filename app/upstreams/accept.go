@@ -29,7 +29,8 @@ var ErrOtherChange = errors.New(
 	"what is withheld is not what was shown: look at the current definitions and accept those")
 
 // AcceptTools allows withheld tools of a server with their definitions as they are now: all of them, or the one that
-// toolName names. digest must be the pins.ShownDigest of what the caller was shown. AcceptTools writes audit records first.
+// toolName names. digest must be the pins.ShownDigest of what the caller was shown.
+// AcceptTools writes audit records first.
 func (s *Servers) AcceptTools(ctx context.Context, who caller.Caller, serverID, toolName, digest string) error {
 	if !s.MayChange(who, serverID) {
 		return ErrOtherChange

@@ -120,7 +120,8 @@ func (c *Catalog) Similar(ctx context.Context, snapshot *catalog.Snapshot, quest
 }
 
 // Similar implements code.Searcher with the embeddings of the tools, see Catalog.Similar.
-func (s *Servers) Similar(ctx context.Context, snapshot *catalog.Snapshot, question string) ([]catalog.Similar, string) {
+func (s *Servers) Similar(ctx context.Context, snapshot *catalog.Snapshot,
+	question string) ([]catalog.Similar, string) {
 	return s.catalog.Similar(ctx, snapshot, question)
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/contained"
 	"github.com/airlock-mcp/airlock/app/hosts"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/rules"
 	"github.com/airlock-mcp/airlock/app/trust"
 	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/store"
@@ -96,7 +96,7 @@ func confirmBesideAgents(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	k, err := system.NewConfirmation(c)
+	k, err := rules.NewConfirmation(c)
 	if err != nil || k.IsDone() {
 		return err
 	}

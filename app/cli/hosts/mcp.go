@@ -13,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/daemon"
 	"github.com/airlock-mcp/airlock/app/join"
+	"github.com/airlock-mcp/airlock/app/rules"
 	"github.com/airlock-mcp/airlock/app/server/code"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
@@ -50,7 +51,11 @@ func (v *MCP) Run(ctx context.Context, s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	if err := system.ConfirmFirst(c); err != nil {
+	directories, err := setup.FindDirectories(c)
+	if err != nil {
+		return err
+	}
+	if err := rules.ConfirmFirst(c, directories.Home); err != nil {
 		return setup.Advise(err)
 	}
 	end, err := verb.Announce(approval.ServesHost) // also if a daemon answers the host

@@ -7,8 +7,8 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
+	"github.com/airlock-mcp/airlock/app/rules"
 	"github.com/airlock-mcp/airlock/app/setup"
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/egress"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/policies"
@@ -52,7 +52,7 @@ func (v *policyExplainVerb) connect(s *verb.Streams) error {
 		connection.Principal, connection.Server = v.Server, true
 		listed = slices.Contains(server.Settings.Sandbox.Network, host)
 	}
-	files, err := system.PolicyFiles(c)
+	files, err := rules.PolicyFiles(c)
 	if err != nil {
 		return err
 	}

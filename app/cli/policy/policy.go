@@ -12,8 +12,8 @@ import (
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/app/cli/servers"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
+	"github.com/airlock-mcp/airlock/app/rules"
 	"github.com/airlock-mcp/airlock/app/setup"
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/policies"
@@ -34,7 +34,7 @@ func readRules(ctx context.Context, flag verb.ToolsFlags, s *verb.Streams) (admi
 	if err != nil {
 		return admission.RuleSet{}, err
 	}
-	return system.ReadRuleSet(c, snapshot)
+	return rules.ReadRuleSet(c, snapshot)
 }
 
 type policyCheckVerb struct {
@@ -93,7 +93,7 @@ func (v *policyTestVerb) Run(s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	files, err := system.PolicyFiles(c)
+	files, err := rules.PolicyFiles(c)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (v *policyTestVerb) Run(s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	engine = engine.WithRoles(system.RoleNames(c))
+	engine = engine.WithRoles(rules.RoleNames(c))
 	total, failed := 0, []failedCase{}
 	for _, path := range v.Files {
 		source, err := os.ReadFile(path)

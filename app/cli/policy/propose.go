@@ -18,8 +18,8 @@ import (
 	"github.com/airlock-mcp/airlock/app/cli/servers"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/credentials"
+	"github.com/airlock-mcp/airlock/app/rules"
 	"github.com/airlock-mcp/airlock/app/setup"
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -49,7 +49,7 @@ func (v *policyProposeVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	rules, err := system.ReadRuleSet(c, snapshot)
+	rules, err := rules.ReadRuleSet(c, snapshot)
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/airlock-mcp/airlock/app/configfile"
 	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/app/hosts"
+	"github.com/airlock-mcp/airlock/app/rules"
 	"github.com/airlock-mcp/airlock/app/setup"
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/app/trust"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/visible"
@@ -44,7 +44,7 @@ func (v *Trust) Run(ctx context.Context, s *verb.Streams) error {
 		return setup.Advise(err)
 	}
 	credentials.HoldPrinted(c)
-	k, err := system.NewConfirmation(c)
+	k, err := rules.NewConfirmation(c)
 	if err != nil {
 		return setup.Advise(err)
 	}
@@ -123,7 +123,7 @@ func (v *Trust) forget(ctx context.Context, s *verb.Streams, path string) error 
 		return verb.Usage(fmt.Sprintf("%q is not confirmed", path), "airlock trust FILE")
 	}
 	if c, err := config.Load(path, orUnset); err == nil { // a file that is gone has no cluster
-		if err := system.ForgetShared(ctx, c); err != nil {
+		if err := rules.ForgetShared(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -133,7 +133,7 @@ func (v *Trust) forget(ctx context.Context, s *verb.Streams, path string) error 
 
 // showConfirmation writes what a configuration starts, connects to and permits, and its
 // differences from the confirmed one.
-func showConfirmation(w io.Writer, c *config.Config, k *system.Confirmation) error {
+func showConfirmation(w io.Writer, c *config.Config, k *rules.Confirmation) error {
 	var out strings.Builder
 	line := func(format string, args ...any) {
 		fmt.Fprintf(&out, "%s\n", visible.Line(verb.Clean(verb.OneLine(fmt.Sprintf(format, args...), 400))))

@@ -13,7 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/daemon"
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/listing"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/rules"
 	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/visible"
@@ -254,7 +254,7 @@ func edit(ctx context.Context, s *verb.Streams, f verb.ConfigFlag, change config
 	if err != nil {
 		return err
 	}
-	confirmed, err := system.EditServer(ctx, c, change, func() error { return verb.Guarded("changing the servers") })
+	confirmed, err := rules.EditServer(ctx, c, change, func() error { return verb.Guarded("changing the servers") })
 	if err != nil {
 		return err
 	}

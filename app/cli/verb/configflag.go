@@ -9,8 +9,8 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/configfile"
 	"github.com/airlock-mcp/airlock/app/credentials"
+	"github.com/airlock-mcp/airlock/app/rules"
 	"github.com/airlock-mcp/airlock/app/setup"
-	"github.com/airlock-mcp/airlock/app/system"
 )
 
 // ConfigFlag is the --config flag. All verbs that read the configuration have it.
@@ -49,7 +49,7 @@ func (f ConfigFlag) LoadState(stderr io.Writer) (*config.Config, error) {
 		return nil, err
 	}
 	instead := "the last one that was confirmed is used"
-	if c = system.LastConfirmed(path); c == nil {
+	if c = rules.LastConfirmed(path); c == nil {
 		instead = "the defaults are used, with the audit log that it names"
 		if c = config.Salvage(path, orUnset); isUnconfirmed(err) {
 			c, instead = config.Default(), "the defaults are used"
@@ -84,7 +84,7 @@ func (f ConfigFlag) loadWith(stderr io.Writer, env func(string) (string, bool)) 
 	}
 	c, err := config.Load(path, env)
 	if err == nil && isProject {
-		err = system.CheckConfirmed(c)
+		err = rules.CheckConfirmed(c)
 	}
 	if err != nil {
 		credentials.HoldMentioned(path)

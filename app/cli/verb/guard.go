@@ -7,8 +7,8 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/rules"
 	"github.com/airlock-mcp/airlock/app/state"
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
@@ -48,7 +48,7 @@ func MayUse(c *config.Config) error {
 	if refused == nil {
 		return nil
 	}
-	confirmed, err := system.IsConfirmed(c)
+	confirmed, err := rules.IsConfirmed(c)
 	if err != nil || confirmed {
 		return err
 	}

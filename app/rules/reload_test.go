@@ -1,4 +1,4 @@
-package system
+package rules
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/state"
 	"github.com/airlock-mcp/airlock/app/upstreams"
@@ -20,16 +21,17 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// reloading is a system with a broker, a log and files to change.
+// reloading has rules with a broker, a log and files to change.
 type reloading struct {
-	*System
+	*Rules
+	broker   *broker.Broker
 	t        *testing.T
 	dir      string
 	snapshot *catalog.Snapshot
 	notices  chan upstreams.Notice
 }
 
-// newReloading opens a system whose configuration has a server with one tool and the given keys.
+// newReloading reads rules whose configuration has a server with one tool and the given keys.
 func newReloading(t *testing.T, keys, policy string) *reloading {
 	t.Helper()
 	t.Setenv("AIRLOCK_HOME", t.TempDir())
@@ -52,11 +54,22 @@ func newReloading(t *testing.T, keys, policy string) *reloading {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	opts := Options{Reread: reread, Notify: func(n upstreams.Notice) { r.notices <- n },
-		Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
-	r.System = &System{config: c, opts: opts, machine: machine{log: log},
-		catalog: upstreams.Fixed(c, r.snapshot, opts.ofServers(nil)), state: &state.State{}}
-	if err := r.openBroker(echo{}, redact.New()); err != nil {
+	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
+	opts := Options{Reread: reread, Notify: func(n upstreams.Notice) { r.notices <- n }, Logger: logger, Log: log,
+		State: &state.State{}}
+	read, files, err := Read(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opts.Admission, err = admission.New(admission.Options{Rules: read, Log: log, Logger: logger}); err != nil {
+		t.Fatal(err)
+	}
+	opts.Servers = upstreams.NewServers(upstreams.Fixed(c, r.snapshot, upstreams.Options{Logger: logger,
+		Notify: opts.Notify, Redactors: upstreams.NewRedactors()}), nil, upstreams.ServersOptions{
+		Config: func() *config.Config { return r.Config() }, Admission: opts.Admission, State: opts.State, Log: log})
+	r.Rules = New(c, files, opts)
+	if r.broker, err = broker.New(echo{}, log, opts.Admission, &broker.Options{Redactor: redact.New(),
+		Logger: logger}); err != nil {
 		t.Fatal(err)
 	}
 	return r

@@ -1,4 +1,4 @@
-package system
+package rules
 
 import (
 	"context"
@@ -35,19 +35,19 @@ func EditServer(ctx context.Context, c *config.Config, edit config.ServerEdit, w
 
 // EditServer is the function EditServer for a caller, with the configuration file as it is now. Adding a
 // server takes the right to change the configuration.
-func (s *System) EditServer(ctx context.Context, who caller.Caller, edit config.ServerEdit) (confirmed bool,
+func (r *Rules) EditServer(ctx context.Context, who caller.Caller, edit config.ServerEdit) (confirmed bool,
 	err error) {
-	if s.opts.Reread == nil {
+	if r.opts.Reread == nil {
 		return false, errNoFile
 	}
-	if edit.Add != nil && !MayConfirm(who) || edit.Add == nil && !s.MayChange(who, edit.ID) {
+	if edit.Add != nil && !MayConfirm(who) || edit.Add == nil && !r.opts.Servers.MayChange(who, edit.ID) {
 		return false, upstreams.NoSuchServer(&config.Config{}, edit.ID)
 	}
-	c, err := s.opts.Reread()
+	c, err := r.opts.Reread()
 	if err != nil {
 		return false, setup.Advise(err)
 	}
-	return editServer(ctx, s.state, c, s.log, audit.IdentityOf(who), edit, func() error { return nil })
+	return editServer(ctx, r.opts.State, c, r.opts.Log, audit.IdentityOf(who), edit, func() error { return nil })
 }
 
 var errNoFile = &setup.Error{Err: errors.New("no configuration file is in use"),

@@ -1,4 +1,4 @@
-package system
+package rules
 
 import (
 	"maps"
@@ -17,18 +17,18 @@ const proposalPeriod = "7d"
 
 // Propose returns a rule for calls like the one of a question, see admission.RuleSet.Propose, and since when the past
 // was compared. Examples are only included if the person may see the run of the question.
-func (s *System) Propose(by caller.Caller, q approval.Question, free []string) (admission.Proposal, time.Time, error) {
+func (r *Rules) Propose(by caller.Caller, q approval.Question, free []string) (admission.Proposal, time.Time, error) {
 	period, err := audit.ParsePeriod(proposalPeriod, "", time.Now())
 	if err != nil {
 		return admission.Proposal{}, time.Time{}, err
 	}
-	rules, err := s.RuleSet(by)
+	set, err := r.RuleSet(by)
 	if err != nil {
 		return admission.Proposal{}, period.Since, err
 	}
-	p, err := rules.Propose(caller.Caller{Principal: q.Principal, Issuer: q.Issuer}, q.ServerID, q.ToolName,
-		string(q.Arguments), by.Name(), free, admission.Past{Log: s.directories.Audit, Keys: s.directories.Keys,
-			Period: period, Clean: s.Gate().Text})
+	p, err := set.Propose(caller.Caller{Principal: q.Principal, Issuer: q.Issuer}, q.ServerID, q.ToolName,
+		string(q.Arguments), by.Name(), free, admission.Past{Log: r.opts.Directories.Audit,
+			Keys: r.opts.Directories.Keys, Period: period, Clean: r.opts.Clean})
 	// A person with a role may answer this question, and need not see other calls.
 	if !by.May(caller.People, caller.See, caller.Object{Kind: caller.Run, Owner: q.Owner()}) {
 		p.Coverage.Examples = []admission.Example{}
@@ -37,8 +37,8 @@ func (s *System) Propose(by caller.Caller, q approval.Question, free []string) (
 }
 
 // Coverage returns what an approval of the question's tool with any arguments would have covered.
-func (s *System) Coverage(by caller.Caller, q approval.Question) (admission.Coverage, error) {
-	p, _, err := s.Propose(by, q, ArgumentNames(q))
+func (r *Rules) Coverage(by caller.Caller, q approval.Question) (admission.Coverage, error) {
+	p, _, err := r.Propose(by, q, ArgumentNames(q))
 	return p.Coverage, err
 }
 

@@ -1,4 +1,4 @@
-package system
+package rules
 
 import (
 	"context"
@@ -20,19 +20,19 @@ const pollInterval = 2 * time.Second
 // Watch watches the files of the operator and puts changes in force: the configuration, policies,
 // accepted tools and requests to read lists of tools again. It first fills the pool in the
 // background. It returns when ctx ends.
-func (s *System) Watch(ctx context.Context) {
+func (r *Rules) Watch(ctx context.Context) {
 	var work sync.WaitGroup
 	defer work.Wait()
-	work.Go(func() { s.catalog.Warm(ctx) })
-	if s.state.IsShared() {
-		work.Go(func() { s.catalog.Follow(ctx) })
-		work.Go(func() { s.followConfirmations(ctx) })
+	work.Go(func() { r.opts.Servers.Catalog().Warm(ctx) })
+	if r.opts.State.IsShared() {
+		work.Go(func() { r.opts.Servers.Catalog().Follow(ctx) })
+		work.Go(func() { r.followConfirmations(ctx) })
 	}
 	refreshes := make(chan struct{}, 1)
-	work.Go(func() { s.catalog.RefreshOnRequest(ctx, refreshes) })
-	s.watchFiles(ctx, func() {
-		s.reload(ctx, false)
-		s.catalog.TakeAccepted(ctx)
+	work.Go(func() { r.opts.Servers.Catalog().RefreshOnRequest(ctx, refreshes) })
+	r.watchFiles(ctx, func() {
+		r.reload(ctx, false)
+		r.opts.Servers.Catalog().TakeAccepted(ctx)
 		select {
 		case refreshes <- struct{}{}:
 		default:
@@ -42,14 +42,14 @@ func (s *System) Watch(ctx context.Context) {
 
 // watchFiles calls changed once at the start and whenever one of the operator's files may have
 // changed, until ctx ends.
-func (s *System) watchFiles(ctx context.Context, changed func()) {
+func (r *Rules) watchFiles(ctx context.Context, changed func()) {
 	for ctx.Err() == nil {
-		files := s.operatorFiles()
+		files := r.operatorFiles()
 		watching, stop := context.WithCancel(ctx)
-		changes, done := s.fileChanges(watching, files)
+		changes, done := r.fileChanges(watching, files)
 		for same := true; same && ctx.Err() == nil; {
 			changed()
-			if same = slices.Equal(files, s.operatorFiles()); same {
+			if same = slices.Equal(files, r.operatorFiles()); same {
 				select {
 				case <-ctx.Done():
 				case <-changes:
@@ -63,12 +63,12 @@ func (s *System) watchFiles(ctx context.Context, changed func()) {
 
 // fileChanges returns a channel that receives when one of the files may have changed: at once if
 // the kernel reports changes, otherwise every pollInterval. The caller must call done.
-func (s *System) fileChanges(ctx context.Context, files []string) (changes <-chan struct{}, done func()) {
+func (r *Rules) fileChanges(ctx context.Context, files []string) (changes <-chan struct{}, done func()) {
 	watcher, err := filewatch.New(ctx, files...)
 	if err == nil {
 		return watcher.Changes(), func() { watcher.Close() } // Close fails only if called twice
 	}
-	s.opts.Notify(upstreams.Notice{Text: "changed files are only looked for every two seconds: " + err.Error()})
+	r.opts.Notify(upstreams.Notice{Text: "changed files are only looked for every two seconds: " + err.Error()})
 	ticks := make(chan struct{})
 	var ticking sync.WaitGroup
 	ticking.Go(func() {
@@ -91,12 +91,12 @@ func (s *System) fileChanges(ctx context.Context, files []string) (changes <-cha
 }
 
 // operatorFiles are the files that an operator changes while Airlock serves.
-func (s *System) operatorFiles() []string {
-	c := s.Config()
+func (r *Rules) operatorFiles() []string {
+	c := r.Config()
 	files := slices.Clone(c.Policies)
 	if file := c.File; file != "" {
 		files = append(files, file)
-		if entry := trust.Open(s.directories.Home).Entry(file); os.MkdirAll(filepath.Dir(entry), 0o700) == nil {
+		if entry := trust.Open(r.opts.Directories.Home).Entry(file); os.MkdirAll(filepath.Dir(entry), 0o700) == nil {
 			files = append(files, entry)
 		}
 	}
@@ -105,4 +105,23 @@ func (s *System) operatorFiles() []string {
 		files = append(files, file)
 	}
 	return files
+}
+
+// confirmationsInterval is how often a node asks whether a refused configuration was confirmed at another node.
+const confirmationsInterval = time.Second
+
+// followConfirmations reads the files again while a change of them is refused: a person may confirm it at another node.
+func (r *Rules) followConfirmations(ctx context.Context) {
+	ticker := time.NewTicker(confirmationsInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if _, refused := r.Pending(); refused {
+			r.reload(ctx, false)
+		}
+	}
 }

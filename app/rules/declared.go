@@ -1,4 +1,4 @@
-package system
+package rules
 
 import (
 	"strings"
@@ -8,30 +8,27 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// declared returns the tool with an ID ("server/tool"), or all tools with a name on any server. An
+// Declared returns the tool with an ID ("server/tool"), or all tools with a name on any server. An
 // announced action of this type can be a call of them.
-func (s *System) declared(name string) []risk.Declared {
-	if s.catalog == nil {
-		return nil
-	}
-	snapshot := s.catalog.Snapshot()
+func (r *Rules) Declared(name string) []risk.Declared {
+	snapshot := r.opts.Servers.Catalog().Snapshot()
 	if server, tool, ok := strings.Cut(name, "/"); ok {
-		return s.appendDeclared(nil, snapshot, server, tool)
+		return r.appendDeclared(nil, snapshot, server, tool)
 	}
 	var all []risk.Declared
 	for _, server := range snapshot.Servers() {
-		all = s.appendDeclared(all, snapshot, server.ID, name)
+		all = r.appendDeclared(all, snapshot, server.ID, name)
 	}
 	return all
 }
 
-func (s *System) appendDeclared(all []risk.Declared, snapshot *catalog.Snapshot, server,
+func (r *Rules) appendDeclared(all []risk.Declared, snapshot *catalog.Snapshot, server,
 	name string) []risk.Declared {
 	tool, ok := snapshot.Tool(server, name)
 	if !ok {
 		return all
 	}
-	settings, err := s.settingsOf(tool)
+	settings, err := r.settingsOf(tool)
 	if err != nil {
 		return append(all, risk.Declared{Schema: tool.InputSchema})
 	}
@@ -39,10 +36,10 @@ func (s *System) appendDeclared(all []risk.Declared, snapshot *catalog.Snapshot,
 		SQL: settings.SQL})
 }
 
-// riskOf returns the risk of a tool, from the operator's configuration in force and the tool's
+// RiskOf returns the risk of a tool, from the operator's configuration in force and the tool's
 // definition.
-func (s *System) riskOf(tool catalog.Tool) policies.Risk {
-	settings, err := s.settingsOf(tool)
+func (r *Rules) RiskOf(tool catalog.Tool) policies.Risk {
+	settings, err := r.settingsOf(tool)
 	if err != nil {
 		return policies.RiskUnknown
 	}
@@ -50,7 +47,7 @@ func (s *System) riskOf(tool catalog.Tool) policies.Risk {
 }
 
 // settingsOf returns the operator's settings of a tool.
-func (s *System) settingsOf(tool catalog.Tool) (policies.Settings, error) {
-	operator, err := OperatorSettings(s.Config())
+func (r *Rules) settingsOf(tool catalog.Tool) (policies.Settings, error) {
+	operator, err := OperatorSettings(r.Config())
 	return operator.Settings(tool.ServerID, tool.Name, nil), err
 }

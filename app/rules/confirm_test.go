@@ -1,11 +1,10 @@
-package system
+package rules
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/state"
 	"github.com/airlock-mcp/airlock/app/trust"
 )
@@ -21,15 +20,15 @@ func TestTheConfirmedContentIsThatOfTheFiles(t *testing.T) {
 		"changed back": {wide, wide},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &System{directories: setup.Directories{Home: t.TempDir()}, state: &state.State{}}
-			book := trust.Open(s.directories.Home)
+			home := t.TempDir()
+			book := trust.Open(home)
 			if err := book.Keep(wide, "ann"); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(file, c.written.Text, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.confirmed(t.Context(), wide, narrow); err != nil {
+			if err := confirmed(t.Context(), home, &state.State{}, wide, narrow); err != nil {
 				t.Fatal(err)
 			}
 			if got, _, err := book.Find(file); err != nil || got.Digest() != c.want.Digest() {

@@ -1,17 +1,14 @@
-package system
+package rules
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/airlock-mcp/airlock/admission"
-	"github.com/airlock-mcp/airlock/admission/approval"
-	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/catalog"
-	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -23,7 +20,7 @@ func PolicyFiles(c *config.Config) ([]policies.File, error) {
 	}
 	var files []policies.File
 	for _, path := range c.Policies {
-		source, err := readPolicy(path)
+		source, err := ReadPolicy(path)
 		if err != nil {
 			return nil, &setup.Error{Err: fmt.Errorf("reading the policies: %w", err),
 				Advice: "the key policies lists files one by one, without patterns and directories"}
@@ -36,9 +33,9 @@ func PolicyFiles(c *config.Config) ([]policies.File, error) {
 // maxPolicy bounds a policy file, in bytes: thousands of rules fit.
 const maxPolicy = 4 << 20
 
-// readPolicy reads a regular file: reading another kind, such as a pipe, could
+// ReadPolicy reads a regular file: reading another kind, such as a pipe, could
 // block for ever.
-func readPolicy(path string) ([]byte, error) {
+func ReadPolicy(path string) ([]byte, error) {
 	if err := store.CheckOwner(path); err != nil {
 		return nil, err
 	}
@@ -99,15 +96,6 @@ func ReadRuleSet(c *config.Config, snapshot *catalog.Snapshot) (admission.RuleSe
 	return admission.RuleSet{Files: files, Operator: operator, Snapshot: snapshot, Roles: RoleNames(c)}, err
 }
 
-// RuleSet returns the rules that are in force, with the tools that the caller sees.
-func (s *System) RuleSet(who caller.Caller) (admission.RuleSet, error) {
-	s.rules.mu.Lock()
-	c, files := s.Config(), s.rules.files
-	s.rules.mu.Unlock()
-	operator, err := OperatorSettings(c)
-	return admission.RuleSet{Files: files, Operator: operator, Snapshot: s.Snapshot(who), Roles: RoleNames(c)}, err
-}
-
 // RoleNames returns the names of the configured roles.
 func RoleNames(c *config.Config) []string {
 	names := make([]string, len(c.Auth.Roles))
@@ -117,25 +105,66 @@ func RoleNames(c *config.Config) []string {
 	return names
 }
 
-// Roles returns the roles of a caller.
-func (s *System) Roles(who caller.Caller) []string { return auth.RolesOf(s.Config().Auth.Roles, who) }
-
-// mayApprove reports whether a caller who approved something may still approve, with all roles that the caller had.
-func (s *System) mayApprove(who caller.Caller) bool {
-	has := s.Roles(who)
-	return s.authority.mayApprove(who) &&
-		!slices.ContainsFunc(who.Roles, func(role string) bool { return !slices.Contains(has, role) })
+// Read reads the rules of the configuration c and of its policy files.
+func Read(c *config.Config) (admission.Rules, []policies.File, error) {
+	files, err := PolicyFiles(c)
+	if err != nil {
+		return admission.Rules{}, nil, err
+	}
+	engine, err := policies.Load(files...)
+	if err != nil {
+		return admission.Rules{}, nil, err
+	}
+	if rule, problem := engine.WithRoles(RoleNames(c)).UnknownRole(); problem != "" {
+		return admission.Rules{}, nil, &setup.Error{Err: fmt.Errorf("%s:%d: %s", rule.File, rule.Line, problem),
+			Advice: "write auth.roles: {NAME: {groups: [GROUP]}} in the configuration"}
+	}
+	operator, err := OperatorSettings(c)
+	rules := admission.Rules{Policies: engine, Operator: operator, Limits: callLimits(c),
+		Profiles: map[string]*catalog.Profile{}, Elicitation: map[string]bool{}}
+	for _, profile := range c.Profiles {
+		rules.Profiles[profile.Name] = profile
+	}
+	for _, server := range c.Servers {
+		rules.Elicitation[server.ID] = server.Settings.Elicitation
+	}
+	return rules, files, err
 }
 
-// escalation returns when questions are escalated.
-func escalation(c *config.Config) approval.Escalation {
-	e := c.Approvals.Escalation
-	return approval.Escalation{After: e.After, Role: e.Role, Awake: c.Approvals.QuietHours.Awake}
+// sources digests policy files, to notice that one has changed.
+func sources(files []policies.File) [sha256.Size]byte {
+	hash := sha256.New()
+	for _, file := range files {
+		digest := sha256.Sum256(file.Source)
+		hash.Write([]byte(file.Name)) // never fails
+		hash.Write(digest[:])
+	}
+	return [sha256.Size]byte(hash.Sum(nil))
 }
 
-// localApprover returns who approves at a terminal of this machine.
-func (s *System) localApprover() caller.Caller {
-	user := caller.Caller{Principal: setup.Principal(), Kind: caller.Local, Scopes: []string{caller.ScopeApprove}}
-	user.Roles = s.Roles(user)
-	return user
+// callLimits are the configured limits of tool calls.
+func callLimits(c *config.Config) admission.Limits {
+	l := c.Limits.Calls
+	limits := admission.Limits{
+		Calls: l.Run, SessionCalls: l.Session, Concurrent: l.Concurrent,
+		BytesIn: l.BytesIn, BytesOut: l.BytesOut, ResultBytes: l.ResultBytes,
+		LargeResultBytes: l.LargeResultBytes, UnreadBytes: l.UnreadBytes,
+		CallTimeout: l.Timeout, Repeats: l.Repeats,
+		ServerRate: admission.Rate(l.ServerRate), ToolRate: admission.Rate(l.ToolRate),
+		CatalogRate: admission.Rate(l.CatalogRate), ApprovalTimeout: l.ApprovalTimeout,
+		Servers: map[string]admission.ServerLimits{},
+	}
+	for _, server := range c.Servers {
+		own := admission.ServerLimits{Rate: admission.Rate(server.Settings.Rate), Tools: map[string]admission.Rate{}}
+		if server.CallTimeout != l.Timeout {
+			own.CallTimeout = server.CallTimeout
+		}
+		for name, tool := range server.Settings.Tools {
+			if tool.Rate.Calls > 0 {
+				own.Tools[name] = admission.Rate(tool.Rate)
+			}
+		}
+		limits.Servers[server.ID] = own
+	}
+	return limits
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/rules"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
@@ -14,11 +15,11 @@ import (
 func TestAGrantEndsWithARole(t *testing.T) {
 	carl := caller.Caller{Principal: "carl", Kind: caller.Local, Session: "console", Roles: []string{"fin"},
 		Scopes: []string{caller.ScopeApprove}}
-	s := &System{rules: &rules{}}
+	s := &System{}
 	has := func(roles ...config.Role) {
 		c := &config.Config{}
 		c.Auth.Roles = roles
-		s.rules.config.Store(c)
+		s.Rules = rules.New(c, nil, rules.Options{})
 	}
 	desk, err := approval.OpenDesk(t.TempDir(), &approval.Options{InForce: s.mayApprove})
 	if err != nil {
