@@ -19,7 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/canon"
 )
 
-// Agents manages the registered agents. It is implemented by system.Agents and safe for concurrent
+// Agents manages the registered agents. It is implemented by access.Agents and safe for concurrent
 // use.
 type Agents interface {
 	Find(ctx context.Context, id string) (agents.Agent, error)

@@ -50,7 +50,7 @@ var _ console.OpenIDSignIn = openIDSignIn{}
 func (p openIDSignIn) SignIn(ctx context.Context) (string, config.SignIn, error) {
 	issuer, client, err := p.d.issuer.Load().SignIn()
 	if err == nil {
-		client.ClientSecret, err = p.d.opts.System.SignInSecret(ctx, client)
+		client.ClientSecret, err = p.d.signInSecret(ctx, client)
 	}
 	return issuer, client, err
 }

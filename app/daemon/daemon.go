@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/access"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/console"
@@ -43,7 +44,7 @@ type Options struct {
 type Daemon struct {
 	lifetime
 	opts       Options
-	known      *system.Agents
+	known      *access.Agents
 	identify   *auth.Authenticator
 	issuer     atomic.Pointer[auth.Issuer] // whose tokens are accepted; nil: none is configured
 	face       *code.Server
@@ -152,7 +153,7 @@ func newFace(opts Options, files code.Files) (*code.Server, error) {
 	return code.New(s, s.Runs(), code.Options{
 		Version: opts.Version, Principal: setup.Principal(), ServerIDs: s.ServerIDs,
 		Packages: code.Packages(s.Packages()), Approvals: s.Approvals(), Logger: s.Logger(), Gate: s.Gate(),
-		WhileKnown: s.WhileKnown,
+		WhileKnown: s.Authority().WhileKnown,
 		Files:      files, CallTool: s.Face().CallTool, Similar: s.Similar, Network: s.Network(), Changes: s,
 		Mark: s.Node().Marker(), SessionKey: s.Node().Secret("sessions of callers"),
 	})

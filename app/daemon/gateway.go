@@ -81,7 +81,7 @@ func (d *Daemon) newGateway(ctx context.Context) (*gateway.Server, error) {
 	}
 	return gateway.New(gateway.Parts{Decider: parts.Decider, Runs: s.Runs(), Jobs: parts.Jobs}, gateway.Options{
 		Version: d.opts.Version, Principal: setup.Principal(), BackgroundTimeout: set.Background, Logger: s.Logger(),
-		Gate: s.Gate(), WhileKnown: s.WhileKnown, Mark: s.Node().Marker(),
+		Gate: s.Gate(), WhileKnown: s.Authority().WhileKnown, Mark: s.Node().Marker(),
 	})
 }
 

@@ -23,7 +23,7 @@ func (d *Daemon) openKernel(ctx context.Context) error {
 	}
 	d.trust = trust
 	d.kernel, err = kernel.New(k, kernel.Options{Principal: setup.Principal(), Logger: s.Logger(), Gate: s.Gate(),
-		WhileKnown: s.WhileKnown, Mark: s.Node().Marker(), EndSession: s.Runs().EndSession})
+		WhileKnown: s.Authority().WhileKnown, Mark: s.Node().Marker(), EndSession: s.Runs().EndSession})
 	if err != nil {
 		return err
 	}

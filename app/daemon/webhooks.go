@@ -14,7 +14,7 @@ func (d *Daemon) openWebhooks(ctx context.Context) {
 		return
 	}
 	sender := webhook.New(ctx, webhook.Options{
-		Endpoints: d.opts.System.Webhooks, Link: d.askLink, Awake: configured.QuietHours.Awake, Logger: d.log,
+		Endpoints: d.webhooks, Link: d.askLink, Awake: configured.QuietHours.Awake, Logger: d.log,
 	})
 	d.undo.Add(sender.Close)
 	unsubscribe := d.opts.System.Approvals().Subscribe(func(e approval.Event) {

@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"github.com/airlock-mcp/airlock/app/attachment"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/copies"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 // Files are the files that the runs of all nodes have attached.
 type Files struct {
-	system.RunFiles
+	copies.RunFiles
 	lists *Lists
 }
 

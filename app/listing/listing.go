@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/copies"
 	"github.com/airlock-mcp/airlock/app/runlog"
 	"github.com/airlock-mcp/airlock/app/runs"
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -25,7 +25,7 @@ type Options struct {
 	Log   *runlog.Log
 	Audit string // the directory of the audit log
 	// Attached are the files that runs of this process have attached. Files needs it.
-	Attached system.RunFiles
+	Attached copies.RunFiles
 	// Servers returns the states of the servers that a caller sees; nil means no servers.
 	Servers func(who caller.Caller) []upstreams.ServerState
 	Clean   func(text string) string // removes secrets; nil leaves texts as they are

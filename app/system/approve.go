@@ -9,7 +9,7 @@ import (
 
 // mayApprove reports whether a caller who approved something may still approve, with all roles that the caller had.
 func (s *System) mayApprove(who caller.Caller) bool {
-	return s.authority.mayApprove(who) && s.HasRoles(who)
+	return s.authority.MayApprove(who) && s.HasRoles(who)
 }
 
 // escalation returns when questions are escalated.

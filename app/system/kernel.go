@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/airlock-mcp/airlock/app/access"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
@@ -26,19 +27,9 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// Trust returns the trust service of agents: their keys, manifests and reputations. The caller must
-// keep a open.
-func (a *Agents) Trust() (*iatp.Service, error) {
-	identity, err := a.state.Identity()
-	if err != nil {
-		return nil, err
-	}
-	return iatp.New(iatp.Options{Database: a.database, Agents: a.Service, Log: a.log, Identity: identity})
-}
-
 // OpenKernel opens the kernel with a system and its agents. The caller must close both later than
 // the kernel.
-func (s *System) OpenKernel(ctx context.Context, known *Agents) (*kernel.Service, *iatp.Service, error) {
+func (s *System) OpenKernel(ctx context.Context, known *access.Agents) (*kernel.Service, *iatp.Service, error) {
 	trust, err := known.Trust()
 	if err != nil {
 		return nil, nil, setup.Advise(err)
@@ -47,7 +38,7 @@ func (s *System) OpenKernel(ctx context.Context, known *Agents) (*kernel.Service
 	return k, trust, setup.Advise(err)
 }
 
-func (s *System) openKernel(ctx context.Context, known *Agents, trust *iatp.Service) (*kernel.Service, error) {
+func (s *System) openKernel(ctx context.Context, known *access.Agents, trust *iatp.Service) (*kernel.Service, error) {
 	c := s.config.Kernel
 	asked, err := openModels(ctx, s.config)
 	if err != nil {
@@ -65,7 +56,7 @@ func (s *System) openKernel(ctx context.Context, known *Agents, trust *iatp.Serv
 		return nil, &setup.Error{Err: fmt.Errorf("kernel.policies: %w", err),
 			Advice: "docs/kernel.md shows what a named policy looks like"}
 	}
-	identity, err := known.state.Identity()
+	stored, err := known.Files(vfs.Limits{Files: c.Files.Files, FileBytes: c.Files.FileBytes, Bytes: c.Files.Bytes})
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +66,7 @@ func (s *System) openKernel(ctx context.Context, known *Agents, trust *iatp.Serv
 	}
 	return kernel.New(kernel.Options{
 		Admission: s.admission, Agents: known, Log: s.log, AuditDirectory: s.directories.Audit, Trust: trust,
-		Files: vfs.New(known.database, identity, vfs.Limits{Files: c.Files.Files, FileBytes: c.Files.FileBytes,
-			Bytes: c.Files.Bytes}, nil),
+		Files:  stored,
 		Models: asked.Models, Policies: named, PolicyFiles: files, Actions: actions, Dispatcher: dispatcher{s},
 		Verifier: s.Verify(),
 		Redactor: s.opts.redactors.Definitions,

@@ -90,3 +90,14 @@ func (o Options) ofServers(shared *state.State) upstreams.Options {
 		Dial: o.Dial, Trial: o.Trial, Redactors: o.redactors, State: shared,
 	}
 }
+
+// redactedOptions returns o with a logger and a Notify function that redact.
+func redactedOptions(g *upstreams.Redactors, o Options) Options {
+	notify := o.Notify
+	o.Logger = slog.New(g.All.Handler(o.Logger.Handler()))
+	o.Notify = func(n upstreams.Notice) {
+		n.Text, n.Hint = g.All.Text(n.Text), g.All.Text(n.Hint)
+		notify(n)
+	}
+	return o
+}

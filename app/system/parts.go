@@ -6,7 +6,10 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/copies"
+	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/setup"
@@ -28,7 +31,9 @@ func (s *System) Runs() *runs.Registry { return s.runs }
 func (s *System) Face() config.Face { return s.config.Face }
 
 // Attachments returns the store of files that runs attached.
-func (s *System) Attachments() RunFiles { return RunFiles{s.attachments, s} }
+func (s *System) Attachments() copies.RunFiles {
+	return copies.RunFiles{Store: s.attachments, Copies: &s.copies, Node: s.Node, Logger: s.opts.Logger}
+}
 
 // Orchestrator returns the orchestrator, which executes runs until the system is closed.
 func (s *System) Orchestrator() *orchestrator.Orchestrator { return s.orchestrator }
@@ -94,3 +99,12 @@ func (s *System) Packages() Packages {
 
 // Directories returns the directories of the system.
 func (s *System) Directories() setup.Directories { return s.directories }
+
+// Gate returns the redactor for messages between the system and its host.
+func (s *System) Gate() *credentials.Gate { return credentials.NewGate(s.opts.redactors.Definitions) }
+
+// Hold redacts a credential from everything that leaves Airlock.
+func (s *System) Hold(credential string) { s.opts.redactors.All.Hold(credential) }
+
+// Authority returns what decides whether callers may still act.
+func (s *System) Authority() *auth.Deferred { return &s.authority }

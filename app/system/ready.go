@@ -41,7 +41,7 @@ func (s *System) Ready(context.Context) error {
 		}
 		s.pooled.Store(true) // later the pool may be empty for a moment
 	}
-	if err := s.authority.node.Load().Check(); err != nil {
+	if err := s.Node().Check(); err != nil {
 		return err
 	}
 	return writable(s.directories.Audit)

@@ -12,6 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/attachment"
+	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/copies"
 	"github.com/airlock-mcp/airlock/app/credentials"
@@ -51,7 +52,7 @@ type System struct {
 	orchestrator *orchestrator.Orchestrator
 	runs         *runs.Registry
 	admission    *admission.Service
-	authority    authority
+	authority    auth.Deferred
 	verifier     *Verifier
 	findHosts    atomic.Pointer[func() []int] // see FindHosts
 	receiver     *oauth.Receiver              // see upstreams.Servers
@@ -174,14 +175,15 @@ func (s *System) prepare(ctx context.Context) error {
 		return err
 	}
 	s.noImages = sandboxes.Refusals(ctx, missing, s.opts.Serving, s.opts.Logger)
-	if err = s.openLog(ctx); err != nil {
+	if s.log, err = s.state.OpenLog(ctx, s.directories, s.config, s.undo); err != nil {
 		return err
 	}
-	s.undo.Add(s.log.Close)
 	if s.desk, err = approval.OpenDesk(s.directories.Approvals,
 		&approval.Options{HostPID: s.opts.Host, Hosts: s.hostsOnThisMachine, InForce: s.mayApprove,
-			IsOwn: s.authority.isOwn, Local: s.localApprover, Escalation: escalation(s.config),
-			OnWithdraw: s.recordWithdrawal, Logger: s.opts.Logger}); err != nil {
+			IsOwn: s.authority.IsOwn, Local: s.localApprover, Escalation: escalation(s.config),
+			OnWithdraw: func(ctx context.Context, g approval.Grant, by string) {
+				admission.RecordWithdrawal(ctx, s.log, s.opts.Logger, g, by)
+			}, Logger: s.opts.Logger}); err != nil {
 		return err
 	}
 	s.undo.Add(s.desk.Close)

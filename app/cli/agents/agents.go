@@ -11,9 +11,9 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/budget"
+	"github.com/airlock-mcp/airlock/app/access"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/setup"
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
@@ -35,16 +35,12 @@ type Verbs struct {
 type agentsFlags struct{ verb.ConfigFlag }
 
 // with opens the agents and calls do.
-func (f agentsFlags) with(ctx context.Context, s *verb.Streams, do func(*system.Agents) error) error {
+func (f agentsFlags) with(ctx context.Context, s *verb.Streams, do func(*access.Agents) error) error {
 	c, err := f.LoadState(s.Err)
 	if err != nil {
 		return err
 	}
-	a, err := system.OpenAgents(ctx, c, system.Options{Version: verb.Version})
-	if err != nil {
-		return err
-	}
-	return errors.Join(advised(do(a)), a.Close())
+	return access.With(ctx, c, verb.Version, func(a *access.Agents) error { return advised(do(a)) })
 }
 
 // guarded is verb.GuardedIn for the configuration of the flags.
@@ -80,7 +76,7 @@ func (v *agentsListVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	return v.with(ctx, s, func(a *system.Agents) error {
+	return v.with(ctx, s, func(a *access.Agents) error {
 		all := []agents.Agent{}
 		for after := ""; ; after = all[len(all)-1].ID {
 			page, err := a.List(ctx, agents.Selection{Owner: v.Owner, Created: period}, after, listPage)
@@ -155,7 +151,7 @@ func (v *agentsShowVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if !period.IsZero() {
 		v.Lines = agents.MaxActivity
 	}
-	return v.with(ctx, s, func(a *system.Agents) error {
+	return v.with(ctx, s, func(a *access.Agents) error {
 		var shown shownAgent
 		var err error
 		if shown.Agent, err = a.Find(ctx, v.Agent); err != nil {
@@ -258,7 +254,7 @@ func (v *agentsCreateVerb) Run(ctx context.Context, s *verb.Streams) error {
 			return err
 		}
 	}
-	return v.with(ctx, s, func(a *system.Agents) error {
+	return v.with(ctx, s, func(a *access.Agents) error {
 		agent, token, err := a.Register(ctx, registration, setup.Principal())
 		if err != nil {
 			return err
@@ -310,7 +306,7 @@ func (v *agentsRotateVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if err := v.guarded("giving an agent a new token"); err != nil {
 		return err
 	}
-	return v.with(ctx, s, func(a *system.Agents) error {
+	return v.with(ctx, s, func(a *access.Agents) error {
 		token, err := a.Rotate(ctx, v.Agent, setup.Principal(), nil)
 		if err != nil {
 			return err
@@ -331,7 +327,7 @@ func (v agentStatus) set(ctx context.Context, s *verb.Streams, status agents.Sta
 			return err
 		}
 	}
-	return v.with(ctx, s, func(a *system.Agents) error { return a.SetStatus(ctx, v.Agent, status, setup.Principal()) })
+	return v.with(ctx, s, func(a *access.Agents) error { return a.SetStatus(ctx, v.Agent, status, setup.Principal()) })
 }
 
 type agentsSuspendVerb struct{ agentStatus }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/admission/agents"
+	"github.com/airlock-mcp/airlock/app/access"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
-	"github.com/airlock-mcp/airlock/app/system"
 )
 
 // Budgets is airlock budgets.
@@ -28,7 +28,7 @@ func (v *Budgets) Run(ctx context.Context, s *verb.Streams) error {
 		return verb.Usage("only one of --kind, --agent and --principal can be given",
 			"airlock budgets --principal NAME")
 	}
-	return v.with(ctx, s, func(a *system.Agents) error {
+	return v.with(ctx, s, func(a *access.Agents) error {
 		all := []agents.Standing{}
 		for after := ""; ; after = all[len(all)-1].Account {
 			page, err := a.Standings(ctx, only, after, listPage)
@@ -99,7 +99,7 @@ func (v *CostsVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	return v.with(ctx, s, func(a *system.Agents) error {
+	return v.with(ctx, s, func(a *access.Agents) error {
 		costs, err := a.Costs(ctx, agents.Accounts{Kind: v.By, Principal: v.Principal}, first, last)
 		if err != nil {
 			return err

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/admission/agents"
+	"github.com/airlock-mcp/airlock/app/access"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/setup"
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
@@ -26,8 +26,8 @@ type Tokens struct {
 
 // withTokens opens the tokens and the agents and calls do.
 func (f agentsFlags) withTokens(ctx context.Context, s *verb.Streams,
-	do func(*auth.Tokens, *system.Agents) error) error {
-	return f.with(ctx, s, func(a *system.Agents) error { return do(a.Tokens(), a) })
+	do func(*auth.Tokens, *access.Agents) error) error {
+	return f.with(ctx, s, func(a *access.Agents) error { return do(a.Tokens(), a) })
 }
 
 type tokensCreateVerb struct {
@@ -71,7 +71,7 @@ func (v *tokensCreateVerb) Run(ctx context.Context, s *verb.Streams) error {
 			return err
 		}
 	}
-	return v.with(ctx, s, func(a *system.Agents) error {
+	return v.with(ctx, s, func(a *access.Agents) error {
 		made, value, err := a.CreateToken(ctx, grant, setup.Principal())
 		if err != nil {
 			return err
@@ -115,7 +115,7 @@ func (v *tokensListVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	return v.withTokens(ctx, s, func(tokens *auth.Tokens, _ *system.Agents) error {
+	return v.withTokens(ctx, s, func(tokens *auth.Tokens, _ *access.Agents) error {
 		list, err := tokens.List(ctx)
 		if err != nil {
 			return err
@@ -165,7 +165,7 @@ type tokensRevokeVerb struct {
 
 // Run revokes a token, or signs out a person.
 func (v *tokensRevokeVerb) Run(ctx context.Context, s *verb.Streams) error {
-	return v.with(ctx, s, func(a *system.Agents) error {
+	return v.with(ctx, s, func(a *access.Agents) error {
 		if issuer, subject, isPerson := strings.Cut(v.Token, "#"); isPerson {
 			c, err := v.LoadState(s.Err)
 			if err != nil {

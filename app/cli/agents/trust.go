@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/admission/agents"
+	"github.com/airlock-mcp/airlock/app/access"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/setup"
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/kernel/iatp"
 )
@@ -46,12 +46,12 @@ func (v *agentsSignalVerb) Run(ctx context.Context, s *verb.Streams) error {
 			return err
 		}
 	}
-	return v.with(ctx, s, func(a *system.Agents) error { return a.Signal(ctx, v.Agent, signal, setup.Principal()) })
+	return v.with(ctx, s, func(a *access.Agents) error { return a.Signal(ctx, v.Agent, signal, setup.Principal()) })
 }
 
 // trusting opens the service for trust between agents and calls do.
 func (f agentsFlags) trusting(ctx context.Context, s *verb.Streams, do func(*iatp.Service) error) error {
-	return f.with(ctx, s, func(a *system.Agents) error {
+	return f.with(ctx, s, func(a *access.Agents) error {
 		trust, err := a.Trust()
 		if err != nil {
 			return err

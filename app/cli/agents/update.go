@@ -8,9 +8,9 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/budget"
+	"github.com/airlock-mcp/airlock/app/access"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/setup"
-	"github.com/airlock-mcp/airlock/app/system"
 )
 
 type agentsUpdateVerb struct {
@@ -35,7 +35,7 @@ func (v *agentsUpdateVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if err := v.guarded("changing an agent"); err != nil {
 		return err
 	}
-	return v.with(ctx, s, func(a *system.Agents) error {
+	return v.with(ctx, s, func(a *access.Agents) error {
 		agent, err := a.Change(ctx, v.Agent, change, setup.Principal(), func(_, _ agents.Agent) error { return nil })
 		var invalid *agents.InvalidError
 		switch {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/access"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/audit"
 )
 
@@ -39,24 +39,24 @@ func (v *auditAccessVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	a, err := system.OpenAgents(ctx, c, system.Options{Version: verb.Version})
-	if err != nil {
+	var all []access.Access
+	err = access.With(ctx, c, verb.Version, func(a *access.Agents) (err error) {
+		all, err = a.Access(ctx)
 		return err
-	}
-	all, err := a.Access(ctx)
-	all = slices.DeleteFunc(all, func(one system.Access) bool {
+	})
+	all = slices.DeleteFunc(all, func(one access.Access) bool {
 		return v.Principal != "" && one.Principal != v.Principal || !since.IsZero() && !one.IsUnusedSince(since) ||
 			!period.Contains(one.Created)
 	})
 	if len(all) > 0 || err == nil {
 		err = errors.Join(err, v.print(s, all))
 	}
-	return errors.Join(err, a.Close())
+	return err
 }
 
-func (v *auditAccessVerb) print(s *verb.Streams, all []system.Access) error {
+func (v *auditAccessVerb) print(s *verb.Streams, all []access.Access) error {
 	if v.JSON {
-		return verb.PrintLine(s.Out, map[string]any{"access": append([]system.Access{}, all...)})
+		return verb.PrintLine(s.Out, map[string]any{"access": append([]access.Access{}, all...)})
 	}
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(s.Err, "airlock: no token, agent or sign-in matches")

@@ -15,6 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/contract"
+	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/system"
@@ -91,7 +92,7 @@ func runCase(ctx context.Context, opened *system.System, c contract.Case) error 
 	outcome, err := opened.Orchestrator().Run(ctx, request)
 	if err != nil {
 		outcome = &orchestrator.Outcome{Envelope: orchestrator.Refused(
-			request, verb.Version, orchestrator.RefusalType(err), system.Sentence(err.Error()))}
+			request, verb.Version, orchestrator.RefusalType(err), credentials.Sentence(err.Error()))}
 	}
 	line, err := outcome.Envelope.Line()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 
+	"github.com/airlock-mcp/airlock/app/access"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/server"
@@ -21,7 +22,7 @@ const agentTokenVariable = "AIRLOCK_AGENT_TOKEN"
 // user.
 type agentHost struct {
 	local server.Local
-	known *system.Agents
+	known *access.Agents
 }
 
 func (a agentHost) close() error {
@@ -70,7 +71,7 @@ func agentIn(ctx context.Context, opened *system.System, token *secret.Value) (a
 
 // agentOf returns a function that authenticates the agent's token for each request. It returns an
 // error if the token is not valid now.
-func agentOf(ctx context.Context, known *system.Agents, token secret.Value, profile string) (server.Local, error) {
+func agentOf(ctx context.Context, known *access.Agents, token secret.Value, profile string) (server.Local, error) {
 	authenticator := &auth.Authenticator{Tokens: known.Tokens(), Agents: known, Authority: known.Authority()}
 	local := func(ctx context.Context) (caller.Caller, error) {
 		who, err := authenticator.Agent(ctx, token)

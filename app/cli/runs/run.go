@@ -13,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/cli/approvals"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/credentials"
 	"github.com/airlock-mcp/airlock/app/daemon"
 	"github.com/airlock-mcp/airlock/app/fastpath"
 	"github.com/airlock-mcp/airlock/app/join"
@@ -217,7 +218,7 @@ func (v *Run) refuse(s *verb.Streams, request orchestrator.Request, kind string,
 		return err // printed on stderr
 	}
 	return errors.Join(err,
-		printEnvelope(s.Out, orchestrator.Refused(request, verb.Version, kind, system.Sentence(err.Error()))))
+		printEnvelope(s.Out, orchestrator.Refused(request, verb.Version, kind, credentials.Sentence(err.Error()))))
 }
 
 func printEnvelope(out io.Writer, envelope orchestrator.Envelope) error {

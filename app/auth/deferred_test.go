@@ -1,12 +1,12 @@
-package system
+package auth_test
 
 import (
 	"errors"
 	"path/filepath"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/app/auth"
-	"github.com/airlock-mcp/airlock/app/state"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 )
@@ -14,7 +14,8 @@ import (
 // Issue 23: a run that a former process suspended is continued before the tokens are open. It was not watched, so the
 // revocation of its token did not end it.
 func TestActsThatBeganBeforeTheTokensWereOpen(t *testing.T) {
-	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"), state.Versions()...)
+	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"), agents.Schema, auth.Schema,
+		auth.SchemaUses, auth.SchemaCreators, auth.SchemaFacts, auth.SchemaSignOuts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func TestActsThatBeganBeforeTheTokensWereOpen(t *testing.T) {
 	}
 	revoked, bob := callerOf("bob")
 	_, ann := callerOf("ann")
-	var a authority
+	var a auth.Deferred
 	known := auth.NewAuthority(auth.AuthorityOptions{Tokens: tokens,
 		Profiles: func(name string) bool { return name == "reading" }})
 	defer known.Close()
@@ -48,7 +49,7 @@ func TestActsThatBeganBeforeTheTokensWereOpen(t *testing.T) {
 	if err := tokens.Revoke(t.Context(), revoked.ID); err != nil {
 		t.Fatal(err)
 	}
-	a.open(known)
+	a.Open(known)
 	for name, ended := range map[string]func() error{"the token was revoked": endOfBob,
 		"the profile was removed": endOfProfile} {
 		if err := ended(); err == nil {

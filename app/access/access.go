@@ -1,4 +1,6 @@
-package system
+// Package access has who can act through Airlock: the registered agents, the tokens of callers over HTTP, and sign-ins
+// to servers. Its changes are recorded.
+package access
 
 import (
 	"cmp"
@@ -73,7 +75,7 @@ func (a *Agents) Access(ctx context.Context) ([]Access, error) {
 		}
 		after = page[len(page)-1].ID
 	}
-	signIns, err := a.state.SignIns().List(ctx)
+	signIns, err := a.opts.State.SignIns().List(ctx)
 	for _, s := range signIns {
 		if s.Over == "" {
 			all = append(all, Access{"sign-in", s.ServerID, s.Issuer, s.Principal, s.Scopes, nil, &s.Renewed,

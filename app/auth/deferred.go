@@ -1,20 +1,18 @@
-package system
+package auth
 
 import (
 	"context"
 	"sync"
 	"sync/atomic"
 
-	"github.com/airlock-mcp/airlock/app/auth"
-	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/cluster"
 )
 
-// authority decides whether callers may still act. Until the tokens and agents are open, only
-// callers without a credential may act.
-type authority struct {
-	known atomic.Pointer[auth.Authority]
+// Deferred is an Authority that is there before the tokens and agents are open. Until then, only callers without a
+// credential may act. The zero value is ready to use. Its methods are safe for concurrent use.
+type Deferred struct {
+	known atomic.Pointer[Authority]
 	node  atomic.Pointer[cluster.Node] // nil without a cluster
 
 	mu      sync.Mutex
@@ -23,12 +21,12 @@ type authority struct {
 
 // waiting is an act of a caller that began before the authority was open: a run that a former process suspended.
 type waiting struct {
-	watch func(known *auth.Authority) (stop func())
+	watch func(known *Authority) (stop func())
 	stop  func() // nil until it is watched
 }
 
-// open has acts decided by known from now on, also those that began before.
-func (a *authority) open(known *auth.Authority) {
+// Open has acts decided by known from now on, also those that began before.
+func (a *Deferred) Open(known *Authority) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.known.Store(known)
@@ -37,10 +35,14 @@ func (a *authority) open(known *auth.Authority) {
 	}
 }
 
-var _ broker.Authority = (*authority)(nil)
+// Close has acts decided as before Open.
+func (a *Deferred) Close() { a.known.Store(nil) }
 
-// Check implements broker.Authority.
-func (a *authority) Check(ctx context.Context, who caller.Caller) error {
+// SetNode has acts end when this process must not act as a node of a cluster.
+func (a *Deferred) SetNode(node *cluster.Node) { a.node.Store(node) }
+
+// Check returns an error if a caller may no longer act.
+func (a *Deferred) Check(ctx context.Context, who caller.Caller) error {
 	if err := a.node.Load().Check(); err != nil {
 		return err
 	}
@@ -57,7 +59,7 @@ func (a *authority) Check(ctx context.Context, who caller.Caller) error {
 }
 
 // While returns a context that ends when the caller may no longer act.
-func (a *authority) While(ctx context.Context, who caller.Caller) (context.Context, func()) {
+func (a *Deferred) While(ctx context.Context, who caller.Caller) (context.Context, func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if known := a.known.Load(); known != nil {
@@ -67,7 +69,7 @@ func (a *authority) While(ctx context.Context, who caller.Caller) (context.Conte
 		a.waiting = map[*waiting]struct{}{}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	w := &waiting{watch: func(known *auth.Authority) func() {
+	w := &waiting{watch: func(known *Authority) func() {
 		inner, stop := known.While(ctx, who)
 		detach := context.AfterFunc(inner, func() { cancel(context.Cause(inner)) })
 		return func() { detach(); stop() }
@@ -85,13 +87,13 @@ func (a *authority) While(ctx context.Context, who caller.Caller) (context.Conte
 	}
 }
 
-// mayApprove reports whether a caller who approved something may still approve.
-func (a *authority) mayApprove(who caller.Caller) bool {
-	return auth.Has(who, auth.ScopeApprove) && a.Check(context.Background(), who) == nil
+// MayApprove reports whether a caller who approved something may still approve.
+func (a *Deferred) MayApprove(who caller.Caller) bool {
+	return Has(who, ScopeApprove) && a.Check(context.Background(), who) == nil
 }
 
-// isOwn is auth.Authority.IsOwn. Until the tokens are open, nobody has a credential.
-func (a *authority) isOwn(who caller.Caller, asked []string) (bool, error) {
+// IsOwn is Authority.IsOwn. Until the tokens are open, nobody has a credential.
+func (a *Deferred) IsOwn(who caller.Caller, asked []string) (bool, error) {
 	if known := a.known.Load(); known != nil {
 		return known.IsOwn(context.Background(), who, asked)
 	}
@@ -101,9 +103,9 @@ func (a *authority) isOwn(who caller.Caller, asked []string) (bool, error) {
 	return false, nil
 }
 
-// WhileKnown calls ended when requests of a caller are no longer accepted, see auth.Authority.
-func (s *System) WhileKnown(ctx context.Context, who caller.Caller, ended func(error)) (stop func()) {
-	if known := s.authority.known.Load(); known != nil {
+// WhileKnown calls ended when requests of a caller are no longer accepted, see Authority.
+func (a *Deferred) WhileKnown(ctx context.Context, who caller.Caller, ended func(error)) (stop func()) {
+	if known := a.known.Load(); known != nil {
 		return known.WhileKnown(ctx, who, ended)
 	}
 	return func() {}

@@ -1,34 +1,20 @@
-package system
+package credentials
 
 import (
 	"encoding/json"
-	"log/slog"
 	"os"
 	"strings"
 
-	"github.com/airlock-mcp/airlock/app/credentials"
-	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// redactedOptions returns o with a logger and a Notify function that redact.
-func redactedOptions(g *upstreams.Redactors, o Options) Options {
-	notify := o.Notify
-	o.Logger = slog.New(g.All.Handler(o.Logger.Handler()))
-	o.Notify = func(n upstreams.Notice) {
-		n.Text, n.Hint = g.All.Text(n.Text), g.All.Text(n.Hint)
-		notify(n)
-	}
-	return o
-}
-
-// Gate returns the redactor for messages between the system and its host.
-func (s *System) Gate() *Gate { return &Gate{s.opts.redactors.Definitions} }
-
 // Gate removes secrets, and paths of the host from Airlock's own messages. It leaves personal data:
 // the results of a run were redacted before, as the operator configured it.
 type Gate struct{ redactor *redact.Redactor }
+
+// NewGate returns a gate with a redactor that keeps personal data.
+func NewGate(redactor *redact.Redactor) *Gate { return &Gate{redactor} }
 
 // Text removes secrets from a text.
 func (g *Gate) Text(text string) string { return g.redactor.Text(text) }
@@ -47,7 +33,7 @@ func (g *Gate) Sentence(text string) string { return withoutHostPaths(g.Text(tex
 
 // Sentence removes secrets and paths of the host from the message that Airlock returns instead of
 // the result of a run.
-func Sentence(text string) string { return withoutHostPaths(credentials.Printed().Text(text)) }
+func Sentence(text string) string { return withoutHostPaths(Printed().Text(text)) }
 
 // hostPath is an absolute path, or one under the user's own directory.
 var hostPath = lazyregexp.New(`(^|[\s"'(=:])((?:/[\w.@+~-]+){2,}/?|[A-Za-z]:\\[^\s"']+)`)
