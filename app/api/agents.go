@@ -18,7 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// Agents manages the registered agents. It is implemented by system.Agents.
+// Agents manages the registered agents. It is implemented by access.Agents.
 type Agents interface {
 	Register(ctx context.Context, r agents.Registration, by string) (agents.Agent, secret.Value, error)
 	Find(ctx context.Context, id string) (agents.Agent, error)

@@ -36,7 +36,7 @@ func asks(t *testing.T, conn net.Conn, request string) (status int, body string)
 	return res.StatusCode, string(text)
 }
 
-const health = "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+const askHealth = "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 // If the limit is reached, the connection that has been idle the longest is closed, whether it
 // is new or between two requests.
@@ -47,14 +47,14 @@ func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 	for n := range most {
 		conn := s.dial()
 		if n%2 == 0 { // the others have never asked
-			if status, body := asks(t, conn, health); status != http.StatusOK {
+			if status, body := asks(t, conn, askHealth); status != http.StatusOK {
 				t.Fatalf("connection %d: got %d, %s", n, status, body)
 			}
 		}
 		idle = append(idle, conn)
 	}
 	for n := range 3 * most { // each in the place of another
-		if status, body := asks(t, s.dial(), health); status != http.StatusOK {
+		if status, body := asks(t, s.dial(), askHealth); status != http.StatusOK {
 			t.Errorf("connection %d beside %d that do nothing: got %d, %s", n, most, status, body)
 		}
 	}
@@ -82,7 +82,7 @@ func TestMoreConnectionsThanCanBeAnsweredAreTold(t *testing.T) {
 		}
 	}
 	for range 3 {
-		if status, text := asks(t, s.dial(), health); status != http.StatusServiceUnavailable ||
+		if status, text := asks(t, s.dial(), askHealth); status != http.StatusServiceUnavailable ||
 			!strings.Contains(text, "send it again") {
 			t.Errorf("a connection too many: got %d, %s", status, text)
 		}
@@ -92,7 +92,7 @@ func TestMoreConnectionsThanCanBeAnsweredAreTold(t *testing.T) {
 			t.Errorf("a request that was under way: got %d, %s", status, text)
 		}
 	}
-	if status, text := asks(t, s.dial(), health); status != http.StatusOK {
+	if status, text := asks(t, s.dial(), askHealth); status != http.StatusOK {
 		t.Errorf("when there is room again: got %d, %s", status, text)
 	}
 }

@@ -71,7 +71,7 @@ var errEnding = errors.New("the daemon is ending")
 func (d *Daemon) newGateway(ctx context.Context) (*gateway.Server, error) {
 	s, set := d.opts.System, d.opts.Gateway
 	if set.Manifest != "" {
-		if err := s.CheckSkill(ctx, set.Manifest); err != nil {
+		if err := s.Verify().CheckSkill(ctx, set.Manifest); err != nil {
 			return nil, err
 		}
 	}

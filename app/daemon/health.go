@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/airlock-mcp/airlock/app/auth"
-	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/app/health"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
@@ -30,7 +30,7 @@ func (d *Daemon) ready(w http.ResponseWriter, r *http.Request) {
 			detail = "a changed configuration is not in force: airlock status says why"
 		}
 		writeState(w, http.StatusOK, "ready", detail)
-	case system.IsStarting(err):
+	case health.IsStarting(err):
 		writeState(w, http.StatusServiceUnavailable, "starting", "no run can be made yet")
 	default:
 		d.log.WarnContext(r.Context(), "no run can be made", slog.Any("error", err))

@@ -20,10 +20,10 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/health"
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/app/setup"
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/procfs"
 	"github.com/airlock-mcp/airlock/internal/secret"
@@ -350,7 +350,7 @@ func (d *Daemon) status(ctx context.Context) join.Status {
 	}
 	if err := d.opts.System.Ready(ctx); err != nil {
 		s.State, s.Reason = "starting", err.Error()
-		if !system.IsStarting(err) {
+		if !health.IsStarting(err) {
 			s.State = "unavailable"
 		}
 	}

@@ -2,6 +2,7 @@ package system
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 
 	"github.com/airlock-mcp/airlock/admission"
@@ -10,12 +11,15 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/copies"
 	"github.com/airlock-mcp/airlock/app/credentials"
+	"github.com/airlock-mcp/airlock/app/engines"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/runlog"
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/setup"
-	"github.com/airlock-mcp/airlock/app/state"
+	"github.com/airlock-mcp/airlock/broker/taint"
 	"github.com/airlock-mcp/airlock/egress"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/cluster"
 )
 
 // Admission returns the decisions about all acts, until the system is closed.
@@ -40,32 +44,6 @@ func (s *System) Orchestrator() *orchestrator.Orchestrator { return s.orchestrat
 
 // Approvals returns the desk where calls wait for a person.
 func (s *System) Approvals() *approval.Desk { return s.desk }
-
-// FindHosts sets the function that returns the processes of hosts that are connected over the network. It is called
-// when a process wants to approve a call or to widen what agents can do, and must be safe for concurrent use.
-func (s *System) FindHosts(find func() []int) { s.findHosts.Store(&find) }
-
-func (s *System) connectedHosts() ([]int, error) {
-	if find := s.findHosts.Load(); find != nil {
-		return (*find)(), nil
-	}
-	return nil, nil
-}
-
-// hostsOnThisMachine returns the connected hosts of this process, and those of the other nodes of its cluster that run
-// on this machine: a node asks about calls of their hosts, too.
-func (s *System) hostsOnThisMachine() ([]int, error) {
-	own, err := s.connectedHosts()
-	if s.findHosts.Load() == nil || s.config.Cluster.Database == "" {
-		return own, err
-	}
-	key, err := state.ClusterKey(s.config.Cluster.Key)
-	if err != nil {
-		return nil, err
-	}
-	others, err := approval.HostsInCluster(key.Recipient().String())
-	return append(own, others...), err
-}
 
 // Logger returns the logger of the system. It redacts secrets.
 func (s *System) Logger() *slog.Logger { return s.opts.Logger }
@@ -108,3 +86,33 @@ func (s *System) Hold(credential string) { s.opts.redactors.All.Hold(credential)
 
 // Authority returns what decides whether callers may still act.
 func (s *System) Authority() *auth.Deferred { return &s.authority }
+
+// Verify returns the verifier, which can be used until the system is closed.
+func (s *System) Verify() *engines.Verifier { return s.verifier }
+
+// Verifications returns the verifications, which can be used until the system is closed.
+func (s *System) Verifications() engines.Verifications {
+	return engines.Verifications{Verifier: s.verifier, Log: s.log}
+}
+
+// RunLog returns the runs of the system's audit log.
+func (s *System) RunLog() *runlog.Log { return s.runLog }
+
+// Node returns the node of a cluster that this process is, or nil. It is nil before OpenAgents.
+func (s *System) Node() *cluster.Node { return s.state.Node() }
+
+// ReportLoad has the other nodes of the cluster know how busy the sandboxes of this one are. It is called when the
+// sandboxes are open.
+func (s *System) ReportLoad(ctx context.Context) {
+	s.Node().ReportLoad(ctx, func() cluster.Load {
+		now := s.sandboxes.Load()
+		return cluster.Load{Busy: now.InUse + now.Waiting, Sandboxes: now.Most}
+	})
+}
+
+// Lost returns a channel that is closed when another process has replaced this node of the cluster. It is nil without
+// a cluster.
+func (s *System) Lost() <-chan struct{} { return s.state.Node().Lost() }
+
+// Taint returns the store of the servers that conversations have read.
+func (s *System) Taint() *taint.Store { return taint.New(s.state.Open, nil) }

@@ -23,7 +23,7 @@ func TestEveryNameIsDocumented(t *testing.T) {
 	}
 	var names []string
 	for _, file := range []string{"internal/telemetry/span.go", "internal/telemetry/metrics.go",
-		"internal/telemetry/request.go", "app/system/levels.go"} {
+		"internal/telemetry/request.go", "app/health/levels.go"} {
 		code, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
 			t.Fatal(err)

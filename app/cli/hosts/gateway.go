@@ -12,6 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/cli/runs"
 	"github.com/airlock-mcp/airlock/app/cli/verb"
 	"github.com/airlock-mcp/airlock/app/daemon"
+	"github.com/airlock-mcp/airlock/app/engines"
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/app/setup"
 
@@ -73,8 +74,8 @@ func attendGateway(ctx context.Context, s *verb.Streams, f verb.ConfigFlag) erro
 }
 
 func serveGateway(ctx context.Context, s *verb.Streams, opened *system.System, local server.Local) error {
-	if path := os.Getenv(system.SkillManifestVariable); path != "" {
-		if err := opened.CheckSkill(ctx, path); err != nil {
+	if path := os.Getenv(engines.SkillManifestVariable); path != "" {
+		if err := opened.Verify().CheckSkill(ctx, path); err != nil {
 			return failedStart(err)
 		}
 	}
@@ -100,7 +101,7 @@ func GatewaySettings() daemon.Gateway {
 	return daemon.Gateway{
 		Trusted:    gateway.IsTrusted(os.Getenv(gateway.Switch)),
 		Background: face.ParseBackground(os.Getenv(face.BackgroundVariable)),
-		Manifest:   os.Getenv(system.SkillManifestVariable),
+		Manifest:   os.Getenv(engines.SkillManifestVariable),
 	}
 }
 

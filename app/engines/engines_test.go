@@ -1,21 +1,20 @@
-package system
+package engines
 
 import (
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"testing"
 
 	"github.com/airlock-mcp/airlock/app/config"
-	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/verify"
 )
 
-// verifierAt is a verifier of a system whose state is in home.
+// verifierAt is a verifier whose state is in home.
 func verifierAt(home string) *Verifier {
-	return &Verifier{system: &System{config: config.Default(), opts: Options{}.withDefaults(),
-		directories: setup.Directories{Home: home}}}
+	return New(Options{Config: config.Default(), Home: home, Logger: slog.New(slog.DiscardHandler)})
 }
 
 var sum = verify.Request{Engine: "math", Arguments: json.RawMessage(`{"expression":"2+2=4"}`)}
@@ -33,7 +32,7 @@ func TestVerifierWithoutItsImageSaysWhatToRun(t *testing.T) {
 			t.Errorf("Warm: got %v, want %v", err, images.ErrNotBuilt)
 		}
 	}
-	if err := v.close(); err != nil {
+	if err := v.Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -50,7 +49,7 @@ func TestVerifierOpensAtTheFirstRequestAndEndsWithTheSystem(t *testing.T) {
 		t.Errorf("got %+v, %v, want VERIFIED", verdict, err)
 	}
 	for range 2 {
-		if err := v.close(); err != nil {
+		if err := v.Close(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -1,10 +1,14 @@
-package system
+// Package engines has the engines that verify claims and programs, in separate sandboxes. It opens them at the first
+// request, and records their verdicts and the decisions of the risk gateway in the audit log.
+package engines
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 
+	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/sandboxes"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/images"
@@ -16,7 +20,7 @@ import (
 // at the first request. The runner is separate so that a run that waits for a verdict cannot
 // deadlock on the sandbox that it holds. Its methods are safe for concurrent use.
 type Verifier struct {
-	system *System
+	opts Options
 
 	mu      sync.Mutex
 	service *verify.Service // nil until the first request
@@ -25,8 +29,16 @@ type Verifier struct {
 	closed  bool
 }
 
-// Verify returns the verifier, which can be used until the system is closed.
-func (s *System) Verify() *Verifier { return s.verifier }
+// Options are the options of New. Config, Home and Logger are required.
+type Options struct {
+	Config  *config.Config
+	Home    string // the state directory, which has the images
+	Serving bool   // keeps sandboxes ready
+	Logger  *slog.Logger
+}
+
+// New returns a verifier. The caller must close it.
+func New(opts Options) *Verifier { return &Verifier{opts: opts} }
 
 // Verify asks one engine, like verify.Service. If the image is not built, the error has a hint.
 // Requests after the image was built succeed.
@@ -67,21 +79,21 @@ func (v *Verifier) open() (_ *verify.Service, err error) {
 	}
 	var undo cleanup.Stack
 	defer func() { err = errors.Join(err, undo.Run()) }()
-	image, err := sandboxes.OpenImage(v.system.directories.Home, images.Verifier, images.Extra{}, &undo)
+	image, err := sandboxes.OpenImage(v.opts.Home, images.Verifier, images.Extra{}, &undo)
 	if errors.Is(err, images.ErrNotBuilt) || errors.Is(err, images.ErrStale) {
 		return nil, &setup.Error{Err: err, Advice: "run `airlock images build verify`"}
 	}
 	if err != nil {
 		return nil, setup.Advise(err)
 	}
-	ctx, c := context.Background(), v.system.config
-	opened, err := sandboxes.OpenVerifier(ctx, c, v.system.directories.Home, v.system.opts.Serving,
-		v.system.opts.Logger)
+	ctx, c := context.Background(), v.opts.Config
+	opened, err := sandboxes.OpenVerifier(ctx, c, v.opts.Home, v.opts.Serving,
+		v.opts.Logger)
 	if err != nil {
 		return nil, setup.Advise(err)
 	}
 	undo.Add(func() error { return sandboxes.Close(ctx, opened) })
-	service, err := verify.New(opened, image, &verify.Options{Logger: v.system.opts.Logger, Timeout: c.Verify.Timeout,
+	service, err := verify.New(opened, image, &verify.Options{Logger: v.opts.Logger, Timeout: c.Verify.Timeout,
 		Memory: c.Verify.Memory})
 	if err != nil {
 		return nil, err
@@ -92,8 +104,8 @@ func (v *Verifier) open() (_ *verify.Service, err error) {
 	return service, nil
 }
 
-// close ends all verifications and what was opened for them.
-func (v *Verifier) close() error {
+// Close ends all verifications and what was opened for them.
+func (v *Verifier) Close() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.closed = true

@@ -1,51 +1,65 @@
-package system
+// Package kernel opens the kernel that a configuration describes: its models, named policies and actions. An action is
+// carried out as a run.
+package kernel
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/app/access"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/credentials"
-	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/engines"
 	"github.com/airlock-mcp/airlock/app/rules"
+	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/setup"
-	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/app/upstreams"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker/secrets"
-	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/nearest"
 	"github.com/airlock-mcp/airlock/kernel"
 	"github.com/airlock-mcp/airlock/kernel/iatp"
 	"github.com/airlock-mcp/airlock/kernel/models"
 	"github.com/airlock-mcp/airlock/kernel/vfs"
 	"github.com/airlock-mcp/airlock/policies"
-	"github.com/airlock-mcp/airlock/runner"
 )
 
-// OpenKernel opens the kernel with a system and its agents. The caller must close both later than
-// the kernel.
-func (s *System) OpenKernel(ctx context.Context, known *access.Agents) (*kernel.Service, *iatp.Service, error) {
-	trust, err := known.Trust()
+// Parts are what the kernel is made of. All are required.
+type Parts struct {
+	Config         *config.Config
+	Admission      *admission.Service
+	Agents         *access.Agents
+	Log            *audit.Log
+	AuditDirectory string // of Log
+	Runs           *runs.Registry
+	Servers        *upstreams.Servers
+	Rules          *rules.Rules
+	Verifier       *engines.Verifier
+	Redactors      *upstreams.Redactors
+}
+
+// Open opens the kernel of a configuration, with the trust service of agents. The caller must keep the parts open.
+func Open(ctx context.Context, p Parts) (*kernel.Service, *iatp.Service, error) {
+	trust, err := p.Agents.Trust()
 	if err != nil {
 		return nil, nil, setup.Advise(err)
 	}
-	k, err := s.openKernel(ctx, known, trust)
+	k, err := open(ctx, p, trust)
 	return k, trust, setup.Advise(err)
 }
 
-func (s *System) openKernel(ctx context.Context, known *access.Agents, trust *iatp.Service) (*kernel.Service, error) {
-	c := s.config.Kernel
-	asked, err := openModels(ctx, s.config)
+func open(ctx context.Context, p Parts, trust *iatp.Service) (*kernel.Service, error) {
+	c := p.Config.Kernel
+	asked, err := openModels(ctx, p.Config)
 	if err != nil {
 		return nil, err
 	}
 	for _, key := range asked.keys {
-		s.opts.redactors.All.Hold(key)
+		p.Redactors.All.Hold(key)
 	}
 	files, err := namedPolicyFiles(c)
 	if err != nil {
@@ -56,20 +70,20 @@ func (s *System) openKernel(ctx context.Context, known *access.Agents, trust *ia
 		return nil, &setup.Error{Err: fmt.Errorf("kernel.policies: %w", err),
 			Advice: "docs/kernel.md shows what a named policy looks like"}
 	}
-	stored, err := known.Files(vfs.Limits{Files: c.Files.Files, FileBytes: c.Files.FileBytes, Bytes: c.Files.Bytes})
+	stored, err := p.Agents.Files(vfs.Limits{Files: c.Files.Files, FileBytes: c.Files.FileBytes, Bytes: c.Files.Bytes})
 	if err != nil {
 		return nil, err
 	}
-	actions, err := kernelActions(s.config)
+	actions, err := kernelActions(p.Config)
 	if err != nil {
 		return nil, err
 	}
 	return kernel.New(kernel.Options{
-		Admission: s.admission, Agents: known, Log: s.log, AuditDirectory: s.directories.Audit, Trust: trust,
+		Admission: p.Admission, Agents: p.Agents, Log: p.Log, AuditDirectory: p.AuditDirectory, Trust: trust,
 		Files:  stored,
-		Models: asked.Models, Policies: named, PolicyFiles: files, Actions: actions, Dispatcher: dispatcher{s},
-		Verifier: s.Verify(),
-		Redactor: s.opts.redactors.Definitions,
+		Models: asked.Models, Policies: named, PolicyFiles: files, Actions: actions, Dispatcher: dispatcher{p},
+		Verifier: p.Verifier,
+		Redactor: p.Redactors.Definitions,
 	})
 }
 
@@ -145,74 +159,4 @@ func namedPolicyFiles(c config.Kernel) ([]policies.File, error) {
 		files = append(files, policies.File{Name: name, Source: source})
 	}
 	return files, nil
-}
-
-// dispatcher executes the kernel's actions as runs of the registry, with the policies, approvals,
-// limits and records of every run.
-type dispatcher struct{ system *System }
-
-var _ kernel.Dispatcher = dispatcher{}
-
-// Call executes one tool call as a run.
-func (d dispatcher) Call(ctx context.Context, who caller.Caller, serverID, tool string,
-	arguments json.RawMessage) (kernel.Output, error) {
-	if err := d.system.Await(ctx, serverID); err != nil { // it may still be starting
-		return kernel.Output{}, err
-	}
-	req, err := orchestrator.CallRequest(orchestrator.ToolCall{ServerID: serverID, Name: tool, Arguments: arguments})
-	if err != nil {
-		return refusedRun(err)
-	}
-	return d.run(ctx, who, req)
-}
-
-// Run executes a program as a run.
-func (d dispatcher) Run(ctx context.Context, who caller.Caller, language, code string) (kernel.Output, error) {
-	if language == "javascript" {
-		language = "node"
-	}
-	return d.run(ctx, who, orchestrator.Request{Language: language, Code: []byte(code)})
-}
-
-func (d dispatcher) run(ctx context.Context, who caller.Caller, req orchestrator.Request) (kernel.Output, error) {
-	req.Caller, req.PreviewLarge = who, true
-	run, err := d.system.runs.Start(ctx, req)
-	if err != nil {
-		return refusedRun(err)
-	}
-	outcome, err := run.Wait(ctx)
-	if err != nil {
-		return refusedRun(err)
-	}
-	out := kernel.Output{RunID: run.ID()}
-	if failed := outcome.Envelope.Result.Error; failed != nil {
-		out.Failure = &kernel.Failure{Type: failed.Type, Message: failed.Message, Retryable: failed.Retryable}
-		return out, nil
-	}
-	out.Data = outcome.Envelope.Result.Data
-	return out, nil
-}
-
-// refusedRun returns the failure of a request that did not become a run if the caller can correct
-// or repeat it. Otherwise it returns err.
-func refusedRun(err error) (kernel.Output, error) {
-	var advised interface{ Hint() string }
-	switch {
-	case errors.Is(err, runner.ErrBusy), errors.Is(err, broker.ErrSessions):
-		return kernel.Output{Failure: &kernel.Failure{Type: "RateLimit",
-			Message: "all sandboxes are in use: try it again later", Retryable: true}}, nil
-	case errors.As(err, &advised):
-		return kernel.Output{Failure: &kernel.Failure{Type: "ValidationError",
-			Message: err.Error() + ": " + advised.Hint()}}, nil
-	}
-	return kernel.Output{}, err
-}
-
-// Risk returns the risk of a tool from the operator's settings and the tool's definition.
-func (d dispatcher) Risk(who caller.Caller, serverID, tool string) (policies.Risk, bool) {
-	defined, ok := d.system.Snapshot(who).Tool(serverID, tool)
-	if !ok {
-		return policies.RiskUnknown, false
-	}
-	return d.system.RiskOf(defined), true
 }

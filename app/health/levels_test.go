@@ -1,4 +1,4 @@
-package system
+package health
 
 import (
 	"crypto/ecdsa"
@@ -27,19 +27,19 @@ func TestTheEndOfTheCertificateIsAMetric(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "cert.pem")
-	s := &System{config: &config.Config{}}
-	if got, err := s.certificateEnds(t.Context()); err != nil || len(got) != 0 {
+	h := New(Options{Config: &config.Config{}})
+	if got, err := h.certificateEnds(t.Context()); err != nil || len(got) != 0 {
 		t.Errorf("without a certificate, got %v (%v)", got, err)
 	}
-	s.config.Serve.Certificate = path
-	if _, err := s.certificateEnds(t.Context()); err == nil {
+	h.opts.Config.Serve.Certificate = path
+	if _, err := h.certificateEnds(t.Context()); err == nil {
 		t.Error("a certificate that is missing is no error")
 	}
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.certificateEnds(t.Context()); err != nil || got[path] != end.Unix() {
+	if got, err := h.certificateEnds(t.Context()); err != nil || got[path] != end.Unix() {
 		t.Errorf("got %v (%v), want %d", got, err, end.Unix())
 	}
 }
