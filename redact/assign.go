@@ -28,9 +28,6 @@ type assignment struct {
 
 // assignmentAt reads the assignment whose name contains the word text[at:at+size].
 func assignmentAt(text []byte, at, size int) (assignment, bool) {
-	if text[at+size-1] == '=' { // the = of pass=
-		size--
-	}
 	start, stop := at, at+size
 	for start > 0 && at-start < maxName && isNameByte(text[start-1]) {
 		start--
@@ -48,6 +45,10 @@ func assignmentAt(text []byte, at, size int) (assignment, bool) {
 	}
 	for stop > at+size && (text[stop-1] == '.' || text[stop-1] == '-') { // the operators .= and ->
 		stop--
+	}
+	if start > 0 && bytes.IndexByte([]byte(" \t:"), text[start-1]) >= 0 &&
+		describedBefore.Match(text[max(0, start-maxDescribed):start]) {
+		return assignment{}, false
 	}
 	p := &reader{text: text, at: stop, nameStart: start}
 	a := assignment{name: text[start:stop], flag: text[start] == '-'}
@@ -77,7 +78,7 @@ func assignmentAt(text []byte, at, size int) (assignment, bool) {
 		a.call = true
 	case p.gap(start):
 		a.wide = true
-	case isTag, p.markup(&a, start, elements[1:]), closed != ')' && quotedNext.Match(p.rest()), p.tuple(start):
+	case isTag, p.markup(&a, start, elements[1:]), closed != ')' && p.stated(), p.tuple(start):
 		a.loose = true
 	default:
 		return a, p.pairBefore(&a, start)
@@ -97,9 +98,27 @@ var port = compile(`\A\d{1,5}(?:[/?#"'\s]|\z)`)
 var (
 	callBefore = compile(`\([ \t]{0,4}["'` + "`" + `]$`)
 	pairBegins = compile(`[\[][ \t]{0,4}\\?["']$`)
-	// quotedNext matches a quoted value after a name, as in SetEnv NAME "…" and (setq name "…").
-	quotedNext = compile(`\A[ \t]{1,4}["'` + "`]")
+	// quotedNext matches the text before a quoted value after a name, as in SetEnv NAME "…", (setq name "…") and
+	// NAME is "…".
+	quotedNext = compile(`\A[ \t]{1,4}(?:(?:is|was|equals|to|set to|changed to|is now)[ \t]{1,2})?(["'` + "`“«„])")
+	// describedBefore matches the text before a name that describes a public key or a key of a table, or the part of an
+	// Amazon Resource Name before the name of a secret.
+	describedBefore = compile(`(?i)(?:public|primary|foreign|partition|sort|unique|host|cache)[ \t]$|` +
+		`\barn:[\w\-]{2,12}:[\w\-]{2,24}:[\w\-]{0,20}:\d{0,12}:$`)
 )
+
+// maxDescribed is the maximum number of bytes before a name that describe it.
+const maxDescribed = 90
+
+// stated skips the words between a name and a quoted value.
+func (p *reader) stated() bool {
+	m := quotedNext.FindSubmatchIndex(p.rest())
+	if m == nil {
+		return false
+	}
+	p.at += m[2]
+	return true
+}
 
 // charge sets the cost of an assignment for which the given number of bytes was read.
 func (a *assignment) charge(read int) { a.cost = read/4 + 24*len(a.value) + 60 }

@@ -19,6 +19,11 @@ func (p *reader) closers() byte {
 		case '"', '\'', '`', ')', ']', '}':
 			last = c
 		case '\\':
+		case '*': // Markdown's bold
+			if last = 0; p.at+1 == len(p.text) || p.text[p.at+1] != '*' {
+				return last
+			}
+			p.at++
 		default:
 			if bytes.HasPrefix(p.rest(), []byte("&quot;")) {
 				p.at += len("&quot;")
@@ -33,13 +38,13 @@ func (p *reader) closers() byte {
 
 // operators are the assignment operators. Longer ones come first.
 var operators = []string{":-", ":::=", "::=", "===", "!==", "||=", "??=", ":=", "?=", ".=", "+=", "=>", "->", "<-",
-	"==", "!=", "||", "??", "=", ":", ",", "{"}
+	"==", "!=", "||", "??", "：", "＝", "→", "⇒", "—", "=", ":", ",", "{"}
 
 // operator skips the operator after a name. closed is the result of closers.
 func (p *reader) operator(closed byte) bool {
 	from := p.at
-	if m := typed.FindIndex(p.text[p.at:min(len(p.text), p.at+60)]); m != nil && p.text[p.nameStart] != '-' {
-		p.at += m[1]
+	if m := typed.FindSubmatchIndex(p.text[p.at:min(len(p.text), p.at+60)]); m != nil && p.text[p.nameStart] != '-' {
+		p.at += max(m[3], m[5])
 		return true
 	}
 	p.blanks(closed == '"' || closed == '\'')
@@ -82,9 +87,12 @@ var sized = compile(`\A;s:(\d{1,5}):`)
 // initializer matches a value in braces, as in C++.
 var initializer = compile(`\A\{\s{0,40}(?:"[^"\n]{8,200}"\s{0,40}\}|(?:u8|[uUL])?R")`)
 
-// typed matches the type of a declaration between name and operator: var x string =, x: &str =.
-var typed = compile(`\A(?:::[ \t]|\[\d{0,5}\][ \t]{0,4}=|(?i:[ \t]{1,4}As[ \t]{1,4}String[ \t]{0,4}=)|` +
-	`(?:[ \t]{1,4}|[ \t]{0,4}[?!]?:[ \t]{0,4})&?[A-Za-z][A-Za-z0-9_.<>\[\]?*]{2,24}[ \t]{0,4}:?=)`)
+// typed matches the type of a declaration between name and operator, which is one of its groups: var x string =,
+// x: &str =. Without a space before it, a quote must follow: name=value can also be a value.
+var typed = compile(`\A(?:(::[ \t]|\[\d{0,5}\][ \t]{0,4}=|(?i:[ \t]{1,4}As[ \t]{1,4}String[ \t]{0,4}=)|` +
+	typeOfName + `[ \t]{1,4}:?=)|(` + typeOfName + `:?=)[ \t]{0,4}(?:\z|["'\\&` + "`" + `]))`)
+
+const typeOfName = `(?:[ \t]{1,4}|[ \t]{0,4}[?!]?:[ \t]{0,4})&?[A-Za-z][A-Za-z0-9_.<>\[\]?*]{2,24}`
 
 // pair reads the form in which name and value are members of one object: name: DB_PASSWORD, value:
 // secret.
@@ -178,7 +186,8 @@ func (p *reader) argument(nameStart int) bool {
 }
 
 // setsVariable matches a command that takes the name and the value of a variable as arguments.
-var setsVariable = compile(`(?:^|[^A-Za-z])(?:ENV|setenv|setx|set -[a-zA-Z]{1,3}) ["']?$`)
+var setsVariable = compile(`(?:^|[^A-Za-z])(?:ENV|setenv|setx|set -[a-zA-Z]{1,3}|` +
+	`fastcgi_param|uwsgi_param|insecure-password) ["']?$`)
 
 // byDefault reads a declaration whose default is the value: Terraform's variable "db_password" {
 // default = "…" }, a parameter of CloudFormation, a property of YAML with a member value.
@@ -231,4 +240,4 @@ func (p *reader) gap(nameStart int) bool {
 	return true
 }
 
-var gapBefore = compile(`\A(?:\t[ \t]{0,40}| {2,60}| {0,40}\| {0,20})(?:[^\s|])`)
+var gapBefore = compile(`\A(?:\t[ \t]{0,40}| {2,60}| {0,40}\| {0,20}| {0,4}\.{3,60}:? {1,4})(?:[^\s|])`)

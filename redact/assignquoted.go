@@ -32,7 +32,7 @@ func (p *reader) value(a *assignment) bool {
 		return !p.comma && p.plain(a) && (!lines || p.isOnlyLine(from, a))
 	}
 	a.quoted = true
-	if len(quote) == 3 && p.at < len(p.text) && p.text[p.at] == '\n' {
+	if isTriple(quote) && p.at < len(p.text) && p.text[p.at] == '\n' {
 		p.at++
 	}
 	a.start = p.at
@@ -53,11 +53,11 @@ func (p *reader) value(a *assignment) bool {
 			return p.parts(a, quote)
 		case c == '\n':
 			a.end = p.at
-			if len(quote) != 3 && escaped >= 0 {
+			if !isTriple(quote) && escaped >= 0 {
 				a.end, p.at = escaped, escaped
 				return p.finish(a)
 			}
-			return len(quote) == 3 && p.finish(a)
+			return isTriple(quote) && p.finish(a)
 		case c == '\\' && p.literal(quote):
 		case c == '\\':
 			if p.at+1 < len(p.text) && p.text[p.at+1] == quote[0] && escaped < 0 {
@@ -165,7 +165,10 @@ func (p *reader) quote() []byte {
 	}
 	quote := p.text[p.at+m[2] : p.at+m[3]]
 	p.at += m[1]
-	if len(quote) == 3 && quote[0] != '\\' && !bytes.Contains(p.text[p.at:min(len(p.text), p.at+maxValue)], quote) {
+	if closing, ok := typographic[string(quote)]; ok {
+		return []byte(closing)
+	}
+	if isTriple(quote) && !bytes.Contains(p.text[p.at:min(len(p.text), p.at+maxValue)], quote) {
 		if p.at < len(p.text) && !isDelimiter(p.text[p.at]) {
 			p.at -= 2 // one quote, followed by a doubled one
 		}
@@ -174,4 +177,10 @@ func (p *reader) quote() []byte {
 	return quote
 }
 
-var opening = compile(`\A(?:[A-Za-z]{1,2}|[@$])?("""|'''|"|'|` + "`" + `|\\{1,3}["']|&quot;)`)
+var opening = compile(`\A(?:[A-Za-z]{1,2}|[@$])?("""|'''|"|'|` + "`" + `|\\{1,3}["']|&quot;|[“„«‘])`)
+
+// typographic has the closing quote of each opening quote of printed text.
+var typographic = map[string]string{"“": "”", "„": "“", "«": "»", "‘": "’"}
+
+// isTriple reports whether a text is one quote three times.
+func isTriple(quote []byte) bool { return len(quote) == 3 && quote[0] == quote[2] }

@@ -109,12 +109,30 @@ func isAddress(b []byte) bool {
 
 // secretText reports whether a quoted value under the name of a secret is a secret.
 func secretText(b []byte) bool {
+	if isMashed(b) {
+		return true
+	}
 	if isMadeUp(b) || isCiphertext(b) || !notPlaceholder(b) || !notDummy(b) || isAddress(b) ||
 		identifier.Match(b) || joined.Match(b) || pattern.Match(b) || versioned.Match(b) || hexadecimal.Match(b) ||
 		cipherName.Match(b) || typeName.Match(b) || cssColour.Match(b) {
 		return false
 	}
 	return (bytes.ContainsAny(b, "0123456789!@#$%^&*+=/?") || isASCII(b) && mixedCase(b)) && entropy(b) >= 2
+}
+
+// isMashed reports whether a value is lower-case letters of the middle row of a keyboard, as someone types who
+// needs any value. No words have so many of them.
+func isMashed(b []byte) bool {
+	row := 0
+	for _, c := range b {
+		if c < 'a' || c > 'z' {
+			return false
+		}
+		if bytes.IndexByte([]byte("asdfghjkl"), c) >= 0 {
+			row++
+		}
+	}
+	return len(b) >= 12 && row*100 >= len(b)*85 && entropy(b) >= 1.5
 }
 
 // typeName matches names of types that begin with an abbreviation or a number: DSAPrivateKey,
@@ -149,8 +167,8 @@ func passwordText(b []byte) bool {
 	return !isCode(b) && !label.Match(b) && !phrase.Match(b)
 }
 
-// phrase matches a name of many words: pypi-publication-to-the-package-on-release.
-var phrase = compile(`^[a-z]+(?:-[a-z]+){7,}$`)
+// phrase matches a name of many words, pypi-publication-to-the-package-on-release, and a numbered section.
+var phrase = compile(`^[a-z]+(?:-[a-z]+){7,}$|^[A-Z]?[a-z]+ \d+(?:\.\d+)+$`)
 
 // label matches labels and messages of forms, and names in code.
 var label = compile(`(?i)passw(?:or)?d|passwor[dt]|` + foreignPassword +
@@ -213,6 +231,12 @@ func looksRandom(b []byte) bool {
 		return false
 	}
 	return entropy(b) >= 3 && changes(b) >= max(3, len(b)/10)
+}
+
+// isScrambled is isDrawn, and also accepts shorter values with letters of both cases between digits.
+func isScrambled(b []byte) bool {
+	return isDrawn(b) || len(b) >= 10 && len(b) < 16 && mixed(b) && changes(b) >= 3 && random(b) && tokenBytes.Match(b) &&
+		!identifier.Match(b) && !isReference(b) && !isAddress(b)
 }
 
 var tokenBytes = compile(`^[A-Za-z0-9_\-+/=.~:|!%]+$`)

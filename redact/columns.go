@@ -60,7 +60,7 @@ func below(text []byte, from int, heads []cell, column int, name []byte, split s
 		cells := split(row)
 		if c, ok := cellUnder(heads, column, cells); ok {
 			value := row[c.start:c.end]
-			if s, ok := namedSecret(name, value, false); ok &&
+			if s, ok := columnSecret(name, value); ok &&
 				(bytes.IndexByte(value[s.start:], ' ') < 0 || isGenerated(value)) {
 				spans = append(spans, span{start: from + c.start + s.start, end: from + c.start + s.end, kind: s.kind})
 			}

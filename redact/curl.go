@@ -61,5 +61,6 @@ func commandPassword(text []byte, at, size int) (place, bool) {
 
 var passwordArgument = compile(
 	`(?i)\A(?:mysql[a-z]*|ldap(?:search|modify|add|delete|passwd|whoami)|mariadb[a-z\-]*|redis-cli|sshpass|(?:docker|` +
-		`podman) login|helm registry login)(?:[ \t][^\n|;&]{0,200}?)?[ \t](?:-p ?|-a |-w ` +
+		`podman|az|ibmcloud|cf|oc) login|helm registry login|sqlcmd|ipmitool|plink|pscp|mosquitto_[ps]ub|mongo[a-z]*|` +
+		`clickhouse-client)(?:[ \t][^\n|;&]{0,200}?)?[ \t](?:-pw? ?|-a |-w ` +
 		`)["']?([^\s"'$<\-][^\s"']{4,100}|[^\n]{6,100})`)

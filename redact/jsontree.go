@@ -93,7 +93,7 @@ type marks map[int]span
 
 func (m marks) node(n *node) {
 	if n.isArray {
-		m.entry(n)
+		m.entries(n)
 		m.flags(n.items)
 		m.table(n.items)
 		m.keyLines(n.items)
@@ -110,21 +110,33 @@ func (m marks) value(name []byte, n *node) {
 	if n.isArray {
 		for _, item := range n.items {
 			if !item.isArray && item.names == nil {
-				m.value(bytes.TrimSuffix(name, []byte("s")), item)
+				m.cell(bytes.TrimSuffix(name, []byte("s")), item)
 			}
 		}
 		return
 	}
 	if n.text == nil {
 		for i, inner := range n.names { // {"value": …}, {"S": …}
-			if wrappedMember.Match(inner) && n.items[i].text != nil &&
-				(!labelMember.Match(name) || isSecretName(name)) {
+			switch {
+			case n.items[i].text == nil:
+			case wrappedMember.Match(inner) && (!labelMember.Match(name) || isSecretName(name)):
 				m.value(name, n.items[i])
+			case indexMember.Match(inner):
+				m.cell(name, n.items[i])
 			}
 		}
 		return
 	}
 	if s, ok := namedSecret(name, n.text, n.number); ok {
+		m[n.start] = s
+	}
+}
+
+// cell marks a string of a column or a list.
+func (m marks) cell(name []byte, n *node) {
+	if n.text == nil || n.number {
+		m.value(name, n)
+	} else if s, ok := columnSecret(name, n.text); ok {
 		m[n.start] = s
 	}
 }
@@ -144,6 +156,12 @@ func (m marks) members(n *node) {
 			label = n.items[i].text
 		case n.items[i].isArray && columnsMember.Match(name):
 			columns, heads = name, n.items[i].items
+		case schemaMember.Match(name):
+			for k, inner := range n.items[i].names {
+				if columnsMember.Match(inner) && n.items[i].items[k].isArray {
+					columns, heads = name, n.items[i].items[k].items
+				}
+			}
 		}
 	}
 	for i, name := range n.names {
@@ -162,16 +180,30 @@ var (
 			`(?:Name|Key|_name|_key)$`)
 	valueMember = compile(
 		`(?i)^(?:value|val|v|content|data|text|secret|default|current|string_?value)$|(?:Value|_value)$`)
+	// indexMember matches the number of a row, as in the columns that pandas writes.
+	indexMember   = compile(`^\d{1,9}$`)
+	schemaMember  = compile(`(?i)^(?:schema|meta|metadata|result_?set_?metadata)$`)
 	wrappedMember = compile(`^(?:value|S|[sS]tring_?[vV]alue|plain_?[tT]ext|[dD]efault(?:_?[vV]alue)?)$`)
-	columnsMember = compile(`(?i)^(?:columns?|fields|head(?:er)?s?|column_?names|keys)$`)
+	columnsMember = compile(`(?i)^(?:columns?|fields|head(?:er)?s?|column_?names|column_?meta_?data|column_?info|keys)$`)
 )
 
-// entry marks the second of two strings if the first is the name of a secret.
-func (m marks) entry(n *node) {
-	if len(n.items) == 2 && n.items[0].text != nil && n.items[1].text != nil && !n.items[0].number &&
-		bytes.IndexByte(n.items[0].text, '/') < 0 {
+// entries marks the second of two strings if the first is the name of a secret: of a list, if the second is not a name
+// itself, and of each list in it.
+func (m marks) entries(n *node) {
+	if n.isEntry() && !identifier.Match(n.items[1].text) && !joined.Match(n.items[1].text) {
 		m.value(n.items[0].text, n.items[1])
 	}
+	for _, item := range n.items {
+		if item.isEntry() && len(n.items) > 1 {
+			m.value(item.items[0].text, item.items[1])
+		}
+	}
+}
+
+// isEntry reports whether a value is a list of two strings, the first of which is not a path.
+func (n *node) isEntry() bool {
+	return n.isArray && len(n.items) == 2 && n.items[0].text != nil && n.items[1].text != nil && !n.items[0].number &&
+		bytes.IndexByte(n.items[0].text, '/') < 0
 }
 
 // flags marks the string after a flag in a list of arguments: ["--password", "…"].
@@ -188,10 +220,10 @@ func (m marks) flags(items []*node) {
 // are different names and the other rows have as many cells. Rows that are pairs of name and value
 // have no header.
 func (m marks) table(rows []*node) {
-	if len(rows) < 2 || !rows[0].isArray {
+	if len(rows) < 2 || cellsOf(rows[0]) == nil {
 		return
 	}
-	heads := headTexts(rows[0].items)
+	heads := headTexts(cellsOf(rows[0]))
 	seen := map[string]bool{}
 	for _, head := range heads {
 		if !columnName.Match(head) || seen[string(head)] {
@@ -200,7 +232,7 @@ func (m marks) table(rows []*node) {
 		seen[string(head)] = true
 	}
 	for _, row := range rows[1:] {
-		if !row.isArray || len(row.items) != len(heads) {
+		if len(cellsOf(row)) != len(heads) {
 			return
 		}
 	}
@@ -215,8 +247,8 @@ func (m marks) table(rows []*node) {
 // is a value.
 func isListOfPairs(rows []*node) bool {
 	for i, row := range rows {
-		name := row.items[0].text
-		if isSecretName(name) && (i > 0 || !isSecretName(row.items[1].text)) {
+		cells := cellsOf(row)
+		if isSecretName(cells[0].text) && (i > 0 || !isSecretName(cells[1].text)) {
 			return true
 		}
 	}
@@ -235,7 +267,7 @@ var columnName = compile(`^[\p{L}_#][\p{L}\p{N}_ .()-]{0,60}$`)
 func headTexts(heads []*node) [][]byte {
 	list := make([][]byte, len(heads))
 	for i, head := range heads {
-		list[i] = head.text
+		list[i] = unwrapped(head).text
 		if at := slices.IndexFunc(
 			head.names, func(name []byte) bool { return bytes.EqualFold(name, []byte("name")) }); at >= 0 {
 			list[i] = head.items[at].text
@@ -246,15 +278,36 @@ func headTexts(heads []*node) [][]byte {
 
 func (m marks) columns(heads [][]byte, rows []*node) {
 	for _, row := range rows {
-		if !row.isArray || len(row.items) != len(heads) {
+		cells := cellsOf(row)
+		if len(cells) != len(heads) {
 			continue
 		}
-		for i, cell := range row.items {
-			if len(heads[i]) > 0 && cell.text != nil {
-				m.value(heads[i], cell)
+		for i, cell := range cells {
+			if cell := unwrapped(cell); len(heads[i]) > 0 && cell.text != nil {
+				m.cell(heads[i], cell)
 			}
 		}
 	}
+}
+
+// cellsOf returns the cells of a row, which is an array or an object with an array as its only member ({"f": […]}).
+// It returns nil for other values.
+func cellsOf(row *node) []*node {
+	if !row.isArray && len(row.items) == 1 {
+		row = row.items[0]
+	}
+	if !row.isArray {
+		return nil
+	}
+	return row.items
+}
+
+// unwrapped returns the string of a cell that is an object with one member ({"v": …}), or the cell itself.
+func unwrapped(cell *node) *node {
+	if !cell.isArray && len(cell.items) == 1 && cell.items[0].text != nil {
+		return cell.items[0]
+	}
+	return cell
 }
 
 // keyLines marks the lines of a private key that are strings of one list.

@@ -31,6 +31,10 @@ var hostileUnits = []string{
 	"curl -u a:b ", "akia", "{[(", `"'`, "\\\\", "=\n", "xghp_", "MII", "0x41,",
 	"4142 4344 ", "41 42 ", "x = <<EOF\n", "token: | # a\n a\n", "\n\nname=\"password\"\r\nContent-A: b\r\n",
 	"- value: '{", `password = "a" -> "`,
+	"{\n", "[\n", `{"password":"a1"}` + "\n", `[["password"],["a1"]],`, `{"a":"{\"token\":`,
+	"<tr><th>password</th>", "<th>token ", "**key**: ",
+	"echo a | sudo -S ", "pass ", "pass: “a", "token → ", "password .... ", "secret is 'a", "arn:aws:a:b:1:secret:",
+	"put-parameter --value a ", "wifi:P:",
 }
 
 // Issue 23: 16 KiB of password= took 1.5 seconds, and 1 MiB took 6. The cost of a text is at most

@@ -6,7 +6,7 @@ import "bytes"
 func quotedAfter(expression string, judge func([]byte) bool) locator {
 	before := compile(expression)
 	return func(text []byte, at, size int) (place, bool) {
-		m := before.FindIndex(text[at:min(len(text), at+size+maxName)])
+		m := before.FindIndex(text[at:min(len(text), at+size+maxWrapper)])
 		if m == nil {
 			return place{}, false
 		}

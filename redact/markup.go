@@ -33,7 +33,8 @@ func isElementSecret(word, value []byte) bool {
 
 var elementText = compile(
 	`(?i)\A(?:passw(?:or)?ds?|passphrase|pwd|pass|secret|token|key)(?: ` +
-		`[^<>\n]{1,60})?>(?:\s{0,40}<!\[CDATA\[([^\n]{4,200}?)\]\]>|\s{0,40}([^\n<]{4,200}?)\s{0,40}</)`)
+		`[^<>\n]{1,60})?>(?:\s{0,40}<(?:value|string|text|val)>)?` +
+		`(?:\s{0,40}<!\[CDATA\[([^\n]{4,200}?)\]\]>|\s{0,40}([^\n<]{4,200}?)\s{0,40}</)`)
 
 // markup reads the text of an element that is named by its tag, by an attribute, or by the element before it:
 // <password type="x">…, <property name="password">…, <key>password</key><string>…, <dt>password</dt><dd>….
@@ -64,7 +65,8 @@ func (p *reader) markup(a *assignment, nameStart int, forms [][2]*lazyregexp.Reg
 
 // elements match the text before a name and the text between it and its value.
 var elements = [][2]*lazyregexp.Regexp{
-	{compile(`<(?:[A-Za-z][\w.\-]{0,20}:)?$`), compile(`\A(?:\s[^<>\n]{1,80})?>`)},
+	{compile(`<(?:[A-Za-z][\w.\-]{0,20}:)?$`),
+		compile(`\A(?:\s[^<>\n]{1,80})?>(?:\s{0,40}<(?i:value|string|text|val)>)?`)},
 	{compile(`(?:name|key|id|for)=["']$`), compile(`\A[^<>\n]{0,80}>\s{0,40}(?:<[A-Za-z]{1,12}>\s{0,20})?`)},
 	{compile(`>\s{0,8}$`), compile(`\A[ :]{0,3}(?:</[\w:]{1,20}>\s{0,40}){1,3}` +
 		`(?:<[\w:]{1,20}(?: [^<>\n]{0,60})?>\s{0,20}){1,3}`)},

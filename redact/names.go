@@ -10,7 +10,7 @@ import (
 // passwordWords are words in names of passwords. They and secretWords, weakWords and vendorNames
 // are the anchors of assignments.
 func passwordWords() []string {
-	return append([]string{"passw", "passphrase", "pwd", "_pass", "pass=", "passcode"}, foreignPasswords()...)
+	return append([]string{"passw", "passphrase", "pwd", "passcode"}, foreignPasswords()...)
 }
 
 // foreignPasswords are words for password in other languages.
@@ -60,7 +60,8 @@ var harmlessName = compile(`(?i)` +
 	`credential)s?[_\-. ]?(?:type|kind|name|path|file|url|uri|field|hint|label|header|length|len|size|count|ttl|` +
 	`expir|policy|manager|mgr|id\b|ref\b|arn|hash_?algo|algorithm|selector|placeholder|prompt|prefix|suffix|format|` +
 	`usage|endpoint|description|title|regex|pattern|message|error|index|version|class|style|map|store|code|realm|` +
-	`(?:auth)?magic)|authenticity|^(?:aws|alexa|custom)::\w+::\w+$|\.(?:encode|decode|replace|split|strip|startswith|` +
+	`(?:auth)?magic)|authenticity|tokeni[sz]|(?:first|second|third|last|single|multi|one|two|by|com|over|render|` +
+	`compiler)[_\- ]?pass$|^(?:aws|alexa|custom)::\w+::\w+$|\.(?:encode|decode|replace|split|strip|startswith|` +
 	`endswith|format|join)$|(?:^|[_\-.])(?:non|not|no|in)[_\-]?(?:matching|valid)|^nonMatching|^(?:non|invalid|fake|` +
 	`dummy|mock|example|sample)[_\-]?(?:[A-Z]|[a-z]*[_\-])|public[_\-]?(?:token|key|secret|password)|^public`)
 
@@ -74,6 +75,7 @@ var harmlessVendor = compile(`(?i)` +
 func assignmentRules() []rule {
 	return []rule{
 		{kind: "password", anchors: passwordWords(), glued: true, after: 300, locate: password},
+		{kind: "password", anchors: []string{"pass"}, glued: true, after: 300, locate: shortPassword},
 		{kind: "secret", anchors: append(secretWords(), weakWords()...), glued: true, after: 300,
 			locate: given(isSecret)},
 		{kind: "secret", anchors: vendorNames(), glued: true, after: 300, locate: vendorSecret},
@@ -94,6 +96,24 @@ func password(text []byte, at, size int) (place, bool) {
 	a, ok := assignmentAt(text, at, size)
 	return place{a.start, a.end, a.cost}, ok && (!a.wide && isYAMLPassword(text, a) || isPassword(a) &&
 		(!a.wide || isMixedText(a.value)))
+}
+
+// shortPassword is password for names that end in "pass", which also has other meanings.
+func shortPassword(text []byte, at, size int) (place, bool) {
+	isPart := at > 0 && isNameByte(text[at-1]) && text[at-1] != '-'
+	if at+size < len(text) && (isLetter(text[at+size]) || text[at+size] == '.' || text[at+size] == '_' && !isPart) {
+		return place{cost: 1}, false
+	}
+	p, ok := password(text, at, size)
+	if isPart || !ok {
+		return p, ok
+	}
+	if bytes.HasPrefix(text[at:], []byte("PASS:")) { // of a test
+		return p, false
+	}
+	value := text[p.start:p.end]
+	return p, isGenerated(value) || isTyped(value) || isScrambled(value) || hasDigit(value) &&
+		bytes.IndexByte(value, '/') < 0
 }
 
 // isYAMLPassword reports whether a value without quotes is a password of lower-case letters or
@@ -165,7 +185,7 @@ func isPassword(a assignment) bool {
 	case passwordName.Match(a.name) && (isGenerated(a.value) || isEncodedSecret(a.value)):
 		return true
 	case a.loose:
-		return passwordName.Match(a.name) && isTyped(a.value)
+		return passwordName.Match(a.name) && (isTyped(a.value) || isScrambled(a.value))
 	case passwordNumber.Match(a.value):
 		return passwordName.Match(a.name) && !isRepetitive(a.value) && !strings.HasPrefix("1234567890", string(a.value))
 	case a.quoted && !a.call:
@@ -180,11 +200,14 @@ func isPassword(a assignment) bool {
 	case a.plain && a.form:
 		return passwordText(a.value) && !isReference(a.value)
 	case a.plain && isUpperName(a.name):
-		return passwordText(a.value) && !isReference(a.value)
+		return (passwordText(a.value) || typeWord.Match(a.value)) && !isReference(a.value)
 	}
 	return secretWord(a.value) || passwordName.Match(a.name) && len(a.value) >= 10 && mixed(a.value) &&
 		changes(a.value) >= 4 && bytes.IndexByte(a.value, '_') < 0 && random(a.value)
 }
+
+// typeWord matches words that are the type of a password, except in an environment.
+var typeWord = compile(`^(?:string|text)$`)
 
 // isMixedText reports whether a value is a secret rather than a table cell that describes a name:
 // letters and digits alternate, or it contains other characters.
@@ -224,7 +247,7 @@ func isSecret(a assignment) bool {
 	case onlyNumber.Match(a.value):
 		return lastSecret.Match(a.name) && entropy(a.value) >= 2
 	case a.loose:
-		return isDrawn(a.value)
+		return isScrambled(a.value)
 	case a.quoted:
 		return len(a.value) >= 8 && (secretText(a.value) || isSymbols(a.value))
 	}
@@ -304,6 +327,15 @@ func namedSecret(name, value []byte, number bool) (span, bool) {
 	}
 	return span{start: a.start, end: a.end, kind: kind}, ok
 }
+
+// columnSecret is namedSecret for a value of a column or a list. Columns named "token" also contain words, so the value
+// must be long.
+func columnSecret(name, value []byte) (span, bool) {
+	s, ok := namedSecret(name, value, false)
+	return s, ok && (!tokenColumn.Match(name) || len(value) >= 16 || isGenerated(value))
+}
+
+var tokenColumn = compile(`(?i)^tokens?$`)
 
 // secretNames matches names of members whose values are secrets even if they do not look random.
 var secretNames = compile(

@@ -1,6 +1,9 @@
 package redact
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // ruleset is all rules with the automaton that finds their anchors.
 type ruleset struct {
@@ -11,7 +14,7 @@ type ruleset struct {
 
 // standard returns the rules. They are built on first use.
 var standard = sync.OnceValue(func() *ruleset {
-	return newRuleset(append(append(vendorRules(), contextRules()...), assignmentRules()...))
+	return newRuleset(slices.Concat(vendorRules(), contextRules(), commandRules(), assignmentRules()))
 })
 
 func newRuleset(rules []rule) *ruleset {
@@ -80,6 +83,7 @@ func (r *rule) reach() int {
 // findPlain returns everything that rules find in a text without decoding it.
 func findPlain(text []byte, w *work) []span {
 	spans := standard().find(text, w)
+	spans = append(spans, findInDocuments(text, w)...)
 	spans = append(spans, findKeyLines(text)...)
 	spans = append(spans, findEmails(text)...)
 	return append(spans, findNumbers(text)...)

@@ -44,7 +44,7 @@ var concatenated = compile(`^["']?\s?[+.&]+ .* [+.&]+\s?["']?$|^["'] ?[+.&,] |^[
 // markup matches a CSS selector, a flag, a name after a symbol, or the end of a sentence.
 var markup = compile(
 	`^(?:[#.@:&-]{1,2}[A-Za-z][A-Za-z_\-]*(?:[.#:][A-Za-z\-]+|\[[^\]]*\])*|[:;,.!?)\]}]+|` +
-		`[,;)\]}\s]+["']?[A-Za-z]{3,}["']?\s?[:=(]["'\s]*|[(\[{][A-Za-z ]+[)\]}])$`)
+		`[,;)\]}\s]+["']?[A-Za-z]{3,}["']?\s?[:=(]["'\s]*|[(\[{][A-Za-z \-]+[)\]}]|:[a-z]+(?::[a-z]+)?:` + "`[^`]*`" + `)$`)
 
 // filePath matches a path or a URL without a password.
 var filePath = compile(
@@ -206,7 +206,7 @@ func isEncodedSecret(b []byte) bool {
 		plain, err = hex.DecodeString(strings.NewReplacer(":", "", "-", "").Replace(string(b)))
 	}
 	return err == nil && isASCII(plain) && bytes.IndexFunc(plain, unicode.IsControl) < 0 &&
-		(isGenerated(plain) || isTyped(plain))
+		(isGenerated(plain) || isTyped(plain) || isScrambled(plain))
 }
 
 // hexPairs matches hexadecimal digits with separators: 67:68:70.

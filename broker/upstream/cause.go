@@ -117,7 +117,9 @@ func plainLines(lines []string) []string {
 	for _, line := range lines {
 		line = strings.TrimRight(colour.ReplaceAllString(line, ""), " \t\r\n")
 		if framed && strings.HasPrefix(line, wrapped) {
-			plain[len(plain)-1] += " " + strings.TrimSpace(line)
+			if last := &plain[len(plain)-1]; len(*last) < maxWrapped {
+				*last += " " + strings.TrimSpace(line)
+			}
 			continue
 		}
 		drawn := marker.FindString(line)
@@ -126,6 +128,9 @@ func plainLines(lines []string) []string {
 	}
 	return plain
 }
+
+// maxWrapped is the length from which a message is not extended by further lines, in bytes.
+const maxWrapped = 4 << 10
 
 // wrapped begins the further lines of a message that uv draws a frame around.
 const wrapped = "      "

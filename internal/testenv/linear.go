@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"runtime"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -35,6 +36,25 @@ func Linear(t testing.TB, name string, n int, work func(n int) func()) {
 		}
 	}
 	t.Errorf("%s: %d times the input costs %.0f times as much", name, linearGrowth, ratio*linearGrowth)
+}
+
+// Repetitions are texts that make programs slow which read them more than once.
+var Repetitions = []string{
+	"a", " ", "\n", "\r\n", "\\", `\"`, `"`, "{", "[", "]", `{"a":`, "[[],", `{"a":1}` + "\n", "1", "-", "1e9,",
+	"\u2028", "é", "\xff", "\x1b[31m", "\x00", "</a>", "\ufeff", "\u202e", "😀", "a b ", "日", "%41", "{\n", "'", "`",
+}
+
+// LinearTexts calls Linear for each of the functions with texts that repeat one of units.
+func LinearTexts(t testing.TB, units []string, n int, functions map[string]func(text string)) {
+	t.Helper()
+	for name, f := range functions {
+		for _, unit := range units {
+			Linear(t, name+" of "+strings.ToValidUTF8(unit, "?"), n, func(n int) func() {
+				text := strings.Repeat(unit, n/len(unit)+1)[:n]
+				return func() { f(text) }
+			})
+		}
+	}
 }
 
 // threadTime returns the nanoseconds of processor time that f takes on its thread.

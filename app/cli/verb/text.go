@@ -26,7 +26,9 @@ func Wrapped(text string, room int) []string {
 			}
 		}
 		lines = append(lines, string(line[:at]))
-		line = []rune(strings.TrimLeft(string(line[at:]), " "))
+		for line = line[at:]; len(line) > 0 && line[0] == ' '; {
+			line = line[1:]
+		}
 	}
 	return append(lines, string(line))
 }
