@@ -2,6 +2,8 @@ package redact_test
 
 import (
 	"bytes"
+	"io"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -53,6 +55,26 @@ func TestRedactionIsLinear(t *testing.T) {
 			return func() { _, _, _ = r.JSON(text) }
 		})
 	}
+}
+
+// Issue 23: the same for the other functions that read what a program prints or a tool returns.
+func TestEachRedactionIsLinear(t *testing.T) {
+	r := redact.New()
+	r.Hold("a-credential-of-ours")
+	r.Prepare()
+	chosen := r.With(redact.Personal{All: redact.Choices{"email": redact.Mask, "phone": redact.Keep},
+		Servers: map[string]redact.Choices{"crm": {"email": redact.Keep}}})
+	logger := slog.New(r.Handler(slog.NewTextHandler(io.Discard, nil)))
+	units := append([]string{"a-credential-of-our", "YS1jcmVkZW50aWFs", "%61-credential", "a@b.co,", "+1 415 555 0101 ",
+		"password="}, testenv.Repetitions...)
+	testenv.LinearTexts(t, units, 16<<10, map[string]func(string){
+		"Held":      func(s string) { r.Held([]byte(s)) },
+		"HeldJSON":  func(s string) { _, _, _ = r.HeldJSON([]byte(asJSON(s))) },
+		"JSONTexts": func(s string) { _, _ = r.JSONTexts([]byte(asJSON(s))) },
+		"Learn":     func(s string) { chosen.Learn("crm", []byte(asJSON(s))) },
+		"choices":   func(s string) { chosen.Bytes([]byte(s)) },
+		"the log":   func(s string) { logger.Info("a", slog.String("text", s)) },
+	})
 }
 
 // Issue 23: lists of bytes behind a text that had used up the budget were read again from each of their bytes, so

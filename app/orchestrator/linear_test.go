@@ -10,6 +10,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 	"github.com/airlock-mcp/airlock/internal/visible"
+	"github.com/airlock-mcp/airlock/redact"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -26,8 +27,15 @@ var processed = map[string]func(text string){
 		printable(
 			s, runner.Output{Head: []byte(s), Total: int64(len(s))}, int64(len(s)/2))
 	},
-	"lastJSON":           func(s string) { logs{lastLines: []byte(s)}.lastJSON() },
-	"Refused":            func(s string) { Refused(Request{Language: "python"}, "1", errortype.RateLimit, s) },
+	"lastJSON":          func(s string) { logs{lastLines: []byte(s)}.lastJSON() },
+	"Refused":           func(s string) { Refused(Request{Language: "python"}, "1", errortype.RateLimit, s) },
+	"preview":           func(s string) { preview(encoded(s)) },
+	"preview of a list": func(s string) { preview([]byte("[" + strings.Repeat(string(encoded(s))+",", 3) + "1]")) },
+	"fileOf":            func(s string) { fileOf(encoded(s)) },
+	"soFar": func(s string) {
+		soFar(redact.New(), runner.Output{Head: []byte(s), Total: int64(len(s))}, int64(len(s)/2))
+	},
+	"canon.Indent":       func(s string) { canon.Indent([]byte(s)) },
 	"canon.JSON":         func(s string) { _, _ = canon.JSON([]byte(s)) },
 	"canon.IsDeep":       func(s string) { canon.IsDeep([]byte(s)) },
 	"attachment.Inspect": func(s string) { attachment.Inspect([]byte(s), "", "a.txt") },
@@ -38,23 +46,14 @@ var processed = map[string]func(text string){
 	},
 }
 
-// repetitions are texts that make programs slow which read them more than once.
-var repetitions = []string{
-	"a", " ", "\n", "\r\n", "\\", `\"`, `"`, "{", "[", "]", `{"a":`, "[[],", `{"a":1}` + "\n", "1", "-", "1e9,",
-	"\u2028", "é", "\xff", "\x1b[31m", "\x00", "</a>", "\ufeff", "\u202e", "😀",
+// repetitions are texts that make programs slow which read them more than once, and the beginnings of files.
+var repetitions = append([]string{
 	"GIF89a", "\x89PNG\r\n\x1a\n", "RIFF0000WAVE", "\xff\xd8\xff\xe0", "ID3", "%PDF-",
-}
+}, testenv.Repetitions...)
 
 // Issue 23: the cost of what a program prints grows with its length and not faster, in every function that reads it.
 func TestProcessingIsLinear(t *testing.T) {
-	for name, f := range processed {
-		for _, unit := range repetitions {
-			testenv.Linear(t, name+" of "+strings.ToValidUTF8(unit, "?"), 32<<10, func(n int) func() {
-				text := strings.Repeat(unit, n/len(unit)+1)[:n]
-				return func() { f(text) }
-			})
-		}
-	}
+	testenv.LinearTexts(t, repetitions, 32<<10, processed)
 }
 
 // No function takes much longer than in proportion to the input, for any repeated text.
@@ -66,11 +65,6 @@ func FuzzProcessingIsLinear(f *testing.F) {
 		if unit == "" || len(unit) > 256 {
 			return
 		}
-		for name, process := range processed {
-			testenv.Linear(t, name, 16<<10, func(n int) func() {
-				text := strings.Repeat(unit, n/len(unit)+1)[:n]
-				return func() { process(text) }
-			})
-		}
+		testenv.LinearTexts(t, []string{unit}, 16<<10, processed)
 	})
 }

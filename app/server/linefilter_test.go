@@ -3,12 +3,15 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // addTranscripts seeds a fuzz test with the messages of the hosts in the transcripts of the
@@ -53,6 +56,14 @@ func FuzzLines(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Issue 23: the cost of reading the messages of a host grows with their length and not faster.
+func TestReadingMessagesIsLinear(t *testing.T) {
+	units := append([]string{`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n", "[1,", "[]\n"}, testenv.Repetitions...)
+	testenv.LinearTexts(t, units, 32<<10, map[string]func(string){"lines": func(s string) {
+		_ = newLineFilter(strings.NewReader(s), io.Discard).copyTo(io.Discard)
+	}})
 }
 
 // A message that is too long is answered with its ID, so that a host does not wait for
