@@ -235,8 +235,8 @@ func looksRandom(b []byte) bool {
 
 // isScrambled is isDrawn, and also accepts shorter values with letters of both cases between digits.
 func isScrambled(b []byte) bool {
-	return isDrawn(b) || len(b) >= 10 && len(b) < 16 && mixed(b) && changes(b) >= 3 && random(b) && tokenBytes.Match(b) &&
-		!identifier.Match(b) && !isReference(b) && !isAddress(b)
+	return isDrawn(b) || len(b) >= 10 && len(b) < 16 && mixed(b) && changes(b) >= 3 && random(b) &&
+		tokenBytes.Match(b) && !identifier.Match(b) && !isReference(b) && !isAddress(b)
 }
 
 var tokenBytes = compile(`^[A-Za-z0-9_\-+/=.~:|!%]+$`)

@@ -4,21 +4,23 @@ package redact
 func commandRules() []rule {
 	return []rule{
 		// A password on the standard input of a command.
-		{kind: "password", anchors: []string{"chpasswd", "sudo -s", "--password-stdin", "--with-token", "passwd --stdin",
-			"kinit", "cryptsetup"}, glued: true, before: 300, check: isArgument,
+		{kind: "password", anchors: []string{"chpasswd", "sudo -s", "--password-stdin", "--with-token",
+			"passwd --stdin", "kinit", "cryptsetup"}, glued: true, before: 300, check: isArgument,
 			re: compile(`(?:echo|printf)(?:[ \t]+-[a-z]+)*[ \t]+(?:["']%s(?:\\n)?["'][ \t]+)?["']?` +
-				`([^\n]{4,160}?)(?:\\n)?["']?[ \t]{0,3}\|[ \t]{0,3}(?:sudo[ \t]+)?(?:chpasswd|sudo -S|kinit|cryptsetup|` +
-				`[a-z][^\n|]{0,80} --?(?:password-stdin|with-token)|passwd --stdin)`)},
+				`([^\n]{4,160}?)(?:\\n)?["']?[ \t]{0,3}\|[ \t]{0,3}(?:sudo[ \t]+)?` +
+				`(?:chpasswd|sudo -S|kinit|cryptsetup|[a-z][^\n|]{0,80} --?(?:password-stdin|with-token)|` +
+				`passwd --stdin)`)},
 		{kind: "password", anchors: []string{"-pass pass:", "-passin pass:", "-passout pass:"}, glued: true, after: 160,
 			re:    compile(`(?i)\A-pass(?:in|out)? pass:["']?([^\s"']{4,120})`),
 			check: func(b []byte) bool { return passwordText(b) }},
-		{kind: "password", anchors: []string{"az login", "ibmcloud login", "cf login", "oc login", "sqlcmd ", "ipmitool ",
-			"plink ", "pscp ", "mosquitto_pub", "mosquitto_sub", "mongo ", "mongosh ", "mongodump ", "mongorestore ",
-			"clickhouse-client"}, after: 300, locate: commandPassword},
+		{kind: "password", anchors: []string{"az login", "ibmcloud login", "cf login", "oc login", "sqlcmd ",
+			"ipmitool ", "plink ", "pscp ", "mosquitto_pub", "mosquitto_sub", "mongo ", "mongosh ", "mongodump ",
+			"mongorestore ", "clickhouse-client"}, after: 300, locate: commandPassword},
 		{kind: "password", anchors: []string{"http -", "https -", "xh -"}, after: 240, check: isArgument,
 			re: compile(`(?i)\A(?:https?|xh) (?:-[^\s]+ ){0,4}?(?:-a|--auth)[ =]["']?[\w.@\-]{1,64}:([^\s"']{4,120})`)},
 		{kind: "password", anchors: []string{"smbclient ", "rpcclient ", "smbmap "}, after: 300, check: isArgument,
-			re: compile(`\A(?i:smbclient|rpcclient|smbmap) [^\n|;]{0,150}?-U ?["']?[\w.\\/@\-]{1,64}%([^\s"']{4,120})`)},
+			re: compile(`\A(?i:smbclient|rpcclient|smbmap) [^\n|;]{0,150}?-U ?["']?[\w.\\/@\-]{1,64}%` +
+				`([^\s"']{4,120})`)},
 		{kind: "password", anchors: []string{"lftp "}, after: 300, check: isArgument,
 			re: compile(`\A(?i:lftp) [^\n|;]{0,150}?-u ?["']?[\w.@\-]{1,64},([^\s"']{4,120})`)},
 		{kind: "secret", anchors: []string{"put-parameter", "keyvault secret set", "gh secret set"},

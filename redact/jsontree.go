@@ -184,7 +184,8 @@ var (
 	indexMember   = compile(`^\d{1,9}$`)
 	schemaMember  = compile(`(?i)^(?:schema|meta|metadata|result_?set_?metadata)$`)
 	wrappedMember = compile(`^(?:value|S|[sS]tring_?[vV]alue|plain_?[tT]ext|[dD]efault(?:_?[vV]alue)?)$`)
-	columnsMember = compile(`(?i)^(?:columns?|fields|head(?:er)?s?|column_?names|column_?meta_?data|column_?info|keys)$`)
+	columnsMember = compile(
+		`(?i)^(?:columns?|fields|head(?:er)?s?|column_?names|column_?meta_?data|column_?info|keys)$`)
 )
 
 // entries marks the second of two strings if the first is the name of a secret: of a list, if the second is not a name

@@ -95,7 +95,8 @@ var ordinaryRecords = []string{
 	"passing: 120 tests, passed 119, pass rate 99.2%, compass_heading=271.5, bypass=cache1\n",
 	"pass: 17\nfail: 2\nskip: 1\npass=true\npass_rate: 0.98\nboarding pass: gate B22\n",
 	`{"pass":true,"pass_count":17,"first_pass":"ok","second_pass":"retry-2"}`,
-	"PASS: TestTokenRotation (0.12s)\n--- PASS: TestSecretKeyV2/aes256 (0.00s)\nok  	example.com/secret/v2	0.123s\n",
+	"PASS: TestTokenRotation (0.12s)\n--- PASS: TestSecretKeyV2/aes256 (0.00s)\n" +
+		"ok  	example.com/secret/v2	0.123s\n",
 	"author: Ann Smith\nauthority: registry.example.com:5000/v2\nauthentication: oauth2\n",
 	"secretary: bob1\ntokenizer: cl100k_base\ntokenize: gpt2-medium-v2\nkeynote: 2026-01-02 hall4\nmonkey: ban" +
 		"ana42\nturkey=tr-2026-ank\n",

@@ -44,7 +44,8 @@ var concatenated = compile(`^["']?\s?[+.&]+ .* [+.&]+\s?["']?$|^["'] ?[+.&,] |^[
 // markup matches a CSS selector, a flag, a name after a symbol, or the end of a sentence.
 var markup = compile(
 	`^(?:[#.@:&-]{1,2}[A-Za-z][A-Za-z_\-]*(?:[.#:][A-Za-z\-]+|\[[^\]]*\])*|[:;,.!?)\]}]+|` +
-		`[,;)\]}\s]+["']?[A-Za-z]{3,}["']?\s?[:=(]["'\s]*|[(\[{][A-Za-z \-]+[)\]}]|:[a-z]+(?::[a-z]+)?:` + "`[^`]*`" + `)$`)
+		`[,;)\]}\s]+["']?[A-Za-z]{3,}["']?\s?[:=(]["'\s]*|[(\[{][A-Za-z \-]+[)\]}]|:[a-z]+(?::[a-z]+)?:` +
+		"`[^`]*`" + `)$`)
 
 // filePath matches a path or a URL without a password.
 var filePath = compile(

@@ -29,8 +29,8 @@ func TestItMatchesWhatRegexpMatches(t *testing.T) {
 		var work sync.WaitGroup
 		for range 8 { // one expression is used by many
 			work.Go(func() {
-				if got, want := lazy.FindAllStringSubmatchIndex(text, -1),
-					plain.FindAllStringSubmatchIndex(text, -1); fmt.Sprint(got) != fmt.Sprint(want) {
+				if got, want := lazy.FindAllStringSubmatch(text, -1),
+					plain.FindAllStringSubmatch(text, -1); fmt.Sprint(got) != fmt.Sprint(want) {
 					t.Errorf("%q: got %v, want %v", text, got, want)
 				}
 			})
