@@ -41,7 +41,8 @@ demo: prerequisites build code-images test/servers/node_modules/.package-lock.js
 demo: ## show model-written code that uses MCP servers from a sandbox
 	@./examples/demo/run
 
-# Half of the time, tests of sandboxes and clusters wait for other processes.
+# Half of the time, tests of sandboxes and clusters wait for other processes. Those of cmd/airlock take the longest, so
+# they begin first.
 TEST_PACKAGES ?= $(shell expr $$(nproc) \* 3 / 2)
 
 .PHONY: test
@@ -50,7 +51,7 @@ test: ## run all tests, those with real sandboxes included
 	@$(MAKE) --no-print-directory dist
 	go test -C build/dist -count=1 ./...
 	go test -C test/kubernetes -count=1 ./...
-	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -p $(TEST_PACKAGES) -vet=off -timeout=30m ./...
+	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -p $(TEST_PACKAGES) -vet=off -timeout=60m ./cmd/airlock ./...
 
 .PHONY: try
 try: export AIRLOCK_TEST_SANDBOX := 1

@@ -46,11 +46,11 @@ func TestRedactionIsLinear(t *testing.T) {
 	r.Hold("a-credential-of-ours")
 	r.Prepare()
 	for _, unit := range hostileUnits {
-		testenv.Linear(t, unit, 16<<10, func(n int) func() {
+		testenv.Linear(t, unit, 8<<10, func(n int) func() {
 			text := repeated(unit, n)
 			return func() { r.Bytes(text) }
 		})
-		testenv.Linear(t, unit+" as a member", 16<<10, func(n int) func() {
+		testenv.Linear(t, unit+" as a member", 8<<10, func(n int) func() {
 			text := []byte(`{"a":[` + strings.TrimSuffix(strings.Repeat(asJSON(unit)+",", n/(len(unit)+4)), ",") + "]}")
 			return func() { _, _, _ = r.JSON(text) }
 		})
@@ -67,7 +67,7 @@ func TestEachRedactionIsLinear(t *testing.T) {
 	logger := slog.New(r.Handler(slog.NewTextHandler(io.Discard, nil)))
 	units := append([]string{"a-credential-of-our", "YS1jcmVkZW50aWFs", "%61-credential", "a@b.co,", "+1 415 555 0101 ",
 		"password="}, testenv.Repetitions...)
-	testenv.LinearTexts(t, units, 16<<10, map[string]func(string){
+	testenv.LinearTexts(t, units, 4<<10, map[string]func(string){
 		"Held":      func(s string) { r.Held([]byte(s)) },
 		"HeldJSON":  func(s string) { _, _, _ = r.HeldJSON([]byte(asJSON(s))) },
 		"JSONTexts": func(s string) { _, _ = r.JSONTexts([]byte(asJSON(s))) },
