@@ -207,18 +207,20 @@ func TestLimitsOfAKindHoldForEachOfItsAccounts(t *testing.T) {
 // Sessions are short-lived: their number does not make the ledger grow without limit.
 func TestSessionsThatAreLongOverAreForgotten(t *testing.T) {
 	b := newBook(t)
-	const sessions = 12_000 // two lines each
-	if err := b.db.Update(b.Context(), func(tx database.Tx) error {
-		for i := range sessions {
-			b.now = b.now.Add(time.Hour)
-			if err := b.ledger.Record(b.Context(), tx, []string{fmt.Sprintf("session:a/%d", i)},
-				budget.Charge{Cost: 1}); err != nil {
-				return err
+	const sessions, batch = 12_000, 500 // two lines each; a transaction has a time limit
+	for first := 0; first < sessions; first += batch {
+		if err := b.db.Update(b.Context(), func(tx database.Tx) error {
+			for i := range batch {
+				b.now = b.now.Add(time.Hour)
+				if err := b.ledger.Record(b.Context(), tx, []string{fmt.Sprintf("session:a/%d", first+i)},
+					budget.Charge{Cost: 1}); err != nil {
+					return err
+				}
 			}
+			return b.ledger.Record(b.Context(), tx, []string{"a"}, budget.Charge{Cost: 1})
+		}); err != nil {
+			t.Fatal(err)
 		}
-		return b.ledger.Record(b.Context(), tx, []string{"a"}, budget.Charge{Cost: 1})
-	}); err != nil {
-		t.Fatal(err)
 	}
 	var kept int
 	var ends []string
