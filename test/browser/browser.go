@@ -18,6 +18,9 @@ import (
 // Browser is a Chromium with one page, driven by drive.mjs. It ends with its test. Every
 // step fails the test if it takes more than a minute.
 type Browser struct {
+	// Expected are parts of problems that pages may have at any time.
+	Expected []string
+
 	driver *testenv.Program
 }
 
@@ -45,7 +48,7 @@ type Profile struct {
 func Open(t *testing.T, names ...string) *Browser {
 	t.Helper()
 	command := driver(t, names...)
-	b := &Browser{testenv.StartProgram(t, command)}
+	b := &Browser{driver: testenv.StartProgram(t, command)}
 	t.Cleanup(func() {
 		if !t.Failed() {
 			b.NoProblems(t)
@@ -161,6 +164,7 @@ func (b *Browser) Problems(t *testing.T) []string {
 // NoProblems fails for each problem but those that contain an expected text.
 func (b *Browser) NoProblems(t *testing.T, expected ...string) {
 	t.Helper()
+	expected = slices.Concat(expected, b.Expected)
 	for _, problem := range b.Problems(t) {
 		if !slices.ContainsFunc(expected, func(text string) bool { return strings.Contains(problem, text) }) {
 			t.Errorf("the page has a problem: %s", problem)
