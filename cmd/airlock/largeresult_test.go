@@ -122,7 +122,7 @@ await big({ bytes: 50_000_000 }).catch((error) => {
 	fake, _ := upstreamtest.Fake(t, "good")
 	file := configured(t, fmt.Sprintf(`audit: {path: %q}
 limits: {largeResultBytes: 120MiB}
-sandbox: {disk: 128MiB}
+sandbox: {disk: 128MiB, timeout: 5m}
 face: {callTool: true}
 mcpServers:
   big: {command: %q, args: [-mode, good]}

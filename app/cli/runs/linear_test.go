@@ -31,6 +31,6 @@ func TestShowingARunIsLinear(t *testing.T) {
 		"an error": func(s string) {
 			show(orchestrator.Result{Error: &orchestrator.Failure{Type: "E", Message: s, Traceback: s + "x"}}, s)
 		},
-		"lines": func(s string) { lines(s) },
+		"lines": func(s string) { _ = lines(s) },
 	})
 }
