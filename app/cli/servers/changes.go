@@ -40,7 +40,11 @@ type changedTool struct {
 // Run prints the changes of each withheld tool as a unified diff, and records which definition was
 // shown. accept accepts only that definition.
 func (v *toolsDiffVerb) Run(ctx context.Context, s *verb.Streams) error {
-	c, changed, err := changes(ctx, v.ConfigFlag, s)
+	c, err := v.Load(s.Err)
+	if err != nil {
+		return err
+	}
+	changed, err := changes(ctx, c, s)
 	if err != nil {
 		return err
 	}
@@ -82,17 +86,13 @@ func (v *toolsDiffVerb) write(w io.Writer, changed []pins.Change) error {
 
 // changes connects to the servers and returns the tools that are withheld. If a server is missing,
 // it returns an error, because it cannot know whether the tools of that server changed.
-func changes(ctx context.Context, flag verb.ConfigFlag, s *verb.Streams) (*config.Config, []pins.Change, error) {
-	c, err := flag.Load(s.Err)
-	if err != nil {
-		return nil, nil, err
-	}
+func changes(ctx context.Context, c *config.Config, s *verb.Streams) ([]pins.Change, error) {
 	done := verb.Progress(s, "asking "+verb.Counted(len(c.Servers), "server"))
 	servers, err := system.OpenCatalog(ctx, c, system.Options{Version: verb.Version,
 		Logger: verb.NewLogger(s.Err, false, slog.LevelError)})
 	done()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, server := range servers.Snapshot().Servers() {
 		if server.Problem != "" {
@@ -102,7 +102,7 @@ func changes(ctx context.Context, flag verb.ConfigFlag, s *verb.Streams) (*confi
 			break
 		}
 	}
-	return c, servers.Changed(), errors.Join(err, servers.Close())
+	return servers.Changed(), errors.Join(err, servers.Close())
 }
 
 type toolsAcceptVerb struct {
@@ -123,11 +123,15 @@ func (v *toolsAcceptVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if err := v.check(); err != nil {
 		return err
 	}
-	c, changed, err := changes(ctx, v.ConfigFlag, s)
+	c, err := v.Load(s.Err)
 	if err != nil {
 		return err
 	}
 	if err := verb.GuardedIn(c, "accepting a changed tool"); err != nil { // a cluster has its pins in its database
+		return err
+	}
+	changed, err := changes(ctx, c, s)
+	if err != nil {
 		return err
 	}
 	chosen, err := v.choose(changed)
