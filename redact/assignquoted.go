@@ -166,6 +166,10 @@ func (p *reader) quote() []byte {
 	quote := p.text[p.at+m[2] : p.at+m[3]]
 	p.at += m[1]
 	if closing, ok := typographic[string(quote)]; ok {
+		if !bytes.Contains(p.text[p.at:min(len(p.text), p.at+maxPrinted)], []byte(closing)) {
+			p.at -= m[1]
+			return nil
+		}
 		return []byte(closing)
 	}
 	if isTriple(quote) && !bytes.Contains(p.text[p.at:min(len(p.text), p.at+maxValue)], quote) {
@@ -178,6 +182,9 @@ func (p *reader) quote() []byte {
 }
 
 var opening = compile(`\A(?:[A-Za-z]{1,2}|[@$])?("""|'''|"|'|` + "`" + `|\\{1,3}["']|&quot;|[“„«‘])`)
+
+// maxPrinted is the maximum number of bytes between typographic quotes.
+const maxPrinted = 512
 
 // typographic has the closing quote of each opening quote of printed text.
 var typographic = map[string]string{"“": "”", "„": "“", "«": "»", "‘": "’"}
