@@ -160,7 +160,7 @@ func answerOnce(t *testing.T, a, b *node, token, chief string) {
 func wantSoon(t *testing.T, want string, get func() string) {
 	t.Helper()
 	got := ""
-	for t.Context().Err() == nil {
+	for t.Context().Err() == nil && !t.Failed() {
 		if got = get(); got == want {
 			return
 		}
