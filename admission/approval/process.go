@@ -37,6 +37,9 @@ const maxAncestors = 1000
 func readProcess(pid int) (process, error) {
 	at := filepath.Join("/proc", strconv.Itoa(pid))
 	stat, err := os.ReadFile(filepath.Join(at, "stat"))
+	if errors.Is(err, syscall.ESRCH) { // it ended after its file was opened
+		err = os.ErrNotExist
+	}
 	if err != nil {
 		return process{}, err
 	}

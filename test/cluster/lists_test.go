@@ -164,6 +164,7 @@ func pagesOf(t *testing.T, n *node, token string, runs []string) {
 // issue 28: a question is answered once, also by the command line of another node.
 func TestTheCommandLineAnswersForOtherNodes(t *testing.T) {
 	g := newGroup(t)
+	g.more = testenv.HostIsAProxy
 	a, b, c := g.node("a").serve(), g.node("b").serve(), g.node("c").serve()
 	_, token := a.token("run,agents,approve,admin")
 	worker := a.register(token, "supervised", 10)
@@ -172,8 +173,7 @@ func TestTheCommandLineAnswersForOtherNodes(t *testing.T) {
 		if decision != "PENDING" {
 			t.Fatalf("the decision is %s", decision)
 		}
-		for t.Context().Err() == nil && !strings.Contains(b.said("approvals", "list"), question) { // until it is posted
-		}
+		b.listsSoon(question)
 		return question
 	}
 	question := ask("first")
@@ -187,18 +187,11 @@ func TestTheCommandLineAnswersForOtherNodes(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), "terminal") {
 		t.Errorf("an approval without a terminal: %v\n%s", err, out)
 	}
-	// This process asked at node a, so nothing that it starts can approve, at any node.
-	for _, n := range []*node{a, b, c} {
-		out, err := testenv.AtTerminal(t, n.plain("approvals", "approve", "--yes", question)).CombinedOutput()
-		if err == nil || !strings.Contains(string(out), "the agent's own host") {
-			t.Errorf("an approval by the host at %s: %v\n%s", n.url, err, out)
-		}
-	}
 	var wait sync.WaitGroup
 	results := make([]string, 4)
 	for i := range results {
 		n := []*node{b, c}[i%2]
-		cmd := testenv.AtTerminal(t, n.plain("approvals", "deny", question, "--reason", "not today"))
+		cmd := testenv.AtTerminal(t, n.plain("approvals", "approve", "--yes", question))
 		wait.Go(func() {
 			out, err := cmd.CombinedOutput()
 			results[i] = fmt.Sprintf("%v %s", err, out)
@@ -208,7 +201,7 @@ func TestTheCommandLineAnswersForOtherNodes(t *testing.T) {
 	taken, late := 0, 0
 	for _, text := range results {
 		switch {
-		case strings.Contains(text, "denied "+question):
+		case strings.Contains(text, "approved "+question):
 			taken++
 		case strings.Contains(text, "not open"), strings.Contains(text, "answered already"):
 			late++
@@ -217,8 +210,41 @@ func TestTheCommandLineAnswersForOtherNodes(t *testing.T) {
 	if taken != 1 || late != len(results)-1 {
 		t.Errorf("%d answers were taken, %d were too late\n%s", taken, late, strings.Join(results, "\n"))
 	}
-	wantSoon(t, "DENIED", func() string { decision, _ := b.announce(worker, "first", "send_email"); return decision })
+	wantSoon(t, "APPROVED", func() string { decision, _ := b.announce(worker, "first", "send_email"); return decision })
+	if decision, _ := a.announce(worker, "first", "send_email"); decision != "DENIED" {
+		t.Errorf("the answer was used again at node a: %s", decision)
+	}
+	second := ask("second")
+	if text := b.said("approvals", "deny", second, "--reason", "not today"); !strings.Contains(text, "denied "+second) {
+		t.Errorf("a refusal at node b: %s", text)
+	}
+	wantSoon(t, "DENIED", func() string { decision, _ := a.announce(worker, "second", "send_email"); return decision })
 	watched(t, b, ask)
+}
+
+// listsSoon waits until airlock approvals list has a question.
+func (n *node) listsSoon(question string) {
+	n.Helper()
+	for n.Context().Err() == nil && !strings.Contains(n.said("approvals", "list"), question) {
+	}
+}
+
+// What an agent's host starts approves its questions at no node.
+func TestAHostApprovesAtNoNode(t *testing.T) {
+	g := newGroup(t)
+	a, b := g.node("a").serve(), g.node("b").serve()
+	_, token := a.token("run,agents,approve,admin")
+	decision, question := a.announce(a.register(token, "supervised", 10), "first", "send_email")
+	if decision != "PENDING" {
+		t.Fatalf("the decision is %s", decision)
+	}
+	b.listsSoon(question)
+	for _, n := range []*node{a, b} {
+		out, err := testenv.AtTerminal(t, n.plain("approvals", "approve", "--yes", question)).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "the agent's own host") {
+			t.Errorf("an approval by the host at %s: %v\n%s", n.url, err, out)
+		}
+	}
 }
 
 // watched shows a question of another node with airlock approvals watch.
