@@ -13,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/budget"
+	"github.com/airlock-mcp/airlock/admission/clusterlimit"
 	"github.com/airlock-mcp/airlock/admission/redislimit"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
@@ -124,7 +125,8 @@ func (a *Agents) Admit(ctx context.Context, by *admission.Service, opts admissio
 	})
 }
 
-// limiter counts requests in Redis if it is configured and answers, otherwise in memory.
+// limiter counts requests in Redis if it is configured and answers, otherwise in the database of the cluster, or in
+// memory without one.
 func (a *Agents) limiter(ctx context.Context, c config.Agents, logger *slog.Logger) (admission.Limiter, error) {
 	if c.Redis.Reveal() != "" {
 		shared, err := redislimit.Open(ctx, c.Redis.Reveal(), c.Rate.Calls, c.Rate.Per)
@@ -136,8 +138,10 @@ func (a *Agents) limiter(ctx context.Context, c config.Agents, logger *slog.Logg
 			return nil, &setup.Error{Err: fmt.Errorf("agents.redis: %w", err),
 				Advice: "write agents.redis: redis://127.0.0.1:6379/0"}
 		}
-		logger.WarnContext(ctx, "Redis does not answer, so the requests of agents are counted in this process alone",
-			"error", err)
+		logger.WarnContext(ctx, "Redis does not answer, so the requests of agents are counted without it", "error", err)
+	}
+	if a.opts.Database.IsShared() {
+		return clusterlimit.New(a.opts.Database, c.Rate.Calls, c.Rate.Per), nil
 	}
 	return admission.NewWindow(c.Rate.Calls, c.Rate.Per, nil), nil
 }

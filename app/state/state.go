@@ -12,6 +12,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/admission/clusterlimit"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/copies"
@@ -43,7 +44,8 @@ func Versions() []string {
 		cluster.Schema + approval.Schema, agents.SchemaApprovers,
 		cluster.SchemaAddresses, cluster.SchemaValues, cluster.SchemaMoves, suspended.Schema,
 		cluster.SchemaLoads, clusterlog.Schema, oauth.Schema + pins.Schema, clusterlog.SchemaCopies,
-		auth.SchemaSignOuts, approval.SchemaGrants + trust.Schema + copies.Schema}
+		auth.SchemaSignOuts, approval.SchemaGrants + trust.Schema + copies.Schema,
+		clusterlimit.Schema}
 }
 
 // State is the database of the agents and tokens: a file of this machine, or that of the cluster. It is opened at its

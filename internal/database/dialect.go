@@ -43,7 +43,8 @@ func forPostgreSQL(version string) string {
 }
 
 // compatibility makes functions of SQLite in PostgreSQL: the elements of an array of strings or numbers with their
-// indexes, one member of an object, such as '$.profile', and the time of the database in seconds since 1970.
+// indexes, one member of an object, such as '$.profile', and the time of the database in seconds since 1970, with
+// unixepoch('subsec') also their fraction.
 const compatibility = `
 CREATE OR REPLACE FUNCTION json_each(text) RETURNS TABLE (key BIGINT, value TEXT)
 	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 10
@@ -52,7 +53,9 @@ CREATE OR REPLACE FUNCTION json_extract(text, text) RETURNS TEXT
 	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 	AS 'SELECT $1::json ->> substr($2, 3)';
 CREATE OR REPLACE FUNCTION unixepoch() RETURNS BIGINT LANGUAGE sql VOLATILE
-	AS 'SELECT floor(extract(epoch FROM clock_timestamp()))::bigint';`
+	AS 'SELECT floor(extract(epoch FROM clock_timestamp()))::bigint';
+CREATE OR REPLACE FUNCTION unixepoch(subsec text) RETURNS DOUBLE PRECISION LANGUAGE sql VOLATILE
+	AS 'SELECT extract(epoch FROM clock_timestamp())::double precision';`
 
 // numbered replaces the parameters ? and ?2 of a statement by $1 and $2. As in SQLite, a parameter without a number is
 // the one after the highest before it.

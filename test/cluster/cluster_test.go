@@ -3,6 +3,7 @@ package cluster
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -50,6 +51,26 @@ func (n *node) register(token, kind string, dailyUSD float64) agent {
 		n.Fatalf("registering an agent: %d %v", status, made)
 	}
 	return agent{id, value}
+}
+
+// The agents of a principal have one request rate, whichever nodes they use (issue 28).
+func TestTheRequestRateIsThatOfTheCluster(t *testing.T) {
+	g := newGroup(t)
+	g.rate = "20/h"
+	nodes := []*node{g.node("a").serve(), g.node("b").serve()}
+	_, token := nodes[0].token("run,agents")
+	worker := nodes[0].register(token, "autonomous", 100)
+	answers := map[string]int{}
+	for i := range 30 {
+		_, answer := nodes[i%2].post("/v1/agents/"+worker.id+"/actions", "X-Agent-Token", worker.token, map[string]any{
+			"action":  map[string]any{"type": "calculate"},
+			"context": map[string]any{"conversation_id": fmt.Sprint("conversation ", i), "step_number": 1}})
+		failed, _ := answer["error"].(map[string]any)
+		answers[fmt.Sprint(answer["decision"], failed["code"])]++
+	}
+	if want := map[string]int{"APPROVED<nil>": 20, "DENIEDQWED-AGENT-RATE-001": 10}; !maps.Equal(answers, want) {
+		t.Errorf("the answers are %v, want %v", answers, want)
+	}
 }
 
 func TestTwoNodesShareTheirState(t *testing.T) {

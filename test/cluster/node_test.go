@@ -26,7 +26,7 @@ import (
 )
 
 const settings = `
-agents: {rate: 100000/m, prices: {calculate: 1, send_email: 0}}
+agents: {rate: %s, prices: {calculate: 1, send_email: 0}}
 sandbox: {pool: 0, maxSandboxes: %d, timeout: 10m}
 verify: {pool: 0}
 cluster:
@@ -43,6 +43,7 @@ type group struct {
 	address string // of the database
 	key     string
 	slots   int      // sandboxes of each node; 0: 8
+	rate    string   // of requests of agents; empty: 100000/m
 	more    string   // settings of all nodes
 	images  []string // of each node, see testenv.NewHome
 }
@@ -92,7 +93,7 @@ func (g *group) nodeOn(m *machine, name string) *node {
 	g.Helper()
 	home := testenv.NewHome(g.T, g.built, g.images...)
 	n := &node{group: g, home: home, file: filepath.Join(home, "airlock.yaml"), address: g.address, machine: m}
-	text := fmt.Appendf(nil, settings+g.more, cmp.Or(g.slots, 8), g.key, name, n.host())
+	text := fmt.Appendf(nil, settings+g.more, cmp.Or(g.rate, "100000/m"), cmp.Or(g.slots, 8), g.key, name, n.host())
 	if err := os.WriteFile(n.file, text, 0o600); err != nil {
 		g.Fatal(err)
 	}

@@ -12,9 +12,9 @@ import (
 )
 
 // stores are the packages with statements. Their tests open databases with databasetest.Open.
-var stores = []string{"./admission", "./admission/agents", "./admission/approval", "./audit/clusterlog",
-	"./admission/budget", "./app/auth", "./app/copies", "./app/trust", "./broker/oauth", "./broker/taint",
-	"./catalog/pins", "./kernel/iatp", "./kernel/vfs"}
+var stores = []string{"./admission", "./admission/agents", "./admission/approval", "./admission/budget",
+	"./admission/clusterlimit", "./audit/clusterlog", "./app/auth", "./app/copies", "./app/trust", "./broker/oauth",
+	"./broker/taint", "./catalog/pins", "./kernel/iatp", "./kernel/vfs"}
 
 // users are packages whose tests use several stores together.
 var users = []string{"./app/api", "./kernel"}
