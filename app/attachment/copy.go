@@ -23,15 +23,19 @@ type exported struct {
 
 // Kept returns the runs whose files are kept, with the times when the newest ones were attached.
 func (s *Store) Kept() (map[string]time.Time, error) {
-	runs, err := s.keptRuns()
+	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return nil, err
 	}
 	kept := map[string]time.Time{}
-	for _, run := range runs {
-		info, err := os.Lstat(filepath.Join(run.Path, indexFile))
+	for _, entry := range entries {
+		run := entry.Name()
+		if !runIDForm.MatchString(run) {
+			continue
+		}
+		info, err := os.Lstat(filepath.Join(s.dir, run, indexFile))
 		if err == nil && !s.kept.Expired(info.ModTime()) { // it may have been removed
-			kept[filepath.Base(run.Path)] = info.ModTime()
+			kept[run] = info.ModTime()
 		}
 	}
 	return kept, nil

@@ -32,7 +32,7 @@ CREATE TABLE run_copy (
 	run     TEXT NOT NULL,
 	kind    TEXT NOT NULL,
 	node    TEXT NOT NULL, -- the name of the node that has made the copy
-	changed INTEGER NOT NULL, -- when the original was changed last, in nanoseconds since 1970
+	changed INTEGER NOT NULL, -- when the original was changed last, in nanoseconds since 1970; negative: not stored yet
 	PRIMARY KEY (run, kind)
 ) STRICT;`
 
@@ -79,18 +79,28 @@ type Copies struct {
 	opts Options
 	own  *agekey.Own
 
-	mu      sync.Mutex         // guards the fields below, also while objects are stored
-	known   map[name]time.Time // the copies that exist or are too large, with the times of their originals
-	mine    map[name]bool      // those that this process has made
-	loaded  bool               // known has those of the database
-	failed  bool               // the last attempt has failed
-	expired time.Time          // when old copies were looked for last
-
-	importing sync.Mutex // guards imported
-	imported  map[name]time.Time
+	mu      sync.Mutex     // guards the fields below, also while objects are stored
+	known   map[name]row   // the copies that exist
+	skipped map[name]int64 // files that are not copied, with row.changed: too large, unreadable, or older than a copy
+	mine    map[name]bool  // files that this process has seen; true: their copy is of this node
+	loaded  bool           // known has those of the database
+	failed  bool           // the last attempt has failed
+	expired time.Time      // when old copies were looked for last
 }
 
 type name struct{ run, kind string }
+
+// row is a row of the table.
+type row struct {
+	node    string
+	changed int64
+}
+
+// age returns how long ago the original was changed.
+func (r row) age() time.Duration { return time.Since(time.Unix(0, r.at())) }
+
+// at returns when the original was changed.
+func (r row) at() int64 { return max(r.changed, -r.changed) }
 
 func (n name) object() string { return path.Join("runs", n.run, n.kind) }
 
@@ -104,8 +114,8 @@ type content struct {
 
 // New returns copies that are made after Start.
 func New(opts Options) *Copies {
-	return &Copies{opts: opts, own: agekey.OwnOf(opts.Key), known: map[name]time.Time{}, mine: map[name]bool{},
-		imported: map[name]time.Time{}}
+	return &Copies{opts: opts, own: agekey.OwnOf(opts.Key), known: map[name]row{}, skipped: map[name]int64{},
+		mine: map[name]bool{}}
 }
 
 // Start copies what the stores keep until stop is called. stop waits for a copy that is being made.
@@ -148,10 +158,6 @@ func (c *Copies) copyLocked(ctx context.Context) error {
 			return err
 		}
 	}
-	c.importing.Lock()
-	maps.Copy(c.known, c.imported) // they need not be copied again
-	clear(c.imported)
-	c.importing.Unlock()
 	for _, kind := range c.opts.Kinds {
 		kept, err := kind.Store.Kept()
 		if err != nil {
@@ -159,18 +165,23 @@ func (c *Copies) copyLocked(ctx context.Context) error {
 		}
 		for run, changed := range kept {
 			n := name{run, kind.Name}
-			if c.known[n].Equal(changed) {
-				continue
+			if at := changed.UnixNano(); c.known[n].changed != at && c.skipped[n] != at {
+				if err := c.updateLocked(ctx, n, kind.Store, changed); err != nil {
+					return fmt.Errorf("copying the files of run %q: %w", run, err)
+				}
 			}
-			if err := c.putLocked(ctx, n, kind.Store, changed); err != nil {
-				return err
-			}
+			c.mine[n] = c.known[n].node == c.opts.Node
 		}
-		for n := range maps.Clone(c.mine) {
-			if _, there := kept[n.run]; n.kind != kind.Name || there {
+		gone := func(n name) bool {
+			_, there := kept[n.run]
+			return n.kind == kind.Name && !there
+		}
+		maps.DeleteFunc(c.skipped, func(n name, _ int64) bool { return gone(n) })
+		for n, mine := range maps.Clone(c.mine) {
+			if !gone(n) {
 				continue
 			}
-			if err := c.removeLocked(ctx, n); err != nil {
+			if err := c.forgetLocked(ctx, n, mine); err != nil {
 				return err
 			}
 		}
@@ -190,10 +201,10 @@ func (c *Copies) loadLocked(ctx context.Context) error {
 	err := c.opts.Database.View(ctx, func(tx database.Tx) error {
 		clear(c.known)
 		var n name
-		var changed int64
-		into := []any{&n.run, &n.kind, &changed}
-		return database.ScanRows(ctx, tx, "SELECT run, kind, changed FROM run_copy", nil, into, func() error {
-			c.known[n] = time.Unix(0, changed)
+		var r row
+		into := []any{&n.run, &n.kind, &r.node, &r.changed}
+		return database.ScanRows(ctx, tx, "SELECT run, kind, node, changed FROM run_copy", nil, into, func() error {
+			c.known[n] = r
 			return nil
 		})
 	})
@@ -201,36 +212,100 @@ func (c *Copies) loadLocked(ctx context.Context) error {
 	return err
 }
 
-// putLocked copies the files of a run. The row is stored first, so that no copy is left without one.
-func (c *Copies) putLocked(ctx context.Context, n name, from Store, changed time.Time) error {
-	data, err := from.Export(n.run)
-	if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
+// readLocked reads the row of a copy, which another process may have changed.
+func (c *Copies) readLocked(ctx context.Context, n name) error {
+	var r row
+	err := c.opts.Database.QueryRow(ctx, "SELECT node, changed FROM run_copy WHERE run = ? AND kind = ?",
+		[]any{n.run, n.kind}, &r.node, &r.changed)
+	if errors.Is(err, sql.ErrNoRows) {
+		delete(c.known, n)
 		return nil
 	}
-	var text, sealed []byte
 	if err == nil {
-		text, err = json.Marshal(content{n.run, n.kind, changed, data})
+		c.known[n] = r
 	}
-	if err == nil {
-		sealed, err = agekey.Seal(c.own, text)
+	return err
+}
+
+// updateLocked copies the files of a run, if there is no copy of another node that is as new: then they were read from
+// that copy, or the run went on there.
+func (c *Copies) updateLocked(ctx context.Context, n name, from Store, changed time.Time) error {
+	if err := c.readLocked(ctx, n); err != nil {
+		return err
 	}
-	if err == nil {
-		err = c.update(ctx, `INSERT INTO run_copy VALUES (?, ?, ?, ?) ON CONFLICT (run, kind)
-			DO UPDATE SET node = excluded.node, changed = excluded.changed`, n.run, n.kind, c.opts.Node,
-			changed.UnixNano())
+	at := changed.UnixNano()
+	r, there := c.known[n]
+	if r.changed == at {
+		return nil
 	}
-	if err == nil {
-		err = c.opts.Objects.Put(ctx, n.object(), sealed)
+	if there && r.node != c.opts.Node && r.at() >= at {
+		c.skipped[n] = at
+		return nil
 	}
+	data, err := from.Export(n.run)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // removed meanwhile
+		return nil
+	case err != nil:
+		c.skipLocked(ctx, n, at, err)
+		return nil
+	}
+	err = c.putLocked(ctx, n, content{n.run, n.kind, changed, data})
 	if errors.Is(err, objects.ErrTooLarge) {
-		c.opts.Logger.WarnContext(ctx, "files of a run are too large for a copy", slog.String(telemetry.KeyRun, n.run),
-			slog.String("kind", n.kind))
+		c.skipLocked(ctx, n, at, err)
 		err = nil
 	}
+	return err
+}
+
+// skipLocked has files not be copied until they change.
+func (c *Copies) skipLocked(ctx context.Context, n name, at int64, reason error) {
+	c.opts.Logger.WarnContext(ctx, "files of a run are not copied", slog.String(telemetry.KeyRun, n.run),
+		slog.String("kind", n.kind), slog.Any(telemetry.KeyError, reason))
+	c.skipped[n] = at
+}
+
+// putLocked stores a copy. The row is stored first, so that no copy is left without one. Its time is negative until the
+// object is stored, so that a process that ends in between is made up for by the next one.
+func (c *Copies) putLocked(ctx context.Context, n name, files content) error {
+	text, err := json.Marshal(files)
 	if err != nil {
-		return fmt.Errorf("copying the files of run %q: %w", n.run, err)
+		return err
 	}
-	c.known[n], c.mine[n] = changed, true
+	sealed, err := agekey.Seal(c.own, text)
+	if err != nil {
+		return err
+	}
+	r := row{c.opts.Node, -files.Changed.UnixNano()}
+	if err := c.opts.Database.Exec(ctx, `INSERT INTO run_copy VALUES (?, ?, ?, ?) ON CONFLICT (run, kind)
+		DO UPDATE SET node = excluded.node, changed = excluded.changed`, n.run, n.kind, r.node, r.changed); err != nil {
+		return err
+	}
+	c.known[n] = r
+	if err := c.opts.Objects.Put(ctx, n.object(), sealed); err != nil {
+		return err
+	}
+	r.changed = r.at()
+	if err := c.opts.Database.Exec(ctx, "UPDATE run_copy SET changed = ? WHERE run = ? AND kind = ? AND node = ?",
+		r.changed, n.run, n.kind, r.node); err != nil {
+		return err
+	}
+	c.known[n] = r
+	return nil
+}
+
+// forgetLocked removes the copy of files that were removed, if it is of this node. Another node may have copied the run
+// meanwhile.
+func (c *Copies) forgetLocked(ctx context.Context, n name, mine bool) error {
+	if mine {
+		if err := c.readLocked(ctx, n); err != nil {
+			return err
+		}
+		if c.known[n].node == c.opts.Node {
+			return c.removeLocked(ctx, n)
+		}
+	}
+	delete(c.mine, n)
 	return nil
 }
 
@@ -239,7 +314,7 @@ func (c *Copies) removeLocked(ctx context.Context, n name) error {
 	if err := c.opts.Objects.Delete(ctx, n.object()); err != nil {
 		return err
 	}
-	if err := c.update(ctx, "DELETE FROM run_copy WHERE run = ? AND kind = ?", n.run, n.kind); err != nil {
+	if err := c.opts.Database.Exec(ctx, "DELETE FROM run_copy WHERE run = ? AND kind = ?", n.run, n.kind); err != nil {
 		return err
 	}
 	delete(c.known, n)
@@ -253,8 +328,8 @@ func (c *Copies) expireLocked(ctx context.Context) error {
 		return err
 	}
 	for _, kind := range c.opts.Kinds {
-		for n, changed := range maps.Clone(c.known) {
-			if n.kind != kind.Name || time.Since(changed) < kind.Keep {
+		for n, r := range maps.Clone(c.known) {
+			if n.kind != kind.Name || r.age() < kind.Keep {
 				continue
 			}
 			if err := c.removeLocked(ctx, n); err != nil {
@@ -310,12 +385,5 @@ func (c *Copies) fetch(ctx context.Context, n name, to Store) error {
 	if err != nil {
 		return err
 	}
-	c.importing.Lock()
-	defer c.importing.Unlock()
-	c.imported[n] = copied.Changed
 	return to.Import(n.run, copied.Data, copied.Changed)
-}
-
-func (c *Copies) update(ctx context.Context, query string, args ...any) error {
-	return c.opts.Database.Exec(ctx, query, args...)
 }

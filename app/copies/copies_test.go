@@ -52,12 +52,22 @@ func newNodes(t *testing.T) *nodes {
 // node returns the files of a node and their copies.
 func (n *nodes) node(name string, keep time.Duration) (*attachment.Store, *copies.Copies) {
 	n.Helper()
-	files, err := attachment.Open(n.TempDir(), &attachment.Options{Keep: keep})
+	return n.nodeAt(n.TempDir(), name, keep)
+}
+
+// nodeAt is node with the files in a directory.
+func (n *nodes) nodeAt(dir, name string, keep time.Duration) (*attachment.Store, *copies.Copies) {
+	n.Helper()
+	files, err := attachment.Open(dir, &attachment.Options{Keep: keep})
 	if err != nil {
 		n.Fatal(err)
 	}
-	return files, copies.New(copies.Options{Database: n.db, Key: n.key, Objects: n.objects, Node: name,
-		Kinds: []copies.Kind{{Name: "files", Store: files, Keep: keep}}, Logger: slog.New(slog.DiscardHandler)})
+	return files, n.copiesOf(name, files, keep)
+}
+
+func (n *nodes) copiesOf(name string, store copies.Store, keep time.Duration) *copies.Copies {
+	return copies.New(copies.Options{Database: n.db, Key: n.key, Objects: n.objects, Node: name,
+		Kinds: []copies.Kind{{Name: "files", Store: store, Keep: keep}}, Logger: slog.New(slog.DiscardHandler)})
 }
 
 func (n *nodes) attempt(c *copies.Copies) {
@@ -193,6 +203,134 @@ func TestCopiesAreRemoved(t *testing.T) {
 	n.attempt(copiesOfB)
 	if got := n.stored(); got != "" {
 		t.Errorf("after the time to keep copies, the object store has %q", got)
+	}
+}
+
+// A copy whose object was not stored when its process ended is made by the next process.
+func TestACopyThatWasInterrupted(t *testing.T) {
+	n := newNodes(t)
+	dir := t.TempDir()
+	a, copiesOfA := n.nodeAt(dir, "a", time.Hour)
+	attach(t, a, "run_1", "one")
+	blocked := filepath.Join(n.dir, "runs")
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := copiesOfA.Attempt(t.Context()); err == nil {
+		t.Fatal("the object was stored")
+	}
+	if err := os.Remove(blocked); err != nil {
+		t.Fatal(err)
+	}
+	_, again := n.nodeAt(dir, "a", time.Hour)
+	n.attempt(again)
+	if got := n.stored(); got != "runs/run_1/files" {
+		t.Errorf("the object store has %q", got)
+	}
+}
+
+// Files that cannot be read do not stop the copies and the removals of others.
+func TestFilesThatCannotBeRead(t *testing.T) {
+	n := newNodes(t)
+	dir := t.TempDir()
+	a, copiesOfA := n.nodeAt(dir, "a", time.Hour)
+	attach(t, a, "run_1", "one")
+	d := attach(t, a, "run_2", "two")
+	n.attempt(copiesOfA)
+	attach(t, a, "run_3", "three")
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "run_1", "index.age"), nil, 0o600), d.Discard()); err != nil {
+		t.Fatal(err)
+	}
+	n.attempt(copiesOfA)
+	if got := n.stored(); got != "runs/run_1/files runs/run_3/files" {
+		t.Errorf("the object store has %q", got)
+	}
+}
+
+// tooLarge is a store whose files are too large for copies.
+type tooLarge struct {
+	copies.Store
+	exports int
+}
+
+func (s *tooLarge) Export(string) ([]byte, error) {
+	s.exports++
+	return nil, objects.ErrTooLarge
+}
+
+// Files that are too large for a copy are exported once, until they change.
+func TestFilesThatAreTooLarge(t *testing.T) {
+	n := newNodes(t)
+	a, _ := n.node("a", time.Hour)
+	large := &tooLarge{Store: a}
+	copiesOfA := n.copiesOf("a", large, time.Hour)
+	d := attach(t, a, "run_1", "one")
+	for range 3 { // the first attempt also looks for old copies
+		n.attempt(copiesOfA)
+	}
+	if large.exports != 1 {
+		t.Errorf("exported %d times", large.exports)
+	}
+	if _, err := d.Add(attachment.Inspect([]byte("more"), "text/plain", ""), "b.txt"); err != nil {
+		t.Fatal(err)
+	}
+	n.attempt(copiesOfA)
+	if large.exports != 2 {
+		t.Errorf("after a change, exported %d times", large.exports)
+	}
+}
+
+// After a restart, a node removes its copies with their originals as before.
+func TestCopiesAreRemovedAfterARestart(t *testing.T) {
+	n := newNodes(t)
+	dir := t.TempDir()
+	a, copiesOfA := n.nodeAt(dir, "a", time.Hour)
+	attach(t, a, "run_1", "one")
+	attach(t, a, "run_2", "two")
+	n.attempt(copiesOfA)
+	_, again := n.nodeAt(dir, "a", time.Hour)
+	n.attempt(again)
+	if err := os.RemoveAll(filepath.Join(dir, "run_1")); err != nil {
+		t.Fatal(err)
+	}
+	n.attempt(again)
+	if got := n.stored(); got != "runs/run_2/files" {
+		t.Errorf("the object store has %q", got)
+	}
+}
+
+// A copy stays the copy of its node if a command of another node reads it, and that node never puts an older one in its
+// place.
+func TestACommandReadsACopy(t *testing.T) {
+	n := newNodes(t)
+	dir := t.TempDir()
+	_, copiesOfB := n.nodeAt(dir, "b", time.Hour)
+	n.attempt(copiesOfB)
+	a, copiesOfA := n.node("a", time.Hour)
+	d := attach(t, a, "run_1", "one")
+	n.attempt(copiesOfA)
+	_, command := n.nodeAt(dir, "", time.Hour)
+	if err := command.Fetch(t.Context(), "run_1"); err != nil {
+		t.Fatal(err)
+	}
+	n.attempt(copiesOfB)
+	if _, err := d.Add(attachment.Inspect([]byte("more"), "text/plain", ""), "b.txt"); err != nil {
+		t.Fatal(err)
+	}
+	n.attempt(copiesOfA)
+	_, again := n.nodeAt(dir, "b", time.Hour)
+	n.attempt(again)
+	if err := os.RemoveAll(filepath.Join(dir, "run_1")); err != nil {
+		t.Fatal(err)
+	}
+	n.attempt(copiesOfB)
+	n.attempt(again)
+	c, copiesOfC := n.node("c", time.Hour)
+	if err := copiesOfC.Fetch(t.Context(), "run_1"); err != nil {
+		t.Fatal(err)
+	}
+	if set, err := c.Files("run_1"); err != nil || len(set.Files) != 2 {
+		t.Errorf("got %+v, %v", set, err)
 	}
 }
 
