@@ -175,6 +175,29 @@ func widenCheck(hosts []int, served bool, err error) error {
 	return nil
 }
 
+// ApartCheckCluster returns ErrOfHost if this process may have been started by a host that another process of this
+// machine serves with the key of a cluster. Unlike WidenCheckCluster, it permits a service without a terminal.
+func ApartCheckCluster(key string) error {
+	hosts, _, _, err := listening(clusterPrefix(key), os.Getpid())
+	if err != nil {
+		return err
+	}
+	line, err := ancestry(os.Getpid())
+	if err != nil {
+		return fmt.Errorf("%w: this process cannot be inspected: %w", ErrOfHost, err)
+	}
+	for _, host := range hosts {
+		of, err := guard{host: host}.line()
+		if err == nil {
+			err = of.apart(line)
+		}
+		if err != nil && !errors.Is(err, errHostEnded) {
+			return err
+		}
+	}
+	return nil
+}
+
 // IsServed reports whether another process than this one serves agents from the state directory home.
 func IsServed(home string) (bool, error) {
 	_, served, err := announced(home, os.Getpid())

@@ -99,8 +99,9 @@ func places(name string) (string, bool) {
 
 // ConfirmFirst confirms a configuration that was never confirmed and that an agent's host names, if no
 // other process serves agents. Otherwise a command of a served host could name a file that it wrote, so
-// ConfirmFirst returns an error. It must be called before this process announces itself: a process that
-// sees another one announced then also sees what that one has confirmed.
+// ConfirmFirst returns an error. In a cluster, such a command could have another state directory, so it also returns
+// one if a host that the cluster serves may have started this process. It must be called before this process announces
+// itself: a process that sees another one announced then also sees what that one has confirmed.
 func ConfirmFirst(c *config.Config, home string) error {
 	if c.File == "" {
 		return nil
@@ -118,10 +119,17 @@ func ConfirmFirst(c *config.Config, home string) error {
 	if err != nil || found || trust.IsFixed(now) {
 		return err
 	}
-	if !served {
+	apart := state.ApartCheck(c)
+	switch {
+	case apart == nil && !served:
 		return book.Keep(now, setup.Principal())
+	case apart != nil && !errors.Is(apart, approval.ErrOfHost):
+		return apart
 	}
 	refused := fmt.Errorf("the configuration %q was never confirmed, and other agents are served", c.File)
+	if apart != nil {
+		refused = fmt.Errorf("%w: %w", refused, apart)
+	}
 	return &setup.Error{Err: errors.Join(refused, state.WithLog(c, func(log *audit.Log) error {
 		return log.Append(context.Background(), audit.Record{Kind: audit.KindOperator,
 			Identity: audit.Identity{Principal: setup.Principal()}, Effect: audit.Effect{Outcome: audit.OutcomeRefused},

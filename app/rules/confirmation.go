@@ -15,7 +15,6 @@ import (
 	"github.com/airlock-mcp/airlock/app/trust"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
-	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 	"github.com/airlock-mcp/airlock/internal/visible"
@@ -115,7 +114,9 @@ func (k *Confirmation) Difference() string {
 // Confirm records that the user of this process confirms the content, and keeps it.
 func (k *Confirmation) Confirm(ctx context.Context) error {
 	by := audit.Identity{Principal: setup.Principal()}
-	return state.WithLog(k.config, func(log *audit.Log) error { return k.keep(ctx, log, by) })
+	return state.With(k.config, "", func(s *state.State) error {
+		return state.WithLog(k.config, func(log *audit.Log) error { return k.keep(ctx, s, log, by) })
+	})
 }
 
 // MayConfirm reports whether a caller may confirm the configuration, or add to it what starts programs on
@@ -157,7 +158,7 @@ func (r *Rules) Confirm(ctx context.Context, who caller.Caller, digest string) e
 	if k.After.Digest() != digest {
 		return ErrOtherContent
 	}
-	if err := k.keep(ctx, r.opts.Log, audit.IdentityOf(who)); err != nil {
+	if err := k.keep(ctx, r.opts.State, r.opts.Log, audit.IdentityOf(who)); err != nil {
 		return err
 	}
 	r.reload(ctx, false)
@@ -170,10 +171,17 @@ func ForgetShared(ctx context.Context, c *config.Config) error {
 	if c.Cluster.Database == "" {
 		return nil
 	}
-	return state.WithCluster(ctx, c, func(db *database.DB) error { return trust.ForgetShared(ctx, db, c.File) })
+	return state.With(c, "", func(s *state.State) error {
+		db, err := s.Open(ctx)
+		if err != nil {
+			return err
+		}
+		return trust.ForgetShared(ctx, db, c.File)
+	})
 }
 
-func (k *Confirmation) keep(ctx context.Context, log *audit.Log, by audit.Identity) error {
+// keep records the confirmation, keeps it for this node, and shares it with the others of a cluster.
+func (k *Confirmation) keep(ctx context.Context, s *state.State, log *audit.Log, by audit.Identity) error {
 	if err := log.Append(ctx, audit.Record{
 		Kind: audit.KindOperator, Identity: by,
 		Detail: fmt.Sprintf("the configuration %q is confirmed, digest %s:\n%s", k.After.File, k.After.Digest(),
@@ -181,12 +189,14 @@ func (k *Confirmation) keep(ctx context.Context, log *audit.Log, by audit.Identi
 	}); err != nil {
 		return err
 	}
-	if err := k.book.Keep(k.After, by.Principal); err != nil || k.config.Cluster.Database == "" {
+	if err := k.book.Keep(k.After, by.Principal); err != nil || !s.IsShared() {
 		return err
 	}
-	if err := state.WithCluster(ctx, k.config, func(db *database.DB) error {
-		return trust.Share(ctx, db, k.After, by.Principal)
-	}); err != nil {
+	db, err := s.Open(ctx)
+	if err == nil {
+		err = trust.Share(ctx, db, k.After, by.Principal)
+	}
+	if err != nil {
 		return &setup.Error{Err: fmt.Errorf("it is confirmed for this node, and not for the others: %w", err),
 			Advice: fmt.Sprintf("when the database answers, run it again: airlock trust %s",
 				visible.Word(k.After.File))}

@@ -97,7 +97,7 @@ func editServer(ctx context.Context, s *state.State, c *config.Config, log *audi
 			return &setup.Error{Err: fmt.Errorf("the file %q has changed in the meantime", c.File), Advice: "try again"}
 		}
 		if before.IsDone() {
-			if err := next.keep(ctx, log, by); err != nil {
+			if err := next.keep(ctx, s, log, by); err != nil {
 				return err
 			}
 		}

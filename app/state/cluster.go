@@ -141,10 +141,11 @@ func (s *State) join(ctx context.Context) error {
 	return nil
 }
 
-// MayWidenCluster is approval.WidenCheckCluster for the cluster of a configuration. It returns nil without a cluster.
-func MayWidenCluster(c *config.Config) error {
-	if c.Cluster.Database == "" {
-		return nil
+// WidenCheck is approval.WidenCheck for the state directory home, and also for the cluster of a configuration, whose
+// nodes can have other state directories on this machine.
+func WidenCheck(c *config.Config, home string) error {
+	if err := approval.WidenCheck(home); err != nil || c.Cluster.Database == "" {
+		return err
 	}
 	key, err := ClusterKey(c.Cluster.Key)
 	if err != nil {
@@ -153,11 +154,14 @@ func MayWidenCluster(c *config.Config) error {
 	return approval.WidenCheckCluster(key.Recipient().String())
 }
 
-// WithCluster opens the database of the cluster that a configuration names, and closes it after use.
-func WithCluster(ctx context.Context, c *config.Config, use func(*database.DB) error) error {
-	db, _, err := openCluster(ctx, c.Cluster)
+// ApartCheck is approval.ApartCheckCluster for the cluster of a configuration. It returns nil without a cluster.
+func ApartCheck(c *config.Config) error {
+	if c.Cluster.Database == "" {
+		return nil
+	}
+	key, err := ClusterKey(c.Cluster.Key)
 	if err != nil {
 		return err
 	}
-	return errors.Join(use(db), db.Close())
+	return approval.ApartCheckCluster(key.Recipient().String())
 }

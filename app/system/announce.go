@@ -31,7 +31,7 @@ func (s *System) announce(byPerson bool) error {
 	return nil
 }
 
-// announceCluster makes this process known to MayWidenCluster.
+// announceCluster makes this process known to state.WidenCheck.
 func (s *System) announceCluster() (end func(), err error) {
 	if s.config.Cluster.Database == "" {
 		return func() {}, nil

@@ -92,7 +92,7 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 	s.undo.Add(s.state.Close)
 	// A process that a person has started, and not an agent's host, may permit more than before. This is asked before
 	// the process announces itself.
-	byPerson := opts.Host == 0 && approval.WidenCheck(s.directories.Home) == nil
+	byPerson := opts.Host == 0 && state.WidenCheck(c, s.directories.Home) == nil
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())

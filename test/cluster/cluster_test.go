@@ -75,6 +75,7 @@ func TestTheRequestRateIsThatOfTheCluster(t *testing.T) {
 
 func TestTwoNodesShareTheirState(t *testing.T) {
 	g := newGroup(t)
+	g.more = testenv.HostIsAProxy
 	a, b := g.node("a").serve(), g.node("b").serve()
 	nodes := []*node{a, b}
 	_, token := a.token("run,agents,approve,admin")

@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,6 +13,7 @@ import (
 // issue 28: a node puts a change in force that a person has confirmed on another machine with the same file.
 func TestAConfirmationCountsAtAllNodes(t *testing.T) {
 	g := newGroup(t)
+	g.more = testenv.HostIsAProxy
 	n := g.node("a").serve()
 	_, token := n.token("run")
 	text, err := os.ReadFile(n.file)
@@ -29,4 +32,27 @@ func TestAConfirmationCountsAtAllNodes(t *testing.T) {
 	other.home = testenv.NewHome(t, g.built)
 	other.said("trust", "--yes", n.file)
 	w.await(n, "confirmed", func() bool { return strings.Contains(n.get("/v1/servers", token), "beta") })
+}
+
+// A program that an agent's host starts puts no configuration in force, also not with another state directory and a
+// file that it wrote (issue 23).
+func TestAHostConfirmsNothingInACluster(t *testing.T) {
+	g := newGroup(t)
+	n := g.node("a").serve()
+	_, token := n.token("run")
+	if got := n.status(token); got != http.StatusOK { // from here on this process is a host
+		t.Fatalf("the token: %d", got)
+	}
+	other := g.node("b")
+	program := filepath.Join(t.TempDir(), "program.py")
+	if err := os.WriteFile(program, []byte("print(1)\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"trust", "--yes", other.file}, {"run", program},
+		{"mcp"}, {"serve", "--listen", "127.0.0.1:0"}} {
+		out, err := testenv.AtTerminal(t, other.plain(args...)).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "the agent's own host") {
+			t.Errorf("airlock %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
 }

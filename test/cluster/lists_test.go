@@ -229,7 +229,7 @@ func (n *node) listsSoon(question string) {
 	}
 }
 
-// What an agent's host starts approves its questions at no node.
+// A program that an agent's host starts approves its questions at no node.
 func TestAHostApprovesAtNoNode(t *testing.T) {
 	g := newGroup(t)
 	a, b := g.node("a").serve(), g.node("b").serve()

@@ -62,7 +62,7 @@ func (v *Trust) Run(ctx context.Context, s *verb.Streams) error {
 			}
 		}
 		if agreed {
-			if err := verb.Guarded("confirming a configuration"); err != nil {
+			if err := verb.GuardedIn(c, "confirming a configuration"); err != nil {
 				return err
 			}
 			if err := k.Confirm(ctx); err != nil {

@@ -254,7 +254,9 @@ func edit(ctx context.Context, s *verb.Streams, f verb.ConfigFlag, change config
 	if err != nil {
 		return err
 	}
-	confirmed, err := rules.EditServer(ctx, c, change, func() error { return verb.Guarded("changing the servers") })
+	confirmed, err := rules.EditServer(ctx, c, change, func() error {
+		return verb.GuardedIn(c, "changing the servers")
+	})
 	if err != nil {
 		return err
 	}

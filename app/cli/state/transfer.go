@@ -31,11 +31,11 @@ func (v *stateExportVerb) Run(ctx context.Context, s *verb.Streams) error {
 
 func transfer(ctx context.Context, s *verb.Streams, f verb.AuditFlags, asJSON bool, done string,
 	move func(context.Context, *config.Config) (int, error)) error {
-	if err := verb.Guarded("moving the state"); err != nil {
-		return err
-	}
 	c, err := f.LoadPlaces()
 	if err != nil {
+		return err
+	}
+	if err := verb.GuardedIn(c, "moving the state"); err != nil {
 		return err
 	}
 	rows, err := move(ctx, c)

@@ -23,13 +23,13 @@ func Guarded(what string) error {
 	return refused(what, approval.WidenCheck(home))
 }
 
-// GuardedIn is Guarded for what is stored in the cluster of a configuration, too, whose nodes can have other state
-// directories on this machine.
+// GuardedIn is Guarded also for the cluster of a configuration, see state.WidenCheck.
 func GuardedIn(c *config.Config, what string) error {
-	if err := Guarded(what); err != nil {
+	home, err := store.Home(os.Getenv)
+	if err != nil {
 		return err
 	}
-	return refused(what, state.MayWidenCluster(c))
+	return refused(what, state.WidenCheck(c, home))
 }
 
 // refused returns the error of a guarded act.
@@ -44,7 +44,7 @@ func refused(what string, err error) error {
 // MayUse returns an error if a configuration is not confirmed and this process may belong to an
 // agent's host. Otherwise a shell of the host could run a program under rules that it wrote.
 func MayUse(c *config.Config) error {
-	refused := Guarded("a configuration that was not confirmed")
+	refused := GuardedIn(c, "a configuration that was not confirmed")
 	if refused == nil {
 		return nil
 	}
@@ -55,11 +55,11 @@ func MayUse(c *config.Config) error {
 	return refused
 }
 
-// ownTerminal is the hint of guarded.
+// ownTerminal is the hint of refused acts.
 const ownTerminal = "do it in your own terminal: one that neither the agent's host nor the program that started " +
 	"it has opened, such as another terminal program, a console or ssh"
 
-// Announce makes this process known to guarded, until the returned function is called.
+// Announce makes this process known to Guarded, until the returned function is called.
 func Announce(role approval.Role) (end func(), err error) {
 	home, err := store.Home(os.Getenv)
 	if err != nil {
