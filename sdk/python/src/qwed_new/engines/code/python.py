@@ -96,7 +96,7 @@ class _Analyser(Calls):
         self._refused = {n for root in roots for n in policy.REFUSED.get(root, ()) if n not in _COMMON}
         if any(policy.in_image(root) for root in roots):
             self._refused |= EXPORTED - SHARED
-        self._imports_loader, self._imports_solver = "holidays" in roots, "z3" in roots
+        self._imports_loader, self._solver.imported = "holidays" in roots, "z3" in roots
         self._nodes.extend(ast.walk(tree))
         for node in self._nodes:
             check = getattr(self, "_check_" + type(node).__name__, None)

@@ -6,14 +6,14 @@ import ast
 import re
 
 from qwed_new.engines.code import python_policy as policy
-from qwed_new.engines.code.python_solver import Arguments
+from qwed_new.engines.code.python_reads import Reads
 from qwed_new.engines.code.python_texts import Texts
 from qwed_new.engines.code.python_values import Builtin, Constant, Member, Text, Unknown, Value
 
 _FILE_SQL = re.compile(r"\b(?:attach|vacuum\s+into|load_extension|readfile|writefile|edit)\b", re.I)
 
 
-class Calls(Arguments):
+class Calls(Reads):
     """Judge what a program calls."""
 
     _texts: Texts  # judges texts that a library evaluates
@@ -27,15 +27,15 @@ class Calls(Arguments):
                 self._call_member(node, function.path)
         self._texts.call(node, functions)
         self._file_of_a_package(node, functions)
-        for name, value in self._keywords(node):
-            if name == "fromfile_prefix_chars" and not self._is_constant(value, None):
+        for name, value in self._arguments.keywords(node):
+            if name == "fromfile_prefix_chars" and not self._arguments.is_constant(value, None):
                 self._block(node, "fromfile_prefix_chars")
-            if name in policy.OFF and not self._is_constant(value, False):
+            if name in policy.OFF and not self._arguments.is_constant(value, False):
                 self._block(node, f"{name}=True")
             if name in ("assigned", "updated"):
                 self._copied(node, value)
-        if self._imports_solver:
-            self._solver_call(node)
+        if self._solver.imported:
+            self._solver.call(node)
         if isinstance(node.func, ast.Attribute):
             self._call_method(node, node.func)
         if isinstance(node.func, ast.Call) and Builtin("type") in self._resolver.values(node.func.func):
@@ -56,7 +56,7 @@ class Calls(Arguments):
             return
         if isinstance(node.func, ast.Name) and not paths:
             return  # a function of the program's own
-        for argument in [*node.args[:1], *(v for k, v in self._keywords(node) if k in policy.PATH_ARGUMENTS)]:
+        for argument in [*node.args[:1], *(v for k, v in self._arguments.keywords(node) if k in policy.PATH_ARGUMENTS)]:
             for value in self._resolver.values(argument):
                 if isinstance(value, Text) or (isinstance(value, Constant) and isinstance(value.value, str)):
                     self._block(node, f"{name} of a file")
@@ -87,7 +87,7 @@ class Calls(Arguments):
             self._unresolved(node, "__match_args__ that is computed")
             return
         for element in node.value.elts:
-            names = self._names(element)
+            names = self._arguments.names(element)
             if names is None:
                 self._unresolved(node, "__match_args__ that is computed")
             for name in names or ():
@@ -98,13 +98,14 @@ class Calls(Arguments):
             if any(isinstance(a, ast.Starred) for a in node.args) or len(node.args) < 2:
                 self._unresolved(node, f"{name} with arguments that are unpacked")
                 return
-            names = self._names(node.args[1])
+            names = self._arguments.names(node.args[1])
             if names is None:
                 self._unresolved(node, f"{name} with a name that is computed")
                 return
             for attribute in names:
                 if name == "getattr":
                     self._read(node, node.args[0], attribute)
+                    self._of_solver(node, attribute)
                 elif attribute in policy.REFLECTIVE or (attribute.startswith("__") and attribute.endswith("__")):
                     self._block(node, attribute)
                 else:
@@ -121,7 +122,7 @@ class Calls(Arguments):
     def _call_member(self, node: ast.Call, path: str) -> None:
         if path in ("operator.attrgetter", "operator.methodcaller"):
             for argument in node.args if path.endswith("getter") else node.args[:1]:
-                names = self._names(argument)
+                names = self._arguments.names(argument)
                 if names is None:
                     self._unresolved(node, f"{path} with a name that is computed")
                     continue
@@ -131,7 +132,7 @@ class Calls(Arguments):
             for argument in node.args[1 + path.endswith("wrapper") :]:
                 self._copied(node, argument)
         elif path.startswith("timeit."):
-            for argument in [*node.args, *(v for k, v in self._keywords(node) if k in ("stmt", "setup"))]:
+            for argument in [*node.args, *(v for k, v in self._arguments.keywords(node) if k in ("stmt", "setup"))]:
                 if any(
                     isinstance(v, Text | Constant) and isinstance(getattr(v, "value", ""), str)
                     for v in self._resolver.values(argument)
@@ -142,10 +143,10 @@ class Calls(Arguments):
             if any(k.arg == "globals" for k in node.keywords):
                 self._block(node, f"{path} with globals")
         elif path in ("sqlite3.connect", "sqlite3.Connection"):
-            names = self._names(node.args[0]) if node.args else None
+            names = self._arguments.names(node.args[0]) if node.args else None
             if names is None or any(n not in (":memory:", "") for n in names):
                 self._block(node, f"{path} of a file")
-        elif path == "logging.basicConfig" and any(k == "filename" for k, _ in self._keywords(node)):
+        elif path == "logging.basicConfig" and any(k == "filename" for k, _ in self._arguments.keywords(node)):
             self._block(node, "logging.basicConfig with a file")
         elif path in ("unittest.main", "unittest.main.TestProgram"):
             for keyword in node.keywords:
@@ -166,7 +167,12 @@ class Calls(Arguments):
             else:
                 self._unresolved(node, "copied attributes with names that are computed")
 
+    def _of_solver(self, node: ast.AST, name: str) -> None:
+        if self._solver.imported:
+            self._solver.by_name(node, name)
+
     def _by_name(self, node: ast.AST, name: str) -> None:
+        self._of_solver(node, name)
         if (
             name in policy.REFLECTIVE
             or name in policy.METHODS
@@ -212,7 +218,7 @@ class Calls(Arguments):
                 self._block(node, "sqlite3 statement that reaches files")
 
     def _set_by_name(self, node: ast.Call) -> None:
-        names = self._names(node.args[0]) if node.args else None
+        names = self._arguments.names(node.args[0]) if node.args else None
         if names is None:
             self._unresolved(node, "__setattr__ with a name that is computed")
         elif any(n in policy.REFLECTIVE or n.startswith("__") for n in names):

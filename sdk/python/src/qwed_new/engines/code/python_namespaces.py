@@ -13,6 +13,7 @@ from functools import cached_property
 from qwed_new.engines.code.python_scopes import Program
 from qwed_new.engines.code.python_values import Builtin, Kind, Member, Module, Resolver, Unknown, Value
 
+# Functions that show or compare their arguments.
 _SHOWN = {Builtin(n) for n in ("print", "str", "repr", "isinstance", "issubclass", "id", "hash", "len")}
 _TYPES_OF_ARGUMENTS = frozenset({"__annotations__", "annotation", "return_annotation", "type"})
 
@@ -38,7 +39,7 @@ class Namespaces:
     @cached_property
     def _hands_on_types(self) -> bool:
         """Whether a variable or an argument may be `object`, `type` or the type of a function."""
-        annotations = set() if self._reads_annotations else self._annotations()
+        annotations = set() if self._reads_annotations else self.annotations
         return any(
             isinstance(node, ast.Name | ast.Attribute | ast.Call)
             and id(node) not in annotations
@@ -51,7 +52,9 @@ class Namespaces:
     def _reads_annotations(self) -> bool:
         return any(isinstance(n, ast.Attribute) and n.attr in _TYPES_OF_ARGUMENTS for n in self._nodes)
 
-    def _annotations(self) -> set[int]:
+    @cached_property
+    def annotations(self) -> set[int]:
+        """The nodes that are parts of annotations."""
         found = (getattr(node, name, None) for node in self._nodes for name in ("annotation", "returns"))
         return {id(inner) for part in found if isinstance(part, ast.AST) for inner in ast.walk(part)}
 
@@ -61,10 +64,18 @@ class Namespaces:
 
     def _is_handed_on(self, node: ast.expr) -> bool:
         """Whether an expression is used for more than a call, a comparison, a base class or output."""
-        parent = self._program.parent_of.get(id(node))
-        if isinstance(parent, ast.Tuple):
-            parent = self._program.parent_of.get(id(parent))
+        parent = self._user(node)
+        return not (self.is_only_shown(node) or (isinstance(parent, ast.Call) and parent.func is node) or isinstance(
+            parent, ast.Attribute | ast.ClassDef | ast.ExceptHandler | ast.Expr))
+
+    def is_only_shown(self, node: ast.AST) -> bool:
+        """Report whether an expression, or the tuple that it is in, is only compared or shown."""
+        parent = self._user(node)
         if isinstance(parent, ast.Call):
-            return parent.func is not node and not self._resolver.values(parent.func) <= _SHOWN
-        return not isinstance(
-            parent, ast.Attribute | ast.Compare | ast.FormattedValue | ast.ClassDef | ast.ExceptHandler | ast.Expr)
+            return parent.func is not node and self._resolver.values(parent.func) <= _SHOWN
+        return isinstance(parent, ast.Compare | ast.FormattedValue)
+
+    def _user(self, node: ast.AST) -> ast.AST | None:
+        parent = self._program.parent_of.get(id(node))
+        outer = self._program.parent_of.get(id(parent)) if isinstance(parent, ast.Tuple) else None
+        return outer if outer is not None and not isinstance(outer, ast.Attribute) else parent

@@ -160,13 +160,14 @@ FILES = frozenset(
     "ExcelFile ExcelWriter HDFStore".split()
 )
 PATH_ARGUMENTS = frozenset(
-    "path path_or_buf filepath_or_buffer path_or_buffer fname file from_file io fp filename excel_writer "
-    "logFile".split())
+    "path path_or_buf filepath_or_buffer path_or_buffer fname file from_file io fp filename excel_writer".split())
 
 # Keyword arguments that may only be False: pickles, evaluated texts, shells and files that an XML document names.
 OFF = frozenset("allow_pickle eval_str shell resolve_entities load_dtd dtd_validation attribute_defaults".split())
 # Keyword arguments that are judged, under which name a dictionary may have them too.
-JUDGED = OFF | PATH_ARGUMENTS | {"fromfile_prefix_chars", "filename", "stmt", "setup", "assigned", "updated", "logFile"}
+JUDGED = OFF | PATH_ARGUMENTS | {"fromfile_prefix_chars", "filename", "stmt", "setup", "assigned", "updated"}
+# Arguments of Z3's solvers that are addresses, or the file of a log.
+SOLVER_ARGUMENTS = frozenset("logFile solver optimize fixedpoint".split())
 # Parameters of Z3 and commands of SMT-LIB that name a file, and functions of Z3's C interface, which take addresses.
 SOLVER_FILES = re.compile(r"file|trace|drat|(?:^|[._:-])(?:\w+_)?log$", re.I)
 SOLVER_COMMANDS = re.compile(r"output-channel|\binclude\b", re.I)

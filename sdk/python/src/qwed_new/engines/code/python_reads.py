@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from qwed_new.engines.code import python_policy as policy
 from qwed_new.engines.code.findings import Finding
+from qwed_new.engines.code.python_arguments import Arguments
 from qwed_new.engines.code.python_namespaces import Namespaces
 from qwed_new.engines.code.python_scopes import Program, Scope
+from qwed_new.engines.code.python_solver import Solver
 from qwed_new.engines.code.python_values import (
     Builtin,
     Constant,
@@ -34,9 +36,11 @@ class Reads:
         self._program = Program()
         self._resolver = Resolver(self._program)
         self._evaluates = evaluates  # whether a library that evaluates texts can be reached
-        self._formats = self._has_streams = self._imports_loader = self._imports_solver = False
+        self._formats = self._has_streams = self._imports_loader = False
         self._nodes: list[ast.AST] = []
         self._namespaces = Namespaces(self._program, self._resolver, self._nodes)
+        self._arguments = Arguments(self._program, self._resolver, self._nodes)
+        self._solver = Solver(self._program, self._resolver, self._arguments, self._namespaces, self._report)
         self._refused: set[str] = set()  # names that lead out of the packages that the program imports
 
     def _report(self, node: ast.AST, kind: str, message: str) -> None:
@@ -160,8 +164,8 @@ class Reads:
                 self._member(node, *value.path.rsplit(".", 1))
             elif isinstance(value, Member) and not self._defined(node):
                 self._foreign(node, value.path)
-        if self._imports_solver:
-            self._solver_name(node)
+        if self._solver.imported:
+            self._solver.name(node)
         if node.id.startswith("__") and node.id.endswith("__") and node.id.strip("_") not in policy.DUNDERS | {"debug"}:
             if node.id not in policy.BUILTINS and not self._defined(node):
                 self._unresolved(node, node.id)
@@ -222,8 +226,8 @@ class Reads:
             self._stored(node)
             return
         self._read(node, node.value, node.attr)
-        if self._imports_solver:
-            self._solver_name(node)
+        if self._solver.imported:
+            self._solver.name(node)
         for value in self._resolver.values(node):
             if isinstance(value, Module):
                 self._handed_on(node, value)
@@ -277,12 +281,9 @@ class Reads:
     def _makes(self, node: ast.AST, base: ast.expr) -> bool:
         """Whether the type of an object of a package is used for more than its name or a comparison."""
         parent = self._program.parent_of.get(id(node))
-        if isinstance(parent, ast.Attribute | ast.Compare | ast.FormattedValue):
-            return isinstance(parent, ast.Attribute) and parent.attr in _MAKING
-        if isinstance(parent, ast.Call) and node in parent.args:
-            shown = {Builtin(n) for n in ("print", "str", "repr", "isinstance", "issubclass", "id", "hash")}
-            return self._is_of_image(base) and not self._resolver.values(parent.func) <= shown
-        return self._is_of_image(base)
+        if isinstance(parent, ast.Attribute):
+            return parent.attr in _MAKING
+        return self._is_of_image(base) and not self._namespaces.is_only_shown(node)
 
     def _is_of_image(self, base: ast.expr) -> bool:
         """Whether an object is of a package in the image, or may be one because it is not known."""
@@ -291,7 +292,9 @@ class Reads:
         for value in self._resolver.values(base):
             if isinstance(value, Member) and policy.in_image(value.path):
                 return True
-            if type(value) in (Unknown, Kind) and self._imports_loader:
+            if isinstance(value, Result) and value.root == "z3":
+                return True
+            if type(value) in (Unknown, Kind) and (self._imports_loader or self._solver.imported):
                 return True
         return False
 
