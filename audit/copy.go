@@ -93,8 +93,8 @@ const (
 // evidenceParts are the files beside the keys that belong to the log. Their names depend on the
 // paths of both directories.
 func (p places) evidenceParts() map[string]string {
-	return map[string]string{"position": p.position, "witnessed": p.progressFile("witnessed"),
-		"clustered": p.progressFile("clustered")}
+	return map[string]string{"position": p.position, ofWitness: p.progressFile(ofWitness),
+		ofCluster: p.progressFile(ofCluster)}
 }
 
 // PartPath returns the path of a part in a log whose directories may differ from those of the
@@ -132,7 +132,7 @@ func EachEvidence(dir, keys string, visit func(name, path string) error) error {
 // IsEvidence reports whether a file in the directory of keys belongs to one log at its present
 // path, so that it is copied with Parts or not at all.
 func IsEvidence(name string) bool {
-	for _, word := range []string{"position", "verified", "writers", "witnessed", "clustered"} {
+	for _, word := range []string{"position", "verified", "writers", ofWitness, ofCluster} {
 		if strings.HasPrefix(name, "audit-"+word+"-") {
 			return true
 		}

@@ -18,9 +18,12 @@ type Piece struct {
 	Origin   string   `json:"origin"`             // names the log in its checkpoints
 	Files    []uint64 `json:"files"`              // the numbers of the first records of its files, oldest first
 	Removals []byte   `json:"removals,omitempty"` // the signed summaries of removed records
-	// Data are bytes of one file. A piece with less than 8 MiB reaches its end.
+	// Data are bytes of one file.
 	Data []byte `json:"data,omitempty"`
 }
+
+// Last reports whether a piece reaches the end of its file. Others have 8 MiB.
+func (p Piece) Last() bool { return len(p.Data) < pieceSize }
 
 // ReadPiece reads bytes of the file whose first record has the number, from an offset on. If first is 0, it reads the
 // list of files and the summaries instead.
@@ -107,8 +110,9 @@ func mirrorFile(dir, origin string, first uint64, read func(uint64, int64) (Piec
 		if _, err := f.Write(p.Data); err != nil {
 			return err
 		}
-		if offset += int64(len(p.Data)); len(p.Data) < pieceSize {
+		if p.Last() {
 			return nil
 		}
+		offset += int64(len(p.Data))
 	}
 }

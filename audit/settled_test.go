@@ -12,6 +12,14 @@ func SettleAtOnce() (undo func()) {
 	return func() { settledAfter = before }
 }
 
+// CheckpointsInMemory returns how many kept checkpoints the submitters of a closed log hold.
+func (l *Log) CheckpointsInMemory() (n int) {
+	for _, c := range l.witnesses {
+		n += len(c.read.list)
+	}
+	return n
+}
+
 // HoldDisk keeps what was written from becoming durable until release is called.
 func (l *Log) HoldDisk() (release func()) {
 	disk := &l.commits.appender.disk

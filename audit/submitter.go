@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -161,14 +162,14 @@ func (c *submitter) attempt(ctx context.Context) error {
 // was restored together with its keys and its progress file, which has no new checkpoint to submit.
 func (c *submitter) recall(ctx context.Context) error {
 	kept, err := c.kept()
-	if err != nil || len(kept) == 0 {
+	if err != nil || kept.last() == 0 {
 		return err
 	}
-	newest := kept[len(kept)-1]
+	newest := kept.get(kept.last())
 	if c.opts.checks() {
 		_, err := c.witness.Submit(ctx, c.toSubmit(&newest))
 		if errors.Is(err, witness.ErrConflict) {
-			if again, readErr := c.kept(); readErr == nil && len(again) > len(kept) {
+			if again, readErr := c.kept(); readErr == nil && again.last() > kept.last() {
 				return nil // another process has submitted a newer one meanwhile
 			}
 		}
@@ -186,7 +187,7 @@ func (c *submitter) recall(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	newest = again[len(again)-1]
+	newest = again.get(again.last())
 	for _, signed := range notes {
 		if k, err := openCheckpoint(signed, c.key); err == nil && k.origin == newest.origin && k.size > newest.size {
 			return fmt.Errorf("%w: it has a checkpoint of record %d, and the newest here is of %d", witness.ErrConflict,
@@ -198,10 +199,16 @@ func (c *submitter) recall(ctx context.Context) error {
 
 func (c *submitter) progressFile() string {
 	if c.opts.Witness != nil {
-		return c.places.progressFile("clustered")
+		return c.places.progressFile(ofCluster)
 	}
-	return c.places.progressFile("witnessed")
+	return c.places.progressFile(ofWitness)
 }
+
+// The names of the files with the progress of witnesses.
+const (
+	ofWitness = "witnessed"
+	ofCluster = "clustered" // of WitnessOptions.Witness
+)
 
 // progressFile returns the path of the file with the progress of a witness.
 func (p places) progressFile(name string) string {
@@ -224,24 +231,28 @@ func (c *submitter) submit(ctx context.Context) (state progress, waiting time.Ti
 	if state, err = readBrought(c.progressFile()); err != nil {
 		return state, c.oldest(), err
 	}
+	if state.number < c.read.forgotten {
+		c.read = keptSoFar{} // the progress was put back
+	}
 	kept, err := c.kept()
 	if err != nil {
 		return state, c.oldest(), err
 	}
-	for number := state.number + 1; number <= uint64(len(kept)); number++ {
-		k := kept[number-1]
-		if k.legacy != "" || c.opts.checks() && number < uint64(len(kept)) {
+	defer func() { c.read.forget(state.number) }()
+	for number := state.number + 1; number <= kept.last(); number++ {
+		k := kept.get(number)
+		if k.legacy != "" || c.opts.checks() && number < kept.last() {
 			continue // the newest covers the older ones
 		}
 		cosigned, err := c.witness.Submit(ctx, c.toSubmit(&k))
 		if errors.Is(err, witness.ErrConflict) {
-			if again, readErr := c.kept(); readErr == nil && len(again) > len(kept) {
+			if again, readErr := c.kept(); readErr == nil && again.last() > kept.last() {
 				kept, number = again, number-1 // a verification has shown the witness a newer one
 				continue
 			}
 		}
 		if err != nil {
-			return state, c.signedTime(kept[state.number]), err
+			return state, c.signedTime(kept.get(state.number + 1)), err
 		}
 		if cosigned == nil {
 			cosigned = k.signed
@@ -281,30 +292,45 @@ func (c *submitter) signedTime(k checkpoint) time.Time {
 
 // keptSoFar are the kept checkpoints that a submitter has read.
 type keptSoFar struct {
-	bytes int64 // of the file
-	list  []checkpoint
+	bytes     int64  // of the file
+	forgotten uint64 // how many of the oldest are not in the list
+	list      []checkpoint
+}
+
+// last returns the number of the newest checkpoint, or 0.
+func (k *keptSoFar) last() uint64 { return k.forgotten + uint64(len(k.list)) }
+
+func (k *keptSoFar) get(number uint64) checkpoint { return k.list[number-k.forgotten-1] }
+
+// forget drops the checkpoints up to a number, except the newest.
+func (k *keptSoFar) forget(number uint64) {
+	if first := min(number+1, k.last()); first > k.forgotten+1 {
+		k.list = slices.Clone(k.list[first-k.forgotten-1:])
+		k.forgotten = first - 1
+	}
 }
 
 // kept reads the checkpoints that were kept since it was called last.
-func (c *submitter) kept() ([]checkpoint, error) {
+func (c *submitter) kept() (keptSoFar, error) {
 	f, err := openPlain(filepath.Join(c.places.dir, historyFile), os.O_RDONLY)
 	if err != nil {
-		return nil, fmt.Errorf("reading the kept checkpoints: %w", err)
+		return c.read, fmt.Errorf("reading the kept checkpoints: %w", err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.NewSectionReader(f, c.read.bytes, math.MaxInt64-c.read.bytes))
 	if err != nil {
-		return nil, fmt.Errorf("reading the kept checkpoints: %w", err)
+		return c.read, fmt.Errorf("reading the kept checkpoints: %w", err)
 	}
 	notes, _ := keptNotes(data) // one that is being written comes next time
 	for _, k := range readNotes(notes, c.key) {
 		if k.signed == nil {
-			return nil, errors.New("reading the kept checkpoints: one is damaged or forged")
+			return c.read, errors.New("reading the kept checkpoints: one is damaged or forged")
 		}
-		c.read.list = append(c.read.list, k)
 		c.read.bytes += int64(len(k.signed)) + 1
+		k.signed = bytes.Clone(k.signed) // else the list would hold what was read as a whole
+		c.read.list = append(c.read.list, k)
 	}
-	return c.read.list, nil
+	return c.read, nil
 }
 
 // prover proves consistency from the tree's file.

@@ -134,7 +134,7 @@ func (v *verifier) compareWitness(dir string, o VerifyOptions) error {
 	if err != nil || o.Witness == "" {
 		return err
 	}
-	if b, err := readBrought((&submitter{places: at}).progressFile()); err == nil && b.size > w.Newest {
+	if b, err := readBrought(at.progressFile(ofWitness)); err == nil && b.size > w.Newest {
 		find(b.size, "the witness lacks checkpoints that it had confirmed: it has none behind record %d", w.Newest)
 	}
 	return nil

@@ -407,3 +407,43 @@ func TestTheWitnesssFile(t *testing.T) {
 		t.Errorf("among other things: got %+v, want it to be sound", report.Findings)
 	}
 }
+
+// Checkpoints that the witness has are not held in memory. They are submitted again if the progress was put back.
+func TestSubmittedCheckpointsAreForgotten(t *testing.T) {
+	address := filepath.Join(t.TempDir(), "witness")
+	w := newWatched(t, address, "", 0)
+	l, err := audit.Open(w.dir, w.opts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(id string) {
+		t.Helper()
+		if err := l.Append(t.Context(), intent(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 5 {
+		add(fmt.Sprintf("call_%d", i))
+	}
+	progress, err := filepath.Glob(filepath.Join(w.keys, "audit-witnessed-*"))
+	if err != nil || len(progress) == 0 {
+		t.Fatal(progress, err)
+	}
+	before := bytes.Count(readFile(t, address), []byte("\n\n"))
+	for _, path := range progress {
+		remove(t, path)
+	}
+	add("call_5")
+	if after := bytes.Count(readFile(t, address), []byte("\n\n")); after < 2*before {
+		t.Errorf("the witness had %d lines of checkpoints, and has %d", before, after)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := l.CheckpointsInMemory(); n != 1 {
+		t.Errorf("%d checkpoints are in memory", n)
+	}
+	if report := w.verify(t); !report.OK() {
+		t.Errorf("got %+v", report)
+	}
+}

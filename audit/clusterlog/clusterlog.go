@@ -125,6 +125,7 @@ func (l *Log) Submit(ctx context.Context, c witness.Checkpoint) ([]byte, error) 
 		})
 	}
 	if err != nil {
+		l.tail = tail{} // the database may have stored the bytes without an answer
 		return nil, fmt.Errorf("adding a checkpoint to the log of the cluster: %w", err)
 	}
 	l.tail.advance(more)

@@ -2,16 +2,20 @@ package clusterlog_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/audit/clusterlog"
+	"github.com/airlock-mcp/airlock/audit/witness"
 	"github.com/airlock-mcp/airlock/internal/objects"
 	"github.com/airlock-mcp/airlock/internal/objects/objectstest"
 )
@@ -155,8 +159,56 @@ func TestCopiesExpire(t *testing.T) {
 	}
 	c.execute(t, "UPDATE audit_tail SET stored = 0")
 	c.work(t, "a", 1)
+	if err := c.copies.Objects.Put(t.Context(), path.Dir(names[0])+"/removals", []byte("summaries")); err != nil {
+		t.Fatal(err)
+	}
+	c.work(t, "b", 1)
 	left, err := c.copies.Objects.List(t.Context(), "audit")
 	if err != nil || len(left) != 0 {
 		t.Errorf("got %q, %v", left, err)
+	}
+}
+
+// replaced is a witness that can be replaced by another one.
+type replaced struct {
+	by atomic.Pointer[clusterlog.Log]
+}
+
+func (r *replaced) Submit(ctx context.Context, c witness.Checkpoint) ([]byte, error) {
+	return r.by.Load().Submit(ctx, c)
+}
+
+// A process that does not know which records the database has, such as after a commit without an answer, stores the
+// others: none is lost.
+func TestRecordsAfterAnUnknownCommit(t *testing.T) {
+	c := newCluster(t)
+	c.keep(t, objectstest.Start(t), true)
+	copies := *c.copies
+	copies.Dir = c.dir("a")
+	var logs [2]*clusterlog.Log
+	for i := range logs {
+		logs[i] = clusterlog.New(c.db, clusterlog.Options{Node: "a", Key: c.key, Copies: &copies})
+		defer logs[i].Close()
+	}
+	var current replaced
+	current.by.Store(logs[0])
+	log, err := audit.Open(copies.Dir, &audit.Options{Witnesses: []audit.WitnessOptions{{Witness: &current}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 { // the first one has an old end of the bytes when it is used again
+		current.by.Store(logs[i%2])
+		for range 2 {
+			if err := log.Append(t.Context(), audit.Record{Kind: audit.KindOperator, Detail: "work"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	known := c.verify(t, "").Logs[0]
+	if got := c.verifyCopies(t, known); !got.OK() || got.Last != known.Size {
+		t.Errorf("got %d records of %d, %s", got.Last, known.Size, text(got))
 	}
 }

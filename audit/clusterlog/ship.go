@@ -42,8 +42,8 @@ CREATE TABLE audit_tail (
 const (
 	// maxUnshipped is the number of full files that may wait for the object store before calls stop.
 	maxUnshipped = 256
-	// retryInterval is the time between two attempts while the object store is away.
-	retryInterval = 5 * time.Second
+	// shipInterval is the time between two attempts.
+	shipInterval = 5 * time.Second
 	// lastAttempt is how long Close waits for full files to be copied.
 	lastAttempt = 5 * time.Second
 	// expiryInterval is how often copies are looked for that are older than Copies.Keep.
@@ -67,7 +67,6 @@ type Copies struct {
 type shipper struct {
 	db   *database.DB
 	opts Options
-	wake chan struct{} // capacity 1
 	stop context.CancelFunc
 	done chan struct{} // closed when the goroutine has ended
 
@@ -87,7 +86,7 @@ type shipped struct {
 
 func newShipper(db *database.DB, opts Options) *shipper {
 	ctx, stop := context.WithCancel(context.Background())
-	s := &shipper{db: db, opts: opts, wake: make(chan struct{}, 1), stop: stop, done: make(chan struct{})}
+	s := &shipper{db: db, opts: opts, stop: stop, done: make(chan struct{})}
 	go s.run(ctx)
 	return s
 }
@@ -95,14 +94,12 @@ func newShipper(db *database.DB, opts Options) *shipper {
 func (s *shipper) run(ctx context.Context) {
 	defer close(s.done)
 	var state shipped
-	retry := time.NewTicker(retryInterval)
-	defer retry.Stop()
+	ticker := time.NewTicker(shipInterval)
+	defer ticker.Stop()
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-		case <-s.wake:
-			s.attempt(ctx, &state)
-		case <-retry.C:
+		case <-ticker.C:
 			s.attempt(ctx, &state)
 		}
 	}
@@ -116,19 +113,13 @@ func (s *shipper) close() {
 	<-s.done
 }
 
-// look has the shipper look for full files of the log. It returns an error if too many of them wait.
+// look has the shipper look for full files of the log from now on. It returns an error if too many of them wait.
 func (s *shipper) look(origin string) error {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.origin = origin
-	waiting, failure := s.waiting, s.failure
-	s.mu.Unlock()
-	if failure == nil { // otherwise it tries again after a while
-		select {
-		case s.wake <- struct{}{}:
-		default: // it will look anyway
-		}
-	} else if waiting > maxUnshipped {
-		return fmt.Errorf("%d full files of the audit log wait for the object store: %w", waiting, failure)
+	if s.failure != nil && s.waiting > maxUnshipped {
+		return fmt.Errorf("%d full files of the audit log wait for the object store: %w", s.waiting, s.failure)
 	}
 	return nil
 }
@@ -177,7 +168,8 @@ func (s *shipper) ship(ctx context.Context, origin string, state *shipped) (wait
 		}
 		state.last = first
 	}
-	if !bytes.Equal(list.Removals, state.removals) {
+	// With a new file they are stored again: another node may have removed them after a long time without files.
+	if len(full) > 0 && len(list.Removals) > 0 || !bytes.Equal(list.Removals, state.removals) {
 		if err := s.put(ctx, objectOf(origin, removalsName), list.Removals); err != nil {
 			return 0, err
 		}
@@ -238,10 +230,10 @@ func (s *shipper) file(ctx context.Context, origin string, first uint64) error {
 		if err != nil {
 			return err
 		}
-		if len(p.Data) == 0 {
+		content = append(content, p.Data...)
+		if p.Last() {
 			break
 		}
-		content = append(content, p.Data...)
 	}
 	lines := bytes.TrimRight(content, "\n")
 	var last struct {
@@ -288,6 +280,30 @@ func (s *shipper) expire(ctx context.Context, origin string, keep int64) error {
 		}
 		err := s.db.Exec(ctx, "DELETE FROM audit_file WHERE origin = ? AND first = ?", one.origin, one.first)
 		if err != nil {
+			return err
+		}
+	}
+	return s.removeSummaries(ctx, origin)
+}
+
+// removeSummaries removes the summaries of removed records of other logs that have no copies.
+func (s *shipper) removeSummaries(ctx context.Context, origin string) error {
+	var all []string
+	err := s.db.View(ctx, func(tx database.Tx) error {
+		all = nil
+		var one string
+		return database.ScanRows(ctx, tx, "SELECT origin FROM audit_log WHERE origin <> ? AND origin NOT IN "+
+			"(SELECT origin FROM audit_tail UNION SELECT origin FROM audit_file)", []any{origin}, []any{&one},
+			func() error {
+				all = append(all, one)
+				return nil
+			})
+	})
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		if err := s.opts.Copies.Objects.Delete(ctx, objectOf(one, removalsName)); err != nil {
 			return err
 		}
 	}

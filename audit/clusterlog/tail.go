@@ -89,11 +89,13 @@ func (l *Log) lines(first uint64, offset int64) (all []unsent, err error) {
 			return nil, err
 		}
 		whole := p.Data[:bytes.LastIndexByte(p.Data, '\n')+1]
-		if len(whole) == 0 {
+		if len(whole) > 0 {
+			all = append(all, unsent{first, offset, whole})
+			offset += int64(len(whole))
+		}
+		if p.Last() || len(whole) == 0 {
 			return all, nil
 		}
-		all = append(all, unsent{first, offset, whole})
-		offset += int64(len(whole))
 	}
 }
 
@@ -108,16 +110,15 @@ func (l *Log) readTail(ctx context.Context, tx database.Tx, origin string) error
 	return nil
 }
 
-// store stores bytes of the log.
+// store stores bytes of the log. It returns an error if the database has bytes from one of the offsets on.
 func (l *Log) store(ctx context.Context, tx database.Tx, origin string, all []unsent) error {
 	for _, one := range all {
 		sealed, err := agekey.Seal(l.opts.Key.Recipient(), one.data)
 		if err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx,
-			"INSERT INTO audit_tail VALUES (?, ?, ?, unixepoch(), ?) ON CONFLICT DO NOTHING",
-			origin, one.first, one.offset, sealed); err != nil {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO audit_tail VALUES (?, ?, ?, unixepoch(), ?)", origin, one.first,
+			one.offset, sealed); err != nil {
 			return err
 		}
 	}
