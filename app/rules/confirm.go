@@ -21,23 +21,23 @@ import (
 // unconfirmedError is returned for a configuration that may permit more than the one that a person
 // confirmed.
 type unconfirmedError struct {
-	file string
-	why  []string // keys and policies because of which it may permit more
-	diff []byte
+	after trust.Content
+	why   []string // keys and policies because of which it may permit more
+	diff  []byte
 }
 
 // Error names the keys and policies that may permit more, in at most a few hundred bytes.
 func (e *unconfirmedError) Error() string {
 	const most = 300
 	why := strings.Join(strings.Fields(strings.Join(e.why, "; ")), " ")
-	return fmt.Sprintf("the configuration %q may permit more than the one that was confirmed (%s)", e.file,
+	return fmt.Sprintf("the configuration %q may permit more than the one that was confirmed (%s)", e.after.File,
 		truncate.Bytes(why, most))
 }
 
 // Hint names the command that confirms it.
 func (e *unconfirmedError) Hint() string {
 	return fmt.Sprintf("look at the difference and confirm it in your own terminal: airlock trust %s",
-		visible.Word(e.file))
+		visible.Word(e.after.File))
 }
 
 // maxRecordedDiff bounds the difference in an audit record, in bytes.
@@ -64,7 +64,7 @@ func confirmed(ctx context.Context, home string, s *state.State, before, after t
 	if why := trust.Widens(before, after, places); len(why) > 0 {
 		elsewhere, found, err := confirmedElsewhere(ctx, s, after)
 		if !found {
-			return errors.Join(&unconfirmedError{after.File, why, trust.Difference(before, after)}, err)
+			return errors.Join(&unconfirmedError{after, why, trust.Difference(before, after)}, err)
 		}
 		by = elsewhere
 	}
@@ -138,17 +138,14 @@ func ConfirmFirst(c *config.Config, home string) error {
 		visible.Word(c.File))}
 }
 
-// Admit refuses to serve a configuration that may permit more than the confirmed one,
-// unless a person starts this process. See ConfirmFirst for the first configuration at a path.
-func Admit(ctx context.Context, c *config.Config, home string, s *state.State, log *audit.Log, byPerson bool) error {
+// Admit refuses to serve a configuration, with the policy files that were read, that may permit more than the confirmed
+// one, unless a person starts this process. See ConfirmFirst for the first configuration at a path.
+func Admit(ctx context.Context, c *config.Config, read Reading, home string, s *state.State, log *audit.Log,
+	byPerson bool) error {
 	if c.File == "" {
 		return nil
 	}
-	files, err := PolicyFiles(c)
-	if err != nil {
-		return err
-	}
-	book, now := trust.Open(home), trust.ContentOf(c, files)
+	book, now := trust.Open(home), trust.ContentOf(c, read.files)
 	before, found, err := book.Find(now.File)
 	if err != nil {
 		return err

@@ -105,18 +105,24 @@ func RoleNames(c *config.Config) []string {
 	return names
 }
 
+// Reading is the rules of a configuration, with the policy files as they were read.
+type Reading struct {
+	admission.Rules
+	files []policies.File
+}
+
 // Read reads the rules of the configuration c and of its policy files.
-func Read(c *config.Config) (admission.Rules, []policies.File, error) {
+func Read(c *config.Config) (Reading, error) {
 	files, err := PolicyFiles(c)
 	if err != nil {
-		return admission.Rules{}, nil, err
+		return Reading{}, err
 	}
 	engine, err := policies.Load(files...)
 	if err != nil {
-		return admission.Rules{}, nil, err
+		return Reading{}, err
 	}
 	if rule, problem := engine.WithRoles(RoleNames(c)).UnknownRole(); problem != "" {
-		return admission.Rules{}, nil, &setup.Error{Err: fmt.Errorf("%s:%d: %s", rule.File, rule.Line, problem),
+		return Reading{}, &setup.Error{Err: fmt.Errorf("%s:%d: %s", rule.File, rule.Line, problem),
 			Advice: "write auth.roles: {NAME: {groups: [GROUP]}} in the configuration"}
 	}
 	operator, err := OperatorSettings(c)
@@ -128,7 +134,7 @@ func Read(c *config.Config) (admission.Rules, []policies.File, error) {
 	for _, server := range c.Servers {
 		rules.Elicitation[server.ID] = server.Settings.Elicitation
 	}
-	return rules, files, err
+	return Reading{rules, files}, err
 }
 
 // sources digests policy files, to notice that one has changed.

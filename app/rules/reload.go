@@ -47,6 +47,10 @@ func (r *Rules) reload(ctx context.Context, asked bool) (told bool) {
 		}
 		changed, err = r.putInForceLocked(ctx)
 	}
+	r.waits = nil
+	if unconfirmed, ok := errors.AsType[*unconfirmedError](err); ok {
+		r.waits = &unconfirmed.after
+	}
 	switch {
 	case err != nil:
 		if isKnown() && !asked {
@@ -83,11 +87,11 @@ func (r *Rules) putInForceLocked(ctx context.Context) ([]string, error) {
 	if len(restart) > 0 {
 		return nil, &restartError{restart}
 	}
-	read, files, err := Read(next)
+	read, err := Read(next)
 	if err != nil {
 		return nil, err
 	}
-	sources := sources(files)
+	files, sources := read.files, sources(read.files)
 	if sources != r.sources && !slices.Contains(live, "policies") {
 		live = append(live, "policies")
 	}
@@ -108,7 +112,7 @@ func (r *Rules) putInForceLocked(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.opts.Admission.SetRules(ctx, read, setup.Principal(),
+	if err := r.opts.Admission.SetRules(ctx, read.Rules, setup.Principal(),
 		"changed and in force: "+strings.Join(live, ", ")); err != nil {
 		return nil, err
 	}

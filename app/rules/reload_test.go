@@ -57,17 +57,17 @@ func newReloading(t *testing.T, keys, policy string) *reloading {
 	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
 	opts := Options{Reread: reread, Notify: func(n upstreams.Notice) { r.notices <- n }, Logger: logger, Log: log,
 		State: &state.State{}}
-	read, files, err := Read(c)
+	read, err := Read(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if opts.Admission, err = admission.New(admission.Options{Rules: read, Log: log, Logger: logger}); err != nil {
+	if opts.Admission, err = admission.New(admission.Options{Rules: read.Rules, Log: log, Logger: logger}); err != nil {
 		t.Fatal(err)
 	}
 	opts.Servers = upstreams.NewServers(upstreams.Fixed(c, r.snapshot, upstreams.Options{Logger: logger,
 		Notify: opts.Notify, Redactors: upstreams.NewRedactors()}), nil, upstreams.ServersOptions{
 		Config: func() *config.Config { return r.Config() }, Admission: opts.Admission, State: opts.State, Log: log})
-	r.Rules = New(c, files, opts)
+	r.Rules = New(c, read, opts)
 	if r.broker, err = broker.New(echo{}, log, opts.Admission, &broker.Options{Redactor: redact.New(),
 		Logger: logger}); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/state"
+	"github.com/airlock-mcp/airlock/app/trust"
 	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -28,6 +29,7 @@ type Rules struct {
 	files   []policies.File                // as they were read
 	sources [sha256.Size]byte              // of the policy files
 	changed func(before, c *config.Config) // called when another configuration is in force; nil is not
+	waits   *trust.Content                 // what waits for a person's confirmation; nil if nothing does
 
 	config  atomic.Pointer[config.Config]
 	refused atomic.Pointer[upstreams.Notice] // why the files as they are now are not in force; nil if they are
@@ -52,8 +54,8 @@ type Options struct {
 }
 
 // New returns the rules that Read has read from a configuration, which are in force.
-func New(c *config.Config, files []policies.File, opts Options) *Rules {
-	r := &Rules{opts: opts, files: files, sources: sources(files)}
+func New(c *config.Config, read Reading, opts Options) *Rules {
+	r := &Rules{opts: opts, files: read.files, sources: sources(read.files)}
 	r.config.Store(c)
 	return r
 }

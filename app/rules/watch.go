@@ -110,7 +110,7 @@ func (r *Rules) operatorFiles() []string {
 // confirmationsInterval is how often a node asks whether a refused configuration was confirmed at another node.
 const confirmationsInterval = time.Second
 
-// followConfirmations reads the files again while a change of them is refused: a person may confirm it at another node.
+// followConfirmations reads the files again when another node has a person's confirmation of them.
 func (r *Rules) followConfirmations(ctx context.Context) {
 	ticker := time.NewTicker(confirmationsInterval)
 	defer ticker.Stop()
@@ -120,7 +120,13 @@ func (r *Rules) followConfirmations(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if _, refused := r.Pending(); refused {
+		r.mu.Lock()
+		waits := r.waits
+		r.mu.Unlock()
+		if waits == nil {
+			continue
+		}
+		if _, found, err := confirmedElsewhere(ctx, r.opts.State, *waits); err == nil && found {
 			r.reload(ctx, false)
 		}
 	}

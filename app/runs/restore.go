@@ -22,7 +22,7 @@ type Restorer struct {
 	Node         func() *cluster.Node // returns nil without a cluster
 	Logger       *slog.Logger
 
-	unread []string // the runs that could not be read yet
+	unread []string // the runs that could not be read or started yet
 }
 
 // logged returns the records of runs from the audit log.
@@ -40,13 +40,19 @@ func (r *Restorer) Restore(ctx context.Context) error {
 	return r.restart(ctx, requests)
 }
 
-func (r *Restorer) restart(ctx context.Context, requests []orchestrator.Request) error {
+// restart starts runs. Those that cannot be started yet are tried again, unless this process ends.
+func (r *Restorer) restart(ctx context.Context, requests []orchestrator.Request) (err error) {
 	for _, req := range requests {
-		if _, err := r.Registry.Start(ctx, req); err != nil {
-			return fmt.Errorf("continuing a suspended run: %w", err)
+		_, failed := r.Registry.Start(ctx, req)
+		if failed == nil {
+			continue
 		}
+		if err = errors.Join(err, fmt.Errorf("continuing a suspended run: %w", failed)); errors.Is(failed, ErrClosed) {
+			return err
+		}
+		r.unread = append(r.unread, req.ID)
 	}
-	return nil
+	return err
 }
 
 // adoptInterval is how often a node looks for suspended runs of nodes that do not act any more.

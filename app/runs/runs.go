@@ -72,6 +72,7 @@ var (
 	// ErrCancelled is the error of a run that was cancelled before it had begun.
 	ErrCancelled = errors.New("the run was cancelled before it had begun")
 
+	errGoesOn        = errors.New("the run goes on here already")
 	errUnknownCaller = errors.New("a run needs a caller with a principal and a session")
 )
 
@@ -128,9 +129,9 @@ func (r *Registry) start(ctx context.Context, req orchestrator.Request, turn *qu
 	run := newRun(req, cancel, r.now())
 	req.OnStart = func(live orchestrator.Live) { run.began(live, r.now()) }
 	req.OnSuspend = run.suspend
-	if !r.add(run) {
+	if err := r.add(run); err != nil {
 		cancel()
-		return nil, ErrClosed
+		return nil, err
 	}
 	go func() {
 		defer r.going.Done()
@@ -158,16 +159,23 @@ func (r *Registry) execute(ctx context.Context, req orchestrator.Request,
 	return r.executor.Run(ctx, req)
 }
 
-func (r *Registry) add(run *Run) bool {
+// add adds a run. It replaces one with the same ID that has ended here, because another node has taken it meanwhile.
+func (r *Registry) add(run *Run) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed || r.runs[run.id] != nil {
-		return false
+	if r.closed {
+		return ErrClosed
+	}
+	if former := r.runs[run.id]; former != nil {
+		if !former.over() {
+			return errGoesOn
+		}
+		r.finished.remove(former)
 	}
 	r.forgetLocked(r.finished.expired(r.now()))
 	r.runs[run.id] = run
 	r.going.Add(1)
-	return true
+	return nil
 }
 
 // end notes the outcome of a run and evicts finished runs above the limits.
@@ -176,7 +184,7 @@ func (r *Registry) end(run *Run, outcome *orchestrator.Outcome, err error) {
 	defer r.mu.Unlock()
 	now := r.now()
 	run.finish(outcome, err, now)
-	if _, ok := r.runs[run.id]; !ok {
+	if r.runs[run.id] != run {
 		return // its session has ended: no caller could request it
 	}
 	r.finished.add(run, now)

@@ -19,7 +19,7 @@ func TestAGrantEndsWithARole(t *testing.T) {
 	has := func(roles ...config.Role) {
 		c := &config.Config{}
 		c.Auth.Roles = roles
-		s.Rules = rules.New(c, nil, rules.Options{})
+		s.Rules = rules.New(c, rules.Reading{}, rules.Options{})
 	}
 	desk, err := approval.OpenDesk(t.TempDir(), &approval.Options{InForce: s.mayApprove})
 	if err != nil {

@@ -41,10 +41,10 @@ func (s *System) openCatalog(ctx context.Context) (broker.Upstream, error) {
 }
 
 // assemble opens the parts that need a snapshot and servers.
-func (s *System) assemble(servers broker.Upstream) error {
+func (s *System) assemble(servers broker.Upstream, read rules.Reading) error {
 	redactor := s.opts.redactors.All
 	credentials.Hold(redactor, s.catalog.Config())
-	if err := s.openBroker(servers, redactor); err != nil {
+	if err := s.openBroker(servers, redactor, read); err != nil {
 		return err
 	}
 	script, err := sandboxes.ScriptImage(s.directories.Home, s.opts.Serving, s.opts.Logger, s.undo)
@@ -104,19 +104,15 @@ func (s *System) prepareEnd(redactor *redact.Redactor) {
 }
 
 // openBroker opens the broker with the operator's policies.
-func (s *System) openBroker(servers broker.Upstream, redactor *redact.Redactor) error {
-	read, files, err := rules.Read(s.config)
-	if err != nil {
-		return err
-	}
-	s.admission, err = admission.New(admission.Options{Rules: read, Log: s.log, Logger: s.opts.Logger})
+func (s *System) openBroker(servers broker.Upstream, redactor *redact.Redactor, read rules.Reading) (err error) {
+	s.admission, err = admission.New(admission.Options{Rules: read.Rules, Log: s.log, Logger: s.opts.Logger})
 	if err != nil {
 		return err
 	}
 	s.Servers = upstreams.NewServers(s.catalog, s.callers, upstreams.ServersOptions{
 		Config: func() *config.Config { return s.Config() }, Admission: s.admission, State: s.state, Log: s.log,
 		Receiver: s.receiver})
-	s.Rules = rules.New(s.config, files, rules.Options{Directories: s.directories, Reread: s.opts.Reread,
+	s.Rules = rules.New(s.config, read, rules.Options{Directories: s.directories, Reread: s.opts.Reread,
 		Notify: s.opts.Notify, Serving: s.opts.Serving, Host: s.opts.Host, Profile: s.opts.Profile, State: s.state,
 		Log: s.log, Admission: s.admission, Servers: s.Servers, Clean: s.Gate().Text, Logger: s.opts.Logger})
 	opts := &broker.Options{

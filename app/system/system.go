@@ -116,8 +116,12 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 	if err := s.prepare(ctx); err != nil {
 		return nil, setup.Advise(err)
 	}
+	read, err := rules.Read(c) // once: the files that are admitted are those in force
+	if err != nil {
+		return nil, setup.Advise(err)
+	}
 	if opts.Serving {
-		if err := rules.Admit(ctx, c, s.directories.Home, s.state, s.log, byPerson); err != nil {
+		if err := rules.Admit(ctx, c, read, s.directories.Home, s.state, s.log, byPerson); err != nil {
 			return nil, setup.Advise(err)
 		}
 		if err := upstreams.RecordEmbeddings(ctx, c, s.log); err != nil {
@@ -128,7 +132,7 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 	if err != nil {
 		return nil, err
 	}
-	if err := s.assemble(servers); err != nil {
+	if err := s.assemble(servers, read); err != nil {
 		return nil, setup.Advise(err)
 	}
 	return s, s.restorer.Restore(ctx)

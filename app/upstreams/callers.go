@@ -191,7 +191,7 @@ func (c *Callers) take(account string, key ownKey, server config.Server, source 
 	}
 	release, idle, err := c.own.Add(account, key, own)
 	for _, other := range idle {
-		_ = other.Value.set.Close() // an error of an idle connection does not matter
+		c.endLocked(other.Value, other.Value.set.Close)
 	}
 	if refused := (*quota.Refusal)(nil); errors.As(err, &refused) {
 		refused.Count(context.Background())
@@ -226,14 +226,19 @@ func (c *Callers) Forget(serverIDs ...string) {
 	replaced := func(key ownKey) bool { return slices.Contains(serverIDs, key.server) }
 	c.unsigned.RemoveFunc(replaced)
 	for _, own := range c.own.RemoveFunc(replaced) {
-		c.left[own] = struct{}{}
-		c.ending.Go(func() {
-			_ = own.set.Drain() // an error of an unused connection does not matter
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			delete(c.left, own)
-		})
+		c.endLocked(own, own.set.Drain)
 	}
+}
+
+// endLocked ends a connection that is not in use any more, in the background: its server may be slow.
+func (c *Callers) endLocked(own *ownSet, end func() error) {
+	c.left[own] = struct{}{}
+	c.ending.Go(func() {
+		_ = end() // an error of an unused connection does not matter
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.left, own)
+	})
 }
 
 // Close ends all connections. It may be called twice.

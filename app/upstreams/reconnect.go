@@ -35,12 +35,19 @@ func (c *Catalog) Change(ctx context.Context, next *config.Config) (*ServerChang
 	servers := slices.DeleteFunc(slices.Clone(after.Servers),
 		func(s config.Server) bool { return !slices.Contains(connect, s.ID) })
 	made := &ServerChange{config: resolved, Ended: slices.Concat(connect, removed), removed: removed}
-	made.connect, err = c.upstreamConfigs(servers, setup.Principal())
-	return made, err
+	if made.connect, err = c.upstreamConfigs(servers, setup.Principal()); err != nil {
+		return nil, err
+	}
+	for _, server := range made.connect {
+		if err := server.Check(); err != nil {
+			return nil, err
+		}
+	}
+	return made, nil
 }
 
-// Apply connects and disconnects servers. Calls in flight are finished first. It does not wait for a
-// server to answer.
+// Apply connects and disconnects servers. Calls in flight are finished first. It does not wait for a server to answer,
+// and fails only if Airlock is ending.
 func (c *Catalog) Apply(ctx context.Context, change *ServerChange) error {
 	c.config.Store(change.config)
 	if c.upstreams == nil || len(change.Ended) == 0 {

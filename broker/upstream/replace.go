@@ -14,7 +14,7 @@ import (
 func (s *Set) Replace(ctx context.Context, configs []Config, removed []string) error {
 	var made []*server
 	for _, c := range configs {
-		if err := c.check(); err != nil {
+		if err := c.Check(); err != nil {
 			return err
 		}
 		made = append(made, newServer(c.withDefaults(), s.opts, s.spawn, s.cache))

@@ -144,7 +144,7 @@ func New(configs []Config, opts *Options) (*Set, error) {
 		s.cache = &listCache{dir: o.CacheDir, log: o.Logger, now: time.Now}
 	}
 	for _, c := range configs {
-		if err := c.check(); err != nil {
+		if err := c.Check(); err != nil {
 			return nil, err
 		}
 		if _, twice := s.servers[c.ID]; twice {
@@ -155,7 +155,8 @@ func New(configs []Config, opts *Options) (*Set, error) {
 	return s, nil
 }
 
-func (c Config) check() error {
+// Check returns an error if no server can be connected with the configuration.
+func (c Config) Check() error {
 	switch {
 	case c.ID == "":
 		return errors.New("an upstream server has no ID")
