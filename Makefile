@@ -41,8 +41,9 @@ demo: prerequisites build code-images test/servers/node_modules/.package-lock.js
 demo: ## show model-written code that uses MCP servers from a sandbox
 	@./examples/demo/run
 
-# Half of the time, tests of sandboxes and clusters wait for other processes. Those of cmd/airlock take the longest, so
-# they begin first.
+# Half of the time, tests of sandboxes and clusters wait for other processes. The packages that take the longest begin
+# first.
+LONG_PACKAGES := ./cmd/airlock ./test/signin ./test/stores ./test/cluster ./app/contract ./test/doors ./test/console
 TEST_PACKAGES ?= $(shell expr $$(nproc) \* 3 / 2)
 
 .PHONY: test
@@ -51,7 +52,7 @@ test: ## run all tests, those with real sandboxes included
 	@$(MAKE) --no-print-directory dist
 	go test -C build/dist -count=1 ./...
 	go test -C test/kubernetes -count=1 ./...
-	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -p $(TEST_PACKAGES) -vet=off -timeout=60m ./cmd/airlock ./...
+	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -p $(TEST_PACKAGES) -vet=off -timeout=60m $(LONG_PACKAGES) ./...
 
 .PHONY: try
 try: export AIRLOCK_TEST_SANDBOX := 1

@@ -28,7 +28,7 @@ func airlock(t *testing.T, args ...string) string {
 // TestServe creates a token, serves, registers an agent over HTTP and revokes the token, with the
 // commands that a user types.
 func TestServe(t *testing.T) {
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "python")
 	t.Chdir(t.TempDir())
 	token := airlock(t, "tokens", "create", "laptop", "--scope", "agents")
 	id := strings.Fields(airlock(t, "tokens", "list"))[0]
@@ -77,7 +77,7 @@ func TestServe(t *testing.T) {
 
 // An address that is in use, and one that cannot be used, are reported with a hint.
 func TestServeSaysWhatToDoAboutAnAddress(t *testing.T) {
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "python")
 	t.Chdir(t.TempDir())
 	var lc net.ListenConfig
 	other, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -48,20 +48,20 @@ func serveLogged(t *testing.T, log io.Writer, keys string, change ...func(*Daemo
 	if err := os.WriteFile(file, []byte(keys), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := config.Load(file, os.LookupEnv)
+	load := func() (*config.Config, error) {
+		c, err := config.Load(file, os.LookupEnv)
+		if err == nil {
+			c.Serve.Listen, c.Sandbox.Pool = "127.0.0.1:0", 0 // few of the tests run programs
+		}
+		return c, err
+	}
+	c, err := load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Serve.Listen = "127.0.0.1:0"
 	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
 	opened, err := system.Open(t.Context(), c, system.Options{Version: "test", Serving: true,
-		Tools: upstreams.CachedThenServers, Logger: logger, Reread: func() (*config.Config, error) {
-			next, err := config.Load(file, os.LookupEnv)
-			if err == nil {
-				next.Serve.Listen = c.Serve.Listen
-			}
-			return next, err
-		}})
+		Tools: upstreams.CachedThenServers, Logger: logger, Reread: load})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -142,7 +142,7 @@ func TestChangesOfServersReachHosts(t *testing.T) {
 	} {
 		t.Run(era, func(t *testing.T) {
 			s := newShelf(t, "Begin with the index of the shelf.")
-			testenv.OwnHome(t)
+			testenv.OwnHome(t, "python")
 			t.Chdir(t.TempDir())
 			t.Setenv("AIRLOCK_CONFIG", "airlock.yaml") // which needs no confirmation
 			write(t, "airlock.yaml",
@@ -317,7 +317,7 @@ func tryNotices(t *testing.T, session *mcp.ClientSession, heard <-chan string, r
 func TestInstructionsOfServers(t *testing.T) {
 	s := newShelf(t, "Begin with the index.")
 	program := filepath.Join(testenv.RepoRoot(t), "bin", "airlock")
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "python")
 	t.Chdir(t.TempDir())
 	t.Setenv("AIRLOCK_CONFIG", "airlock.yaml") // which needs no confirmation
 	write(t, "airlock.yaml", fmt.Sprintf("mcpServers: {lib: {url: %q}}\n", s.url))

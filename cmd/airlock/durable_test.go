@@ -31,10 +31,17 @@ type durable struct {
 	daemon  *exec.Cmd
 }
 
+// newDurable returns an installation for Python programs.
 func newDurable(t *testing.T, suspendAfter string, settings ...string) *durable {
 	t.Helper()
+	return newDurableFor(t, []string{"python"}, suspendAfter, settings...)
+}
+
+// newDurableFor is newDurable with the images of languages.
+func newDurableFor(t *testing.T, languages []string, suspendAfter string, settings ...string) *durable {
+	t.Helper()
 	i := newInstallation(t, "runs: {suspendAfter: "+suspendAfter+"}\naudit: {path: audit.jsonl}\n"+
-		strings.Join(settings, "\n"), "node", "python")
+		strings.Join(settings, "\n"), languages...)
 	config, err := os.ReadFile(i.file)
 	if err == nil { // so that its tools ask
 		err = os.WriteFile(i.file, bytes.ReplaceAll(config, []byte("allow: ['*']"), nil), 0o600)
@@ -232,7 +239,7 @@ export default [memory.slice(0, 6), data.every((byte, i) => byte === 97 + (i % 3
 			`["canary",true]`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := newDurable(t, "200ms")
+			d := newDurableFor(t, []string{test.language}, "200ms")
 			d.start()
 			background := test.name == "python"
 			run, text := call(t, d.session, "run_code", map[string]any{"language": test.language,

@@ -13,7 +13,7 @@ import (
 // interrupted, or has ended, and no call is made for it.
 func TestStoredRunsAreRefused(t *testing.T) {
 	testenv.Sandbox(t)
-	d := newDurable(t, "20ms")
+	d := newDurableFor(t, []string{"node", "python"}, "20ms")
 	d.start()
 	begin := func(name string) string {
 		run, text := call(t, d.session, "run_code", map[string]any{"language": "python", "background": true, "code": `

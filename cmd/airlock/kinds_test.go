@@ -150,7 +150,8 @@ func TestProgramsSurviveEachKill(t *testing.T) {
 	testenv.Sandbox(t)
 	for _, kind := range kinds {
 		t.Run(kind.language+"/"+kind.name, func(t *testing.T) {
-			d := newDurable(t, "20ms", "sandbox: {pool: 0}") // a start that warms a pool takes most of the time
+			// A start that warms a pool takes most of the time.
+			d := newDurableFor(t, []string{kind.language}, "20ms", "sandbox: {pool: 0}")
 			d.start()
 			run, text := call(t, d.session, "run_code", map[string]any{"language": kind.language, "background": true,
 				"code": strings.ReplaceAll(kind.code, "DIR", d.dir)})

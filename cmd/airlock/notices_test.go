@@ -91,7 +91,7 @@ func flood(ctx context.Context, req *mcp.CallToolRequest) error {
 // hears connects a host of revision 2025-11-25 to airlock mcp, in front of the talker.
 func hears(t *testing.T, url string, options *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "python")
 	file := filepath.Join(t.TempDir(), "airlock.yaml")
 	text := fmt.Sprintf("face: {callTool: true}\nmcpServers: {talker: {url: %q}}\n"+
 		"servers: {talker: {trustAnnotations: true, elicitation: true}}\n", url)

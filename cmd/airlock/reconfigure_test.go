@@ -18,7 +18,7 @@ import (
 // permits more. A change that is not in force is shown by status and /readyz, and the commands of an
 // operator work with a broken file.
 func TestServersChangeWhileADaemonServes(t *testing.T) {
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "python")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "airlock.yaml")
 	write := func(text string) {
@@ -136,7 +136,7 @@ func TestServersChangeWhileADaemonServes(t *testing.T) {
 
 // issue 27: without a confirmed configuration, the audit log that a broken file names is used.
 func TestABrokenConfigurationStillNamesTheLog(t *testing.T) {
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "python")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "airlock.yaml")
 	t.Setenv("AIRLOCK_CONFIG", file)

@@ -16,7 +16,7 @@ import (
 // Serving goes on through SIGHUP, which has the files read again; a change of a
 // file needs no signal.
 func TestServingReloads(t *testing.T) {
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "python")
 	file := filepath.Join(t.TempDir(), "airlock.yaml")
 	write := func(text string) {
 		t.Helper()

@@ -27,7 +27,7 @@ func TestSubscriptionsOfOneAccount(t *testing.T) {
 			}
 		}
 	}()
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "python")
 	t.Chdir(t.TempDir())
 	t.Setenv("AIRLOCK_CONFIG", "airlock.yaml") // which needs no confirmation
 	write(t, "airlock.yaml", fmt.Sprintf("policies: [rules.cedar]\nmcpServers: {lib: {url: %q}}\n", s.url))

@@ -122,7 +122,7 @@ func TestWhatAConversationHasReadOutlivesTheDaemon(t *testing.T) {
 	held, arrived := make(chan struct{}), make(chan struct{}, 1)
 	crm, slow, web := reader(t, nil, nil), reader(t, held, arrived), reader(t, nil, nil)
 	t.Cleanup(func() { close(held) })
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "python")
 	t.Chdir(t.TempDir())
 	t.Setenv("AIRLOCK_CONFIG", "airlock.yaml") // which needs no confirmation
 	write(t, "rules.cedar", `permit (principal, action, resource);

@@ -86,7 +86,7 @@ func (p *person) does(command string) string {
 // at once. Now a change that may permit more is shown and recorded, and is in force only
 // after a person has confirmed it outside of the host; a restart does not help the host.
 func TestAWideningChangeWaitsForAPerson(t *testing.T) {
-	env := testenv.OwnHome(t)
+	env := testenv.OwnHome(t, "python")
 	home := env.Home
 	dir := t.TempDir()
 	file, rules := filepath.Join(dir, "airlock.yaml"), filepath.Join(dir, "rules.cedar")
@@ -214,7 +214,7 @@ func TestAWideningChangeWaitsForAPerson(t *testing.T) {
 // issue 23: a daemon did not know the hosts that are connected over HTTP, so a shell of such a host could open a
 // terminal and make a token that administers, or get a link to the console that does.
 func TestAHostOverHTTPCannotWiden(t *testing.T) {
-	env := testenv.OwnHome(t)
+	env := testenv.OwnHome(t, "python")
 	dir := t.TempDir()
 	program := filepath.Join(testenv.RepoRoot(t), "bin", "airlock")
 	file := filepath.Join(dir, "airlock.yaml")

@@ -25,13 +25,16 @@ func Linear(t testing.TB, name string, n int, work func(n int) func()) {
 	small, large := work(n), work(linearGrowth*n)
 	ratio := 0.0
 	for range linearTries {
+		many := threadTime(large)
+		if many < linearFloor {
+			return
+		}
 		few := threadTime(func() {
 			for range linearGrowth {
 				small()
 			}
 		})
-		many := threadTime(large)
-		if ratio = float64(many) / float64(max(few, 1)); ratio <= linearSlack || many < linearFloor {
+		if ratio = float64(many) / float64(max(few, 1)); ratio <= linearSlack {
 			return
 		}
 	}

@@ -4,11 +4,15 @@ package testenv
 
 import (
 	"errors"
+	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Env is what a test with real sandboxes needs.
@@ -28,6 +32,7 @@ func Sandbox(t testing.TB) Env {
 	if !WantsSandboxes() {
 		t.Skip("starts real sandboxes: run `make test`, or set AIRLOCK_TEST_SANDBOX=1")
 	}
+	watch(t)
 	root := RepoRoot(t)
 	env := Env{Home: os.Getenv("AIRLOCK_HOME"), Runsc: filepath.Join(root, "bin", "runsc")}
 	if env.Home == "" {
@@ -39,6 +44,33 @@ func Sandbox(t testing.TB) Env {
 		}
 	}
 	return env
+}
+
+// hangs is the time after which a test is taken to wait for ever. The other packages still have theirs then. With a
+// -timeout above an hour, there is no limit.
+const hangs = 15 * time.Minute
+
+// watch ends the process with the stacks of all goroutines if a test hangs.
+func watch(t testing.TB) {
+	timeout, _ := flag.Lookup("test.timeout").Value.(flag.Getter).Get().(time.Duration)
+	if timeout > time.Hour || timeout == 0 {
+		return
+	}
+	timer := time.AfterFunc(hangs, func() {
+		debug.SetTraceback("all")
+		panic(fmt.Sprintf("%s has not ended after %v", t.Name(), hangs))
+	})
+	t.Cleanup(func() { timer.Stop() })
+}
+
+// Impossible ends a test that the machine does not allow: it is skipped, or fails where tests with sandboxes are
+// wanted, which need the same.
+func Impossible(t testing.TB, why string) {
+	t.Helper()
+	if WantsSandboxes() {
+		t.Fatal(why)
+	}
+	t.Skip(why)
 }
 
 // Corpus returns the directory with the corpus of real tool lists, which is beside the

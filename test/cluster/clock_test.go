@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -14,11 +15,14 @@ import (
 
 // ahead returns a copy of the program whose clock is ahead by d. Time namespaces do not move the clock that shows the
 // time of day, and a static program loads no library that does. So an instruction is added to the function time.now of
-// Go. It takes the place of the code for kernels without a vDSO, which follows. The test is skipped if the function is
-// another one, such as on arm64.
+// Go. It takes the place of the code for kernels without a vDSO, which follows. It is known for amd64 only: other
+// machines get the program as it is.
 func ahead(t *testing.T, d time.Duration) string {
 	t.Helper()
 	program := filepath.Join(testenv.RepoRoot(t), "bin", "airlock")
+	if runtime.GOARCH != "amd64" {
+		return program
+	}
 	text, err := os.ReadFile(program)
 	if err != nil {
 		t.Fatal(err)
@@ -49,6 +53,6 @@ func ahead(t *testing.T, d time.Duration) string {
 			return changed
 		}
 	}
-	t.Skip("the clock of a program cannot be moved: time.now of this version of Go or this machine is not known")
+	t.Fatal("the clock of a program cannot be moved: time.now of this version of Go is not known")
 	return ""
 }

@@ -210,6 +210,7 @@ func TestTheDatabaseIsAway(t *testing.T) {
 		t.Fatalf("the token: %d", got)
 	}
 	way.cut()
+	before := c.total() // the program has 30 s from here
 	if got := n.status(token); got != http.StatusOK {
 		t.Errorf("a token that was just seen: %d", got)
 	}
@@ -226,7 +227,6 @@ func TestTheDatabaseIsAway(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), "cannot be reached") || !strings.Contains(string(out), "hint: ") {
 		t.Errorf("making a token: %v\n%s", err, out)
 	}
-	before := c.total()
 	for len(program) == 0 && c.total() < before+3 && t.Context().Err() == nil {
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -245,12 +245,8 @@ func TestTheDatabaseIsAway(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Logf("a token is accepted %v after the database is back", time.Since(back))
-	calls := c.total()
-	n.callForever(other, c)
+	n.callForever(other, c) // until it has made a call
 	t.Logf("a program makes calls %v after the database is back", time.Since(back))
-	if c.total() == calls {
-		t.Error("no call was made")
-	}
 	if got, _ := n.announce(worker, "after", "calculate"); got != "APPROVED" {
 		t.Errorf("an action when the database is back: %s", got)
 	}

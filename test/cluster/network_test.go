@@ -1,13 +1,17 @@
 package cluster
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strconv"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // The network of a cluster of machines. The test and the servers that the nodes use have addresses of the bridge.
@@ -20,7 +24,7 @@ const (
 )
 
 // ownNetwork runs the test again in a process with a separate network, and returns false. In that process it makes a
-// bridge and returns true. The test is skipped if the machine does not allow this.
+// bridge and returns true.
 func ownNetwork(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(inNetwork) != "" {
@@ -29,11 +33,12 @@ func ownNetwork(t *testing.T) bool {
 			{"address", "add", firstServer + "/24", "dev", "bridge"},
 			{"address", "add", secondServer + "/24", "dev", "bridge"}, {"link", "set", "bridge", "up"}} {
 			if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-				t.Skipf("this machine makes no bridge in a network namespace: ip %v: %v\n%s", args, err, out)
+				t.Fatalf("this machine makes no bridge in a network namespace: ip %v: %v\n%s", args, err, out)
 			}
 		}
 		return true
 	}
+	testenv.Sandbox(t) // or the test is skipped
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces need root")
 	}
@@ -43,8 +48,9 @@ func ownNetwork(t *testing.T) bool {
 	}
 	cmd.Env = append(os.Environ(), inNetwork+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
-	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
-	if err := cmd.Run(); err != nil {
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(t.Output(), &out), t.Output()
+	if err := cmd.Run(); err != nil || !bytes.Contains(out.Bytes(), []byte("--- PASS: "+t.Name()+" (")) {
 		t.Error("in its network: ", err)
 	}
 	return false

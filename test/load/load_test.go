@@ -45,7 +45,7 @@ func status(t *testing.T) daemon {
 // C-020: with ten thousand idle connections, every request gets its own answer or a request
 // to retry. The load program measures the rate; this test does not.
 func TestManyRequestsBesideIdleConnections(t *testing.T) {
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "python")
 	t.Chdir(t.TempDir())
 	airlock(t, "serve", "--detach", "--listen", "127.0.0.1:0")
 	defer airlock(t, "stop")

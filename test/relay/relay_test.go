@@ -131,7 +131,7 @@ func (h *host) questions() string {
 // without an answer cannot ask.
 func startHost(t *testing.T, b *booking, era, settings, more string, answer *mcp.ElicitResult) *host {
 	t.Helper()
-	env := testenv.OwnHome(t)
+	env := testenv.OwnHome(t, "python")
 	configuration := filepath.Join(t.TempDir(), "airlock.yaml")
 	text := fmt.Sprintf(
 		"mcpServers: {booking: {url: %q}}\nservers: {booking: {trustAnnotations: true%s}}\nlimits: {approvalTimeout: "+

@@ -29,7 +29,7 @@ type airlock struct {
 
 func newAirlock(t *testing.T, n *notes) *airlock {
 	t.Helper()
-	env := testenv.OwnHome(t)
+	env := testenv.OwnHome(t, "python")
 	a := &airlock{
 		program:       filepath.Join(testenv.RepoRoot(t), "bin", "airlock"),
 		configuration: filepath.Join(t.TempDir(), "airlock.yaml"),

@@ -151,7 +151,7 @@ const adding = "from servers.calendar import add_event\nresult = (await add_even
 // C-094 to C-103: start the daemon, connect two hosts, sign in to a server, answer a
 // question in the browser, and find the trace in a collector.
 func TestServingATeam(t *testing.T) {
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "python")
 	collector, err := telemetry.StartCollector(t.Context(), filepath.Join(testenv.RepoRoot(t), "bin", "otelcol"),
 		t.TempDir())
 	if err != nil {

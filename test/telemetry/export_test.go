@@ -115,7 +115,7 @@ func runCode(t *testing.T, cmd *exec.Cmd, code string) map[string]any {
 }
 
 func TestOneTraceFromTheHostToTheServer(t *testing.T) {
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "python")
 	collector := startCollector(t)
 	url, traceparent := upstream(t)
 	cmd := airlock(t, url, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.Endpoint,
@@ -184,7 +184,7 @@ raise %s(%q)
 }
 
 func TestWhatCannotBeExportedIsLostAndNothingElse(t *testing.T) {
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "python")
 	url, _ := upstream(t)
 	cmd := airlock(t, url, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + testenv.ReservedAddress(t),
 		"OTEL_BSP_SCHEDULE_DELAY=50", "OTEL_EXPORTER_OTLP_TIMEOUT=500"}, "mcp")
@@ -200,7 +200,7 @@ func TestWhatCannotBeExportedIsLostAndNothingElse(t *testing.T) {
 }
 
 func TestTheConsoleIsNoExporter(t *testing.T) {
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "python")
 	cmd := airlock(t, "http://127.0.0.1:9/mcp", []string{"OTEL_TRACES_EXPORTER=console"}, "mcp")
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -29,7 +29,7 @@ func output(t *testing.T, cmd *exec.Cmd) string {
 }
 
 func TestPrometheusReadsTheMetricsOfWhoMayReadTheLog(t *testing.T) {
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "python")
 	url, _ := upstream(t)
 	token := map[string]string{}
 	for _, scope := range []string{"audit", "run"} {
