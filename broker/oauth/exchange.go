@@ -151,7 +151,7 @@ func (e *exchanged) get(ctx context.Context, r *record) (derived, error) {
 		return token, nil
 	}
 	s := e.source
-	err := s.tolerated(r.login(), func() (err error) {
+	err := s.tolerated(ctx, r.login(), func() (err error) {
 		token, err = s.exchange(ctx, r, e.actor, more)
 		return err
 	})

@@ -1,12 +1,15 @@
 package oauth_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +29,7 @@ type idp struct {
 	refuses  string         // the error code of exchanges; empty for none
 	kind     string         // issued_token_type in place of the right one
 	lifetime float64        // of exchanged tokens, in seconds
+	waits    func()  // called at each exchange; may be nil
 	n        int
 }
 
@@ -45,6 +49,9 @@ func newIDP(t *testing.T) *idp {
 				return http.StatusBadRequest
 			}
 			return http.StatusOK
+		}
+		if i.waits != nil {
+			i.waits()
 		}
 		if i.refuses != "" {
 			answer["error"] = i.refuses
@@ -141,10 +148,13 @@ func TestExchangedTokensAreBounded(t *testing.T) {
 			t.Errorf("got %q, %v, want %q", request.Header.Get("Authorization"), err, step.want)
 		}
 	}
-	for _, form := range i.forms {
-		if form.Get("grant_type") == "refresh_token" || form.Get("subject_token") == "" {
-			continue
-		}
+	exchanges := slices.DeleteFunc(slices.Clone(i.forms), func(form url.Values) bool {
+		return form.Get("grant_type") != "urn:ietf:params:oauth:grant-type:token-exchange"
+	})
+	if len(exchanges) != 2 {
+		t.Errorf("%d exchanges were made, want 2", len(exchanges))
+	}
+	for _, form := range exchanges {
 		if form.Get("subject_token") != "access-token-1" || form.Get("resource") != i.url() ||
 			form.Get("client_id") != "airlock-idp" || form.Get("actor_token") != "" {
 			t.Errorf("got the exchange %v", form)
@@ -208,6 +218,30 @@ func TestRefusedExchanges(t *testing.T) {
 	wantSignIn(t, err, "does not accept", "")
 	if again {
 		t.Error("the request is sent again")
+	}
+}
+
+// Issue 31: a call that is cancelled during the exchange does not keep the next one from getting a token.
+func TestACancelledExchangeRefusesNoOther(t *testing.T) {
+	i := newIDP(t)
+	s := i.source(t, "ann", t.TempDir())
+	if _, err := s.Login(t.Context(), &person{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	i.set(func() { i.waits = func() { cancel(); <-over } })
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, i.url(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Bind().Sign(ctx, request); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled call: %v", err)
+	}
+	close(over)
+	i.set(func() { i.waits = nil })
+	if header, err := signed(t, s, i.url()); err != nil || !strings.HasPrefix(header, "Bearer exchanged-") {
+		t.Errorf("the next call: %q, %v", header, err)
 	}
 }
 

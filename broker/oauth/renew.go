@@ -234,7 +234,7 @@ func (s *Source) refreshLocked(ctx context.Context, next *record) error {
 	w := newWire(s.newDialer(next.distance()))
 	defer w.close()
 	if !s.config.isInteractive() {
-		if err := s.tolerated("",
+		if err := s.tolerated(ctx, "",
 			func() error { return s.obtain(ctx, w, next, dpop, union(next.Tokens.Scopes, next.Wanted)) }); err != nil {
 			return err
 		}
@@ -269,8 +269,9 @@ func (s *Source) endLocked(next *record, why string) error {
 }
 
 // tolerated runs do, unless the authorization server has recently refused Airlock for this sign-in. Then it
-// returns the earlier error, so that not every call repeats the request.
-func (s *Source) tolerated(login string, do func() error) error {
+// returns the earlier error, so that not every call repeats the request. An error after ctx has ended is none of the
+// server's.
+func (s *Source) tolerated(ctx context.Context, login string, do func() error) error {
 	s.mu.Lock()
 	before := s.refused
 	s.mu.Unlock()
@@ -280,8 +281,10 @@ func (s *Source) tolerated(login string, do func() error) error {
 	err := do()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refused = refused{}
-	if err != nil {
+	switch {
+	case err == nil:
+		s.refused = refused{}
+	case ctx.Err() == nil:
 		s.refused = refused{err, s.opts.Now().Add(retryAfter), login}
 	}
 	return err
@@ -318,7 +321,7 @@ func (s *Source) first(ctx context.Context) (bool, error) {
 		if kept != nil && kept.Tokens.isUsable(s.opts.Now()) {
 			return nil
 		}
-		return s.tolerated("", func() error {
+		return s.tolerated(ctx, "", func() error {
 			w := newWire(s.newDialer(s.distance(kept)))
 			defer w.close()
 			challenge := s.lastChallenge()

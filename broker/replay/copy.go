@@ -1,15 +1,15 @@
 package replay
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"strings"
 	"time"
-
-	"filippo.io/age"
 
 	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/objects"
@@ -49,26 +49,14 @@ func (s *Store) Kept() (map[string]time.Time, error) {
 // Export returns the recording of a run with its tools, for Import on another machine. If there is no recording, the
 // error wraps fs.ErrNotExist. If it has more than 32 MiB, the error is objects.ErrTooLarge.
 func (s *Store) Export(run string) ([]byte, error) {
-	recording, err := s.Load(run)
+	f, plain, err := s.open(run)
 	if errors.Is(err, ErrNotFound) {
 		return nil, errors.Join(fs.ErrNotExist, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	path, err := s.path(run)
-	if err != nil {
-		return nil, err
-	}
-	f, err := store.Open(path)
-	if err != nil {
-		return nil, err
-	}
 	defer f.Close()
-	plain, err := age.Decrypt(f, s.identity)
-	if err != nil {
-		return nil, err
-	}
 	packed, err := io.ReadAll(io.LimitReader(plain, maxExported+1))
 	if err == nil && len(packed) > maxExported {
 		err = objects.ErrTooLarge
@@ -76,7 +64,19 @@ func (s *Store) Export(run string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(exported{packed, recording.Snapshot, recording.Tools})
+	lines, err := unpack(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	var first line
+	if err := strictjson.NewDecoder(lines).Decode(&first); err != nil || first.Head == nil || first.Head.RunID != run {
+		return nil, fmt.Errorf("the recording of %q is damaged", run)
+	}
+	tools, err := s.loadTools(first.Head.Snapshot)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(exported{packed, first.Head.Snapshot, tools})
 }
 
 // Import stores a recording that Export has returned, as one that ended at a time. It does nothing if there is one.

@@ -189,12 +189,8 @@ func (r *Recorder) bytes() (int64, error) {
 	return info.Size(), nil
 }
 
-// unseal decrypts and unpacks. Recordings of older versions are not packed.
-func (s *Store) unseal(f io.Reader) (io.Reader, error) {
-	plain, err := age.Decrypt(f, s.identity)
-	if err != nil {
-		return nil, err
-	}
+// unpack unpacks what was decrypted. Recordings of older versions are not packed.
+func unpack(plain io.Reader) (io.Reader, error) {
 	in := bufio.NewReaderSize(plain, 64<<10)
 	if magic, err := in.Peek(2); err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
 		return in, nil
@@ -211,36 +207,60 @@ func removeIfThere(path string) error {
 
 // Load reads the recording of a run.
 func (s *Store) Load(run string) (*Recording, error) {
-	path, err := s.path(run)
+	recording, err := s.load(run)
 	if err != nil {
-		return nil, err
-	}
-	f, err := store.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("loading %q: %w", run, ErrNotFound)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("loading %q: %w", run, err)
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || s.kept.Expired(info.ModTime()) {
-		return nil, fmt.Errorf("loading %q: %w", run, ErrNotFound)
-	}
-	plain, err := s.unseal(f)
-	if err != nil {
-		return nil, fmt.Errorf("loading %q: %w", run, err)
-	}
-	recording, err := read(plain)
-	if err != nil {
-		return nil, fmt.Errorf("loading %q: %w", run, err)
-	}
-	if recording.RunID != run {
-		return nil, fmt.Errorf("loading %q: it is the recording of %q", run, recording.RunID)
-	}
-	if recording.Tools, err = s.loadTools(recording.Snapshot); err != nil {
 		return nil, fmt.Errorf("loading %q: %w", run, err)
 	}
 	return recording, nil
+}
+
+func (s *Store) load(run string) (*Recording, error) {
+	f, plain, err := s.open(run)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lines, err := unpack(plain)
+	if err != nil {
+		return nil, err
+	}
+	recording, err := read(lines)
+	if err != nil {
+		return nil, err
+	}
+	if recording.RunID != run {
+		return nil, fmt.Errorf("it is the recording of %q", recording.RunID)
+	}
+	recording.Tools, err = s.loadTools(recording.Snapshot)
+	return recording, err
+}
+
+// open opens the recording of a run and returns it with its decrypted content. The error is ErrNotFound if there is
+// none. The caller must close the file.
+func (s *Store) open(run string) (f *os.File, plain io.Reader, err error) {
+	path, err := s.path(run)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err = store.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case s.kept.Expired(info.ModTime()):
+		err = ErrNotFound
+	default:
+		plain, err = age.Decrypt(f, s.identity)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, plain, nil
 }
 
 // read reads a recording's lines. One without its end is an error.

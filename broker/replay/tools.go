@@ -77,7 +77,10 @@ func (s *Store) loadTools(digest string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	plain, err := s.unseal(f)
+	plain, err := age.Decrypt(f, s.identity)
+	if err == nil {
+		plain, err = unpack(plain)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the recorded tools: %w", err)
 	}
