@@ -22,8 +22,10 @@ var _ kernel.Dispatcher = dispatcher{}
 // Call executes one tool call as a run.
 func (d dispatcher) Call(ctx context.Context, who caller.Caller, serverID, tool string,
 	arguments json.RawMessage) (kernel.Output, error) {
-	if err := d.Servers.Await(ctx, serverID); err != nil { // it may still be starting
-		return kernel.Output{}, err
+	if _, err := d.Servers.Snapshot(who).Lookup(serverID, tool); err != nil { // it may still be starting
+		if err := d.Servers.Await(ctx, serverID); err != nil {
+			return kernel.Output{}, err
+		}
 	}
 	req, err := orchestrator.CallRequest(orchestrator.ToolCall{ServerID: serverID, Name: tool, Arguments: arguments})
 	if err != nil {

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -238,44 +239,50 @@ func (t *transfer) run(ctx context.Context) error {
 
 var errNotEmpty = errors.New("the cluster has tokens or agents already")
 
-// copy copies the rows of a table in batches.
+// copy copies the rows of a table in batches. It reads all of them first, because a transaction of PostgreSQL may not
+// take as long as encrypting them again.
 func (t *transfer) copy(ctx context.Context, table string) error {
-	return t.from.View(ctx, func(tx database.Tx) error {
-		rows, err := tx.QueryContext(ctx, "SELECT * FROM "+table)
+	names, rows, err := t.read(ctx, table)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	insert := "INSERT INTO " + table + " VALUES (?" + strings.Repeat(", ?", len(names)-1) + ")"
+	var batch [][]any
+	for _, row := range rows {
+		keep, err := t.translate(names, row)
 		if err != nil {
 			return err
 		}
-		defer rows.Close()
-		names, err := rows.Columns()
-		if err != nil {
-			return err
+		if keep {
+			batch = append(batch, row)
 		}
-		insert := "INSERT INTO " + table + " VALUES (?" + strings.Repeat(", ?", len(names)-1) + ")"
-		var batch [][]any
-		for rows.Next() {
+		if len(batch) == transferBatch {
+			if err := t.insert(ctx, insert, batch); err != nil {
+				return err
+			}
+			batch = nil
+		}
+	}
+	return t.insert(ctx, insert, batch)
+}
+
+// read returns the columns and the rows of a table.
+func (t *transfer) read(ctx context.Context, table string) (names []string, all [][]any, err error) {
+	err = t.from.View(ctx, func(tx database.Tx) error {
+		names, all = nil, nil
+		return database.EachRow(ctx, tx, "SELECT * FROM "+table, nil, func(rows *sql.Rows) (err error) {
+			if names, err = rows.Columns(); err != nil {
+				return err
+			}
 			row, pointers := make([]any, len(names)), make([]any, len(names))
 			for i := range row {
 				pointers[i] = &row[i]
 			}
-			if err := rows.Scan(pointers...); err != nil {
-				return err
-			}
-			keep, err := t.translate(names, row)
-			if err != nil {
-				return err
-			}
-			if keep {
-				batch = append(batch, row)
-			}
-			if len(batch) == transferBatch {
-				if err := t.insert(ctx, insert, batch); err != nil {
-					return err
-				}
-				batch = nil
-			}
-		}
-		return errors.Join(rows.Err(), t.insert(ctx, insert, batch))
+			all = append(all, row)
+			return rows.Scan(pointers...)
+		})
 	})
+	return names, all, err
 }
 
 // translate encrypts a row for the target. keep reports whether the target gets it: the records that the process of

@@ -109,7 +109,7 @@ const rules = `permit(principal, action, resource) when { resource.risk == "read
 // serve starts the program and makes a token for each caller.
 func serve(t *testing.T, configuration string) *daemon {
 	t.Helper()
-	testenv.OwnHome(t, "python")
+	testenv.OwnHome(t, "python", "verify")
 	d := &daemon{T: t, program: filepath.Join(testenv.RepoRoot(t), "bin", "airlock"), said: &testenv.Output{},
 		file: filepath.Join(t.TempDir(), "airlock.yaml"), tokens: map[string]string{},
 		browsers: map[string]*browser{}, hosts: map[hostKey]*mcp.ClientSession{}}

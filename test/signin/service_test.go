@@ -43,7 +43,7 @@ func startService(t *testing.T) *service {
 // serve starts a service with a provider, further keys of its section auth, and other sections.
 func serve(t *testing.T, p *provider, more string, sections ...string) *service {
 	t.Helper()
-	testenv.OwnHome(t, "python")
+	testenv.OwnHome(t, "python", "verify")
 	// The audience has the port, so the address is open before the configuration is written.
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
