@@ -201,6 +201,7 @@ func (s *Service) Reconcile(ctx context.Context,
 // leftRecords returns the records that processes have kept that have ended, and the IDs of their rows.
 func (g *agentGate) leftRecords(ctx context.Context) (left []audit.Record, ids []string, err error) {
 	err = g.opts.Database.View(ctx, func(tx database.Tx) error {
+		left, ids = nil, nil
 		var id, process, text string
 		query := `SELECT id, process, record FROM budget_debit ORDER BY id`
 		return database.ScanRows(ctx, tx, query, nil, []any{&id, &process, &text}, func() error {

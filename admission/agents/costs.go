@@ -34,8 +34,9 @@ type Standing struct {
 // Standings returns at most n selected accounts, ordered by name and starting after the name after.
 // These are the accounts that have a limit or were debited today.
 func (s *Service) Standings(ctx context.Context, only Accounts, after string, n int) ([]Standing, error) {
-	list := []Standing{}
+	var list []Standing
 	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
+		list = []Standing{}
 		found, err := s.standings(ctx, tx, only, after, n)
 		if err != nil {
 			return err
@@ -136,8 +137,9 @@ type Cost struct {
 // day and account. only.Kind is "principal" or "agent". Days without requests are left out; the
 // ledger keeps 400 days of each account.
 func (s *Service) Costs(ctx context.Context, only Accounts, first, last time.Time) ([]Cost, error) {
-	costs := []Cost{}
+	var costs []Cost
 	err := s.opts.Database.View(ctx, func(tx database.Tx) (err error) {
+		costs = []Cost{}
 		var accounts []string // nil for all
 		if only.Principal != "" {
 			if accounts, err = accountsOf(ctx, tx, only.Principal, "", math.MaxInt); err != nil {
@@ -164,6 +166,7 @@ const maxUses = 1000
 func (s *Service) Uses(ctx context.Context) ([]telemetry.Use, error) {
 	var uses []telemetry.Use
 	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
+		uses = nil
 		standings, err := s.ledger.Busiest(ctx, tx, budget.Session+":", maxUses)
 		for _, one := range standings {
 			for limit, part := range one.Used() {

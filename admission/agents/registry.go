@@ -92,14 +92,7 @@ const agentsOf = `SELECT agent.id FROM agent_credential CROSS JOIN agent
 
 // EndOf kills the agents that were registered with a revoked credential.
 func (s *Service) EndOf(ctx context.Context, credential, by string) error {
-	var ids []string
-	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
-		var id string
-		return database.ScanRows(ctx, tx, agentsOf, []any{credential}, []any{&id}, func() error {
-			ids = append(ids, id)
-			return nil
-		})
-	})
+	ids, err := database.Rows(ctx, s.opts.Database, agentsOf, []any{credential}, database.Column[string])
 	for _, id := range ids {
 		err = errors.Join(err, s.SetStatus(ctx, id, Killed, by))
 	}
@@ -141,18 +134,20 @@ func (s *Service) SetStatus(ctx context.Context, id string, status Status, by st
 // change calls do with the agent in a transaction, and records what do returns before the
 // transaction is committed, so that no change happens without a record. If do returns an error, the
 // transaction is undone and nothing is recorded. If the database refuses the commit, the change is
-// tried again and has another record.
+// tried again, and has another record if it is another change.
 func (s *Service) change(ctx context.Context, id, by string,
 	do func(database.Tx, Agent) (what string, err error)) error {
+	recorded := ""
 	return s.opts.Database.Update(ctx, func(tx database.Tx) error {
 		a, err := s.find(ctx, tx, id)
 		if err != nil {
 			return err
 		}
 		what, err := do(tx, a)
-		if err != nil {
+		if err != nil || what == recorded {
 			return err
 		}
+		recorded = what
 		return s.record(ctx, by, id, what)
 	})
 }
@@ -279,15 +274,9 @@ func (only Selection) query(after string, n int) (query string, args []any) {
 // List returns at most n selected agents, ordered by ID, starting after the ID after.
 func (s *Service) List(ctx context.Context, only Selection, after string, n int) ([]Agent, error) {
 	query, args := only.query(after, n)
-	agents := []Agent{}
-	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
-		return database.EachRow(ctx, tx, query, args, func(rows *sql.Rows) error {
-			a, err := s.scanAgent(rows)
-			agents = append(agents, a)
-			return err
-		})
+	return database.Rows(ctx, s.opts.Database, query, args, func(rows *sql.Rows) (Agent, error) {
+		return s.scanAgent(rows)
 	})
-	return agents, err
 }
 
 // Budget returns the limits and the spending of an agent.

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"slices"
 	"sync"
@@ -130,7 +131,7 @@ func (r grantRows) add(ctx context.Context, g Grant, now time.Time) error {
 	})
 }
 
-func (r grantRows) find(ctx context.Context, now time.Time, keys ...string) (found []Grant, err error) {
+func (r grantRows) find(ctx context.Context, now time.Time, keys ...string) ([]Grant, error) {
 	query, args := `SELECT grant_key, used, content FROM approval_grant WHERE ends > ?`, []any{now.UnixMilli()}
 	for i, key := range keys {
 		query += []string{" AND grant_key IN (?", ", ?"}[min(i, 1)]
@@ -139,22 +140,18 @@ func (r grantRows) find(ctx context.Context, now time.Time, keys ...string) (fou
 	if len(keys) > 0 {
 		query += ")"
 	}
-	err = r.db.View(ctx, func(tx database.Tx) error {
-		found = []Grant{}
+	return database.Rows(ctx, r.db, query, args, func(rows *sql.Rows) (Grant, error) {
 		var key, text string
 		var used int
-		return database.ScanRows(ctx, tx, query, args, []any{&key, &used, &text}, func() error {
-			var content grantContent
-			if err := strictjson.UnmarshalOpen([]byte(text), &content); err != nil {
-				return err
-			}
-			g := content.Grant
-			g.key, g.Used, g.approvers, g.extent = key, used, content.Approvers, content.Extent
-			found = append(found, g)
-			return nil
-		})
+		if err := rows.Scan(&key, &used, &text); err != nil {
+			return Grant{}, err
+		}
+		var content grantContent
+		err := strictjson.UnmarshalOpen([]byte(text), &content)
+		g := content.Grant
+		g.key, g.Used, g.approvers, g.extent = key, used, content.Approvers, content.Extent
+		return g, err
 	})
-	return found, err
 }
 
 func (r grantRows) use(ctx context.Context, id string, calls int) (bool, error) {

@@ -207,15 +207,16 @@ func (s *share) publish(ctx context.Context, tx database.Tx, open map[string]Pos
 
 // take takes the answers to questions of this node. Afterwards they cannot be withdrawn.
 func (s *share) take(ctx context.Context, tx database.Tx) (answers []answer, err error) {
-	var id, text string
-	err = database.ScanRows(ctx, tx, `SELECT id, response FROM posted_answer WHERE node = ? AND taken = 0
-		ORDER BY made, id`, []any{s.node}, []any{&id, &text}, func() error {
-		a := answer{id: id}
-		if err := strictjson.Unmarshal([]byte(text), &a.response); err != nil {
-			return fmt.Errorf("reading answer %q: %w", id, err)
+	answers, err = database.RowsIn(ctx, tx, `SELECT id, response FROM posted_answer WHERE node = ? AND taken = 0
+		ORDER BY made, id`, []any{s.node}, func(rows *sql.Rows) (a answer, err error) {
+		var text string
+		if err := rows.Scan(&a.id, &text); err != nil {
+			return a, err
 		}
-		answers = append(answers, a)
-		return nil
+		if err := strictjson.Unmarshal([]byte(text), &a.response); err != nil {
+			return a, fmt.Errorf("reading answer %q: %w", a.id, err)
+		}
+		return a, nil
 	})
 	if err != nil || len(answers) == 0 {
 		return nil, err
@@ -259,24 +260,20 @@ const ofOthers = `SELECT posted_question.question, progress, escalated, credenti
 	JOIN node ON node.id = posted_question.node AND ` + cluster.Live + `
 	WHERE posted_question.node <> ? `
 
-func (s *share) query(ctx context.Context, tx database.Tx, rest string, args ...any) (found []remote, err error) {
-	err = database.EachRow(ctx, tx, ofOthers+rest, append([]any{s.node}, args...), func(rows *sql.Rows) error {
-		var r remote
+func (s *share) query(ctx context.Context, tx database.Tx, rest string, args ...any) ([]remote, error) {
+	args = append([]any{s.node}, args...)
+	return database.RowsIn(ctx, tx, ofOthers+rest, args, func(rows *sql.Rows) (r remote, err error) {
 		var text string
-		var credentials string
-		if err := rows.Scan(&text, &r.Progress, &r.Escalated, &credentials, &r.outcome, &r.node); err != nil {
-			return err
+		if err := rows.Scan(&text, &r.Progress, &r.Escalated, &r.Credentials, &r.outcome, &r.node); err != nil {
+			return r, err
 		}
 		if err := strictjson.Unmarshal([]byte(text), &r.Question); err != nil {
-			return fmt.Errorf("reading a question of node %q: %w", r.node, err)
+			return r, fmt.Errorf("reading a question of node %q: %w", r.node, err)
 		}
-		r.Credentials = credentials
 		r.Node, _, _ = strings.Cut(r.node, "/")
 		r.Digest = canon.Digest([]byte(text))
-		found = append(found, r)
-		return nil
+		return r, nil
 	})
-	return found, err
 }
 
 // remote is a question of another node.

@@ -392,12 +392,7 @@ func (l *Ledger) Of(ctx context.Context, tx database.Tx, accounts []string) ([]S
 }
 
 func (l *Ledger) standings(ctx context.Context, tx database.Tx, query string, args []any) ([]Standing, error) {
-	list := []Standing{}
-	err := database.EachRow(ctx, tx, query, args, func(rows *sql.Rows) error {
-		s, err := l.scan(rows)
-		list = append(list, s)
-		return err
-	})
+	list, err := database.RowsIn(ctx, tx, query, args, func(rows *sql.Rows) (Standing, error) { return l.scan(rows) })
 	if err != nil {
 		return nil, fmt.Errorf("listing the accounts of the ledger: %w", err)
 	}
@@ -438,12 +433,11 @@ func (l *Ledger) Costs(ctx context.Context, tx database.Tx, prefix string, accou
 			AND account > ?2 AND account < ?3 ORDER BY start, account`
 		args = append(args, string(rawAccounts))
 	}
-	var c Cost
-	var start int64
-	err = database.ScanRows(ctx, tx, query, args, []any{&start, &c.Account, &c.Cost, &c.Requests}, func() error {
+	costs, err = database.RowsIn(ctx, tx, query, args, func(rows *sql.Rows) (c Cost, err error) {
+		var start int64
+		err = rows.Scan(&start, &c.Account, &c.Cost, &c.Requests)
 		c.Day = time.Unix(start, 0).UTC().Format(time.DateOnly)
-		costs = append(costs, c)
-		return nil
+		return c, err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the costs of the ledger: %w", err)

@@ -230,15 +230,12 @@ func TestSessionsThatAreLongOverAreForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, account := range []string{"a", "session:a/0", fmt.Sprintf("session:a/%d", sessions-1)} {
-		if err := b.db.View(b.Context(), func(tx database.Tx) error {
-			var n int
-			err := tx.QueryRowContext(b.Context(), `SELECT count(*) FROM budget_usage WHERE account = ?`,
-				account).Scan(&n)
-			ends = append(ends, fmt.Sprint(n > 0))
-			return err
-		}); err != nil {
+		var there bool
+		if err := b.db.QueryRow(b.Context(), `SELECT count(*) > 0 FROM budget_usage WHERE account = ?`, []any{account},
+			&there); err != nil {
 			t.Fatal(err)
 		}
+		ends = append(ends, fmt.Sprint(there))
 	}
 	if got := strings.Join(ends, " "); kept > 11_000 || got != "true false true" {
 		t.Errorf("%d accounts are left; a, the first and the last session are among them: %s", kept, got)

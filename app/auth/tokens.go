@@ -210,28 +210,22 @@ func (t *Tokens) authenticate(ctx context.Context, value secret.Value) (caller.C
 
 // List returns all tokens, the newest first.
 func (t *Tokens) List(ctx context.Context) ([]Token, error) {
-	list := []Token{}
-	err := t.db.View(ctx, func(tx database.Tx) error {
-		query := `SELECT token.id, name, principal, profile, scopes, created, expires, revoked, coalesce(day, 0), facts
-			FROM token LEFT JOIN credential_use ON credential_use.id = token.id ORDER BY created DESC, token.id`
-		return database.EachRow(ctx, tx, query, nil, func(rows *sql.Rows) error {
-			var one Token
-			var scopes, facts string
-			var created, expires, revoked, used int64
-			if err := rows.Scan(&one.ID, &one.Name, &one.Principal, &one.Profile, &scopes, &created, &expires,
-				&revoked, &used, &facts); err != nil {
-				return err
-			}
-			if err := strictjson.UnmarshalOpen([]byte(facts), &one.Facts); err != nil {
-				return fmt.Errorf("reading token %q: %w", one.ID, err)
-			}
-			one.Scopes, one.Created = strings.Fields(scopes), time.Unix(created, 0).UTC()
-			one.Expires, one.Revoked, one.Used = moment(expires), moment(revoked), moment(used)
-			list = append(list, one)
-			return nil
-		})
+	query := `SELECT token.id, name, principal, profile, scopes, created, expires, revoked, coalesce(day, 0), facts
+		FROM token LEFT JOIN credential_use ON credential_use.id = token.id ORDER BY created DESC, token.id`
+	return database.Rows(ctx, t.db, query, nil, func(rows *sql.Rows) (one Token, err error) {
+		var scopes, facts string
+		var created, expires, revoked, used int64
+		if err := rows.Scan(&one.ID, &one.Name, &one.Principal, &one.Profile, &scopes, &created, &expires,
+			&revoked, &used, &facts); err != nil {
+			return one, err
+		}
+		if err := strictjson.UnmarshalOpen([]byte(facts), &one.Facts); err != nil {
+			return one, fmt.Errorf("reading token %q: %w", one.ID, err)
+		}
+		one.Scopes, one.Created = strings.Fields(scopes), time.Unix(created, 0).UTC()
+		one.Expires, one.Revoked, one.Used = moment(expires), moment(revoked), moment(used)
+		return one, nil
 	})
-	return list, err
 }
 
 // maxEnds bounds the tokens that Ends returns.
@@ -242,6 +236,7 @@ const maxEnds = 1000
 func (t *Tokens) Ends(ctx context.Context) (map[string]int64, error) {
 	ends := map[string]int64{}
 	err := t.db.View(ctx, func(tx database.Tx) error {
+		clear(ends)
 		var id string
 		var expires int64
 		return database.ScanRows(ctx, tx, `SELECT id, expires FROM token WHERE revoked = 0 AND expires > ?

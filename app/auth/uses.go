@@ -64,6 +64,7 @@ func (t *Tokens) use(ctx context.Context, credentials []caller.Credential) {
 func (t *Tokens) Used(ctx context.Context) (map[string]time.Time, error) {
 	used := map[string]time.Time{}
 	err := t.db.View(ctx, func(tx database.Tx) error {
+		clear(used)
 		var id string
 		var day int64
 		return database.ScanRows(ctx, tx, `SELECT id, day FROM credential_use`, nil, []any{&id, &day}, func() error {

@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 
@@ -30,7 +29,8 @@ func ReencryptCluster(ctx context.Context, c *config.Config) (changed int, err e
 		return 0, err
 	}
 	tables, err := database.Rows(ctx, db, `SELECT table_name FROM information_schema.columns
-		WHERE column_name = 'sealed' AND table_schema = current_schema() ORDER BY table_name`, oneText)
+		WHERE column_name = 'sealed' AND table_schema = current_schema() ORDER BY table_name`, nil,
+		database.Column[string])
 	if err != nil {
 		return 0, err
 	}
@@ -51,7 +51,8 @@ func ReencryptCluster(ctx context.Context, c *config.Config) (changed int, err e
 // row that a node changes meanwhile has another place afterwards, and is encrypted with the key that the node uses.
 func reencryptTable(ctx context.Context, db *database.DB, table string, key *agekey.Key) (changed int, err error) {
 	current, opens := agekey.OwnOf(key.Current()), agekey.OwnOf(key)
-	places, err := database.Rows(ctx, db, "SELECT ctid::text FROM "+table+" WHERE sealed IS NOT NULL", oneText)
+	places, err := database.Rows(ctx, db, "SELECT ctid::text FROM "+table+" WHERE sealed IS NOT NULL", nil,
+		database.Column[string])
 	if err != nil {
 		return 0, err
 	}
@@ -75,9 +76,4 @@ func reencryptTable(ctx context.Context, db *database.DB, table string, key *age
 		}
 	}
 	return changed, nil
-}
-
-func oneText(rows *sql.Rows) (text string, err error) {
-	err = rows.Scan(&text)
-	return text, err
 }

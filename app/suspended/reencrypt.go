@@ -19,7 +19,7 @@ type sealed struct {
 // and returns the number of values. Nodes may serve meanwhile: they encrypt with the first key.
 func Reencrypt(ctx context.Context, db *database.DB, keys cluster.Keys) (changed int, err error) {
 	runs, err := database.Rows(ctx, db,
-		"SELECT run, owner, image, format, number, continued = 1 FROM suspended_run",
+		"SELECT run, owner, image, format, number, continued = 1 FROM suspended_run", nil,
 		func(rows *sql.Rows) (sealed, error) {
 			var run string
 			var about About
@@ -30,7 +30,7 @@ func Reencrypt(ctx context.Context, db *database.DB, keys cluster.Keys) (changed
 	if err != nil {
 		return 0, err
 	}
-	files, err := database.Rows(ctx, db, "SELECT name, part, parts FROM suspended_file",
+	files, err := database.Rows(ctx, db, "SELECT name, part, parts FROM suspended_file", nil,
 		func(rows *sql.Rows) (sealed, error) {
 			var name string
 			var part, parts int

@@ -146,7 +146,8 @@ func (s *Shared) put(ctx context.Context, tx database.Tx, run string, text []byt
 
 // replaceUses notes which files a run needs, and removes those that no run needs any more.
 func replaceUses(ctx context.Context, tx database.Tx, run string, files []File) error {
-	former, err := texts(ctx, tx, "SELECT name FROM suspended_use WHERE run = ?", run)
+	former, err := database.RowsIn(ctx, tx, "SELECT name FROM suspended_use WHERE run = ?", []any{run},
+		database.Column[string])
 	if err != nil {
 		return err
 	}
@@ -259,7 +260,8 @@ func (s *Shared) List() (runs []string, err error) {
 			s.node.Name()); err != nil {
 			return err
 		}
-		runs, err = texts(ctx, tx, "SELECT run FROM suspended_run WHERE node_id = ? ORDER BY run", s.node.ID())
+		runs, err = database.RowsIn(ctx, tx, "SELECT run FROM suspended_run WHERE node_id = ? ORDER BY run",
+			[]any{s.node.ID()}, database.Column[string])
 		return err
 	})
 	return runs, err
@@ -283,8 +285,8 @@ func (s *Shared) Claim(ctx context.Context, images []string, format string, most
 		return nil, err
 	}
 	err = s.db.Update(ctx, func(tx database.Tx) error {
-		former, err := texts(ctx, tx, "SELECT run || ' ' || node_id FROM suspended_run WHERE "+where+
-			" ORDER BY changed, run LIMIT ?", append(args, most)...)
+		former, err := database.RowsIn(ctx, tx, "SELECT run || ' ' || node_id FROM suspended_run WHERE "+where+
+			" ORDER BY changed, run LIMIT ?", append(args, most), database.Column[string])
 		if err != nil {
 			return err
 		}
@@ -324,14 +326,4 @@ func (s *Shared) Get(run string, content any) error {
 		return ErrDamaged
 	}
 	return nil
-}
-
-// texts returns the only column of a query.
-func texts(ctx context.Context, tx database.Tx, query string, args ...any) (all []string, err error) {
-	var text string
-	err = database.ScanRows(ctx, tx, query, args, []any{&text}, func() error {
-		all = append(all, text)
-		return nil
-	})
-	return all, err
 }

@@ -216,7 +216,8 @@ func TestStoredRunsOfAClusterAreRefused(t *testing.T) {
 	fill()
 	err := g.db.View(t.Context(), func(tx database.Tx) error {
 		for _, table := range []string{"suspended_run", "suspended_file"} {
-			all, err := texts(context.Background(), tx, "SELECT encode(content, 'escape') FROM "+table)
+			all, err := database.RowsIn(context.Background(), tx, "SELECT encode(content, 'escape') FROM "+table, nil,
+				database.Column[string])
 			if err != nil {
 				return err
 			}

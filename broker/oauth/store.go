@@ -176,10 +176,7 @@ func (s *Store) List(ctx context.Context) (list []SignIn, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := database.Rows(ctx, db, "SELECT sealed FROM sign_in", func(rows *sql.Rows) (sealed []byte, err error) {
-		err = rows.Scan(&sealed)
-		return sealed, err
-	})
+	rows, err := database.Rows(ctx, db, "SELECT sealed FROM sign_in", nil, database.Column[[]byte])
 	for _, sealed := range rows {
 		r, decodeErr := decode(sealed, own)
 		if r != nil {

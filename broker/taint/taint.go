@@ -87,6 +87,7 @@ func (s *Store) Servers(ctx context.Context, who caller.Caller) ([]string, error
 func (s *Store) read(ctx context.Context, db *database.DB, who caller.Caller) (servers []string, used time.Time,
 	err error) {
 	err = db.View(ctx, func(tx database.Tx) error {
+		servers = nil
 		var server string
 		var at int64
 		err := database.ScanRows(ctx, tx, `SELECT server, used FROM taint WHERE lineage = ?`, []any{who.Lineage},

@@ -103,36 +103,26 @@ type Member struct {
 
 // List returns the nodes that the cluster has had, by name.
 func List(ctx context.Context, db *database.DB) ([]Member, error) {
-	var all []Member
-	err := db.View(ctx, func(tx database.Tx) error {
-		all = []Member{}
-		query := "SELECT name, epoch, version, started, heartbeat, unixepoch(), busy, sandboxes, leaving = 1 " +
-			"FROM node ORDER BY name"
-		return database.EachRow(ctx, tx, query, nil, func(rows *sql.Rows) error {
-			var m Member
-			var started, heartbeat, now int64
-			var leaving bool
-			if err := rows.Scan(&m.Name, &m.Epoch, &m.Version, &started, &heartbeat, &now, &m.Load.Busy,
-				&m.Load.Sandboxes, &leaving); err != nil {
-				return err
-			}
-			m.State, m.Started = Alive, time.Unix(started, 0).UTC()
-			switch {
-			case heartbeat == 0:
-				m.State = Ended
-			case now-heartbeat >= seconds(silentAfter):
-				m.State = Silent
-			case leaving:
-				m.State = Leaving
-			}
-			if heartbeat != 0 {
-				m.Heartbeat = time.Unix(heartbeat, 0).UTC()
-			}
-			all = append(all, m)
-			return nil
-		})
+	return database.Rows(ctx, db, "SELECT name, epoch, version, started, heartbeat, unixepoch(), busy, sandboxes, "+
+		"leaving = 1 FROM node ORDER BY name", nil, func(rows *sql.Rows) (m Member, err error) {
+		var started, heartbeat, now int64
+		var leaving bool
+		err = rows.Scan(&m.Name, &m.Epoch, &m.Version, &started, &heartbeat, &now, &m.Load.Busy, &m.Load.Sandboxes,
+			&leaving)
+		m.State, m.Started = Alive, time.Unix(started, 0).UTC()
+		switch {
+		case heartbeat == 0:
+			m.State = Ended
+		case now-heartbeat >= seconds(silentAfter):
+			m.State = Silent
+		case leaving:
+			m.State = Leaving
+		}
+		if heartbeat != 0 {
+			m.Heartbeat = time.Unix(heartbeat, 0).UTC()
+		}
+		return m, err
 	})
-	return all, err
 }
 
 // Lives reports whether a node with an ID may still act.

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"database/sql"
 	"log/slog"
 	"slices"
 	"sync"
@@ -93,18 +94,13 @@ func (n *Node) readMembers(ctx context.Context, after time.Time) {
 		return
 	}
 	begun := time.Now()
-	var all []member
-	err := n.db.View(ctx, func(tx database.Tx) error {
-		all = nil
-		var m member
-		return database.ScanRows(ctx, tx, "SELECT name, address, pin, heartbeat > unixepoch() - ?, "+Live+
-			", heartbeat = 0, leaving = 1, busy, sandboxes FROM node WHERE name <> ?",
-			[]any{seconds(silentAfter), n.name}, []any{&m.name, &m.address, &m.pin, &m.alive, &m.leased, &m.ended,
-				&m.leaving, &m.load.Busy, &m.load.Sandboxes}, func() error {
-				all = append(all, m)
-				return nil
-			})
-	})
+	all, err := database.Rows(ctx, n.db, "SELECT name, address, pin, heartbeat > unixepoch() - ?, "+Live+
+		", heartbeat = 0, leaving = 1, busy, sandboxes FROM node WHERE name <> ?", []any{seconds(silentAfter), n.name},
+		func(rows *sql.Rows) (m member, err error) {
+			err = rows.Scan(&m.name, &m.address, &m.pin, &m.alive, &m.leased, &m.ended, &m.leaving, &m.load.Busy,
+				&m.load.Sandboxes)
+			return m, err
+		})
 	if err != nil {
 		if ctx.Err() == nil {
 			n.logger.WarnContext(ctx, "the nodes of the cluster could not be read", slog.Any(telemetry.KeyError, err))

@@ -37,17 +37,9 @@ func (n *Node) Take(ctx context.Context, tx database.Tx, run, former string) err
 }
 
 // Taken returns the runs that other nodes have taken from this process.
-func (n *Node) Taken(ctx context.Context) (runs []string, err error) {
-	err = n.db.View(ctx, func(tx database.Tx) error {
-		runs = nil
-		var run string
-		return database.ScanRows(ctx, tx, "SELECT id FROM moved_run WHERE former = ? AND node <> ?",
-			[]any{n.ID(), n.name}, []any{&run}, func() error {
-				runs = append(runs, run)
-				return nil
-			})
-	})
-	return runs, err
+func (n *Node) Taken(ctx context.Context) ([]string, error) {
+	return database.Rows(ctx, n.db, "SELECT id FROM moved_run WHERE former = ? AND node <> ?", []any{n.ID(), n.name},
+		database.Column[string])
 }
 
 // movedTo returns the name of the node that has taken a run, or "" if no node has.

@@ -26,7 +26,10 @@ type Tx interface {
 }
 
 // DB is an open database. Its methods are safe for concurrent use.
-type DB struct{ engine engine }
+type DB struct {
+	engine engine
+	shared bool
+}
 
 // engine executes transactions. Its methods are safe for concurrent use.
 type engine interface {
@@ -64,15 +67,12 @@ func (d *DB) Update(ctx context.Context, f func(Tx) error) error { return d.engi
 func (d *DB) Close() error { return d.engine.close() }
 
 // IsShared reports whether the database is in PostgreSQL, which processes of several machines use.
-func (d *DB) IsShared() bool {
-	_, isFile := d.engine.(*sqlite)
-	return !isFile
-}
+func (d *DB) IsShared() bool { return d.shared }
 
 // Fenced returns the same database with updates that call check first, in their transactions. If it returns an error,
 // nothing is stored.
 func (d *DB) Fenced(check func(context.Context, Tx) error) *DB {
-	return &DB{engine: &fenced{d.engine, check}}
+	return &DB{&fenced{d.engine, check}, d.shared}
 }
 
 type fenced struct {
@@ -83,6 +83,37 @@ type fenced struct {
 func (e *fenced) update(ctx context.Context, f func(Tx) error) error {
 	return e.engine.update(ctx, func(tx Tx) error {
 		if err := e.check(ctx, tx); err != nil {
+			return err
+		}
+		return f(tx)
+	})
+}
+
+// Repeating returns the same database for tests. It calls each function of View and Update twice, and undoes the
+// changes of the first call, as after a refused transaction.
+func (d *DB) Repeating() *DB { return &DB{repeating{d.engine}, d.shared} }
+
+type repeating struct{ engine }
+
+func (e repeating) view(ctx context.Context, f func(Tx) error) error {
+	return e.engine.view(ctx, func(tx Tx) error {
+		if err := f(tx); err != nil {
+			return err
+		}
+		return f(tx)
+	})
+}
+
+func (e repeating) update(ctx context.Context, f func(Tx) error) error {
+	return e.engine.update(ctx, func(tx Tx) error {
+		_, err := tx.ExecContext(ctx, "SAVEPOINT first")
+		if err == nil {
+			err = f(tx)
+		}
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "ROLLBACK TO first")
+		}
+		if err != nil {
 			return err
 		}
 		return f(tx)

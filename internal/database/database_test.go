@@ -280,3 +280,20 @@ func benchmark(b *testing.B, db *database.DB) {
 	b.Run("together", func(b *testing.B) { together(b, 1) })
 	b.Run("together, different rows", func(b *testing.B) { together(b, 32) })
 }
+
+func TestARepeatingDatabaseCallsFunctionsTwiceAndUndoesTheFirstCall(t *testing.T) {
+	onBoth(t, func(t *testing.T, open opener) {
+		db := open.must(t, table).Repeating()
+		updates, views := 0, 0
+		err := db.Update(t.Context(), func(tx database.Tx) error {
+			updates++
+			return insert("a", updates)(tx)
+		})
+		if err == nil {
+			err = db.View(t.Context(), func(database.Tx) error { views++; return nil })
+		}
+		if n := count(t, db); err != nil || n != 1 || updates != 2 || views != 2 {
+			t.Errorf("%d rows after %d calls, %d of the view (%v)", n, updates, views, err)
+		}
+	})
+}

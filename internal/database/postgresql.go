@@ -68,7 +68,7 @@ func OpenPostgreSQL(ctx context.Context, url secret.Value, tables string, versio
 		err = fmt.Errorf("opening the database %s: %w", p.name, advise(err, config))
 		return nil, errors.Join(err, p.pool.Close())
 	}
-	return &DB{engine: p}, nil
+	return &DB{p, true}, nil
 }
 
 // configure sets the parameters that the URL does not have, and the way connections are made.

@@ -66,13 +66,8 @@ func scanKey(row interface{ Scan(...any) error }) (Key, error) {
 }
 
 func keysOf(ctx context.Context, tx database.Tx, query string, args ...any) ([]Key, error) {
-	keys := []Key{}
-	err := database.EachRow(ctx, tx, `SELECT `+keyColumns+` FROM agent_key `+query, args, func(rows *sql.Rows) error {
-		k, err := scanKey(rows)
-		keys = append(keys, k)
-		return err
-	})
-	return keys, err
+	return database.RowsIn(ctx, tx, `SELECT `+keyColumns+` FROM agent_key `+query, args,
+		func(rows *sql.Rows) (Key, error) { return scanKey(rows) })
 }
 
 // Keys returns all keys of an agent, including expired and revoked ones, newest first.

@@ -47,27 +47,14 @@ func (s *Service) Remote(ctx context.Context, agent string) (Remote, error) {
 func notPinned(agent string) error { return fmt.Errorf("agent %q %w", agent, ErrNotPinned) }
 
 func (s *Service) remotes(ctx context.Context, which string, args ...any) ([]Remote, error) {
-	all := []Remote{}
-	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
-		var r Remote
-		var state remote
-		err := database.ScanRows(ctx, tx, `SELECT agent, level, remote FROM manifest WHERE remote > 0 AND `+which,
-			args, []any{&r.Agent, &r.Level, &state}, func() error {
-				r.Suspended = state == suspended
-				all = append(all, r)
-				return nil
-			})
-		if err != nil {
-			return err
-		}
-		for i := range all {
-			if all[i].Reputation, _, err = standing(ctx, tx, all[i].Agent); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return all, err
+	return database.Rows(ctx, s.opts.Database, `SELECT agent, level, remote, (SELECT coalesce(sum(change), 0)
+		FROM reputation WHERE reputation.agent = manifest.agent) FROM manifest WHERE remote > 0 AND `+which, args,
+		func(rows *sql.Rows) (r Remote, err error) {
+			var state remote
+			err = rows.Scan(&r.Agent, &r.Level, &state, &r.Reputation)
+			r.Suspended, r.Reputation = state == suspended, reputationAfter(r.Reputation)
+			return r, err
+		})
 }
 
 // RemoteChange is a change of a pinned agent. A field that is nil changes nothing.

@@ -2,6 +2,7 @@ package iatp
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -145,8 +146,11 @@ func (s *Service) known(ctx context.Context, agent string) (registered *agents.A
 func standing(ctx context.Context, tx database.Tx, agent string) (score Score, events int, err error) {
 	err = tx.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(change), 0) FROM reputation WHERE agent = ?`,
 		agent).Scan(&events, &score)
-	return max(firstReputation+score, lowest), events, err
+	return reputationAfter(score), events, err
 }
+
+// reputationAfter returns the reputation after the sum of all changes.
+func reputationAfter(changes Score) Score { return max(firstReputation+changes, lowest) }
 
 // Reputation returns the reputation of a known agent, or a *Refusal.
 func (s *Service) Reputation(ctx context.Context, agent string) (Reputation, error) {
@@ -220,7 +224,6 @@ type Event struct {
 
 // History returns the n newest events of an agent in a period, newest first.
 func (s *Service) History(ctx context.Context, agent string, in audit.Period, n int) ([]Event, error) {
-	events := []Event{}
 	since, until := int64(math.MinInt64), int64(math.MaxInt64)
 	if !in.Since.IsZero() {
 		since = in.Since.Unix()
@@ -228,21 +231,16 @@ func (s *Service) History(ctx context.Context, agent string, in audit.Period, n 
 	if !in.Until.IsZero() {
 		until = in.Until.Unix()
 	}
-	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
-		query := `SELECT time, change, severity, reason, evidence, author FROM reputation WHERE agent = ? AND ` +
-			`time >= ? AND time < ? ORDER BY seq DESC LIMIT ?`
-		var e Event
-		var at int64
-		var evidence string
-		into := []any{&at, &e.Change, &e.Severity, &e.Reason, &evidence, &e.By}
-		return database.ScanRows(ctx, tx, query, []any{agent, since, until, n}, into, func() error {
-			e.Time, e.Evidence = time.Unix(at, 0).UTC(), json.RawMessage(evidence)
-			if evidence == "" {
-				e.Evidence = nil
+	return database.Rows(ctx, s.opts.Database, `SELECT time, change, severity, reason, evidence, author FROM reputation
+		WHERE agent = ? AND time >= ? AND time < ? ORDER BY seq DESC LIMIT ?`, []any{agent, since, until, n},
+		func(rows *sql.Rows) (e Event, err error) {
+			var at int64
+			var evidence string
+			err = rows.Scan(&at, &e.Change, &e.Severity, &e.Reason, &evidence, &e.By)
+			e.Time = time.Unix(at, 0).UTC()
+			if evidence != "" {
+				e.Evidence = json.RawMessage(evidence)
 			}
-			events = append(events, e)
-			return nil
+			return e, err
 		})
-	})
-	return events, err
 }

@@ -187,20 +187,13 @@ func (s *Store) List(ctx context.Context, agent, directory, after string, n int)
 		}
 		first, last = directory+"/", directory+"0"
 	}
-	files := []File{}
-	err := s.db.View(ctx, func(tx database.Tx) error {
-		query := `SELECT path, bytes, changed FROM vfs WHERE agent = ? AND path > ? AND path >= ? AND path < ? ORDER ` +
-			`BY path LIMIT ?`
-		args := []any{agent, after, first, last, n}
-		var f File
+	return database.Rows(ctx, s.db, `SELECT path, bytes, changed FROM vfs WHERE agent = ? AND path > ? AND path >= ? AND
+		path < ? ORDER BY path LIMIT ?`, []any{agent, after, first, last, n}, func(rows *sql.Rows) (f File, err error) {
 		var changed int64
-		return database.ScanRows(ctx, tx, query, args, []any{&f.Path, &f.Bytes, &changed}, func() error {
-			f.Changed = time.Unix(changed, 0).UTC()
-			files = append(files, f)
-			return nil
-		})
+		err = rows.Scan(&f.Path, &f.Bytes, &changed)
+		f.Changed = time.Unix(changed, 0).UTC()
+		return f, err
 	})
-	return files, err
 }
 
 // Usage returns the number of an agent's files and their size in bytes.

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -356,11 +355,7 @@ func (g *group) signIns() [][]byte {
 		g.Fatal(err)
 	}
 	defer db.Close()
-	scan := func(rows *sql.Rows) (sealed []byte, err error) {
-		err = rows.Scan(&sealed)
-		return sealed, err
-	}
-	all, err := database.Rows(g.Context(), db, "SELECT sealed FROM sign_in", scan)
+	all, err := database.Rows(g.Context(), db, "SELECT sealed FROM sign_in", nil, database.Column[[]byte])
 	if err != nil {
 		g.Fatal(err)
 	}

@@ -19,8 +19,17 @@ import (
 // Variable has the address of the PostgreSQL server on which Open opens databases, see Server.
 const Variable = "AIRLOCK_TEST_POSTGRESQL"
 
-// Open opens the database of a path: a SQLite file, or a schema in PostgreSQL, which is the same for all processes.
+// Open opens the database of a path: a SQLite file, or a schema in PostgreSQL, which is the same for all processes. It
+// repeats each transaction, so that a test fails if the function of one cannot be called again.
 func Open(ctx context.Context, path string, versions ...string) (*database.DB, error) {
+	db, err := open(ctx, path, versions...)
+	if err != nil {
+		return nil, err
+	}
+	return db.Repeating(), nil
+}
+
+func open(ctx context.Context, path string, versions ...string) (*database.DB, error) {
 	if IsSQLite() {
 		return database.Open(ctx, path, versions...)
 	}

@@ -1,9 +1,8 @@
 package database_test
 
 import (
-	"database/sql"
+	"bytes"
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/airlock-mcp/airlock/internal/database"
@@ -36,13 +35,9 @@ func TestRewrite(t *testing.T) {
 				t.Errorf("%+v: %v, %v", test, done, err)
 			}
 		}
-		all, err := database.Rows(t.Context(), db, "SELECT value FROM secret ORDER BY name",
-			func(rows *sql.Rows) (string, error) {
-				var value []byte
-				err := rows.Scan(&value)
-				return string(value), err
-			})
-		if err != nil || !slices.Equal(all, []string{"3", "2"}) {
+		all, err := database.Rows(t.Context(), db, "SELECT value FROM secret WHERE name < ? ORDER BY name", []any{"c"},
+			database.Column[[]byte])
+		if err != nil || string(bytes.Join(all, []byte(" "))) != "3 2" {
 			t.Errorf("the values are %q (%v)", all, err)
 		}
 	})

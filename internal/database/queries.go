@@ -45,17 +45,31 @@ func (d *DB) QueryRow(ctx context.Context, query string, args []any, into ...any
 	return d.View(ctx, func(tx Tx) error { return tx.QueryRowContext(ctx, query, args...).Scan(into...) })
 }
 
-// Rows returns what read makes of each row of a query.
-func Rows[T any](ctx context.Context, db *DB, query string, read func(*sql.Rows) (T, error)) (all []T, err error) {
+// Rows returns what read makes of each row of a query, as View does; an empty slice if there is none.
+func Rows[T any](ctx context.Context, db *DB, query string, args []any, read func(*sql.Rows) (T, error)) (
+	all []T, err error) {
 	err = db.View(ctx, func(tx Tx) error {
-		all = nil
-		return EachRow(ctx, tx, query, nil, func(rows *sql.Rows) error {
-			one, err := read(rows)
-			all = append(all, one)
-			return err
-		})
+		all, err = RowsIn(ctx, tx, query, args, read)
+		return err
 	})
 	return all, err
+}
+
+// RowsIn is Rows in a transaction.
+func RowsIn[T any](ctx context.Context, tx Tx, query string, args []any, read func(*sql.Rows) (T, error)) ([]T, error) {
+	all := []T{}
+	err := EachRow(ctx, tx, query, args, func(rows *sql.Rows) error {
+		one, err := read(rows)
+		all = append(all, one)
+		return err
+	})
+	return all, err
+}
+
+// Column reads a row with one column, for Rows.
+func Column[T any](rows *sql.Rows) (value T, err error) {
+	err = rows.Scan(&value)
+	return value, err
 }
 
 // EachRow calls read, which scans the row, for each row of a query until read returns an error.
