@@ -318,8 +318,8 @@ func TestAWithdrawalIsReported(t *testing.T) {
 		t.Fatalf("got %v, %v, want one grant", grants, err)
 	}
 	id := grants[0].ID
-	first, _ := d.Withdraw(t.Context(), id, "ann, console")
-	again, _ := d.Withdraw(t.Context(), id, "bob")
+	first, _ := d.Withdraw(t.Context(), id, "ann, console", func(approval.Grant) bool { return true })
+	again, _ := d.Withdraw(t.Context(), id, "bob", func(approval.Grant) bool { return true })
 	if left, err := d.Grants(t.Context()); !first || again || err != nil || len(left) > 0 {
 		t.Errorf("the grant was not withdrawn once: %t, %t, %v, %v", first, again, left, err)
 	}

@@ -44,6 +44,11 @@ func (g Grant) Object() caller.Object {
 	return o
 }
 
+// MayEnd reports whether a caller may see and withdraw the grant.
+func (g Grant) MayEnd(who caller.Caller) bool {
+	return who.May(caller.People, caller.Change, g.Object())
+}
+
 // keyOf returns the key of the grants with a reach that cover a question. Such a question has the same caller, tool,
 // definition and policies, and is asked for the same reasons.
 func keyOf(q Question, reach Reach) string {
@@ -156,11 +161,11 @@ func (d *Desk) Grants(ctx context.Context) ([]Grant, error) {
 	return list, err
 }
 
-// Withdraw ends a grant in the name of a person, in a cluster at all nodes. It reports whether there was one. Calls
-// that it has covered go on.
-func (d *Desk) Withdraw(ctx context.Context, id, by string) (bool, error) {
+// Withdraw ends a grant in the name of a person, in a cluster at all nodes. It reports whether there was one that the
+// person may end. Calls that it has covered go on.
+func (d *Desk) Withdraw(ctx context.Context, id, by string, may func(Grant) bool) (bool, error) {
 	list, err := d.Grants(ctx)
-	i := slices.IndexFunc(list, func(g Grant) bool { return g.ID == id })
+	i := slices.IndexFunc(list, func(g Grant) bool { return g.ID == id && may(g) })
 	if err != nil || i < 0 {
 		return false, err
 	}

@@ -132,7 +132,7 @@ func TestAGrantOfAnotherNode(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Used != 2 || len(list[0].Object().Givers) != 1 {
 		t.Fatalf("node b lists %+v, %v", list, err)
 	}
-	withdrawn, err := b.Withdraw(t.Context(), list[0].ID, "bob")
+	withdrawn, err := b.Withdraw(t.Context(), list[0].ID, "bob", func(Grant) bool { return true })
 	if !withdrawn || err != nil {
 		t.Errorf("withdrawing it at node b: %t, %v", withdrawn, err)
 	}
@@ -168,7 +168,7 @@ func TestGrantsAreAway(t *testing.T) {
 	if list, err := a.Grants(t.Context()); err == nil {
 		t.Errorf("without the database: %v", list)
 	}
-	if _, err := a.Withdraw(t.Context(), g.ID, "ann"); err == nil {
+	if _, err := a.Withdraw(t.Context(), g.ID, "ann", func(Grant) bool { return true }); err == nil {
 		t.Error("without the database, the grant was withdrawn")
 	}
 }

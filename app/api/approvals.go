@@ -19,7 +19,7 @@ type Approvals interface {
 	Find(id string) (approval.Posted, approval.Asking, error)
 	Answer(approval.Response) error
 	Grants(ctx context.Context) ([]approval.Grant, error)
-	Withdraw(ctx context.Context, id, by string) (bool, error)
+	Withdraw(ctx context.Context, id, by string, may func(approval.Grant) bool) (bool, error)
 }
 
 func (h *handler) approvalRoutes() {
@@ -176,28 +176,20 @@ func (h *handler) coverage(_ context.Context, who caller.Caller, r *http.Request
 	return http.StatusOK, covered, err
 }
 
-// sees reports whether a caller may see and withdraw a grant.
-func sees(who caller.Caller, g approval.Grant) bool {
-	return who.May(caller.People, caller.Change, g.Object())
-}
-
 func (h *handler) listGrants(ctx context.Context, who caller.Caller, r *http.Request) (int, any, error) {
 	given, err := period(r)
 	if err != nil {
 		return 0, nil, err
 	}
 	list, err := h.opts.Approvals.Grants(ctx)
-	list = slices.DeleteFunc(list, func(g approval.Grant) bool { return !given.Contains(g.Given) || !sees(who, g) })
+	list = slices.DeleteFunc(list, func(g approval.Grant) bool { return !given.Contains(g.Given) || !g.MayEnd(who) })
 	return http.StatusOK, map[string]any{"grants": list}, err
 }
 
 func (h *handler) withdrawGrant(ctx context.Context, who caller.Caller, r *http.Request) (int, any, error) {
 	id := r.PathValue("grant")
-	list, err := h.opts.Approvals.Grants(ctx)
-	withdrawn := slices.ContainsFunc(list, func(g approval.Grant) bool { return g.ID == id && sees(who, g) })
-	if withdrawn {
-		withdrawn, err = h.opts.Approvals.Withdraw(ctx, id, who.Name()+", API")
-	}
+	withdrawn, err := h.opts.Approvals.Withdraw(ctx, id, who.Name()+", API",
+		func(g approval.Grant) bool { return g.MayEnd(who) })
 	if err == nil && !withdrawn {
 		err = &refusal{status: http.StatusNotFound, code: "not_found", message: "there is no such grant"}
 	}

@@ -102,18 +102,13 @@ func showQuestions(c *Console, q *query) (view, error) {
 // grantsOf returns the grants that a person can withdraw.
 func (c *Console) grantsOf(q *query) ([]approval.Grant, error) {
 	list, err := c.opts.Approvals.Grants(q.Context())
-	return slices.DeleteFunc(list, func(g approval.Grant) bool {
-		return !q.who.May(caller.People, caller.Change, g.Object())
-	}), err
+	return slices.DeleteFunc(list, func(g approval.Grant) bool { return !g.MayEnd(q.who) }), err
 }
 
 func withdrawGrant(c *Console, q *query) (view, error) {
 	id := q.PathValue("grant")
-	list, err := c.grantsOf(q)
-	withdrawn := slices.ContainsFunc(list, func(g approval.Grant) bool { return g.ID == id })
-	if withdrawn {
-		withdrawn, err = c.opts.Approvals.Withdraw(q.Context(), id, q.who.Name()+", console")
-	}
+	withdrawn, err := c.opts.Approvals.Withdraw(q.Context(), id, q.who.Name()+", console",
+		func(g approval.Grant) bool { return g.MayEnd(q.who) })
 	switch {
 	case err != nil:
 		return view{}, err

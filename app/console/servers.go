@@ -87,9 +87,10 @@ func showServers(c *Console, q *query) (view, error) {
 		list.Disabled = c.opts.System.Config().Disabled()
 	}
 	if q.who.May(caller.People, caller.See, configuration) {
-		status := c.opts.Status(q.Context())
 		list.Waiting = c.opts.System.WaitingServers(q.who)
-		list.Pending, list.PendingHint = status.Pending, status.PendingHint
+		pending, _ := c.opts.System.Pending()
+		gate := c.opts.System.Gate()
+		list.Pending, list.PendingHint = gate.Text(pending.Text), gate.Text(pending.Hint)
 	}
 	return view{title: "Servers", data: list}, nil
 }

@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/health"
@@ -190,7 +191,8 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 		}
 		return follows(conn, status, list)
 	case join.PurposeWithdraw:
-		withdrawn, err := d.opts.System.Approvals().Withdraw(ctx, h.Grant, setup.Principal()+", command line")
+		withdrawn, err := d.opts.System.Approvals().Withdraw(ctx, h.Grant, setup.Principal()+", command line",
+			func(approval.Grant) bool { return true }) // the user of this machine
 		if err == nil && !withdrawn {
 			err = &setup.Error{Err: errors.New("there is no such grant"), Advice: "airlock approvals grants"}
 		}

@@ -1,10 +1,18 @@
 package system
 
 import (
+	"sync/atomic"
+
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/rules"
 	"github.com/airlock-mcp/airlock/app/state"
 )
+
+// hosts are the agents' hosts that are connected to this process.
+type hosts struct {
+	find    atomic.Pointer[func() []int] // see FindHosts
+	cluster string                       // the name of the cluster in announcements; empty without one
+}
 
 // announce makes this process known to those that may not approve calls or widen what agents can do while it serves. It
 // refuses a configuration that was never confirmed, unless a person has started this process.
@@ -18,12 +26,22 @@ func (s *System) announce(byPerson bool) error {
 	if s.opts.Host != 0 {
 		role = approval.ServesHost
 	}
+	if s.config.Cluster.Database != "" {
+		key, err := state.ClusterKey(s.config.Cluster.Key)
+		if err != nil {
+			return err
+		}
+		s.hosts.cluster = key.Recipient().String()
+	}
 	end, err := approval.Announce(s.directories.Home, role, s.hostsOnThisMachine)
 	if err != nil {
 		return err
 	}
 	s.undo.Add(func() error { end(); return nil })
-	endCluster, err := s.announceCluster()
+	if s.hosts.cluster == "" {
+		return nil
+	}
+	endCluster, err := approval.AnnounceCluster(s.hosts.cluster, s.directories.Home, s.connectedHosts)
 	if err != nil {
 		return err
 	}
@@ -31,24 +49,12 @@ func (s *System) announce(byPerson bool) error {
 	return nil
 }
 
-// announceCluster makes this process known to state.WidenCheck.
-func (s *System) announceCluster() (end func(), err error) {
-	if s.config.Cluster.Database == "" {
-		return func() {}, nil
-	}
-	key, err := state.ClusterKey(s.config.Cluster.Key)
-	if err != nil {
-		return nil, err
-	}
-	return approval.AnnounceCluster(key.Recipient().String(), s.directories.Home, s.connectedHosts)
-}
-
 // FindHosts sets the function that returns the processes of hosts that are connected over the network. It is called
 // when a process wants to approve a call or to widen what agents can do, and must be safe for concurrent use.
-func (s *System) FindHosts(find func() []int) { s.findHosts.Store(&find) }
+func (s *System) FindHosts(find func() []int) { s.hosts.find.Store(&find) }
 
 func (s *System) connectedHosts() ([]int, error) {
-	if find := s.findHosts.Load(); find != nil {
+	if find := s.hosts.find.Load(); find != nil {
 		return (*find)(), nil
 	}
 	return nil, nil
@@ -58,13 +64,9 @@ func (s *System) connectedHosts() ([]int, error) {
 // on this machine: a node asks about calls of their hosts, too.
 func (s *System) hostsOnThisMachine() ([]int, error) {
 	own, err := s.connectedHosts()
-	if s.findHosts.Load() == nil || s.config.Cluster.Database == "" {
+	if s.hosts.find.Load() == nil || s.hosts.cluster == "" {
 		return own, err
 	}
-	key, err := state.ClusterKey(s.config.Cluster.Key)
-	if err != nil {
-		return nil, err
-	}
-	others, err := approval.HostsInCluster(key.Recipient().String())
+	others, err := approval.HostsInCluster(s.hosts.cluster)
 	return append(own, others...), err
 }

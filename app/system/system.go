@@ -53,7 +53,7 @@ type System struct {
 	restorer     *runs.Restorer
 	admission    *admission.Service
 	authority    auth.Deferred
-	findHosts    atomic.Pointer[func() []int] // see FindHosts
+	hosts        hosts
 }
 
 // machine has the parts that do not depend on the configured servers.

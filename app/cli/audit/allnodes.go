@@ -29,8 +29,12 @@ const recordsPage = 500
 
 // allRecords returns at most n records of all nodes, the oldest first, and the number of the newest record of each node
 // that answered. Other nodes are named in missing.
-func allRecords(q listing.RecordQuery, n int) (all []listing.Record, newest listing.Places, missing string, err error) {
+func allRecords(ctx context.Context, q listing.RecordQuery, n int) (all []listing.Record, newest listing.Places,
+	missing string, err error) {
 	for {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, "", err
+		}
 		q.Limit = min(recordsPage, max(n-len(all), 1))
 		page, err := daemon.AllRecords(q)
 		switch {
@@ -74,7 +78,7 @@ func (v *auditTailVerb) tailCluster(ctx context.Context, s *verb.Streams) error 
 		lines = math.MaxInt
 	}
 	q := listing.RecordQuery{Period: period}
-	records, newest, missing, err := allRecords(q, lines)
+	records, newest, missing, err := allRecords(ctx, q, lines)
 	if err != nil {
 		return err
 	}
@@ -115,7 +119,7 @@ func (v *auditTailVerb) follow(ctx context.Context, s *verb.Streams, q listing.R
 		case <-time.After(time.Second):
 		}
 		q.After = newest
-		records, added, without, err := allRecords(q, math.MaxInt)
+		records, added, without, err := allRecords(ctx, q, math.MaxInt)
 		if err != nil {
 			return err
 		}
@@ -137,7 +141,7 @@ func (v *auditTailVerb) follow(ctx context.Context, s *verb.Streams, q listing.R
 }
 
 // showCluster prints the records of a run at each node that has some: a suspended run may have moved.
-func (v *auditShowVerb) showCluster(s *verb.Streams) error {
+func (v *auditShowVerb) showCluster(ctx context.Context, s *verb.Streams) error {
 	if v.Arguments {
 		return verb.Usage("--arguments needs the key of the node that made the calls: use it there, without --cluster",
 			"airlock audit show RUN --arguments")
@@ -146,7 +150,7 @@ func (v *auditShowVerb) showCluster(s *verb.Streams) error {
 	if err != nil {
 		return err
 	}
-	all, _, missing, err := allRecords(listing.RecordQuery{Run: v.RunID, Period: period}, math.MaxInt)
+	all, _, missing, err := allRecords(ctx, listing.RecordQuery{Run: v.RunID, Period: period}, math.MaxInt)
 	if err != nil {
 		return err
 	}

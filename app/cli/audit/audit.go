@@ -93,9 +93,9 @@ type auditShowVerb struct {
 }
 
 // Run prints the records of one run.
-func (v *auditShowVerb) Run(s *verb.Streams) error {
+func (v *auditShowVerb) Run(ctx context.Context, s *verb.Streams) error {
 	if v.Cluster {
-		return v.showCluster(s)
+		return v.showCluster(ctx, s)
 	}
 	directories, err := v.Find(s.Err)
 	if err != nil {

@@ -142,10 +142,16 @@ func withLog(ctx context.Context, c *config.Config, known clusterlog.Known,
 		return err
 	}
 	unread := audit.Mirror(node, known.Origin, func(first uint64, offset int64) (audit.Piece, error) {
+		if err := ctx.Err(); err != nil {
+			return audit.Piece{}, err
+		}
 		return daemon.LogPiece(listing.PieceQuery{Node: known.Node, First: first, Offset: offset})
 	})
-	if unread == nil {
+	switch {
+	case unread == nil:
 		return use(setup.Directories{Audit: node}, fromNode)
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
 	switch err := state.MirrorCopies(ctx, c, copies, known.Origin); {
 	case errors.Is(err, clusterlog.ErrNoCopies):
