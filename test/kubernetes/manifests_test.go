@@ -101,6 +101,17 @@ func TestManifestsAreOfKubernetesSchema(t *testing.T) {
 	}
 }
 
+// Issue 28: an upgrade with the autoscaler set the number of nodes back to that of the manifest.
+func TestAnUpgradeKeepsTheNodesOfTheAutoscaler(t *testing.T) {
+	for dir, want := range map[string]bool{filepath.Join(manifests, "example"): true, withAutoscaling(t): false} {
+		for _, object := range decode(t, build(t, dir)) {
+			if set, ok := object.(*appsv1.StatefulSet); ok && (set.Spec.Replicas != nil) != want {
+				t.Errorf("%s: the manifest sets the number of nodes: %t, want %t", dir, !want, want)
+			}
+		}
+	}
+}
+
 // Only the program that starts sandboxes has privileges, no Pod has a credential of the API server, and each volume,
 // port and ConfigMap that is used exists.
 func TestNodesHaveWhatTheyNeed(t *testing.T) {
