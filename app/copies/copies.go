@@ -197,34 +197,48 @@ func (c *Copies) copyLocked(ctx context.Context) error {
 }
 
 // loadLocked reads which copies there are.
-func (c *Copies) loadLocked(ctx context.Context) error {
-	err := c.opts.Database.View(ctx, func(tx database.Tx) error {
-		clear(c.known)
-		var n name
-		var r row
-		into := []any{&n.run, &n.kind, &r.node, &r.changed}
-		return database.ScanRows(ctx, tx, "SELECT run, kind, node, changed FROM run_copy", nil, into, func() error {
-			c.known[n] = r
-			return nil
-		})
-	})
+func (c *Copies) loadLocked(ctx context.Context) (err error) {
+	c.known, err = load(ctx, c.opts.Database)
 	c.loaded = err == nil
 	return err
 }
 
+func load(ctx context.Context, db *database.DB) (all map[name]row, err error) {
+	err = db.View(ctx, func(tx database.Tx) error {
+		all = map[name]row{}
+		var n name
+		var r row
+		into := []any{&n.run, &n.kind, &r.node, &r.changed}
+		return database.ScanRows(ctx, tx, "SELECT run, kind, node, changed FROM run_copy", nil, into, func() error {
+			all[n] = r
+			return nil
+		})
+	})
+	return all, err
+}
+
 // readLocked reads the row of a copy, which another process may have changed.
 func (c *Copies) readLocked(ctx context.Context, n name) error {
-	var r row
-	err := c.opts.Database.QueryRow(ctx, "SELECT node, changed FROM run_copy WHERE run = ? AND kind = ?",
-		[]any{n.run, n.kind}, &r.node, &r.changed)
-	if errors.Is(err, sql.ErrNoRows) {
+	r, err := read(ctx, c.opts.Database, n)
+	switch {
+	case err != nil:
+		return err
+	case r == row{}:
 		delete(c.known, n)
-		return nil
-	}
-	if err == nil {
+	default:
 		c.known[n] = r
 	}
-	return err
+	return nil
+}
+
+// read returns the row of a copy, or the zero value if there is none.
+func read(ctx context.Context, db *database.DB, n name) (r row, err error) {
+	err = db.QueryRow(ctx, "SELECT node, changed FROM run_copy WHERE run = ? AND kind = ?", []any{n.run, n.kind},
+		&r.node, &r.changed)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return r, err
 }
 
 // updateLocked copies the files of a run, if there is no copy of another node that is as new: then they were read from
@@ -360,9 +374,8 @@ func (c *Copies) Fetch(ctx context.Context, run string) error {
 }
 
 func (c *Copies) fetch(ctx context.Context, n name, to Store) error {
-	err := c.opts.Database.QueryRow(ctx, "SELECT run FROM run_copy WHERE run = ? AND kind = ?",
-		[]any{n.run, n.kind}, &n.run)
-	if errors.Is(err, sql.ErrNoRows) {
+	r, err := read(ctx, c.opts.Database, n)
+	if err == nil && r == (row{}) {
 		return nil
 	}
 	var sealed, text []byte

@@ -25,10 +25,11 @@ import (
 // nodes have one database, object store and key.
 type nodes struct {
 	*testing.T
-	db      *database.DB
-	key     *agekey.Key
-	dir     string // of the object store
-	objects *objects.Store
+	db       *database.DB
+	identity *age.X25519Identity
+	key      *agekey.Key
+	dir      string // of the object store
+	objects  *objects.Store
 }
 
 func newNodes(t *testing.T) *nodes {
@@ -42,7 +43,7 @@ func newNodes(t *testing.T) *nodes {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &nodes{T: t, db: db, key: agekey.Of(identity), dir: t.TempDir()}
+	n := &nodes{T: t, db: db, identity: identity, key: agekey.Of(identity), dir: t.TempDir()}
 	if n.objects, err = objects.Open("file://" + n.dir); err != nil {
 		t.Fatal(err)
 	}
@@ -331,6 +332,61 @@ func TestACommandReadsACopy(t *testing.T) {
 	}
 	if set, err := c.Files("run_1"); err != nil || len(set.Files) != 2 {
 		t.Errorf("got %+v, %v", set, err)
+	}
+}
+
+// All copies are encrypted again with another key. One that was removed meanwhile stays removed, and one that a node
+// has replaced meanwhile is made again.
+func TestCopiesAreRewritten(t *testing.T) {
+	n := newNodes(t)
+	a, copiesOfA := n.node("a", time.Hour)
+	for _, run := range []string{"run_1", "run_2", "run_3"} {
+		attach(t, a, run, run)
+	}
+	n.attempt(copiesOfA)
+	if err := n.objects.Delete(t.Context(), "runs/run_3/files"); err != nil {
+		t.Fatal(err)
+	}
+	next, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, err := agekey.Parse("key", []byte(next.String()+"\n"+n.identity.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{2, 0} {
+		if got, err := copies.Rewrite(t.Context(), n.db, n.objects, both.Renew); err != nil || got != want {
+			t.Errorf("%d copies were encrypted again, %v; want %d", got, err, want)
+		}
+	}
+	n.key = agekey.Of(next)
+	b, copiesOfB := n.node("b", time.Hour)
+	if err := copiesOfB.Fetch(t.Context(), "run_1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, content, err := b.Read("run_1", "a.txt"); err != nil || string(content) != "run_1" {
+		t.Errorf("got %q, %v", content, err)
+	}
+
+	meanwhile := func(statement string) {
+		t.Helper()
+		_, err := copies.Rewrite(t.Context(), n.db, n.objects, func(sealed []byte) ([]byte, error) {
+			return sealed, n.db.Exec(t.Context(), statement)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	meanwhile("UPDATE run_copy SET changed = 5 WHERE run = 'run_1' AND changed > 5")
+	var changed int
+	if err := n.db.QueryRow(t.Context(), "SELECT changed FROM run_copy WHERE run = 'run_1'", nil,
+		&changed); err != nil || changed != -5 {
+		t.Errorf("got %d, %v", changed, err)
+	}
+	meanwhile("DELETE FROM run_copy")
+	if got := n.stored(); got != "" {
+		t.Errorf("the object store has %q", got)
 	}
 }
 

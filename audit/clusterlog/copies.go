@@ -15,6 +15,10 @@ import (
 // ErrNoCopies is returned by Copied for a log without copies.
 var ErrNoCopies = errors.New("the cluster has no copies of its records")
 
+// ErrUnreadable is returned by Copied, and by the function that it returns, if a copy is missing, or is damaged or
+// encrypted with another key.
+var ErrUnreadable = errors.New("a copy of its records cannot be read")
+
 // copies are the copies of a log.
 type copies struct {
 	origin   string
@@ -62,7 +66,8 @@ func (c *copies) read(ctx context.Context, tx database.Tx) error {
 		switch content := c.tails[one.first]; {
 		case slices.Contains(c.shipped, one.first): // stored while the file was copied
 		case one.offset != int64(len(content)):
-			return fmt.Errorf("the database lacks bytes of the file that begins with record %d", one.first)
+			return fmt.Errorf("%w: the database lacks bytes of the file that begins with record %d", ErrUnreadable,
+				one.first)
 		default:
 			c.tails[one.first] = append(content, one.data...)
 		}
@@ -85,7 +90,11 @@ func (c *copies) piece(ctx context.Context, first uint64, offset int64) (audit.P
 		content := c.tails[first]
 		if slices.Contains(c.shipped, first) {
 			var err error
-			if content, err = get(ctx, c.objects, c.key, objectOf(c.origin, fileName(first))); err != nil {
+			content, err = get(ctx, c.objects, c.key, objectOf(c.origin, fileName(first)))
+			if errors.Is(err, fs.ErrNotExist) {
+				err = fmt.Errorf("%w: %w", ErrUnreadable, err)
+			}
+			if err != nil {
 				return p, err
 			}
 		}
@@ -93,4 +102,53 @@ func (c *copies) piece(ctx context.Context, first uint64, offset int64) (audit.P
 	}
 	p.Data = c.content[min(offset, int64(len(c.content))):]
 	return p, nil
+}
+
+// RewriteCopies replaces all copies in an object store, see objects.Store.Rewrite, and returns the number of those that
+// it has replaced. Nodes may make and remove copies meanwhile.
+func RewriteCopies(ctx context.Context, db *database.DB, store *objects.Store,
+	rewrite func(sealed []byte) ([]byte, error)) (changed int, err error) {
+	names, err := copyNames(ctx, db)
+	if err != nil {
+		return 0, err
+	}
+	var rewritten []string
+	for _, name := range names {
+		done, err := store.Rewrite(ctx, name, rewrite)
+		if err != nil {
+			return len(rewritten), err
+		}
+		if done {
+			rewritten = append(rewritten, name)
+		}
+	}
+	if names, err = copyNames(ctx, db); err != nil {
+		return len(rewritten), err
+	}
+	for _, name := range rewritten {
+		if !slices.Contains(names, name) { // a node has removed it meanwhile
+			err = errors.Join(err, store.Delete(ctx, name))
+		}
+	}
+	return len(rewritten), err
+}
+
+// copyNames returns the names of the objects that are copies.
+func copyNames(ctx context.Context, db *database.DB) (names []string, err error) {
+	err = db.View(ctx, func(tx database.Tx) error {
+		names = nil
+		files, err := readFiles(ctx, tx, "true")
+		if err != nil {
+			return err
+		}
+		for _, one := range files {
+			names = append(names, objectOf(one.origin, fileName(one.first)))
+		}
+		origins, err := database.RowsIn(ctx, tx, "SELECT origin FROM audit_log", nil, database.Column[string])
+		for _, origin := range origins {
+			names = append(names, objectOf(origin, removalsName))
+		}
+		return err
+	})
+	return names, err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/audit/clusterlog"
 	"github.com/airlock-mcp/airlock/audit/witness"
+	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/objects"
 	"github.com/airlock-mcp/airlock/internal/objects/objectstest"
 )
@@ -210,5 +211,62 @@ func TestRecordsAfterAnUnknownCommit(t *testing.T) {
 	known := c.verify(t, "").Logs[0]
 	if got := c.verifyCopies(t, known); !got.OK() || got.Last != known.Size {
 		t.Errorf("got %d records of %d, %s", got.Last, known.Size, text(got))
+	}
+}
+
+// All copies of a lost log are encrypted again with another key. Those that were removed meanwhile stay removed (issue
+// 28).
+func TestCopiesAreRewritten(t *testing.T) {
+	c := newCluster(t)
+	c.keep(t, objectstest.Start(t), false)
+	c.work(t, "a", 40)
+	known := c.verify(t, "").Logs[0]
+	key := filepath.Join(t.TempDir(), "cluster.key")
+	next, err := agekey.Create(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	former := c.key
+	c.key = next
+	read, err := clusterlog.Copied(t.Context(), c.db, next, c.copies.Objects, known.Origin)
+	if err == nil {
+		err = audit.Mirror(t.TempDir(), known.Origin, read)
+	}
+	if !errors.Is(err, clusterlog.ErrUnreadable) {
+		t.Errorf("with another key: got %v, want %v", err, clusterlog.ErrUnreadable)
+	}
+	renew := func(sealed []byte) ([]byte, error) {
+		if _, err := agekey.Open(sealed, next); err == nil {
+			return nil, nil
+		}
+		text, err := agekey.Open(sealed, former)
+		if err != nil {
+			return nil, err
+		}
+		return agekey.Seal(next.Recipient(), text)
+	}
+	first, err := clusterlog.RewriteCopies(t.Context(), c.db, c.copies.Objects, renew)
+	if err != nil || first < 2 {
+		t.Errorf("%d copies were encrypted again, %v", first, err)
+	}
+	if n, err := clusterlog.RewriteCopies(t.Context(), c.db, c.copies.Objects, renew); err != nil || n != 0 {
+		t.Errorf("%d copies were encrypted once more, %v", n, err)
+	}
+	if got := c.verifyCopies(t, known); got.First != 1 || got.Last < known.Size/2 {
+		t.Errorf("got records %d to %d of %d, %s", got.First, got.Last, known.Size, text(got))
+	}
+	names, err := c.copies.Objects.List(t.Context(), "audit")
+	if err != nil || len(names) != first {
+		t.Fatal(names, err)
+	}
+	if err := c.copies.Objects.Delete(t.Context(), names[0]); err != nil {
+		t.Fatal(err)
+	}
+	n, err := clusterlog.RewriteCopies(t.Context(), c.db, c.copies.Objects, func(sealed []byte) ([]byte, error) {
+		return sealed, c.db.Exec(t.Context(), "DELETE FROM audit_file")
+	})
+	if left, listErr := c.copies.Objects.List(t.Context(), "audit"); err != nil || listErr != nil || n != first-1 ||
+		len(left) != 0 {
+		t.Errorf("%d copies were replaced (%v), and %q are left (%v)", n, err, left, listErr)
 	}
 }

@@ -212,14 +212,18 @@ func get(ctx context.Context, store *objects.Store, key Key, name string) ([]byt
 	}
 	packed, err := agekey.Open(sealed, key)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked))
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	return r.DecodeAll(packed, nil)
+	content, err := r.DecodeAll(packed, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	return content, nil
 }
 
 // file copies a full file. Afterwards the database need not keep its bytes.
@@ -288,17 +292,8 @@ func (s *shipper) expire(ctx context.Context, origin string, keep int64) error {
 
 // removeSummaries removes the summaries of removed records of other logs that have no copies.
 func (s *shipper) removeSummaries(ctx context.Context, origin string) error {
-	var all []string
-	err := s.db.View(ctx, func(tx database.Tx) error {
-		all = nil
-		var one string
-		return database.ScanRows(ctx, tx, "SELECT origin FROM audit_log WHERE origin <> ? AND origin NOT IN "+
-			"(SELECT origin FROM audit_tail UNION SELECT origin FROM audit_file)", []any{origin}, []any{&one},
-			func() error {
-				all = append(all, one)
-				return nil
-			})
-	})
+	all, err := database.Rows(ctx, s.db, "SELECT origin FROM audit_log WHERE origin <> ? AND origin NOT IN "+
+		"(SELECT origin FROM audit_tail UNION SELECT origin FROM audit_file)", []any{origin}, database.Column[string])
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package clusterlog
 import (
 	"bytes"
 	"context"
+	"fmt"
 
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/agekey"
@@ -131,9 +132,11 @@ func readTails(ctx context.Context, tx database.Tx, origin, order string, key Ke
 	var sealed []byte
 	err = database.ScanRows(ctx, tx, "SELECT first, start, sealed FROM audit_tail WHERE origin = ? ORDER BY "+order,
 		[]any{origin}, []any{&one.first, &one.offset, &sealed}, func() (err error) {
-			one.data, err = agekey.Open(sealed, key)
+			if one.data, err = agekey.Open(sealed, key); err != nil {
+				return fmt.Errorf("%w: %w", ErrUnreadable, err)
+			}
 			all = append(all, one)
-			return err
+			return nil
 		})
 	return all, err
 }

@@ -123,6 +123,22 @@ func TestRotate(t *testing.T) {
 			t.Errorf("%s: the first key alone: %v", name, err)
 		}
 	}
+	for name, sealed := range old {
+		renewed, err := after.Renew(sealed)
+		if current := strings.HasPrefix(name, "the last"); err != nil || (renewed == nil) != current {
+			t.Errorf("%s: renewing: %d bytes, %v", name, len(renewed), err)
+		} else if !current {
+			if text, err := agekey.Open(renewed, agekey.OwnOf(after)); err != nil || string(text) != "a text" {
+				t.Errorf("%s: renewed, it is %q, %v", name, text, err)
+			}
+			if _, err := agekey.Open(renewed, agekey.OwnOf(before)); err == nil {
+				t.Errorf("%s: renewed, the first key opens it", name)
+			}
+		}
+	}
+	if _, err := before.Renew(old["the last key"]); err == nil {
+		t.Error("a text for another key is renewed")
+	}
 	if text, err := os.ReadFile(public); err != nil || strings.TrimSpace(string(text)) != after.Recipient().String() {
 		t.Errorf("the public key is %q, %v", text, err)
 	}

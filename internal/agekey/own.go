@@ -63,8 +63,18 @@ func (k *Key) Derive(purpose string) (secrets [][]byte) {
 	return secrets
 }
 
-// Current returns a key with the identity that encrypts only.
-func (k *Key) Current() *Key { return Of(k.identities[0]) }
+// Renew encrypts with the first identity what another one has encrypted, with its public key or as Own. It returns nil
+// if that was the first one.
+func (k *Key) Renew(sealed []byte) ([]byte, error) {
+	if _, err := Open(sealed, OwnOf(Of(k.identities[0]))); err == nil {
+		return nil, nil
+	}
+	plain, err := Open(sealed, OwnOf(k))
+	if err != nil {
+		return nil, err
+	}
+	return Seal(k.Recipient(), plain)
+}
 
 // Wrap encrypts the key of a text.
 func (o *Own) Wrap(fileKey []byte) ([]*age.Stanza, error) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -96,6 +97,23 @@ func (s *Store) Get(ctx context.Context, name string) (content []byte, err error
 		return err
 	})
 	return content, err
+}
+
+// Rewrite replaces an object. rewrite returns the new content, or nil if the object stays. Rewrite reports whether it
+// has replaced the object. A missing object is not an error.
+func (s *Store) Rewrite(ctx context.Context, name string, rewrite func(content []byte) ([]byte, error)) (bool,
+	error) {
+	content, err := s.Get(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		content, err = rewrite(content)
+	}
+	if err != nil || content == nil {
+		return false, err
+	}
+	return true, s.Put(ctx, name, content)
 }
 
 // List returns the names of all objects below a directory, sorted.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 	"github.com/airlock-mcp/airlock/internal/objects/objectstest"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
@@ -102,6 +103,14 @@ func TestRecordsAreReplicated(t *testing.T) {
 	}
 	if text, err := os.ReadFile(names[0]); err != nil || strings.Count(string(text), `"kind":"action"`) != 20 {
 		t.Errorf("the copy has %d actions (%v)", strings.Count(string(text), `"kind":"action"`), err)
+	}
+	if err := databasetest.Execute(t.Context(), g.address, "UPDATE audit_tail SET sealed = 'damaged'"); err != nil {
+		t.Fatal(err)
+	}
+	got, sound = a.verifyAll()
+	if sound || len(got.Nodes) != 2 || got.Nodes[0].Report == nil ||
+		!strings.Contains(got.Nodes[1].Missing, "a copy of its records cannot be read") {
+		t.Errorf("a copy that cannot be decrypted: got %+v", got)
 	}
 }
 

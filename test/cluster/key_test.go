@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,12 +9,16 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/agekey"
 )
 
 // The key of a cluster is replaced while it serves, as docs/cluster.md describes it. A run that was suspended before
 // goes on afterwards, and files of agents can be read (issue 28).
 func TestTheKeyIsReplaced(t *testing.T) {
 	g, c := newSuspendingGroup(t)
+	objects := t.TempDir()
+	g.more = fmt.Sprintf("  objects: %q\n", "file://"+objects) + g.more
 	nodes := []*node{g.node("a").serve(), g.node("b").serve()}
 	_, token := nodes[0].token("run,agents")
 	worker := nodes[0].register(token, "autonomous", 100)
@@ -29,6 +34,11 @@ func TestTheKeyIsReplaced(t *testing.T) {
 	}
 	kernel(nodes[0], "file_write", map[string]any{"path": "kept", "content": "the file"})
 	waiting := beginWaiting(t, nodes[0], "key-")
+	host := (&rotating{nodes: nodes[:1], token: token}).host(t, "/mcp", revisions[1])
+	ended := find(t, call(t, host, "run_code", map[string]any{"language": "python",
+		"code": "client.attach(b'a,b', 'text/csv', 'table.csv')"}), runID)
+	attached := filepath.Join(objects, "runs", ended, "files")
+	waiting.await(nodes[0], "copied", func() bool { _, err := os.Stat(attached); return err == nil })
 
 	fresh := filepath.Join(t.TempDir(), "new.key")
 	if out, err := g.command("cluster", "key", fresh).CombinedOutput(); err != nil {
@@ -64,11 +74,20 @@ func TestTheKeyIsReplaced(t *testing.T) {
 	use(string(next) + string(former))
 	var done struct{ Changed int }
 	nodes[0].airlock(&done, "cluster", "reencrypt")
-	if done.Changed < 3 { // the file, and two suspended runs with their files
+	if done.Changed < 4 { // the file, the copy, and two suspended runs with their files
 		t.Errorf("%d values were encrypted again", done.Changed)
 	}
 	if nodes[1].airlock(&done, "cluster", "reencrypt"); done.Changed != 0 {
 		t.Errorf("%d values were encrypted once more", done.Changed)
+	}
+	key, err := agekey.Parse(fresh, next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sealed, err := os.ReadFile(attached); err != nil {
+		t.Error(err)
+	} else if _, err := agekey.Open(sealed, key); err != nil {
+		t.Errorf("the copy of a run: %v", err)
 	}
 	use(string(next))
 	waiting.approve(nodes[0])

@@ -218,7 +218,7 @@ func (v *auditExportVerb) exportCluster(ctx context.Context, s *verb.Streams, op
 		case errors.As(err, &unread):
 			incomplete = true
 			fmt.Fprintf(s.Err, "airlock: node %s: %s\n", verb.Clean(known.Node),
-				verb.Clean(lost(known, nodes, unread.cause)))
+				verb.Clean(lost(known, nodes, unread)))
 		case errors.Is(err, fs.ErrExist):
 			return verb.Usage(fmt.Sprintf("%q exists already", name), "--to takes a new directory")
 		case err != nil:

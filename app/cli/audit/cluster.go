@@ -106,14 +106,17 @@ func (n *nodeAudit) verify(ctx context.Context, c *config.Config, known clusterl
 				known.Until.UTC().Format(time.RFC3339), keep, len(known.Notes))
 			return nil
 		}
-		n.Missing = lost(known, nodes, unread.cause)
+		n.Missing = lost(known, nodes, unread)
 		return nil
 	}
 	return err
 }
 
 // unreadError is returned if the log of another node cannot be read.
-type unreadError struct{ cause error }
+type unreadError struct {
+	cause  error
+	copies error // why its copies cannot be read; nil if there are none
+}
 
 // Error returns the cause.
 func (e *unreadError) Error() string { return e.cause.Error() }
@@ -155,7 +158,9 @@ func withLog(ctx context.Context, c *config.Config, known clusterlog.Known,
 	}
 	switch err := state.MirrorCopies(ctx, c, copies, known.Origin); {
 	case errors.Is(err, clusterlog.ErrNoCopies):
-		return &unreadError{unread}
+		return &unreadError{cause: unread}
+	case errors.Is(err, clusterlog.ErrUnreadable):
+		return &unreadError{unread, err}
 	case err != nil:
 		return setup.Advise(err)
 	}
@@ -173,10 +178,13 @@ func isGone(known clusterlog.Known, nodes []cluster.Member, cause error) bool {
 }
 
 // lost returns a sentence about a log that cannot be read.
-func lost(known clusterlog.Known, nodes []cluster.Member, cause error) string {
+func lost(known clusterlog.Known, nodes []cluster.Member, unread *unreadError) string {
+	cause := unread.cause
 	records := fmt.Sprintf("records 1 to %d are missing: ", known.Size)
 	i := slices.IndexFunc(nodes, func(n cluster.Member) bool { return n.Name == known.Node })
 	switch {
+	case unread.copies != nil:
+		return records + unread.copies.Error()
 	case errors.Is(cause, join.ErrNone):
 		return records + "no daemon of this node is running, so other nodes cannot be asked"
 	case i < 0:

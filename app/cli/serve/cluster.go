@@ -57,14 +57,18 @@ func (v *clusterReencrypt) Run(ctx context.Context, s *verb.Streams) error {
 	if err := verb.GuardedIn(c, "encrypting what the cluster has stored"); err != nil {
 		return err
 	}
-	changed, err := state.ReencryptCluster(ctx, c)
+	did, err := state.ReencryptCluster(ctx, c)
 	if err != nil {
 		return err
 	}
 	if v.JSON {
-		return verb.PrintLine(s.Out, map[string]int{"changed": changed})
+		return verb.PrintLine(s.Out, did)
 	}
-	_, err = fmt.Fprintf(s.Out, "encrypted again: %d values\n", changed)
+	if did.Unreadable > 0 {
+		fmt.Fprintf(s.Err, "airlock: %d objects in the object store were left as they are: no line of cluster.key "+
+			"decrypts them\n", did.Unreadable)
+	}
+	_, err = fmt.Fprintf(s.Out, "encrypted again: %d values\n", did.Changed)
 	return err
 }
 
