@@ -108,21 +108,12 @@ func (s *served) token(principal string, scopes ...string) string {
 	return value.Reveal()
 }
 
-// bearer sends a token with each request.
-type bearer string
-
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+string(b))
-	return http.DefaultTransport.RoundTrip(r)
-}
-
 // connect returns a session of a host with a token, in a revision of the protocol.
 func (s *served) connect(token, revision string) *mcp.ClientSession {
 	s.t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	session, err := client.Connect(s.t.Context(), &mcp.StreamableClientTransport{Endpoint: s.url + "/mcp",
-		HTTPClient: &http.Client{Transport: bearer(token)}},
+		HTTPClient: testenv.Bearer(token)},
 		&mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		s.t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // raw sends bytes unchanged and returns the status of each answer until the connection is
@@ -128,7 +129,7 @@ func TestTwoHundredCallers(t *testing.T) {
 			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 			session, err := client.Connect(t.Context(),
 				&mcp.StreamableClientTransport{Endpoint: s.url + "/mcp",
-					HTTPClient: &http.Client{Transport: bearer(token)}},
+					HTTPClient: testenv.Bearer(token)},
 				&mcp.ClientSessionOptions{ProtocolVersion: revisions[n%len(revisions)]})
 			if err != nil {
 				t.Error(err)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // Issue 31: a client finds the faces from the catalog of the host, without a token and from any page. A card says
@@ -38,7 +40,7 @@ func TestCatalogAndCards(t *testing.T) {
 		token := s.token("ann", "run", "agents")
 		client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 		session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: card.Remotes[0].URL,
-			HTTPClient: &http.Client{Transport: bearer(token)}}, nil)
+			HTTPClient: testenv.Bearer(token)}, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", card.Remotes[0].URL, err)
 		}

@@ -76,7 +76,7 @@ func TestAppsReachHostsOverEveryTransport(t *testing.T) {
 	t.Run("HTTP", func(t *testing.T) {
 		showsAppsInBothEras(t, func() mcp.Transport {
 			return &mcp.StreamableClientTransport{Endpoint: strings.TrimSpace(url) + "/mcp",
-				HTTPClient: &http.Client{Transport: bearer(strings.TrimSpace(string(token)))}}
+				HTTPClient: testenv.Bearer(strings.TrimSpace(string(token)))}
 		})
 	})
 }

@@ -169,7 +169,7 @@ when { context.input has uri && context.input.uri == "doc://secret" };
 			}
 			try("over HTTP", func(t *testing.T) mcp.Transport {
 				return &mcp.StreamableClientTransport{Endpoint: statusHere(t).URL + "/mcp",
-					HTTPClient: &http.Client{Transport: bearer(strings.TrimSpace(token))}}
+					HTTPClient: testenv.Bearer(strings.TrimSpace(token))}
 			})
 			wantPublished(t, "lib", began)
 			log, stderr, _ := airlock(t, "audit", "tail", "-n", "1000")
@@ -190,7 +190,7 @@ func wantPublished(t *testing.T, server string, began time.Time) {
 	if code != 0 {
 		t.Fatal(stderr)
 	}
-	scraper := &http.Client{Transport: bearer(strings.TrimSpace(token))}
+	scraper := testenv.Bearer(strings.TrimSpace(token))
 	form := regexp.MustCompile(`(?m)^airlock_tools_publish_duration_seconds_(count|sum)\{[^}]*airlock_server_id="` +
 		regexp.QuoteMeta(server) + `"[^}]*\} (\S+)$`)
 	var values map[string]float64

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -79,7 +78,7 @@ func (d *durable) start() {
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	if d.session, err = client.Connect(d.Context(), &mcp.StreamableClientTransport{
 		Endpoint:   d.address + "/mcp",
-		HTTPClient: &http.Client{Transport: bearer(d.token)}, DisableStandaloneSSE: true, MaxRetries: -1},
+		HTTPClient: testenv.Bearer(d.token), DisableStandaloneSSE: true, MaxRetries: -1},
 		&mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}); err != nil {
 		d.Fatal(err)
 	}
@@ -461,7 +460,7 @@ func (d *durable) metrics() string {
 		}
 		d.auditor = made.Token
 	}
-	answer, err := (&http.Client{Transport: bearer(d.auditor)}).Get(d.address + "/metrics")
+	answer, err := testenv.Bearer(d.auditor).Get(d.address + "/metrics")
 	if err != nil {
 		d.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -40,7 +39,7 @@ func TestSubscriptionsOfOneAccount(t *testing.T) {
 	host := func() *mcp.ClientSession {
 		session, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(t.Context(),
 			&mcp.StreamableClientTransport{Endpoint: statusHere(t).URL + "/mcp",
-				HTTPClient: &http.Client{Transport: bearer(strings.TrimSpace(token))}},
+				HTTPClient: testenv.Bearer(strings.TrimSpace(token))},
 			&mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 		if err != nil {
 			t.Fatal(err)

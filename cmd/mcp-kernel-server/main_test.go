@@ -231,19 +231,10 @@ func (w *world) serve(cmd *exec.Cmd) string {
 	return strings.TrimSpace(line)
 }
 
-// bearer sends a token with each request.
-type bearer string
-
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+string(b))
-	return http.DefaultTransport.RoundTrip(r)
-}
-
 // overHTTP connects with a token.
 func (w *world) overHTTP(url, token string) host {
 	w.Helper()
-	return w.connect(&mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer(token)},
+	return w.connect(&mcp.StreamableClientTransport{Endpoint: url, HTTPClient: testenv.Bearer(token),
 		MaxRetries: -1})
 }
 

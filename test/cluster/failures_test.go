@@ -262,7 +262,7 @@ func (f *failing) hidden(n *node, owner int, run string) {
 func (f *failing) host(ctx context.Context, url, token string) (*mcp.ClientSession, error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil)
 	return client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url + "/mcp", MaxRetries: -1,
-		HTTPClient: &http.Client{Transport: bearer(token)}}, nil)
+		HTTPClient: testenv.Bearer(token)}, nil)
 }
 
 // run runs one program and returns its ID. An error means that its caller does not know what became of it.
@@ -297,15 +297,6 @@ func (f *failing) calls() int { return f.sized(4, 100) }
 
 // budget is how many actions the agent may do. Each program begins with one.
 func (f *failing) budget() int64 { return int64(f.sized(5, 20)) }
-
-// bearer sends requests with a token.
-type bearer string
-
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+string(b))
-	return http.DefaultTransport.RoundTrip(r)
-}
 
 // compare compares the effects of the calls with the records of all nodes.
 func (f *failing) compare(c *counted) {

@@ -5,7 +5,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,21 +91,12 @@ func (a *airlock) token(t *testing.T, principal, scopes string) string {
 	return strings.TrimSpace(a.prints(t, "tokens", "create", "of "+principal, "--for", principal, "--scope", scopes))
 }
 
-// bearing sends a token with each request.
-type bearing string
-
-func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+string(b))
-	return http.DefaultTransport.RoundTrip(r)
-}
-
 // host connects an agent host with a token.
 func (a *airlock) host(t *testing.T, token string) *mcp.ClientSession {
 	t.Helper()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(t.Context(),
 		&mcp.StreamableClientTransport{Endpoint: a.address + "/mcp",
-			HTTPClient: &http.Client{Transport: bearing(token)}}, nil)
+			HTTPClient: testenv.Bearer(token)}, nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, a.said)
 	}

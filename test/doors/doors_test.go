@@ -202,15 +202,6 @@ func (d *daemon) do(client *http.Client, r *http.Request) (status int, body stri
 	return response.StatusCode, string(raw)
 }
 
-// bearing sends a token with each request.
-type bearing string
-
-func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+string(b))
-	return http.DefaultTransport.RoundTrip(r)
-}
-
 // host returns the session of a caller at a face, or nil if it may not connect.
 func (d *daemon) host(who, face, revision string) *mcp.ClientSession {
 	d.Helper()
@@ -227,7 +218,7 @@ func (d *daemon) connects(who, face, revision string) *mcp.ClientSession {
 	d.Helper()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(d.Context(),
 		&mcp.StreamableClientTransport{Endpoint: d.url + face,
-			HTTPClient: &http.Client{Transport: bearing(d.tokens[who])}},
+			HTTPClient: testenv.Bearer(d.tokens[who])},
 		&mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		return nil

@@ -3,7 +3,6 @@ package signin
 import (
 	"bufio"
 	"context"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -12,15 +11,6 @@ import (
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
-
-// bearing sends a token with each request.
-type bearing string
-
-func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+string(b))
-	return http.DefaultTransport.RoundTrip(r)
-}
 
 // serve starts airlock serve on a free port and returns its address.
 func (a *airlock) serve(t *testing.T) string { return a.serveAt(t, "127.0.0.1:0") }
@@ -66,7 +56,7 @@ func (a *airlock) caller(t *testing.T, address, principal string) *mcp.ClientSes
 	}
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(t.Context(),
 		&mcp.StreamableClientTransport{Endpoint: address + "/mcp",
-			HTTPClient: &http.Client{Transport: bearing(a.token(t, principal))}}, nil)
+			HTTPClient: testenv.Bearer(a.token(t, principal))}, nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, a.said)
 	}

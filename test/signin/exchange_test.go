@@ -154,7 +154,7 @@ func TestADelegationReachesTheServer(t *testing.T) {
 func (e *exchanging) at(t *testing.T, endpoint, token, version string) *mcp.ClientSession {
 	t.Helper()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "laptop", Version: "7"}, nil).Connect(t.Context(),
-		&mcp.StreamableClientTransport{Endpoint: endpoint, HTTPClient: &http.Client{Transport: bearing(token)}},
+		&mcp.StreamableClientTransport{Endpoint: endpoint, HTTPClient: testenv.Bearer(token)},
 		&mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, e.said)
@@ -283,7 +283,7 @@ func (e *exchanging) register(t *testing.T, address, token string) (agentToken, 
 		t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	response, err := (&http.Client{Transport: bearing(token)}).Do(request)
+	response, err := testenv.Bearer(token).Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}

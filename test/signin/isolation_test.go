@@ -168,7 +168,7 @@ func reads(uri string) func(h host, id string) string {
 func (s *service) face(t *testing.T, token, face, revision string) host {
 	t.Helper()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(t.Context(),
-		&mcp.StreamableClientTransport{Endpoint: s.url + face, HTTPClient: &http.Client{Transport: bearing(token)}},
+		&mcp.StreamableClientTransport{Endpoint: s.url + face, HTTPClient: testenv.Bearer(token)},
 		&mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		t.Fatal(err)

@@ -134,7 +134,7 @@ func TestRemoteUsersSignInWithChromium(t *testing.T) {
 				return &mcp.ElicitResult{Action: "accept"}, nil
 			}})
 		session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: r.address + "/mcp",
-			HTTPClient: &http.Client{Transport: bearing(token)}}, nil)
+			HTTPClient: testenv.Bearer(token)}, nil)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, r.said)
 		}
@@ -175,7 +175,7 @@ func (r *remote) host(t *testing.T, principal, version string, thief *laptop, as
 			return &mcp.ElicitResult{Action: "accept"}, nil
 		}})
 	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: r.address + "/mcp",
-		HTTPClient: &http.Client{Transport: bearing(token)}}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+		HTTPClient: testenv.Bearer(token)}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, r.said)
 	}

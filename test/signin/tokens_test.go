@@ -237,7 +237,7 @@ func TestRenewedTokensGoOn(t *testing.T) {
 	host := func(token string) *mcp.ClientSession {
 		session, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(t.Context(),
 			&mcp.StreamableClientTransport{Endpoint: s.url + "/mcp",
-				HTTPClient: &http.Client{Transport: bearing(token)}},
+				HTTPClient: testenv.Bearer(token)},
 			&mcp.ClientSessionOptions{ProtocolVersion: "2026-07-28"})
 		if err != nil {
 			t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,15 +73,6 @@ func login(t *testing.T, server string) {
 	if err := cmd.Wait(); err != nil || !strings.Contains(stdout.String(), `"signed_in":true`) {
 		t.Fatalf("login: %v, %s", err, stdout.String())
 	}
-}
-
-// bearer sends a token with each request.
-type bearer string
-
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+string(b))
-	return http.DefaultTransport.RoundTrip(r)
 }
 
 // host is an agent host.
@@ -174,7 +164,7 @@ func TestServingATeam(t *testing.T) {
 	// Before a host is connected, from whose processes no such token can be made.
 	admin := airlock(t, "tokens", "create", "--scope", "admin", "--for", setup.Principal(), "browser")
 	overHTTP := connect(t, &mcp.StreamableClientTransport{Endpoint: address + "/mcp",
-		HTTPClient: &http.Client{Transport: bearer(token)}}, false)
+		HTTPClient: testenv.Bearer(token)}, false)
 	onStdio := connect(t, &mcp.CommandTransport{Command: program(t, "mcp")}, true)
 	var status struct{ Hosts int }
 	if err := json.Unmarshal([]byte(airlock(t, "status", "--json")), &status); err != nil || status.Hosts != 1 {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // post sends one message as a client with a token, in a session or without one,
@@ -34,7 +36,7 @@ func request(t *testing.T, method, url, token, session, version, message string)
 	if session != "" {
 		r.Header.Set("Mcp-Session-Id", session)
 	}
-	res, err := (&http.Client{Transport: bearer(token)}).Do(r)
+	res, err := testenv.Bearer(token).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +49,7 @@ func dial(t *testing.T, url, token, version string, opts *mcp.ClientOptions) *mc
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "host-" + token, Version: "1"}, opts)
 	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url,
-		HTTPClient: &http.Client{Transport: bearer(token)}},
+		HTTPClient: testenv.Bearer(token)},
 		&mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatalf("connecting with %s in %s: %v", token, version, err)

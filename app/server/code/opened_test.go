@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // If a caller opens sessions and ends none, its oldest sessions are evicted. Sessions with an open
@@ -55,7 +57,7 @@ func TestLargeMessagesOfOneCaller(t *testing.T) {
 			t.Fatal(err)
 		}
 		slow.Go(func() {
-			res, err := (&http.Client{Transport: bearer("t-ann")}).Do(r)
+			res, err := testenv.Bearer("t-ann").Do(r)
 			if err == nil {
 				res.Body.Close()
 			}
@@ -96,7 +98,7 @@ func begin(t *testing.T, url, token, version string) string {
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
-	res, err := (&http.Client{Transport: bearer(token)}).Do(r)
+	res, err := testenv.Bearer(token).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // tokens are the credentials of callers on one address. Two are of one person,
@@ -40,15 +41,6 @@ func byToken(r *http.Request) (caller.Caller, error) {
 	return caller.Caller{}, errors.New("no token")
 }
 
-// bearer adds a token to every request.
-type bearer string
-
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+string(b))
-	return http.DefaultTransport.RoundTrip(r)
-}
-
 // party is one caller with its client.
 type party struct {
 	name    string
@@ -65,7 +57,7 @@ func parties(t *testing.T, s *Server, version string, opts *mcp.ClientOptions) [
 	for _, token := range []string{"t-ann", "t-ann-2", "t-ann-b", "t-agent"} {
 		client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, opts)
 		session, err := client.Connect(t.Context(),
-			&mcp.StreamableClientTransport{Endpoint: web.URL, HTTPClient: &http.Client{Transport: bearer(token)}},
+			&mcp.StreamableClientTransport{Endpoint: web.URL, HTTPClient: testenv.Bearer(token)},
 			&mcp.ClientSessionOptions{ProtocolVersion: version})
 		if err != nil {
 			t.Fatalf("connecting with %s in %s: %v", token, version, err)
@@ -160,7 +152,7 @@ func TestQuestionsReachTheirOwnCaller(t *testing.T) {
 				})
 				session, err := client.Connect(t.Context(),
 					&mcp.StreamableClientTransport{Endpoint: web.URL,
-						HTTPClient: &http.Client{Transport: bearer(token)}},
+						HTTPClient: testenv.Bearer(token)},
 					&mcp.ClientSessionOptions{ProtocolVersion: version})
 				if err != nil {
 					t.Fatal(err)
@@ -205,7 +197,7 @@ func manual(t *testing.T, url, token string) *mcp.ClientSession {
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 	})
 	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url,
-		HTTPClient: &http.Client{Transport: bearer(token)}},
+		HTTPClient: testenv.Bearer(token)},
 		&mcp.ClientSessionOptions{ProtocolVersion: "2026-07-28"})
 	if err != nil {
 		t.Fatal(err)
@@ -274,7 +266,7 @@ func TestASessionCannotBeTakenOver(t *testing.T) {
 	t.Cleanup(web.Close)
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: web.URL,
-		HTTPClient: &http.Client{Transport: bearer("t-ann")}},
+		HTTPClient: testenv.Bearer("t-ann")},
 		&mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 	if err != nil {
 		t.Fatal(err)
@@ -295,7 +287,7 @@ func TestASessionCannotBeTakenOver(t *testing.T) {
 			r.Header.Set("Accept", "application/json, text/event-stream")
 			r.Header.Set("Mcp-Session-Id", session.ID())
 			r.Header.Set("Mcp-Protocol-Version", "2025-11-25")
-			res, err := (&http.Client{Transport: bearer(token)}).Do(r)
+			res, err := testenv.Bearer(token).Do(r)
 			if err != nil {
 				t.Fatal(err)
 			}
