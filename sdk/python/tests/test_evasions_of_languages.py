@@ -3,11 +3,13 @@ ones."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tree_sitter import Node
 
-from qwed_new.engines.code import verify_code
+from qwed_new.engines.code import javascript, javascript_names, trees, verify_code
 from qwed_sdk.guards import SystemGuard
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -38,6 +40,30 @@ def test_javascript_that_evaluates_texts_is_blocked(language: str) -> None:
 def test_harmless_javascript_passes(program: str) -> None:
     verdict = verify_code(program, "javascript")
     assert verdict.verified, verdict.message
+
+
+@pytest.mark.parametrize("statement", [
+    "a.b;", "a.eval.c;", "x.fetch;", "a[i];", "fs.read();", "setTimeout(f, 1);", "setTimeout(a.f, 'b');",
+    "const v = {};", "a = b;", "w = r.fetch;", "x = 'a' + 'b' + c;", "k.join('');", "for (const p of q) { p[q] }"])
+def test_the_nodes_that_the_analysis_of_javascript_visits_grow_with_the_program(
+    statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    visited = 0
+
+    def counted(root: Node) -> Iterator[Node]:
+        nonlocal visited
+        for node in trees.walk(root):
+            visited += 1
+            yield node
+
+    for module in (javascript, javascript_names):
+        monkeypatch.setattr(module, "walk", counted)
+    head = "const r = (function () { " + "1; " * 50 + "return this })(); const k = [" + "1," * 50 + "];"
+    counts = []
+    for n in (200, 400):
+        visited = 0
+        javascript.analyse(head + statement * n)
+        counts.append(visited)
+    assert counts[0] < counts[1] < 2.2 * counts[0]
 
 
 @pytest.mark.row("Q-078", "P-010")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import tree_sitter_javascript
 import tree_sitter_typescript
@@ -11,9 +10,11 @@ from tree_sitter import Language, Node, Parser
 
 from qwed_new.engines.code import javascript_policy as policy
 from qwed_new.engines.code.findings import Finding, unique
+from qwed_new.engines.code.javascript_names import Names, is_shown, unescape
+from qwed_new.engines.code.trees import is_too_deep, text_of, walk
 
 MAX_CODE = 1_000_000
-MAX_DEPTH = 400
+
 
 def analyse(code: str, typescript: bool = False) -> list[Finding] | None:
     """Return the findings of a program, or None if it does not parse."""
@@ -23,29 +24,243 @@ def analyse(code: str, typescript: bool = False) -> list[Finding] | None:
     tree = Parser(Language(grammar)).parse(code.encode("utf-8", "surrogatepass"))
     if tree.root_node.has_error:
         return None
-    findings: list[Finding] = []
-    for node in walk(tree.root_node):
-        findings += _judge(node)
-    return unique([*findings, *_assembled(tree.root_node)])
+    if is_too_deep(tree.root_node):
+        return [Finding("too_deep", "high", "Too deep: the program is nested too deep to be analysed")]
+    return unique(_Analyser(tree.root_node).run())
 
 
-def _assembled(root: Node) -> list[Finding]:
-    """Properties that are read by a name that the program has as a text, or decodes."""
-    computed = next((n for n in walk(root) if n.type == "subscript_expression" and _is_computed(n)), None)
-    if computed is None:
+class _Analyser:
+    """Judges one program."""
+
+    def __init__(self, root: Node) -> None:
+        self._root, self._names = root, Names(root)
+
+    def run(self) -> list[Finding]:
+        """Return the findings of the program."""
+        found = [finding for node in walk(self._root) for finding in self._judge(node)]
+        return [*found, *self._assembled(self._root)]
+
+    def _assembled(self, root: Node) -> list[Finding]:
+        """Properties that are read by a name that the program has as a text, or decodes."""
+        computed = next((n for n in walk(root) if n.type == "subscript_expression" and self._is_computed(n)), None)
+        if computed is None:
+            return []
+        pieces = {text_of(n).strip("'\"`") for n in walk(root) if n.type in ("string", "template_string")}
+        if name := next((n for n in sorted(policy.REFUSED) if _is_made_of(n, pieces)), None):
+            return _unresolved(computed, f"a computed property beside texts that make {name!r}")
+        for node in walk(root):
+            if node.type in ("string", "template_string", "binary_expression") and not is_shown(node):
+                if (self._names.constant(node) or "").strip(" '\"`") in policy.REFUSED:
+                    return _unresolved(computed, f"a computed property beside the text {self._names.constant(node)!r}")
+            if node.type == "pair" and text_of(node.child_by_field_name("key")) in ("constructor", "eval", "Function"):
+                return _unresolved(computed, "a computed property beside a key that is a constructor")
+            if node.type == "call_expression" and self._decodes(node):
+                return _unresolved(computed, "a computed property beside a text that is decoded")
         return []
-    pieces = {text_of(n).strip("'\"`") for n in walk(root) if n.type in ("string", "template_string")}
-    if name := next((n for n in sorted(policy.REFUSED) if _is_made_of(n, pieces)), None):
-        return _unresolved(computed, f"a computed property beside texts that make {name!r}")
-    for node in walk(root):
-        if node.type in ("string", "template_string", "binary_expression") and not _is_shown(node):
-            if (_constant(node) or "").strip(" '\"`") in policy.REFUSED:
-                return _unresolved(computed, f"a computed property beside the text {_constant(node)!r}")
-        if node.type == "pair" and text_of(node.child_by_field_name("key")) in ("constructor", "eval", "Function"):
-            return _unresolved(computed, "a computed property beside a key that is a constructor")
-        if node.type == "call_expression" and _decodes(node):
-            return _unresolved(computed, "a computed property beside a text that is decoded")
-    return []
+
+    def _decodes(self, call: Node) -> bool:
+        """Report whether a call makes a text of codes, or of the parts of a text that is written in the program."""
+        function = call.child_by_field_name("function")
+        method = text_of(function).split(".")[-1]
+        if method in policy.DECODING:
+            return True
+        base = function.child_by_field_name(
+            "object") if function is not None and function.type == "member_expression" else None
+        if base is not None and base.type == "identifier":
+            base = self._names.only_value(base)
+        return method in policy.JOINING and base is not None and self._names.holds_text(base)
+
+    def _is_computed(self, node: Node) -> bool:
+        index = node.child_by_field_name("index")
+        if index is None or self._names.constant(index) is not None:
+            return False
+        # The counter of a loop reads an element.
+        return index.type not in ("number", "unary_expression", "update_expression")
+
+    def _judge(self, node: Node) -> list[Finding]:
+        kind = node.type
+        if kind in ("identifier", "shorthand_property_identifier"):
+            return self._name(node)
+        if kind == "property_identifier" and node.parent and node.parent.type == "member_expression":
+            return self._property(node, unescape(text_of(node)))
+        if kind == "subscript_expression":
+            return self._subscript(node)
+        if kind == "call_expression":
+            return self._call(node)
+        if kind in ("shorthand_property_identifier_pattern", "property_identifier") and _is_pattern_key(node):
+            name = unescape(text_of(node))
+            return _block(node, name) if name in policy.REFUSED - {"prototype"} else []
+        if kind in ("string", "template_string", "binary_expression") and not is_shown(node) and (
+            policy.is_program_url(*self._names.beginning(node))):
+            return _block(node, "a program in a URL")
+        if kind == "assignment_expression":
+            return self._assigned(node)
+        if kind == "new_expression":
+            return self._new(node)
+        if kind == "import_statement" or (kind == "export_statement" and node.child_by_field_name("source")):
+            return self._import(node, node.child_by_field_name("source"))
+        if kind == "import" and node.parent and node.parent.type == "call_expression":
+            return _unresolved(node, "import()")
+        if kind == "pair" and (key := node.child_by_field_name("key")) and self._names.constant(key) in ("__proto__",):
+            return [] if text_of(node.child_by_field_name("value")) == "null" else _block(node, "__proto__")
+        if kind == "jsx_opening_element" and text_of(node.child_by_field_name("name")).lower() in ("script", "iframe"):
+            return _block(node, "an element that runs a program")
+        if kind in ("with_statement", "debugger_statement"):
+            return _block(node, kind.split("_")[0])
+        if kind == "computed_property_name":
+            name = self._names.constant(node.named_children[0] if node.named_children else None)
+            if name in policy.REFUSED and name != "prototype":
+                return _block(node, name or "")
+            if name is None and node.parent and node.parent.parent and node.parent.parent.type == "object_pattern":
+                return _unresolved(node, "a computed property")
+        return []
+
+    def _name(self, node: Node) -> list[Finding]:
+        name = unescape(text_of(node))
+        if node.parent and node.parent.type in ("method_definition", "labeled_statement", "statement_identifier"):
+            return []
+        if name == "module" and node.parent is not None and text_of(
+            node.parent.child_by_field_name("property")) == "exports":
+            return []
+        if _is_only_tested(node):
+            return []
+        if name == "require" and (module := self._required(node)) is not None:
+            return _module(node, module)
+        if name == "process" and _is_harmless_process(node):
+            return []
+        if name in policy.NAMES or (
+            name in policy.MODULES and _is_base_of_call(node) and not self._names.is_declared(node)):
+            return _block(node, name)
+        if name in policy.TIMERS and not _is_called(node):
+            return _unresolved(node, f"{name} used as a value")
+        if name in policy.GLOBALS:
+            parent = node.parent
+            if not (parent and parent.type == "member_expression" and parent.child_by_field_name("object") == node):
+                if not (
+                    parent
+                    and parent.type in ("variable_declarator", "formal_parameters", "required_parameter")
+                    and parent.child_by_field_name("value") != node
+                ):
+                    return _unresolved(node, f"{name} used as a value")
+        return []
+
+    def _assigned(self, node: Node) -> list[Finding]:
+        """A handler of an event that is a text."""
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        name = text_of(left).rsplit(".", 1)[-1] if left is not None and left.type == "member_expression" else ""
+        if re.fullmatch(r"on[a-z]+", name) and right is not None and right.type in (
+            "string", "template_string", "binary_expression"):
+            return _block(node, f"{name} of a text")
+        return []
+
+    def _required(self, name: Node) -> str | None:
+        """The module of a call of require with one text, or None."""
+        call = name.parent
+        if call is None or not _is_called(name):
+            return None
+        arguments = call.child_by_field_name("arguments")
+        return self._names.constant(_first(arguments)) if arguments is not None and len(
+            arguments.named_children) == 1 else None
+
+    def _new(self, node: Node) -> list[Finding]:
+        """An object that is made by a class whose name is computed."""
+        made = node.child_by_field_name("constructor")
+        if made is not None and made.type not in ("identifier", "member_expression"):
+            if any(n.type in ("subscript_expression", "call_expression", "await_expression") for n in walk(made)):
+                return _unresolved(node, "new of a computed class")
+        return []
+
+    def _property(self, node: Node, name: str) -> list[Finding]:
+        member = node.parent
+        base = member.child_by_field_name("object") if member else None
+        if name in policy.TIMERS and member is not None and not _is_called(member):
+            return _unresolved(node, f"{name} used as a value")
+        if _is_cookie(base, name):
+            return _block(node, "document.cookie", "high")
+        if name not in policy.PROPERTIES and not (name in policy.NAMES and self._names.is_global(base)):
+            return []
+        if name == "exec" and base is not None and base.type in ("regex", "identifier"):
+            return []
+        if member is not None and _is_only_tested(member):
+            return []
+        if name == "constructor" and member is not None and _is_named(member):
+            return []
+        if name == "prototype" and base is not None and base.type == "identifier":
+            return []
+        return _block(node, name)
+
+    def _subscript(self, node: Node) -> list[Finding]:
+        base, index = node.child_by_field_name("object"), node.child_by_field_name("index")
+        name = self._names.constant(index)
+        if name is not None:
+            if name in policy.TIMERS:
+                return _unresolved(node, f"{name} read by a name in brackets")
+            return _block(node, name) if _is_cookie(base, name) or (
+                text_of(base) == "document" and name in ("write", "writeln")) or (
+                name in policy.PROPERTIES | policy.NAMES and name != "exec") else []
+        if text_of(base) in policy.GLOBALS:
+            return _unresolved(node, f"a computed property of {text_of(base)}")
+        if index is not None and text_of(index.child_by_field_name("function")) in ("Symbol", "Symbol.for"):
+            return []
+        if index is not None and index.type in (
+            "binary_expression", "template_string", "call_expression", "array", "subscript_expression"):
+            inner = {n.type for n in walk(index)}
+            if inner & {"string", "template_string"}:
+                return _unresolved(node, "a property whose name is computed from texts")
+        return []
+
+    def _call(self, node: Node) -> list[Finding]:
+        function = node.child_by_field_name("function")
+        name = unescape(text_of(function)).replace("?.", ".")
+        first = _first(node.child_by_field_name("arguments"))
+        last = name.split(".")[-1]
+        if last in policy.TIMERS and not self._is_function(first):
+            return _block(node, f"{last} of a text") if self._names.constant(first) is not None else _unresolved(
+                node, f"{last} of a computed callback")
+        if name in ("document.write", "document.writeln"):
+            return _block(node, name, "high")
+        if name.startswith("Reflect."):
+            return _unresolved(node, name) if first is None or last not in ("has", "ownKeys", "isExtensible") else []
+        text = self._names.constant(first)
+        if last == "createElement" and (text or "script").lower() in ("script", "iframe", "object", "embed"):
+            return _block(node, f"createElement of a {text or 'computed element'}")
+        if last == "setAttribute" and re.match(r"on|src|href|srcdoc", text or "on", re.I):
+            return _unresolved(node, "setAttribute of an event or an address")
+        if function is not None and function.type == "parenthesized_expression" and function.named_children[
+            0].type == "sequence_expression" and not _is_compiled_import(function.named_children[0]):
+            return _unresolved(node, "a call through a sequence")
+        if name.startswith("Object.") and last in policy.REFLECTING:
+            return self._reflected(node, name, node.child_by_field_name("arguments"))
+        return []
+
+    def _reflected(self, node: Node, name: str, arguments: Node | None) -> list[Finding]:
+        """The properties that a function of Object looks up or hands out."""
+        given = arguments.named_children if arguments is not None else []
+        if len(given) > 1 and (constant := self._names.constant(given[1])) in policy.PROPERTIES | policy.NAMES:
+            return _block(node, constant or "")
+        if any(n.type == "identifier" and text_of(n) in policy.GLOBALS for n in given):
+            return _unresolved(node, f"{name} of a global object")
+        if name == "Object.getOwnPropertyDescriptor" and len(given) > 1 and self._names.constant(given[1]) is None:
+            return _unresolved(node, f"{name} with a name that is computed")
+        if name == "Object.getOwnPropertyDescriptors" and given and given[0].type in (
+            "function_expression", "arrow_function", "class"):
+            return _unresolved(node, f"{name} of a function")
+        return []
+
+    def _is_function(self, node: Node | None) -> bool:
+        """Report whether a callback is a function that is written there, or a name of one that the program binds."""
+        if node is None:
+            return False
+        if node.type in ("arrow_function", "function_expression", "function"):
+            return True
+        if node.type == "identifier":
+            return self._names.is_bound_to_function(node) or not self._names.hold_program_text
+        if node.type == "call_expression":
+            return text_of(node.child_by_field_name("function")).endswith(".bind")
+        return node.type == "member_expression" and not self._names.hold_program_text
+
+    def _import(self, node: Node, source: Node | None) -> list[Finding]:
+        return _module(node, self._names.constant(source) or "")
 
 
 def _is_made_of(name: str, pieces: set[str]) -> bool:
@@ -58,142 +273,12 @@ def _is_made_of(name: str, pieces: set[str]) -> bool:
     return ends.get(len(name), 0) > 1
 
 
-def _decodes(call: Node) -> bool:
-    """Report whether a call makes a text of codes, or of the parts of a text that is written in the program."""
-    function = call.child_by_field_name("function")
-    method = text_of(function).split(".")[-1]
-    if method in policy.DECODING:
-        return True
-    base = function.child_by_field_name(
-        "object") if function is not None and function.type == "member_expression" else None
-    if base is not None and base.type == "identifier":
-        base = _only_value(base)
-    if method in policy.JOINING and base is not None and text_of(base).endswith((".name", ".description", ".source")):
-        return True
-    written = base is not None and base.type in ("array", "string", "template_string", "parenthesized_expression")
-    return method in policy.JOINING and written and any(n.type == "string" for n in walk(base))
-
-
-def _is_computed(node: Node) -> bool:
-    index = node.child_by_field_name("index")
-    if index is None or _constant(index) is not None:
-        return False
-    # A counter of a loop reads an element, and what is compared with a length is a number.
-    return index.type not in ("number", "unary_expression", "update_expression")
-
-
-def _is_shown(node: Node) -> bool:
-    """Report whether a text is only compared or is an argument of console.log."""
-    parent = node.parent
-    if parent is not None and parent.type == "arguments" and parent.parent is not None:
-        return text_of(parent.parent.child_by_field_name("function")).startswith("console.")
-    operator = text_of(parent.child_by_field_name("operator")) if parent is not None else ""
-    return operator in ("===", "!==", "==", "!=")
-
-
-def _holds_program_text(node: Node) -> bool:
-    """Report whether the program has a text that may be a program: it calls or assigns something."""
-    root = node
-    while root.parent is not None:
-        root = root.parent
-    texts = (n for n in walk(root) if n.type in ("string", "template_string") and not _is_shown(n))
-    return any(re.search(r"[(=`]|\\[ux]", text_of(n).strip("`'\"")) for n in texts)
-
-
-def walk(root: Node) -> Iterator[Node]:
-    """Every node, without recursion."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack.extend(reversed(node.children))
-
-
-def text_of(node: Node | None) -> str:
-    """The source of a node."""
-    return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
-
-
 def _block(node: Node, pattern: str, severity: str = "critical") -> list[Finding]:
     return [Finding("dangerous_pattern", severity, f"Dangerous pattern: {pattern}", node.start_point[0] + 1)]
 
 
 def _unresolved(node: Node, what: str) -> list[Finding]:
     return [Finding("unresolved_reflection", "high", f"Unresolved reflection: {what}", node.start_point[0] + 1)]
-
-
-def _judge(node: Node) -> list[Finding]:
-    kind = node.type
-    if kind in ("identifier", "shorthand_property_identifier"):
-        return _name(node)
-    if kind == "property_identifier" and node.parent and node.parent.type == "member_expression":
-        return _property(node, _unescape(text_of(node)))
-    if kind == "subscript_expression":
-        return _subscript(node)
-    if kind == "call_expression":
-        return _call(node)
-    if kind in ("shorthand_property_identifier_pattern", "property_identifier") and _is_pattern_key(node):
-        name = _unescape(text_of(node))
-        return _block(node, name) if name in policy.REFUSED - {"prototype"} else []
-    if kind == "string" and re.match(
-        r"['\"]\s*(?:javascript|vbscript|data:(?:text/(?:javascript|html)|application/\w*javascript)):?", text_of(node),
-        re.I):
-        return _block(node, "a program in a URL")
-    if kind == "assignment_expression":
-        return _assigned(node)
-    if kind == "new_expression":
-        return _new(node)
-    if kind == "import_statement" or (kind == "export_statement" and node.child_by_field_name("source")):
-        return _import(node, node.child_by_field_name("source"))
-    if kind == "import" and node.parent and node.parent.type == "call_expression":
-        return _unresolved(node, "import()")
-    if kind == "pair" and (key := node.child_by_field_name("key")) and _constant(key) in ("__proto__",):
-        return [] if text_of(node.child_by_field_name("value")) == "null" else _block(node, "__proto__")
-    if kind == "jsx_opening_element" and text_of(node.child_by_field_name("name")).lower() in ("script", "iframe"):
-        return _block(node, "an element that runs a program")
-    if kind in ("with_statement", "debugger_statement"):
-        return _block(node, kind.split("_")[0])
-    if kind == "computed_property_name":
-        name = _constant(node.named_children[0] if node.named_children else None)
-        if name in policy.REFUSED and name != "prototype":
-            return _block(node, name or "")
-        if name is None and node.parent and node.parent.parent and node.parent.parent.type == "object_pattern":
-            return _unresolved(node, "a computed property")
-    return []
-
-
-def _unescape(text: str) -> str:
-    r"""An identifier without escapes such as \u0065."""
-    return re.sub(r"\\u\{?([0-9a-fA-F]{1,6})\}?", lambda m: chr(int(m[1], 16) % 0x110000), text)
-
-
-def _name(node: Node) -> list[Finding]:
-    name = _unescape(text_of(node))
-    if node.parent and node.parent.type in ("method_definition", "labeled_statement", "statement_identifier"):
-        return []
-    if name == "module" and node.parent is not None and text_of(
-        node.parent.child_by_field_name("property")) == "exports":
-        return []
-    if _is_only_tested(node):
-        return []
-    if name == "require" and (module := _required(node)) is not None:
-        return _module(node, module)
-    if name == "process" and _is_harmless_process(node):
-        return []
-    if name in policy.NAMES or (name in policy.MODULES and _is_undeclared_base(node)):
-        return _block(node, name)
-    if name in policy.TIMERS and not _is_called(node):
-        return _unresolved(node, f"{name} used as a value")
-    if name in policy.GLOBALS:
-        parent = node.parent
-        if not (parent and parent.type == "member_expression" and parent.child_by_field_name("object") == node):
-            if not (
-                parent
-                and parent.type in ("variable_declarator", "formal_parameters", "required_parameter")
-                and parent.child_by_field_name("value") != node
-            ):
-                return _unresolved(node, f"{name} used as a value")
-    return []
 
 
 def _is_harmless_process(node: Node) -> bool:
@@ -205,20 +290,11 @@ def _is_harmless_process(node: Node) -> bool:
     return text_of(member.child_by_field_name("property")) in policy.HARMLESS_PROCESS and not is_target
 
 
-def _is_undeclared_base(node: Node) -> bool:
-    """Report whether a member is called of a name that the program does not declare, as in `fs.readFileSync(x)`, which
-    is a module in Node's command line."""
+def _is_base_of_call(node: Node) -> bool:
+    """Report whether a member of a name is called, as in `fs.readFileSync(x)`."""
     member = node.parent
-    if member is None or member.type != "member_expression" or member.child_by_field_name("object") != node:
-        return False
-    root = node
-    while root.parent is not None:
-        root = root.parent
-    declaring = ("variable_declarator", "formal_parameters", "required_parameter", "import_clause", "namespace_import",
-        "import_specifier", "arrow_function", "function_declaration", "catch_clause", "assignment_expression")
-    return _is_called(member) and not any(
-        n.type == "identifier" and n.parent is not None and n.parent.type in declaring and text_of(n) == text_of(node)
-        for n in walk(root))
+    return member is not None and member.type == "member_expression" and (
+        member.child_by_field_name("object") == node) and _is_called(member)
 
 
 def _is_pattern_key(node: Node) -> bool:
@@ -227,20 +303,6 @@ def _is_pattern_key(node: Node) -> bool:
     if node.type == "shorthand_property_identifier_pattern":
         return True
     return parent is not None and parent.type == "pair_pattern" and parent.child_by_field_name("key") == node
-
-
-def _assigned(node: Node) -> list[Finding]:
-    """A handler of an event that is a text."""
-    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-    name = text_of(left).rsplit(".", 1)[-1] if left is not None and left.type == "member_expression" else ""
-    if name in ("href", "src", "action", "location") and right is not None:
-        first = right.children[1] if right.type == "template_string" and len(right.children) > 1 else right
-        if policy.PROGRAM_URL.match(_constant(right) or (text_of(first) if first != right else "")):
-            return _block(node, "a program in a URL")
-    if re.fullmatch(r"on[a-z]+", name) and right is not None and right.type in (
-        "string", "template_string", "binary_expression"):
-        return _block(node, f"{name} of a text")
-    return []
 
 
 def _is_called(node: Node) -> bool:
@@ -262,65 +324,14 @@ def _is_only_tested(node: Node) -> bool:
     return parent.type == "unary_expression" and operator in ("typeof", "!")
 
 
-def _required(name: Node) -> str | None:
-    """The module of a call of require with one text, or None."""
-    call = name.parent
-    if call is None or not _is_called(name):
-        return None
-    arguments = call.child_by_field_name("arguments")
-    return _constant(_first(arguments)) if arguments is not None and len(arguments.named_children) == 1 else None
-
-
-def _new(node: Node) -> list[Finding]:
-    """An object that is made by a class whose name is computed, or with a text that is a URL of a program."""
-    made, arguments = node.child_by_field_name("constructor"), node.child_by_field_name("arguments")
-    if made is not None and made.type not in ("identifier", "member_expression"):
-        if any(n.type in ("subscript_expression", "call_expression", "await_expression") for n in walk(made)):
-            return _unresolved(node, "new of a computed class")
-    first = _first(arguments)
-    text = _constant(first)
-    if text is not None and re.match(r"\s*(?:data|javascript|blob):", text, re.I):
-        return _block(node, "a program in a URL")
-    return []
-
-
 def _first(arguments: Node | None) -> Node | None:
     named = [n for n in arguments.named_children if n.type != "comment"] if arguments is not None else []
     return named[0] if named else None
 
 
-def _property(node: Node, name: str) -> list[Finding]:
-    member = node.parent
-    base = member.child_by_field_name("object") if member else None
-    if name in policy.TIMERS and member is not None and not _is_called(member):
-        return _unresolved(node, f"{name} used as a value")
-    if _is_cookie(base, name):
-        return _block(node, "document.cookie", "high")
-    of_global = text_of(base) in policy.GLOBALS or (base is not None and base.type == "identifier" and (
-        _returns_this(_only_value(base))))
-    if name not in policy.PROPERTIES and not (name in policy.NAMES and of_global):
-        return []
-    if name == "exec" and base is not None and base.type in ("regex", "identifier"):
-        return []
-    if member is not None and _is_only_tested(member):
-        return []
-    if name == "constructor" and member is not None and _is_named(member):
-        return []
-    if name == "prototype" and base is not None and base.type == "identifier":
-        return []
-    return _block(node, name)
-
-
 def _is_cookie(base: Node | None, name: str) -> bool:
     """Report whether `base.name` is document.cookie, which holds the keys of sessions."""
     return name == "cookie" and text_of(base).split(".")[-1] == "document"
-
-
-def _returns_this(value: Node | None) -> bool:
-    """Report whether a value is `(function () { return this })()`, the global object."""
-    called = value.child_by_field_name("function") if value is not None and value.type == "call_expression" else None
-    return called is not None and any(
-        n.type == "return_statement" and text_of(n).rstrip("; ") == "return this" for n in walk(called))
 
 
 def _is_named(member: Node) -> bool:
@@ -335,156 +346,11 @@ def _is_named(member: Node) -> bool:
     return text_of(outer.child_by_field_name("property")) == "name" and not _is_called(outer) and not is_target
 
 
-def _constant(node: Node | None, depth: int = 0) -> str | None:
-    """Return the text of a constant expression, or None."""
-    if node is None:
-        return None
-    if node.type == "string":
-        return _unescape(text_of(node)[1:-1]) if "\\x" not in text_of(node) else None
-    if node.type in ("number", "property_identifier"):
-        return text_of(node)
-    if node.type == "template_string" and all(c.type in ("`", "string_fragment") for c in node.children):
-        return text_of(node)[1:-1]
-    if node.type == "parenthesized_expression" and node.named_children:
-        return _constant(node.named_children[0])
-    if node.type == "identifier" and depth < 8:
-        return _constant(_only_value(node), depth + 1)
-    if node.type == "binary_expression" and text_of(node.child_by_field_name("operator")) == "+":
-        left = _constant(node.child_by_field_name("left"), depth + 1)
-        right = _constant(node.child_by_field_name("right"), depth + 1)
-        return left + right if left is not None and right is not None else None
-    return None
-
-
-def _only_value(name: Node) -> Node | None:
-    """Return the value of a name that is declared once with a value and never assigned again."""
-    root = name
-    while root.parent is not None:
-        root = root.parent
-    values = []
-    for node in walk(root):
-        if node.type == "variable_declarator" and text_of(node.child_by_field_name("name")) == text_of(name):
-            values.append(node.child_by_field_name("value"))
-        elif node.type in ("assignment_expression", "augmented_assignment_expression"):
-            if text_of(node.child_by_field_name("left")) == text_of(name):
-                return None
-    return values[0] if len(values) == 1 else None
-
-
-def _subscript(node: Node) -> list[Finding]:
-    base, index = node.child_by_field_name("object"), node.child_by_field_name("index")
-    name = _constant(index)
-    if name is not None:
-        if name in policy.TIMERS:
-            return _unresolved(node, f"{name} read by a name in brackets")
-        return _block(node, name) if _is_cookie(base, name) or (
-            text_of(base) == "document" and name in ("write", "writeln")) or (
-            name in policy.PROPERTIES | policy.NAMES and name != "exec") else []
-    if text_of(base) in policy.GLOBALS:
-        return _unresolved(node, f"a computed property of {text_of(base)}")
-    if index is not None and text_of(index.child_by_field_name("function")) in ("Symbol", "Symbol.for"):
-        return []
-    if index is not None and index.type in (
-        "binary_expression", "template_string", "call_expression", "array", "subscript_expression"):
-        inner = {n.type for n in walk(index)}
-        if inner & {"string", "template_string"}:
-            return _unresolved(node, "a property whose name is computed from texts")
-    return []
-
-
-def _call(node: Node) -> list[Finding]:
-    function = node.child_by_field_name("function")
-    name = _unescape(text_of(function)).replace("?.", ".")
-    first = _first(node.child_by_field_name("arguments"))
-    last = name.split(".")[-1]
-    if last in policy.TIMERS and not _is_function(first):
-        return _block(node, f"{last} of a text") if _constant(first) is not None else _unresolved(
-            node, f"{last} of a computed callback")
-    if name in ("document.write", "document.writeln"):
-        return _block(node, name, "high")
-    if name.startswith("Reflect."):
-        return _unresolved(node, name) if first is None or last not in ("has", "ownKeys", "isExtensible") else []
-    if last == "createElement" and (_constant(first) or "script").lower() in ("script", "iframe", "object", "embed"):
-        return _block(node, f"createElement of a {_constant(first) or 'computed element'}")
-    if last == "setAttribute" and (re.match(r"on|src|href|srcdoc", _constant(first) or "on", re.I)):
-        return _unresolved(node, "setAttribute of an event or an address")
-    if function is not None and function.type == "parenthesized_expression" and function.named_children[
-        0].type == "sequence_expression" and not _is_compiled_import(function.named_children[0]):
-        return _unresolved(node, "a call through a sequence")
-    if name.startswith("Object.") and last in policy.REFLECTING:
-        return _reflected(node, name, node.child_by_field_name("arguments"))
-    return []
-
-
 def _is_compiled_import(sequence: Node) -> bool:
     """Report whether a sequence is `(0, module.name)`, as compilers write the call of an imported function."""
     parts = sequence.named_children
     return len(parts) == 2 and parts[0].type == "number" and parts[1].type == "member_expression" and text_of(
         parts[1].child_by_field_name("object")) not in policy.GLOBALS
-
-
-def _reflected(node: Node, name: str, arguments: Node | None) -> list[Finding]:
-    """The properties that a function of Object looks up or hands out."""
-    given = arguments.named_children if arguments is not None else []
-    if len(given) > 1 and (constant := _constant(given[1])) in policy.PROPERTIES | policy.NAMES:
-        return _block(node, constant or "")
-    if any(n.type == "identifier" and text_of(n) in policy.GLOBALS for n in given):
-        return _unresolved(node, f"{name} of a global object")
-    if name == "Object.getOwnPropertyDescriptor" and len(given) > 1 and _constant(given[1]) is None:
-        return _unresolved(node, f"{name} with a name that is computed")
-    if name == "Object.getOwnPropertyDescriptors" and given and given[0].type in (
-        "function_expression", "arrow_function", "class"):
-        return _unresolved(node, f"{name} of a function")
-    return []
-
-
-def _is_function(node: Node | None) -> bool:
-    """Report whether a callback is a function that is written there, or a name of one that is bound in the program."""
-    if node is None:
-        return False
-    if node.type in ("arrow_function", "function_expression", "function"):
-        return True
-    if node.type == "identifier":
-        return _is_bound_to_function(node) or not _holds_program_text(node)
-    if node.type == "call_expression":
-        return text_of(node.child_by_field_name("function")).endswith(".bind")
-    return node.type == "member_expression" and not _holds_program_text(node)
-
-
-def _is_bound_to_function(name: Node) -> bool:
-    """Report whether every binding of a name in the program is a function, a parameter of one, or an import."""
-    root = name
-    while root.parent is not None:
-        root = root.parent
-    found = False
-    for node in walk(root):
-        if node.type in ("function_declaration", "generator_function_declaration") and node.child_by_field_name("name"):
-            found |= text_of(node.child_by_field_name("name")) == text_of(name)
-        elif node.type in ("variable_declarator", "assignment_expression"):
-            target = node.child_by_field_name("name") or node.child_by_field_name("left")
-            if text_of(target) == text_of(name):
-                value = node.child_by_field_name("value") or node.child_by_field_name("right")
-                if value is None or value.type not in ("arrow_function", "function_expression"):
-                    return False
-                found = True
-        elif node.type == "formal_parameters" and len(node.named_children) >= 1 and _is_executor(node):
-            found |= any(text_of(n) == text_of(name) for n in node.named_children)
-        elif node.type == "arrow_function" and text_of(node.child_by_field_name("parameter")) == text_of(name):
-            found |= _is_executor(node.child_by_field_name("parameter"))
-    return found
-
-
-def _is_executor(parameters: Node | None) -> bool:
-    """Report whether parameters are those of the function that is passed to `new Promise`, which are functions."""
-    function = parameters.parent if parameters is not None else None
-    arguments = function.parent if function is not None else None
-    made = arguments.parent if arguments is not None and arguments.type == "arguments" else None
-    return made is not None and made.type == "new_expression" and text_of(
-        made.child_by_field_name("constructor")) == "Promise"
-
-
-def _import(node: Node, source: Node | None) -> list[Finding]:
-    return _module(node, _constant(source) or "")
 
 
 def _module(node: Node, name: str) -> list[Finding]:

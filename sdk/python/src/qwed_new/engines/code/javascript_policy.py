@@ -43,5 +43,13 @@ DECODING = frozenset(
     "fromCharCode fromCodePoint atob decodeURIComponent decodeURI unescape reverse decode from".split())
 JOINING = frozenset(
     "join concat replace replaceAll slice substring substr repeat split at charAt toLowerCase trim".split())
-URL = re.compile(r"^\s*(?:data|javascript|blob|file|https?|vbscript):", re.I)
-PROGRAM_URL = re.compile(r"\s*(?:javascript|vbscript|data:text/html|data:text/javascript):?", re.I)
+URL = re.compile(r"\s*(?:data|blob|file|https?):", re.I)
+_PROGRAM_URL = re.compile(
+    r"(?:javascript|vbscript):|data:(?:text|application)/[\w.+-]*(?:javascript|ecmascript|html)", re.I)
+
+
+def is_program_url(text: str, whole: bool = True) -> bool:
+    """Report whether a text is a URL that runs a program, as browsers read it. If more follows the text, it may be
+    the scheme alone."""
+    url = re.sub(r"[\t\n\r]|\\[tnr]", "", text).lstrip("".join(map(chr, range(33))))
+    return bool(_PROGRAM_URL.match(url)) or (not whole and url.lower() in ("javascript", "vbscript"))

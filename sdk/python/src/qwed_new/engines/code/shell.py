@@ -9,8 +9,8 @@ import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
 from qwed_new.engines.code.findings import Finding, unique
-from qwed_new.engines.code.javascript import text_of, walk
 from qwed_new.engines.code.shell_policy import PATHS, PROGRAM_DIRECTORIES, PROTECTED, READERS, READING, VARIABLES
+from qwed_new.engines.code.trees import text_of, walk
 
 MAX_CODE = 200_000
 
