@@ -21,7 +21,7 @@ _MINOR = {
 }
 
 _AMOUNT = re.compile(
-    r"\(?-?\s*(?:[$€£¥₹]|USD|EUR|GBP|INR|Rs\.?)?\s*-?(\d{1,3}(?:,\d{2,3})+|\d+)(\.\d+)?\s*"
+    r"(?:(?<!\s)|(?=\S))\(?-?\s*+(?:[$€£¥₹]|USD|EUR|GBP|INR|Rs\.?)?\s*+-?(\d{1,3}(?:,\d{2,3})+|\d+)(\.\d+)?\s*"
     r"(?:USD|EUR|GBP|INR|dollars|rupees|euros)?\)?",
     re.I,
 )

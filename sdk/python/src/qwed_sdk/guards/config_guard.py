@@ -17,6 +17,13 @@ from qwed_sdk.guards.answers import allowed, refused
 
 MAX_VALUES = 100_000
 
+
+def _command(program: str, word: str = "[^|;&]") -> str:
+    """A pattern of a command up to one of its arguments. It ends before the same program, so that a text that repeats
+    a program is searched once."""
+    return rf"(?:{program})\b(?:(?!\s(?:{program})\b){word})*"
+
+
 _PATTERNS = {
     "ANTHROPIC_API_KEY": r"\bsk-ant-[\w-]{16,}",
     "OPENAI_API_KEY": r"\bsk-(?!ant-)(?:proj-|svcacct-)?[A-Za-z0-9_-]{20,}",
@@ -63,14 +70,16 @@ _PATTERNS = {
         r"(?![$<{*])(?=\S*\d)[\w.%+/=:-]{8,}",
     "XML_ELEMENT": r"(?i:<(?:\w+:)?(?:password|passwd|pwd|passphrase|secret|token|api_?key)\b[^<>]*>)"
         r"\s*(?![$<{*])[^<\s]{3,}\s*</",
-    "HEADER": r"(?i:(?<![\w-])(?:x-[\w-]*(?:key|token)|api-?key|authorization)\s*:\s*(?:token|bearer|apikey|key)?\s*)"
-        r"(?![$<{*])(?=\S*\d)[\w.~+/=-]{12,}",
-    "PROGRAM_ARGUMENT": r"(?:^|\s)(?:curl\b[^|;&]*\s(?:-u|--user)[\s=]+[^\s:$]+:(?![$<{*])\S{3,}"
-        r"|sshpass\s+-p\s*(?![$<{*])\S{3,}"
-    r"|(?:mysql|mysqldump|mariadb)\b[^|;&]*\s-p(?![$<{*])[^\s=]{3,}"
-    r"|(?:docker\s+login|mongo(?:sh|dump|restore|export)?)\b[^|;&]*\s-p[\s=]*(?![$<{*-])\S{4,}"
-    r"|redis-cli\b[^|;&]*\s-a\s*(?![$<{*-])\S{4,}|openssl\b[^|;&]*\s-(?:k\s+|pass(?:in|out)?\s+pass:)(?![$<{*-])\S{4,}"
-    r"|net\s+use\b.*\s/user:\S+\s+(?![$<{*/])\S{4,}|aws\s+configure\s+set\s+aws_secret_access_key\s+(?![$<{*])\S{16,}"
+    "HEADER": r"(?i:(?<![\w-])(?:x-[\w-]*(?:key|token)|api-?key|authorization)\s*+:"
+        r"\s*+(?:token|bearer|apikey|key)?\s*+)(?![$<{*])(?=\S*\d)[\w.~+/=-]{12,}",
+    "PROGRAM_ARGUMENT": r"(?:^|\s)(?:" + _command("curl") + r"\s(?:-u|--user)[\s=]+[^\s:$]+:(?![$<{*])\S{3,}"
+        r"|sshpass\s++-p\s*+(?![$<{*])\S{3,}"
+    r"|" + _command("mysql|mysqldump|mariadb") + r"\s-p(?![$<{*])[^\s=]{3,}"
+    r"|" + _command(r"docker\s++login|mongo(?:sh|dump|restore|export)?") + r"\s-p[\s=]*+(?![$<{*-])\S{4,}"
+    r"|" + _command("redis-cli") + r"\s-a\s*+(?![$<{*-])\S{4,}"
+    r"|" + _command("openssl") + r"\s-(?:k\s+|pass(?:in|out)?\s+pass:)(?![$<{*-])\S{4,}"
+    r"|" + _command(r"net\s++use", ".") + r"\s/user:\S+\s+(?![$<{*/])\S{4,}"
+    r"|aws\s+configure\s+set\s+aws_secret_access_key\s+(?![$<{*])\S{16,}"
     r"|machine\s+\S+\s+login\s+\S+\s+password\s+(?![$<{*])\S{3,}|requirepass\s+(?![$<{*])\S{4,})"
     r"|(?:^|\s)--?(?:password|passwd|token|secret|api-key)[\s=]+(?![$<{*-]|[A-Z_]+(?:\s|$))\S{4,}",
     "NPM_AUTH": r":_(?:authToken|auth|password)\s*=\s*(?![$<{*])\S{4,}",

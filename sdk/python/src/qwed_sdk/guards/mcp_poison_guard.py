@@ -19,7 +19,7 @@ _DOMAINS = (
     "api.github.com", "api.stripe.com", "api.anthropic.com", "api.openai.com", "json-schema.org", "localhost",
     "127.0.0.1")
 _PATTERNS = (
-    r"<\s*/?\s*(?:important|system|instructions?|secret|hidden|admin|assistant|user)\b[^>]{0,80}>",
+    r"<\s*+(?:/\s*+)?(?:important|system|instructions?|secret|hidden|admin|assistant|user)\b[^>]{0,80}>",
     r"\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:previous|prior|above|earlier|all|other|safety|system"
     r"|your)\b.{0,30}\b(?:instructions?|rules?|prompts?|guidelines?|directions?|guardrails?)\b",
     r"\byou\s+are\s+now\s+(?:an?\s+)?\w+|\bact\s+as\s+(?:an?\s+)?(?:unrestricted|different|evil|admin|root)\b"

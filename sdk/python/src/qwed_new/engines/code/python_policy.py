@@ -169,7 +169,7 @@ JUDGED = OFF | PATH_ARGUMENTS | {"fromfile_prefix_chars", "filename", "stmt", "s
 # Arguments of Z3's solvers that are addresses, or the file of a log.
 SOLVER_ARGUMENTS = frozenset("logFile solver optimize fixedpoint".split())
 # Parameters of Z3 and commands of SMT-LIB that name a file, and functions of Z3's C interface, which take addresses.
-SOLVER_FILES = re.compile(r"file|trace|drat|(?:^|[._:-])(?:\w+_)?log$", re.I)
+SOLVER_FILES = re.compile(r"file|trace|drat|(?:^|[._:-])log$", re.I)
 SOLVER_COMMANDS = re.compile(r"output-channel|\binclude\b", re.I)
 SOLVER_C = re.compile(r"Z3_[a-z]")
 

@@ -70,7 +70,7 @@ READING = {
     "read": re.compile(r"^read(?!(?:\s+-r)?(?:\s+(?!npm_|\w*_proxy)[a-z]\w*)+$)"),  # it sets variables
     "command": re.compile(r"^command(?!\s+-[vV]\s)"),
     "tree": re.compile(r"\s-o\b"),
-    "ps": re.compile(r"(?<![oOCuUGtpN])\s[A-Za-z]*[eE][A-Za-z]*(?=\s|$)"),  # without a hyphen, e shows variables
+    "ps": re.compile(r"(?<![oOCuUGtpN])\s(?=[A-Za-z]*[eE])[A-Za-z]++(?=\s|$)"),  # without a hyphen, e shows variables
     "date": re.compile(r"\s(?:-\w*s|--set|-\w*f|--file)"),
     "hostname": re.compile(r"^hostname\s+(?!-)\S|\s-F"),
     "dmesg": re.compile(r"\s-\w*[cC]|--clear"),

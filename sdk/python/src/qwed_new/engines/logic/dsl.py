@@ -12,7 +12,7 @@ MAX_NODES = 5_000
 MAX_DEPTH = 120
 
 _TOKEN = re.compile(r'\s*(?:([()])|("(?:[^"\\]|\\.)*")|([^\s();"]+))')
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?$", re.A)
+_NUMBER = re.compile(r"[+-]?(?:\d++(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?$", re.A)
 _NAME = re.compile(r"[^\W\d][\w.'-]*\??$")
 
 # Every spelling of an operator, and its canonical name.

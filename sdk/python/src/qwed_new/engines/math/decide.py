@@ -27,8 +27,8 @@ SECONDS = 10.0
 OPERATIONS = ("derivative", "integral", "simplify", "solve", "evaluate")
 
 _PLACES = re.compile(
-    r"[,\s(]*(?:rounded\s+|correct\s+|accurate\s+)?to\s+(\d{1,2})\s*"
-    r"(?:decimal\s+places?|decimals?|d\.?\s?p\.?|places?)\s*\)?\s*\.?$", re.I
+    r"(?<![,\s(])[,\s(]*+(?:(?:rounded|correct|accurate)\s++)?to\s++(\d{1,2})\s*+"
+    r"(?:decimal\s++places?|decimals?|d\.?\s?p\.?|places?)\s*+\)?\s*+\.?$", re.I
 )
 _TOLERANCE = re.compile(r"\s*(?:±|\+/-|\+-)\s*(\d+\.?\d*|\.\d+)\s*$")
 

@@ -15,8 +15,8 @@ from qwed_new.engines.math import grammar
 from qwed_new.engines.math.build import Builder, Undefined
 from qwed_new.engines.math.grammar import Apply, MathSyntaxError, Name, Node, Number
 
-_WORD = r"(?:for|if|when|whenever|where|provided(?:\s+that)?|assuming(?:\s+that)?|given(?:\s+that)?)"
-_BEHIND = re.compile(rf"^(.+?[\w)\]!%|²³])[,;]?\s+(\(?){_WORD}\s+(.+?)\s*\.?\s*$", re.I | re.S)
+_WORD = r"(?:for|if|when|whenever|where|provided(?:\s++that)?|assuming(?:\s++that)?|given(?:\s++that)?)"
+_BEHIND = re.compile(rf"^(.+?[\w)\]!%|²³])[,;]?\s++(\(?){_WORD}\s++(.+)$", re.I | re.S)
 _BEFORE = re.compile(rf"^\s*{_WORD}\s+(.+)$", re.I | re.S)
 _SORTS = {
     "real": (), "rational": None, "complex": None, "positive": (">",), "negative": ("<",), "nonnegative": (">=",),
@@ -28,9 +28,9 @@ _QUANTIFIED = re.compile(
     rf"^(?:(?:all|every|any|each)\s+)?((?:(?:{_SORT})s?\s+)*)(?:(?:numbers?|values?(?:\s+of)?)\s+)?"
     r"([a-z](?:\s*,\s*[a-z])*(?:\s*(?:,|and)\s*[a-z])?)$", re.I)
 _IS = re.compile(
-    rf"^([a-z](?:\s*(?:,|and)\s*[a-z])*)\s+(?:is|are)?\s*(?:an?\s+)?((?:(?:{_SORT})s?\s*)+)(?:numbers?)?$", re.I)
+    rf"^([a-z](?:\s*(?:,|and)\s*[a-z])*)\s++(?:is|are)?\s*+(?:an?\s++)?((?:(?:{_SORT})s?\s*+)+)(?:numbers?)?$", re.I)
 _WITHIN = re.compile(
-    r"^([a-z])\s+(?:in|∈)\s+(?:the\s+interval\s+)?([\[(])\s*([^,\[\]]+),\s*([^,\[\]]+)\s*([\])])$|"
+    r"^([a-z])\s+(?:in|∈)\s+(?:the\s+interval\s+)?([\[(])\s*+([^,\[\]]+),\s*+([^,\[\]]+)([\])])$|"
     r"^([a-z])\s*(?:in|∈)\s*([RℝZℤNℕ])$|^([a-z])\s+between\s+(\S+)\s+and\s+(\S+)$")
 _SORTED = re.compile(
     rf"^(?:(?:all|every|any|each)\s+)?((?:(?:{_SORT})s?\s+)*)([a-z])\s*((?:<=|>=|!=|[<>≤≥≠]).+)$", re.I)
@@ -156,7 +156,8 @@ def separate(text: str) -> tuple[str, Given]:
         condition, claim = _at_last_comma(match[1])
         claim = re.sub(r"^(?:then|we have|it holds that)\s+", "", claim.strip())
     elif (match := _BEHIND.match(text)) and re.search(r"[=<>≤≥≠≈]", match[1]):
-        claim, condition = match[1], match[3].removesuffix(")") if match[2] else match[3]
+        condition = match[3].rstrip().removesuffix(".").rstrip()
+        claim, condition = match[1], condition.removesuffix(")") if match[2] else condition
     else:
         return text, Given()
     given = Given(text=" ".join(condition.split()))

@@ -10,17 +10,18 @@ from qwed_new.engines.math.latex import written_plainly
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20, 0x2212: 0x2D} | str.maketrans(
     "≦≧⩽⩾∙✕✖–", "≤≥≤≥·××-")
 _LIMIT = re.compile(
-    r"^\s*lim(?:it)?\s*(?:_\s*)?[({]?\s*(?:as\s+)?([a-z])\s*(?:->|→)\s*([-+]?[\w.∞/]+)\s*[)}]?\s*"
-    r"(?:of\s+)?(?![-+]?\s*$)(.+?)\s*(?<!!)=\s*([^=<>]+)$"
+    r"^\s*+lim(?:it)?\s*+(?:_\s*+)?[({]?\s*+(?:as\s+)?([a-z])\s*+(?:->|→)\s*+([-+]?[\w.∞/]+)\s*+[)}]?\s*+"
+    r"(?:of\s++)?(?![-+]?\s*$)(.+?)\s*+(?<!!)=\s*+([^=<>]+)$"
 )
 _LIMIT_OF = re.compile(
-    r"^\s*(?:the\s+)?lim(?:it)?\s+of\s+(.+?)\s+as\s+([a-z])\s*(?:->|→|approaches|goes\s+to|tends\s+to)"
-    r"\s*([-+]?[\w.∞/]+)"
-    r"\s*(?:=|is|equals)\s*([^=<>]+)$", re.I)
+    r"^\s*+(?:the\s++)?lim(?:it)?\s++of\s++(.+?)\s++as\s++([a-z])\s*+(?:->|→|approaches|goes\s++to|tends\s++to)"
+    r"\s*+([-+]?[\w.∞/]+)"
+    r"\s*+(?:=|is|equals)\s*+([^=<>]+)$", re.I)
 _ONE_SIDED = re.compile(
     r"^(\s*lim(?:it)?(?![a-z])[^=]*?(?:->|→)\s*[-+]?[\w.∞/]+)(?:([-+])(?=[\s)}])|\s*\^\s*(?:([-+])|\{\s*([-+])\s*\}))")
 _INTEGRAL = re.compile(
-    r"∫\s*(?:_\{?\s*([-\w.∞]+)\s*\}?\s*\^(?:\{\s*([-\w.∞]+)\s*\}\s*|([-\w.∞]+)\s+))?([^∫=<>_]+?)\s*\bd([a-z])\b")
+    r"∫\s*+(?:_\{?\s*+([-\w.∞]++)\s*+\}?\s*+\^(?:\{\s*+([-\w.∞]++)\s*+\}\s*+|([-\w.∞]++)\s++))?"
+    r"([^∫=<>_]+?)\s*+\bd([a-z])\b")
 _OF = re.compile(r"(\d+(?:\.\d+)?)\s*(?:%|percent|per\s+cent)\s+of\s+(?=[\d(a-z])", re.I)
 _IS = re.compile(r"^(.+?)\s+(?:is(?:\s+equal\s+to)?|equals|makes|gives)\s+(.+)$", re.I)
 _VALUE = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?\s*%?")

@@ -32,7 +32,7 @@ _FORMS = {
     "bool": re.compile(r"\s*(?:t|tr|tru|true|f|fa|fal|fals|false|y|ye|yes|n|no|on|of|off|1|0)\s*", re.I),
     "uuid": re.compile(r"\s*\{?(?:[0-9a-f]{4}-?){7}[0-9a-f]{4}\}?\s*", re.I),
     **dict.fromkeys(("date", "timestamp", "timestamptz"), re.compile(
-        r".*(?:\d\D+\d|\d{5}|\d.*[a-z]{3}|[a-z]{3}.*\d).*|\s*(?:now|today|yesterday|tomorrow|-?infinity|epoch)\s*",
+        r"(?=.*\d)(?=.*(?:\d\D+\d|\d{5}|[a-z]{3})).*|\s*(?:now|today|yesterday|tomorrow|-?infinity|epoch)\s*",
         re.I | re.S)),
     **dict.fromkeys(("time", "timetz"), re.compile(
         r".*\d\s*(?::.*|[ap]m)|\s*(?:\d{4,6}|now|allballs)\s*", re.I | re.S)),
