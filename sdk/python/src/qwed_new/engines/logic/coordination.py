@@ -44,8 +44,7 @@ class Coordinated(NamedTuple):
 def coordinated(words: list[str], verbs: Collection[str], names: Collection[str]) -> Coordinated | None:
     """Return the verb phrases of words that begin with a full verb, or None if they are one phrase."""
     joints = [i for i, w in enumerate(words) if w in ("and", "or")]
-    if len(joints) != 1 or not 0 < joints[0] < len(words) - 1 or set(words) & {"not", "either", "both", *names} & {
-        "not", "either", "both"}:
+    if len(joints) != 1 or not 0 < joints[0] < len(words) - 1 or set(words) & {"not", "either", "both"}:
         return None
     at = joints[0]
     head, first, second = words[at].replace("and", "AND").replace("or", "OR"), words[:at], words[at + 1 :]

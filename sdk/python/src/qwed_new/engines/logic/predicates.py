@@ -241,9 +241,8 @@ class Predicates(Comparisons):
             return lambda x: form("PRED", whole, x)
         if (match := re.fullmatch(r"\w+'s? (\w+)", name)) and not tense:  # Bob's mother is a mother
             return both(lambda x: form("PRED", name, x), self._noun(match[1]))
-        head, *others = name.split(" ")
-        name = " ".join([
-            *name.split(" ")[:-1], lexicon.singular(name.split(" ")[-1])]) if not others or article else name
+        if article or not adjectives:
+            name = " ".join([*adjectives, lexicon.singular(noun)])
         return lambda x: form("PRED", tense + name, x)
 
     def _verb(self, words: list[str], tense: str) -> Phrase:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import sympy
@@ -29,14 +29,15 @@ class TwoConventions(MathSyntaxError):
 
 
 class Builder:
-    """Build expressions over symbols that are real, positive or complex, depending on `assume`."""
+    """Build expressions over symbols that are real, positive or complex, depending on `assume`. Variables with a value
+    are replaced by it."""
 
-    def __init__(self, **assume: bool) -> None:
-        self._assume = assume
+    def __init__(self, values: Mapping[str, Expr] | None = None, **assume: bool) -> None:
+        self._values, self._assume = values or {}, assume
 
-    def symbol(self, name: str) -> Symbol:
-        """The symbol of a variable."""
-        return Symbol(name, **self._assume)
+    def symbol(self, name: str) -> Any:
+        """The value of a variable, or its symbol."""
+        return self._values[name] if name in self._values else Symbol(name, **self._assume)
 
     def build(self, node: Node) -> Expr:
         """Return the expression of a tree. Raise Undefined or TooLarge if it has none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import sympy
@@ -108,13 +109,13 @@ def equal(left: Node, right: Node, given: Given | None = None) -> Outcome:
         return Outcome(True, proof, "", evidence)
     reason = f"the sides agree at {checked} points, but no proof was found"
     if given and checked:
-        within_bounds = _Replacing(given.symbols())
+        within_bounds = Builder(given.symbols(), real=True)
         difference = within_bounds.build(left) - within_bounds.build(right)
         if proof := _prove_zero(difference, sorted(difference.free_symbols, key=str)):
             return Outcome(True, proof, "", evidence)
     least = {} if complex_values else least_values(left) | least_values(right)
     if least and checked:
-        restricted = _Restricted(least)
+        restricted = Builder({name: sympy.Symbol(name, **{sign: True}) for name, sign in least.items()}, real=True)
         if proof := _prove_zero(restricted.build(left) - restricted.build(right), symbols):
             bounds = [f"{name} {'>' if kind == 'positive' else '>='} 0" for name, kind in sorted(least.items())]
             return Outcome(
@@ -177,43 +178,14 @@ def points(names: list[str]) -> Iterator[dict[str, Rational]]:
         yield {name: Rational(source.randint(-60, 60), source.randint(1, 12)) for name in names}
 
 
-class _At(Builder):
-    """Evaluates at a point; if real is set, every part of the expression must be real there, as in sqrt(x)*sqrt(y)."""
-
-    def __init__(self, values: dict[str, Rational], real: bool) -> None:
-        super().__init__()
-        self._values, self._real = values, real
-
-    def symbol(self, name: str) -> Any:
-        return self._values[name]
+class _Real(Builder):
+    """Evaluates at a point at which every part of the expression must be real, as in sqrt(x)*sqrt(y)."""
 
     def build(self, node: Node) -> Expr:
         value = super().build(node)
-        if self._real and isinstance(node, Apply) and not is_real(value):
+        if isinstance(node, Apply) and not is_real(value):
             raise Undefined(f"{node.function} is not real there")
         return value
-
-
-class _Restricted(Builder):
-    """Build over real variables, restricted to nonnegative or positive values for which the expression is defined."""
-
-    def __init__(self, least: dict[str, str]) -> None:
-        super().__init__(real=True)
-        self._least = least
-
-    def symbol(self, name: str) -> sympy.Symbol:
-        return sympy.Symbol(name, **{self._least[name]: True}) if name in self._least else super().symbol(name)
-
-
-class _Replacing(Builder):
-    """Build over real variables, some of which are replaced by expressions."""
-
-    def __init__(self, expressions: dict[str, Expr]) -> None:
-        super().__init__(real=True)
-        self._expressions = expressions
-
-    def symbol(self, name: str) -> Any:
-        return self._expressions.get(name, super().symbol(name))
 
 
 def _has_whole_bounds(node: Node, point: dict[str, Rational]) -> bool:
@@ -221,7 +193,7 @@ def _has_whole_bounds(node: Node, point: dict[str, Rational]) -> bool:
     if not isinstance(node, Apply):
         return True
     if node.function in ("sum", "product"):
-        low, high = (_At(point, real=True).build(bound) for bound in node.arguments[2:])
+        low, high = (_Real(point).build(bound) for bound in node.arguments[2:])
         if high is not sympy.oo and not (isinstance(high, sympy.Integer) and high >= low - 1):
             return False
     return all(_has_whole_bounds(a, point) for a in node.arguments)
@@ -237,7 +209,7 @@ def value_at(node: Node, expression: Expr, point: dict[str, Rational], real: boo
             by_name = {s: point[str(s)] for s in expression.free_symbols if str(s) in point}
             value = expression.subs(by_name)
             return None if value.has(sympy.nan, sympy.zoo) or value.free_symbols else value
-        return _At(point, real).build(node)
+        return (_Real if real else Builder)(point).build(node)
     except (Undefined, TwoConventions, TooLarge):
         return None
 
@@ -245,11 +217,9 @@ def value_at(node: Node, expression: Expr, point: dict[str, Rational], real: boo
 def _compare_at_points(left: Node, right: Node, a: Expr, b: Expr, names: list[str], complex_values: bool, given: Given
 ) -> tuple[int, Outcome | None]:
     checked = 0
-    for tried, point in enumerate(given.points(points(names)) if given else points(names)):
-        if checked >= POINTS or tried >= 4 * POINTS:
+    for point in given.points(islice(points(names), 4 * POINTS)):
+        if checked >= POINTS:
             break
-        if given and not given.admits(point):
-            continue
         x, y = (value_at(n, e, point, not complex_values) for n, e in ((left, a), (right, b)))
         if given and (x is None) != (y is None):
             return checked, undefined_at(point)

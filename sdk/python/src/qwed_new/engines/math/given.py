@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -61,7 +61,7 @@ class Given:
             return False
         for node, relation in self.relations:
             try:
-                value = _At(point).build(node)
+                value = Builder(point).build(node)
             except Undefined:
                 return False
             holds = {">": value > 0, ">=": value >= 0, "<": value < 0, "<=": value <= 0, "!=": value != 0}[relation]
@@ -69,16 +69,13 @@ class Given:
                 return False
         return True
 
-    def points(self, points: Iterator[dict[str, Rational]]) -> Iterator[dict[str, Rational]]:
-        """Return points that meet the conditions: those of points that do, and others that are moved within bounds."""
+    def points(self, points: Iterable[dict[str, Rational]]) -> Iterator[dict[str, Rational]]:
+        """Return the points that meet the conditions, each moved within bounds if it then does."""
         bounds = self._bounds()
         for point in points:
             moved = {name: _moved(value, *bounds.get(name, (None, None)), name in self.whole)
                 for name, value in point.items()}
-            if self.admits(moved):
-                yield moved
-            else:
-                yield point  # the caller counts it, so that it does not look for ever
+            yield from [p for p in (moved, point) if self.admits(p)][:1]
 
     def conditions(self, builder: Builder) -> list[tuple[Expr, str]]:
         """Return the conditions as expressions that are > 0, >= 0 or != 0."""
@@ -126,15 +123,6 @@ class Given:
                 if ends[side] is None or (end - ends[side][0]) * (1 if side == 0 else -1) > 0:
                     ends[side] = (end, "=" not in relation)
         return {name: (low, high) for name, (low, high) in found.items()}
-
-
-class _At(Builder):
-    def __init__(self, values: dict[str, Any]) -> None:
-        super().__init__()
-        self._values = values
-
-    def symbol(self, name: str) -> Any:
-        return self._values.get(name, super().symbol(name))
 
 
 def _moved(value: Rational, low: Any, high: Any, whole: bool) -> Rational:
