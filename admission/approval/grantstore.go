@@ -155,23 +155,9 @@ func (r grantRows) find(ctx context.Context, now time.Time, keys ...string) ([]G
 }
 
 func (r grantRows) use(ctx context.Context, id string, calls int) (bool, error) {
-	return r.change(ctx, `UPDATE approval_grant SET used = used + ? WHERE id = ?`, calls, id)
+	return r.db.Change(ctx, `UPDATE approval_grant SET used = used + ? WHERE id = ?`, calls, id)
 }
 
 func (r grantRows) remove(ctx context.Context, id string) (bool, error) {
-	return r.change(ctx, `DELETE FROM approval_grant WHERE id = ?`, id)
-}
-
-// change reports whether a statement has changed a row.
-func (r grantRows) change(ctx context.Context, query string, args ...any) (changed bool, err error) {
-	err = r.db.Update(ctx, func(tx database.Tx) error {
-		result, err := tx.ExecContext(ctx, query, args...)
-		if err != nil {
-			return err
-		}
-		n, err := result.RowsAffected()
-		changed = n > 0
-		return err
-	})
-	return changed, err
+	return r.db.Change(ctx, `DELETE FROM approval_grant WHERE id = ?`, id)
 }

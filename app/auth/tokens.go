@@ -263,12 +263,9 @@ var ErrUnknown = errors.New("there is no such token")
 // Revoke makes a token invalid, at once and forever.
 func (t *Tokens) Revoke(ctx context.Context, id string) error {
 	return t.db.Update(ctx, func(tx database.Tx) error {
-		result, err := tx.ExecContext(ctx, `UPDATE token SET revoked = ? WHERE id = ? AND revoked = 0`, t.now().Unix(),
-			id)
-		if err != nil {
-			return err
-		}
-		if n, err := result.RowsAffected(); err != nil || n == 1 {
+		revoked, err := database.Changed(ctx, tx, `UPDATE token SET revoked = ? WHERE id = ? AND revoked = 0`,
+			t.now().Unix(), id)
+		if err != nil || revoked {
 			return err
 		}
 		var there int

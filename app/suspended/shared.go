@@ -130,16 +130,13 @@ func (s *Shared) put(ctx context.Context, tx database.Tx, run string, text []byt
 	if about.Continued {
 		continued = 1
 	}
-	stored, err := tx.ExecContext(ctx, `INSERT INTO suspended_run VALUES (?, ?, ?, ?, ?, ?, ?, ?, unixepoch(), ?)
+	stored, err := database.Changed(ctx, tx, `INSERT INTO suspended_run VALUES (?, ?, ?, ?, ?, ?, ?, ?, unixepoch(), ?)
 		ON CONFLICT (run) DO UPDATE SET number = excluded.number, continued = excluded.continued,
 		changed = excluded.changed, content = excluded.content WHERE suspended_run.node_id = excluded.node_id`,
 		run, s.node.Name(), s.node.ID(), about.Owner, about.Image, about.Format, about.Number, continued,
 		s.node.Seal(text, about.text(run)))
-	if err != nil {
-		return err
-	}
-	if n, err := stored.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, ErrTaken)
+	if err != nil || !stored {
+		return cmp.Or(err, ErrTaken)
 	}
 	return replaceUses(ctx, tx, run, about.Files)
 }
@@ -241,11 +238,9 @@ func (s *Shared) Fetch(name string) ([]byte, error) {
 func (s *Shared) Remove(run string) error {
 	ctx := context.Background()
 	return s.db.Update(ctx, func(tx database.Tx) error {
-		removed, err := tx.ExecContext(ctx, "DELETE FROM suspended_run WHERE run = ? AND node_id = ?", run, s.node.ID())
-		if err != nil {
-			return err
-		}
-		if n, err := removed.RowsAffected(); err != nil || n == 0 {
+		removed, err := database.Changed(ctx, tx, "DELETE FROM suspended_run WHERE run = ? AND node_id = ?", run,
+			s.node.ID())
+		if err != nil || !removed {
 			return err
 		}
 		return replaceUses(ctx, tx, run, nil)

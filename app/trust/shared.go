@@ -20,12 +20,9 @@ CREATE TABLE confirmed_configuration (
 
 // Share stores that a person has confirmed a content, for all nodes of a cluster.
 func Share(ctx context.Context, db *database.DB, c Content, by string) error {
-	err := db.Update(ctx, func(tx database.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO confirmed_configuration VALUES (?, ?, ?, unixepoch())
-			ON CONFLICT (file) DO UPDATE SET digest = excluded.digest, person = excluded.person,
-			confirmed = excluded.confirmed`, c.File, c.Digest(), by)
-		return err
-	})
+	err := db.Exec(ctx, `INSERT INTO confirmed_configuration VALUES (?, ?, ?, unixepoch())
+		ON CONFLICT (file) DO UPDATE SET digest = excluded.digest, person = excluded.person,
+		confirmed = excluded.confirmed`, c.File, c.Digest(), by)
 	if err != nil {
 		return fmt.Errorf("storing the confirmation of %q in the database: %w", c.File, err)
 	}
@@ -34,19 +31,14 @@ func Share(ctx context.Context, db *database.DB, c Content, by string) error {
 
 // ForgetShared removes the confirmation of a file for all nodes.
 func ForgetShared(ctx context.Context, db *database.DB, file string) error {
-	return db.Update(ctx, func(tx database.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM confirmed_configuration WHERE file = ?", file)
-		return err
-	})
+	return db.Exec(ctx, "DELETE FROM confirmed_configuration WHERE file = ?", file)
 }
 
 // Shared returns the person who has confirmed a content at any node of a cluster, if it is the one of its file that was
 // confirmed last.
 func Shared(ctx context.Context, db *database.DB, c Content) (by string, found bool, err error) {
-	err = db.View(ctx, func(tx database.Tx) error {
-		return tx.QueryRowContext(ctx, "SELECT person FROM confirmed_configuration WHERE file = ? AND digest = ?",
-			c.File, c.Digest()).Scan(&by)
-	})
+	err = db.QueryRow(ctx, "SELECT person FROM confirmed_configuration WHERE file = ? AND digest = ?",
+		[]any{c.File, c.Digest()}, &by)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil
 	}

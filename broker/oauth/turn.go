@@ -69,19 +69,10 @@ func (s *Store) turn(ctx context.Context, id string) (*turn, error) {
 	}
 }
 
-func (t *turn) take(ctx context.Context) (taken bool, err error) {
-	err = t.db.Update(ctx, func(tx database.Tx) error {
-		result, err := tx.ExecContext(ctx, `INSERT INTO sign_in_turn VALUES (?, ?, unixepoch() + ?)
-			ON CONFLICT (id) DO UPDATE SET holder = excluded.holder, until = excluded.until
-			WHERE sign_in_turn.until <= unixepoch()`, t.id, t.holder, int64(turnTime/time.Second))
-		if err != nil {
-			return err
-		}
-		changed, err := result.RowsAffected()
-		taken = changed > 0
-		return err
-	})
-	return taken, err
+func (t *turn) take(ctx context.Context) (bool, error) {
+	return t.db.Change(ctx, `INSERT INTO sign_in_turn VALUES (?, ?, unixepoch() + ?)
+		ON CONFLICT (id) DO UPDATE SET holder = excluded.holder, until = excluded.until
+		WHERE sign_in_turn.until <= unixepoch()`, t.id, t.holder, int64(turnTime/time.Second))
 }
 
 // save replaces the sign-in durably and returns its revision. In a cluster, it waits for the database.
@@ -136,10 +127,7 @@ func (t *turn) release() error {
 	if t.lock != nil {
 		return t.lock.Release()
 	}
-	ctx := context.Background()
-	_ = t.db.Update(ctx, func(tx database.Tx) error { // otherwise it expires
-		_, err := tx.ExecContext(ctx, "DELETE FROM sign_in_turn WHERE id = ? AND holder = ?", t.id, t.holder)
-		return err
-	})
+	// Otherwise it expires.
+	_ = t.db.Exec(context.Background(), "DELETE FROM sign_in_turn WHERE id = ? AND holder = ?", t.id, t.holder)
 	return nil
 }

@@ -260,24 +260,15 @@ func (n *Node) beat(ctx context.Context) {
 }
 
 // renew sets the heartbeat and the load of the node. It returns false if the node was replaced.
-func (n *Node) renew(ctx context.Context, heartbeat string) (there bool, err error) {
+func (n *Node) renew(ctx context.Context, heartbeat string) (there bool, _ error) {
 	load, _ := n.currentLoad()
 	leaving := 0
 	if n.leaving.Load() {
 		leaving = 1
 	}
-	err = n.db.Update(ctx, func(tx database.Tx) error {
-		result, err := tx.ExecContext(ctx, "UPDATE node SET heartbeat = "+heartbeat+
-			", busy = ?, sandboxes = ?, leaving = ? WHERE name = ? AND epoch = ?",
-			load.Busy, load.Sandboxes, leaving, n.name, n.epoch)
-		if err != nil {
-			return err
-		}
-		changed, err := result.RowsAffected()
-		there = changed > 0
-		return err
-	})
-	return there, err
+	return n.db.Change(ctx, "UPDATE node SET heartbeat = "+heartbeat+
+		", busy = ?, sandboxes = ?, leaving = ? WHERE name = ? AND epoch = ?",
+		load.Busy, load.Sandboxes, leaving, n.name, n.epoch)
 }
 
 // Close ends the node, so that another process can take its name at once.

@@ -40,6 +40,25 @@ func (d *DB) Exec(ctx context.Context, query string, args ...any) error {
 	})
 }
 
+// Change is Exec. It reports whether the statement has changed a row.
+func (d *DB) Change(ctx context.Context, query string, args ...any) (changed bool, err error) {
+	err = d.Update(ctx, func(tx Tx) error {
+		changed, err = Changed(ctx, tx, query, args...)
+		return err
+	})
+	return changed, err
+}
+
+// Changed executes a statement in a transaction. It reports whether the statement has changed a row.
+func Changed(ctx context.Context, tx Tx, query string, args ...any) (bool, error) {
+	result, err := tx.ExecContext(ctx, query, args...)
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
+}
+
 // QueryRow scans the first row of a query, as View does; sql.ErrNoRows if there is none.
 func (d *DB) QueryRow(ctx context.Context, query string, args []any, into ...any) error {
 	return d.View(ctx, func(tx Tx) error { return tx.QueryRowContext(ctx, query, args...).Scan(into...) })

@@ -157,15 +157,12 @@ func (s *Service) Accept(ctx context.Context, agent string, e Envelope) (Stateme
 			now.Add(-clockSkew).Unix()); err != nil {
 			return err
 		}
-		result, err := tx.ExecContext(ctx, `INSERT INTO attestation VALUES (?, ?, ?) ON CONFLICT DO NOTHING`,
+		isNew, err := database.Changed(ctx, tx, `INSERT INTO attestation VALUES (?, ?, ?) ON CONFLICT DO NOTHING`,
 			agent, st.Nonce, expires.Unix())
-		if err != nil {
-			return err
+		if err == nil && !isNew {
+			err = ErrReplayed
 		}
-		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, ErrReplayed)
-		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return Statement{}, err

@@ -222,16 +222,10 @@ func (s *Service) Revoke(ctx context.Context, agent, keyID, by string) error {
 	if err := s.record(ctx, by, fmt.Sprintf("agent %s: signing key %s revoked", agent, keyID)); err != nil {
 		return err
 	}
-	return s.opts.Database.Update(ctx, func(tx database.Tx) error {
-		result, err := tx.ExecContext(
-			ctx, `UPDATE agent_key SET revoked = ? WHERE agent = ? AND id = ? AND revoked = 0`, s.now().Unix(), agent,
-			keyID)
-		if err != nil {
-			return err
-		}
-		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, &Refusal{fmt.Sprintf("agent %s has no such key that is in use", agent)})
-		}
-		return nil
-	})
+	revoked, err := s.opts.Database.Change(ctx, `UPDATE agent_key SET revoked = ? WHERE agent = ? AND id = ? AND
+		revoked = 0`, s.now().Unix(), agent, keyID)
+	if err == nil && !revoked {
+		err = &Refusal{fmt.Sprintf("agent %s has no such key that is in use", agent)}
+	}
+	return err
 }

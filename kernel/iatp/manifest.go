@@ -294,14 +294,11 @@ func (st stored) pin(ctx context.Context, tx database.Tx, agent string, isNew bo
 		query = `INSERT INTO manifest VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 		args = []any{agent, string(raw), st.level, st.remote, st.issued.Unix()}
 	}
-	done, err := tx.ExecContext(ctx, query, args...)
-	if err != nil {
-		return err
+	changed, err := database.Changed(ctx, tx, query, args...)
+	if err == nil && !changed {
+		err = &Refusal{"the agent was pinned or unpinned at the same time: look at it and try again"}
 	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, &Refusal{"the agent was pinned or unpinned at the same time: look at it and try again"})
-	}
-	return nil
+	return err
 }
 
 // maxKeys is the maximum number of keys of a remote agent.

@@ -84,8 +84,8 @@ func (s *Service) ChangeRemote(ctx context.Context, agent string, c RemoteChange
 	if len(what) == 0 {
 		return Remote{}, &Refusal{"the change is empty: it has trust_level, suspended or both"}
 	}
-	err := s.change(ctx, agent, by, strings.Join(what, ", "), func(tx database.Tx) (sql.Result, error) {
-		return tx.ExecContext(ctx, `UPDATE manifest SET level = coalesce(?, level), remote = coalesce(?, remote)
+	err := s.change(ctx, agent, by, strings.Join(what, ", "), func(tx database.Tx) (bool, error) {
+		return database.Changed(ctx, tx, `UPDATE manifest SET level = coalesce(?, level), remote = coalesce(?, remote)
 			WHERE agent = ? AND remote > 0`, level, state, agent)
 	})
 	if err != nil {
@@ -97,8 +97,8 @@ func (s *Service) ChangeRemote(ctx context.Context, agent string, c RemoteChange
 // Unpin removes the manifest and the keys of a pinned agent. Its reputation and its used
 // attestations are kept, so that a later pin does not reset them. The error may be ErrNotPinned.
 func (s *Service) Unpin(ctx context.Context, agent, by string) error {
-	return s.change(ctx, agent, by, "unpinned", func(tx database.Tx) (sql.Result, error) {
-		done, err := tx.ExecContext(ctx, `DELETE FROM manifest WHERE agent = ? AND remote > 0`, agent)
+	return s.change(ctx, agent, by, "unpinned", func(tx database.Tx) (bool, error) {
+		done, err := database.Changed(ctx, tx, `DELETE FROM manifest WHERE agent = ? AND remote > 0`, agent)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, `DELETE FROM agent_key WHERE agent = ?`, agent)
 		}
@@ -108,7 +108,7 @@ func (s *Service) Unpin(ctx context.Context, agent, by string) error {
 
 // change records a change of a pinned agent and makes it.
 func (s *Service) change(ctx context.Context, agent, by, what string,
-	do func(database.Tx) (sql.Result, error)) error {
+	do func(database.Tx) (changed bool, err error)) error {
 	if _, err := s.Remote(ctx, agent); err != nil {
 		return err
 	}
@@ -116,13 +116,10 @@ func (s *Service) change(ctx context.Context, agent, by, what string,
 		return err
 	}
 	return s.opts.Database.Update(ctx, func(tx database.Tx) error {
-		done, err := do(tx)
-		if err != nil {
-			return err
+		changed, err := do(tx)
+		if err == nil && !changed {
+			err = notPinned(agent)
 		}
-		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, notPinned(agent))
-		}
-		return nil
+		return err
 	})
 }

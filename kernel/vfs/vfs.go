@@ -165,16 +165,11 @@ func (s *Store) Remove(ctx context.Context, agent, path string) error {
 	if err := CheckPath(path); err != nil {
 		return err
 	}
-	return s.db.Update(ctx, func(tx database.Tx) error {
-		result, err := tx.ExecContext(ctx, `DELETE FROM vfs WHERE agent = ? AND path = ?`, agent, path)
-		if err != nil {
-			return err
-		}
-		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, ErrNotFound)
-		}
-		return nil
-	})
+	removed, err := s.db.Change(ctx, `DELETE FROM vfs WHERE agent = ? AND path = ?`, agent, path)
+	if err == nil && !removed {
+		err = ErrNotFound
+	}
+	return err
 }
 
 // List returns at most n files of an agent, ordered by path, starting after the path after.
