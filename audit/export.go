@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
@@ -91,11 +91,8 @@ func line(v any, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var text bytes.Buffer
-	out := json.NewEncoder(&text)
-	out.SetEscapeHTML(false)
-	err = out.Encode(v)
-	return text.Bytes(), err
+	text, err := canon.Verbatim(v)
+	return append(text, '\n'), err
 }
 
 // when reads a record's time.

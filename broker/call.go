@@ -37,11 +37,11 @@ func (r Run) asking(callID string) approval.Asking {
 		Account: r.Caller.Account(), Credentials: strings.Join(ids, " ")}
 }
 
-// recorded returns who acts in the run, as records have it.
-func (r Run) recorded() audit.Identity {
-	return audit.Identity{RunID: r.ID, SessionID: r.Caller.Session, Principal: r.Caller.Principal,
-		Issuer: r.Caller.Issuer, CallerKind: string(r.Caller.Kind), Profile: r.Caller.Profile, TraceID: r.TraceID,
-		CodeHash: r.CodeHash}
+// Recorded returns who acts in the run, as records have it.
+func (r Run) Recorded() audit.Identity {
+	identity := audit.IdentityOf(r.Caller)
+	identity.RunID, identity.TraceID, identity.CodeHash = r.ID, r.TraceID, r.CodeHash
+	return identity
 }
 
 // delegation returns on whose behalf the calls of a run are made. A call without code is made by the host itself.
@@ -73,10 +73,7 @@ type identity struct {
 
 func newIdentity(run Run) identity {
 	acting := run.delegation()
-	text, err := canon.Marshal(acting)
-	if err != nil {
-		text = nil // never: it has only texts
-	}
+	text, _ := canon.Marshal(acting) // it has only texts
 	return identity{Run: run, acting: acting, delegated: text}
 }
 

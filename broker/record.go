@@ -116,7 +116,7 @@ func (a *attempt) record(kind audit.Kind) audit.Record {
 	run := a.run.identity
 	r := audit.Record{
 		Kind:     kind,
-		Identity: run.recorded(),
+		Identity: run.Recorded(),
 		Act: audit.Act{
 			CallID: a.id, ParentID: run.ID, ServerID: a.recordedName(a.call.ServerID),
 			ToolName:         a.recordedName(a.call.Name),

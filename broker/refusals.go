@@ -10,7 +10,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// refusedFor is a reason for which calls are refused before the policies decide.
+// refusedFor is why calls were refused that neither a policy nor a person has denied.
 type refusedFor struct {
 	errorType, limit string
 }

@@ -92,7 +92,7 @@ func (b *Broker) SignIn(ctx context.Context, run Run, serverID string) error {
 	q := approval.Question{ID: telemetry.NewID("apr"), Asked: now,
 		Expires: now.Add(b.admission.Rules().Limits.ApprovalTimeout), Asking: run.asking(""),
 		Subject: approval.Subject{ServerID: serverID, ToolName: "sign-in", CodeHash: run.CodeHash}}
-	record := audit.Record{Kind: audit.KindApproval, Identity: run.recorded(), Act: audit.Act{ServerID: serverID}}
+	record := audit.Record{Kind: audit.KindApproval, Identity: run.Recorded(), Act: audit.Act{ServerID: serverID}}
 	return b.signIn(ctx, q, run.Caller, record)
 }
 

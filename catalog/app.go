@@ -157,7 +157,7 @@ func DefineApp(uri string, listed, result json.RawMessage) (json.RawMessage, err
 		return nil, err
 	}
 	app := App{Digest: canon.Digest(content.html), Bytes: len(content.html), UI: content.ui, Unlisted: listed == nil}
-	members := map[string]json.RawMessage{"uri": mustText(uri), "name": mustText(uri)}
+	members := map[string]json.RawMessage{"uri": mustMarshal(uri), "name": mustMarshal(uri)}
 	if listed != nil {
 		members = nil
 		if err := strictjson.UnmarshalOpen(listed, &members); err != nil {
@@ -200,7 +200,7 @@ func parseApp(uri string, result json.RawMessage) (appContent, error) {
 	if err != nil || kind != "text/html" || parameters["profile"] != "mcp-app" {
 		return appContent{}, fmt.Errorf("the type is %s; Airlock shows %s only", Quote(text("mimeType")), AppMIME)
 	}
-	c := appContent{delivers: map[string]json.RawMessage{"uri": mustText(uri), "mimeType": mustText(AppMIME)}}
+	c := appContent{delivers: map[string]json.RawMessage{"uri": mustMarshal(uri), "mimeType": mustMarshal(AppMIME)}}
 	switch {
 	case has("text") && !has("blob"):
 		c.html, c.delivers["text"] = []byte(text("text")), contents[0]["text"]
@@ -242,13 +242,9 @@ func (t *Tool) DeliverApp(result json.RawMessage, grant AppGrant) (delivered jso
 	}
 	granted, note := grant.narrow(ui)
 	if len(granted) > 0 {
-		content.delivers["_meta"] = mustMarshal(map[string]json.RawMessage{"ui": mustMarshal(granted)})
+		content.delivers["_meta"] = mustMarshal(map[string]any{"ui": granted})
 	}
-	list, err := json.Marshal([]json.RawMessage{mustMarshal(content.delivers)})
-	if err != nil {
-		return nil, "", err
-	}
-	return mustMarshal(map[string]json.RawMessage{"contents": list}), note, nil
+	return mustMarshal(map[string]any{"contents": []any{content.delivers}}), note, nil
 }
 
 // listedUI returns the _meta.ui of the resource in the list, which holds if the content has none.

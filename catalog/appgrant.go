@@ -75,7 +75,7 @@ func (g AppGrant) narrow(declared json.RawMessage) (granted map[string]json.RawM
 		}
 		allowed, refused := g.origins(member, asked)
 		if len(allowed) > 0 {
-			origins[member] = mustTexts(allowed)
+			origins[member] = mustMarshal(allowed)
 		}
 		given, withheld = append(given, noted(member, allowed)...), append(withheld, noted(member, refused)...)
 	}
@@ -98,7 +98,7 @@ func (g AppGrant) narrow(declared json.RawMessage) (granted map[string]json.RawM
 	var domain string
 	if strictjson.UnmarshalOpen(ui["domain"], &domain) == nil && domain != "" {
 		if domain == g.Domain {
-			granted["domain"], given = mustText(domain), append(given, "domain "+domain)
+			granted["domain"], given = mustMarshal(domain), append(given, "domain "+domain)
 		} else {
 			withheld = append(withheld, noted("domain", []string{domain})...)
 		}
@@ -157,12 +157,4 @@ func enumerated(begin string, texts []string) []string {
 		return nil
 	}
 	return []string{begin + strings.Join(texts, ", ")}
-}
-
-func mustTexts(texts []string) json.RawMessage {
-	raw, err := json.Marshal(texts)
-	if err != nil {
-		panic("catalog: texts always have a JSON form")
-	}
-	return raw
 }

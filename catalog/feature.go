@@ -213,8 +213,9 @@ func isTime(raw json.RawMessage) bool {
 	return kindOf(raw) == kindString && len(raw) < 64 && strings.Trim(string(raw), `"0123456789-+:.TZ`) == ""
 }
 
-func mustMarshal(members map[string]json.RawMessage) json.RawMessage {
-	raw, err := json.Marshal(members)
+// mustMarshal encodes decoded JSON and texts, which always have a JSON form.
+func mustMarshal(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
 	if err != nil {
 		panic("catalog: decoded JSON always has a JSON form")
 	}
@@ -242,7 +243,7 @@ func (s *Snapshot) readable(serverID, uri string) (Tool, error) {
 		}
 		withheld = &WithheldError{serverID, f.Name}
 	}
-	_, malformed := identifierOf(KindResource, mustText(uri))
+	_, malformed := identifierOf(KindResource, mustMarshal(uri))
 	switch {
 	case withheld != nil:
 		return Tool{}, withheld
@@ -252,14 +253,6 @@ func (s *Snapshot) readable(serverID, uri string) (Tool, error) {
 	raw := json.RawMessage("{}")
 	return Tool{ServerID: serverID, Kind: KindResource, Name: name, Raw: raw, Digest: canon.Digest(raw),
 		InputSchema: inputOfFeature(KindResource, nil)}, nil
-}
-
-func mustText(text string) json.RawMessage {
-	raw, err := json.Marshal(text)
-	if err != nil {
-		panic("catalog: a text always has a JSON form")
-	}
-	return raw
 }
 
 // expandsTo reports whether the URI template of a feature has a URI among its expansions.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/canon"
 )
 
 // FlagKind is the kind of problem found in a text.
@@ -185,11 +187,7 @@ func rewriteGroup(dec *json.Decoder, out *bytes.Buffer, open json.Delim, path []
 }
 
 func writeJSON(out *bytes.Buffer, v any) error {
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	out.Truncate(out.Len() - 1) // the line feed of the encoder
-	return nil
+	text, err := canon.Verbatim(v)
+	out.Write(text)
+	return err
 }

@@ -245,12 +245,11 @@ type event struct {
 // record records a call durably. If it returns an error, the call must not be made.
 func (s *Service) record(ctx context.Context, a Actor, e event) error {
 	r := audit.Record{
-		Kind: audit.KindKernel,
-		Identity: audit.Identity{Principal: a.Principal, Issuer: a.Issuer, CallerKind: string(a.Kind),
-			SessionID: a.Session, Profile: a.Profile},
-		Act:    audit.Act{ToolName: e.tool},
-		Ruling: audit.Ruling{Decision: e.decision, Policies: e.policies, PolicyVersion: e.version},
-		Detail: e.detail,
+		Kind:     audit.KindKernel,
+		Identity: audit.IdentityOf(a.Caller),
+		Act:      audit.Act{ToolName: e.tool},
+		Ruling:   audit.Ruling{Decision: e.decision, Policies: e.policies, PolicyVersion: e.version},
+		Detail:   e.detail,
 	}
 	if e.agent != "" && e.agent != a.Principal {
 		r.Principal, r.Issuer, r.CallerKind = e.agent, "", string(caller.Agent)

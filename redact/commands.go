@@ -12,7 +12,7 @@ func commandRules() []rule {
 				`passwd --stdin)`)},
 		{kind: "password", anchors: []string{"-pass pass:", "-passin pass:", "-passout pass:"}, glued: true, after: 160,
 			re:    compile(`(?i)\A-pass(?:in|out)? pass:["']?([^\s"']{4,120})`),
-			check: func(b []byte) bool { return passwordText(b) }},
+			check: passwordText},
 		{kind: "password", anchors: []string{"az login", "ibmcloud login", "cf login", "oc login", "sqlcmd ",
 			"ipmitool ", "plink ", "pscp ", "mosquitto_pub", "mosquitto_sub", "mongo ", "mongosh ", "mongodump ",
 			"mongorestore ", "clickhouse-client"}, after: 300, locate: commandPassword},

@@ -12,6 +12,8 @@ const (
 	maxDocuments = 3
 	// minDocument is the length of the shortest JSON text that can have a name and a secret.
 	minDocument = 12
+	// validCost is the cost of finding whether one byte belongs to JSON, in units.
+	validCost = 1
 	// documentCost is the cost of reading one byte of a JSON text, in units.
 	documentCost = 2
 )
@@ -72,7 +74,7 @@ func document(text []byte, start, stop int, closed *[2]bool) (from, end int) {
 func inDocument(text []byte, w *work, depth int) (spans []span, ok bool) {
 	trimmed := bytes.TrimSpace(text)
 	if len(trimmed) < minDocument || trimmed[0] != '{' && trimmed[0] != '[' ||
-		trimmed[len(trimmed)-1] != trimmed[0]+2 || !w.spend(documentCost*len(text)/2) || !json.Valid(text) ||
+		trimmed[len(trimmed)-1] != trimmed[0]+2 || !w.spend(validCost*len(text)) || !json.Valid(text) ||
 		canon.IsDeep(text) {
 		return nil, false
 	}

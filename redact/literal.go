@@ -2,11 +2,14 @@ package redact
 
 import "bytes"
 
+// maxQuotedAfter is the maximum length of the text between an anchor and the quote.
+const maxQuotedAfter = 300
+
 // quotedAfter returns a locator for the quoted value after a text that expression matches up to the quote.
 func quotedAfter(expression string, judge func([]byte) bool) locator {
 	before := compile(expression)
 	return func(text []byte, at, size int) (place, bool) {
-		m := before.FindIndex(text[at:min(len(text), at+size+maxWrapper)])
+		m := before.FindIndex(text[at:min(len(text), at+size+maxQuotedAfter)])
 		if m == nil {
 			return place{}, false
 		}

@@ -196,3 +196,12 @@ func invalidUTF8(data []byte) int {
 	}
 	return -1
 }
+
+// LookupOrUnset is os.LookupEnv with a value for every variable, for readings whose credentials do not matter.
+func LookupOrUnset(name string) (string, bool) {
+	value, ok := os.LookupEnv(name)
+	if !ok {
+		value = "unset"
+	}
+	return value, true
+}

@@ -19,7 +19,6 @@ import (
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/app/upstreams"
 	"github.com/airlock-mcp/airlock/audit"
-	"github.com/airlock-mcp/airlock/broker/secrets"
 	"github.com/airlock-mcp/airlock/internal/nearest"
 	"github.com/airlock-mcp/airlock/kernel"
 	"github.com/airlock-mcp/airlock/kernel/iatp"
@@ -113,18 +112,12 @@ type askable struct {
 }
 
 func openModels(ctx context.Context, c *config.Config) (askable, error) {
-	kept := credentials.Store(c)
 	var list []models.Model
 	var keys []string
 	for _, m := range c.Kernel.Models {
-		key := m.Key
-		if secrets.IsReference(key.Reveal()) {
-			found, err := kept.Lookup(ctx, key.Reveal())
-			if err != nil {
-				return askable{}, &setup.Error{Err: fmt.Errorf("the credential of models.%s: %w", m.Name, err),
-					Advice: "docs/configuration.md describes where credentials can be kept"}
-			}
-			key = found
+		key, err := credentials.Lookup(ctx, c, "models."+m.Name, m.Key)
+		if err != nil {
+			return askable{}, err
 		}
 		if key.Reveal() != "" {
 			credentials.Printed().Hold(key.Reveal())

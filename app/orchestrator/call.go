@@ -51,13 +51,11 @@ func CallRequest(call ToolCall) (Request, error) {
 	if len(call.Arguments) == 0 {
 		call.Arguments = json.RawMessage("{}")
 	}
-	var code bytes.Buffer
-	encoder := json.NewEncoder(&code)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(call); err != nil {
+	code, err := canon.Verbatim(call)
+	if err != nil {
 		return Request{}, &InputError{"the arguments are not JSON", "pass an object"}
 	}
-	return Request{Language: LanguageCall, Code: bytes.TrimSpace(code.Bytes()), Call: &call}, nil
+	return Request{Language: LanguageCall, Code: code, Call: &call}, nil
 }
 
 // runCall executes a run that is one call. The call takes the same path as calls of code, with

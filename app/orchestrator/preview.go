@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
@@ -147,11 +148,7 @@ func counted(n int, delim json.Delim) string {
 
 // put writes a value that is neither an array nor an object.
 func put(out *bytes.Buffer, value any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return err
-	}
-	out.Truncate(out.Len() - 1) // the newline
-	return nil
+	text, err := canon.Verbatim(value)
+	out.Write(text)
+	return err
 }

@@ -14,13 +14,8 @@ import (
 // record begins a record that is about this run.
 func (r *run) record(kind audit.Kind) audit.Record {
 	return audit.Record{
-		Kind: kind,
-		Identity: audit.Identity{
-			RunID: r.identity.ID, SessionID: r.identity.Caller.Session, Principal: r.identity.Caller.Principal,
-			Issuer: r.identity.Caller.Issuer, CallerKind: string(r.identity.Caller.Kind),
-			Profile: r.identity.Caller.Profile,
-			TraceID: r.identity.TraceID, CodeHash: r.identity.CodeHash,
-		},
+		Kind:     kind,
+		Identity: r.identity.Recorded(),
 		RunFacts: audit.RunFacts{
 			Language: r.request.Language, Image: r.imageName(),
 			Snapshot: r.snapshot.Digest(), InputDigest: r.identity.CodeHash,

@@ -1,24 +1,17 @@
 package orchestrator
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // recordedTools is how the tools of a snapshot are kept for a replay.
 func recordedTools(snapshot *catalog.Snapshot) func() ([]byte, error) {
-	return func() ([]byte, error) {
-		var text bytes.Buffer
-		out := json.NewEncoder(&text)
-		out.SetEscapeHTML(false)
-		err := out.Encode(snapshot.Servers())
-		return text.Bytes(), err
-	}
+	return func() ([]byte, error) { return canon.Verbatim(snapshot.Servers()) }
 }
 
 // RecordedSnapshot returns the tools that a recorded run saw; nil when they were

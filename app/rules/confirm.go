@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/admission/approval"
@@ -61,7 +60,7 @@ func confirmed(ctx context.Context, home string, s *state.State, before, after t
 		return err
 	}
 	by := setup.Principal()
-	if why := trust.Widens(before, after, places); len(why) > 0 {
+	if why := trust.Widens(before, after, config.LookupOrUnset); len(why) > 0 {
 		elsewhere, found, err := confirmedElsewhere(ctx, s, after)
 		if !found {
 			return errors.Join(&unconfirmedError{after, why, trust.Difference(before, after)}, err)
@@ -86,15 +85,6 @@ func confirmedElsewhere(ctx context.Context, s *state.State, c trust.Content) (b
 		return "", false, err
 	}
 	return trust.Shared(ctx, db, c)
-}
-
-// places is os.LookupEnv for readings whose credentials do not matter.
-func places(name string) (string, bool) {
-	value, set := os.LookupEnv(name)
-	if !set {
-		value = "unset"
-	}
-	return value, true
 }
 
 // ConfirmFirst confirms a configuration that was never confirmed and that an agent's host names, if no

@@ -64,7 +64,7 @@ func LastConfirmed(path string) *config.Config {
 	if err != nil || !found {
 		return nil
 	}
-	c, err := config.Read(content.File, content.Text, places)
+	c, err := config.Read(content.File, content.Text, config.LookupOrUnset)
 	if err != nil {
 		return nil
 	}
@@ -98,7 +98,7 @@ func NewConfirmation(c *config.Config) (*Confirmation, error) {
 		return nil, err
 	}
 	if k.IsKnown {
-		k.Why = trust.Widens(k.Before, k.After, places)
+		k.Why = trust.Widens(k.Before, k.After, config.LookupOrUnset)
 	}
 	return k, nil
 }

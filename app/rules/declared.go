@@ -48,6 +48,6 @@ func (r *Rules) RiskOf(tool catalog.Tool) policies.Risk {
 
 // settingsOf returns the operator's settings of a tool.
 func (r *Rules) settingsOf(tool catalog.Tool) (policies.Settings, error) {
-	operator, err := OperatorSettings(r.Config())
+	operator, err := operatorSettings(r.Config())
 	return operator.Settings(tool.ServerID, tool.Name, nil), err
 }

@@ -66,7 +66,7 @@ func editServer(ctx context.Context, s *state.State, c *config.Config, log *audi
 		}
 		return false, &setup.Error{Err: fmt.Errorf("the server %q: %w", edit.ID, err), Advice: advice}
 	}
-	after, err := config.Read(c.File, text, places)
+	after, err := config.Read(c.File, text, config.LookupOrUnset)
 	if err != nil {
 		return false, setup.Advise(err)
 	}
@@ -78,7 +78,7 @@ func editServer(ctx context.Context, s *state.State, c *config.Config, log *audi
 	if err != nil {
 		return false, err
 	}
-	if len(trust.Widens(before.After, next.After, places)) > 0 {
+	if len(trust.Widens(before.After, next.After, config.LookupOrUnset)) > 0 {
 		if err := widen(); err != nil {
 			return false, err
 		}

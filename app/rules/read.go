@@ -51,9 +51,9 @@ func ReadPolicy(path string) ([]byte, error) {
 	return store.ReadFile(path)
 }
 
-// OperatorSettings returns the settings of servers and tools in the configuration, for the
+// operatorSettings returns the settings of servers and tools in the configuration, for the
 // policies.
-func OperatorSettings(c *config.Config) (policies.Operator, error) {
+func operatorSettings(c *config.Config) (policies.Operator, error) {
 	operator := policies.Operator{}
 	for _, server := range c.Servers {
 		settings := policies.Server{
@@ -92,7 +92,7 @@ func ReadRuleSet(c *config.Config, snapshot *catalog.Snapshot) (admission.RuleSe
 	if err != nil {
 		return admission.RuleSet{}, err
 	}
-	operator, err := OperatorSettings(c)
+	operator, err := operatorSettings(c)
 	return admission.RuleSet{Files: files, Operator: operator, Snapshot: snapshot, Roles: RoleNames(c)}, err
 }
 
@@ -125,7 +125,7 @@ func Read(c *config.Config) (Reading, error) {
 		return Reading{}, &setup.Error{Err: fmt.Errorf("%s:%d: %s", rule.File, rule.Line, problem),
 			Advice: "write auth.roles: {NAME: {groups: [GROUP]}} in the configuration"}
 	}
-	operator, err := OperatorSettings(c)
+	operator, err := operatorSettings(c)
 	rules := admission.Rules{Policies: engine, Operator: operator, Limits: callLimits(c),
 		Profiles: map[string]*catalog.Profile{}, Elicitation: map[string]bool{}}
 	for _, profile := range c.Profiles {

@@ -41,7 +41,7 @@ func TestLimitsOfSingleServers(t *testing.T) {
 		t.Errorf("a server like all others: got %+v, want nothing of its own", own)
 	}
 	c.Kernel.Actions = map[string]config.Action{"database_query": {Server: c.Servers[0].ID, Tool: "find", SQL: "q"}}
-	operator, err := OperatorSettings(c)
+	operator, err := operatorSettings(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func (r *Rules) RuleSet(who caller.Caller) (admission.RuleSet, error) {
 	r.mu.Lock()
 	c, files := r.Config(), r.files
 	r.mu.Unlock()
-	operator, err := OperatorSettings(c)
+	operator, err := operatorSettings(c)
 	return admission.RuleSet{Files: files, Operator: operator, Snapshot: r.opts.Servers.Snapshot(who),
 		Roles: RoleNames(c)}, err
 }

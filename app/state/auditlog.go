@@ -13,8 +13,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/objects"
 )
 
-// AuditOptions returns the options of the configured audit log.
-func AuditOptions(d setup.Directories, c config.Audit) *audit.Options {
+// auditOptions returns the options of the configured audit log.
+func auditOptions(d setup.Directories, c config.Audit) *audit.Options {
 	o := &audit.Options{Keys: d.Keys, Keep: c.Keep, ClearArguments: c.ClearArguments}
 	if c.KeepArguments > 0 {
 		o.KeepArguments = &audit.ArgumentsOptions{Keep: c.KeepArguments, Size: c.ArgumentsSize}
@@ -72,7 +72,7 @@ func WithLog(c *config.Config, use func(*audit.Log) error) (err error) {
 	if err != nil {
 		return err
 	}
-	log, err := audit.Open(directories.Audit, AuditOptions(directories, c.Audit))
+	log, err := audit.Open(directories.Audit, auditOptions(directories, c.Audit))
 	if err != nil {
 		return fmt.Errorf("opening the audit log: %w", err)
 	}

@@ -22,8 +22,8 @@ const clusterDelay = time.Minute
 // cluster, too.
 func (s *State) OpenLog(ctx context.Context, d setup.Directories, c *config.Config, undo *cleanup.Stack) (*audit.Log,
 	error) {
-	opts := AuditOptions(d, c.Audit)
-	if s.Joins() {
+	opts := auditOptions(d, c.Audit)
+	if s.joins() {
 		shared, err := s.clusterLog(ctx, d, c)
 		if err != nil {
 			return nil, err

@@ -10,7 +10,6 @@ import (
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/setup"
-	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/agekey"
 )
 
@@ -30,27 +29,22 @@ func RotateKeys(ctx context.Context, c *config.Config) ([]string, error) {
 		return nil, &setup.Error{Err: errors.New("an Airlock is running, and it would go on with the old keys"),
 			Advice: "end the agent hosts, then run: airlock stop"}
 	}
+	if err := recordAct(ctx, c, "the keys of stored data are rotated"); err != nil {
+		return nil, err
+	}
+	paths, err := filepath.Glob(filepath.Join(directories.Keys, "*.key"))
+	if err != nil {
+		return nil, err
+	}
 	names := []string{}
-	err = WithLog(c, func(log *audit.Log) error {
-		if err := log.Append(ctx, audit.Record{Kind: audit.KindOperator,
-			Identity: audit.Identity{Principal: setup.Principal()}, Detail: "the keys of stored data are rotated",
-		}); err != nil {
-			return err
-		}
-		paths, err := filepath.Glob(filepath.Join(directories.Keys, "*.key"))
+	for _, path := range paths {
+		rotated, err := agekey.Rotate(path, strings.TrimSuffix(path, ".key")+".pub")
 		if err != nil {
-			return err
+			return names, fmt.Errorf("rotating %q: %w", path, err)
 		}
-		for _, path := range paths {
-			rotated, err := agekey.Rotate(path, strings.TrimSuffix(path, ".key")+".pub")
-			if err != nil {
-				return fmt.Errorf("rotating %q: %w", path, err)
-			}
-			if rotated {
-				names = append(names, filepath.Base(path))
-			}
+		if rotated {
+			names = append(names, filepath.Base(path))
 		}
-		return nil
-	})
-	return names, err
+	}
+	return names, nil
 }

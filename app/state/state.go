@@ -93,8 +93,8 @@ const freshRow, freshFile = 500 * time.Millisecond, 5 * time.Millisecond
 // IsShared reports whether the state is that of a cluster.
 func (s *State) IsShared() bool { return s.cluster.Database != "" }
 
-// Joins reports whether the process becomes a node of a cluster.
-func (s *State) Joins() bool { return s.IsShared() && s.opts.Joins }
+// joins reports whether the process becomes a node of a cluster.
+func (s *State) joins() bool { return s.IsShared() && s.opts.Joins }
 
 // SignIns returns the sign-ins to servers.
 func (s *State) SignIns() *oauth.Store { return s.signIns }

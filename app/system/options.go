@@ -70,9 +70,12 @@ func (o Options) withDefaults() Options {
 	if o.Notify == nil {
 		o.Notify = func(upstreams.Notice) {}
 	}
-	if o.redactors == nil {
-		o.redactors = upstreams.NewRedactors()
-		o = redactedOptions(o.redactors, o)
+	o.redactors = upstreams.NewRedactors()
+	o.Logger = slog.New(o.redactors.All.Handler(o.Logger.Handler()))
+	notify := o.Notify
+	o.Notify = func(n upstreams.Notice) {
+		n.Text, n.Hint = o.redactors.All.Text(n.Text), o.redactors.All.Text(n.Hint)
+		notify(n)
 	}
 	return o
 }
@@ -89,15 +92,4 @@ func (o Options) ofServers(shared *state.State) upstreams.Options {
 		Version: o.Version, Logger: o.Logger, Notify: o.Notify, Serving: o.Serving, Tools: o.Tools, Profile: o.Profile,
 		Dial: o.Dial, Trial: o.Trial, Redactors: o.redactors, State: shared,
 	}
-}
-
-// redactedOptions returns o with a logger and a Notify function that redact.
-func redactedOptions(g *upstreams.Redactors, o Options) Options {
-	notify := o.Notify
-	o.Logger = slog.New(g.All.Handler(o.Logger.Handler()))
-	o.Notify = func(n upstreams.Notice) {
-		n.Text, n.Hint = g.All.Text(n.Text), g.All.Text(n.Hint)
-		notify(n)
-	}
-	return o
 }

@@ -204,7 +204,7 @@ func (c *Callers) take(account string, key ownKey, server config.Server, source 
 
 // connect returns the connection of a principal, or one that signs nothing if the principal is empty.
 func (c *Callers) connect(server config.Server, source *oauth.Source, key ownKey) (*ownSet, error) {
-	made := ConfigOf(server)
+	made := configOf(server)
 	made.Credentials, made.Met = source.Unsigned(), source.Met()
 	if key.principal != "" {
 		made.Credentials = source.Acting(json.RawMessage(key.acting))

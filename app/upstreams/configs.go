@@ -30,7 +30,7 @@ func (c *Catalog) upstreamConfigs(servers []config.Server, principal string) ([]
 		if err != nil {
 			return nil, err
 		}
-		made := ConfigOf(server)
+		made := configOf(server)
 		if server.Settings.Sandbox != nil {
 			made.Launcher = c.contained.Launcher(server, c.config.Load().LockFile())
 		}
@@ -42,8 +42,8 @@ func (c *Catalog) upstreamConfigs(servers []config.Server, principal string) ([]
 	return configs, nil
 }
 
-// ConfigOf returns the configuration for connecting a server, without a sign-in.
-func ConfigOf(server config.Server) upstream.Config {
+// configOf returns the configuration for connecting a server, without a sign-in.
+func configOf(server config.Server) upstream.Config {
 	return upstream.Config{
 		ID: server.ID, Command: server.Command, Args: server.Args, Env: reveal(server.Env), Dir: server.Cwd,
 		URL: server.URL, SSE: server.Transport == config.TransportSSE, Headers: reveal(server.Headers),

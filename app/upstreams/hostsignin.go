@@ -47,9 +47,8 @@ func (s signIns) SignIn(ctx context.Context, who caller.Caller, serverID string,
 		return "", err
 	}
 	signed, err := login.SignsIn(ctx, person, nil)
-	if err == nil && s.servers.catalog.Upstreams() != nil {
-		err = s.servers.catalog.Upstreams().Refresh(ctx, serverID)
-		s.servers.catalog.ListAgain(context.WithoutCancel(ctx))
+	if err == nil {
+		err = s.servers.catalog.refreshOne(ctx, serverID)
 	}
 	return signed.Account, err
 }

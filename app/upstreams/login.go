@@ -141,7 +141,7 @@ func (l *Login) Tools(ctx context.Context) (int, error) {
 }
 
 func (l *Login) connect(ctx context.Context, credentials upstream.Credentials, cache string) (tools int, err error) {
-	made := ConfigOf(l.server)
+	made := configOf(l.server)
 	made.Credentials, made.Met = credentials, l.source.Met()
 	set, err := upstream.New([]upstream.Config{made},
 		&upstream.Options{Logger: slog.New(slog.DiscardHandler), Version: l.version, CacheDir: cache})

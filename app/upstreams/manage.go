@@ -14,12 +14,7 @@ func (s *Servers) AskServer(ctx context.Context, who caller.Caller, serverID str
 	if !s.MayChange(who, serverID) {
 		return NoSuchServer(&config.Config{}, serverID)
 	}
-	if s.catalog.Upstreams() == nil {
-		return nil
-	}
-	err := s.catalog.Upstreams().Refresh(ctx, serverID)
-	s.catalog.ListAgain(context.WithoutCancel(ctx))
-	return err
+	return s.catalog.refreshOne(ctx, serverID)
 }
 
 // RestartServer ends the connection to a server and opens another one. Calls in flight are finished
@@ -28,7 +23,7 @@ func (s *Servers) RestartServer(ctx context.Context, who caller.Caller, serverID
 	if !s.MayChange(who, serverID) {
 		return NoSuchServer(&config.Config{}, serverID)
 	}
-	if _, found := s.configured(serverID); !found || s.catalog.Upstreams() == nil {
+	if _, found := s.configured(serverID); !found || s.catalog.upstreams == nil {
 		return NoSuchServer(s.opts.Config(), serverID)
 	}
 	if err := s.opts.Log.Append(ctx, audit.Record{Kind: audit.KindOperator, Identity: audit.IdentityOf(who),
@@ -38,7 +33,7 @@ func (s *Servers) RestartServer(ctx context.Context, who caller.Caller, serverID
 	if s.callers != nil {
 		s.callers.Forget(serverID)
 	}
-	return s.catalog.Upstreams().Restart(ctx, serverID)
+	return s.catalog.upstreams.Restart(ctx, serverID)
 }
 
 // ServerLog returns the first and the last lines that the newest process of a server has written to
@@ -47,10 +42,10 @@ func (s *Servers) ServerLog(who caller.Caller, serverID string) ([]string, error
 	if !s.MayChange(who, serverID) {
 		return nil, NoSuchServer(&config.Config{}, serverID)
 	}
-	if _, found := s.configured(serverID); !found || s.catalog.Upstreams() == nil {
+	if _, found := s.configured(serverID); !found || s.catalog.upstreams == nil {
 		return nil, NoSuchServer(s.opts.Config(), serverID)
 	}
-	lines, err := s.catalog.Upstreams().Log(serverID)
+	lines, err := s.catalog.upstreams.Log(serverID)
 	for i := range lines {
 		lines[i] = s.catalog.opts.Redactors.All.Text(lines[i])
 	}

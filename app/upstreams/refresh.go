@@ -30,6 +30,16 @@ func (c *Catalog) RefreshOnRequest(ctx context.Context, looks <-chan struct{}) {
 	}
 }
 
+// refreshOne asks one server for its tools, and updates the snapshot. Fixed tools stay.
+func (c *Catalog) refreshOne(ctx context.Context, serverID string) error {
+	if c.upstreams == nil {
+		return nil
+	}
+	err := c.upstreams.Refresh(ctx, serverID)
+	c.ListAgain(context.WithoutCancel(ctx))
+	return err
+}
+
 // askAgain asks servers for their tools again: all of them if none is named.
 func (c *Catalog) askAgain(ctx context.Context, serverIDs ...string) {
 	var err error

@@ -219,9 +219,6 @@ func Fixed(c *config.Config, snapshot *catalog.Snapshot, opts Options) *Catalog 
 // Config returns the configuration of the servers, with credentials in place of references.
 func (c *Catalog) Config() *config.Config { return c.config.Load() }
 
-// Upstreams returns the connections of the user who runs Airlock, or nil if the tools are fixed.
-func (c *Catalog) Upstreams() *upstream.Set { return c.upstreams }
-
 // Contained returns the servers that run in sandboxes, or nil if the tools are fixed.
 func (c *Catalog) Contained() *contained.Servers { return c.contained }
 

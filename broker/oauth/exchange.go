@@ -35,7 +35,6 @@ type exchanged struct {
 type derived struct {
 	login, access   string
 	issued, expires time.Time
-	scopes          []string
 }
 
 var (
@@ -182,14 +181,7 @@ func (s *Source) exchange(ctx context.Context, r *record, actor json.RawMessage,
 	if found.resource.DPoPRequired {
 		return derived{}, errors.New("the server requires DPoP, which exchanged tokens do not have")
 	}
-	scopes := s.target.Scopes
-	if len(scopes) == 0 {
-		scopes = found.resource.ScopesSupported
-		if len(challenge.Scopes) > 0 {
-			scopes = challenge.Scopes
-		}
-	}
-	scopes = union(scopes, more)
+	scopes := union(chosenScopes(s.target, found, challenge), more)
 	got, err := s.obtainFor(ctx, w, found, r, actor, scopes)
 	if errors.As(err, new(*subjectError)) {
 		sent := r.Tokens.Access
@@ -204,7 +196,7 @@ func (s *Source) exchange(ctx context.Context, r *record, actor json.RawMessage,
 	s.hold(got.Access)
 	now := s.opts.Now()
 	t := got.tokens(now, scopes, "")
-	token := derived{login: r.login(), access: t.Access, issued: now, expires: now.Add(maxExchanged), scopes: t.Scopes}
+	token := derived{login: r.login(), access: t.Access, issued: now, expires: now.Add(maxExchanged)}
 	if !t.Expires.IsZero() && t.Expires.Add(-t.ahead()).Before(token.expires) {
 		token.expires = t.Expires.Add(-t.ahead())
 	}
@@ -230,10 +222,8 @@ func (s *Source) obtainFor(ctx context.Context, w *wire, found discovered, r *re
 	if len(scopes) > 0 {
 		form.Set("scope", words(scopes))
 	}
-	asker := requester{wire: w, endpoint: found.server.Token, client: client, now: s.opts.Now}
-	if key, err := parseKey(s.target.ClientKey); err == nil {
-		asker.key = &key
-	}
+	asker := requester{wire: w, endpoint: found.server.Token, client: client, now: s.opts.Now,
+		key: keyOf(s.target.ClientKey)}
 	got, err := asker.ask(ctx, form)
 	if err == nil && got.Kind == tokenIDJAG {
 		err = errors.New("the authorization server answered without an access token")
@@ -280,10 +270,8 @@ func (s *Source) askProvider(ctx context.Context, w *wire, found discovered, sub
 	if err != nil {
 		return issued{}, err
 	}
-	asker := requester{wire: w, endpoint: provider.Token, now: s.opts.Now, client: client}
-	if key, err := parseKey(s.target.Provider.ClientKey); err == nil {
-		asker.key = &key
-	}
+	asker := requester{wire: w, endpoint: provider.Token, now: s.opts.Now, client: client,
+		key: keyOf(s.target.Provider.ClientKey)}
 	form := url.Values{
 		"grant_type": {grantExchange}, "requested_token_type": {want}, "subject_token": {subject.token},
 		"subject_token_type": {subject.kind}, "resource": {found.resource.Resource},

@@ -42,6 +42,15 @@ func parseKey(text secret.Value) (signer, error) {
 	return newSigner(key)
 }
 
+// keyOf returns the private key of a client, or nil if none is configured.
+func keyOf(text secret.Value) *signer {
+	key, err := parseKey(text)
+	if err != nil {
+		return nil
+	}
+	return &key
+}
+
 func newSigner(key any) (signer, error) {
 	switch key := key.(type) {
 	case *ecdsa.PrivateKey:

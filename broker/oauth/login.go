@@ -112,18 +112,22 @@ func (r *record) signedIn() SignedIn {
 		Expires: r.Tokens.Expires, Renews: r.Tokens.Refresh != ""}
 }
 
-// scopes returns the scopes to request (MCP, Scope Selection Strategy): those of the
-// server's challenge, else of its metadata, or those that the operator configured in
-// place of either. Added are the scopes of the present sign-in, those that calls were
+// chosenScopes returns the scopes of the server's challenge, else of its metadata, or those that the operator configured
+// in place of either.
+func chosenScopes(config Config, found discovered, challenge Challenge) []string {
+	switch {
+	case len(config.Scopes) > 0:
+		return config.Scopes
+	case len(challenge.Scopes) > 0:
+		return challenge.Scopes
+	}
+	return found.resource.ScopesSupported
+}
+
+// scopes returns the scopes to request (MCP, Scope Selection Strategy): the chosen ones. Added are the scopes of the present sign-in, those that calls were
 // refused for, more, and offline_access if the authorization server supports it.
 func (s *Source) scopes(found discovered, challenge Challenge, kept *record, more []string) []string {
-	chosen := s.config.Scopes
-	if len(chosen) == 0 {
-		chosen = found.resource.ScopesSupported
-		if len(challenge.Scopes) > 0 {
-			chosen = challenge.Scopes
-		}
-	}
+	chosen := chosenScopes(s.config, found, challenge)
 	var had, wanted []string
 	if kept != nil && kept.Issuer == found.server.Issuer {
 		had, wanted = kept.Tokens.Scopes, kept.Wanted
@@ -282,11 +286,8 @@ func (s *Source) ask(ctx context.Context, back wayBack, request authorization, p
 
 // requester asks the authorization server of r.
 func (s *Source) requester(w *wire, r *record, dpop *signer) requester {
-	made := requester{wire: w, endpoint: r.At.Token, client: r.Client, dpop: dpop, now: s.opts.Now}
-	if key, err := parseKey(s.config.ClientKey); err == nil {
-		made.key = &key
-	}
-	return made
+	return requester{wire: w, endpoint: r.At.Token, client: r.Client, dpop: dpop, now: s.opts.Now,
+		key: keyOf(s.config.ClientKey)}
 }
 
 // setResource names the server that a token is for (RFC 8707).

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
@@ -219,17 +219,16 @@ func (s *Store) write(ctx context.Context, tx database.Tx, book *Book, stored ma
 		}
 	}
 	for id, one := range all {
-		var text bytes.Buffer
-		enc := json.NewEncoder(&text)
-		enc.SetEscapeHTML(false) // definitions stay as they are
-		if err := enc.Encode(one); err != nil {
+		text, err := canon.Verbatim(one)
+		if err != nil {
 			return err
 		}
-		if bytes.Equal(text.Bytes(), stored[id]) {
+		text = append(text, '\n')
+		if bytes.Equal(text, stored[id]) {
 			continue
 		}
 		if _, err := tx.ExecContext(ctx, "INSERT INTO pin VALUES (?, ?, ?) ON CONFLICT (scope, server) DO UPDATE SET "+
-			"tools = excluded.tools", s.scope, id, text.Bytes()); err != nil {
+			"tools = excluded.tools", s.scope, id, text); err != nil {
 			return err
 		}
 	}

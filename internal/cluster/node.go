@@ -171,7 +171,8 @@ func (n *Node) Check() error {
 	return nil
 }
 
-// LeaseLeft is how long the node may act if it does not reach the database any more; negative if it may not act.
+// LeaseLeft is how long the node may act if it does not reach the database any more. It is zero or negative
+// if the node may not act.
 func (n *Node) LeaseLeft() time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -39,7 +39,7 @@ func (v *Trust) Run(ctx context.Context, s *verb.Streams) error {
 	if v.Forget {
 		return v.forget(ctx, s, path)
 	}
-	c, err := config.Load(path, orUnset)
+	c, err := config.Load(path, config.LookupOrUnset)
 	if err != nil {
 		return setup.Advise(err)
 	}
@@ -87,12 +87,6 @@ func (v *Trust) Run(ctx context.Context, s *verb.Streams) error {
 	return err
 }
 
-// orUnset is os.LookupEnv for readings that need no credentials.
-func orUnset(name string) (string, bool) {
-	value, _ := os.LookupEnv(name)
-	return value, true
-}
-
 // path returns the absolute path of the configuration.
 func (v *Trust) path() (string, error) {
 	directory, err := os.Getwd()
@@ -122,7 +116,7 @@ func (v *Trust) forget(ctx context.Context, s *verb.Streams, path string) error 
 	if !known {
 		return verb.Usage(fmt.Sprintf("%q is not confirmed", path), "airlock trust FILE")
 	}
-	if c, err := config.Load(path, orUnset); err == nil { // a file that is gone has no cluster
+	if c, err := config.Load(path, config.LookupOrUnset); err == nil { // a file that is gone has no cluster
 		if err := rules.ForgetShared(ctx, c); err != nil {
 			return err
 		}

@@ -25,15 +25,8 @@ func (f ConfigFlag) Load(stderr io.Writer) (*config.Config, error) {
 
 // LoadPlaces reads the configuration for verbs that need only its paths. Credentials may be
 // missing in the environment.
-func (f ConfigFlag) LoadPlaces() (*config.Config, error) { return f.loadWith(io.Discard, orUnset) }
-
-// orUnset is os.LookupEnv with a value for every variable.
-func orUnset(name string) (string, bool) {
-	value, ok := os.LookupEnv(name)
-	if !ok {
-		value = "unset"
-	}
-	return value, true
+func (f ConfigFlag) LoadPlaces() (*config.Config, error) {
+	return f.loadWith(io.Discard, config.LookupOrUnset)
 }
 
 // LoadState is loadPlaces for verbs that an operator needs most when the configuration is broken. If
@@ -51,7 +44,7 @@ func (f ConfigFlag) LoadState(stderr io.Writer) (*config.Config, error) {
 	instead := "the last one that was confirmed is used"
 	if c = rules.LastConfirmed(path); c == nil {
 		instead = "the defaults are used, with the audit log that it names"
-		if c = config.Salvage(path, orUnset); isUnconfirmed(err) {
+		if c = config.Salvage(path, config.LookupOrUnset); isUnconfirmed(err) {
 			c, instead = config.Default(), "the defaults are used"
 		}
 	}
