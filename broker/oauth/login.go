@@ -112,8 +112,8 @@ func (r *record) signedIn() SignedIn {
 		Expires: r.Tokens.Expires, Renews: r.Tokens.Refresh != ""}
 }
 
-// chosenScopes returns the scopes of the server's challenge, else of its metadata, or those that the operator configured
-// in place of either.
+// chosenScopes returns the scopes of the server's challenge, else of its metadata, or those that the operator
+// configured in place of either.
 func chosenScopes(config Config, found discovered, challenge Challenge) []string {
 	switch {
 	case len(config.Scopes) > 0:
@@ -124,8 +124,8 @@ func chosenScopes(config Config, found discovered, challenge Challenge) []string
 	return found.resource.ScopesSupported
 }
 
-// scopes returns the scopes to request (MCP, Scope Selection Strategy): the chosen ones. Added are the scopes of the present sign-in, those that calls were
-// refused for, more, and offline_access if the authorization server supports it.
+// scopes returns the scopes to request (MCP, Scope Selection Strategy): the chosen ones, those of the present sign-in,
+// those that calls were refused for, more, and offline_access if the authorization server supports it.
 func (s *Source) scopes(found discovered, challenge Challenge, kept *record, more []string) []string {
 	chosen := chosenScopes(s.config, found, challenge)
 	var had, wanted []string
