@@ -10,7 +10,8 @@ from qwed_new.engines.logic import verify_logic, verify_logic_statement
 from qwed_new.engines.math import verify_math
 from qwed_new.engines.math.build import Builder
 from qwed_new.engines.math.decide import number_text
-from qwed_new.engines.math.grammar import parse_expression, variables
+from qwed_new.engines.math.grammar import parse_expression
+from qwed_new.engines.math.tree import variables
 from qwed_new.engines.prose import is_prose
 from qwed_new.engines.sql import verify_sql
 from qwed_new.verdict import Status, Verdict

@@ -12,7 +12,8 @@ from mpmath import iv
 
 from qwed_new.engines import english_math
 from qwed_new.engines.claims import verify
-from qwed_new.engines.math.grammar import Claim, Name, Node, Number, parse
+from qwed_new.engines.math.grammar import parse
+from qwed_new.engines.math.tree import Claim, Name, Node, Number
 from qwed_new.limits import TimeLimit, limited
 from qwed_new.verdict import Status, Verdict
 

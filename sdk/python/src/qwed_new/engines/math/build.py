@@ -10,7 +10,8 @@ import sympy
 from sympy import Expr, Integer, Rational, Symbol
 
 from qwed_new.engines.math import checks
-from qwed_new.engines.math.grammar import Apply, MathSyntaxError, Name, Node, Number
+from qwed_new.engines.math.grammar import MathSyntaxError
+from qwed_new.engines.math.tree import Apply, Name, Node, Number
 from qwed_new.limits import TooLarge
 
 MAX_BITS = 40_000

@@ -11,14 +11,15 @@ from typing import Any
 import sympy
 from sympy import Expr, FiniteSet, Rational
 
-from qwed_new.engines.math import grammar, matrices, readings
+from qwed_new.engines.math import grammar, matrices, readings, tree
 from qwed_new.engines.math.build import Builder, Undefined, only_symbol
 from qwed_new.engines.math.checks import Disagreement
 from qwed_new.engines.math.domain import conditions, is_total
 from qwed_new.engines.math.equality import Outcome, equal, is_real, points, sign_of, undefined_at, value_at
 from qwed_new.engines.math.given import Given, separate
-from qwed_new.engines.math.grammar import Claim, HostileText, MathSyntaxError, Node, Number
+from qwed_new.engines.math.grammar import HostileText, MathSyntaxError
 from qwed_new.engines.math.inequalities import Domain, decide_order, low_points
+from qwed_new.engines.math.tree import Claim, Node, Number
 from qwed_new.limits import TimeLimit, TooLarge, limited
 from qwed_new.plain_text import confusable
 from qwed_new.verdict import Status, Verdict
@@ -99,8 +100,8 @@ def _verify_claim(text: str) -> Verdict:
     text, tolerance = _precision(text)
     text, given = separate(text)
     claim = grammar.parse(text)
-    shown = grammar.show_claim(claim) + (f" for {given.text}" if given else "")
-    if unknown := given.variables().difference(*(grammar.variables(s) for s in claim.sides)):
+    shown = tree.show_claim(claim) + (f" for {given.text}" if given else "")
+    if unknown := given.variables().difference(*(tree.variables(s) for s in claim.sides)):
         raise MathSyntaxError(f"the condition is about {min(unknown)!r}, which the claim does not have")
     if matrices.has_matrix(claim):
         return _verdict(matrices.decide(claim), shown)
@@ -114,13 +115,13 @@ def _verify_claim(text: str) -> Verdict:
     claim = readings.with_values(readings.with_products(claim), given.values)
     worst = _worst(claim, tolerance, given)
     if worst.holds is not None:
-        names = {n for side in claim.sides for n in grammar.variables(side)}
+        names = {n for side in claim.sides for n in tree.variables(side)}
         if advice := readings.word(text, names, refuted=not worst.holds):
             return Verdict(Status.INCONCLUSIVE, ENGINE, advice, {"parsed": shown})
         for other, advice in readings.others(claim, refuted=not worst.holds):
             if _worst(other, tolerance, given).holds is not worst.holds:
                 return Verdict(
-                    Status.INCONCLUSIVE, ENGINE, advice, {"parsed": shown, "other_reading": grammar.show_claim(other)})
+                    Status.INCONCLUSIVE, ENGINE, advice, {"parsed": shown, "other_reading": tree.show_claim(other)})
     return _verdict(worst, shown)
 
 
@@ -153,7 +154,7 @@ def _relation(claim: Claim, index: int, tolerance: Rational | None, given: Given
         if relation == "=":
             return _antiderivative(left, right, given) or equal(left, right, given)
         outcome = equal(left, right, given)
-        if grammar.variables(left) | grammar.variables(right):
+        if tree.variables(left) | tree.variables(right):
             return _unequal_everywhere(left, right, outcome, given)
         return Outcome(
             None if outcome.holds is None else not outcome.holds,
@@ -168,19 +169,19 @@ def _antiderivative(left: Node, right: Node, given: Given) -> Outcome | None:
     """Decide `integral(f, x) = F` by differentiating F, so that constants do not matter. Return None for other
     claims."""
     for side, other in ((left, right), (right, left)):
-        if isinstance(side, grammar.Apply) and side.function == "integral" and len(
-            side.arguments) <= 2 and not grammar.has_binder(other):
+        if isinstance(side, tree.Apply) and side.function == "integral" and len(
+            side.arguments) <= 2 and not tree.has_binder(other):
             body = side.arguments[0]
-            symbol = side.arguments[1] if len(side.arguments) > 1 else grammar.Name(
+            symbol = side.arguments[1] if len(side.arguments) > 1 else tree.Name(
                 f"var:{only_symbol(Builder(real=True).build(body))}")
-            outcome = equal(grammar.Apply("diff", (other, symbol)), body, given)
+            outcome = equal(tree.Apply("diff", (other, symbol)), body, given)
             outcome.method = f"the antiderivative was differentiated; {outcome.method}"
             return outcome
     return None
 
 
 def _written_precision(node: Node) -> Rational:
-    if isinstance(node, grammar.Apply) and node.function == "neg":
+    if isinstance(node, tree.Apply) and node.function == "neg":
         node = node.arguments[0]
     if isinstance(node, Number):
         exponent = node.value.as_tuple().exponent
@@ -213,7 +214,7 @@ def _unequal_everywhere(left: Node, right: Node, outcome: Outcome, given: Given)
     difference = builder.build(left) - builder.build(right)
     if difference.is_nonzero or difference.is_positive or difference.is_negative:
         return Outcome(True, "signs of the terms", "", {"domain": "real"})
-    names = sorted(grammar.variables(left) | grammar.variables(right))
+    names = sorted(tree.variables(left) | tree.variables(right))
     for point in given.points(islice(points(names), 24)):
         a, b = value_at(left, builder.build(left), point), value_at(right, builder.build(right), point)
         if a is not None and b is not None and a == b:
@@ -232,7 +233,7 @@ def _order(left: Node, right: Node, relation: str, given: Given) -> Outcome:
     builder = Builder(real=True)
     a, b = builder.build(left), builder.build(right)
     wanted = {"<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (1, 0)}[relation]
-    names = sorted(grammar.variables(left) | grammar.variables(right))
+    names = sorted(tree.variables(left) | tree.variables(right))
     if not names:
         if not (is_real(a) and is_real(b)):
             return Outcome(False, "evaluation", "complex numbers have no order")
@@ -262,7 +263,7 @@ def _order(left: Node, right: Node, relation: str, given: Given) -> Outcome:
             {"counterexample": shown, "left": str(x), "right": str(y)})
 
     tried = list(given.points(islice(points(names), 40)))
-    if len(names) == 1 and (a - b).free_symbols and not (grammar.has_binder(left) or grammar.has_binder(right)):
+    if len(names) == 1 and (a - b).free_symbols and not (tree.has_binder(left) or tree.has_binder(right)):
         tried += [p for point in low_points(a - b, relation, given) if given.admits(p := {names[0]: point})]
     for point in tried:
         if refuted := fails_at(point):
@@ -287,7 +288,7 @@ def _order(left: Node, right: Node, relation: str, given: Given) -> Outcome:
 def _compare(expression: str, claimed: str) -> Verdict:
     claimed, tolerance = _precision(claimed)
     left, right = grammar.parse_expression(expression), grammar.parse_expression(claimed)
-    parsed = grammar.show_claim(Claim((left, right), ("=",)))
+    parsed = tree.show_claim(Claim((left, right), ("=",)))
     outcome = _about(left, right, tolerance) if tolerance is not None else equal(left, right)
     return _verdict(outcome, parsed, **_computed(left))
 
@@ -300,20 +301,20 @@ def _computed(node: Node) -> dict[str, str]:
 def _derivative(expression: str, claimed: str) -> Verdict:
     body, claim = grammar.parse_expression(expression), grammar.parse_expression(claimed)
     symbol = only_symbol(Builder(real=True).build(body))
-    node = grammar.Apply("diff", (body, grammar.Name(f"var:{symbol}")))
+    node = tree.Apply("diff", (body, tree.Name(f"var:{symbol}")))
     outcome = equal(node, claim)
     computed = sympy.diff(Builder(real=True).build(body), symbol)
-    return _verdict(outcome, f"d/d{symbol} {grammar.show(body)} = {grammar.show(claim)}", computed=str(computed))
+    return _verdict(outcome, f"d/d{symbol} {tree.show(body)} = {tree.show(claim)}", computed=str(computed))
 
 
 def _integral(expression: str, claimed: str) -> Verdict:
     body, claim = grammar.parse_expression(expression), grammar.parse_expression(claimed)
     names = Builder(real=True).build(body)
     symbol = only_symbol(names if names.free_symbols else Builder(real=True).build(claim))
-    node = grammar.Apply("diff", (claim, grammar.Name(f"var:{symbol}")))
+    node = tree.Apply("diff", (claim, tree.Name(f"var:{symbol}")))
     outcome = equal(node, body)
     outcome.method = f"the claim was differentiated; {outcome.method}"
-    return _verdict(outcome, f"d/d{symbol} {grammar.show(claim)} = {grammar.show(body)}")
+    return _verdict(outcome, f"d/d{symbol} {tree.show(claim)} = {tree.show(body)}")
 
 
 def _solve(expression: str, claimed: str) -> Verdict:

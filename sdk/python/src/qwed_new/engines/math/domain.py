@@ -7,7 +7,7 @@ from decimal import Decimal
 from sympy import Rational
 
 from qwed_new.engines.math.build import Builder, Undefined
-from qwed_new.engines.math.grammar import Apply, Name, Node, Number
+from qwed_new.engines.math.tree import Apply, Name, Node, Number
 
 _ONE = Number(Decimal(1))
 _LOGARITHMS = ("ln", "log", "log2", "log10")

@@ -11,11 +11,11 @@ from typing import Any
 import sympy
 from sympy import Expr, Float, Rational
 
-from qwed_new.engines.math import grammar
+from qwed_new.engines.math import grammar, tree
 from qwed_new.engines.math.build import Builder, TwoConventions, Undefined, denominators
 from qwed_new.engines.math.domain import least_values
 from qwed_new.engines.math.given import Given
-from qwed_new.engines.math.grammar import Apply, Node
+from qwed_new.engines.math.tree import Apply, Node
 from qwed_new.limits import TooLarge, within
 
 POINTS = 12
@@ -84,7 +84,7 @@ def equal(left: Node, right: Node, given: Given | None = None) -> Outcome:
     """Decide `left = right` for all real values of the variables (complex ones where i occurs) that meet the
     conditions given."""
     given = given or Given()
-    names = sorted(grammar.variables(left) | grammar.variables(right))
+    names = sorted(tree.variables(left) | tree.variables(right))
     complex_values = _mentions(left, "i") or _mentions(right, "i")
     if given and complex_values:
         raise grammar.MathSyntaxError("conditions are decided for real numbers only, and the claim contains i")
@@ -160,13 +160,13 @@ def _equal_numbers(a: Expr, b: Expr) -> Outcome:
 
 
 def _mentions(node: Node, constant: str) -> bool:
-    if isinstance(node, grammar.Name):
+    if isinstance(node, tree.Name):
         return node.name == constant
     return isinstance(node, Apply) and any(_mentions(a, constant) for a in node.arguments)
 
 
 def _needs_points(left: Node, right: Node) -> bool:
-    return not (grammar.has_binder(left) or grammar.has_binder(right))
+    return not (tree.has_binder(left) or tree.has_binder(right))
 
 
 def points(names: list[str]) -> Iterator[dict[str, Rational]]:
@@ -203,7 +203,7 @@ def value_at(node: Node, expression: Expr, point: dict[str, Rational], real: boo
     """Return the number that a tree has at a point, or None if it is not defined there, over the real numbers if real
     is set."""
     try:
-        if grammar.has_binder(node):
+        if tree.has_binder(node):
             if not _has_whole_bounds(node, point):
                 return None
             by_name = {s: point[str(s)] for s in expression.free_symbols if str(s) in point}

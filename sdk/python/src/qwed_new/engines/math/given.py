@@ -11,9 +11,10 @@ from typing import Any
 import sympy
 from sympy import Expr, Rational
 
-from qwed_new.engines.math import grammar
+from qwed_new.engines.math import grammar, tree
 from qwed_new.engines.math.build import Builder, Undefined
-from qwed_new.engines.math.grammar import Apply, MathSyntaxError, Name, Node, Number
+from qwed_new.engines.math.grammar import MathSyntaxError
+from qwed_new.engines.math.tree import Apply, Name, Node, Number
 
 _WORD = r"(?:for|if|when|whenever|where|provided(?:\s++that)?|assuming(?:\s++that)?|given(?:\s++that)?)"
 _BEHIND = re.compile(rf"^(.+?[\w)\]!%|²³])[,;]?\s++(\(?){_WORD}\s++(.+)$", re.I | re.S)
@@ -53,7 +54,7 @@ class Given:
 
     def variables(self) -> set[str]:
         """Return the variables that the conditions are about."""
-        return self.whole.union(self.values, *(grammar.variables(node) for node, _ in self.relations))
+        return self.whole.union(self.values, *(tree.variables(node) for node, _ in self.relations))
 
     def admits(self, point: dict[str, Any]) -> bool:
         """Report whether a point meets the conditions, as far as that can be computed."""
@@ -114,7 +115,7 @@ class Given:
             left, right = node.arguments
             if not (isinstance(left, Name) and left.name.startswith("var:")):
                 left, right, relation = right, left, _MIRROR[relation]
-            if not (isinstance(left, Name) and left.name.startswith("var:")) or grammar.variables(right):
+            if not (isinstance(left, Name) and left.name.startswith("var:")) or tree.variables(right):
                 continue
             end = Builder().build(right)
             if isinstance(end, Rational):
@@ -191,7 +192,7 @@ def _read(text: str, given: Given) -> None:
         claim = grammar.parse(text)
         left, *values = claim.sides
         if claim.relations == ("=",) and isinstance(left, Name) and left.name.startswith("var:") and not (
-            grammar.variables(values[0])):
+            tree.variables(values[0])):
             given.values[left.name[4:]] = values[0]
             return
         if not claim.relations or not set(claim.relations) <= set(_MIRROR):

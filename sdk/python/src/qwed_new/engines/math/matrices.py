@@ -11,7 +11,8 @@ from sympy import Expr, Matrix
 
 from qwed_new.engines.math.build import Builder, Undefined
 from qwed_new.engines.math.equality import Outcome
-from qwed_new.engines.math.grammar import Apply, Claim, MathSyntaxError, Name, Node
+from qwed_new.engines.math.grammar import MathSyntaxError
+from qwed_new.engines.math.tree import Apply, Claim, Name, Node
 from qwed_new.limits import TooLarge
 
 MAX_SIZE = 8

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 
 from qwed_new.engines.english_math import NUMBER_WORDS
-from qwed_new.engines.math.grammar import Apply, Claim, MathSyntaxError, Name, Node, variables
+from qwed_new.engines.math.grammar import MathSyntaxError
+from qwed_new.engines.math.tree import Apply, Claim, Name, Node, variables
 
 _BEHIND_NUMBER = re.compile(r"\d\s*([A-Za-z]{2,})(?![\w(])")
 _BESIDE_NAME = re.compile(r"(?<![\w.])[A-Za-z]\w*\s+([A-Za-z]{2,})(?![\w(])|(?<![\w.])([A-Za-z]{2,})\s+(?=[A-Za-z])")
