@@ -222,7 +222,7 @@ func TestCases(t *testing.T) {
 					t.Skip("the same case as the cold one, in a guest that has loaded ahead")
 				}
 				if testenv.WantsSandboxes() && (start.ahead || i%sampled != 0) {
-					t.Skip("TestCasesInSandbox runs all cases")
+					t.Skip("TestCasesInSandbox runs all cases, in guests that have loaded ahead")
 				}
 				got := runGuest(t, c.Language, string(c.Code), start.ahead)
 				if err := c.Check(got.line, got.stdout, got.stderr); err != nil {

@@ -63,16 +63,6 @@ func watch(t testing.TB) {
 	t.Cleanup(func() { timer.Stop() })
 }
 
-// Impossible ends a test that the machine does not allow: it is skipped, or fails where tests with sandboxes are
-// wanted, which need the same.
-func Impossible(t testing.TB, why string) {
-	t.Helper()
-	if WantsSandboxes() {
-		t.Fatal(why)
-	}
-	t.Skip(why)
-}
-
 // Corpus returns the directory with the corpus of real tool lists, which is beside the
 // repository and never copied into it. If it does not exist, the test is skipped, or fails
 // if AIRLOCK_CORPUS names it.
