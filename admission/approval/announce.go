@@ -102,8 +102,9 @@ func announce(prefix string, lock *os.File, role Role, hosts func() ([]int, erro
 	}, nil
 }
 
-// answerTime bounds how long a process that serves agents may take to list its hosts.
-const answerTime = 5 * time.Second
+// answerTime bounds how long a process that serves agents may take to list its hosts. On a busy machine, looking
+// through all processes takes seconds.
+const answerTime = 30 * time.Second
 
 // maxHosts bounds the list of hosts in bytes.
 const maxHosts = 64 << 10
@@ -294,6 +295,9 @@ func listenerOf(name string) (pid int, hosts []int, found bool, err error) {
 	if err := conn.SetDeadline(time.Now().Add(answerTime)); err != nil {
 		return pid, nil, true, err
 	}
-	err = strictjson.NewDecoder(io.LimitReader(conn, maxHosts)).Decode(&hosts)
+	list, err := io.ReadAll(io.LimitReader(conn, maxHosts))
+	if err == nil {
+		err = strictjson.Unmarshal(list, &hosts)
+	}
 	return pid, hosts, true, err
 }
