@@ -13,7 +13,7 @@ import (
 )
 
 // maxExported is the most bytes of the files of a run that Export returns.
-const maxExported = 40 << 20
+const maxExported = 35 << 20
 
 // exported is the files of a run, for a copy on another machine.
 type exported struct {
@@ -42,7 +42,7 @@ func (s *Store) Kept() (map[string]time.Time, error) {
 }
 
 // Export returns the files of a run, for Import on another machine. If the run has no files, the error wraps
-// fs.ErrNotExist. If they have more than 40 MiB, the error is objects.ErrTooLarge.
+// fs.ErrNotExist. If they have more than 35 MiB, the error is objects.ErrTooLarge.
 func (s *Store) Export(runID string) ([]byte, error) {
 	set, err := s.Files(runID)
 	e := exported{Set: set, Contents: map[string][]byte{}}
