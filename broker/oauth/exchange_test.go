@@ -29,7 +29,7 @@ type idp struct {
 	refuses  string         // the error code of exchanges; empty for none
 	kind     string         // issued_token_type in place of the right one
 	lifetime float64        // of exchanged tokens, in seconds
-	waits    func()  // called at each exchange; may be nil
+	waits    func()         // called at each exchange; may be nil
 	n        int
 }
 
