@@ -102,6 +102,7 @@ func (f *fleet) single(more map[string]any, undo *cleanup.Stack) (*serving, erro
 	config["verify"] = map[string]any{"pool": 0}
 	config["limits"] = map[string]any{"rate": "100000/5s", "toolRate": "100000/5s", "sessionCalls": 10_000_000}
 	config["agents"] = map[string]any{"rate": "100000/m", "prices": map[string]any{"calculate": 0}}
+	config["serve"] = map[string]any{"trustedProxies": []string{"127.0.0.1"}} // this process is no agent's host
 	for key, value := range more {
 		config[key] = value
 	}
