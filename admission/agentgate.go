@@ -164,9 +164,12 @@ func (p Prices) of(names ...string) budget.Amount {
 // Limiter limits the request rate of a principal.
 type Limiter interface {
 	// Allow returns nil, ErrTooOften, or another error if it cannot count the request. Any error
-	// refuses the request.
+	// refuses the request. One that wraps ErrState ends the decision like an error of the database.
 	Allow(ctx context.Context, key string) error
 }
+
+// ErrState is wrapped by the error of a Limiter that counts in the database of the state, if it cannot be used.
+var ErrState = errors.New("the state cannot be used")
 
 // ErrTooOften is returned if a caller exceeds the request rate.
 var ErrTooOften = errors.New("too many requests")

@@ -171,14 +171,15 @@ func (e *evaluation) decide(ctx context.Context) (r Ruling, err error) {
 		e.action.Type = e.act.names()[0]
 	}
 	if !e.isForwarded() {
-		if refused := e.limit(ctx); refused != nil {
-			return e.denied(refused), nil
-		}
+		err = e.limit(ctx)
 	}
-	if err := e.prepare(ctx); err != nil {
-		if refused, ok := errors.AsType[*Error](err); ok {
-			return e.denied(refused), nil
-		}
+	if err == nil {
+		err = e.prepare(ctx)
+	}
+	if refused, ok := errors.AsType[*Error](err); ok {
+		return e.denied(refused), nil
+	}
+	if err != nil {
 		return Ruling{}, err
 	}
 	transact := e.opts.Database.Update

@@ -17,14 +17,14 @@ import (
 )
 
 // limit counts the request against the rate of the agent's principal.
-func (e *evaluation) limit(ctx context.Context) *Error {
+func (e *evaluation) limit(ctx context.Context) error {
 	if e.opts.Limiter == nil {
 		return nil
 	}
 	err := e.opts.Limiter.Allow(ctx, e.agent.PrincipalID)
 	switch {
-	case err == nil:
-		return nil
+	case err == nil, errors.Is(err, ErrState):
+		return err
 	case errors.Is(err, ErrTooOften):
 		return refuse(CodeRate, "too many requests: wait before the next one")
 	}

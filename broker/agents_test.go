@@ -253,6 +253,26 @@ func (e *ended) Check(_ context.Context, who caller.Caller) error {
 	return e.why
 }
 
+func (*ended) MayAct() error { return nil }
+
+// replaced is the authority of a node that was stopped while an intent was recorded, and replaced.
+type replaced struct{ ended }
+
+func (*replaced) MayAct() error { return errors.New("another process has replaced this node") }
+
+// Issue 28: a node that was replaced while it recorded an intent does not make the call.
+func TestAReplacedNodeMakesNoCall(t *testing.T) {
+	f := newFixture(t, func(opts *options) { opts.Authority = &replaced{} })
+	checkAnswer(t, f.open().Call(t.Context(), distinct(0)), "SandboxError", "so the call was not made")
+	kinds := map[audit.Kind]int{}
+	for _, r := range f.records(t) {
+		kinds[r.Kind]++
+	}
+	if len(f.upstream.calls) != 0 || kinds[audit.KindIntent] != 1 || kinds[audit.KindOutcome] != 1 {
+		t.Errorf("got %d calls, and the records %v", len(f.upstream.calls), kinds)
+	}
+}
+
 // A run whose caller may no longer act makes no further call, even one that was permitted before:
 // the credential is checked between the decision and the record of the intent (issue 23).
 func TestAuthorityIsCheckedAtTheIntent(t *testing.T) {

@@ -15,6 +15,9 @@ type Authority interface {
 	// caller.ErrInactive if it may not; after any other error it must not act either.
 	// Check is safe for concurrent use.
 	Check(ctx context.Context, who caller.Caller) error
+	// MayAct returns nil if this process may act at all, which a node of a cluster without a lease may not. It does
+	// not wait, and is safe for concurrent use.
+	MayAct() error
 }
 
 // localAuthority permits only callers without a credential.
@@ -26,6 +29,8 @@ func (localAuthority) Check(_ context.Context, who caller.Caller) error {
 	}
 	return nil
 }
+
+func (localAuthority) MayAct() error { return nil }
 
 // inForce refuses a call if its caller may no longer act, or if the credential of the person who
 // approved it has ended since. Nothing happens between this check and the record of the intent.
@@ -51,10 +56,23 @@ func (a *attempt) inForce(ctx context.Context) *failure {
 	case ctx.Err() != nil:
 		return a.cut(ctx)
 	}
-	f := failf(errortype.Sandbox,
-		"it could not be looked up whether the caller may still act, so the call was not made").because(err).retryable()
+	f := unknownAuthority(err)
 	f.refused = true
 	return f
+}
+
+func unknownAuthority(err error) *failure {
+	return failf(errortype.Sandbox,
+		"it could not be looked up whether the caller may still act, so the call was not made").because(err).retryable()
+}
+
+// mayAct refuses a call after its intent was recorded, if this process must not act any more: it may have been stopped
+// meanwhile, and replaced by another node.
+func (a *attempt) mayAct(context.Context) *failure {
+	if err := a.broker.opts.Authority.MayAct(); err != nil {
+		return unknownAuthority(err)
+	}
+	return nil
 }
 
 // Ended returns the reason why the caller of a run may no longer act, for the code of the run. It

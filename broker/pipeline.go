@@ -88,8 +88,8 @@ func deciding() []stage {
 
 // The last stages make the call and check the result.
 func acting() []stage {
-	return []stage{(*attempt).callServer, (*attempt).validateOutput, (*attempt).redact, (*attempt).keepLarge,
-		(*attempt).keepUnread, (*attempt).receive, (*attempt).toolFailure}
+	return []stage{(*attempt).mayAct, (*attempt).callServer, (*attempt).validateOutput, (*attempt).redact,
+		(*attempt).keepLarge, (*attempt).keepUnread, (*attempt).receive, (*attempt).toolFailure}
 }
 
 // carry passes a call through all stages. Between deciding and acting it records the intent

@@ -58,11 +58,11 @@ func New(db *database.DB, most int, span time.Duration) *Limiter {
 	return &Limiter{db: db, most: most, span: span, slot: max(span/slots, time.Millisecond), of: map[string]*share{}}
 }
 
-// Allow counts a request. It returns admission.ErrTooOften if there were too many, or the error of the database.
-// Requests of one principal wait for each other.
+// Allow counts a request. It returns admission.ErrTooOften if there were too many, or an error that wraps
+// admission.ErrState and that of the database. Requests of one principal wait for each other.
 func (l *Limiter) Allow(ctx context.Context, principal string) error {
 	if err := l.sweep(ctx); err != nil {
-		return err
+		return fmt.Errorf("%w: removing former requests: %w", admission.ErrState, err)
 	}
 	s := l.share(principal)
 	s.mu.Lock()
@@ -76,7 +76,7 @@ func (l *Limiter) Allow(ctx context.Context, principal string) error {
 	}
 	if s.left == 0 {
 		if err := l.take(ctx, principal, s); err != nil {
-			return fmt.Errorf("counting a request in the database of the cluster: %w", err)
+			return fmt.Errorf("%w: counting a request: %w", admission.ErrState, err)
 		}
 	}
 	if s.left == 0 {

@@ -41,9 +41,12 @@ func (a *Deferred) Close() { a.known.Store(nil) }
 // SetNode has acts end when this process must not act as a node of a cluster.
 func (a *Deferred) SetNode(node *cluster.Node) { a.node.Store(node) }
 
+// MayAct returns an error if this process must not act as a node of a cluster.
+func (a *Deferred) MayAct() error { return a.node.Load().Check() }
+
 // Check returns an error if a caller may no longer act.
 func (a *Deferred) Check(ctx context.Context, who caller.Caller) error {
-	if err := a.node.Load().Check(); err != nil {
+	if err := a.MayAct(); err != nil {
 		return err
 	}
 	if who.Kind == caller.Contained {

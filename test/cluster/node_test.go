@@ -160,6 +160,7 @@ func (n *node) start() error {
 	process := n.process
 	n.Cleanup(func() {
 		_ = process.Process.Signal(syscall.SIGTERM) // it may have been killed
+		_ = process.Process.Signal(syscall.SIGCONT) // or stopped
 		_ = process.Wait()
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')
