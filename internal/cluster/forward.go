@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
@@ -124,6 +126,27 @@ func (n *Node) hasLeft(ctx context.Context, node member) bool {
 	return !now.alive || now.leaving || now.pin != node.pin
 }
 
+// maxRepeated is the largest body in bytes that is kept until the request is answered.
+const maxRepeated = 64 << 10
+
+// repeatable has the transport send a request again if the other node says that it has not processed it, because its
+// connection is ending (RFC 9113, section 6.8). A request with a large body fails then.
+func repeatable(r *http.Request) {
+	if r.ContentLength <= 0 || r.ContentLength > maxRepeated {
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil { // the next read fails again
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
+		return
+	}
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.Body, _ = r.GetBody()
+}
+
 // pass passes a request to a node, and its answer to w. If the node does not answer, it calls failed, unless the client
 // has disconnected.
 func (n *Node) pass(w http.ResponseWriter, r *http.Request, about forwarding, to member, failed func(error)) {
@@ -138,6 +161,7 @@ func (n *Node) pass(w http.ResponseWriter, r *http.Request, about forwarding, to
 			for _, value := range about.authorization {
 				p.Out.Header.Add("Authorization", value)
 			}
+			repeatable(p.Out)
 			p.Out.Header.Set(clientHeader, r.RemoteAddr)
 			telemetry.Pass(ctx, p.Out.Header.Set)
 		},
