@@ -96,7 +96,9 @@ RACE_PACKAGES ?= $(shell git grep -lE '\bgo func|\.Go\b|sync\.|atomic\.' -- \
 	grep -vE '^(app/contract|redact)$$|/testdata' | sed 's|^|./|')
 
 # Tests of large inputs in one goroutine: the detector has nothing to find there, and makes them take minutes.
-RACE_SKIP := (Is|Are)Linear$$|^(TestEverySingleBitIsFound|TestAHundredThousandAgents|TestHostileRequests)$$
+LARGE := EverySingleBitIsFound|AHundredThousandAgents|HostileRequests|ManyAgents|HugeAndHostileArguments
+LARGE := $(LARGE)|SessionsThatAreLongOverAreForgotten
+RACE_SKIP := (Is|Are)Linear$$|^Test($(LARGE))$$
 
 .PHONY: race
 race: compiler ## run the tests that need no sandbox under Go's race detector
