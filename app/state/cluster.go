@@ -141,27 +141,37 @@ func (s *State) join(ctx context.Context) error {
 	return nil
 }
 
+// AnnouncedCluster returns the name under which the nodes of a cluster announce themselves on a machine. It is empty
+// without a cluster.
+func AnnouncedCluster(c config.Cluster) (string, error) {
+	if c.Database == "" {
+		return "", nil
+	}
+	key, err := ClusterKey(c.Key)
+	if err != nil {
+		return "", err
+	}
+	return key.Recipient().String(), nil
+}
+
 // WidenCheck is approval.WidenCheck for the state directory home, and also for the cluster of a configuration, whose
 // nodes can have other state directories on this machine.
 func WidenCheck(c *config.Config, home string) error {
-	if err := approval.WidenCheck(home); err != nil || c.Cluster.Database == "" {
+	if err := approval.WidenCheck(home); err != nil {
 		return err
 	}
-	key, err := ClusterKey(c.Cluster.Key)
-	if err != nil {
+	name, err := AnnouncedCluster(c.Cluster)
+	if err != nil || name == "" {
 		return err
 	}
-	return approval.WidenCheckCluster(key.Recipient().String())
+	return approval.WidenCheckCluster(name)
 }
 
 // ApartCheck is approval.ApartCheckCluster for the cluster of a configuration. It returns nil without a cluster.
 func ApartCheck(c *config.Config) error {
-	if c.Cluster.Database == "" {
-		return nil
-	}
-	key, err := ClusterKey(c.Cluster.Key)
-	if err != nil {
+	name, err := AnnouncedCluster(c.Cluster)
+	if err != nil || name == "" {
 		return err
 	}
-	return approval.ApartCheckCluster(key.Recipient().String())
+	return approval.ApartCheckCluster(name)
 }

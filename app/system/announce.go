@@ -26,12 +26,9 @@ func (s *System) announce(byPerson bool) error {
 	if s.opts.Host != 0 {
 		role = approval.ServesHost
 	}
-	if s.config.Cluster.Database != "" {
-		key, err := state.ClusterKey(s.config.Cluster.Key)
-		if err != nil {
-			return err
-		}
-		s.hosts.cluster = key.Recipient().String()
+	var err error
+	if s.hosts.cluster, err = state.AnnouncedCluster(s.config.Cluster); err != nil {
+		return err
 	}
 	end, err := approval.Announce(s.directories.Home, role, s.hostsOnThisMachine)
 	if err != nil {

@@ -93,9 +93,9 @@ func (n *Node) noteUnreached(ctx context.Context, to member, err error) {
 	}
 }
 
-// Forward passes a request to the node that has made an ID, and the answer of that node to w. The request is sent once.
-// It ends with its context, and a reader that is slow holds back the writer. The other node authenticates the caller
-// again: it gets the headers of the client.
+// Forward passes a request to the node that has made an ID, and the answer of that node to w. The request is processed
+// at most once. It ends with its context, and a reader that is slow holds back the writer. The other node authenticates
+// the caller again: it gets the headers of the client.
 //
 // Forward returns false if this node must answer: the ID is its own or that of no node, or the request was forwarded
 // already. If the node does not answer, Forward calls failed. gone is true if it has ended or is ending, or has not
