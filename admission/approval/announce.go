@@ -118,6 +118,8 @@ func (a *announcement) accept() {
 			return
 		case err != nil:
 			time.Sleep(acceptPause)
+		case isOwn(conn):
+			_ = conn.Close()
 		default:
 			hosts, err := a.hosts()
 			// A client that does not get the list refuses what it wanted to do.
@@ -128,6 +130,13 @@ func (a *announcement) accept() {
 			_ = conn.Close()
 		}
 	}
+}
+
+// isOwn reports whether this process has made a connection. listenerOf does not read its answer, and to make it would
+// ask the announcements of the cluster, this one included, again.
+func isOwn(conn *net.UnixConn) bool {
+	pid, _, err := procfs.Peer(conn)
+	return err == nil && pid == os.Getpid()
 }
 
 // stateDirectory opens the state directory home and returns it with the beginning of the names of its announcements.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -195,6 +196,37 @@ func (s *scene) bridge(t *testing.T) []string {
 	bridge := strings.TrimSpace(string(text))
 	t.Cleanup(func() { fmt.Fprintf(s.hostIn, "kill %s $(pgrep -P %d sleep)\n", bridge, s.host.Process.Pid) })
 	return []string{"bridge:" + bridge}
+}
+
+// A process that looks for the hosts of its cluster does not ask itself. A node did, and each answer asked again.
+func TestANodeDoesNotAskItself(t *testing.T) {
+	home, key := t.TempDir(), "key of "+t.Name()
+	var asked atomic.Int64
+	ends := make([]func(), 2)
+	var err error
+	if ends[0], err = approval.Announce(home, approval.Serves, func() ([]int, error) {
+		asked.Add(1)
+		return approval.HostsInCluster(key)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if ends[1], err = approval.AnnounceCluster(key, home, func() ([]int, error) {
+		asked.Add(1)
+		return nil, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		if _, err := approval.HostsInCluster(key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, end := range ends {
+		end()
+	}
+	if n := asked.Load(); n > 0 {
+		t.Errorf("it has asked itself %d times", n)
+	}
 }
 
 // Issue 23: a launcher between the host and Airlock counted as the host. A terminal that the host had
