@@ -205,7 +205,7 @@ func (s *Service) find(ctx context.Context, tx database.Tx, id string) (Agent, e
 
 // Find returns an agent, or ErrUnknown.
 func (s *Service) Find(ctx context.Context, id string) (a Agent, err error) {
-	err = s.opts.Database.View(ctx, func(tx database.Tx) error {
+	err = s.opts.Database.Query(ctx, func(tx database.Tx) error {
 		a, err = s.find(ctx, tx, id)
 		return err
 	})
@@ -215,22 +215,16 @@ func (s *Service) Find(ctx context.Context, id string) (a Agent, err error) {
 // Authenticate returns the agent that a token belongs to, or ErrToken. It accepts the token of a
 // suspended agent, which then gets a specific error, but not that of a killed one.
 func (s *Service) Authenticate(ctx context.Context, token secret.Value) (Agent, error) {
-	hash := hashToken(token)
 	var a Agent
-	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
-		var id string
-		var stored []byte
+	err := s.opts.Database.Query(ctx, func(tx database.Tx) (err error) {
 		// The index contains hashes, so the time of the search reveals nothing about a token.
-		err := tx.QueryRowContext(ctx, `SELECT id, token_hash FROM agent WHERE token_hash = ?`, hash).Scan(&id, &stored)
-		if errors.Is(err, sql.ErrNoRows) || err == nil && !sameToken(stored, hash) {
-			return ErrToken
-		}
-		if err != nil {
-			return err
-		}
-		a, err = s.find(ctx, tx, id)
+		a, err = s.scanAgent(tx.QueryRowContext(ctx, `SELECT `+agentColumns+` FROM agent WHERE token_hash = ?`,
+			hashToken(token)))
 		return err
 	})
+	if errors.Is(err, ErrUnknown) {
+		return Agent{}, ErrToken
+	}
 	if err == nil && a.Status == Killed {
 		return Agent{}, ErrToken
 	}

@@ -3,7 +3,6 @@ package agents
 import (
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base32"
 	"encoding/hex"
 	"strings"
@@ -45,9 +44,6 @@ func markOf(hash []byte) string {
 	}
 	return hex.EncodeToString(hash[:8])
 }
-
-// sameToken compares two hashes in constant time.
-func sameToken(a, b []byte) bool { return subtle.ConstantTimeCompare(a, b) == 1 }
 
 // IsToken reports whether a text has the form of an agent's token.
 func IsToken(text string) bool {

@@ -287,7 +287,7 @@ func (s *share) list() (open []Posted) {
 	ctx, cancel := context.WithTimeout(context.Background(), listTimeout)
 	defer cancel()
 	var found []remote
-	err := s.db.View(ctx, func(tx database.Tx) (err error) {
+	err := s.db.Query(ctx, func(tx database.Tx) (err error) {
 		found, err = s.query(ctx, tx, "AND outcome = ''")
 		return err
 	})
@@ -306,7 +306,7 @@ func (s *share) find(id string) (Posted, Asking, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), listTimeout)
 	defer cancel()
 	var found []remote
-	err := s.db.View(ctx, func(tx database.Tx) (err error) {
+	err := s.db.Query(ctx, func(tx database.Tx) (err error) {
 		found, err = s.query(ctx, tx, "AND posted_question.id = ?", id)
 		return err
 	})

@@ -76,8 +76,8 @@ const AgentHeader = "X-Agent-Token"
 // 6750, section 2.1) or the token of an agent in X-Agent-Token. It ignores a token in the URL. The
 // error is ErrNone, ErrInvalid, ErrProfiles, a *quota.Refusal, or an error of the lookup.
 func (a *Authenticator) Identify(r *http.Request) (caller.Caller, error) {
-	who, err := a.proved(r)
-	return a.admitted(r.Context(), who, err)
+	found, err := a.proved(r)
+	return a.admitted(r.Context(), found, err)
 }
 
 // Proved is Identify without calls of Admit and Refused.
@@ -90,13 +90,23 @@ func (a *Authenticator) Proved(r *http.Request) (caller.Caller, error) {
 // Token returns the caller that a token of any kind identifies, for a token that is not part of a
 // request. It returns the errors of Identify.
 func (a *Authenticator) Token(ctx context.Context, token secret.Value) (caller.Caller, error) {
-	who, err := a.ofToken(ctx, token, "")
-	return a.admitted(ctx, who, err)
+	found, err := a.ofToken(ctx, token, "")
+	return a.admitted(ctx, found, err)
+}
+
+// proof is a caller that a credential identifies.
+type proof struct {
+	who caller.Caller
+	// isCurrent means that the credential was read just now, or lately if the database does not answer, and was in
+	// force then. It depends on those of made.
+	isCurrent bool
+	made      []caller.Credential
 }
 
 // admitted returns the caller if it may act and Admit accepts it. If the credential names no
 // profile, the caller gets the default profile.
-func (a *Authenticator) admitted(ctx context.Context, who caller.Caller, err error) (caller.Caller, error) {
+func (a *Authenticator) admitted(ctx context.Context, found proof, err error) (caller.Caller, error) {
+	who := found.who
 	if err == nil && who.Profile == "" {
 		who.Profile = a.profile()
 	}
@@ -104,7 +114,8 @@ func (a *Authenticator) admitted(ctx context.Context, who caller.Caller, err err
 		who.Roles = a.Roles(who)
 	}
 	if err == nil {
-		err = a.inForce(ctx, who)
+		found.who = who
+		err = a.inForce(ctx, found)
 	}
 	if err == nil && a.Admit != nil {
 		err = a.Admit(ctx, who)
@@ -118,14 +129,15 @@ func (a *Authenticator) admitted(ctx context.Context, who caller.Caller, err err
 
 // inForce returns an *InvalidError if a caller may no longer act. A suspended agent passes, so that
 // its requests can be refused with that reason.
-func (a *Authenticator) inForce(ctx context.Context, who caller.Caller) error {
+func (a *Authenticator) inForce(ctx context.Context, found proof) error {
 	if a.Authority == nil {
 		return nil
 	}
+	who := found.who
 	if len(who.Credentials) == 1 && strings.HasPrefix(who.Credentials[0].ID, jwtID) {
 		a.Authority.renew(who.Credentials[0])
 	}
-	err := a.Authority.Check(ctx, who)
+	err := a.Authority.checkProof(ctx, found)
 	switch {
 	case errors.Is(err, caller.ErrEnded):
 		return invalid(Ended)
@@ -145,32 +157,31 @@ func (a *Authenticator) report(ctx context.Context, err error) {
 }
 
 // proved returns the caller of a request from its credential.
-func (a *Authenticator) proved(r *http.Request) (caller.Caller, error) {
+func (a *Authenticator) proved(r *http.Request) (proof, error) {
 	if values := r.Header.Values(AgentHeader); len(values) > 0 {
 		if len(values) > 1 {
-			return caller.Caller{}, invalid(Malformed)
+			return proof{}, invalid(Malformed)
 		}
-		return a.Agent(r.Context(), secret.New(values[0]))
+		return a.ofAgent(r.Context(), secret.New(values[0]))
 	}
 	token, err := bearer(r)
 	if err != nil {
-		return caller.Caller{}, err
+		return proof{}, err
 	}
 	return a.ofToken(r.Context(), token, r.URL.Path)
 }
 
 // ofToken returns the caller that a token identifies in a request for path.
-func (a *Authenticator) ofToken(ctx context.Context, token secret.Value, path string) (who caller.Caller, err error) {
+func (a *Authenticator) ofToken(ctx context.Context, token secret.Value, path string) (proof, error) {
 	issuer := a.issuer()
 	switch {
 	case agents.IsToken(token.Reveal()):
-		return a.Agent(ctx, token)
+		return a.ofAgent(ctx, token)
 	case issuer != nil && isJWT(token.Reveal()):
-		who, err = issuer.Authenticate(ctx, token, path)
-	default:
-		who, err = a.Tokens.Authenticate(ctx, token)
+		who, err := issuer.Authenticate(ctx, token, path)
+		return proof{who: who}, err
 	}
-	return who, err
+	return a.Tokens.prove(ctx, token)
 }
 
 func (a *Authenticator) issuer() *Issuer {
@@ -205,16 +216,23 @@ func bearer(r *http.Request) (secret.Value, error) {
 // scopes of the credential that registered it, and ends with it. Agent returns the errors of
 // Identify and does not call Admit.
 func (a *Authenticator) Agent(ctx context.Context, token secret.Value) (caller.Caller, error) {
+	found, err := a.ofAgent(ctx, token)
+	if err == nil {
+		err = a.inForce(ctx, found)
+	}
+	return found.who, err
+}
+
+func (a *Authenticator) ofAgent(ctx context.Context, token secret.Value) (proof, error) {
 	if a.Agents == nil {
-		return caller.Caller{}, invalid(Unknown)
+		return proof{}, invalid(Unknown)
 	}
 	agent, err := a.Agents.Authenticate(ctx, token)
 	if errors.Is(err, agents.ErrToken) {
-		return caller.Caller{}, invalid(Unknown)
+		err = invalid(Unknown)
 	}
 	if err != nil {
-		return caller.Caller{}, err
+		return proof{}, err
 	}
-	who := agent.Caller()
-	return who, a.inForce(ctx, who)
+	return proof{agent.Caller(), agent.Status == agents.Active, agent.Inherited.Credentials}, nil
 }

@@ -94,6 +94,14 @@ func (a *Authority) Check(ctx context.Context, who caller.Caller) error {
 	return a.checkAll(ctx, who.Credentials)
 }
 
+// checkProof is Check for a caller whose credential may just have been read.
+func (a *Authority) checkProof(ctx context.Context, found proof) error {
+	if !found.isCurrent || slices.ContainsFunc(found.who.Credentials, a.isOver) || !a.hasProfile(found.who.Profile) {
+		return a.Check(ctx, found.who)
+	}
+	return a.checkAll(ctx, found.made)
+}
+
 func (a *Authority) hasProfile(name string) bool {
 	return name == "" || a.opts.Profiles == nil || a.opts.Profiles(name)
 }
@@ -126,10 +134,15 @@ func (a *Authority) expires(c caller.Credential) time.Time {
 	return c.Expires
 }
 
-func (a *Authority) check(ctx context.Context, c caller.Credential) error {
+// isOver reports whether a credential has expired.
+func (a *Authority) isOver(c caller.Credential) bool {
 	end := a.expires(c)
+	return !end.IsZero() && !a.opts.Tokens.now().Before(end)
+}
+
+func (a *Authority) check(ctx context.Context, c caller.Credential) error {
 	switch {
-	case !end.IsZero() && !a.opts.Tokens.now().Before(end):
+	case a.isOver(c):
 		return fmt.Errorf("%w: %s", caller.ErrEnded, Expired)
 	case !a.hasProfile(c.Profile):
 		return fmt.Errorf("%w: there is no profile %q", caller.ErrEnded, c.Profile)
@@ -259,7 +272,7 @@ func (t *Tokens) check(ctx context.Context, c caller.Credential) (creators []cal
 }
 
 func (t *Tokens) look(ctx context.Context, c caller.Credential) (creators []caller.Credential, err error) {
-	err = t.db.View(ctx, func(tx database.Tx) error {
+	err = t.db.Query(ctx, func(tx database.Tx) error {
 		var profile, scopes, made string
 		var expires, revoked int64
 		err := tx.QueryRowContext(ctx, `SELECT profile, scopes, expires, revoked, creators FROM token WHERE id = ?`,

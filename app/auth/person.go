@@ -182,7 +182,7 @@ func (i *Issuer) callerOf(ctx context.Context, p Person) (caller.Caller, error) 
 // Person returns the caller that a person who signed in is now. It returns the errors of Identify, and ErrNoRights.
 func (a *Authenticator) Person(ctx context.Context, p Person) (caller.Caller, error) {
 	who, err := a.issuer().callerOf(ctx, p)
-	return a.admitted(ctx, who, err)
+	return a.admitted(ctx, proof{who: who}, err)
 }
 
 // RolesOf returns the roles of a caller. Only people have roles, not the agents that they register.

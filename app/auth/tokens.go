@@ -162,20 +162,26 @@ func hash(value secret.Value) []byte {
 
 // Authenticate returns the caller that a token identifies, or an *InvalidError.
 func (t *Tokens) Authenticate(ctx context.Context, value secret.Value) (caller.Caller, error) {
-	return lastKnown(t, string(hash(value)), func() (caller.Caller, error) { return t.authenticate(ctx, value) })
+	found, err := t.prove(ctx, value)
+	return found.who, err
 }
 
-func (t *Tokens) authenticate(ctx context.Context, value secret.Value) (caller.Caller, error) {
+// prove is Authenticate with the credentials that the token was made with.
+func (t *Tokens) prove(ctx context.Context, value secret.Value) (proof, error) {
+	return lastKnown(t, string(hash(value)), func() (proof, error) { return t.authenticate(ctx, value) })
+}
+
+func (t *Tokens) authenticate(ctx context.Context, value secret.Value) (proof, error) {
 	sum := hash(value)
 	var who caller.Caller
-	err := t.db.View(ctx, func(tx database.Tx) error {
-		var id, scopes, facts string
+	var made []caller.Credential
+	err := t.db.Query(ctx, func(tx database.Tx) error {
+		var id, scopes, facts, creators string
 		var stored []byte
 		var expires, revoked int64
 		// The index is over hashes, so the duration of the query reveals nothing about a token.
-		err := tx.QueryRowContext(
-			ctx, `SELECT id, principal, profile, scopes, hash, expires, revoked, facts FROM token WHERE hash = ?`, sum).
-			Scan(&id, &who.Principal, &who.Profile, &scopes, &stored, &expires, &revoked, &facts)
+		err := tx.QueryRowContext(ctx, `SELECT id, principal, profile, scopes, hash, expires, revoked, facts, creators
+			FROM token WHERE hash = ?`, sum).Scan(&id, &who.Principal, &who.Profile, &scopes, &stored, &expires, &revoked, &facts, &creators)
 		if errors.Is(err, sql.ErrNoRows) {
 			if !strings.HasPrefix(value.Reveal(), prefix) {
 				return invalid(Malformed)
@@ -200,12 +206,15 @@ func (t *Tokens) authenticate(ctx context.Context, value secret.Value) (caller.C
 		if slices.Contains(who.Scopes, ScopeAdmin) {
 			who.Scopes = append(who.Scopes, caller.ScopeAllRuns)
 		}
+		if err := strictjson.UnmarshalOpen([]byte(creators), &made); err != nil {
+			return fmt.Errorf("reading how token %q was made: %w", id, err)
+		}
 		return strictjson.UnmarshalOpen([]byte(facts), &who.Facts)
 	})
 	if err != nil {
-		return caller.Caller{}, err
+		return proof{}, err
 	}
-	return who, nil
+	return proof{who, true, made}, nil
 }
 
 // List returns all tokens, the newest first.
@@ -235,7 +244,7 @@ const maxEnds = 1000
 // tokens that never expire, and returns at most maxEnds: those that expire first.
 func (t *Tokens) Ends(ctx context.Context) (map[string]int64, error) {
 	ends := map[string]int64{}
-	err := t.db.View(ctx, func(tx database.Tx) error {
+	err := t.db.Query(ctx, func(tx database.Tx) error {
 		clear(ends)
 		var id string
 		var expires int64

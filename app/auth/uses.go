@@ -63,7 +63,7 @@ func (t *Tokens) use(ctx context.Context, credentials []caller.Credential) {
 // Used returns the days (UTC) on which tokens and agents were last used, by their IDs.
 func (t *Tokens) Used(ctx context.Context) (map[string]time.Time, error) {
 	used := map[string]time.Time{}
-	err := t.db.View(ctx, func(tx database.Tx) error {
+	err := t.db.Query(ctx, func(tx database.Tx) error {
 		clear(used)
 		var id string
 		var day int64

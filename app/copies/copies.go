@@ -204,7 +204,7 @@ func (c *Copies) loadLocked(ctx context.Context) (err error) {
 }
 
 func load(ctx context.Context, db *database.DB) (all map[name]row, err error) {
-	err = db.View(ctx, func(tx database.Tx) error {
+	err = db.Query(ctx, func(tx database.Tx) error {
 		all = map[name]row{}
 		var n name
 		var r row

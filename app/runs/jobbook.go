@@ -149,7 +149,7 @@ func (b *JobBook) find(ctx context.Context, id string, now time.Time) (found ent
 		return entry{}, nil
 	}
 	var instance string
-	err := b.db.View(ctx, func(tx database.Tx) error {
+	err := b.db.Query(ctx, func(tx database.Tx) error {
 		row := tx.QueryRowContext(
 			ctx, `SELECT id, run_id, principal, kind, issuer, session, profile, instance, state FROM job WHERE id = `+
 				`? AND changed >= ?`,

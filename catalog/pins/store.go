@@ -103,7 +103,7 @@ func (s *Store) Generation(ctx context.Context) (generation int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	err = db.View(ctx, func(tx database.Tx) error {
+	err = db.Query(ctx, func(tx database.Tx) error {
 		generation, err = s.generation(ctx, tx)
 		return err
 	})

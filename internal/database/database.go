@@ -35,6 +35,8 @@ type DB struct {
 type engine interface {
 	// view runs f in a transaction that changes nothing. f is repeated if the connection is lost.
 	view(ctx context.Context, f func(Tx) error) error
+	// query is DB.Query.
+	query(ctx context.Context, f func(Tx) error) error
 	// update is DB.Update.
 	update(ctx context.Context, f func(Tx) error) error
 	// close waits for updates. It may be called twice.
@@ -53,6 +55,10 @@ var ErrClosed = errors.New("the database is closed")
 // View runs f on one consistent state of the database, which f cannot change. It does not wait for updates. f may be
 // called again after a lost connection.
 func (d *DB) View(ctx context.Context, f func(Tx) error) error { return d.engine.view(ctx, f) }
+
+// Query is View for an f that executes one statement. PostgreSQL needs no transaction for it, which takes one message
+// to the server instead of three.
+func (d *DB) Query(ctx context.Context, f func(Tx) error) error { return d.engine.query(ctx, f) }
 
 // Update runs f in a transaction and returns when it is on stable storage. On any error all changes of f are undone.
 // The transactions of all processes have the effect of running one after the other. f must not keep the Tx. If ctx is
@@ -96,12 +102,20 @@ func (d *DB) Repeating() *DB { return &DB{repeating{d.engine}, d.shared} }
 type repeating struct{ engine }
 
 func (e repeating) view(ctx context.Context, f func(Tx) error) error {
-	return e.engine.view(ctx, func(tx Tx) error {
+	return e.engine.view(ctx, twice(f))
+}
+
+func (e repeating) query(ctx context.Context, f func(Tx) error) error {
+	return e.engine.query(ctx, twice(f))
+}
+
+func twice(f func(Tx) error) func(Tx) error {
+	return func(tx Tx) error {
 		if err := f(tx); err != nil {
 			return err
 		}
 		return f(tx)
-	})
+	}
 }
 
 func (e repeating) update(ctx context.Context, f func(Tx) error) error {

@@ -166,6 +166,26 @@ func (p *postgreSQL) view(ctx context.Context, f func(Tx) error) error {
 	return p.repeat(ctx, func(int) (bool, error) { return p.attempt(ctx, ctx, options, f) })
 }
 
+func (p *postgreSQL) query(ctx context.Context, f func(Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, transactionTimeout)
+	defer cancel()
+	return p.repeat(ctx, func(int) (again bool, err error) {
+		conn, err := p.pool.Conn(ctx)
+		if err != nil {
+			return ctx.Err() == nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		defer conn.Close()
+		switch err = protect(&serverTx{conn, func() context.Context { return ctx }}, f); {
+		case err == nil:
+			p.failing.Store(0)
+			return false, nil
+		case isEnded(err) || isLost(conn):
+			return true, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		return isRefused(err), err
+	})
+}
+
 func (p *postgreSQL) update(ctx context.Context, f func(Tx) error) error {
 	p.updates.RLock()
 	defer p.updates.RUnlock()
@@ -285,10 +305,10 @@ func (p *postgreSQL) close() error {
 	return p.pool.Close()
 }
 
-// serverTx is a transaction of PostgreSQL. Like connection, it ignores the context of a statement: a context that ends
-// would end the connection. Its statements end with the transaction.
+// serverTx is a transaction of PostgreSQL, or a connection without one. Like connection, it ignores the context of a
+// statement: a context that ends would end the connection. Its statements end with the transaction.
 type serverTx struct {
-	tx    *sql.Tx
+	tx    Tx
 	until func() context.Context // returns the context of the transaction
 }
 

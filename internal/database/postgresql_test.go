@@ -60,6 +60,7 @@ func TestALostConnectionIsReplaced(t *testing.T) {
 	for name, transact := range map[string]func(func(database.Tx) error) error{
 		"update": func(f func(database.Tx) error) error { return db.Update(t.Context(), f) },
 		"view":   func(f func(database.Tx) error) error { return db.View(t.Context(), f) },
+		"query":  func(f func(database.Tx) error) error { return db.Query(t.Context(), f) },
 	} {
 		calls, n := 0, 0
 		err := transact(func(tx database.Tx) error {
@@ -83,6 +84,11 @@ func TestALostConnectionIsReplaced(t *testing.T) {
 	databasetest.Terminate(t, address) // while nothing is under way
 	if err := db.Update(t.Context(), insert("after", 1)); err != nil {
 		t.Error(err)
+	}
+	databasetest.Terminate(t, address)
+	var n int
+	if err := db.QueryRow(t.Context(), "SELECT count(*) FROM entry", nil, &n); err != nil || n != 2 {
+		t.Errorf("%d entries, %v", n, err)
 	}
 }
 

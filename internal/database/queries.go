@@ -61,13 +61,13 @@ func Changed(ctx context.Context, tx Tx, query string, args ...any) (bool, error
 
 // QueryRow scans the first row of a query, as View does; sql.ErrNoRows if there is none.
 func (d *DB) QueryRow(ctx context.Context, query string, args []any, into ...any) error {
-	return d.View(ctx, func(tx Tx) error { return tx.QueryRowContext(ctx, query, args...).Scan(into...) })
+	return d.Query(ctx, func(tx Tx) error { return tx.QueryRowContext(ctx, query, args...).Scan(into...) })
 }
 
 // Rows returns what read makes of each row of a query, as View does; an empty slice if there is none.
 func Rows[T any](ctx context.Context, db *DB, query string, args []any, read func(*sql.Rows) (T, error)) (
 	all []T, err error) {
-	err = db.View(ctx, func(tx Tx) error {
+	err = db.Query(ctx, func(tx Tx) error {
 		all, err = RowsIn(ctx, tx, query, args, read)
 		return err
 	})

@@ -153,6 +153,8 @@ func (s *sqlite) view(ctx context.Context, f func(Tx) error) error {
 	return f(c)
 }
 
+func (s *sqlite) query(ctx context.Context, f func(Tx) error) error { return s.view(ctx, f) }
+
 // reader returns a connection that no other view uses. It waits for one if all are used.
 func (s *sqlite) reader(ctx context.Context) (*connection, error) {
 	var c *connection

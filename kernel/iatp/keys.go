@@ -72,7 +72,7 @@ func keysOf(ctx context.Context, tx database.Tx, query string, args ...any) ([]K
 
 // Keys returns all keys of an agent, including expired and revoked ones, newest first.
 func (s *Service) Keys(ctx context.Context, agent string) (keys []Key, err error) {
-	err = s.opts.Database.View(ctx, func(tx database.Tx) error {
+	err = s.opts.Database.Query(ctx, func(tx database.Tx) error {
 		keys, err = keysOf(ctx, tx, `WHERE agent = ? ORDER BY created DESC, id`, agent)
 		return err
 	})
@@ -82,7 +82,7 @@ func (s *Service) Keys(ctx context.Context, agent string) (keys []Key, err error
 // Published returns at most n currently valid keys, of one active agent or of all (empty), ordered by ID,
 // starting after the ID after. Keys of pinned agents are published where these are registered.
 func (s *Service) Published(ctx context.Context, agent, after string, n int) (keys []Key, err error) {
-	err = s.opts.Database.View(ctx, func(tx database.Tx) error {
+	err = s.opts.Database.Query(ctx, func(tx database.Tx) error {
 		keys, err = keysOf(ctx, tx,
 			`WHERE revoked = 0 AND expires > ? AND (? = '' OR agent = ?) AND id > ? AND sealed IS NOT NULL AND NOT EXISTS
 			(SELECT 1 FROM agent WHERE agent.id = agent_key.agent AND status <> ?) ORDER BY id LIMIT ?`,
