@@ -22,7 +22,7 @@ func sharedDesks(t *testing.T, escalation ...Escalation) (a, b *Desk) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	open := func(name string) *Desk {
 		db, err := databasetest.Open(t.Context(), path,
-			cluster.Schema+cluster.SchemaAddresses+cluster.SchemaLoads+Schema+SchemaGrants)
+			cluster.Schema+cluster.SchemaAddresses+cluster.SchemaLoads+cluster.SchemaHomes+Schema+SchemaGrants)
 		if err != nil {
 			t.Fatal(err)
 		}

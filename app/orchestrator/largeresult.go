@@ -43,7 +43,7 @@ func (r *run) keepResult(ctx context.Context, call broker.Call, result json.RawM
 		for piece := range slices.Chunk(content, sessionfiles.MaxPiece) {
 			pieces = append(pieces, sessionfiles.Piece{Path: name, Data: piece, Append: len(pieces) > 0})
 		}
-		err = r.session.Save(pieces, nil, true)
+		err = r.session.Save(ctx, pieces, nil, true)
 	}
 	var limit *sessionfiles.LimitError
 	switch {

@@ -13,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/sessionfiles"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/cluster"
 )
 
 func TestFileOf(t *testing.T) {
@@ -73,7 +74,7 @@ func TestLargeResultsOverTheSocket(t *testing.T) {
 	})
 	var err error
 	if l.parts.Sessions, err = sessionfiles.Open(t.Context(), filepath.Join(t.TempDir(), "sessions"),
-		sessionfiles.Limits{Bytes: 20 << 20, Files: 3}, 30<<20); err != nil {
+		sessionfiles.Limits{Bytes: 20 << 20, Files: 3}, 30<<20, (*cluster.Node)(nil)); err != nil {
 		t.Fatal(err)
 	}
 	l.run(t, ofSession("ses_1"))

@@ -197,8 +197,9 @@ func (o *Orchestrator) EndSession(session string) {
 	if o.parts.Sessions == nil {
 		return
 	}
-	if err := o.parts.Sessions.EndSession(session); err != nil {
-		o.parts.Logger.ErrorContext(context.Background(), "the files of a session that is over could not be removed",
+	ctx := context.Background() // no caller can cancel it
+	if err := o.parts.Sessions.EndSession(ctx, session); err != nil {
+		o.parts.Logger.ErrorContext(ctx, "the files of a session that is over could not be removed",
 			slog.Any(telemetry.KeyError, err))
 	}
 }

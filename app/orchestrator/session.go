@@ -68,7 +68,7 @@ func (r *run) handleSave(ctx context.Context, req wire.Request) (any, error) {
 	if r.session == nil {
 		return nil, wire.Violation("%s was sent, but no files are kept", methodSave)
 	}
-	err := r.session.Save(params.Files, params.Removed, params.Last)
+	err := r.session.Save(ctx, params.Files, params.Removed, params.Last)
 	var limit *sessionfiles.LimitError
 	switch {
 	case errors.Is(err, sessionfiles.ErrTwice):

@@ -15,6 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/sessionfiles"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/cluster"
 )
 
 // done is the end of a run without a result.
@@ -33,7 +34,7 @@ func TestSessionFilesOverTheSocket(t *testing.T) {
 	l := newLab(t, nil, admission.Limits{}, Options{}, func(ctx context.Context, c *conn) error { return play(ctx, c) })
 	var err error
 	if l.parts.Sessions, err = sessionfiles.Open(t.Context(), filepath.Join(t.TempDir(), "sessions"),
-		sessionfiles.Limits{Bytes: 100, Files: 2}, 1<<20); err != nil {
+		sessionfiles.Limits{Bytes: 100, Files: 2}, 1<<20, (*cluster.Node)(nil)); err != nil {
 		t.Fatal(err)
 	}
 	loaded := func(c *conn) (string, error) {

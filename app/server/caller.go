@@ -89,9 +89,14 @@ func (c *callers) of(ctx context.Context, req mcp.Request) caller.Caller {
 	if id := req.GetSession().ID(); id != "" {
 		proved.Session = c.derive(proved.Key(), sessionPrefix+id)
 	} else {
-		proved.Session = c.derive(proved.Key(), "credential "+proved.Session)
+		proved.Session = c.standalone(proved)
 	}
 	return proved
+}
+
+// standalone returns the ID of the session of a host without protocol sessions: that of its credential.
+func (c *callers) standalone(proved caller.Caller) string {
+	return c.derive(proved.Key(), "credential "+proved.Session)
 }
 
 // sessionPrefix begins the name of a conversation with a protocol session.
@@ -100,8 +105,14 @@ const sessionPrefix = "session "
 // conversationOf returns the conversation of an authenticated HTTP request. Its ID is empty
 // if the request has no session ID.
 func conversationOf(r *http.Request) conversation {
-	proved, _ := auth.TokenInfoFromContext(r.Context()).Extra[provedKey].(caller.Caller)
+	proved := provedBy(r)
 	return conversation{proved.Account(), proved.Key(), r.Header.Get("Mcp-Session-Id")}
+}
+
+// provedBy returns the caller of an authenticated HTTP request, with the session of its credential.
+func provedBy(r *http.Request) caller.Caller {
+	proved, _ := auth.TokenInfoFromContext(r.Context()).Extra[provedKey].(caller.Caller)
+	return proved
 }
 
 // ofSession returns the ID of the session of an authenticated HTTP request. The identity is

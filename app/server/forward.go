@@ -18,7 +18,7 @@ import (
 // Nodes passes requests to other processes of a cluster: *cluster.Node, which documents the contract.
 type Nodes interface {
 	Forward(w http.ResponseWriter, r *http.Request, id string, failed func(gone bool)) bool
-	ForwardNew(w http.ResponseWriter, r *http.Request, failed func()) bool
+	ForwardNew(w http.ResponseWriter, r *http.Request, session string, failed func()) bool
 	Leaving() bool
 }
 
@@ -75,7 +75,11 @@ func (t *router) forwardMessage(w http.ResponseWriter, r *http.Request, message 
 	if about.method != methodInitialize && about.method != methodCall {
 		return false
 	}
-	forwarded := t.nodes.ForwardNew(w, r, func() { fail(errNodeLost) })
+	session := ""
+	if about.method == methodCall {
+		session = t.callers.standalone(provedBy(r))
+	}
+	forwarded := t.nodes.ForwardNew(w, r, session, func() { fail(errNodeLost) })
 	r.Body = io.NopCloser(bytes.NewReader(message)) // the attempt may have read it
 	return forwarded
 }

@@ -1,6 +1,7 @@
 package sessionfiles
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/cluster"
 )
 
 // Run is what one run gets of its session's files and leaves there. Methods may be
@@ -106,7 +108,7 @@ func (r *Run) Load() (pieces []Piece, more bool, err error) {
 // Save accepts parts of new or changed files, and the paths of removed ones. With last it
 // applies all of them to the session atomically; if several runs change a file, the run that
 // ends last wins. A *LimitError means that no change of the run is kept.
-func (r *Run) Save(pieces []Piece, removed []string, last bool) error {
+func (r *Run) Save(ctx context.Context, pieces []Piece, removed []string, last bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.saved {
@@ -114,6 +116,9 @@ func (r *Run) Save(pieces []Piece, removed []string, last bool) error {
 	}
 	if r.failed == nil {
 		r.failed = r.stageLocked(pieces, removed)
+	}
+	if r.failed == nil && last && len(r.staged) > 0 {
+		r.failed = r.keep(ctx)
 	}
 	if last {
 		r.saved = true
@@ -128,6 +133,15 @@ func (r *Run) Save(pieces []Piece, removed []string, last bool) error {
 		r.discardLocked()
 	}
 	return r.failed
+}
+
+// keep makes this node the home of the session.
+func (r *Run) keep(ctx context.Context) error {
+	err := r.store.homes.Keep(ctx, r.owner.Session)
+	if errors.Is(err, cluster.ErrElsewhere) {
+		return &LimitError{"while the program ran, another one of its session left files at another node; run it again"}
+	}
+	return err
 }
 
 func (r *Run) stageLocked(pieces []Piece, removed []string) error {

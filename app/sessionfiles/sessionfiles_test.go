@@ -2,6 +2,7 @@ package sessionfiles
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/cluster"
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
@@ -21,7 +23,7 @@ var (
 
 func open(t *testing.T, dir string, limits Limits, size int64) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), dir, limits, size)
+	s, err := Open(t.Context(), dir, limits, size, (*cluster.Node)(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +44,7 @@ func leave(t *testing.T, s *Store, owner caller.Owner, files map[string]string, 
 	for path, content := range files {
 		pieces = append(pieces, Piece{Path: path, Data: []byte(content)})
 	}
-	return r.Save(pieces, removed, true)
+	return r.Save(t.Context(), pieces, removed, true)
 }
 
 // found returns what a run of the owner finds.
@@ -106,7 +108,7 @@ func TestRunsOfASessionShareFiles(t *testing.T) {
 			t.Errorf("%s: %v, or not encrypted", name, err)
 		}
 	}
-	if err := s.EndSession(ann.Session); err != nil {
+	if err := s.EndSession(t.Context(), ann.Session); err != nil {
 		t.Fatal(err)
 	}
 	if got := found(t, s, ann); len(got) != 0 {
@@ -124,7 +126,7 @@ func TestAnUnfinishedSaveLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := s.Begin(ann)
-	if err := r.Save([]Piece{{Path: "a", Data: []byte("2")}}, nil, false); err != nil {
+	if err := r.Save(t.Context(), []Piece{{Path: "a", Data: []byte("2")}}, nil, false); err != nil {
 		t.Fatal(err)
 	}
 	r.Close()
@@ -143,14 +145,15 @@ func TestTheLastWriterOfAFileWins(t *testing.T) {
 	first, second := s.Begin(ann), s.Begin(ann)
 	defer first.Close()
 	defer second.Close()
-	if err := second.Save([]Piece{{Path: "shared", Data: []byte("second")}, {Path: "of second", Data: []byte("2")}},
-		nil, true); err != nil {
+	pieces := []Piece{{Path: "shared", Data: []byte("second")}, {Path: "of second", Data: []byte("2")}}
+	if err := second.Save(t.Context(), pieces, nil, true); err != nil {
 		t.Fatal(err)
 	}
 	if got := loaded(t, first); got["shared"] != "0" || got["gone"] != "x" {
 		t.Errorf("a run that goes on: got %v, want what it began with", got)
 	}
-	if err := first.Save([]Piece{{Path: "shared", Data: []byte("first")}}, []string{"gone"}, true); err != nil {
+	pieces = []Piece{{Path: "shared", Data: []byte("first")}}
+	if err := first.Save(t.Context(), pieces, []string{"gone"}, true); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := found(t, s, ann), map[string]string{"shared": "first", "of second": "2", "kept": "k"}; fmt.Sprint(
@@ -215,7 +218,7 @@ func TestSessionsAreBounded(t *testing.T) {
 			s := open(t, t.TempDir(), small, 1<<30)
 			r := s.Begin(ann)
 			defer r.Close()
-			err := r.Save(test.pieces, nil, true)
+			err := r.Save(t.Context(), test.pieces, nil, true)
 			var limit *LimitError
 			if !errors.As(err, &limit) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want a limit with %q", err, test.want)
@@ -223,7 +226,7 @@ func TestSessionsAreBounded(t *testing.T) {
 			if got := found(t, s, ann); len(got) != 0 || s.bytes != 0 {
 				t.Errorf("got %v and %d bytes, want nothing", got, s.bytes)
 			}
-			if err := r.Save(nil, nil, true); !errors.Is(err, ErrTwice) {
+			if err := r.Save(t.Context(), nil, nil, true); !errors.Is(err, ErrTwice) {
 				t.Errorf("a second time: got %v, want %v", err, ErrTwice)
 			}
 		})
@@ -244,7 +247,7 @@ func TestLoadInBatches(t *testing.T) {
 	r := s.Begin(ann)
 	large := bytes.Repeat([]byte("0123456789abcdef"), 3<<16) // 3 MiB
 	for i := range 5 {
-		if err := r.Save([]Piece{{Path: "large", Data: large, Append: i > 0}}, nil, false); err != nil {
+		if err := r.Save(t.Context(), []Piece{{Path: "large", Data: large, Append: i > 0}}, nil, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -252,7 +255,7 @@ func TestLoadInBatches(t *testing.T) {
 	for i := range 1500 {
 		small = append(small, Piece{Path: fmt.Sprintf("small/%d", i), Data: []byte("x")})
 	}
-	if err := r.Save(small, nil, true); err != nil {
+	if err := r.Save(t.Context(), small, nil, true); err != nil {
 		t.Fatal(err)
 	}
 	r.Close()
@@ -272,7 +275,7 @@ func TestLoadInBatches(t *testing.T) {
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	living := open(t, dir, limits, 1<<30)
-	killed, err := Open(t.Context(), dir, limits, 1<<30)
+	killed, err := Open(t.Context(), dir, limits, 1<<30, (*cluster.Node)(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,5 +352,26 @@ func TestPutAndTake(t *testing.T) {
 	}
 	if got := found(t, s, ann); len(got) != 2 || len(got["replaced"]) != 4<<20 {
 		t.Errorf("the session has changed: got %d files", len(got))
+	}
+}
+
+// elsewhere is the cluster of a session whose files another node has.
+type elsewhere struct{ *cluster.Node }
+
+func (elsewhere) Keep(context.Context, string) error { return cluster.ErrElsewhere }
+
+// issue 28: files stay at one node.
+func TestFilesOfAnotherNode(t *testing.T) {
+	s := open(t, t.TempDir(), limits, 1<<20)
+	s.homes = elsewhere{}
+	var limit *LimitError
+	if err := leave(t, s, ann, map[string]string{"a": "1"}); !errors.As(err, &limit) {
+		t.Errorf("got %v", err)
+	}
+	if err := leave(t, s, ann, nil); err != nil {
+		t.Errorf("a run without files: %v", err)
+	}
+	if got := found(t, s, ann); len(got) > 0 {
+		t.Errorf("the session has %v", got)
 	}
 }

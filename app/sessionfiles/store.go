@@ -24,6 +24,7 @@ type Store struct {
 	sealer cipher.AEAD
 	limits Limits
 	size   int64 // the most bytes of all sessions
+	homes  Homes
 
 	mu       sync.Mutex // guards all below
 	sessions map[caller.Owner]*session
@@ -47,6 +48,13 @@ type chunk struct {
 	bytes int64
 }
 
+// Homes lets the nodes of a cluster know which of them has the files of a session. *cluster.Node implements it and
+// documents the contract.
+type Homes interface {
+	Keep(ctx context.Context, session string) error
+	Release(ctx context.Context, session string) error
+}
+
 const (
 	lockFile = "lock"
 	prefix   = "process-"
@@ -54,8 +62,8 @@ const (
 
 // Open makes a directory for this process in dir, which is created at first use,
 // and removes those of processes that have died. size is the most that the files
-// of all sessions take, in bytes.
-func Open(ctx context.Context, dir string, limits Limits, size int64) (_ *Store, err error) {
+// of all sessions take, in bytes. homes learns of sessions with files.
+func Open(ctx context.Context, dir string, limits Limits, size int64, homes Homes) (_ *Store, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("opening the files of sessions: %w", err)
@@ -71,7 +79,7 @@ func Open(ctx context.Context, dir string, limits Limits, size int64) (_ *Store,
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{sealer: sealer, limits: limits, size: size, sessions: map[caller.Owner]*session{}}
+	s := &Store{sealer: sealer, limits: limits, size: size, homes: homes, sessions: map[caller.Owner]*session{}}
 	err = locked(ctx, dir, func() error {
 		if s.dir, err = os.MkdirTemp(dir, prefix); err != nil {
 			return err
@@ -131,7 +139,15 @@ func (s *Store) Close() error {
 }
 
 // EndSession removes the files of a session.
-func (s *Store) EndSession(id string) error {
+func (s *Store) EndSession(ctx context.Context, id string) error {
+	found, err := s.endSession(id)
+	if found {
+		err = errors.Join(err, s.homes.Release(ctx, id))
+	}
+	return err
+}
+
+func (s *Store) endSession(id string) (found bool, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
@@ -143,8 +159,9 @@ func (s *Store) EndSession(id string) error {
 			errs = append(errs, s.releaseLocked(f))
 		}
 		delete(s.sessions, owner)
+		found = true
 	}
-	return errors.Join(errs...)
+	return found, errors.Join(errs...)
 }
 
 // releaseLocked ends one use of a file; with the last one it is removed.

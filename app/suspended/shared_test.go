@@ -27,7 +27,8 @@ type group struct {
 func newGroup(t *testing.T) *group {
 	t.Helper()
 	db, err := database.OpenPostgreSQL(t.Context(), secret.New(databasetest.Schema(t)), "state", cluster.Schema,
-		cluster.SchemaAddresses, cluster.SchemaValues, cluster.SchemaMoves, Schema, cluster.SchemaLoads)
+		cluster.SchemaAddresses, cluster.SchemaValues, cluster.SchemaMoves, Schema, cluster.SchemaLoads,
+		cluster.SchemaHomes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func (s *System) openSessionFiles(ctx context.Context) error {
 	}
 	var err error
 	s.sessionFiles, err = sessionfiles.Open(ctx, s.directories.Sessions,
-		sessionfiles.Limits{Bytes: limits.Bytes, Files: limits.Files}, limits.Size)
+		sessionfiles.Limits{Bytes: limits.Bytes, Files: limits.Files}, limits.Size, s.Node())
 	if err == nil {
 		s.undo.Add(s.sessionFiles.Close)
 	}

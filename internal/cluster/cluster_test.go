@@ -19,7 +19,7 @@ import (
 func open(t *testing.T) *database.DB {
 	t.Helper()
 	db, err := database.OpenPostgreSQL(t.Context(), secret.New(databasetest.Schema(t)), "state", cluster.Schema,
-		cluster.SchemaAddresses, cluster.SchemaValues, cluster.SchemaMoves, cluster.SchemaLoads)
+		cluster.SchemaAddresses, cluster.SchemaValues, cluster.SchemaMoves, cluster.SchemaLoads, cluster.SchemaHomes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func serve(t *testing.T, n *cluster.Node, answer http.HandlerFunc) *served {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 		if id := r.URL.Query().Get("id"); n.Forward(w, r, id, failed) ||
-			id == "new" && n.ForwardNew(w, r, func() { s.failed <- false }) {
+			id == "new" && n.ForwardNew(w, r, r.URL.Query().Get("session"), func() { s.failed <- false }) {
 			return
 		}
 		r.Header["Authorization"] = seen

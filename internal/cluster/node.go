@@ -120,6 +120,10 @@ func (n *Node) take(ctx context.Context, version string) (other seen, err error)
 			ON CONFLICT (name) DO UPDATE SET epoch = excluded.epoch, id = excluded.id, version = excluded.version,
 			started = excluded.started, heartbeat = excluded.heartbeat, address = excluded.address,
 			pin = excluded.pin, busy = 0, sandboxes = 0, leaving = 0`, n.name, epoch, idOf(n.name, epoch), version, address, pin)
+		if err == nil { // the files of sessions have ended with their processes
+			_, err = tx.ExecContext(ctx, "DELETE FROM session_home WHERE node NOT IN "+
+				"(SELECT id FROM node WHERE heartbeat <> 0)")
+		}
 		return err
 	})
 	if err == nil {

@@ -70,16 +70,20 @@ func (n *Node) Leaving() bool {
 	return n != nil && n.link != nil && n.leaving.Load() && len(n.members.staying()) > 0
 }
 
-// ForwardNew passes a request that begins something to the node that should begin it, see elsewhere. It returns false
-// if that is this node, or if the other one cannot be reached. If the connection ends before the answer, ForwardNew
-// calls failed: whether the other node has begun is not known.
-func (n *Node) ForwardNew(w http.ResponseWriter, r *http.Request, failed func()) bool {
+// ForwardNew passes a request that begins something to the node that should begin it: the home of its session, see
+// Keep, or the one that elsewhere returns. session may be empty. ForwardNew returns false if that is this node, or if
+// the other one cannot be reached. If the connection ends before the answer, it calls failed: whether the other node
+// has begun is not known.
+func (n *Node) ForwardNew(w http.ResponseWriter, r *http.Request, session string, failed func()) bool {
 	about, known := r.Context().Value(forwardingKey{}).(forwarding)
 	if !known || about.forwarded {
 		return false
 	}
-	to, found := n.elsewhere()
+	to, found := n.home(r.Context(), session)
 	if !found {
+		to, found = n.elsewhere()
+	}
+	if !found || to.name == n.name {
 		return false
 	}
 	sent := true

@@ -185,6 +185,13 @@ func converse(t *testing.T, b *rotating, revision string) {
 			t.Errorf("a call that the person of the host approves: %s", got)
 		}
 	}
+	for i := range b.nodes { // each program finds the files of those before it
+		python(fmt.Sprintf("open('/workspace/session/file-%d', 'w').close()", i), false)
+		if got := python("import os\nresult = len(os.listdir('/workspace/session'))", false); !strings.Contains(got,
+			fmt.Sprintf(`"data":%d,"ok":true`, i+1)) {
+			t.Errorf("after %d programs with a file: %s", i+1, got)
+		}
+	}
 	listed, err := host.ListResources(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
