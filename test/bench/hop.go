@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 )
+
+// fillTime is how long nodes that have started may fill their pools before they are measured.
+const fillTime = 15 * time.Second
 
 // measureHops compares requests at the node that has a session with those at another one, and a node of a cluster with
 // a single one.
@@ -57,6 +61,9 @@ func measureHops(ctx context.Context, f *fleet) (err error) {
 		ways = append(ways, way{name: name, take: func(ctx context.Context) (sample, error) {
 			return timed(func() error { return a.act(ctx) })
 		}})
+	}
+	if err := rest(ctx, fillTime); err != nil {
+		return err
 	}
 	taken, err := inTurn(ctx, 10*f.rounds, 0, ways...)
 	if err != nil {
