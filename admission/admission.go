@@ -35,7 +35,7 @@ type Options struct {
 type Service struct {
 	opts    Options
 	rules   atomic.Pointer[Rules]
-	buckets buckets                   // of servers and tools
+	buckets Buckets                   // of servers and tools
 	agents  atomic.Pointer[agentGate] // nil until OpenAgents
 	refused *quota.Limiter            // of records of refused calls
 }

@@ -37,6 +37,8 @@ type AgentOptions struct {
 	Prices Prices
 	// Limiter limits the request rate of agents; nil means that only budgets limit it.
 	Limiter Limiter
+	// CallRates counts the calls of all callers, agents or not. If it is nil, they are counted in memory.
+	CallRates CallRates
 	// RequireState requires the hash of the state before each action.
 	RequireState bool
 	// QuestionTime is how long a person has to answer, and how long an approved action can be

@@ -53,7 +53,7 @@ func (s *Service) Decide(ctx context.Context, act Act) (Ruling, *Grant, error) {
 	}
 	e := &evaluation{service: s, act: act}
 	if act.Kind == Call {
-		if refused := s.quota(act); refused != nil {
+		if refused := s.quota(ctx, act); refused != nil {
 			return e.denied(refused), nil, nil
 		}
 	}

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"fmt"
 )
 
@@ -18,7 +19,7 @@ type Usage struct {
 
 // quota checks a call against the limits of its run and its session and the rates of its server and
 // its tool. A refused call counts too.
-func (s *Service) quota(act Act) *Error {
+func (s *Service) quota(ctx context.Context, act Act) *Error {
 	u := act.Usage
 	l := u.Limits
 	switch {
@@ -38,21 +39,25 @@ func (s *Service) quota(act Act) *Error {
 				"between calls and ask less often, or return what there is and look again in a later run; else "+
 				"change the arguments, or stop", u.Repeats)
 	}
-	return s.rate(act)
+	return s.rate(ctx, act)
 }
 
-// rate checks a call against the current rates of its server and its tool. It waits up to maxRateWait
+// rate checks a call against the current rates of its server and its tool. It waits up to MaxRateWait
 // for them.
-func (s *Service) rate(act Act) *Error {
+func (s *Service) rate(ctx context.Context, act Act) *Error {
+	rates := CallRates(&s.buckets)
+	if g := s.agents.Load(); g != nil && g.opts.CallRates != nil {
+		rates = g.opts.CallRates
+	}
 	l, now := s.Rules().Limits, s.opts.Now()
 	server, tool := act.Request.Tool.ServerID, act.Request.Tool.Name
 	rate, name := l.serverRate(server)
-	ofServer, ok := s.buckets.take("server\x00"+server, rate, now)
+	ofServer, ok := rates.Take(ctx, "server\x00"+server, rate, now)
 	if !ok {
 		return exceed(name, TooOften, "server %q is called too often; try again in %v", server, ofServer)
 	}
 	rate, name = l.toolRate(server, tool)
-	ofTool, ok := s.buckets.take("tool\x00"+server+"\x00"+tool, rate, now)
+	ofTool, ok := rates.Take(ctx, "tool\x00"+server+"\x00"+tool, rate, now)
 	if !ok {
 		return exceed(name, TooOften, "tool %q is called too often; try again in %v", tool, ofTool)
 	}

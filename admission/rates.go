@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -20,20 +21,25 @@ func (b Bucket) has(r Rate) bool {
 	return b.limiter != nil && b.limiter.Limit() == tokensPerSecond(r) && b.limiter.Burst() == r.Calls
 }
 
-// maxRateWait is the longest time that a call waits for a rate. A call that would have to wait longer
+// MaxRateWait is the longest time that a call waits for a rate. A call that would have to wait longer
 // is refused.
-const maxRateWait = time.Second
+const MaxRateWait = time.Second
 
 // Take uses one token. The caller must not proceed before wait has passed, which is at most
-// maxRateWait. If the token comes later, ok is false, no token is used, and wait is the time until
+// MaxRateWait. If the token comes later, ok is false, no token is used, and wait is the time until
 // then, rounded up so that a retry after it is not too early.
 func (b Bucket) Take(now time.Time) (wait time.Duration, ok bool) {
 	reservation := b.limiter.ReserveN(now, 1)
-	if wait = reservation.DelayFrom(now); wait <= maxRateWait {
+	if wait = reservation.DelayFrom(now); wait <= MaxRateWait {
 		return wait, true
 	}
 	reservation.CancelAt(now)
-	return (wait + time.Millisecond - 1).Truncate(time.Millisecond), false
+	return RetryAfter(wait), false
+}
+
+// RetryAfter rounds a wait up, so that a retry after it is not too early.
+func RetryAfter(wait time.Duration) time.Duration {
+	return (wait + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
 // Pause returns after wait has passed, or as soon as done is closed. A nil done is never closed.
@@ -49,14 +55,22 @@ func Pause(wait time.Duration, done <-chan struct{}) {
 	}
 }
 
-// buckets holds token buckets by key. The zero value is ready to use. It is safe for concurrent use.
-type buckets struct {
+// CallRates counts calls against the rates of servers and tools. It is safe for concurrent use.
+type CallRates interface {
+	// Take is Bucket.Take for the bucket of a key. A changed rate gets a new bucket.
+	Take(ctx context.Context, key string, of Rate, now time.Time) (wait time.Duration, ok bool)
+}
+
+// Buckets holds token buckets by key, in memory. The zero value is ready to use.
+type Buckets struct {
 	mu    sync.Mutex // guards byKey
 	byKey map[string]Bucket
 }
 
-// take is Bucket.Take for the bucket of a key. A changed rate gets a new bucket.
-func (b *buckets) take(key string, of Rate, now time.Time) (wait time.Duration, ok bool) {
+var _ CallRates = (*Buckets)(nil)
+
+// Take implements CallRates.
+func (b *Buckets) Take(_ context.Context, key string, of Rate, now time.Time) (wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.byKey[key].has(of) {

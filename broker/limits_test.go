@@ -3,6 +3,9 @@ package broker_test
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,8 +15,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/admission"
+	"github.com/airlock-mcp/airlock/admission/agents"
+	"github.com/airlock-mcp/airlock/admission/clusterlimit"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 	"github.com/airlock-mcp/airlock/redact"
 )
 
@@ -73,6 +80,74 @@ func TestLimits(t *testing.T) {
 			if acted := len(f.upstream.calls) > test.fails; acted != test.acted {
 				t.Errorf("the failing call was made: got %v, want %v", acted, test.acted)
 			}
+		})
+	}
+}
+
+// nodes returns a run at each of two nodes of a cluster, which share its database.
+func nodes(t *testing.T, limits admission.Limits) (all [2]*fixture, runs [2]*broker.RunCalls, db *database.DB) {
+	t.Helper()
+	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), agents.Schema,
+		clusterlimit.SchemaCalls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	for i := range all {
+		f := newFixture(t, func(o *options) { o.Limits = limits })
+		rates := clusterlimit.NewCalls(db, slog.New(slog.DiscardHandler))
+		end, err := f.admission.OpenAgents(admission.AgentOptions{Database: db, CallRates: rates,
+			Agents: agents.New(agents.Options{Database: db, Log: f.log})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { end(); _ = rates.Close() })
+		all[i], runs[i] = f, f.open()
+	}
+	return all, runs, db
+}
+
+// The nodes of a cluster share the rates of servers and tools. A refused call gets the same message as on one machine.
+// Without the database a node has the rates for itself.
+func TestNodesShareRates(t *testing.T) {
+	rate := admission.Rate{Calls: 3, Per: time.Hour}
+	for name, c := range map[string]struct {
+		limits  admission.Limits
+		refused string
+	}{
+		"limits.rate":     {admission.Limits{ServerRate: rate}, `server "files" is called too often`},
+		"limits.toolRate": {admission.Limits{ToolRate: rate}, `tool "read_file" is called too often`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all, runs, _ := nodes(t, c.limits)
+			for i := range 3 {
+				checkAnswer(t, runs[i%2].Call(t.Context(), distinct(i)), "", "")
+			}
+			for i, run := range runs {
+				answer := run.Call(t.Context(), distinct(3))
+				checkAnswer(t, answer, "RateLimit", c.refused)
+				if hint := regexp.MustCompile(`; try again in (19m5[0-9.]+s|20m0s)$`); !answer.Error.Retryable ||
+					!hint.MatchString(answer.Error.Message) {
+					t.Errorf("node %d: got %+v", i, answer.Error)
+				}
+				records := all[i].records(t)
+				if last := records[len(records)-1]; last.Limit != name {
+					t.Errorf("node %d: the record names the limit %q", i, last.Limit)
+				}
+			}
+		})
+		t.Run(name+" without the database", func(t *testing.T) {
+			_, runs, db := nodes(t, c.limits)
+			for i := range 2 {
+				checkAnswer(t, runs[i].Call(t.Context(), distinct(i)), "", "")
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 2 {
+				checkAnswer(t, runs[1].Call(t.Context(), distinct(2+i)), "", "")
+			}
+			checkAnswer(t, runs[1].Call(t.Context(), distinct(4)), "RateLimit", c.refused)
 		})
 	}
 }

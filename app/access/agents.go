@@ -113,6 +113,11 @@ func (a *Agents) Admit(ctx context.Context, by *admission.Service, opts admissio
 		return err
 	}
 	opts.Agents, opts.Database, opts.Limiter = a.Service, a.opts.Database, limiter
+	if a.opts.Database.IsShared() {
+		calls := clusterlimit.NewCalls(a.opts.Database, a.opts.Logger)
+		a.undo.Add(calls.Close)
+		opts.CallRates = calls
+	}
 	opts.Prices = admission.Prices{Actions: c.Prices, Default: c.DefaultPrice, Second: c.SecondPrice}
 	opts.RequireState, opts.QuestionTime, opts.While = c.RequireState || required, c.QuestionTime, a.authority.While
 	end, err := by.OpenAgents(opts)
@@ -141,7 +146,9 @@ func (a *Agents) limiter(ctx context.Context, c config.Agents, logger *slog.Logg
 		logger.WarnContext(ctx, "Redis does not answer, so the requests of agents are counted without it", "error", err)
 	}
 	if a.opts.Database.IsShared() {
-		return clusterlimit.New(a.opts.Database, c.Rate.Calls, c.Rate.Per), nil
+		requests := clusterlimit.NewRequests(a.opts.Database, admission.Rate(c.Rate))
+		a.undo.Add(requests.Close)
+		return requests, nil
 	}
 	return admission.NewWindow(c.Rate.Calls, c.Rate.Per, nil), nil
 }

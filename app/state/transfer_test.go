@@ -26,7 +26,8 @@ func TestEachTableIsTransferred(t *testing.T) {
 	defer db.Close()
 	known := append(transferred(), "agent_credential", "question", "cluster_setting", "node", "node_value",
 		"posted_question", "posted_answer", "moved_run", "session_home", "sign_in_turn",
-		"approval_grant", "confirmed_configuration", "run_copy", "request_rate", // of the nodes of a cluster
+		"approval_grant", "confirmed_configuration", "run_copy", // of the nodes of a cluster
+		"request_rate", "call_rate", // the same
 		"audit_log", "audit_leaf", "audit_tree", "audit_file", "audit_tail", // logs stay at their nodes
 		"suspended_run", "suspended_file", "suspended_use") // docs/cluster.md: they are ended before
 	err = db.View(t.Context(), func(tx database.Tx) error {

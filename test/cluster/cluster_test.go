@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -70,6 +71,39 @@ func TestTheRequestRateIsThatOfTheCluster(t *testing.T) {
 	}
 	if want := map[string]int{"APPROVED<nil>": 20, "DENIEDQWED-AGENT-RATE-001": 10}; !maps.Equal(answers, want) {
 		t.Errorf("the answers are %v, want %v", answers, want)
+	}
+}
+
+// A server has one rate, whichever nodes call it.
+func TestTheRateOfAServerIsThatOfTheCluster(t *testing.T) {
+	g, c := newGroup(t), &counted{made: map[string]int{}}
+	g.callsUnder(c.server(), "permit(principal, action, resource);")
+	g.more = strings.Replace(g.more, "trustAnnotations: true", "trustAnnotations: true, rate: 20/h", 1)
+	nodes := []*node{g.node("a").serve(), g.node("b").serve()}
+	_, token := nodes[0].token("run")
+	var wait sync.WaitGroup
+	for i, n := range nodes {
+		host := (&rotating{nodes: []*node{n}, token: token}).host(t, "/mcp", revisions[1])
+		wait.Go(func() {
+			res, err := host.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{
+				"language": "python", "code": fmt.Sprintf(`from servers.alpha import change
+refused = []
+for number in range(25):
+    try:
+        await change({"name": f"%d-{number}"})
+    except Exception as error:
+        refused.append(f"{error.type}: {error}")
+result = refused`, i)}})
+			text, _ := json.Marshal(res) // it may be nil
+			refusal := regexp.MustCompile(`RateLimit: server \\+"alpha\\+" is called too often; try again in [23]m`)
+			if err != nil || !refusal.Match(text) {
+				t.Errorf("the program at node %d: %s %v", i, text, err)
+			}
+		})
+	}
+	wait.Wait()
+	if got := c.total(); got != 20 {
+		t.Errorf("%d calls were made, want 20", got)
 	}
 }
 

@@ -21,7 +21,7 @@ func allowed(t *testing.T, db *database.DB, most, nodes int, principal string) i
 	var count atomic.Int64
 	var wait sync.WaitGroup
 	for range nodes {
-		l := clusterlimit.New(db, most, time.Hour)
+		l := requests(t, db, most)
 		for range 4 {
 			wait.Go(func() {
 				for refused := 0; refused < 2; {
@@ -42,9 +42,17 @@ func allowed(t *testing.T, db *database.DB, most, nodes int, principal string) i
 	return int(count.Load())
 }
 
+// requests returns the limiter of a node that allows a number of requests in an hour.
+func requests(t *testing.T, db *database.DB, most int) *clusterlimit.Requests {
+	r := clusterlimit.NewRequests(db, admission.Rate{Calls: most, Per: time.Hour})
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
 func open(t *testing.T) *database.DB {
 	t.Helper()
-	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"), clusterlimit.Schema)
+	db, err := databasetest.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"), clusterlimit.Schema,
+		clusterlimit.SchemaCalls)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +95,7 @@ func TestSharesAreBounded(t *testing.T) {
 // Requests that cannot be counted are refused.
 func TestWithoutTheDatabaseNothingIsAllowed(t *testing.T) {
 	db := open(t)
-	l := clusterlimit.New(db, 10, time.Hour)
+	l := requests(t, db, 10)
 	if err := l.Allow(t.Context(), "ann"); err != nil {
 		t.Fatal(err)
 	}
