@@ -15,6 +15,8 @@ import (
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/admission/budget"
 	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/internal/cluster"
+	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 	"github.com/airlock-mcp/airlock/internal/secret"
 	"github.com/airlock-mcp/airlock/internal/testenv"
@@ -93,11 +95,7 @@ func newOfficeWith(t *testing.T, budgets map[string]budget.Limits, change ...fun
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := databasetest.Open(t.Context(), filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
-		agents.SchemaApprovers, agents.SchemaLists, agents.SchemaDebits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := officeDatabase(t, dir)
 	o.Service = agents.New(agents.Options{Database: db, Log: log, Now: o.clock.Now, Budgets: budgets})
 	opts := options{admission.AgentOptions{Agents: o.Service, Database: db, Desk: o.person}, admission.Rules{}, log,
 		o.clock.Now}
@@ -114,6 +112,18 @@ func newOfficeWith(t *testing.T, budgets map[string]budget.Limits, change ...fun
 		}
 	})
 	return o
+}
+
+// officeDatabase opens the database of an office.
+func officeDatabase(t *testing.T, dir string) *database.DB {
+	t.Helper()
+	db, err := databasetest.Open(t.Context(), filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
+		agents.SchemaApprovers, agents.SchemaLists, agents.SchemaDebits,
+		cluster.Schema+cluster.SchemaAddresses+cluster.SchemaLoads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
 }
 
 // rules returns an engine with one file of policies.

@@ -16,11 +16,7 @@ import (
 // second opens the agents of an office as another process would, with its own database connection.
 func (o *office) second(dir string) *office {
 	o.Helper()
-	db, err := databasetest.Open(o.Context(), filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
-		agents.SchemaApprovers, agents.SchemaLists, agents.SchemaDebits)
-	if err != nil {
-		o.Fatal(err)
-	}
+	db := officeDatabase(o.T, dir)
 	other := &office{T: o.T, logDir: o.logDir, person: o.person, clock: o.clock, opts: o.opts}
 	other.Service = agents.New(agents.Options{Database: db, Log: o.opts.Log, Now: o.clock.Now})
 	other.opts.AgentOptions.Agents, other.opts.AgentOptions.Database = other.Service, db

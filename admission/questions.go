@@ -73,7 +73,11 @@ func (e *evaluation) people(ctx context.Context, tx database.Tx) (Ruling, error)
 		r.ApprovalID, e.asked = answered.id, e.liveQuestion(answered.id)
 		return r, nil
 	}
-	if refused := e.hold(&q); refused != nil {
+	refused, err := e.hold(ctx, tx, &q)
+	if err != nil {
+		return r, err
+	}
+	if refused != nil {
 		refused.Message = why + refused.Message
 		return e.denied(refused), nil
 	}
@@ -186,25 +190,40 @@ func (e *evaluation) reserve() { e.place, e.full = e.opts.Desk.Reserve(e.agent.C
 
 // hold counts a question as open. It returns a refusal if the reservation failed or the agent has
 // too many open questions: a question that nobody can answer is not announced.
-func (e *evaluation) hold(q *question) *Error {
+func (e *evaluation) hold(ctx context.Context, tx database.Tx, q *question) (*Error, error) {
 	switch {
 	case errors.Is(e.full, approval.ErrNobody):
-		return refuse(CodeNobody, "no person can be asked here")
+		return refuse(CodeNobody, "no person can be asked here"), nil
 	case e.place == nil:
 		return refuse(CodeManyOpen,
-			"too many questions of this owner's agents wait for a person: try again when one is answered")
+			"too many questions of this owner's agents wait for a person: try again when one is answered"), nil
 	}
 	s := e.agentGate
+	others, err := s.openElsewhere(ctx, tx, q)
+	if err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open[q.agent] >= maxOpenQuestions {
+	if others+s.open[q.agent] >= maxOpenQuestions {
 		return refuse(CodeManyOpen, "%d questions of this agent wait for a person: try again when one is answered",
-			maxOpenQuestions)
+			maxOpenQuestions), nil
 	}
 	s.open[q.agent]++
 	s.live[q.id] = &liveQuestion{opened: make(chan struct{})}
 	e.ask = q
-	return nil
+	return nil, nil
+}
+
+// openElsewhere returns how many questions of the agent other nodes ask.
+func (s *agentGate) openElsewhere(ctx context.Context, tx database.Tx, q *question) (n int, err error) {
+	if s.opts.Node == nil {
+		return 0, nil
+	}
+	err = tx.QueryRowContext(ctx, `SELECT count(*) FROM question JOIN node ON node.id = question.approver
+		WHERE agent = ? AND state = ? AND expires > ? AND approver <> ? AND `+cluster.Live,
+		q.agent, questionOpen, q.about.Asked.Unix(), s.opts.Node.ID()).Scan(&n)
+	return n, err
 }
 
 // dropQuestion removes a question that was not opened.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/internal/cluster"
 )
 
 // hasQuestion fails unless a PENDING ruling has a question that people can answer, and another
@@ -69,6 +71,65 @@ func TestCallersRaceForQuestions(t *testing.T) {
 	callers.Wait()
 	if open := desk.Open(); open > 3*16 || open < 3*8 || pending.Load() == 0 || refused.Load() == 0 {
 		t.Errorf("%d open questions of three owners, %d PENDING, %d refused", open, pending.Load(), refused.Load())
+	}
+}
+
+// An agent has at most eight open questions at all nodes of a cluster together. Those of a node that has ended do not
+// count.
+func TestTheOpenQuestionsOfAllNodes(t *testing.T) {
+	join := func(opts *options, name string) *cluster.Node {
+		n, err := cluster.Join(t.Context(), opts.Database, cluster.Options{Name: name, Version: "1",
+			Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = n.Close() })
+		opts.Node = n
+		return n
+	}
+	var first *cluster.Node
+	a := newOffice(t, func(opts *options) { first = join(opts, "a") })
+	b := *a
+	join(&b.opts, "b")
+	b.begin()
+	t.Cleanup(b.end)
+	agent, _ := a.register("supervised", "")
+	var pending atomic.Int32
+	ask := func(o *office, n int) bool {
+		got := o.try(agent, action("send_email", fmt.Sprint(n)), step(n))
+		if got == admission.Pending {
+			pending.Add(1)
+			return true
+		}
+		if got != admission.Denied+" "+admission.CodeManyOpen {
+			t.Errorf("question %d: %s", n, got)
+		}
+		return false
+	}
+	ask(a, 1)
+	ask(a, 2)
+	var callers sync.WaitGroup
+	for n := range 24 {
+		callers.Go(func() { ask([]*office{a, &b}[n%2], n+3) })
+	}
+	callers.Wait()
+	next := 27
+	for ; ask(a, next) || ask(&b, next+1); next += 2 { // those at once may have refused each other
+	}
+	if got := pending.Load(); got != 8 {
+		t.Fatalf("%d questions of the agent are open, want 8", got)
+	}
+	(<-a.person.questions).answer <- approval.Verdict{Answer: approval.Yes, By: "ann"}
+	for !ask(&b, next) && t.Context().Err() == nil { // until the answer is stored
+	}
+	if ask(a, next+1) || ask(&b, next+1) {
+		t.Error("one answer lets the agent ask two questions")
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !ask(&b, next+1) {
+		t.Error("questions of a node that has ended count")
 	}
 }
 
