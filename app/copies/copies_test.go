@@ -20,6 +20,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 	"github.com/airlock-mcp/airlock/internal/objects"
+	"github.com/airlock-mcp/airlock/internal/objects/objectstest"
 )
 
 // nodes have one database, object store and key.
@@ -81,11 +82,7 @@ func (n *nodes) attempt(c *copies.Copies) {
 // stored returns the names of the objects.
 func (n *nodes) stored() string {
 	n.Helper()
-	names, err := n.objects.List(n.Context(), "runs")
-	if err != nil {
-		n.Fatal(err)
-	}
-	return strings.Join(names, " ")
+	return strings.Join(objectstest.Names(n, n.dir, "runs"), " ")
 }
 
 var ann = caller.Owner{Principal: "ann", Kind: caller.User, Session: "ses_1"}

@@ -23,6 +23,7 @@ type cluster struct {
 	key     *agekey.Key
 	witness string             // a file
 	copies  *clusterlog.Copies // of the logs of nodes; Dir is set by open
+	files   string             // the directory with the objects of copies
 	log     *clusterlog.Log    // of the node that was opened last
 	nodes   string             // a directory with one for each node
 }

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -84,18 +83,6 @@ func (b *bucket) get(ctx context.Context, name string) ([]byte, error) {
 		return nil, fs.ErrNotExist
 	}
 	return content, err
-}
-
-func (b *bucket) list(ctx context.Context, prefix string) (names []string, err error) {
-	for object := range b.client.ListObjectsIter(ctx, b.name,
-		minio.ListObjectsOptions{Prefix: b.prefix + prefix, Recursive: true}) {
-		if object.Err != nil {
-			return nil, object.Err
-		}
-		names = append(names, strings.TrimPrefix(object.Key, b.prefix))
-	}
-	slices.Sort(names)
-	return names, nil
 }
 
 func (b *bucket) delete(ctx context.Context, name string) error {

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/store"
 )
@@ -39,23 +38,6 @@ func readBounded(r io.Reader) ([]byte, error) {
 		return nil, ErrTooLarge
 	}
 	return content, err
-}
-
-// list leaves out files that are being written, whose names begin with a dot.
-func (d directory) list(_ context.Context, prefix string) (names []string, err error) {
-	root := filepath.Join(d.root, filepath.FromSlash(prefix))
-	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil // removed meanwhile
-		case err != nil || entry.IsDir() || strings.HasPrefix(entry.Name(), "."):
-			return err
-		}
-		relative, err := filepath.Rel(d.root, path)
-		names = append(names, filepath.ToSlash(relative))
-		return err
-	})
-	return names, err
 }
 
 func (d directory) delete(_ context.Context, name string) error {

@@ -34,7 +34,6 @@ type Store struct {
 type backend interface {
 	put(ctx context.Context, name string, content []byte) error
 	get(ctx context.Context, name string) ([]byte, error)
-	list(ctx context.Context, prefix string) ([]string, error)
 	delete(ctx context.Context, name string) error
 }
 
@@ -114,15 +113,6 @@ func (s *Store) Rewrite(ctx context.Context, name string, rewrite func(content [
 		return false, err
 	}
 	return true, s.Put(ctx, name, content)
-}
-
-// List returns the names of all objects below a directory, sorted.
-func (s *Store) List(ctx context.Context, dir string) (names []string, err error) {
-	err = s.do(ctx, dir, func(ctx context.Context) error {
-		names, err = s.backend.list(ctx, dir+"/")
-		return err
-	})
-	return names, err
 }
 
 // Delete removes an object. It returns no error if there is none.

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/objects/objectstest"
 )
 
-// Both kinds of stores keep what was put, list it in order, and know what is missing (issue 28).
+// Both kinds of stores keep what was put, and know what is missing (issue 28).
 func TestStores(t *testing.T) {
 	server := objectstest.Start(t)
 	for name, address := range map[string]string{
@@ -33,9 +32,6 @@ func TestStores(t *testing.T) {
 			ctx := t.Context()
 			if _, err := s.Get(ctx, "logs/a/1"); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("a missing object: got %v, want %v", err, fs.ErrNotExist)
-			}
-			if names, err := s.List(ctx, "logs"); err != nil || len(names) != 0 {
-				t.Errorf("an empty store: got %q, %v", names, err)
 			}
 			large := bytes.Repeat([]byte("0123456789abcdef"), 5<<20/16)
 			var putting sync.WaitGroup
@@ -57,10 +53,6 @@ func TestStores(t *testing.T) {
 			}
 			if got, err := s.Get(ctx, "logs/a/7"); err != nil || !bytes.Equal(got, large) {
 				t.Errorf("a large object: got %d bytes, %v", len(got), err)
-			}
-			names, err := s.List(ctx, "logs")
-			if err != nil || len(names) != 9 || !slices.IsSorted(names) || names[8] != "logs/b c/ü" {
-				t.Errorf("got %q, %v", names, err)
 			}
 			for range 2 {
 				if err := s.Delete(ctx, "logs/a/1"); err != nil {

@@ -9,10 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const loopback = "127.0.0.1"
+
 // ReservedAddress is ReserveAddress for a test, until it ends.
 func ReservedAddress(t testing.TB) string {
 	t.Helper()
-	address, release, err := ReserveAddress()
+	return ReservedAddressAt(t, loopback)
+}
+
+// ReservedAddressAt is ReservedAddress at an IPv4 address of this machine.
+func ReservedAddressAt(t testing.TB, host string) string {
+	t.Helper()
+	address, release, err := reserve(host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +32,13 @@ func ReservedAddress(t testing.TB) string {
 // program that takes its address as an argument. Until release is called, the kernel does
 // not assign the port to another program that requests any port, or to an outgoing
 // connection. The program must set SO_REUSEADDR, as Go and Node do by default.
-func ReserveAddress() (address string, release func(), err error) {
+func ReserveAddress() (address string, release func(), err error) { return reserve(loopback) }
+
+func reserve(host string) (address string, release func(), err error) {
+	ip := net.ParseIP(host).To4()
+	if ip == nil {
+		return "", nil, fmt.Errorf("%q is not an IPv4 address", host)
+	}
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return "", nil, os.NewSyscallError("socket", err)
@@ -39,7 +53,7 @@ func ReserveAddress() (address string, release func(), err error) {
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
 		return "", nil, os.NewSyscallError("setsockopt", err)
 	}
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte(ip)}); err != nil {
 		return "", nil, os.NewSyscallError("bind", err)
 	}
 	bound, err := unix.Getsockname(fd)
@@ -50,5 +64,5 @@ func ReserveAddress() (address string, release func(), err error) {
 	if !ok {
 		return "", nil, fmt.Errorf("got an address of the kind %T", bound)
 	}
-	return net.JoinHostPort("127.0.0.1", fmt.Sprint(at.Port)), release, nil
+	return net.JoinHostPort(host, fmt.Sprint(at.Port)), release, nil
 }

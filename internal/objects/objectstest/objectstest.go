@@ -1,13 +1,16 @@
-// Package objectstest starts an S3 server for tests.
+// Package objectstest starts an S3 server for tests, and lists the objects of stores.
 package objectstest
 
 import (
+	"errors"
 	"fmt"
-	"net"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/airlock-mcp/airlock/internal/objects"
 	"github.com/airlock-mcp/airlock/internal/testenv"
@@ -25,6 +28,7 @@ type Server struct {
 	dir     string // of the buckets
 	address string // HOST:PORT
 	process *exec.Cmd
+	ended   chan struct{} // closed when the process has ended
 }
 
 // Start starts a server, and sets the variables with its credentials. If the program was not built, the test is
@@ -50,14 +54,7 @@ func StartAt(t *testing.T, host string) *Server {
 	if err := os.MkdirAll(s.Files(), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.address = listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	s.address = testenv.ReservedAddressAt(t, host)
 	s.Run()
 	t.Cleanup(s.Stop)
 	return s
@@ -71,7 +68,31 @@ func (s *Server) Address(prefix string) string {
 // Files returns the directory with the objects.
 func (s *Server) Files() string { return filepath.Join(s.dir, "bucket") }
 
-// Run starts the server again after Stop, and returns when it listens.
+// Names returns the names of the objects below a directory, sorted. root is the directory of a store: that of Files, or
+// one in file://root. Files that are being written, whose names begin with a dot, are left out.
+func Names(t testing.TB, root, dir string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // removed meanwhile
+		case err != nil || entry.IsDir() || strings.HasPrefix(entry.Name(), "."):
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		names = append(names, name)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// startTime is how long Run waits.
+const startTime = 30 * time.Second
+
+// Run starts the server again after Stop, and returns when it answers.
 func (s *Server) Run() {
 	s.t.Helper()
 	s.process = exec.Command(filepath.Join(testenv.RepoRoot(s.t), "bin", "versitygw"), "--access", accessKey,
@@ -80,20 +101,34 @@ func (s *Server) Run() {
 	if err := s.process.Start(); err != nil {
 		s.t.Fatal(err)
 	}
+	process, ended := s.process, make(chan struct{})
+	s.ended = ended
+	go func() {
+		_ = process.Wait() // it may have been killed
+		close(ended)
+	}()
 	store, err := objects.Open(s.Address(""))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for s.t.Context().Err() == nil {
-		if _, err = store.List(s.t.Context(), "none"); err == nil {
+	deadline := time.After(startTime)
+	for {
+		_, err := store.Get(s.t.Context(), "none")
+		if errors.Is(err, fs.ErrNotExist) {
 			return
 		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ended:
+			s.t.Fatalf("the S3 server has ended: %v", err)
+		case <-deadline:
+			s.t.Fatalf("the S3 server does not answer: %v", err)
+		}
 	}
-	s.t.Fatal(err)
 }
 
 // Stop ends the server. Its objects remain.
 func (s *Server) Stop() {
 	_ = s.process.Process.Kill() // it may have ended
-	_ = s.process.Wait()
+	<-s.ended
 }
