@@ -11,6 +11,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -310,20 +311,36 @@ func (l *Log) pass(ctx context.Context, h *head) error {
 	return err
 }
 
-// stored reads the hashes of the tree from the rows of its leaves. The hash of a subtree is stored with its last leaf,
-// behind those of lower levels.
+// stored reads the hashes of the tree from the rows of its leaves, with one query. The hash of a subtree is stored with
+// its last leaf, behind those of lower levels.
 func stored(ctx context.Context, tx database.Tx) tlog.HashReader {
 	return tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
-		hashes := make([]tlog.Hash, len(indexes))
+		levels, leaves := make([]int, len(indexes)), make([]int64, len(indexes))
 		for i, index := range indexes {
 			level, n := tlog.SplitStoredHashIndex(index)
-			var blob []byte
-			if err := tx.QueryRowContext(ctx, "SELECT hashes FROM audit_leaf WHERE number = ?",
-				(n+1)<<level-1).Scan(&blob); err != nil {
-				return nil, fmt.Errorf("reading the tree of the cluster: %w", err)
-			}
+			levels[i], leaves[i] = level, (n+1)<<level-1
+		}
+		wanted, err := json.Marshal(leaves)
+		if err != nil {
+			return nil, err
+		}
+		var number int64
+		var blob []byte
+		blobs := map[int64][]byte{}
+		err = database.ScanRows(ctx, tx, "SELECT number, hashes FROM audit_leaf WHERE number IN "+
+			"(SELECT CAST(value AS BIGINT) FROM json_each(?))", []any{string(wanted)}, []any{&number, &blob},
+			func() error {
+				blobs[number] = blob
+				return nil
+			})
+		if err != nil {
+			return nil, fmt.Errorf("reading the tree of the cluster: %w", err)
+		}
+		hashes := make([]tlog.Hash, len(indexes))
+		for i, level := range levels {
+			blob := blobs[leaves[i]]
 			if len(blob) < (level+1)*tlog.HashSize {
-				return nil, errors.New("reading the tree of the cluster: a leaf lacks hashes")
+				return nil, fmt.Errorf("reading the tree of the cluster: leaf %d lacks hashes", leaves[i])
 			}
 			copy(hashes[i][:], blob[level*tlog.HashSize:])
 		}

@@ -2,12 +2,16 @@ package clusterlog_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/audit/clusterlog"
@@ -241,5 +245,60 @@ func TestAnotherKey(t *testing.T) {
 	}
 	if _, err := clusterlog.Verify(context.Background(), c.db, c.key, ""); err == nil {
 		t.Error("another key opens the signing key")
+	}
+}
+
+// counted counts the queries of a transaction.
+type counted struct {
+	database.Tx
+	queries int
+}
+
+func (c *counted) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	c.queries++
+	return c.Tx.QueryContext(ctx, query, args...)
+}
+
+func (c *counted) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	c.queries++
+	return c.Tx.QueryRowContext(ctx, query, args...)
+}
+
+// The hashes of the tree are read with one query, however many are needed.
+func TestHashesAreReadAtOnce(t *testing.T) {
+	c := newCluster(t)
+	for range 7 {
+		c.work(t, "a", 1)
+		c.execute(t, "UPDATE audit_log SET leaf_at = 0")
+	}
+	leaves, err := database.Rows(t.Context(), c.db, "SELECT leaf FROM audit_leaf ORDER BY number", nil,
+		database.Column[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want audit.MemoryHashes
+	for i, leaf := range leaves {
+		hashes, err := tlog.StoredHashes(int64(i), []byte(leaf), want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, hashes...)
+	}
+	var indexes []int64
+	for i := range want {
+		indexes = append(indexes, int64(i))
+	}
+	var got []tlog.Hash
+	var queries int
+	if err := c.db.View(t.Context(), func(tx database.Tx) (err error) {
+		counting := &counted{Tx: tx}
+		got, err = clusterlog.Stored(t.Context(), counting).ReadHashes(indexes)
+		queries = counting.queries
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) < 10 || !slices.Equal(got, want) || queries != 1 {
+		t.Errorf("got %v with %d queries, want %v", got, queries, want)
 	}
 }

@@ -1,0 +1,4 @@
+package clusterlog
+
+// Stored returns the hashes of the tree in the database.
+var Stored = stored
