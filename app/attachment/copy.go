@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/objects"
+	"github.com/airlock-mcp/airlock/internal/retention"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
@@ -20,6 +21,9 @@ type exported struct {
 	Set      Set               `json:"set"`
 	Contents map[string][]byte `json:"contents"` // by digest
 }
+
+// Changed returns when files were attached or removed last, by any process.
+func (s *Store) Changed() (time.Time, error) { return retention.Changed(s.dir) }
 
 // Kept returns the runs whose files are kept, with the times when the newest ones were attached.
 func (s *Store) Kept() (map[string]time.Time, error) {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"filippo.io/age"
 
@@ -211,7 +212,7 @@ func (s *Store) unseal(path string) ([]byte, error) {
 	return content.Bytes(), err
 }
 
-// putIndex writes what a run has attached so far.
+// putIndex writes what a run has attached so far. It sets the time of the directory of all runs for Changed.
 func (s *Store) putIndex(set Set) error {
 	text, err := json.Marshal(set)
 	if err != nil {
@@ -221,5 +222,9 @@ func (s *Store) putIndex(set Set) error {
 	if err != nil {
 		return err
 	}
-	return s.write(filepath.Join(dir, indexFile), text)
+	if err := s.write(filepath.Join(dir, indexFile), text); err != nil {
+		return err
+	}
+	now := time.Now()
+	return os.Chtimes(s.dir, now, now)
 }

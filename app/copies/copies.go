@@ -39,6 +39,10 @@ CREATE TABLE run_copy (
 const (
 	// interval is how often a node looks for runs to copy.
 	interval = 2 * time.Second
+	// settled is how long ago a store must have changed before its next change surely has another time.
+	settled = 5 * time.Second
+	// wholeInterval is how often all runs are compared in any case: the stores do not change when files become too old.
+	wholeInterval = time.Minute
 	// expiryInterval is how often it looks for copies that are too old.
 	expiryInterval = time.Hour
 	// fetchTime is how long a request waits for a copy.
@@ -47,6 +51,9 @@ const (
 
 // Store has one kind of files of runs on this machine. Its methods are safe for concurrent use.
 type Store interface {
+	// Changed returns when files were added, changed or removed last, by any process. A file that has become too old is
+	// not a change.
+	Changed() (time.Time, error)
 	// Kept returns the runs whose files are kept, with the times of their last changes.
 	Kept() (map[string]time.Time, error)
 	// Export returns the files of a run. If there are none, the error wraps fs.ErrNotExist. If they are too large for a
@@ -79,13 +86,15 @@ type Copies struct {
 	opts Options
 	own  *agekey.Own
 
-	mu      sync.Mutex     // guards the fields below, also while objects are stored
-	known   map[name]row   // the copies that exist
-	skipped map[name]int64 // files that are not copied, with row.changed: too large, unreadable, or older than a copy
-	mine    map[name]bool  // files that this process has seen; true: their copy is of this node
-	loaded  bool           // known has those of the database
-	failed  bool           // the last attempt has failed
-	expired time.Time      // when old copies were looked for last
+	mu      sync.Mutex           // guards the fields below, also while objects are stored
+	known   map[name]row         // the copies that exist
+	skipped map[name]int64       // files without a copy, with row.changed: too large, unreadable, or older than a copy
+	mine    map[name]bool        // files that this process has seen; true: their copy is of this node
+	loaded  bool                 // known has those of the database
+	seen    map[string]time.Time // when the store of each kind had changed that was compared last
+	whole   time.Time            // when all runs were compared last
+	failed  bool                 // the last attempt has failed
+	expired time.Time            // when old copies were looked for last
 }
 
 type name struct{ run, kind string }
@@ -115,7 +124,7 @@ type content struct {
 // New returns copies that are made after Start.
 func New(opts Options) *Copies {
 	return &Copies{opts: opts, own: agekey.OwnOf(opts.Key), known: map[name]row{}, skipped: map[name]int64{},
-		mine: map[name]bool{}}
+		mine: map[name]bool{}, seen: map[string]time.Time{}}
 }
 
 // Start copies what the stores keep until stop is called. stop waits for a copy that is being made.
@@ -158,33 +167,22 @@ func (c *Copies) copyLocked(ctx context.Context) error {
 			return err
 		}
 	}
+	began := time.Now()
+	whole := began.Sub(c.whole) >= wholeInterval
 	for _, kind := range c.opts.Kinds {
-		kept, err := kind.Store.Kept()
+		changed, err := kind.Store.Changed()
+		if err == nil && (whole || !changed.Equal(c.seen[kind.Name])) {
+			err = c.compareLocked(ctx, kind)
+		}
 		if err != nil {
 			return err
 		}
-		for run, changed := range kept {
-			n := name{run, kind.Name}
-			if at := changed.UnixNano(); c.known[n].changed != at && c.skipped[n] != at {
-				if err := c.updateLocked(ctx, n, kind.Store, changed); err != nil {
-					return fmt.Errorf("copying the files of run %q: %w", run, err)
-				}
-			}
-			c.mine[n] = c.known[n].node == c.opts.Node
+		if c.seen[kind.Name] = changed; began.Sub(changed) < settled {
+			delete(c.seen, kind.Name)
 		}
-		gone := func(n name) bool {
-			_, there := kept[n.run]
-			return n.kind == kind.Name && !there
-		}
-		maps.DeleteFunc(c.skipped, func(n name, _ int64) bool { return gone(n) })
-		for n, mine := range maps.Clone(c.mine) {
-			if !gone(n) {
-				continue
-			}
-			if err := c.forgetLocked(ctx, n, mine); err != nil {
-				return err
-			}
-		}
+	}
+	if whole {
+		c.whole = began
 	}
 	if time.Since(c.expired) < expiryInterval {
 		return nil
@@ -193,6 +191,37 @@ func (c *Copies) copyLocked(ctx context.Context) error {
 		return err
 	}
 	c.expired = time.Now()
+	return nil
+}
+
+// compareLocked copies the files of a kind that are new, and removes the copies of those that are kept no more.
+func (c *Copies) compareLocked(ctx context.Context, kind Kind) error {
+	kept, err := kind.Store.Kept()
+	if err != nil {
+		return err
+	}
+	for run, changed := range kept {
+		n := name{run, kind.Name}
+		if at := changed.UnixNano(); c.known[n].changed != at && c.skipped[n] != at {
+			if err := c.updateLocked(ctx, n, kind.Store, changed); err != nil {
+				return fmt.Errorf("copying the files of run %q: %w", run, err)
+			}
+		}
+		c.mine[n] = c.known[n].node == c.opts.Node
+	}
+	gone := func(n name) bool {
+		_, there := kept[n.run]
+		return n.kind == kind.Name && !there
+	}
+	maps.DeleteFunc(c.skipped, func(n name, _ int64) bool { return gone(n) })
+	for n, mine := range maps.Clone(c.mine) {
+		if !gone(n) {
+			continue
+		}
+		if err := c.forgetLocked(ctx, n, mine); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -278,6 +278,79 @@ func TestFilesThatAreTooLarge(t *testing.T) {
 	}
 }
 
+// compared is a store that counts how often its files are listed.
+type compared struct {
+	copies.Store
+	lists int
+}
+
+func (s *compared) Kept() (map[string]time.Time, error) {
+	s.lists++
+	return s.Store.Kept()
+}
+
+// The files of a store are listed only if it has changed. A second file of a run and a removal are changes.
+func TestOnlyChangedStoresAreRead(t *testing.T) {
+	n := newNodes(t)
+	dir := t.TempDir()
+	a, _ := n.nodeAt(dir, "a", time.Hour)
+	store := &compared{Store: a}
+	copiesOfA := n.copiesOf("a", store, time.Hour)
+	check := func(when string, want int) {
+		t.Helper()
+		store.lists = 0
+		for range 3 {
+			n.attempt(copiesOfA)
+		}
+		if store.lists != want {
+			t.Errorf("%s: listed %d times, want %d", when, store.lists, want)
+		}
+	}
+	quiet := func() { // as if nothing had changed for a while
+		t.Helper()
+		earlier := time.Now().Add(-time.Minute)
+		if err := os.Chtimes(dir, earlier, earlier); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := attach(t, a, "run_1", "one")
+	check("after a change", 3)
+	quiet()
+	check("without a change", 1)
+	check("later", 0)
+	if _, err := d.Add(attachment.Inspect([]byte("more"), "text/plain", ""), "b.txt"); err != nil {
+		t.Fatal(err)
+	}
+	check("after another file", 3)
+	b, copiesOfB := n.node("b", time.Hour)
+	if err := copiesOfB.Fetch(t.Context(), "run_1"); err != nil {
+		t.Fatal(err)
+	}
+	if set, err := b.Files("run_1"); err != nil || len(set.Files) != 2 {
+		t.Errorf("got %+v, %v", set, err)
+	}
+	if err := d.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	n.attempt(copiesOfA)
+	if got := n.stored(); got != "" {
+		t.Errorf("after a removal, the object store has %q", got)
+	}
+	attach(t, a, "run_2", "two")
+	quiet()
+	check("after another run", 1)
+	old := time.Now().Add(-2 * time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, "run_2", "index.age"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	check("when files become too old", 0)
+	copiesOfA.Compare()
+	check("after a minute", 1)
+	if got := n.stored(); got != "" {
+		t.Errorf("of files that are too old, the object store has %q", got)
+	}
+}
+
 // After a restart, a node removes its copies with their originals as before.
 func TestCopiesAreRemovedAfterARestart(t *testing.T) {
 	n := newNodes(t)

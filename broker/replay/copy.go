@@ -13,6 +13,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/objects"
+	"github.com/airlock-mcp/airlock/internal/retention"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
@@ -26,6 +27,9 @@ type exported struct {
 	Snapshot string `json:"snapshot"`
 	Tools    []byte `json:"tools,omitempty"`
 }
+
+// Changed returns when recordings were written or removed last, by any process.
+func (s *Store) Changed() (time.Time, error) { return retention.Changed(s.dir) }
 
 // Kept returns the runs whose recordings are kept, with the times when they ended.
 func (s *Store) Kept() (map[string]time.Time, error) {

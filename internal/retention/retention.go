@@ -91,6 +91,15 @@ func (k *Keeper) Due(bytes int64) bool {
 	return true
 }
 
+// Changed returns when files were added to a directory, renamed in it or removed from it last.
+func Changed(dir string) (time.Time, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return info.ModTime(), nil
+}
+
 // Item is a file or a directory that is removed as a whole.
 type Item struct {
 	Path       string
