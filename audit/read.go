@@ -38,6 +38,25 @@ func each(dir string, from uint64, word string, visit func(Record) error) error 
 	return nil
 }
 
+// RecordsOf calls visit for the records of a run in whole lines of a log, in their order, with the sizes of their
+// lines. Each is proven to be as it was written.
+func RecordsOf(lines []byte, runID string, visit func(r Record, size int) error) error {
+	member := []byte(`"run_id":"` + runID + `"`)
+	for line := range bytes.Lines(lines) {
+		if !bytes.Contains(line, member) {
+			continue
+		}
+		r, err := open(bytes.TrimSuffix(line, []byte("\n")))
+		if err == nil && r.RunID == runID { // else the run is in the arguments of a call
+			err = visit(r, len(line))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // eachLine calls visit with the number and the text of each whole line that
 // begins at or after the byte from; the first is number 1.
 func eachLine(path string, from int64, visit func(n int, line []byte) error) error {

@@ -134,8 +134,8 @@ func (h *handler) listRecords(ctx context.Context, who caller.Caller, r *http.Re
 		return 0, nil, err
 	}
 	all := listed("records", append([]listing.Record{}, list.Records...), list.Unanswered, list.Older.String())
-	if list.Problem != "" {
-		all["problem"] = strings.TrimSpace(list.Problem + " " + listing.Missing(list.Unanswered))
+	if problem := strings.TrimSpace(list.Problem + " " + list.Missing()); problem != "" {
+		all["problem"] = problem
 	}
 	return http.StatusOK, all, nil
 }

@@ -97,7 +97,7 @@ func (c *Console) readLog(q *query, f auditFilter) (shownAudit, error) {
 			return shown, err
 		}
 	}
-	shown.Partly, shown.Missing = list.Partly, listing.Missing(list.Unanswered)
+	shown.Partly, shown.Missing = list.Partly, list.Missing()
 	shown.Problem = cmp.Or(list.Problem, f.Problem)
 	for _, r := range list.Records {
 		text, err := canon.Pretty(r.Record)

@@ -42,19 +42,22 @@ func (c *Console) forwarded(w http.ResponseWriter, r *http.Request) bool {
 		case node.Name():
 			return false
 		}
-		signsIn := id == c.sessionID(r)
-		ended := false
+		// A session that has ended with its node is unknown, and there may be copies of the records of a run.
+		canAnswer := id == c.sessionID(r) || id == runOfPath(r.URL.Path) && r.Method == http.MethodGet
+		answers := false
 		done := node.Forward(w, r, id, func(gone bool) {
-			if ended = gone && signsIn; !ended { // a session that has ended with its node is unknown
+			if answers = gone && canAnswer; !answers {
 				w.Header().Set("Retry-After", "1")
-				c.render(w, nil, "refused", refusedView(&refusal{http.StatusServiceUnavailable,
-					"The node of the cluster that has this does not answer.", "Try again in a moment."}))
+				c.render(w, nil, "refused", refusedView(errNodeAway))
 			}
 		})
-		return done && !ended
+		return done && !answers
 	}
 	return false
 }
+
+var errNodeAway = &refusal{http.StatusServiceUnavailable, "The node of the cluster that has this does not answer.",
+	"Try again in a moment."}
 
 // runOfPath returns the run of a path, or an empty text.
 func runOfPath(path string) string {

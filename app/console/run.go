@@ -56,6 +56,7 @@ type runPage struct {
 	Suspended time.Time           // since when it waits without a sandbox; zero if it does not
 	Durable   bool                // it is suspended, and goes on after a restart
 	Texts     []runText
+	Lost      string // a sentence about the node of the run and its copies; may be empty
 	Unkept    string // why the code and the output are missing; empty if they are not
 	Files     []attachment.File
 	MayCancel bool
@@ -89,6 +90,7 @@ type runState struct {
 	run    *runs.Run
 	listed *runlog.Run    // nil: the log does not have it
 	tree   *audit.RunTree // nil: the log does not have it
+	lost   *listing.Lost  // from copies, because its node does not answer; nil: it is not
 }
 
 // findRun returns a run. Runs that the caller may not see are not found.
@@ -107,6 +109,16 @@ func (c *Console) findRun(q *query) (runState, error) {
 	}
 	if ok {
 		s.listed = &listed
+	}
+	if s.status == nil && (!ok || c.node.Owner(q.Context(), id) != c.node.Name()) { // otherwise it is of this node
+		switch lost, err := c.opts.Lists.Lost(q.Context(), q.who, id); {
+		case errors.Is(err, listing.ErrLost):
+			return runState{}, errNodeAway
+		case err != nil:
+			return runState{}, err
+		case lost != nil:
+			return runState{listed: &lost.Run, tree: lost.Tree, lost: lost}, nil
+		}
 	}
 	if s.status == nil && s.listed == nil || s.status != nil &&
 		!reaches(q.who, caller.See, caller.Run, s.status.Owner) || s.listed != nil &&
@@ -146,6 +158,9 @@ func showRun(c *Console, q *query) (view, error) {
 	p.MayCancel = p.Row.Going && s.run != nil
 	if s.status != nil {
 		p.Questions, p.Suspended, p.Durable = s.status.Questions, s.status.Suspended, s.status.Durable
+	}
+	if s.lost != nil {
+		p.Lost = s.lost.String()
 	}
 	if s.tree != nil {
 		p.Start, p.End = s.tree.Start, s.tree.End

@@ -15,6 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/cluster"
+	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
@@ -24,7 +25,8 @@ type Options struct {
 	Runs  *runs.Registry
 	Log   *runlog.Log
 	Audit string // the directory of the audit log
-	// Attached are the files that runs of this process have attached. Files needs it.
+	// Attached are the files that runs of this process have attached, with the copies of other nodes. Files and, in a
+	// cluster, Records and Lost need it.
 	Attached copies.RunFiles
 	// Servers returns the states of the servers that a caller sees; nil means no servers.
 	Servers func(who caller.Caller) []upstreams.ServerState
@@ -34,8 +36,9 @@ type Options struct {
 
 // Lists makes the lists. It is safe for concurrent use.
 type Lists struct {
-	opts   Options
-	titles *titles
+	opts    Options
+	titles  *titles
+	reading *quota.Limiter // of copies of logs
 }
 
 // New returns the lists of a process.
@@ -50,7 +53,7 @@ func New(opts Options) *Lists {
 		opts.Servers = func(caller.Caller) []upstreams.ServerState { return nil }
 	}
 	load := func(run string) (*replay.Recording, error) { return opts.Log.Recording(run) }
-	return &Lists{opts, newTitles(load, opts.Clean)}
+	return &Lists{opts, newTitles(load, opts.Clean), quota.New(quota.For(quota.Scans))}
 }
 
 // Registry returns the runs that this process has.

@@ -113,6 +113,16 @@ type Records struct {
 	Partly     bool     // only a part of a log was read
 	Problem    string   // why records cannot be shown
 	Unanswered []string // nodes whose records are missing
+	Copied     []Copied // nodes whose records are from copies
+}
+
+// Missing returns sentences about nodes whose records may be missing, or "".
+func (r Records) Missing() string {
+	text := Missing(r.Unanswered)
+	for _, one := range r.Copied {
+		text = strings.TrimSpace(text + " " + one.String())
+	}
+	return text
 }
 
 // ownRecords are the records of one node.
@@ -134,13 +144,20 @@ func (l *Lists) OwnRecords(q RecordQuery) Records {
 	return l.merge([]part[ownRecords]{{l.opts.Node.Name(), l.scan(q)}}, nil, q)
 }
 
-// Records returns the records of all nodes. The caller must be allowed to see the log.
+// Records returns the records of all nodes. Those of one run are also returned if its node does not answer, from their
+// copies. The caller must be allowed to see the log.
 func (l *Lists) Records(ctx context.Context, who caller.Caller, q RecordQuery) (Records, error) {
 	parts, unanswered, err := gather(ctx, l, kindRecords, who, q, l.ownRecords)
 	if err != nil {
 		return Records{}, err
 	}
-	return l.merge(parts, unanswered, q), nil
+	var copied []Copied
+	if q.Run != "" {
+		parts, unanswered, copied = l.addCopies(ctx, who, q, parts, unanswered)
+	}
+	all := l.merge(parts, unanswered, q)
+	all.Copied = copied
+	return all, nil
 }
 
 // merge takes the newest of the first records of each log until the page is full.

@@ -3,6 +3,7 @@ package runlog
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/setup"
 	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker/replay"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/redact"
 )
 
@@ -154,6 +156,15 @@ func (l *Log) Tree(run Run) (*audit.RunTree, error) {
 	return tree, nil
 }
 
+// TreeOf returns a run from its records of other logs, without the arguments of its calls, or nil if there are none.
+func (l *Log) TreeOf(run string, records []audit.Record) *audit.RunTree {
+	tree := audit.TreesOf(records)[run]
+	if tree != nil {
+		Redact(tree, l.redactor)
+	}
+	return tree
+}
+
 // Recording returns the recording of a run.
 func (l *Log) Recording(run string) (*replay.Recording, error) {
 	return LoadRecording(l.directories, l.config.Replay, run)
@@ -172,6 +183,26 @@ func (l *Log) Files(runID string) ([]attachment.File, error) {
 		return nil, err
 	}
 	return FilesOf(store, runID)
+}
+
+// CheckOwner returns an error if the recording or the files of a run, if there are any, are not those of an owner.
+func (l *Log) CheckOwner(run string, owner caller.Owner) error {
+	isOf := func(principal, issuer string) bool { return principal == owner.Principal && issuer == owner.Issuer }
+	recording, err := l.Recording(run)
+	ok := err != nil || isOf(recording.Principal, recording.Issuer)
+	store, err := OpenFiles(l.directories, l.config.Attachments)
+	if err != nil {
+		return err
+	}
+	if store != nil {
+		if set, err := store.Files(run); err == nil {
+			ok = ok && isOf(set.Owner.Principal, set.Owner.Issuer)
+		}
+	}
+	if !ok {
+		return fmt.Errorf("the recording or the files of run %q have another owner than its records", run)
+	}
+	return nil
 }
 
 // File returns one file that a run has attached, or attachment.ErrNotFound.

@@ -45,7 +45,7 @@ func Versions() []string {
 		cluster.SchemaAddresses, cluster.SchemaValues, cluster.SchemaMoves, suspended.Schema,
 		cluster.SchemaLoads, clusterlog.Schema, oauth.Schema + pins.Schema, clusterlog.SchemaCopies,
 		auth.SchemaSignOuts, approval.SchemaGrants + trust.Schema + copies.Schema,
-		clusterlimit.Schema, cluster.SchemaHomes, clusterlimit.SchemaCalls}
+		clusterlimit.Schema, cluster.SchemaHomes, clusterlimit.SchemaCalls, clusterlog.SchemaRuns}
 }
 
 // State is the database of the agents and tokens: a file of this machine, or that of the cluster. It is opened at its

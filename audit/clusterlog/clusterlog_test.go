@@ -38,7 +38,7 @@ func newCluster(t *testing.T) *cluster {
 	c := &cluster{witness: filepath.Join(dir, "witness"), nodes: filepath.Join(dir, "nodes")}
 	var err error
 	if c.db, err = databasetest.Open(t.Context(), filepath.Join(dir, "state.db"), clusterlog.Schema,
-		clusterlog.SchemaCopies); err != nil {
+		clusterlog.SchemaCopies, clusterlog.SchemaRuns); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.db.Close() })

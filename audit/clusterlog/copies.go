@@ -58,7 +58,7 @@ func (c *copies) read(ctx context.Context, tx database.Tx) error {
 	for _, one := range files {
 		c.shipped = append(c.shipped, one.first)
 	}
-	stored, err := readTails(ctx, tx, c.origin, "first, start", c.key)
+	stored, err := readTails(ctx, tx, c.key, c.origin, "ORDER BY first, start")
 	if err != nil {
 		return err
 	}

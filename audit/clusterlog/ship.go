@@ -249,9 +249,11 @@ func (s *shipper) file(ctx context.Context, origin string, first uint64) error {
 	if err := s.put(ctx, objectOf(origin, fileName(first)), content); err != nil {
 		return err
 	}
+	runs := runsOf(content)
 	return s.db.Update(ctx, func(tx database.Tx) error {
-		if _, err := tx.ExecContext(ctx, `INSERT INTO audit_file VALUES (?, ?, ?)
-			ON CONFLICT (origin, first) DO UPDATE SET ended = excluded.ended`, origin, first, last.Time.Unix()); err != nil {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO audit_file VALUES (?, ?, ?, ?)
+			ON CONFLICT (origin, first) DO UPDATE SET ended = excluded.ended, runs = excluded.runs`, origin, first,
+			last.Time.Unix(), runs); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, "DELETE FROM audit_tail WHERE origin = ? AND first <= ?", origin, first)

@@ -102,7 +102,7 @@ func (l *Log) lines(first uint64, offset int64) (all []unsent, err error) {
 
 // readTail reads where the bytes in the database end.
 func (l *Log) readTail(ctx context.Context, tx database.Tx, origin string) error {
-	newest, err := readTails(ctx, tx, origin, "first DESC, start DESC LIMIT 1", l.opts.Key)
+	newest, err := readTails(ctx, tx, l.opts.Key, origin, "ORDER BY first DESC, start DESC LIMIT 1")
 	if err != nil {
 		return err
 	}
@@ -126,12 +126,13 @@ func (l *Log) store(ctx context.Context, tx database.Tx, origin string, all []un
 	return nil
 }
 
-// readTails returns bytes of a log in the database, in an order of SQL.
-func readTails(ctx context.Context, tx database.Tx, origin, order string, key Key) (all []unsent, err error) {
+// readTails returns bytes of a log in the database. which is SQL that selects and orders the rows.
+func readTails(ctx context.Context, tx database.Tx, key Key, origin, which string, values ...any) (all []unsent,
+	err error) {
 	var one unsent
 	var sealed []byte
-	err = database.ScanRows(ctx, tx, "SELECT first, start, sealed FROM audit_tail WHERE origin = ? ORDER BY "+order,
-		[]any{origin}, []any{&one.first, &one.offset, &sealed}, func() (err error) {
+	err = database.ScanRows(ctx, tx, "SELECT first, start, sealed FROM audit_tail WHERE origin = ? "+which,
+		append([]any{origin}, values...), []any{&one.first, &one.offset, &sealed}, func() (err error) {
 			if one.data, err = agekey.Open(sealed, key); err != nil {
 				return fmt.Errorf("%w: %w", ErrUnreadable, err)
 			}

@@ -84,5 +84,22 @@ func (n *Node) maker(ctx context.Context, id string) (member, bool) {
 	return member{}, false
 }
 
+// Had returns the nodes that may have what an ID names in their logs: the one that has made the ID, and the one that
+// has taken the run from it. isLost reports that the latter does not answer, or is this one.
+func (n *Node) Had(ctx context.Context, id string) (names []string, isLost bool) {
+	if n == nil {
+		return nil, false
+	}
+	by, made := n.maker(ctx, id)
+	if made {
+		names = append(names, by.name)
+	}
+	last, found := n.owner(ctx, id)
+	if found && last.name != by.name {
+		names = append(names, last.name)
+	}
+	return names, found && !last.alive
+}
+
 // Reference returns a text that Forward takes for an ID of a node.
 func (n *Node) Reference(name string) string { return "node" + n.keys.tag(name, "node") }

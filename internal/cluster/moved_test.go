@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +35,15 @@ func TestARequestGoesToTheNodeThatHasTakenARun(t *testing.T) {
 				t.Errorf("after: %s", text)
 			}
 		}
+	}
+	if had, isLost := a.Had(t.Context(), run); !slices.Equal(had, []string{"a", "b"}) || isLost {
+		t.Errorf("at node a, the run was at %q, lost: %t", had, isLost)
+	}
+	if had, isLost := b.Had(t.Context(), b.Mark(madeID)); !slices.Equal(had, []string{"b"}) || !isLost {
+		t.Errorf("at node b, an ID of its own was at %q, lost: %t", had, isLost)
+	}
+	if had, isLost := b.Had(t.Context(), madeID); had != nil || isLost {
+		t.Errorf("an ID of no node was at %q, lost: %t", had, isLost)
 	}
 	if taken, err := a.Taken(t.Context()); err != nil || len(taken) != 1 || taken[0] != run {
 		t.Errorf("node a has lost %q, %v", taken, err)

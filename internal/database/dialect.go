@@ -16,7 +16,7 @@ import (
 //	INTEGER PRIMARY KEY          an identity column
 //	STRICT, WITHOUT ROWID        nothing
 //	json_each, json_extract,
-//	unixepoch                    functions of these names, see compatibility
+//	unixepoch, instr             functions of these names, see compatibility
 //
 // PostgreSQL has no text with a NUL: it refuses the statement.
 
@@ -43,8 +43,8 @@ func forPostgreSQL(version string) string {
 }
 
 // compatibility makes functions of SQLite in PostgreSQL: the elements of an array of strings or numbers with their
-// indexes, one member of an object, such as '$.profile', and the time of the database in seconds since 1970, with
-// unixepoch('subsec') also their fraction.
+// indexes, one member of an object, such as '$.profile', the time of the database in seconds since 1970, with
+// unixepoch('subsec') also their fraction, and the place of bytes in others.
 const compatibility = `
 CREATE OR REPLACE FUNCTION json_each(text) RETURNS TABLE (key BIGINT, value TEXT)
 	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 10
@@ -55,7 +55,9 @@ CREATE OR REPLACE FUNCTION json_extract(text, text) RETURNS TEXT
 CREATE OR REPLACE FUNCTION unixepoch() RETURNS BIGINT LANGUAGE sql VOLATILE
 	AS 'SELECT floor(extract(epoch FROM clock_timestamp()))::bigint';
 CREATE OR REPLACE FUNCTION unixepoch(subsec text) RETURNS DOUBLE PRECISION LANGUAGE sql VOLATILE
-	AS 'SELECT extract(epoch FROM clock_timestamp())::double precision';`
+	AS 'SELECT extract(epoch FROM clock_timestamp())::double precision';
+CREATE OR REPLACE FUNCTION instr(bytea, bytea) RETURNS INTEGER LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+	AS 'SELECT position($2 IN $1)';`
 
 // numbered replaces the parameters ? and ?2 of a statement by $1 and $2. As in SQLite, a parameter without a number is
 // the one after the highest before it.

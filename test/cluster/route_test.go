@@ -315,7 +315,10 @@ func (p *person) cookie() *http.Cookie {
 	return p.web.Jar.Cookies(at)[0]
 }
 
-const signInPage = "<title>Sign in"
+const (
+	signInPage = "<title>Sign in"
+	errAway    = "The node of the cluster that has this does not answer."
+)
 
 // issue 28: a browser needs no affinity, and shows the runs of all nodes.
 func TestABrowserUsesEachNode(t *testing.T) {
@@ -429,16 +432,15 @@ func TestTheNodeOfABrowserIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = a.process.Wait() // it was killed
-	const silent = "The node of the cluster that has this does not answer."
 	page := atB.replay(t, "/runs", cookie)
-	for t.Context().Err() == nil && strings.Contains(page, silent) { // until the lease is 10 s old
+	for t.Context().Err() == nil && strings.Contains(page, errAway) { // until the lease is 10 s old
 		time.Sleep(10 * time.Millisecond)
 		page = atB.replay(t, "/runs", cookie)
 	}
 	if !strings.Contains(page, signInPage) {
 		t.Errorf("the session of a node that is dead: %s", page)
 	}
-	if page := second.page("/runs/" + run); !strings.Contains(page, silent) {
+	if page := second.page("/runs/" + run); !strings.Contains(page, errAway) {
 		t.Errorf("a run of a node that is dead: %s", page)
 	}
 	if page := second.page("/runs"); !strings.Contains(page, "a (does not answer)") {

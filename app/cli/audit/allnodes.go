@@ -50,7 +50,7 @@ func allRecords(ctx context.Context, q listing.RecordQuery, n int) (all []listin
 		if newest == nil { // of the first page
 			newest = page.Newest
 		}
-		all, missing = append(all, page.Records...), listing.Missing(page.Unanswered)
+		all, missing = append(all, page.Records...), page.Missing()
 		if q.Before = page.Older; len(q.Before) == 0 || len(all) >= n {
 			break
 		}

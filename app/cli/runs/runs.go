@@ -162,6 +162,10 @@ func (v *runsShowVerb) Run(s *verb.Streams) error {
 		return err
 	}
 	tree, err := verb.FindRun(directories.Audit, v.RunID)
+	if errors.Is(err, audit.ErrNoRun) && c.Cluster.Database != "" {
+		err = verb.WithHint(err, "airlock audit show "+visible.Word(v.RunID)+" --cluster, or airlock runs list",
+			verb.ExitFailed)
+	}
 	if err != nil {
 		return err
 	}
