@@ -13,8 +13,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
 
 	"github.com/airlock-mcp/airlock/internal/cluster"
 	"github.com/airlock-mcp/airlock/internal/database"
@@ -308,6 +311,106 @@ func TestANodeThatIsGone(t *testing.T) {
 		}
 		if <-first.failed {
 			return
+		}
+	}
+}
+
+// A request is sent again if the other node says that it has not processed it (RFC 9113, section 6.8), and never
+// otherwise.
+func TestARequestThatWasNotProcessedIsSentAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		body   int    // bytes
+		last   uint32 // the last stream that the node may have processed, as it says
+		leaves bool
+		want   string
+	}{
+		"not processed":              {body: 4, want: "status 200, processed 1, failed []"},
+		"the largest body":           {body: 64 << 10, want: "status 200, processed 1, failed []"},
+		"a larger body":              {body: 64<<10 + 1, want: "status 503, processed 0, failed [false]"},
+		"it may have been processed": {body: 4, last: 1, want: "status 503, processed 0, failed [false]"},
+		"the node leaves":            {body: 4, leaves: true, want: "status 503, processed 0, failed [true]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := open(t)
+			a, b := join(t, db, "a"), join(t, db, "b")
+			first := serve(t, a, nil)
+			var processed atomic.Int32
+			serveSecond(t, b, c.last, c.leaves, func(_ http.ResponseWriter, r *http.Request) {
+				if n, err := io.Copy(io.Discard, r.Body); int(n) != c.body || err != nil {
+					t.Errorf("the body has %d bytes (%v), want %d", n, err, c.body)
+				}
+				processed.Add(1)
+			})
+			status, _ := first.get(t, b.Mark(madeID), func(r *http.Request) {
+				r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(make([]byte, c.body))), int64(c.body)
+			})
+			failed := make([]bool, len(first.failed))
+			for i := range failed {
+				failed[i] = <-first.failed
+			}
+			got := fmt.Sprintf("status %d, processed %d, failed %v", status, processed.Load(), failed)
+			if got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// serveSecond has a node answer other nodes from their second connection on. On the first one, it reads a request, and
+// ends with the number of the last stream that it may have processed. If leaves is set, there is no second connection.
+func serveSecond(t *testing.T, n *cluster.Node, last uint32, leaves bool, answer http.HandlerFunc) {
+	t.Helper()
+	server := &http.Server{Handler: answer}
+	end := func() {
+		if leaves {
+			n.Leave(t.Context())
+			over, cancel := context.WithCancel(t.Context())
+			cancel()
+			_ = server.Shutdown(over) // it closes the listener, and does not wait
+		}
+	}
+	var connections atomic.Int32
+	server.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){
+		"h2": func(_ *http.Server, conn *tls.Conn, handler http.Handler) {
+			if connections.Add(1) > 1 {
+				(&http2.Server{}).ServeConn(conn, &http2.ServeConnOpts{BaseConfig: server, Handler: handler})
+			} else if err := readAndEnd(conn, last, end); err != nil {
+				t.Error(err)
+			}
+		}}
+	ended := make(chan error, 1)
+	go func() { ended <- n.Serve(server, nil) }()
+	t.Cleanup(func() {
+		server.Close()
+		<-ended
+	})
+}
+
+// readAndEnd reads a request of HTTP/2, calls end, and says which stream was the last that may have been processed. It
+// returns when the client has closed the connection.
+func readAndEnd(conn *tls.Conn, last uint32, end func()) error {
+	if _, err := io.ReadFull(conn, make([]byte, len(http2.ClientPreface))); err != nil {
+		return err
+	}
+	framer := http2.NewFramer(conn, conn)
+	const window = 1 << 20 // for the whole body
+	if err := errors.Join(framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: window}),
+		framer.WriteWindowUpdate(0, window)); err != nil {
+		return err
+	}
+	for {
+		frame, err := framer.ReadFrame()
+		if err != nil {
+			return err
+		}
+		if data, ok := frame.(*http2.DataFrame); ok && data.StreamEnded() {
+			end()
+			err := framer.WriteGoAway(last, http2.ErrCodeNo, nil)
+			if last > 0 { // the client waits for an answer
+				err = errors.Join(err, conn.CloseWrite())
+			}
+			_, _ = io.Copy(io.Discard, conn)
+			return err
 		}
 	}
 }
