@@ -21,6 +21,12 @@ var (
 	_ upstream.Signer      = (*binding)(nil)
 )
 
+// Ready implements upstream.Credentials.
+func (s *Source) Ready(ctx context.Context) error {
+	_, err := s.current(ctx)
+	return err
+}
+
 // Bind implements upstream.Credentials.
 func (s *Source) Bind() upstream.Signer {
 	if s.plain != nil {

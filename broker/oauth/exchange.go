@@ -59,6 +59,9 @@ func (s *Source) acting(actor json.RawMessage) *exchanged {
 // Bind implements upstream.Credentials.
 func (e *exchanged) Bind() upstream.Signer { return &exchangedBinding{e.source.bind(), e} }
 
+// Ready implements upstream.Credentials.
+func (e *exchanged) Ready(ctx context.Context) error { return e.source.Ready(ctx) }
+
 // exchangedBinding signs the requests of one connection.
 type exchangedBinding struct {
 	*binding

@@ -16,6 +16,9 @@ type unsigned struct{ source *Source }
 // Bind implements upstream.Credentials.
 func (u unsigned) Bind() upstream.Signer { return u }
 
+// Ready implements upstream.Credentials.
+func (unsigned) Ready(context.Context) error { return nil }
+
 // Sign implements upstream.Signer.
 func (unsigned) Sign(context.Context, *http.Request) error { return nil }
 

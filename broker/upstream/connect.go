@@ -86,13 +86,30 @@ func backoff(n int) time.Duration {
 func (s *server) try(ctx context.Context) {
 	ctx, cancel := s.within(ctx)
 	defer cancel()
-	ctx, stop := context.WithTimeout(ctx, s.config.StartTimeout)
-	defer stop()
-	session, list, err := s.establish(ctx)
+	var session *session
+	var list listing
+	err := s.ready(ctx)
+	if err == nil {
+		ctx, stop := context.WithTimeout(ctx, s.config.StartTimeout)
+		defer stop()
+		session, list, err = s.establish(ctx)
+	}
 	telemetry.CountServerStart(ctx, s.config.ID, err != nil)
 	if s.settle(session, list, err) {
 		s.cache.save(s.config, list)
 	}
+}
+
+// ready waits for the sign-in. The time that an authorization server takes is not that of the server.
+func (s *server) ready(ctx context.Context) error {
+	if s.config.Credentials == nil {
+		return nil
+	}
+	err := s.config.Credentials.Ready(ctx)
+	if needed, ok := errors.AsType[*SignInError](err); ok {
+		return &StartError{ServerID: s.config.ID, Reason: ErrSignIn, Problem: needed.problem(), cause: needed}
+	}
+	return err
 }
 
 // settle stores the result of an attempt, and reports whether it succeeded.

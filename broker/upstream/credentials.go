@@ -9,11 +9,14 @@ import (
 )
 
 // Credentials are the sign-ins of one principal to one server that is reached by URL. They take the place of an
-// Authorization header in Config.Headers. Bind is safe for concurrent use.
+// Authorization header in Config.Headers. Its methods are safe for concurrent use.
 type Credentials interface {
 	// Bind returns the signer of one new connection. It signs with the sign-in that is in force now, which may
 	// be none, and with what that sign-in is refreshed to. It never signs with a later sign-in.
 	Bind() Signer
+	// Ready waits until the requests of a new connection can be signed: a token may have to be refreshed first, maybe
+	// by another process. An error is a *SignInError, or means that ctx has ended.
+	Ready(ctx context.Context) error
 }
 
 // Signer signs the requests of one connection. Its methods are safe for concurrent use. An error is a *SignInError,

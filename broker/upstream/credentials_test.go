@@ -19,16 +19,34 @@ type wallet struct {
 	mu      sync.Mutex
 	tokens  []string // the first is the one that is sent
 	missing *upstream.SignInError
-	refused int // calls of Refused
+	refused int  // calls of Refused
+	isReady bool // Ready was called
 }
 
 func (w *wallet) Bind() upstream.Signer { return w }
+
+// Ready fails while the time of the server runs: the authorization server may be slow.
+func (w *wallet) Ready(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, isLimited := ctx.Deadline(); isLimited {
+		return errors.New("the time of the server runs")
+	}
+	w.isReady = true
+	if len(w.tokens) == 0 {
+		return w.missing
+	}
+	return nil
+}
 
 func (w *wallet) Changed() bool { return false }
 
 func (w *wallet) Sign(_ context.Context, request *http.Request) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if !w.isReady {
+		return errors.New("the connection is not ready")
+	}
 	if len(w.tokens) == 0 {
 		return w.missing
 	}
