@@ -20,45 +20,75 @@ type seen struct {
 // grace is how long a sign-in is used while the database of a cluster does not answer.
 const grace = time.Minute
 
+// failedRead is the last read that has failed.
+type failedRead struct {
+	begun time.Time
+	err   error
+}
+
 // reload returns the stored sign-in, including changes by other processes. The result is nil
-// if there is no sign-in. The caller must not change it.
+// if there is no sign-in. The caller must not change it. Calls that wait for the database share one read.
 func (s *Source) reload() (*record, error) {
+	asked := time.Now()
+	if r, isNew := s.known(asked); isNew {
+		return r, nil
+	}
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if r, isNew := s.known(asked); isNew {
+		return r, nil
+	}
+	var r *record
+	err := s.failed.err
+	if !s.failed.begun.After(asked) {
+		r, err = s.readLocked()
+	}
+	if !isAway(err) {
+		return r, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.opts.Store == nil {
-		return s.kept, nil
-	}
-	now, changes := time.Now(), s.opts.Store.changes.Load()
-	isKnown := !s.seen.at.IsZero() && s.seen.changes == changes
-	if isKnown && now.Sub(s.seen.tried) < s.opts.Store.opts.Fresh {
-		return s.kept, nil
-	}
-	r, err := s.readLocked(now, changes)
-	if isAway(err) && isKnown && now.Sub(s.seen.at) < grace {
+	if s.isKnownLocked() && time.Since(s.seen.at) < grace {
 		s.seen.tried = time.Now()
 		return s.kept, nil
 	}
-	return r, err
+	return nil, err
+}
+
+// known returns the sign-in as it is known, and whether that is new enough for a call that began at a time.
+func (s *Source) known(asked time.Time) (r *record, isNew bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kept, s.opts.Store == nil || s.isKnownLocked() &&
+		(time.Since(s.seen.tried) < s.opts.Store.opts.Fresh || s.seen.at.After(asked))
+}
+
+// isKnownLocked reports whether the sign-in was read, and not changed by this process since.
+func (s *Source) isKnownLocked() bool {
+	return !s.seen.at.IsZero() && s.seen.changes == s.opts.Store.changes.Load()
 }
 
 // reread is reload that asks the database in any case.
 func (s *Source) reread() (*record, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.opts.Store == nil {
-		return s.kept, nil
+		r, _ := s.known(time.Now())
+		return r, nil
 	}
-	return s.readLocked(time.Now(), s.opts.Store.changes.Load())
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	return s.readLocked()
 }
 
-// readLocked reads the stored sign-in, at a time after a number of changes by this process.
-func (s *Source) readLocked(now time.Time, changes int64) (*record, error) {
+// readLocked reads the stored sign-in. It must be called with s.reading held.
+func (s *Source) readLocked() (*record, error) {
+	now, changes := time.Now(), s.opts.Store.changes.Load()
 	r, revision, err := s.opts.Store.load(context.Background(), s.id, s.seen.revision)
 	if err == nil && r != nil && (r.Principal != s.opts.Principal || r.ServerID != s.config.ServerID ||
 		r.URL != s.config.URL) {
 		err = &unreadableError{errors.New("a stored sign-in belongs to another principal or server")}
 	}
 	if err != nil {
+		s.failed = failedRead{now, err}
 		return nil, err
 	}
 	if r != nil {
@@ -66,6 +96,8 @@ func (s *Source) readLocked(now time.Time, changes int64) (*record, error) {
 			s.hold(credential)
 		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if revision != s.seen.revision {
 		s.kept = r
 	}
@@ -118,6 +150,8 @@ func (s *Source) removeLocked() error {
 }
 
 func (s *Source) keep(r *record, as seen) {
+	s.reading.Lock()
+	defer s.reading.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kept, s.seen = r, as

@@ -28,9 +28,12 @@ type Source struct {
 	held   *turn         // in a store, while turn holds a value
 	met    reach.Met     // how far away the server is
 
-	mu        sync.Mutex
-	kept      *record // nil: no sign-in
-	seen      seen    // of kept
+	reading sync.Mutex // held while the stored sign-in is read or replaced, and guards failed
+	failed  failedRead
+
+	mu        sync.Mutex // guards the fields below; kept and seen are changed while reading is held, too
+	kept      *record    // nil: no sign-in
+	seen      seen       // of kept
 	challenge Challenge
 	nonce     string // of the next DPoP proof for the server
 	refused   refused

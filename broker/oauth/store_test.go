@@ -149,6 +149,41 @@ func TestTheDatabaseOfSignInsIsAway(t *testing.T) {
 	}
 }
 
+// Calls that wait for the database wait for one read together, and nothing else of the sign-in waits.
+func TestCallsShareARead(t *testing.T) {
+	var reads atomic.Int32
+	begun, release := make(chan struct{}, 1000), make(chan struct{})
+	ann := sourceOf(t, NewStore(StoreOptions{Database: func(context.Context) (*database.DB, error) {
+		reads.Add(1)
+		begun <- struct{}{}
+		<-release
+		return nil, errors.New("it is away")
+	}}), "ann")
+	var all, started sync.WaitGroup
+	call := func() {
+		if _, err := ann.reload(); err == nil {
+			t.Error("a sign-in was read without the database")
+		}
+	}
+	all.Go(call)
+	<-begun
+	ann.remember(Challenge{})
+	const callers = 100
+	started.Add(callers)
+	for range callers {
+		all.Go(func() {
+			started.Done()
+			call()
+		})
+	}
+	started.Wait()
+	close(release)
+	all.Wait()
+	if got := reads.Load(); got > callers/4 { // two, and a few if the machine is busy
+		t.Errorf("%d calls have read %d times", callers+1, got)
+	}
+}
+
 // issue 28: a connection that was made while the database was away signs nothing, and goes on if there is no sign-in.
 func TestAConnectionMadeWithoutTheDatabase(t *testing.T) {
 	s := StoreIn(t, t.TempDir())
