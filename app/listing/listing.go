@@ -12,7 +12,6 @@ import (
 	"github.com/airlock-mcp/airlock/app/runlog"
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/upstreams"
-	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/cluster"
 	"github.com/airlock-mcp/airlock/internal/quota"
@@ -52,8 +51,7 @@ func New(opts Options) *Lists {
 	if opts.Servers == nil {
 		opts.Servers = func(caller.Caller) []upstreams.ServerState { return nil }
 	}
-	load := func(run string) (*replay.Recording, error) { return opts.Log.Recording(run) }
-	return &Lists{opts, newTitles(load, opts.Clean), quota.New(quota.For(quota.Scans))}
+	return &Lists{opts, newTitles(opts.Clean), quota.New(quota.For(quota.Scans))}
 }
 
 // Registry returns the runs that this process has.
@@ -63,7 +61,7 @@ func (l *Lists) Registry() *runs.Registry { return l.opts.Runs }
 func (l *Lists) Log() *runlog.Log { return l.opts.Log }
 
 // Title returns the title of a run that is over, or "" if it has none.
-func (l *Lists) Title(run string) string { return l.titles.of(run) }
+func (l *Lists) Title(run string) string { return l.titles.of(run, l.opts.Log.Recordings()) }
 
 // TitleOfCode returns the title of a run in progress, or "" if its code has none.
 func (l *Lists) TitleOfCode(code string) string { return l.titles.ofCode(code) }

@@ -171,7 +171,7 @@ func (l *Lists) ownRuns(who caller.Caller, q RunQuery) (Runs, error) {
 		}
 	}
 	slices.SortFunc(list.Rows, newestFirst)
-	titles := maxTitleSearch
+	titles, load := maxTitleSearch, l.opts.Log.Recordings()
 	match := func(run runlog.Run) bool {
 		if going[run.ID] || !maySee(who, run.Owner) {
 			return false
@@ -179,7 +179,7 @@ func (l *Lists) ownRuns(who caller.Caller, q RunQuery) (Runs, error) {
 		row := l.OfLog(run)
 		if q.Text != "" && titles > 0 {
 			titles--
-			row.Title = l.titles.of(run.ID)
+			row.Title = l.titles.of(run.ID, load)
 		}
 		return q.Before.after(row) && q.matches(row, byTool)
 	}
@@ -187,7 +187,7 @@ func (l *Lists) ownRuns(who caller.Caller, q RunQuery) (Runs, error) {
 	for i, run := range past {
 		row := l.OfLog(run)
 		if q.Titles == 0 || i < q.Titles {
-			row.Title = l.titles.of(row.ID)
+			row.Title = l.titles.of(row.ID, load)
 		}
 		list.Rows = append(list.Rows, row)
 	}

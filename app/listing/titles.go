@@ -12,7 +12,6 @@ import (
 // titles finds a title for each run in its code or its recording: the first comment, or the first
 // call. It is safe for concurrent use.
 type titles struct {
-	load  func(run string) (*replay.Recording, error)
 	clean func(text string) string // removes secrets
 
 	mu    sync.Mutex // guards known
@@ -24,19 +23,19 @@ const (
 	titleLength = 100 // characters
 )
 
-func newTitles(load func(run string) (*replay.Recording, error), clean func(text string) string) *titles {
-	return &titles{load: load, clean: clean, known: map[string]string{}}
+func newTitles(clean func(text string) string) *titles {
+	return &titles{clean: clean, known: map[string]string{}}
 }
 
-// of returns the title of a run that is over, or "" if it has none.
-func (t *titles) of(run string) string {
+// of returns the title of a run that is over, or "" if it has none. load reads its recording.
+func (t *titles) of(run string, load func(run string) (*replay.Recording, error)) string {
 	t.mu.Lock()
 	title, ok := t.known[run]
 	t.mu.Unlock()
 	if ok {
 		return title
 	}
-	recording, err := t.load(run)
+	recording, err := load(run)
 	if err != nil { // it is not kept, or not written yet
 		return ""
 	}

@@ -21,31 +21,32 @@ func TestTitles(t *testing.T) {
 		"none":      {Head: replay.Head{Code: "print(1)"}},
 		"cut":       {Head: replay.Head{Code: long}},
 	}
-	titles := newTitles(func(run string) (*replay.Recording, error) {
+	titles := newTitles(func(text string) string { return strings.ReplaceAll(text, "SECRET", "[redacted]") })
+	load := func(run string) (*replay.Recording, error) {
 		if recording := recordings[run]; recording != nil {
 			return recording, nil
 		}
 		return nil, errors.New("not kept")
-	}, func(text string) string { return strings.ReplaceAll(text, "SECRET", "[redacted]") })
+	}
 	for run, want := range map[string]string{
 		"comment": "Count the notes", "docstring": "Count them.", "block": "Count them", "lines": "Count them",
 		"script": "Count them",
 		"call":   "crm/list", "none": "",
 	} {
-		if got := titles.of(run); got != want {
+		if got := titles.of(run, load); got != want {
 			t.Errorf("%s: got %q, want %q", run, got, want)
 		}
 	}
 	// The title is cut within a secret, and no part of the secret may appear.
-	if got := titles.of("cut"); strings.Contains(got, "SEC") {
+	if got := titles.of("cut", load); strings.Contains(got, "SEC") {
 		t.Errorf("got %q", got)
 	}
 	// A run whose recording is written later gets its title then.
-	if got := titles.of("later"); got != "" {
+	if got := titles.of("later", load); got != "" {
 		t.Errorf("got %q", got)
 	}
 	recordings["later"] = recordings["comment"]
-	if got := titles.of("later"); got != "Count the notes" {
+	if got := titles.of("later", load); got != "Count the notes" {
 		t.Errorf("got %q for a recording that was written since", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 
 	"github.com/airlock-mcp/airlock/app/attachment"
 	"github.com/airlock-mcp/airlock/app/config"
@@ -138,18 +139,31 @@ func Show(tree *audit.RunTree, recording *replay.Recording) Shown {
 
 // LoadRecording reads the recording of a run. It does not create the directory of recordings.
 func LoadRecording(directories setup.Directories, c config.Replay, runID string) (*replay.Recording, error) {
-	if c.Keep == 0 {
-		return nil, errors.New("recordings are switched off (replay.keep)")
+	return recordings(directories, c)(runID)
+}
+
+// recordings returns a function that reads recordings. It opens their store, which looks at all of them, only once.
+func recordings(directories setup.Directories, c config.Replay) func(runID string) (*replay.Recording, error) {
+	open := sync.OnceValues(func() (*replay.Store, error) {
+		if c.Keep == 0 {
+			return nil, errors.New("recordings are switched off (replay.keep)")
+		}
+		if _, err := os.Stat(directories.Recordings); err != nil {
+			return nil, nil
+		}
+		return replay.Open(directories.Recordings,
+			&replay.Options{Keys: directories.Keys, Keep: c.Keep, Size: c.Size})
+	})
+	return func(runID string) (*replay.Recording, error) {
+		switch store, err := open(); {
+		case err != nil:
+			return nil, err
+		case store == nil:
+			return nil, fmt.Errorf("loading %q: %w", runID, replay.ErrNotFound)
+		default:
+			return store.Load(runID)
+		}
 	}
-	if _, err := os.Stat(directories.Recordings); err != nil {
-		return nil, fmt.Errorf("loading %q: %w", runID, replay.ErrNotFound)
-	}
-	store, err := replay.Open(directories.Recordings,
-		&replay.Options{Keys: directories.Keys, Keep: c.Keep, Size: c.Size})
-	if err != nil {
-		return nil, err
-	}
-	return store.Load(runID)
 }
 
 // OpenFiles opens the store of the files that runs attached, or returns nil if it does not exist.

@@ -167,7 +167,12 @@ func (l *Log) TreeOf(run string, records []audit.Record) *audit.RunTree {
 
 // Recording returns the recording of a run.
 func (l *Log) Recording(run string) (*replay.Recording, error) {
-	return LoadRecording(l.directories, l.config.Replay, run)
+	return l.Recordings()(run)
+}
+
+// Recordings returns a function that reads the recordings of runs, for one page.
+func (l *Log) Recordings() func(run string) (*replay.Recording, error) {
+	return recordings(l.directories, l.config.Replay)
 }
 
 // Show returns a run with its recording. If the run has no recording, unkept is the reason.
