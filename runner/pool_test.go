@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/runner"
 	"github.com/airlock-mcp/airlock/runner/runnertest"
 )
@@ -20,16 +21,6 @@ func restored(ctx context.Context, g *runnertest.GuestIO) runner.Exit {
 	return runner.Exit{}
 }
 
-// eventually waits for what happens in the background.
-func eventually(t *testing.T, what string, check func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !check(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not so after 10 s: %s", what)
-		}
-	}
-}
-
 func alive(fake *runnertest.Fake) int {
 	now, _ := fake.Alive()
 	return now
@@ -39,7 +30,7 @@ func TestPoolIsFilledFromATemplate(t *testing.T) {
 	fake := &runnertest.Fake{Guest: patient, Restored: restored}
 	r := newRunner(t, fake, runner.Options{Pool: 2})
 	r.Warm(request())
-	eventually(t, "two sandboxes wait", func() bool {
+	testenv.Await(t, "two sandboxes wait", func() bool {
 		made, _, starts := fake.Templates()
 		return made == 1 && starts == 2 && alive(fake) == 2
 	})
@@ -50,7 +41,7 @@ func TestPoolIsFilledFromATemplate(t *testing.T) {
 	if err := s.Begin(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the taken one is replaced", func() bool { return alive(fake) == 3 })
+	testenv.Await(t, "the taken one is replaced", func() bool { return alive(fake) == 3 })
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +71,7 @@ func TestWithoutAPoolTheThirdRunStartsFromATemplate(t *testing.T) {
 	if made, _, _ := fake.Templates(); made != 0 {
 		t.Errorf("templates after one run: got %d, want none", made)
 	}
-	eventually(t, "one starts from what was saved", func() bool {
+	testenv.Await(t, "one starts from what was saved", func() bool {
 		run()
 		_, _, starts := fake.Templates()
 		return starts > 0
@@ -99,7 +90,7 @@ func TestWithoutAPoolTheThirdRunStartsFromATemplate(t *testing.T) {
 func TestWithoutAPoolAnUnusedTemplateIsClosed(t *testing.T) {
 	fake := &runnertest.Fake{Guest: patient, Restored: restored}
 	r := newRunner(t, fake, runner.Options{Pool: -1, Save: true, PoolIdle: 100 * time.Millisecond})
-	eventually(t, "a template is made", func() bool {
+	testenv.Await(t, "a template is made", func() bool {
 		s, err := r.Acquire(t.Context(), request())
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +101,7 @@ func TestWithoutAPoolAnUnusedTemplateIsClosed(t *testing.T) {
 		made, _, _ := fake.Templates()
 		return made > 0
 	})
-	eventually(t, "it is closed", func() bool { made, closed, _ := fake.Templates(); return closed == made })
+	testenv.Await(t, "it is closed", func() bool { made, closed, _ := fake.Templates(); return closed == made })
 }
 
 func TestPoolSavesNothingOfAnImageThatForbidsIt(t *testing.T) {
@@ -119,7 +110,7 @@ func TestPoolSavesNothingOfAnImageThatForbidsIt(t *testing.T) {
 	req := request()
 	req.Image.Unsaved = true
 	r.Warm(req)
-	eventually(t, "two sandboxes wait", func() bool { return alive(fake) == 2 })
+	testenv.Await(t, "two sandboxes wait", func() bool { return alive(fake) == 2 })
 	if made, _, starts := fake.Templates(); made != 0 || starts != 0 {
 		t.Errorf("got %d templates and %d sandboxes from them, want none", made, starts)
 	}
@@ -186,7 +177,7 @@ func TestPoolReplacesWhatDiedWaiting(t *testing.T) {
 	fake := &runnertest.Fake{Guest: patient, Restored: mortal}
 	r := newRunner(t, fake, runner.Options{Pool: 1})
 	r.Warm(request())
-	eventually(t, "one waits", func() bool { _, _, starts := fake.Templates(); return starts == 1 })
+	testenv.Await(t, "one waits", func() bool { _, _, starts := fake.Templates(); return starts == 1 })
 	close(die)
 	// The next sandbox is not the one that died, or the fake's next, which
 	// dies too: but it was alive when it was given out, or is reported as ended.
@@ -211,7 +202,7 @@ func TestPoolWithoutTemplates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "two wait beside the one in use", func() bool { r.Warm(request()); return alive(fake) >= 3 })
+	testenv.Await(t, "two wait beside the one in use", func() bool { r.Warm(request()); return alive(fake) >= 3 })
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -222,7 +213,7 @@ func TestPoolKeepsToItsMemory(t *testing.T) {
 	// The template takes 1 MiB, a fake sandbox 1 MiB, and one being started is taken for 64 MiB.
 	r := newRunner(t, fake, runner.Options{Pool: 8, PoolMemory: 3 << 20})
 	r.Warm(request())
-	eventually(t, "the first wait", func() bool { return alive(fake) >= 2 })
+	testenv.Await(t, "the first wait", func() bool { return alive(fake) >= 2 })
 	if _, most := fake.Alive(); most > 3 {
 		t.Errorf("sandboxes: got %d, want at most 3 in 3 MiB", most)
 	}
@@ -247,7 +238,7 @@ func TestPoolShrinksWhenIdle(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	eventually(t, "one waits, and the template is kept", func() bool {
+	testenv.Await(t, "one waits, and the template is kept", func() bool {
 		made, closed, _ := fake.Templates()
 		return alive(fake) == 1 && made == 1 && closed == 0
 	})
@@ -263,12 +254,12 @@ func TestPoolDropsAnOlderKindWhenIdle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "one more waits", func() bool { return alive(fake) >= 2 })
+		testenv.Await(t, "one more waits", func() bool { return alive(fake) >= 2 })
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	}
-	eventually(t, "one kind is left", func() bool {
+	testenv.Await(t, "one kind is left", func() bool {
 		made, closed, _ := fake.Templates()
 		return alive(fake) == 1 && made == 2 && closed == 1
 	})
@@ -284,7 +275,7 @@ func TestPoolKeepsMoreUnderLoad(t *testing.T) {
 		}
 		defer s.Close()
 	}
-	eventually(t, "more than one wait beside the four in use", func() bool { return alive(fake) > 5 })
+	testenv.Await(t, "more than one wait beside the four in use", func() bool { return alive(fake) > 5 })
 }
 
 func TestCloseWhileThePoolFills(t *testing.T) {
@@ -322,7 +313,7 @@ func TestPoolGrowsWithDemand(t *testing.T) {
 		}
 		burst.Wait()
 	}
-	eventually(t, "more wait than can be in use", func() bool { return r.Pooled() > 2 })
+	testenv.Await(t, "more wait than can be in use", func() bool { return r.Pooled() > 2 })
 	if got := r.Pooled(); got > 7 {
 		t.Errorf("waiting: got %d, want at most one for each request that can be in use or in the queue", got)
 	}
@@ -336,7 +327,7 @@ func TestPoolMakesRoomForAnotherKind(t *testing.T) {
 	other := request()
 	other.Image.Digest = "sha256:other"
 	var taken []*runner.Sandbox
-	eventually(t, "the first kind fills the memory", func() bool {
+	testenv.Await(t, "the first kind fills the memory", func() bool {
 		if len(taken) < 6 {
 			s, err := r.Acquire(t.Context(), request())
 			if err != nil {
@@ -347,7 +338,7 @@ func TestPoolMakesRoomForAnotherKind(t *testing.T) {
 		return r.Pooled() >= 4
 	})
 	_, _, before := fake.Templates()
-	eventually(t, "one of the other kind is saved and started", func() bool {
+	testenv.Await(t, "one of the other kind is saved and started", func() bool {
 		r.Warm(other)
 		made, _, starts := fake.Templates()
 		return made == 2 && starts > before

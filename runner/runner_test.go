@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/runner"
 	"github.com/airlock-mcp/airlock/runner/runnertest"
 )
@@ -391,7 +392,7 @@ func TestUnproved(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
-			eventually(t, "no sandbox", func() bool { now, _ := fake.Alive(); return now == 0 || handed })
+			testenv.Await(t, "no sandbox", func() bool { now, _ := fake.Alive(); return now == 0 || handed })
 		})
 	}
 }
@@ -400,14 +401,14 @@ func TestUnproved(t *testing.T) {
 func TestProve(t *testing.T) {
 	fake := &runnertest.Fake{Guest: patient}
 	r := newRunner(t, fake, runner.Options{Pool: -1})
-	eventually(t, "a sandbox proved itself", func() bool {
+	testenv.Await(t, "a sandbox proved itself", func() bool {
 		err := r.Prove(request())
 		if err != nil && !errors.Is(err, runner.ErrProving) {
 			t.Fatal(err)
 		}
 		return err == nil
 	})
-	eventually(t, "no sandbox", func() bool { now, _ := fake.Alive(); return now == 0 })
+	testenv.Await(t, "no sandbox", func() bool { now, _ := fake.Alive(); return now == 0 })
 	if _, most := fake.Alive(); most != 1 {
 		t.Errorf("got %d sandboxes at once, want 1", most)
 	}
@@ -418,14 +419,14 @@ func TestProve(t *testing.T) {
 func TestProveFails(t *testing.T) {
 	fake := &runnertest.Fake{Guest: exits("", runner.Exit{Code: 3})}
 	r := newRunner(t, fake, runner.Options{Pool: -1})
-	eventually(t, "why none starts", func() bool { return !errors.Is(r.Prove(request()), runner.ErrProving) })
+	testenv.Await(t, "why none starts", func() bool { return !errors.Is(r.Prove(request()), runner.ErrProving) })
 	for range 3 {
 		if err := r.Prove(request()); err == nil ||
 			!strings.Contains(err.Error(), "before it was ready, with status 3") {
 			t.Errorf("got %v, want how the guest ended", err)
 		}
 	}
-	eventually(t, "no sandbox", func() bool { now, _ := fake.Alive(); return now == 0 })
+	testenv.Await(t, "no sandbox", func() bool { now, _ := fake.Alive(); return now == 0 })
 	if _, most := fake.Alive(); most != 1 {
 		t.Errorf("got %d sandboxes at once, want 1", most)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/golden"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 const childDir = "AIRLOCK_APPROVAL_TEST_DIR"
@@ -83,17 +84,16 @@ func ask(t *testing.T, d *approval.Desk, q approval.Question) <-chan approval.Ve
 }
 
 // posted waits until a question is visible to other processes.
-func posted(t *testing.T, dir, id string) approval.Posted {
+func posted(t *testing.T, dir, id string) (q approval.Posted) {
 	t.Helper()
-	for {
-		q, err := approval.Find(dir, id)
-		if err == nil {
-			return q
-		}
-		if !errors.Is(err, approval.ErrClosed) || t.Context().Err() != nil {
+	testenv.Await(t, "question "+id, func() bool {
+		var err error
+		if q, err = approval.Find(dir, id); err != nil && !errors.Is(err, approval.ErrClosed) {
 			t.Fatal(err)
 		}
-	}
+		return err == nil
+	})
+	return q
 }
 
 func TestAnswersFromAnotherProcess(t *testing.T) {

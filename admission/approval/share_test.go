@@ -13,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/cluster"
 	"github.com/airlock-mcp/airlock/internal/database/databasetest"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -56,14 +57,14 @@ func sharedQuestion(n int, grounds Grounds) Question {
 }
 
 // find waits until a desk shows a question.
-func find(t *testing.T, d *Desk, id string) Posted {
+func find(t *testing.T, d *Desk, id string) (q Posted) {
 	t.Helper()
-	for t.Context().Err() == nil {
-		if q, _, err := d.Find(id); err == nil {
-			return q
-		}
-	}
-	return Posted{}
+	testenv.Await(t, "question "+id, func() bool {
+		var err error
+		q, _, err = d.Find(id)
+		return err == nil
+	})
+	return q
 }
 
 // Issue 31: another node knows that a question was escalated, and which tokens ask.
@@ -76,10 +77,8 @@ func TestAnEscalatedQuestionOfAnotherNode(t *testing.T) {
 		v, _ := a.Ask(context.Background(), q)
 		verdicts <- v
 	}()
+	testenv.Await(t, "the escalation", func() bool { return find(t, b, q.ID).Escalated != "" })
 	found := find(t, b, q.ID)
-	for t.Context().Err() == nil && found.Escalated == "" {
-		found = find(t, b, q.ID)
-	}
 	_, asking, err := b.Find(q.ID)
 	if err != nil || asking.Roles != "oncall" || found.Credentials != q.Credentials {
 		t.Errorf("got %+v, %+v, %v", found, asking, err)
@@ -146,8 +145,7 @@ func TestAQuestionOfAnotherNode(t *testing.T) {
 	if taken != 1 || v.Answer != Yes || v.By != yes.By || len(v.Approvers) != 1 || v.Approvers[0].Principal != "bob" {
 		t.Errorf("%d answers were taken, verdict %v %v", taken, v, v.Approvers)
 	}
-	for t.Context().Err() == nil && len(b.Posted()) > 0 {
-	}
+	testenv.Await(t, "the question is closed", func() bool { return len(b.Posted()) == 0 })
 	if _, _, err := b.Find(q.ID); !errors.Is(err, ErrClosed) || err.Error() != "the question was answered already: "+
 		"approved by bob, console" {
 		t.Errorf("the closed question: %v", err)
@@ -182,8 +180,8 @@ func TestPeopleAtTwoNodesAgree(t *testing.T) {
 	if err := b.Answer(yes("bob", true)); !errors.Is(err, ErrAgreed) {
 		t.Errorf("the same person: %v", err)
 	}
-	for t.Context().Err() == nil && find(t, b, q.ID).Progress != "approved by bob, waits for another person" {
-	}
+	const progress = "approved by bob, waits for another person"
+	testenv.Await(t, progress, func() bool { return find(t, b, q.ID).Progress == progress })
 	if err := a.Answer(yes("ann", true)); err != nil {
 		t.Error(err)
 	}

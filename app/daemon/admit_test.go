@@ -17,21 +17,20 @@ import (
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/quota"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // untilUnused waits until an account holds no reservations. A request releases its reservation
 // shortly after its answer.
 func (s *served) untilUnused(account string) {
 	s.t.Helper()
-	for {
-		if unit, err := s.daemon.bounded.requests.Take(account, s.daemon.opts.Config.Serve.CallerRequests); err == nil {
+	testenv.Await(s.t, account+" holds nothing", func() bool {
+		unit, err := s.daemon.bounded.requests.Take(account, s.daemon.opts.Config.Serve.CallerRequests)
+		if err == nil {
 			unit.Release()
-			return
 		}
-		if s.t.Context().Err() != nil {
-			s.t.Fatalf("%s still holds something", account)
-		}
-	}
+		return err == nil
+	})
 }
 
 // A caller that has reached its limit and sends thousands of further requests is refused, with
@@ -53,11 +52,7 @@ func TestOneCallerLeavesRoomForOthers(t *testing.T) {
 	for n := range conns {
 		conns[n] = s.send(post("/v1/agents", hog, len(body)) + body[:1])
 	}
-	for s.daemon.bounded.answering.n.Load() < share {
-		if t.Context().Err() != nil {
-			t.Fatal("the requests did not begin")
-		}
-	}
+	testenv.Await(t, "the requests have begun", func() bool { return s.daemon.bounded.answering.n.Load() >= share })
 	var refused atomic.Int64
 	var sending sync.WaitGroup
 	for n := range senders {
@@ -155,11 +150,8 @@ func (b *blocking) get(ctx context.Context, t *testing.T, path, credential strin
 // after the answer.
 func (b *blocking) until(t *testing.T, status int, path, credential string) {
 	t.Helper()
-	for got := 0; got != status; got = b.get(t.Context(), t, path, credential) {
-		if t.Context().Err() != nil {
-			t.Fatalf("%s: got %d, want %d", path, got, status)
-		}
-	}
+	testenv.Await(t, fmt.Sprintf("%s is answered with %d", path, status),
+		func() bool { return b.get(t.Context(), t, path, credential) == status })
 }
 
 // Requests of unauthenticated callers count for their network. Requests of a caller that was
@@ -216,15 +208,13 @@ func TestPlacesAreReleasedWhateverHappens(t *testing.T) {
 	}
 	clients.Wait()
 	for _, account := range []string{"user ann", "network 127.0.0.1"} {
-		for {
-			if unit, err := b.bounded.requests.Take(account, each); err == nil {
+		testenv.Await(t, account+" holds nothing", func() bool {
+			unit, err := b.bounded.requests.Take(account, each)
+			if err == nil {
 				unit.Release()
-				break
 			}
-			if t.Context().Err() != nil {
-				t.Fatalf("places of %s are still held", account)
-			}
-		}
+			return err == nil
+		})
 	}
 }
 

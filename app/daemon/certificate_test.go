@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // pair is a certificate for 127.0.0.1 with its key, as PEM.
@@ -92,15 +94,13 @@ func TestARenewedCertificateIsShown(t *testing.T) {
 	}
 	untilShown := func(want int64) {
 		t.Helper()
-		for {
+		testenv.Await(t, fmt.Sprintf("certificate %d is shown", want), func() bool {
 			serial, _, err := s.shown(&tls.Config{})
-			if err != nil || t.Context().Err() != nil {
-				t.Fatalf("got the certificate %d, %v, want %d", serial, err, want)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if serial == want {
-				return
-			}
-		}
+			return serial == want
+		})
 	}
 	write(pair(t, 2))
 	untilShown(2)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // asks sends a request on a connection and returns the status and the whole answer.
@@ -76,11 +77,7 @@ func TestMoreConnectionsThanCanBeAnsweredAreTold(t *testing.T) {
 	for range most {
 		going = append(going, s.send(post("/v1/agents", token, len(body))+body[:1]))
 	}
-	for s.daemon.bounded.answering.n.Load() < most {
-		if t.Context().Err() != nil {
-			t.Fatal("the requests did not begin")
-		}
-	}
+	testenv.Await(t, "the requests have begun", func() bool { return s.daemon.bounded.answering.n.Load() >= most })
 	for range 3 {
 		if status, text := asks(t, s.dial(), askHealth); status != http.StatusServiceUnavailable ||
 			!strings.Contains(text, "send it again") {

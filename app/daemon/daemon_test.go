@@ -157,14 +157,10 @@ func (s *served) get(path string) (int, string) {
 // untilReady waits until the daemon is ready for runs.
 func (s *served) untilReady() {
 	s.t.Helper()
-	for {
-		if status, _ := s.get("/readyz"); status == http.StatusOK {
-			return
-		}
-		if s.t.Context().Err() != nil {
-			s.t.Fatal("the daemon did not become ready")
-		}
-	}
+	testenv.Await(s.t, "the daemon is ready", func() bool {
+		status, _ := s.get("/readyz")
+		return status == http.StatusOK
+	})
 }
 
 var revisions = []string{"2025-03-26", "2025-11-25", "2026-07-28"}
@@ -270,11 +266,7 @@ func TestRunsUnderWayEndWithAnAnswer(t *testing.T) {
 		<-g.arrived
 	}
 	s.stop()
-	for !s.daemon.draining.Load() {
-		if t.Context().Err() != nil {
-			t.Fatal("the daemon does not drain")
-		}
-	}
+	testenv.Await(t, "the daemon drains", s.daemon.draining.Load)
 	if status, body := s.get("/readyz"); status != http.StatusServiceUnavailable ||
 		!strings.Contains(body, "draining") {
 		t.Errorf("readyz: got %d %s, want that it drains", status, body)

@@ -9,17 +9,13 @@ import (
 
 	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // untilIdle waits until no run is in progress.
 func (s *served) untilIdle() {
 	s.t.Helper()
-	for s.daemon.opts.System.Runs().Going() > 0 {
-		if s.t.Context().Err() != nil {
-			s.t.Fatal("a run goes on")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	testenv.Await(s.t, "no run is in progress", func() bool { return s.daemon.opts.System.Runs().Going() == 0 })
 }
 
 // A run in the background made further calls after its token was revoked, and so did the

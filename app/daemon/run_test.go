@@ -52,13 +52,6 @@ func (s *served) client() *join.Conn {
 	return conn
 }
 
-// idle waits until no run is in progress.
-func (s *served) idle() {
-	for s.daemon.opts.System.Runs().Going() > 0 && s.t.Context().Err() == nil {
-		time.Sleep(time.Millisecond)
-	}
-}
-
 func TestARunOverTheSocket(t *testing.T) {
 	s := serve(t, "mcpServers: {gone: {command: /no/such/program}}\n")
 	for name, test := range map[string]struct {
@@ -141,7 +134,7 @@ func TestARunEndsWithItsClient(t *testing.T) {
 	if errors.Is(err, join.ErrLost) {
 		t.Errorf("a cancelled run: got %v", err)
 	}
-	s.idle()
+	s.untilIdle()
 	conn := s.client()
 	if err := (&joinedRun{conn: conn}).write(join.FromClient{Run: &sleep}); err != nil {
 		t.Fatal(err)
@@ -150,7 +143,7 @@ func TestARunEndsWithItsClient(t *testing.T) {
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s.idle() // if the run continues, this waits until the test times out
+	s.untilIdle() // if the run continues, this waits until the test times out
 }
 
 // A line that is not a program ends the connection, and does not affect the daemon.

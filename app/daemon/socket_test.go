@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/internal/secret"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // joined is a host that is connected through the socket.
@@ -150,9 +150,7 @@ func TestGrantsAreListedAndWithdrawn(t *testing.T) {
 		}
 		verdict <- v
 	}()
-	for len(desk.Posted()) == 0 && t.Context().Err() == nil {
-		runtime.Gosched()
-	}
+	testenv.Await(t, "a question", func() bool { return len(desk.Posted()) > 0 })
 	answer := approval.Response{ID: "apr_1", Digest: desk.Posted()[0].Digest, Approve: true, By: "ann, console",
 		For: approval.Extent{Reach: approval.ThisSession}, Person: approval.Person{Name: "ann", Owner: true}}
 	if err := desk.Answer(answer); err != nil {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/broker/upstream/upstreamtest"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // TestMain lets a test run this binary as an Airlock that is killed.
@@ -95,7 +96,7 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 		}
 	}
 	set.Close()
-	waitFor(t, "the last goroutine", func() bool { return !strings.Contains(stacks(), "broker/upstream.") })
+	testenv.Await(t, "the last goroutine", func() bool { return !strings.Contains(stacks(), "broker/upstream.") })
 }
 
 // stacks returns the stacks of all goroutines.
@@ -111,7 +112,7 @@ func TestCloseEndsRunningCalls(t *testing.T) {
 		_, err := set.Call(t.Context(), "good", "slow", nil)
 		done <- err
 	}()
-	waitFor(t, "the call at the server", func() bool { return len(notes.Lines(t, "call slow")) == 1 })
+	testenv.Await(t, "the call at the server", func() bool { return len(notes.Lines(t, "call slow")) == 1 })
 	set.Close()
 	if err := <-done; !errors.Is(err, upstream.ErrClosed) {
 		t.Errorf("got %v, want ErrClosed", err)
@@ -129,7 +130,7 @@ func TestCloseWhileStarting(t *testing.T) {
 		set.Connect(t.Context())
 		close(connected)
 	}()
-	waitFor(t, "the server", func() bool { return len(notes.Lines(t, "started")) == 1 })
+	testenv.Await(t, "the server", func() bool { return len(notes.Lines(t, "started")) == 1 })
 	if err := set.Close(); err != nil {
 		t.Errorf("closing: %v", err)
 	}
@@ -161,15 +162,15 @@ func TestNothingOutlivesAKilledAirlock(t *testing.T) {
 	}
 	victim.Process.Kill()
 	victim.Wait()
-	waitFor(t, "the end of the server", func() bool { return !alive(group) })
-	waitFor(t, "the end of what it started", func() bool { return !alive(grandchild) })
+	testenv.Await(t, "the end of the server", func() bool { return !alive(group) })
+	testenv.Await(t, "the end of what it started", func() bool { return !alive(grandchild) })
 }
 
 func TestServerThatDiedComesBack(t *testing.T) {
 	set, notes := fake(t, "good")
 	first := number(t, notes.Lines(t, "started")[0])
 	syscall.Kill(first, syscall.SIGKILL)
-	waitFor(t, "its end", func() bool { return !alive(first) })
+	testenv.Await(t, "its end", func() bool { return !alive(first) })
 	// A thread of the dying process may still hold the pipe when it is written to.
 	var failed *upstream.CallError
 	if _, err := set.Call(t.Context(), "good", "echo", nil); err != nil &&

@@ -105,7 +105,7 @@ func startEverything(t *testing.T, mode string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Wait() }) // t.Context ended it
-	waitFor(t, "the server", func() bool {
+	testenv.Await(t, "the server", func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
 			conn.Close()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/broker/upstream/upstreamtest"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // person gives the same answer to all questions, and records questions and notifications.
@@ -232,7 +233,7 @@ func TestAQuestionThatCouldBeForTwoIsForNobody(t *testing.T) {
 		t.Fatalf("alone: got %s and %v", got, err)
 	}
 	running.Go(func() { set.CallFor(ctx, other, "good", "slow", nil) })
-	waitFor(t, "the slow call", func() bool { return len(notes.Lines(t, "call slow")) == 1 })
+	testenv.Await(t, "the slow call", func() bool { return len(notes.Lines(t, "call slow")) == 1 })
 	got, err := set.CallFor(t.Context(), own, "good", "ask", ask)
 	if err != nil || !strings.Contains(string(got), "belongs to no request") || len(other.asked) > 0 ||
 		len(own.asked) != 1 {

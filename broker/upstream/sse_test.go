@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/broker/upstream"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // remoteSSE connects to a handler over the transport of MCP 2024-11-05.
@@ -88,7 +89,7 @@ func TestSSEServerThatWasStartedAnew(t *testing.T) {
 		handler.ServeHTTP(w, r)
 	}), nil)
 	close(hangUp)
-	waitFor(t, "a call over a new stream", func() bool {
+	testenv.Await(t, "a call over a new stream", func() bool {
 		_, err := set.Call(t.Context(), "remote", "echo", nil)
 		return err == nil
 	})

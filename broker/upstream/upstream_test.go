@@ -19,6 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/broker/upstream/upstreamtest"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // connect starts servers and closes them when the test ends.
@@ -166,7 +167,8 @@ func TestTimeout(t *testing.T) {
 			if !errors.As(err, &failed) || failed.Type != upstream.Timeout || failed.Retryable != retryable {
 				t.Fatalf("got %+v, want a Timeout that is retryable: %v", err, retryable)
 			}
-			waitFor(t, "the cancellation at the server", func() bool { return len(notes.Lines(t, "cancelled")) == 1 })
+			testenv.Await(t, "the cancellation at the server",
+				func() bool { return len(notes.Lines(t, "cancelled")) == 1 })
 		})
 	}
 }
@@ -179,12 +181,12 @@ func TestCancellationReachesTheServer(t *testing.T) {
 		_, err := set.Call(ctx, "good", "slow", nil)
 		done <- err
 	}()
-	waitFor(t, "the call at the server", func() bool { return len(notes.Lines(t, "call slow")) == 1 })
+	testenv.Await(t, "the call at the server", func() bool { return len(notes.Lines(t, "call slow")) == 1 })
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
-	waitFor(t, "the cancellation at the server", func() bool { return len(notes.Lines(t, "cancelled")) == 1 })
+	testenv.Await(t, "the cancellation at the server", func() bool { return len(notes.Lines(t, "cancelled")) == 1 })
 }
 
 func TestCallsRunAtTheSameTime(t *testing.T) {
@@ -194,7 +196,7 @@ func TestCallsRunAtTheSameTime(t *testing.T) {
 	for range 20 {
 		running.Go(func() { set.Call(ctx, "good", "slow", nil) })
 	}
-	waitFor(t, "20 calls at the server", func() bool { return len(notes.Lines(t, "call slow")) == 20 })
+	testenv.Await(t, "20 calls at the server", func() bool { return len(notes.Lines(t, "call slow")) == 20 })
 	if _, err := set.Call(t.Context(), "good", "echo", nil); err != nil {
 		t.Errorf("a call beside slow ones: %v", err)
 	}
@@ -289,22 +291,6 @@ func TestConfigPrintsNoSecret(t *testing.T) {
 		string(asJSON), config.LogValue().String()} {
 		if strings.Contains(printed, "hunter22") {
 			t.Errorf("got %s", printed)
-		}
-	}
-}
-
-// waitFor polls for what another process does.
-func waitFor(t testing.TB, what string, happened func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !happened() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("%s did not come", what)
 		}
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -34,6 +33,15 @@ func airlock(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	cmd.Stdout, cmd.Stderr = &out, &err
 	_ = cmd.Run() // the exit code shows the result
 	return out.String(), err.String(), cmd.ProcessState.ExitCode()
+}
+
+// awaitRun waits until the daemon has a run.
+func awaitRun(t *testing.T) {
+	t.Helper()
+	testenv.Await(t, "a run", func() bool {
+		status, _, _ := airlock(t, "status", "--json")
+		return !strings.Contains(status, `"runs":0`)
+	})
 }
 
 // A daemon in the background serves hosts until it is stopped, and one at a time.
@@ -157,9 +165,7 @@ func TestADaemonIsKilledWhileHostsAreConnected(t *testing.T) {
 					}
 				})
 			}
-			for calls.Load() < 5 && t.Context().Err() == nil {
-				time.Sleep(10 * time.Millisecond)
-			}
+			testenv.Await(t, "five calls", func() bool { return calls.Load() >= 5 })
 			for daemon.Runs < 5 {
 				status, _, code := airlock(t, "status", "--json")
 				if err := json.Unmarshal([]byte(status), &daemon); err != nil || code != 0 {

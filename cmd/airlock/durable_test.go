@@ -250,11 +250,11 @@ export default [memory.slice(0, 6), data.every((byte, i) => byte === 97 + (i % 3
 			d.secretless(canary)
 			d.kill() // while it waits
 			d.start()
-			now, text := call(t, d.session, "get_run", map[string]any{"run_id": run.RunID})
-			for now.State == "queued" && t.Context().Err() == nil { // its stored state is being checked
-				time.Sleep(10 * time.Millisecond)
+			var now runState
+			testenv.Await(t, "its stored state is checked", func() bool {
 				now, text = call(t, d.session, "get_run", map[string]any{"run_id": run.RunID})
-			}
+				return now.State != "queued"
+			})
 			if now.State != "running" || !strings.Contains(now.Stdout, "before") {
 				t.Errorf("got %+v, %s", now, text)
 			}
@@ -262,9 +262,7 @@ export default [memory.slice(0, 6), data.every((byte, i) => byte === 97 + (i % 3
 			d.awaitSuspended(2)
 			two := d.asked(2)
 			d.approve(two[0]) // the other call still waits
-			for d.occurrences(`"outcome":"ok"`) < 2 && t.Context().Err() == nil {
-				time.Sleep(10 * time.Millisecond)
-			}
+			testenv.Await(t, "two calls", func() bool { return d.occurrences(`"outcome":"ok"`) >= 2 })
 			d.stop()
 			d.start()
 			d.approve(d.asked(1)[0])
@@ -435,9 +433,7 @@ result = ticks > 0`})
 		t.Errorf("got the status %s, %v, want a suspended run", out, err)
 	}
 	runs("resume", run.RunID, "goes on")
-	for d.records("run_resume") < 1 && t.Context().Err() == nil {
-		time.Sleep(10 * time.Millisecond)
-	}
+	testenv.Await(t, "the run goes on", func() bool { return d.records("run_resume") > 0 })
 	d.approve(asked[0])
 	if got, text := until(t, d.session, run.RunID, func(s runState) bool { return s.State == "done" }); !got.OK ||
 		string(got.Data) != "true" {

@@ -47,9 +47,7 @@ func TestKilledWhileRunsWait(t *testing.T) {
 		stop := make(chan struct{})
 		var approving sync.WaitGroup
 		approving.Go(func() { d.approveAll(stop, random.IntN(600)) })
-		for d.records("run_start") == 0 && t.Context().Err() == nil {
-			time.Sleep(20 * time.Millisecond)
-		}
+		testenv.Await(t, "the run begins", func() bool { return d.records("run_start") > 0 })
 		for ; left > 0 && d.records("run_end") == 0; left-- {
 			within := 1500
 			if random.IntN(2) == 0 { // soon after the next suspension
@@ -62,9 +60,7 @@ func TestKilledWhileRunsWait(t *testing.T) {
 			d.kill()
 			d.start()
 		}
-		for d.records("run_end") == 0 && t.Context().Err() == nil {
-			time.Sleep(20 * time.Millisecond)
-		}
+		testenv.Await(t, "the run has ended", func() bool { return d.records("run_end") > 0 })
 		close(stop)
 		approving.Wait()
 		for hash, n := range d.values(`"arguments_hash":"`, `"kind":"intent"`) {

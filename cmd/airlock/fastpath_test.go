@@ -353,10 +353,7 @@ func TestTheFastPathIsInterrupted(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Close()
-		for runs := "0"; runs == "0" && t.Context().Err() == nil; {
-			status, _, _ := airlock(t, "status", "--json")
-			runs = regexp.MustCompile(`"runs":(\d+)`).FindStringSubmatch(status)[1]
-		}
+		awaitRun(t)
 		if err := cmd.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}

@@ -90,9 +90,7 @@ export default %d;`, name, i)
 		defer close(approved)
 		d.approveAll(stop, 0)
 	}()
-	for d.records("run_end") < number && t.Context().Err() == nil {
-		time.Sleep(100 * time.Millisecond)
-	}
+	testenv.Await(t, "all runs have ended", func() bool { return d.records("run_end") >= number })
 	t.Logf("all runs have ended after %v", time.Since(began))
 	close(stop)
 	<-approved

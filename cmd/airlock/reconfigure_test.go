@@ -61,19 +61,14 @@ func TestServersChangeWhileADaemonServes(t *testing.T) {
 	// status asks until the change of a file has been noticed.
 	status := func(want func(pending string) bool) {
 		t.Helper()
-		for {
+		testenv.Await(t, "another status", func() bool {
 			stdout, stderr, code := airlock(t, "status", "--json")
 			var s struct{ Pending string }
 			if err := json.Unmarshal([]byte(stdout), &s); err != nil || code != 0 {
 				t.Fatalf("status: got %d, %s, %s", code, stdout, stderr)
 			}
-			if want(s.Pending) {
-				return
-			}
-			if t.Context().Err() != nil {
-				t.Fatalf("the status stays %q", s.Pending)
-			}
-		}
+			return want(s.Pending)
+		})
 	}
 
 	const keys = "auth: {issuer: \"https://login.example\", audience: \"https://airlock.example/mcp\"}\n"

@@ -104,9 +104,10 @@ func TestADaemonIsKilledDuringARun(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for begun := ""; !strings.Contains(begun, `"run_id"`) && t.Context().Err() == nil; {
-		begun, _, _ = airlock(t, "runs", "list", "--json")
-	}
+	testenv.Await(t, "the run begins", func() bool {
+		begun, _, _ := airlock(t, "runs", "list", "--json")
+		return strings.Contains(begun, `"run_id"`)
+	})
 	var daemon struct{ PID int }
 	status, _, _ := airlock(t, "status", "--json")
 	if err := json.Unmarshal([]byte(status), &daemon); err != nil {
@@ -150,10 +151,7 @@ func TestAnInterruptedRunOfADaemon(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for runs := "0"; runs == "0" && t.Context().Err() == nil; {
-		status, _, _ := airlock(t, "status", "--json")
-		runs = regexp.MustCompile(`"runs":(\d+)`).FindStringSubmatch(status)[1]
-	}
+	awaitRun(t)
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // K-018 to K-021, T11, T39: actions are really carried out, blocked ones are not, and all of it is in the log.
@@ -156,12 +158,10 @@ func TestCodeSafetyInARealSandbox(t *testing.T) {
 	h := newWorld(t).stdio()
 	judge := func(arguments string) (text string, isError bool) {
 		t.Helper()
-		for t.Context().Err() == nil { // on a busy machine the first sandbox may take longer than a caller waits
-			if text, isError = h.call("verify_code_safety", arguments); !strings.Contains(
-				text, "the engines are busy; try it again later") {
-				break
-			}
-		}
+		testenv.Await(t, "the first sandbox", func() bool { // on a busy machine it may take longer than a caller waits
+			text, isError = h.call("verify_code_safety", arguments)
+			return !strings.Contains(text, "the engines are busy; try it again later")
+		})
 		return text, isError
 	}
 	text, isError := judge(`{"code":"DROP TABLE users;","language":"sql"}`)

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/cluster"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // serveQuestions has a node answer the questions of other nodes.
@@ -28,12 +30,11 @@ func serveQuestions(t *testing.T, n *cluster.Node, answer func(context.Context, 
 // ask asks until a number of nodes have been asked: a node learns of the others with its heartbeat.
 func ask(t *testing.T, n *cluster.Node, nodes int) (answers []cluster.Answer) {
 	t.Helper()
-	for t.Context().Err() == nil {
+	testenv.Await(t, fmt.Sprintf("%d answers", nodes), func() bool {
 		n.Owner(t.Context(), madeID) // of no node, so that the nodes are read again
-		if answers = n.Ask(t.Context(), []byte("hello")); len(answers) == nodes {
-			break
-		}
-	}
+		answers = n.Ask(t.Context(), []byte("hello"))
+		return len(answers) == nodes
+	})
 	return answers
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/cluster"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 const madeID = "run_0123456789abcdef0123456789abcdef"
@@ -114,11 +115,10 @@ func TestARequestGoesToTheNodeOfItsID(t *testing.T) {
 	}
 	c := join(t, db, "c") // a moment before its first ID
 	third := serve(t, c, describe(c))
-	for t.Context().Err() == nil { // until b reads the nodes again
-		if _, text := second.get(t, c.Mark(madeID), nil); strings.HasPrefix(text, "c ") {
-			break
-		}
-	}
+	testenv.Await(t, "b reads the nodes again", func() bool {
+		_, text := second.get(t, c.Mark(madeID), nil)
+		return strings.HasPrefix(text, "c ")
+	})
 	if _, text := third.get(t, id, nil); !strings.HasPrefix(text, "b ") {
 		t.Errorf("the ID of b at c: %s", text)
 	}
@@ -282,15 +282,13 @@ func TestOnlyNodesWithALeaseAreAccepted(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-a.Lost()
-	for t.Context().Err() == nil { // until b has read the nodes again
+	testenv.Await(t, "b reads the nodes again", func() bool {
 		status, text := first.get(t, id, nil)
-		if status == http.StatusForbidden {
-			break
-		}
-		if !strings.HasPrefix(text, "b ") {
+		if status != http.StatusForbidden && !strings.HasPrefix(text, "b ") {
 			t.Fatalf("%d %s", status, text)
 		}
-	}
+		return status == http.StatusForbidden
+	})
 }
 
 func TestANodeThatIsGone(t *testing.T) {
@@ -305,14 +303,12 @@ func TestANodeThatIsGone(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for t.Context().Err() == nil { // until a has read the nodes again
+	testenv.Await(t, "a reads the nodes again", func() bool {
 		if status, _ := first.get(t, id, nil); status != http.StatusServiceUnavailable {
 			t.Fatal(status)
 		}
-		if <-first.failed {
-			return
-		}
-	}
+		return <-first.failed
+	})
 }
 
 // A request is sent again if the other node says that it has not processed it (RFC 9113, section 6.8), and never

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/internal/cluster"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // at returns the name of the node that begins something new that a client asks a node for.
@@ -22,11 +23,7 @@ func (s *served) at(t *testing.T) string {
 // await repeats until get returns a text.
 func await(t *testing.T, want string, get func() string) {
 	t.Helper()
-	for got := get(); got != want; got = get() {
-		if t.Context().Err() != nil {
-			t.Fatalf("got %q, want %q", got, want)
-		}
-	}
+	testenv.Await(t, want, func() bool { return get() == want })
 }
 
 // A node without a free sandbox forwards new sessions and runs to one that has some, if there is one.
@@ -90,9 +87,10 @@ func TestANodeLeaves(t *testing.T) {
 		t.Errorf("what a has, while it answers: %d %s", status, text)
 	}
 	first.stop()
-	for len(second.failed) == 0 && t.Context().Err() == nil { // until a connection that is open has ended
+	testenv.Await(t, "a connection that is open has ended", func() bool {
 		second.get(t, a.Mark(madeID), nil)
-	}
+		return len(second.failed) > 0
+	})
 	if gone := <-second.failed; !gone {
 		t.Error("what a has is to come back, although a is ending")
 	}

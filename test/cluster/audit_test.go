@@ -228,9 +228,10 @@ func TestTheAuditLogsOfAllNodes(t *testing.T) {
 	}
 	t.Run("after audit.keep", func(t *testing.T) {
 		var listed struct{ Nodes []struct{ State string } }
-		for a.airlock(&listed, "status", "--cluster"); listed.Nodes[2].State != "silent" && t.Context().Err() == nil; {
+		testenv.Await(t, "node c is silent", func() bool {
 			a.airlock(&listed, "status", "--cluster")
-		}
+			return listed.Nodes[2].State == "silent"
+		})
 		later := *a
 		later.program = ahead(t, 721*time.Hour)
 		if got, sound := later.verifyAll(); !sound || len(got.Nodes) != 3 || got.Nodes[2].Missing != "" ||

@@ -261,9 +261,7 @@ func TestTheDatabaseIsAway(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), "cannot be reached") || !strings.Contains(string(out), "hint: ") {
 		t.Errorf("making a token: %v\n%s", err, out)
 	}
-	for len(program) == 0 && c.total() < before+3 && t.Context().Err() == nil {
-		time.Sleep(10 * time.Millisecond)
-	}
+	testenv.Await(t, "three calls", func() bool { return len(program) > 0 || c.total() >= before+3 })
 	if got := c.total() - before; got < 3 {
 		t.Errorf("the program made %d calls without the database", got)
 	}
@@ -275,9 +273,7 @@ func TestTheDatabaseIsAway(t *testing.T) {
 	}
 	way.join(t)
 	back := time.Now()
-	for t.Context().Err() == nil && n.status(other) != http.StatusOK {
-		time.Sleep(10 * time.Millisecond)
-	}
+	testenv.Await(t, "a token is accepted", func() bool { return n.status(other) == http.StatusOK })
 	t.Logf("a token is accepted %v after the database is back", time.Since(back))
 	n.callForever(other, c) // until it has made a call
 	t.Logf("a program makes calls %v after the database is back", time.Since(back))

@@ -74,9 +74,7 @@ func TestCallsUnderFailures(t *testing.T) {
 		callers.Go(func() { f.call(caller%2, source) })
 	}
 	f.schedule(rand.New(rand.NewPCG(seed, 0)))
-	for f.scale >= large && c.total() < 1000*f.scale && t.Context().Err() == nil {
-		time.Sleep(10 * time.Millisecond)
-	}
+	testenv.Await(t, "enough calls", func() bool { return f.scale < large || c.total() >= 1000*f.scale })
 	f.stop.Store(true)
 	callers.Wait()
 	f.compare(c)

@@ -86,11 +86,8 @@ func TestOneListOfAllNodes(t *testing.T) {
 		"/v1/servers":          func() string { return b.get("/v1/servers", token) },
 		"airlock servers list": func() string { return b.said("servers", "list") },
 	}
-	for t.Context().Err() == nil { // until node b knows the node that has started last
-		if strings.Count(servers["/v1/servers"](), "connected") == len(nodes) {
-			break
-		}
-	}
+	testenv.Await(t, "node b knows the node that has started last",
+		func() bool { return strings.Count(servers["/v1/servers"](), "connected") == len(nodes) })
 	for name, list := range lists {
 		text := list()
 		for i, run := range runs {
@@ -133,11 +130,8 @@ func TestOneListOfAllNodes(t *testing.T) {
 			t.Errorf("%s, when node c is dead: %s", path, page)
 		}
 	}
-	for t.Context().Err() == nil { // until the lease of node c is 10 s old
-		if page := p.page("/questions"); strings.Contains(page, "Node c does not answer") {
-			break
-		}
-	}
+	testenv.Await(t, "the lease of node c is 10 s old",
+		func() bool { return strings.Contains(p.page("/questions"), "Node c does not answer") })
 }
 
 // pagesOf reads the list of runs one by one.
@@ -225,8 +219,7 @@ func TestTheCommandLineAnswersForOtherNodes(t *testing.T) {
 // listsSoon waits until airlock approvals list has a question.
 func (n *node) listsSoon(question string) {
 	n.Helper()
-	for n.Context().Err() == nil && !strings.Contains(n.said("approvals", "list"), question) {
-	}
+	testenv.Await(n, question, func() bool { return strings.Contains(n.said("approvals", "list"), question) })
 }
 
 // A program that an agent's host starts approves its questions at no node.

@@ -19,7 +19,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/airlock-mcp/airlock/internal/database/databasetest"
 	"github.com/airlock-mcp/airlock/internal/testenv"
@@ -275,17 +274,14 @@ var hidden = regexp.MustCompile(`name="(csrf|digest)" value="([^"]*)"`)
 // form returns the hidden fields of a question's page. It waits until the node shows the question.
 func (p *person) form(question string) url.Values {
 	p.node.Helper()
-	for p.node.Context().Err() == nil {
-		form := url.Values{"answer": {"allow"}}
+	form := url.Values{"answer": {"allow"}}
+	testenv.Await(p.node, question, func() bool {
 		for _, field := range hidden.FindAllStringSubmatch(p.page("/questions/"+question), -1) {
 			form.Set(field[1], field[2])
 		}
-		if form.Get("digest") != "" {
-			return form
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return nil
+		return form.Get("digest") != ""
+	})
+	return form
 }
 
 // link carries the connections of one node to the database until it is cut.

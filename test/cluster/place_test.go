@@ -52,16 +52,13 @@ func TestABusyNodeForwardsPrograms(t *testing.T) {
 // awaitLoad waits until it is known how many sandboxes of node a are in use.
 func (n *node) awaitLoad(want int) {
 	n.Helper()
-	for n.Context().Err() == nil {
+	testenv.Await(n, fmt.Sprintf("node a has %d sandboxes in use", want), func() bool {
 		var status struct {
 			Nodes []struct{ Load struct{ Busy int } }
 		}
 		n.airlock(&status, "status", "--cluster")
-		if status.Nodes[0].Load.Busy == want {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return status.Nodes[0].Load.Busy == want
+	})
 }
 
 // When the nodes are replaced one after the other, no request fails. A session whose node is ending is unknown when it

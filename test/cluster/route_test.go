@@ -16,7 +16,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -274,10 +273,10 @@ func TestTheOwnerIsKilled(t *testing.T) {
 	if status != http.StatusServiceUnavailable || !strings.Contains(fmt.Sprint(answer), "send the request again") {
 		t.Errorf("a session of a node that has just died: %d %v", status, answer)
 	}
-	for t.Context().Err() == nil && status == http.StatusServiceUnavailable { // until the lease is 10 s old
-		time.Sleep(10 * time.Millisecond)
+	testenv.Await(t, "the lease is 10 s old", func() bool {
 		status, answer = ping(id)
-	}
+		return status != http.StatusServiceUnavailable
+	})
 	if status != http.StatusNotFound {
 		t.Errorf("a session of a node that is dead: %d %v", status, answer)
 	}
@@ -365,9 +364,7 @@ func TestABrowserUsesEachNode(t *testing.T) {
 			t.Errorf("a form of another session: %s", page)
 		}
 		p.send("/runs/"+run+"/cancel", form)
-		for t.Context().Err() == nil && strings.Contains(p.page("/runs/"+run), "/cancel") { // until it has ended
-			time.Sleep(10 * time.Millisecond)
-		}
+		testenv.Await(t, "the run has ended", func() bool { return !strings.Contains(p.page("/runs/"+run), "/cancel") })
 	}
 	p.send("/sign-out", url.Values{"csrf": {find(t, p.page("/runs"), `name="csrf" value="([^"]+)"`)}})
 	for _, path := range []string{"/runs", "/runs/" + runs[0], "/runs/" + runs[1], "/runs/" + runs[2]} {
@@ -432,11 +429,11 @@ func TestTheNodeOfABrowserIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = a.process.Wait() // it was killed
-	page := atB.replay(t, "/runs", cookie)
-	for t.Context().Err() == nil && strings.Contains(page, errAway) { // until the lease is 10 s old
-		time.Sleep(10 * time.Millisecond)
+	var page string
+	testenv.Await(t, "the lease is 10 s old", func() bool {
 		page = atB.replay(t, "/runs", cookie)
-	}
+		return !strings.Contains(page, errAway)
+	})
 	if !strings.Contains(page, signInPage) {
 		t.Errorf("the session of a node that is dead: %s", page)
 	}

@@ -19,7 +19,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -293,12 +292,8 @@ func TestNodesShareSignIns(t *testing.T) {
 	}
 	const signedOut = "has not signed in"
 	atA, atB := ann.connect(nodes[0], nil), ann.connect(nodes[1], nil) // they ask nobody
-	for t.Context().Err() == nil {                                     // node a asks the database every half second
-		if strings.Contains(call(t, atA, "run_code", code), signedOut) {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	testenv.Await(t, "node a asks the database again",
+		func() bool { return strings.Contains(call(t, atA, "run_code", code), signedOut) })
 	as.mu.Lock()
 	as.called = nil
 	as.mu.Unlock()
@@ -326,9 +321,10 @@ func TestAnOperatorSignsInForAllNodes(t *testing.T) {
 		t.Helper()
 		for _, n := range nodes {
 			host := (&rotating{nodes: []*node{n}, token: token}).host(t, "/mcp", revisions[1])
-			for got := ""; t.Context().Err() == nil && !strings.Contains(got, want); {
-				got = call(t, host, "run_code", map[string]any{"language": "python", "code": readNote})
-			}
+			testenv.Await(t, want, func() bool {
+				return strings.Contains(call(t, host, "run_code", map[string]any{"language": "python",
+					"code": readNote}), want)
+			})
 		}
 	}
 	await("signed in") // the tools are not known
@@ -408,10 +404,10 @@ func TestNodesSharePins(t *testing.T) {
 	}
 	await := func(node int, want string) {
 		t.Helper()
-		for got := ""; t.Context().Err() == nil && !strings.Contains(got, want); {
-			got = call(t, hosts[node], "run_code", map[string]any{"language": "python",
-				"code": "from servers.alpha import look\nresult = await look()"})
-		}
+		testenv.Await(t, want, func() bool {
+			return strings.Contains(call(t, hosts[node], "run_code", map[string]any{"language": "python",
+				"code": "from servers.alpha import look\nresult = await look()"}), want)
+		})
 	}
 	await(0, `"looked":true`)
 	await(1, `"looked":true`)

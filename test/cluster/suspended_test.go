@@ -14,9 +14,10 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // counted is a server whose calls have effects that can be counted.
@@ -115,12 +116,7 @@ func beginWaiting(t *testing.T, n *node, prefix string) *suspendedRuns {
 // await waits for a condition.
 func (w *suspendedRuns) await(n *node, what string, met func() bool) {
 	w.t.Helper()
-	for !met() {
-		if w.t.Context().Err() != nil {
-			w.t.Fatalf("%s: still not %s", n.file, what)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	testenv.Await(w.t, n.file+": "+what, met)
 }
 
 // statusOf is what `airlock status --json` shows.

@@ -230,18 +230,14 @@ func (w *walk) runs(t *testing.T) {
 }
 
 // outcomeOf asks for a run until it is done.
-func (w *walk) outcomeOf(t *testing.T, runID string) ran {
+func (w *walk) outcomeOf(t *testing.T, runID string) (got ran) {
 	t.Helper()
-	for {
-		var got ran
+	testenv.Await(t, "the run is done", func() bool {
+		got = ran{}
 		w.calls(t, toolCall{Tool: "get_run", Arguments: map[string]any{"run_id": runID}}, &got)
-		if got.State != "queued" && got.State != "running" {
-			return got
-		}
-		if t.Context().Err() != nil {
-			t.Fatal(t.Context().Err())
-		}
-	}
+		return got.State != "queued" && got.State != "running"
+	})
+	return got
 }
 
 func (w *walk) runsInBackground(t *testing.T) {
