@@ -119,7 +119,7 @@ func officeDatabase(t *testing.T, dir string) *database.DB {
 	t.Helper()
 	db, err := databasetest.Open(t.Context(), filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited,
 		agents.SchemaApprovers, agents.SchemaLists, agents.SchemaDebits,
-		cluster.Schema+cluster.SchemaAddresses+cluster.SchemaLoads)
+		cluster.Schema+cluster.SchemaAddresses+cluster.SchemaLoads+cluster.SchemaHomes)
 	if err != nil {
 		t.Fatal(err)
 	}
