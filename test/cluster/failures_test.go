@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,6 +39,7 @@ type failing struct {
 
 	stop              atomic.Bool
 	begun, answers    atomic.Int64
+	runs              sync.Map     // the IDs of the runs that were answered
 	listed            atomic.Int64 // runs that their owner has seen in a list
 	approved, unknown atomic.Int64 // actions of the agent; unknown ones were not answered
 }
@@ -227,6 +229,7 @@ func (f *failing) call(owner int, random *rand.Rand) {
 			continue
 		}
 		f.answers.Add(1)
+		f.runs.Store(run, true)
 		f.hidden(f.at(random), owner, run)
 	}
 }
@@ -314,22 +317,29 @@ func (f *failing) compare(c *counted) {
 			RunID string `json:"run_id"`
 			State string
 		}
+		Unanswered []string
 	}
-	a.airlock(&list, "runs", "list", "-n", "100000")
+	testenv.Await(f, "all nodes list their runs", func() bool {
+		list.Unanswered = nil
+		a.airlock(&list, "runs", "list", "-n", "100000")
+		return len(list.Unanswered) == 0
+	})
 	for _, run := range list.Runs {
+		f.runs.Delete(run.RunID)
 		if run.State == "running" || run.State == "queued" || run.State == "unfinished" {
 			f.Errorf("run %s has not ended: %s", run.RunID, run.State)
 		}
 	}
-	if len(list.Runs) < int(f.answers.Load()) {
-		f.Errorf("%d runs are listed, and %d were answered", len(list.Runs), f.answers.Load())
-	}
+	f.runs.Range(func(run, _ any) bool {
+		f.Errorf("run %s was answered, and is not listed", run)
+		return true
+	})
 	if got, sound := a.verifyAll(); !sound {
 		f.Errorf("the logs are not sound: %+v", got)
 	}
 	to := filepath.Join(f.TempDir(), "logs")
 	a.said("audit", "export", "--cluster", "--to", to)
-	var intents strings.Builder
+	recorded, named := map[string]bool{}, regexp.MustCompile(`"name":"([^"]+)"`)
 	names, err := filepath.Glob(to + "/*")
 	if err != nil || len(names) != len(f.nodes) {
 		f.Fatal(names, err)
@@ -340,8 +350,11 @@ func (f *failing) compare(c *counted) {
 			f.Fatal(err)
 		}
 		for line := range strings.Lines(string(text)) {
-			if strings.Contains(line, `"kind":"intent"`) {
-				intents.WriteString(line)
+			if !strings.Contains(line, `"kind":"intent"`) {
+				continue
+			}
+			for _, found := range named.FindAllStringSubmatch(line, -1) {
+				recorded[found[1]] = true
 			}
 		}
 	}
@@ -354,7 +367,7 @@ func (f *failing) compare(c *counted) {
 		if times != 1 {
 			f.Errorf("the call %q was carried out %d times", name, times)
 		}
-		if !strings.Contains(intents.String(), `"name":"`+name+`"`) {
+		if !recorded[name] {
 			f.Errorf("the call %q has no record", name)
 		}
 	}
