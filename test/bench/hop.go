@@ -38,8 +38,12 @@ func measureHops(ctx context.Context, f *fleet) (err error) {
 	if err != nil {
 		return err
 	}
+	proxied, err := nodes[0].proxied(ctx, &undo)
+	if err != nil {
+		return err
+	}
 	var ways []way
-	for name, n := range map[string]*serving{"owner": nodes[0], "other": nodes[1]} {
+	for name, n := range map[string]*serving{"owner": nodes[0], "other": nodes[1], "proxy": proxied} {
 		ways = append(ways, way{name: name, take: func(ctx context.Context) (sample, error) {
 			return timed(func() error {
 				status, err := n.ping(ctx, session)
@@ -70,6 +74,8 @@ func measureHops(ctx context.Context, f *fleet) (err error) {
 		return err
 	}
 	f.table.add(newRow("a request of a session at its node", "ms", taken["owner"]),
+		newRow("the same through a reverse proxy of Go, to its node", "ms", taken["proxy"]).adds(taken["owner"],
+			"at its node"),
 		newRow("the same at another node", "ms", taken["other"]).aims("≤ +0.5").adds(taken["owner"], "at its node"),
 		newRow("verify_action over HTTP, durable in SQLite", "ms", taken["SQLite"]),
 		newRow("the same, durable in PostgreSQL", "ms", taken["PostgreSQL"]).times(taken["SQLite"], "SQLite"))

@@ -24,13 +24,17 @@ func run() int {
 	only := flag.String("only", "", "measure only the parts whose names this regular expression matches")
 	asJSON := flag.String("json", "", "a file to write the table to as JSON, too")
 	serve := flag.String("serve", "", "measure nothing; be an MCP server on stdio with the tools of this file")
+	proxy := flag.String("proxy", "", "measure nothing; be a reverse proxy before the server at this URL")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var err error
-	if *serve != "" {
+	switch {
+	case *serve != "":
 		err = serveTools(ctx, *serve)
-	} else {
+	case *proxy != "":
+		err = serveProxy(ctx, *proxy)
+	default:
 		err = measure(ctx, *rounds, *only, *asJSON)
 	}
 	if err != nil {
