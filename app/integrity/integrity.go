@@ -12,9 +12,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/setup"
@@ -63,15 +66,18 @@ func Check(ctx context.Context, c *config.Config, environ []string, thorough boo
 	}
 	i := Report{Variables: startuphooks.Variables(environ), Changed: []string{}}
 	results, built, files := []startuphooks.Result{}, map[string]string{}, map[string]string{}
-	for _, installed := range installedImages(c, directories.Home) {
+	all := installedImages(c, directories.Home)
+	changed := make([]error, len(all)) // nil: the image is as it was built, or was not read
+	var reading errgroup.Group         // whole images
+	reading.SetLimit(runtime.GOMAXPROCS(0))
+	for n, installed := range all {
 		image, err := installed.open()
 		if errors.Is(err, images.ErrNotBuilt) || errors.Is(err, images.ErrStale) || errors.Is(err, images.ErrUnlocked) {
 			continue // opening it for a sandbox fails with advice
 		}
 		if err != nil { // it is not used
 			if thorough {
-				i.Changed = append(i.Changed, fmt.Sprintf(
-					"the image %q is not what was built: %v", installed.name, err))
+				changed[n] = err
 			}
 			continue
 		}
@@ -82,14 +88,19 @@ func Check(ctx context.Context, c *config.Config, environ []string, thorough boo
 				"the root file system of the image %q cannot be read: %v", installed.name, err))
 		}
 		results = append(results, startuphooks.Root(image.RootFS))
-		if thorough {
-			if err := images.Verify(ctx, image); err != nil && ctx.Err() == nil {
-				i.Changed = append(i.Changed, fmt.Sprintf(
-					"the image %q is not what was built: %v", installed.name, err))
+		reading.Go(func() error {
+			if thorough {
+				changed[n] = images.Verify(ctx, image)
 			}
-		}
-		if err := errors.Join(ctx.Err(), image.Close()); err != nil {
-			return i, err
+			return image.Close()
+		})
+	}
+	if err := errors.Join(reading.Wait(), ctx.Err()); err != nil {
+		return i, err
+	}
+	for n, err := range changed {
+		if err != nil {
+			i.Changed = append(i.Changed, fmt.Sprintf("the image %q is not what was built: %v", all[n].name, err))
 		}
 	}
 	i.Result = startuphooks.All(results...)
