@@ -410,3 +410,41 @@ func readAndEnd(conn *tls.Conn, last uint32, end func()) error {
 		}
 	}
 }
+
+// An answer that begins before its request has been read to the end is not cut.
+func TestAnAnswerBeginsBeforeTheEndOfItsRequest(t *testing.T) {
+	db := open(t)
+	a, b := join(t, db, "a"), join(t, db, "b")
+	first := serve(t, a, describe(a))
+	serve(t, b, func(w http.ResponseWriter, r *http.Request) {
+		begin := make([]byte, 4)
+		if _, err := io.ReadFull(r.Body, begin); err != nil {
+			t.Error(err)
+		}
+		fmt.Fprintf(w, "%s, ", begin)
+		_ = http.NewResponseController(w).Flush()
+		rest, err := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%s %v", rest, err)
+	})
+	id := b.Mark(madeID)
+	for { // until a knows b
+		if _, text := first.get(t, id, nil); strings.HasPrefix(text, "body") || t.Context().Err() != nil {
+			break
+		}
+	}
+	body, more := io.Pipe()
+	go more.Write([]byte("head"))
+	client := &http.Client{Timeout: time.Minute} // a server that reads all before it answers waits forever
+	answer, err := client.Post(first.client.URL+"/path?id="+id, "text/plain", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if _, err := more.Write([]byte("tail")); err != nil {
+		t.Error(err)
+	}
+	_ = more.Close() // it returns no error
+	if text, err := io.ReadAll(answer.Body); string(text) != "head, tail <nil>" || err != nil {
+		t.Errorf("got %q, %v", text, err)
+	}
+}
