@@ -271,6 +271,7 @@ var ErrUnknown = errors.New("there is no such token")
 
 // Revoke makes a token invalid, at once and forever.
 func (t *Tokens) Revoke(ctx context.Context, id string) error {
+	defer t.recent.forget()
 	return t.db.Update(ctx, func(tx database.Tx) error {
 		revoked, err := database.Changed(ctx, tx, `UPDATE token SET revoked = ? WHERE id = ? AND revoked = 0`,
 			t.now().Unix(), id)

@@ -27,7 +27,11 @@ func serveProxy(ctx context.Context, server string) error {
 		return err
 	}
 	fmt.Println("http://" + listener.Addr().String())
-	proxy := &http.Server{Handler: httputil.NewSingleHostReverseProxy(to)}
+	handler := httputil.NewSingleHostReverseProxy(to)
+	proxy := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).EnableFullDuplex() // otherwise early answers are cut
+		handler.ServeHTTP(w, r)
+	})}
 	context.AfterFunc(ctx, func() { _ = proxy.Close() })
 	if err := proxy.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
