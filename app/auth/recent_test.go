@@ -9,8 +9,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// issue 28: a node asks the database for a token once in a while, not for each call. A revocation by another node counts
-// then, and one by this node at once.
+// issue 28: a node asks the database for a token once in a while, not for each call. A revocation by another node
+// counts then, and one by this node at once.
 func TestWhatIsKnownOfATokenIsFresh(t *testing.T) {
 	db, err := database.OpenPostgreSQL(t.Context(), secret.New(databasetest.Schema(t)), "test", Schema, SchemaUses,
 		SchemaCreators, SchemaFacts)

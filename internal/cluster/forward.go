@@ -153,8 +153,8 @@ func (n *Node) pass(w http.ResponseWriter, r *http.Request, about forwarding, to
 	node := telemetry.AttrNode.String(to.name)
 	ctx, span := telemetry.Start(telemetry.Within(r.Context(), r.Header.Get), telemetry.SpanForward, node)
 	record := func(errorType string) { span.EndTimed(ctx, telemetry.Forward, errorType, node) }
-	// The other node may answer while its request is read to the end. Without this, the server closes the body then, and
-	// the answer is cut. Over HTTP/2 it is so anyway.
+	// The other node may answer before its request was read to the end. Without this, the server closes the body then,
+	// and the answer is cut. Over HTTP/2 it is so anyway.
 	if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
 		n.logger.DebugContext(ctx, "a request is not read while it is answered", slog.Any(telemetry.KeyError, err))
 	}
