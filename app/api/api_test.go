@@ -36,6 +36,7 @@ import (
 type served struct {
 	*testing.T
 	url    string
+	issued *auth.Tokens      // by the server itself, which knows at once what is revoked there
 	tokens map[string]string // by name
 	spec   map[string]any
 	db     *database.DB
@@ -79,7 +80,7 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &served{T: t, tokens: map[string]string{}, db: db, log: filepath.Join(dir, "audit")}
+	s := &served{T: t, tokens: map[string]string{}, issued: auth.NewTokens(db, nil), db: db, log: filepath.Join(dir, "audit")}
 	s.taint = taint.New(func(context.Context) (*database.DB, error) { return db, nil }, nil)
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
@@ -89,7 +90,7 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens := auth.NewTokens(db, nil)
+	tokens := s.issued
 	for name, scopes := range map[string][]string{"ann": {"agents", "run"}, "bob": {"agents", "run"},
 		"admin": {"admin"}, "runner": {"run"}, "asker": {"verify"}, "manager": {"agents"}} {
 		s.tokens[name] = create(t, tokens, name, scopes)

@@ -320,7 +320,7 @@ func TestGrantsOfTwoPeople(t *testing.T) {
 	if v := <-verdict; !v.ByGrant {
 		t.Errorf("in the session: got %+v", v)
 	}
-	if err := auth.NewTokens(s.db, nil).Revoke(t.Context(), id); err != nil {
+	if err := s.issued.Revoke(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	path, verdict = s.asks(two)

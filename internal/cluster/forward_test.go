@@ -369,6 +369,7 @@ func serveSecond(t *testing.T, n *cluster.Node, last uint32, leaves bool, answer
 	server.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){
 		"h2": func(_ *http.Server, conn *tls.Conn, handler http.Handler) {
 			if connections.Add(1) > 1 {
+				//lint:ignore SA1019 net/http has no other way to serve one connection
 				(&http2.Server{}).ServeConn(conn, &http2.ServeConnOpts{BaseConfig: server, Handler: handler})
 			} else if err := readAndEnd(conn, last, end); err != nil {
 				t.Error(err)
