@@ -24,12 +24,13 @@ type Identify func(r *http.Request) (caller.Caller, error)
 
 // callers derives the caller of each request. See docs/design/0008.
 type callers struct {
-	local Local  // of stdio
-	key   []byte // of derived session IDs, which differ between servers and cannot be guessed
+	local  Local  // of stdio
+	key    []byte // of derived session IDs, which differ between servers and cannot be guessed
+	shared bool   // other nodes derive the same session IDs
 }
 
 func newCallers(opts Options) *callers {
-	c := &callers{local: opts.Local}
+	c := &callers{local: opts.Local, shared: opts.SessionKey != nil}
 	if c.local == nil {
 		user := caller.Caller{Principal: opts.Principal, Kind: caller.Local, Profile: opts.Profile}
 		c.local = func(context.Context) (caller.Caller, error) { return user, nil }

@@ -76,7 +76,7 @@ func (t *router) forwardMessage(w http.ResponseWriter, r *http.Request, message 
 		return false
 	}
 	session := ""
-	if about.method == methodCall {
+	if about.method == methodCall && t.callers.shared {
 		session = t.callers.standalone(provedBy(r))
 	}
 	forwarded := t.nodes.ForwardNew(w, r, session, func() { fail(errNodeLost) })

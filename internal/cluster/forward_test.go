@@ -428,11 +428,10 @@ func TestAnAnswerBeginsBeforeTheEndOfItsRequest(t *testing.T) {
 		fmt.Fprintf(w, "%s %v", rest, err)
 	})
 	id := b.Mark(madeID)
-	for { // until a knows b
-		if _, text := first.get(t, id, nil); strings.HasPrefix(text, "body") || t.Context().Err() != nil {
-			break
-		}
-	}
+	testenv.Await(t, "a knows b", func() bool {
+		_, text := first.get(t, id, nil)
+		return strings.HasPrefix(text, "body")
+	})
 	body, more := io.Pipe()
 	go more.Write([]byte("head"))
 	client := &http.Client{Timeout: time.Minute} // a server that reads all before it answers waits forever
