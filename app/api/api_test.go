@@ -80,7 +80,8 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &served{T: t, tokens: map[string]string{}, issued: auth.NewTokens(db, nil), db: db, log: filepath.Join(dir, "audit")}
+	s := &served{T: t, tokens: map[string]string{}, issued: auth.NewTokens(db, nil), db: db,
+		log: filepath.Join(dir, "audit")}
 	s.taint = taint.New(func(context.Context) (*database.DB, error) { return db, nil }, nil)
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
