@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -9,8 +10,8 @@ import (
 )
 
 const (
-	// freshTime is how long an answer of the database of a cluster counts without another question. What another node
-	// has revoked counts within a second everywhere: a watched act is checked each watchInterval.
+	// freshTime is how long an answer of the database of a cluster counts without another question. A revocation waits as
+	// long before it returns, so that no node accepts the credential afterwards (Gray and Cheriton, Leases, 1989).
 	freshTime = 250 * time.Millisecond
 	// graceTime is how long what was last known of a token counts while the database of a cluster does not answer.
 	graceTime = time.Minute
@@ -29,11 +30,20 @@ type recentAnswer struct {
 	at    time.Time
 }
 
-// forget has the next questions answered by the database. It is called after a change by this process.
-func (r *recent) forget() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.known = nil
+// narrow makes a change after which fewer credentials count. In a cluster, it returns when no process uses what it read
+// before. If ctx ends first, the change was made, and the other nodes follow within freshTime.
+func (t *Tokens) narrow(ctx context.Context, change func(tx database.Tx) error) error {
+	if err := t.db.Update(ctx, change); err != nil || !t.db.IsShared() {
+		return err
+	}
+	t.recent.mu.Lock()
+	t.recent.known = nil
+	t.recent.mu.Unlock()
+	select {
+	case <-time.After(freshTime):
+	case <-ctx.Done():
+	}
+	return nil
 }
 
 // lastKnown returns the answer of ask. In a cluster, it returns the last answer to the same question instead if that is

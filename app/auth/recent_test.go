@@ -9,8 +9,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// issue 28: a node asks the database for a token once in a while, not for each call. A revocation by another node
-// counts then, and one by this node at once.
+// issue 28: a node asks the database for a token once in a while, not for each call. A revocation counts when it has
+// returned, whichever node made it.
 func TestWhatIsKnownOfATokenIsFresh(t *testing.T) {
 	db, err := database.OpenPostgreSQL(t.Context(), secret.New(databasetest.Schema(t)), "test", Schema, SchemaUses,
 		SchemaCreators, SchemaFacts)
@@ -20,7 +20,8 @@ func TestWhatIsKnownOfATokenIsFresh(t *testing.T) {
 	t.Cleanup(func() { _ = db.Close() })
 	now := time.Now()
 	clock := func() time.Time { return now }
-	here, elsewhere := NewTokens(db, clock), NewTokens(db, clock)
+	here := NewTokens(db, func() time.Time { return clock() })
+	elsewhere := NewTokens(db, time.Now)
 	a := NewAuthority(AuthorityOptions{Tokens: here})
 	t.Cleanup(a.Close)
 	made := func() (Token, secret.Value) {
@@ -62,4 +63,12 @@ func TestWhatIsKnownOfATokenIsFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	counts(otherValue, false)
+
+	clock = time.Now
+	third, thirdValue := made()
+	counts(thirdValue, true)
+	if err := elsewhere.Revoke(t.Context(), third.ID); err != nil {
+		t.Fatal(err)
+	}
+	counts(thirdValue, false)
 }

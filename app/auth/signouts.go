@@ -29,8 +29,7 @@ func (t *Tokens) SignOutSubject(ctx context.Context, name string) error {
 }
 
 func (t *Tokens) signOut(ctx context.Context, who string, at time.Time) error {
-	defer t.recent.forget()
-	return t.db.Update(ctx, func(tx database.Tx) error {
+	return t.narrow(ctx, func(tx database.Tx) error {
 		// No credential lives longer.
 		if _, err := tx.ExecContext(ctx, `DELETE FROM sign_out WHERE signed < ?`,
 			t.now().Add(-maxLifetime-2*clockSkew).Unix()); err != nil {

@@ -269,10 +269,9 @@ func moment(seconds int64) *time.Time {
 // ErrUnknown is returned if no token has the given ID.
 var ErrUnknown = errors.New("there is no such token")
 
-// Revoke makes a token invalid, at once and forever.
+// Revoke makes a token invalid forever. When it returns, no node accepts the token.
 func (t *Tokens) Revoke(ctx context.Context, id string) error {
-	defer t.recent.forget()
-	return t.db.Update(ctx, func(tx database.Tx) error {
+	return t.narrow(ctx, func(tx database.Tx) error {
 		revoked, err := database.Changed(ctx, tx, `UPDATE token SET revoked = ? WHERE id = ? AND revoked = 0`,
 			t.now().Unix(), id)
 		if err != nil || revoked {

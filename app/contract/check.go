@@ -65,7 +65,11 @@ func (w Want) checkResult(got envelope) error {
 	case result.OK == nil:
 		return errors.New("ok: got nothing, want true or false")
 	case *result.OK != w.OK:
-		return fmt.Errorf("ok: got %v, want %v", *result.OK, w.OK)
+		said := ""
+		if result.Error != nil {
+			said = fmt.Sprintf(" (%s: %s)", result.Error.Type, result.Error.Message)
+		}
+		return fmt.Errorf("ok: got %v%s, want %v", *result.OK, said, w.OK)
 	case w.OK:
 		return w.checkData(result.Data)
 	case result.Error == nil || result.Error.Retryable == nil:

@@ -25,6 +25,26 @@ exit.call(process, 0);`
 	}
 }
 
+// The host's signal can come while the process ends. Node starts its inspector then, and aborts now and then.
+func TestAnInterruptionAtTheEndDoesNothing(t *testing.T) {
+	const program = `const exit = process.reallyExit, pause = new Int32Array(new SharedArrayBuffer(4));
+process.reallyExit = () => {
+	process.kill(process.pid, "SIGUSR1");
+	Atomics.wait(pause, 0, 0, 200);
+	exit.call(process, 0);
+};
+const { holdOutput, writeAtOnce } = await import(process.argv[1] + "/output.mjs");
+writeAtOnce();
+holdOutput({ tell() {}, settle() {} });
+for (let i = 0; i < 40; i++) console.log(i);
+process.reallyExit(0);`
+	guest := filepath.Join(testenv.RepoRoot(t), "images", "node", "guest")
+	node := exec.CommandContext(t.Context(), nodeProgram(t), "--input-type=module", "--eval", program, guest)
+	if out, err := node.CombinedOutput(); err != nil || strings.Count(string(out), "\n") != 40 {
+		t.Errorf("got %s, %v, want 40 lines and no inspector", out, err)
+	}
+}
+
 // The host's signal can come before the guest's request for it has returned.
 func TestAnInterruptionCanComeAtOnce(t *testing.T) {
 	const program = `const { ask, listen, notice } = await import(process.argv[1]);

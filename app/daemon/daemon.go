@@ -205,10 +205,10 @@ func (d *Daemon) Serve(ctx context.Context, listener *Listener) error {
 // readiness is "draining".
 func (d *Daemon) drain(ctx context.Context, closeAddress func() error, endHosts func(), servers ...*http.Server) error {
 	d.draining.Store(true)
-	d.opts.System.Node().Leave(ctx)
 	Notify("STOPPING=1")
 	ending, stop := context.WithTimeout(ctx, d.opts.Config.Serve.DrainTime)
 	defer stop()
+	d.opts.System.Node().Leave(ending)
 	if !d.opts.System.Runs().Drain(ending) {
 		d.opts.Logger.WarnContext(ctx, "runs that were under way are ended: their time is over")
 		d.opts.System.Runs().Close()

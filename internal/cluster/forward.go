@@ -132,7 +132,7 @@ const maxRepeated = 64 << 10
 // repeatable has the transport send a request again if the other node says that it has not processed it, because its
 // connection is ending (RFC 9113, section 6.8). A request with a large body fails then.
 func repeatable(r *http.Request) {
-	if r.ContentLength <= 0 || r.ContentLength > maxRepeated {
+	if r.ContentLength <= 0 || r.ContentLength > maxRepeated || r.GetBody != nil {
 		return
 	}
 	body, err := io.ReadAll(r.Body)

@@ -56,13 +56,21 @@ func (n *Node) currentLoad() (_ Load, known bool) {
 }
 
 // Leave announces that this node is ending. From now on, new sessions and runs that clients open at this node are
-// forwarded to another one, if there is one.
+// forwarded to another one, if there is one. Then Leave waits until ctx ends or the others have read that this node is
+// ending, because until then they send it what it should begin.
 func (n *Node) Leave(ctx context.Context) {
 	if n == nil {
 		return
 	}
 	n.leaving.Store(true)
 	n.announce(ctx)
+	if !n.Leaving() || n.Check() != nil {
+		return
+	}
+	select {
+	case <-time.After(heartbeatInterval):
+	case <-ctx.Done():
+	}
 }
 
 // Leaving reports whether this node is ending and another one begins what clients ask for.
@@ -71,40 +79,48 @@ func (n *Node) Leaving() bool {
 }
 
 // ForwardNew passes a request that begins something to the node that should begin it: the home of its session, see
-// Keep, or the one that elsewhere returns. session may be empty. ForwardNew returns false if that is this node, or if
-// the other one cannot be reached. If the connection ends before the answer, it calls failed: whether the other node
-// has begun is not known.
+// Keep, or the one that elsewhere returns, or the next one if that cannot be reached. session may be empty. ForwardNew
+// returns false if this node should begin it. If the connection ends before the answer, it calls failed: whether the
+// other node has begun is not known.
 func (n *Node) ForwardNew(w http.ResponseWriter, r *http.Request, session string, failed func()) bool {
 	about, known := r.Context().Value(forwardingKey{}).(forwarding)
 	if !known || about.forwarded {
 		return false
 	}
+	repeatable(r)
 	to, found := n.home(r.Context(), session)
-	if !found {
-		to, found = n.elsewhere()
-	}
-	if !found || to.name == n.name {
-		return false
-	}
-	sent := true
-	n.pass(w, r, about, to, func(err error) {
-		if sent = !errors.Is(err, errNotConnected); sent {
-			failed()
+	for unreached := map[string]bool{}; ; unreached[to.name], found = true, false {
+		if !found {
+			to, found = n.elsewhere(unreached)
 		}
-	})
-	return sent
+		if !found || to.name == n.name {
+			return false
+		}
+		sent := true
+		n.pass(w, r, about, to, func(err error) {
+			if sent = !errors.Is(err, errNotConnected); sent {
+				failed()
+			}
+		})
+		if sent {
+			return true
+		}
+		if r.GetBody != nil { // the attempt has read the body
+			r.Body, _ = r.GetBody()
+		}
+	}
 }
 
 // elsewhere returns the node that should begin what a client begins at this one: the less busy of two random nodes, if
 // this one is ending, or if it has no free sandbox and that one does (Mitzenmacher, The Power of Two Choices in
 // Randomized Load Balancing, 2001). The loads of the others are some seconds old, so requests that were sent to them
-// meanwhile count as well.
-func (n *Node) elsewhere() (member, bool) {
+// meanwhile count as well. It returns none of those that could not be reached.
+func (n *Node) elsewhere(unreached map[string]bool) (member, bool) {
 	leaving := n.leaving.Load()
 	if load, known := n.currentLoad(); !leaving && (!known || load.free() > 0) {
 		return member{}, false
 	}
-	others := n.members.staying()
+	others := slices.DeleteFunc(n.members.staying(), func(m member) bool { return unreached[m.name] })
 	if len(others) == 0 {
 		return member{}, false
 	}

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/airlock-mcp/airlock/internal/cluster"
@@ -63,6 +64,25 @@ func TestABusyNodeForwardsWhatClientsBegin(t *testing.T) {
 		return fmt.Sprintf("%d of %d", nodes[1].Load.Busy, nodes[1].Load.Sandboxes)
 	})
 	await(t, "a", func() string { return first.at(t) }) // when a has read it
+}
+
+// A node that cannot be reached, although it has a lease, is passed over: the next one begins what a client asks for.
+func TestANodeThatIsNotReachedIsPassedOver(t *testing.T) {
+	db := open(t)
+	a, b, c := join(t, db, "a"), join(t, db, "b"), join(t, db, "c")
+	first, second := serve(t, a, describe(a)), serve(t, b, describe(b))
+	serve(t, c, describe(c))
+	a.Leave(t.Context())
+	for counts := map[string]int{}; counts["b"] == 0 || counts["c"] == 0; {
+		counts[first.at(t)]++
+	}
+	second.stop()
+	for range 20 {
+		if status, text := first.get(t, "new", nil); status != http.StatusOK || !strings.Contains(text, " body ") ||
+			!strings.HasPrefix(text, "c ") {
+			t.Errorf("after b has ended: %d %s", status, text)
+		}
+	}
 }
 
 // A node that is ending begins nothing, if another one is there. What its sessions have is gone as soon as it does not

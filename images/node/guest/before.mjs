@@ -2,7 +2,7 @@
 // the process, let another one print, print past the streams, or may block for long. No
 // interruption reaches code that waits in one of the last.
 
-const ENDS = ["reallyExit", "abort", "kill"];
+const ENDS = ["abort", "kill"];
 const CHILDREN = ["exec", "execFile", "execFileSync", "execSync", "fork", "spawn", "spawnSync"];
 const FILES = [
   "write", "writev", "appendFileSync", "copyFileSync", "cpSync", "openSync", "readFileSync", "readSync", "readvSync",
@@ -25,8 +25,12 @@ const LATER = {
 const { getBuiltinModule, moduleLoadList } = process; // the code may change them
 let loaded = 0; // modules when it was last looked for new ones
 
-/** Makes the functions of the modules that are always there call `first` before they begin. */
-export function callBefore(first) {
+/**
+ * Makes the functions of the modules that are always there call `first` before they begin, but the one that ends the
+ * process without hooks `atEnd`.
+ */
+export function callBefore(first, atEnd) {
+  wrap(atEnd, process, ["reallyExit"]);
   wrap(first, process, ENDS);
   wrap(first, getBuiltinModule("node:fs"), FILES);
   wrap(first, getBuiltinModule("node:child_process"), CHILDREN);

@@ -9,7 +9,7 @@
 const SIGNAL = "SIGUSR1";
 const MOST = 1000; // milliseconds for which the host's signal is waited for
 
-const { _debugEnd: closeInspector, listenerCount } = process;
+const { _debugEnd: closeInspector, listenerCount, on } = process;
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
 let link = null; // to the host, once it is there
@@ -44,7 +44,7 @@ export function ask() {
 
 /** Handles an event of the process before its listeners; reports whether it was an interruption, hidden from them. */
 export function notice(event, detail) {
-  if (event === "newListener" && detail === SIGNAL) yieldSignal();
+  if (event === "newListener" && detail === SIGNAL && !taken) yieldSignal();
   if (event !== "internalMessage" || !used || detail?.cmd !== "NODE_DEBUG_ENABLED") return false;
   closeInspector();
   asked = false;
@@ -55,6 +55,16 @@ export function notice(event, detail) {
   }
   listener();
   return true;
+}
+
+/**
+ * Has the signal do nothing any more, if the host is still to send it. Node's own handler would start the inspector
+ * while the process ends, and now and then the process aborts then.
+ */
+export function endInterruptions() {
+  if (!asked || taken) return;
+  taken = true;
+  on.call(process, SIGNAL, () => {});
 }
 
 /** Leaves the signal to the code, once the one that the host will send has come. */

@@ -12,7 +12,7 @@ import { callBefore, callBeforeNew } from "./before.mjs";
 import { whenReady } from "./blocking.mjs";
 import { replaceConsole } from "./console.mjs";
 import { Held } from "./held.mjs";
-import { ask, listen } from "./interrupt.mjs";
+import { ask, endInterruptions, listen } from "./interrupt.mjs";
 
 const { getBuiltinModule } = process;
 const { closeSync, openSync, writeSync } = getBuiltinModule("node:fs"); // the code may be given others
@@ -210,6 +210,9 @@ function collectYoung() {
 
 /** Returns what holds output, once everything that has to write it first does. */
 function prepare() {
-  callBefore(flush);
+  callBefore(flush, () => {
+    flush();
+    endInterruptions();
+  });
   return new Held(targets);
 }
