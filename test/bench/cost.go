@@ -12,7 +12,7 @@ import (
 
 // costed is how many fresh sandboxes are made for one measurement of what each
 // costs: a processor's clock ticks a hundred times a second.
-const costed = 20
+const costed = 10
 
 // measureCost measures the processor time of a fresh sandbox with all that Airlock
 // does for it, from its start to its removal, beside that of `runsc run`.
@@ -36,7 +36,7 @@ func measureCost(ctx context.Context, b *bench) (err error) {
 			}},
 			way{name: "runsc " + lang.id, take: bundle.cost})
 	}
-	taken, err := inTurn(ctx, max(b.rounds/20, 1), 0, ways...)
+	taken, err := inTurn(ctx, max(b.rounds/seldom, 1), 0, ways...)
 	if err != nil {
 		return err
 	}

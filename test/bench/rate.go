@@ -13,9 +13,8 @@ import (
 // head, which a full pool makes easy, does not count.
 const (
 	asking  = 4
-	turns   = 4
-	head    = 2 * time.Second
-	counted = 6 * time.Second
+	head    = time.Second
+	counted = 2 * time.Second
 )
 
 // measureRate counts fresh sandboxes in a second, as fast as they can be had,
@@ -33,7 +32,7 @@ func measureRate(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	var rates, besides, waits sample
-	for range turns {
+	for range max(b.rounds/seldom, 1) {
 		for _, side := range []struct {
 			take         func(context.Context) (sample, error)
 			rates, waits *sample
