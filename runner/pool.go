@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ type pool struct {
 	mu      sync.Mutex
 	shelves map[string]*shelf
 	filling int         // starts under way, over all shelves
+	awaited int         // starts under way for runs that found nothing ready
 	shrink  *time.Timer // set while there may be something to close
 }
 
@@ -53,7 +55,7 @@ const (
 
 // How a pool adapts.
 const (
-	maxFills    = 2        // starts at once: more would only take turns on the processors
+	maxFills    = 2        // starts at once to keep sandboxes ready
 	assumedSize = 64 << 20 // bytes of an idle sandbox, if its size cannot be read
 
 	// refillDelay is how long a sandbox that was taken has the processors before the
@@ -79,8 +81,8 @@ func (r Request) key() string {
 }
 
 // take returns a waiting sandbox, or nil; then the template to start one from,
-// if there is one: its use must be ended with done. Either way more sandboxes
-// will be ready next time.
+// if there is one: its use must be ended with done, and the start with started.
+// Either way more sandboxes will be ready next time.
 func (p *pool) take(req Request) (*Sandbox, *sharedTemplate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,6 +107,7 @@ func (p *pool) take(req Request) (*Sandbox, *sharedTemplate) {
 		}
 		p.runner.release(s)
 	}
+	p.awaited++
 	shelf.missed = shelf.used
 	if p.base > 0 {
 		// The target grows to the largest burst that the queue admits; memory limits what is started.
@@ -114,6 +117,20 @@ func (p *pool) take(req Request) (*Sandbox, *sharedTemplate) {
 		return nil, shelf.template
 	}
 	return nil, nil
+}
+
+// started ends the start of a sandbox that a run waited for, because take returned none.
+func (p *pool) started() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.awaited--
+	time.AfterFunc(refillDelay, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, s := range p.shelves {
+			p.fillLocked(s)
+		}
+	})
 }
 
 // template returns the template of a request, or nil. Its use must be ended with done.
@@ -210,7 +227,7 @@ const minRequests = 2
 
 // fillLocked starts what is missing, as far as processors and memory allow.
 func (p *pool) fillLocked(s *shelf) {
-	for p.lacksLocked(s) && p.filling < maxFills && p.admitsLocked(s) {
+	for p.lacksLocked(s) && p.hasProcessorLocked() && p.admitsLocked(s) {
 		ctx, done, err := p.runner.enter(context.Background())
 		if err != nil {
 			return // the runner closes
@@ -227,6 +244,12 @@ func (p *pool) fillLocked(s *shelf) {
 			p.filled(s, err)
 		}()
 	}
+}
+
+// hasProcessorLocked reports whether a processor is left to keep a sandbox ready. Starts that runs wait for come first:
+// they also take less, because a guest that is awaited loads nothing ahead.
+func (p *pool) hasProcessorLocked() bool {
+	return p.filling < maxFills && p.filling+p.awaited < max(maxFills, runtime.GOMAXPROCS(0))
 }
 
 // admitsLocked reports whether memory allows another start for a shelf. For a shelf with less than the base,

@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -317,6 +318,42 @@ func TestPoolGrowsWithDemand(t *testing.T) {
 	if got := r.Pooled(); got > 7 {
 		t.Errorf("waiting: got %d, want at most one for each request that can be in use or in the queue", got)
 	}
+}
+
+// Issue 32: while runs wait for as many starts as there are processors, nothing is started to be kept ready.
+func TestStartsThatRunsWaitForComeFirst(t *testing.T) {
+	opened := make(chan struct{})
+	fake := &runnertest.Fake{Guest: func(ctx context.Context, g *runnertest.GuestIO) runner.Exit {
+		select {
+		case <-opened:
+		case <-ctx.Done():
+		}
+		return patient(ctx, g)
+	}}
+	processors := max(2, runtime.GOMAXPROCS(0))
+	r := newRunner(t, fake, runner.Options{Pool: 1, MaxSandboxes: processors})
+	req := request()
+	req.Image.Fresh = true
+	var waiting sync.WaitGroup
+	for range processors {
+		waiting.Go(func() {
+			s, err := r.Acquire(t.Context(), req)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			t.Cleanup(func() { _ = s.Close() })
+		})
+	}
+	testenv.Await(t, "each run has its own start", func() bool { return alive(fake) == processors })
+	r.Warm(req)
+	time.Sleep(100 * time.Millisecond) // longer than a refill waits
+	if got := alive(fake); got != processors {
+		t.Errorf("got %d starts, want the %d that runs wait for", got, processors)
+	}
+	close(opened)
+	waiting.Wait()
+	testenv.Await(t, "one is kept ready", func() bool { return r.Pooled() > 0 })
 }
 
 // Issue 26: sandboxes that a burst of one kind left do not keep the base of another kind from being started.

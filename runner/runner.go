@@ -237,6 +237,7 @@ func (r *Runner) obtain(ctx context.Context, req Request) (*Sandbox, error) {
 	if s != nil {
 		return s, nil
 	}
+	defer r.pool.started()
 	return r.open(ctx, req, template, atOnce)
 }
 

@@ -37,6 +37,8 @@ def main():
     bundle.stop()
     execute.prepare()
     session_files.prepare()
+    gc.freeze()  # these objects stay: the garbage collector can skip them
+    gc.enable()
     write(1, _proof() + b"ready\n")
     word = _await_start()
     _freshen()
@@ -91,9 +93,8 @@ def _preload():
         if rehearsal := getattr(sys.modules[module], function)():
             _rehearsals.append(rehearsal)
     output.prepare_to_hold()
-    # These objects stay: the garbage collector can skip them.
-    gc.collect()
-    gc.freeze()
+    if len(sys.argv) > 1:
+        gc.collect()  # packages leave a lot, which a saved sandbox would have
 
 
 def _rehearse():
