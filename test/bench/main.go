@@ -90,6 +90,7 @@ func parts() []part {
 		{"verdict", measureVerdicts},
 		{"script", measureScripts},
 		{"burst", measureBursts},
+		{"crowd", measureCrowd},
 	}
 }
 
