@@ -3,6 +3,7 @@ package audit
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -144,14 +145,18 @@ func evidenceOfCopy(dir string, notes [][]byte, key verifyingKey) evidence {
 // signature of another one is only checked if its successor does not refer to it.
 func (e *evidence) readKept(history []byte, key verifyingKey) {
 	notes, rest := keptNotes(history)
-	find := func(at int, text string) {
-		line := 1 + bytes.Count(bytes.Join(notes[:at], nil), []byte("\n")) + at
+	line := 1 // at which the note begins
+	find := func(text string) {
 		e.findings = append(e.findings, Finding{File: historyFile, Line: line, Text: text})
 	}
 	var before *checkpoint
+	e.kept = make([]checkpoint, 0, len(notes))
 	for i, c := range readNotes(notes, key) {
+		if i > 0 {
+			line += linesOf(notes[i-1])
+		}
 		if c.signed == nil {
-			find(i, "a kept checkpoint is damaged or forged")
+			find("a kept checkpoint is damaged or forged")
 			before = nil
 			continue
 		}
@@ -161,7 +166,7 @@ func (e *evidence) readKept(history []byte, key verifyingKey) {
 		case c.legacy == "" && follows && c.kept == uint64(i) &&
 			(before == nil && i > 0 || c.keptHash == digestOf(before)):
 		default:
-			find(i, "a kept checkpoint does not follow the one before it: some were removed, doubled or moved")
+			find("a kept checkpoint does not follow the one before it: some were removed, doubled or moved")
 		}
 		before = &e.kept[len(e.kept)-1]
 	}
@@ -172,19 +177,28 @@ func (e *evidence) readKept(history []byte, key verifyingKey) {
 	// A process that is killed while it writes a checkpoint leaves the beginning of it. The
 	// same checkpoint is the head.
 	if e.head == nil || !bytes.HasPrefix(append(bytes.Clone(e.head.signed), '\n'), rest) {
-		find(len(notes), "the kept checkpoints end in something else")
+		if len(notes) > 0 {
+			line += linesOf(notes[len(notes)-1])
+		}
+		find("the kept checkpoints end in something else")
 	}
 }
+
+// linesOf returns the number of lines of a kept note, with the empty line behind it.
+func linesOf(note []byte) int { return bytes.Count(note, []byte("\n")) + 1 }
 
 // readNotes returns the checkpoints of notes; one without a valid signature, its own or
 // that of the one behind it, is empty.
 func readNotes(notes [][]byte, key verifyingKey) []checkpoint {
 	list := make([]checkpoint, len(notes))
 	for i := len(notes) - 1; i >= 0; i-- {
-		c, err := readCheckpoint(notes[i])
 		named := i+1 < len(list) && list[i+1].signed != nil && list[i+1].legacy == "" &&
-			list[i+1].keptHash == c.digest()
-		if err != nil || !named {
+			list[i+1].keptHash == sha256.Sum256(notes[i])
+		var c checkpoint
+		var err error
+		if named {
+			c, err = readSigned(notes[i])
+		} else {
 			c, err = openCheckpoint(notes[i], key)
 		}
 		if err == nil {

@@ -19,6 +19,8 @@ type RunTree struct {
 	End    *Record    `json:"end,omitempty"`   // nil while it runs
 	Calls  []CallTree `json:"calls"`
 	Events []Record   `json:"events"` // violations, by number
+
+	places map[string]int // of the calls in Calls, by their IDs
 }
 
 // CallTree is one call of a run. Intent is nil when the call was refused,
@@ -62,18 +64,21 @@ func show(dir string, first uint64, runID string, p Period) (*RunTree, error) {
 		return nil, ErrNoRun
 	}
 	runs := map[string]*RunTree{}
-	err := each(dir, first, `"run_id":"`+runID, func(r Record) error {
-		if !strings.HasPrefix(r.RunID, runID) || !p.Has(r) {
+	// The indexes find a whole ID. Only for the beginning of one, all of the log is read.
+	for _, word := range []string{`"run_id":"` + runID + `"`, `"run_id":"` + runID} {
+		clear(runs)
+		err := each(dir, first, word, func(r Record) error {
+			if strings.HasPrefix(r.RunID, runID) && p.Has(r) {
+				treeIn(runs, r.RunID).add(r)
+			}
 			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		treeIn(runs, r.RunID).add(r)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	if exact, ok := runs[runID]; ok {
-		return exact, nil
+		if exact, ok := runs[runID]; ok {
+			return exact, nil
+		}
 	}
 	switch len(runs) {
 	case 0:
@@ -107,14 +112,16 @@ func (t *RunTree) add(r Record) {
 // call finds a call, or begins one. Calls stay in the order in which they first
 // appear in the log.
 func (t *RunTree) call(id string) *CallTree {
-	// A record about a call comes soon after the one before it.
-	for i := len(t.Calls) - 1; i >= 0; i-- {
-		if t.Calls[i].ID == id {
-			return &t.Calls[i]
+	at, ok := t.places[id]
+	if !ok {
+		if t.places == nil {
+			t.places = map[string]int{}
 		}
+		at = len(t.Calls)
+		t.places[id] = at
+		t.Calls = append(t.Calls, CallTree{ID: id})
 	}
-	t.Calls = append(t.Calls, CallTree{ID: id})
-	return &t.Calls[len(t.Calls)-1]
+	return &t.Calls[at]
 }
 
 // first is the number of the call's first record.

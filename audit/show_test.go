@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -140,5 +141,27 @@ func TestShowSaysWhatItCannotFind(t *testing.T) {
 	}
 	if _, err := audit.ShowFrom(dir, 1, "run_7"); err == nil || !strings.Contains(err.Error(), "2 runs") {
 		t.Errorf("an ID of two runs: got %v, want it to ask for more", err)
+	}
+}
+
+// The calls of a run are found by their IDs: with a search through all of them, this test would take minutes.
+func TestRunsCanHaveManyCalls(t *testing.T) {
+	const calls = 200_000
+	var records []audit.Record
+	for _, kind := range []audit.Kind{audit.KindIntent, audit.KindOutcome} {
+		for n := range calls {
+			records = append(records, audit.Record{Seq: uint64(len(records) + 1), Kind: kind,
+				Identity: audit.Identity{RunID: "run_1"}, Act: audit.Act{CallID: fmt.Sprintf("call_%06d", n)}})
+		}
+	}
+	tree := audit.TreesOf(records)["run_1"]
+	if len(tree.Calls) != calls {
+		t.Fatalf("got %d calls, want %d", len(tree.Calls), calls)
+	}
+	for n, c := range tree.Calls {
+		if c.ID != fmt.Sprintf("call_%06d", n) || c.Intent == nil || c.Outcome == nil ||
+			c.Intent.Seq+calls != c.Outcome.Seq {
+			t.Fatalf("call %d: got %+v", n, c)
+		}
 	}
 }

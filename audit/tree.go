@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/bits"
 	"os"
@@ -162,8 +161,13 @@ func readPlain(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(f)
-	return text, errors.Join(err, f.Close())
+	var text bytes.Buffer
+	info, err := f.Stat()
+	if err == nil {
+		text.Grow(int(info.Size()) + bytes.MinRead)
+		_, err = text.ReadFrom(f)
+	}
+	return text.Bytes(), errors.Join(err, f.Close())
 }
 
 // openPlain opens a file of a log, never through a symbolic link.

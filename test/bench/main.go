@@ -83,6 +83,8 @@ func parts() []part {
 		{"search", measureSearch},
 		{"change", measureChange},
 		{"audit", measureAudit},
+		{"records", measureRecords},
+		{"large", measureLarge},
 		{"agents", measureAgents},
 		{"cluster", measureCluster},
 		{"decide", measureDecisions},
