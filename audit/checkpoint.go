@@ -49,17 +49,7 @@ func (c *checkpoint) text() string {
 
 // parseCheckpoint parses exactly the output of text.
 func parseCheckpoint(text string) (checkpoint, error) {
-	c, err := parseMembers(text)
-	if err != nil || c.text() != text {
-		return checkpoint{}, errNoCheckpoint
-	}
-	return c, nil
-}
-
-var errNoCheckpoint = errors.New("it is not a checkpoint")
-
-// parseMembers is parseCheckpoint for the text of a checkpoint that Airlock has signed.
-func parseMembers(text string) (checkpoint, error) {
+	bad := errors.New("it is not a checkpoint")
 	lines := strings.Split(text, "\n")
 	var c checkpoint
 	var errs []error
@@ -82,10 +72,10 @@ func parseMembers(text string) (checkpoint, error) {
 		c = checkpoint{origin: lines[0], size: size, root: root, kept: kept, keptHash: keptHash,
 			time: strings.TrimPrefix(lines[4], "time ")}
 	default:
-		return checkpoint{}, errNoCheckpoint
+		return checkpoint{}, bad
 	}
-	if errors.Join(errs...) != nil || c.size == 0 {
-		return checkpoint{}, errNoCheckpoint
+	if errors.Join(errs...) != nil || c.size == 0 || c.text() != text {
+		return checkpoint{}, bad
 	}
 	return c, nil
 }
@@ -133,17 +123,12 @@ func openCheckpoint(signed []byte, key verifyingKey) (checkpoint, error) {
 }
 
 // readCheckpoint reads a note without checking its signature.
-func readCheckpoint(signed []byte) (checkpoint, error) { return readWith(signed, parseCheckpoint) }
-
-// readSigned reads a note that Airlock has signed.
-func readSigned(signed []byte) (checkpoint, error) { return readWith(signed, parseMembers) }
-
-func readWith(signed []byte, parse func(string) (checkpoint, error)) (checkpoint, error) {
+func readCheckpoint(signed []byte) (checkpoint, error) {
 	end := bytes.Index(signed, []byte("\n\n"))
 	if end < 0 {
 		return checkpoint{}, errors.New("it is not a signed note")
 	}
-	c, err := parse(string(signed[:end+1]))
+	c, err := parseCheckpoint(string(signed[:end+1]))
 	c.signed = signed
 	return c, err
 }

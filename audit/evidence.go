@@ -3,7 +3,6 @@ package audit
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -192,13 +191,10 @@ func linesOf(note []byte) int { return bytes.Count(note, []byte("\n")) + 1 }
 func readNotes(notes [][]byte, key verifyingKey) []checkpoint {
 	list := make([]checkpoint, len(notes))
 	for i := len(notes) - 1; i >= 0; i-- {
+		c, err := readCheckpoint(notes[i])
 		named := i+1 < len(list) && list[i+1].signed != nil && list[i+1].legacy == "" &&
-			list[i+1].keptHash == sha256.Sum256(notes[i])
-		var c checkpoint
-		var err error
-		if named {
-			c, err = readSigned(notes[i])
-		} else {
+			list[i+1].keptHash == c.digest()
+		if err != nil || !named {
 			c, err = openCheckpoint(notes[i], key)
 		}
 		if err == nil {

@@ -30,26 +30,6 @@ func keptNotesOf(t *testing.T, n int) ([][]byte, verifyingKey) {
 	return notes, key.public
 }
 
-// Each start reads all kept checkpoints, of which a log that is in use has one for each five seconds. One that its
-// successor names is not signed and written again to be compared.
-func TestKeptCheckpointsAreReadWithFewAllocations(t *testing.T) {
-	const n, most = 1000, 8 // for each
-	notes, key := keptNotesOf(t, n)
-	if list := readNotes(notes, key); list[0].size != 1 || list[n-1].size != n ||
-		list[n-1].keptHash != list[n-2].digest() {
-		t.Fatalf("got %+v to %+v, want all", list[0], list[n-1])
-	}
-	if got := testing.AllocsPerRun(3, func() { readNotes(notes, key) }) / n; got > most {
-		t.Errorf("got %.1f allocations for each checkpoint, want at most %d", got, most)
-	}
-	notes[10] = append([]byte(nil), notes[10]...)
-	notes[10][len(originPrefix)] ^= 1
-	list := readNotes(notes, key)
-	if list[10].signed != nil || list[9].signed == nil || list[11].signed == nil {
-		t.Errorf("got %+v for a changed checkpoint, want none, and those beside it", list[10])
-	}
-}
-
 // With another key, each kept checkpoint is a finding. The work for each does not depend on their number.
 func TestForgedCheckpointsAreFoundInLinearTime(t *testing.T) {
 	const few, many = 200, 2000

@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 )
 
 // each calls visit for the records that have the word in their line, from the
 // segment that holds the numbered one on, oldest first. Each is proven to be as
-// it was written. A half-written last line is not a record. If the word is an
-// indexed member, full files are read by their index.
+// it was written. A half-written last line is not a record.
 func each(dir string, from uint64, word string, visit func(Record) error) error {
 	list, err := segments(dir)
 	if err != nil {
@@ -22,14 +20,6 @@ func each(dir string, from uint64, word string, visit func(Record) error) error 
 	for i, s := range list {
 		if i+1 < len(list) && list[i+1].first <= from {
 			continue
-		}
-		if i+1 < len(list) {
-			if offsets, ok := lookup(s.path, []string{word}); ok {
-				if err := eachIndexed(s.path, offsets, visit); err != nil {
-					return err
-				}
-				continue
-			}
 		}
 		err := eachLine(s.path, 0, func(n int, line []byte) error {
 			if !bytes.Contains(line, []byte(word)) {
@@ -44,28 +34,6 @@ func each(dir string, from uint64, word string, visit func(Record) error) error 
 		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// eachIndexed calls visit for the records at the offsets, oldest first. Each is proven to be as it was written.
-func eachIndexed(path string, offsets []int64, visit func(Record) error) error {
-	var lines [][]byte // at most denseLines for each word; the last one first
-	_, err := eachLineAt(path, offsets, func(line []byte) (bool, error) {
-		lines = append(lines, line)
-		return true, nil
-	})
-	for _, line := range slices.Backward(lines) {
-		if err != nil {
-			break
-		}
-		var r Record
-		if r, err = open(line); err == nil {
-			err = visit(r)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }

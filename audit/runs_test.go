@@ -158,18 +158,3 @@ func TestRunsWithoutAStartAreListed(t *testing.T) {
 		}
 	}
 }
-
-// The index of a full file leads to the records of a run. A file without any of them is not read.
-func TestARunIsShownWithoutReadingOtherFiles(t *testing.T) {
-	dir, oldest := manyFiles(t, 100)
-	damage(t, oldest, `"run_id":"run_0000"`, `"run_id":"run_0050"`)
-	for _, id := range []string{"run_0050", "run_0099"} {
-		tree, err := audit.ShowFrom(dir, 0, id)
-		if err != nil || tree.ID != id || tree.Start == nil || tree.End == nil || len(tree.Calls) != 1 {
-			t.Errorf("got %+v, %v, want all of %s", tree, err, id)
-		}
-	}
-	if _, err := audit.ShowFrom(dir, 0, "run_005"); err == nil {
-		t.Error("the beginning of an ID was searched for in all of the log, want the damage as an error")
-	}
-}

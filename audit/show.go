@@ -64,21 +64,18 @@ func show(dir string, first uint64, runID string, p Period) (*RunTree, error) {
 		return nil, ErrNoRun
 	}
 	runs := map[string]*RunTree{}
-	// The indexes find a whole ID. Only for the beginning of one, all of the log is read.
-	for _, word := range []string{`"run_id":"` + runID + `"`, `"run_id":"` + runID} {
-		clear(runs)
-		err := each(dir, first, word, func(r Record) error {
-			if strings.HasPrefix(r.RunID, runID) && p.Has(r) {
-				treeIn(runs, r.RunID).add(r)
-			}
+	err := each(dir, first, `"run_id":"`+runID, func(r Record) error {
+		if !strings.HasPrefix(r.RunID, runID) || !p.Has(r) {
 			return nil
-		})
-		if err != nil {
-			return nil, err
 		}
-		if exact, ok := runs[runID]; ok {
-			return exact, nil
-		}
+		treeIn(runs, r.RunID).add(r)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if exact, ok := runs[runID]; ok {
+		return exact, nil
 	}
 	switch len(runs) {
 	case 0:

@@ -18,8 +18,19 @@ import (
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 )
 
-// largeSizes are the sizes of results and files, in bytes. The last but one is ten times the first one.
-func largeSizes() []int { return []int{10_000_000, 100_000_000, 1_000_000_000} }
+const (
+	smallestLarge = 10_000_000 // bytes of a result or file, with which larger ones are compared
+	roundsForMost = 500        // with as many, a size is measured that takes ten minutes and 8 GB of memory
+)
+
+// largeSizes are the sizes of results and files, in bytes.
+func (b *bench) largeSizes() []int {
+	sizes := []int{smallestLarge, 10 * smallestLarge}
+	if b.rounds >= roundsForMost {
+		sizes = append(sizes, 100*smallestLarge)
+	}
+	return sizes
+}
 
 // sampledEvery is the interval at which the memory of sandboxes is read.
 const sampledEvery = 200 * time.Millisecond
@@ -53,7 +64,7 @@ result = size
 func measureLarge(ctx context.Context, b *bench) error {
 	for _, program := range largePrograms {
 		var first [2]spending
-		for i, size := range largeSizes() {
+		for i, size := range b.largeSizes() {
 			spent, err := b.largeRuns(ctx, program.code, size)
 			if err != nil {
 				return fmt.Errorf(program.what+": %w", megabytesOf(size), err)
@@ -90,7 +101,7 @@ func (s spending) rows(what string, smallest spending, compared bool) []row {
 	} {
 		one := newRow(r.what, r.unit, sample{r.value})
 		if compared {
-			one = one.times(sample{r.than}, megabytesOf(largeSizes()[0]))
+			one = one.times(sample{r.than}, megabytesOf(smallestLarge))
 		}
 		rows = append(rows, one)
 	}
