@@ -19,6 +19,13 @@ const (
 	maxSettle = 200 * time.Millisecond
 )
 
+// pause returns how long no server must have changed before a snapshot is made, and how long a change waits at most.
+// took is how long the last snapshot took. It grows with the number of tools, and so does the pause: otherwise many
+// servers that answer one after the other would keep Airlock busy with snapshots that few callers see.
+func pause(took time.Duration) (quiet, longest time.Duration) {
+	return max(settle, took/10), max(maxSettle, took)
+}
+
 func (c *Catalog) publishSoon() {
 	select {
 	case c.due <- struct{}{}:
@@ -29,25 +36,29 @@ func (c *Catalog) publishSoon() {
 // publishChanges makes a new snapshot when servers have changed their tools,
 // until ctx ends.
 func (c *Catalog) publishChanges(ctx context.Context) {
+	var took time.Duration
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-c.due:
 		}
-		latest := time.After(maxSettle)
-		for quiet := false; !quiet; {
+		quiet, longest := pause(took)
+		latest := time.After(longest)
+		for settled := false; !settled; {
 			select {
 			case <-ctx.Done():
 				return
 			case <-c.due:
-			case <-time.After(settle):
-				quiet = true
+			case <-time.After(quiet):
+				settled = true
 			case <-latest:
-				quiet = true
+				settled = true
 			}
 		}
+		began := time.Now()
 		c.ListAgain(ctx)
+		took = time.Since(began)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // A crowd is so many runs that are asked for at one time by two callers of `airlock serve`.
 const (
-	crowd     = 100
+	crowdSize = 100
 	ofFew     = 10  // runs of one caller; the other one has asked for the rest a moment before
 	crowdPart = 100 // one of so many rounds has a crowd
 )
@@ -31,7 +31,7 @@ func measureCrowd(ctx context.Context, b *bench) error {
 			}
 		}
 		b.table.add(newRow("a trivial run alone, over HTTP, "+lang.name, "ms", alone))
-		b.table.add(atRest.rows(fmt.Sprintf("each of %d runs asked for at once, %s", crowd, lang.name))...)
+		b.table.add(atRest.rows(fmt.Sprintf("each of %d runs asked for at once, %s", crowdSize, lang.name))...)
 		b.table.add(grown.rows("each of as many again, after the pool has grown")...)
 	}
 	return nil
@@ -55,7 +55,7 @@ func (b *bench) crowds(ctx context.Context, lang language, alone *sample, atRest
 		return err
 	}
 	f := &fleet{bench: b, tools: targets[0].args[1], web: &http.Client{Transport: http.DefaultTransport}}
-	node, err := f.single(map[string]any{"sandbox": map[string]any{"queue": crowd}}, &undo)
+	node, err := f.single(map[string]any{"sandbox": map[string]any{"queue": crowdSize}}, &undo)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (c *crowded) ask(ctx context.Context, lang language, many, few *face) error
 		}
 		return took
 	}
-	ofMany := times(many, crowd-ofFew)
+	ofMany := times(many, crowdSize-ofFew)
 	rest := times(few, ofFew)
 	if err := asked.Wait(); err != nil {
 		return err

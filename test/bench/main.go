@@ -86,6 +86,8 @@ func parts() []part {
 		{"records", measureRecords},
 		{"large", measureLarge},
 		{"agents", measureAgents},
+		{"scale tools", measureManyTools},
+		{"scale sessions", measureManySessions},
 		{"cluster", measureCluster},
 		{"decide", measureDecisions},
 		{"redact", measureRedaction},

@@ -11,7 +11,7 @@ the bytecode of the file it is started with.
 import gc
 import sys
 
-# What is loaded stays: to look for garbage among it takes a fifth of the start. `session` ends this.
+# All that is loaded stays: to look for garbage among it takes a fifth of the start. `session` ends this.
 gc.disable()
 
 # The code's directory comes first, as for a script: the client and the wrappers are
