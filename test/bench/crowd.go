@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -50,12 +49,7 @@ func (c crowded) rows(name string) []row {
 func (b *bench) crowds(ctx context.Context, lang language, alone *sample, atRest, grown *crowded) (err error) {
 	var undo cleanup.Stack
 	defer func() { err = errors.Join(err, undo.Run()) }()
-	targets, err := b.targets()
-	if err != nil {
-		return err
-	}
-	f := &fleet{bench: b, tools: targets[0].args[1], web: &http.Client{Transport: http.DefaultTransport}}
-	node, err := f.single(map[string]any{"sandbox": map[string]any{"queue": crowdSize}}, &undo)
+	node, err := b.alone(map[string]any{}, map[string]any{"pool": 2, "queue": crowdSize}, &undo)
 	if err != nil {
 		return err
 	}

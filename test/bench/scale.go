@@ -116,22 +116,20 @@ func serveMany(size toolSize, tools []*mcp.Tool, undo *cleanup.Stack) ([]*mcp.Se
 	return servers, configured
 }
 
-// alone is `airlock serve` on this machine, without a cluster.
-func (b *bench) alone(servers map[string]any, pool int, undo *cleanup.Stack) (*serving, error) {
+// alone is `airlock serve` on this machine, without a cluster, before servers and with settings of its sandboxes.
+func (b *bench) alone(servers, sandbox map[string]any, undo *cleanup.Stack) (*serving, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 64
 	undo.Add(func() error { transport.CloseIdleConnections(); return nil })
 	f := &fleet{bench: b, web: &http.Client{Transport: transport}}
-	config := pooled(pool)
-	config["mcpServers"], config["servers"] = servers, map[string]any{}
-	return f.single(config, undo)
+	return f.single(map[string]any{"mcpServers": servers, "servers": map[string]any{}, "sandbox": sandbox}, undo)
 }
 
 func (b *bench) scaleTools(ctx context.Context, size toolSize, tools []*mcp.Tool, to *curves) (err error) {
 	var undo cleanup.Stack
 	defer func() { err = errors.Join(err, undo.Run()) }()
 	servers, configured := serveMany(size, tools, &undo)
-	n, err := b.alone(configured, 2, &undo)
+	n, err := b.alone(configured, map[string]any{"pool": 2}, &undo)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func (b *bench) scaleSessions(ctx context.Context, size int, to *curves) (err er
 	defer func() { err = errors.Join(err, undo.Run()) }()
 	tools := []*mcp.Tool{{Name: "echo", InputSchema: map[string]any{"type": "object"}}}
 	servers, configured := serveMany(toolSize{1, 1}, tools, &undo)
-	n, err := b.alone(configured, 0, &undo)
+	n, err := b.alone(configured, map[string]any{"pool": 0}, &undo)
 	if err != nil {
 		return err
 	}
