@@ -76,7 +76,7 @@ func (l *lostRun) shownTo(n *node, token string) string {
 func TestARunOfALostNode(t *testing.T) {
 	for name, settings := range map[string]string{
 		"replicated": "{durability: replicated}",
-		"full files": "{keep: 1m}", // a file is full after 6 s
+		"full files": "{keep: 4m}", // a file is full after 24 s; the copies are removed after the 4 minutes
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := t.TempDir()
@@ -85,7 +85,7 @@ func TestARunOfALostNode(t *testing.T) {
 			l := beginLost(t, g)
 			copies := []string{"runs/" + l.id + "/files", "runs/" + l.id + "/recording"}
 			if name == "full files" {
-				time.Sleep(7 * time.Second) // a node ends an old file when it starts
+				time.Sleep(25 * time.Second) // a node ends an old file when it starts
 				l.a.end(syscall.SIGTERM)
 				l.a.serve()
 				copies = append(copies, "audit/*/000000000001")
