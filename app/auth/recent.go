@@ -11,7 +11,7 @@ import (
 
 const (
 	// freshTime is how long an answer of the database of a cluster counts without another question. A revocation waits
-	// as long before it returns, so that no node accepts the credential afterwards (Gray and Cheriton, Leases, 1989).
+	// as long before it returns, so that no node uses what it read before (Gray and Cheriton, Leases, 1989).
 	freshTime = 250 * time.Millisecond
 	// graceTime is how long what was last known of a token counts while the database of a cluster does not answer.
 	graceTime = time.Minute

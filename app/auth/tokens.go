@@ -269,7 +269,8 @@ func moment(seconds int64) *time.Time {
 // ErrUnknown is returned if no token has the given ID.
 var ErrUnknown = errors.New("there is no such token")
 
-// Revoke makes a token invalid forever. When it returns, no node accepts the token.
+// Revoke makes a token invalid forever. When it returns, no node that reaches the database accepts the token; one that
+// does not may for graceTime.
 func (t *Tokens) Revoke(ctx context.Context, id string) error {
 	return t.narrow(ctx, func(tx database.Tx) error {
 		revoked, err := database.Changed(ctx, tx, `UPDATE token SET revoked = ? WHERE id = ? AND revoked = 0`,
