@@ -1,11 +1,14 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,6 +43,7 @@ type shelf struct {
 	asked    int       // how often a sandbox was taken from it, since it was made or had no use for the idle time
 	used     time.Time // when something was last asked of it
 	missed   time.Time // when it was last found empty, or shrank
+	failed   bool      // the last start for it failed, and nobody has asked for it since
 	dropped  bool
 }
 
@@ -127,9 +131,7 @@ func (p *pool) started() {
 	time.AfterFunc(refillDelay, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		for _, s := range p.shelves {
-			p.fillLocked(s)
-		}
+		p.fillAllLocked()
 	})
 }
 
@@ -148,7 +150,7 @@ func (p *pool) warm(req Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	shelf := p.shelfLocked(req)
-	shelf.used = time.Now()
+	shelf.used, shelf.failed = time.Now(), false
 	p.fillLocked(shelf)
 }
 
@@ -168,6 +170,7 @@ func (p *pool) refill(s *shelf) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !s.dropped {
+		s.failed = false
 		p.fillLocked(s)
 	}
 }
@@ -243,6 +246,19 @@ func (p *pool) fillLocked(s *shelf) {
 			err := job(ctx, s)
 			p.filled(s, err)
 		}()
+	}
+}
+
+// fillAllLocked starts what is missing on all shelves, first on those with the fewest sandboxes: a shelf gets nothing
+// while the starts for others take all processors. After a failure nothing is started for a shelf until someone asks
+// again.
+func (p *pool) fillAllLocked() {
+	for _, s := range slices.SortedFunc(maps.Values(p.shelves), func(a, b *shelf) int {
+		return cmp.Compare(len(a.ready)+a.pending, len(b.ready)+b.pending)
+	}) {
+		if !s.failed {
+			p.fillLocked(s)
+		}
 	}
 }
 
@@ -396,21 +412,18 @@ func (p *pool) save(ctx context.Context, s *shelf) error {
 	return nil
 }
 
-// filled ends a start for a shelf and goes on with the next. After a failure
-// nothing is started until someone asks again.
+// filled ends a start for a shelf and goes on with what is missing.
 func (p *pool) filled(s *shelf, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.pending--
 	p.filling--
-	switch {
-	case s.dropped:
+	s.failed = err != nil
+	p.report(err)
+	if s.dropped {
 		p.clearLocked(s)
-	case err != nil:
-		p.report(err)
-	default:
-		p.fillLocked(s)
 	}
+	p.fillAllLocked()
 }
 
 func (p *pool) report(err error) {

@@ -356,6 +356,18 @@ func TestStartsThatRunsWaitForComeFirst(t *testing.T) {
 	testenv.Await(t, "one is kept ready", func() bool { return r.Pooled() > 0 })
 }
 
+// Issue 32: while the starts for one kind took all processors, the others got nothing, and nobody came back to them.
+func TestEachKindIsKeptReady(t *testing.T) {
+	fake := &runnertest.Fake{Guest: patient}
+	r := newRunner(t, fake, runner.Options{Pool: 2})
+	for _, digest := range []string{"sha256:first", "sha256:second", "sha256:third"} {
+		req := request()
+		req.Image.Fresh, req.Image.Digest = true, digest
+		r.Warm(req)
+	}
+	testenv.Await(t, "two of each kind wait", func() bool { return r.Pooled() == 6 })
+}
+
 // Issue 26: sandboxes that a burst of one kind left do not keep the base of another kind from being started.
 func TestPoolMakesRoomForAnotherKind(t *testing.T) {
 	fake := &runnertest.Fake{Guest: patient, Restored: restored}
