@@ -6,7 +6,6 @@ export CGO_ENABLED := 0
 # Programs and tests share what is compiled.
 export GOFLAGS += -trimpath
 
-GVISOR_VERSION = $(shell go list -C build/gvisor -m -f '{{.Version}}' gvisor.dev/gvisor)
 NPM_DIRECTORIES := test/servers test/conformance test/browser test/apps codegen/testdata/typecheck build/htmx
 NPM_INSTALLED := $(NPM_DIRECTORIES:%=%/node_modules/.package-lock.json)
 PYTHON_CLIENT := bin/python-client/mcp/__init__.py
@@ -225,10 +224,9 @@ bin/airlock:
 bin/mcp-kernel-server bin/qwed-mcp:
 	@build/step 'building $@' go build -o $@ ./cmd/$(@F)
 
-bin/runsc: build/gvisor/go.mod build/gvisor/go.sum $(wildcard build/gvisor/runsc/*.go build/gvisor/runsc/*/*.go)
-	@build/step 'building bin/runsc (gVisor; some minutes the first time)' \
-		go build -C build/gvisor \
-		-ldflags '-s -w -X gvisor.dev/gvisor/runsc/version.version=$(GVISOR_VERSION)' -o $(CURDIR)/$@ ./runsc
+bin/runsc: build/gvisor/build build/gvisor/go.mod build/gvisor/go.sum $(wildcard build/gvisor/patches/*.patch)
+bin/runsc: $(wildcard build/gvisor/runsc/*.go build/gvisor/runsc/*/*.go)
+	@build/step 'building bin/runsc (gVisor; some minutes the first time)' build/gvisor/build $@
 	@touch $@
 
 bin/oidc-provider: build/oidc/go.mod build/oidc/go.sum $(wildcard build/oidc/*.go)
