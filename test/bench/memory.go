@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 )
 
@@ -142,8 +144,12 @@ type usage struct {
 var memoryLine = regexp.MustCompile(`(?m)^(Pss|Private_Clean|Private_Dirty): +(\d+) kB$`)
 
 func memoryOf(pids []int) (usage, error) {
+	spaces, err := addressSpaces(pids)
+	if err != nil {
+		return usage{}, err
+	}
 	var sum usage
-	for _, pid := range pids {
+	for _, pid := range spaces {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 		if err != nil {
 			return usage{}, fmt.Errorf("reading the memory of a sandbox: %w", err)
@@ -162,4 +168,25 @@ func memoryOf(pids []int) (usage, error) {
 		}
 	}
 	return sum, nil
+}
+
+// addressSpaces returns the first process of each address space. The threads in which gVisor
+// runs the code of a process are processes that share one.
+func addressSpaces(pids []int) ([]int, error) {
+	const sameMemory = 1 // KCMP_VM, kcmp(2)
+	var first []int
+next:
+	for _, pid := range pids {
+		for _, other := range first {
+			order, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(pid), uintptr(other), sameMemory, 0, 0, 0)
+			if errno != 0 {
+				return nil, fmt.Errorf("comparing the memory of the processes %d and %d: %w", pid, other, errno)
+			}
+			if order == 0 {
+				continue next
+			}
+		}
+		first = append(first, pid)
+	}
+	return first, nil
 }

@@ -10,7 +10,6 @@ from posix import write
 
 from airlock_guest.disk import is_disk_full
 from airlock_guest.execute import NAME
-from airlock_guest.hints import hint
 from client.result import ToolError
 
 _MAX_MESSAGE = 4 << 10  # bytes
@@ -105,8 +104,14 @@ def _guarded(function, *arguments):
         return ""
 
 
+def _hint(failure, message, namespace, code):
+    from airlock_guest.hints import hint  # takes memory in every waiting sandbox if it is loaded ahead
+
+    return hint(failure, message, namespace, code)
+
+
 def _advice(failure, message, namespace, code):
-    advice = _guarded(hint, failure, message, namespace, code)
+    advice = _guarded(_hint, failure, message, namespace, code)
     return f" ({_cut(advice, _MAX_MESSAGE // 2)})" if advice else ""
 
 
