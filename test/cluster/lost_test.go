@@ -10,6 +10,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
 // tokenOf returns a token of a person.
@@ -41,6 +44,27 @@ func beginLost(t *testing.T, g *group) *lostRun {
 		l.id = cmp.Or(l.id, find(t, begun, runID))
 	}
 	return l
+}
+
+// awaitCopies waits until the database says that the files and the recording of the run are copied, and so many full
+// files of the log of node a. It says so after the objects are stored.
+func (l *lostRun) awaitCopies(g *group, full int) {
+	l.t.Helper()
+	db, err := database.OpenPostgreSQL(l.t.Context(), secret.New(g.address), "test")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer db.Close()
+	l.await(l.a, "copied", func() bool {
+		var ofRun, ofLog int
+		err := db.QueryRow(l.t.Context(), `SELECT (SELECT count(*) FROM run_copy WHERE run = ? AND changed > 0),
+			(SELECT count(*) FROM audit_file JOIN audit_log USING (origin) WHERE node = 'a' AND first = 1)`,
+			[]any{l.id}, &ofRun, &ofLog)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		return ofRun == 2 && ofLog >= full
+	})
 }
 
 // lose kills node a and removes its records, recordings, files and keys.
@@ -83,21 +107,14 @@ func TestARunOfALostNode(t *testing.T) {
 			g := newRoutedGroup(t)
 			g.more = fmt.Sprintf("  objects: %q\n%saudit: %s\n", "file://"+objects, g.more, settings)
 			l := beginLost(t, g)
-			copies := []string{"runs/" + l.id + "/files", "runs/" + l.id + "/recording"}
+			full := 0
 			if name == "full files" {
 				time.Sleep(25 * time.Second) // a node ends an old file when it starts
 				l.a.end(syscall.SIGTERM)
 				l.a.serve()
-				copies = append(copies, "audit/*/000000000001")
+				full = 1
 			}
-			l.await(l.a, "copied", func() bool {
-				for _, pattern := range copies {
-					if found, err := filepath.Glob(filepath.Join(objects, pattern)); err != nil || len(found) == 0 {
-						return false
-					}
-				}
-				return true
-			})
+			l.awaitCopies(g, full)
 			l.lose()
 			page := l.shownTo(l.b, l.ann)
 			for _, want := range []string{">ok<", "alpha/change", "table.csv", "6 * 7", ">Result<"} {
