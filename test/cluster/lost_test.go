@@ -10,9 +10,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/airlock-mcp/airlock/internal/database"
-	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
 // tokenOf returns a token of a person.
@@ -46,15 +43,11 @@ func beginLost(t *testing.T, g *group) *lostRun {
 	return l
 }
 
-// awaitCopies waits until the database says that the files and the recording of the run are copied, and so many full
-// files of the log of node a. It says so after the objects are stored.
+// awaitCopies waits until the database has the copies of the run's files and of its recording, and a number of copies
+// of node a's first log file. It has them after the object store.
 func (l *lostRun) awaitCopies(g *group, full int) {
 	l.t.Helper()
-	db, err := database.OpenPostgreSQL(l.t.Context(), secret.New(g.address), "test")
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	defer db.Close()
+	db := g.database()
 	l.await(l.a, "copied", func() bool {
 		var ofRun, ofLog int
 		err := db.QueryRow(l.t.Context(), `SELECT (SELECT count(*) FROM run_copy WHERE run = ? AND changed > 0),

@@ -14,7 +14,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/internal/database"
-	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
 // interrupted is an authorization server whose answer to a refresh does not arrive, because the node that asks is
@@ -127,11 +126,7 @@ await asyncio.gather(repeat(early), repeat(lenient), repeat(strict))`}})
 // longer than a minute.
 func (g *group) shortenTurns(want int) {
 	g.Helper()
-	db, err := database.OpenPostgreSQL(g.Context(), secret.New(g.address), "test")
-	if err != nil {
-		g.Fatal(err)
-	}
-	defer db.Close()
+	db := g.database()
 	left, err := database.Rows(g.Context(), db, "SELECT until - unixepoch() FROM sign_in_turn", nil,
 		database.Column[int64])
 	if err == nil {

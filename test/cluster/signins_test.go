@@ -361,14 +361,21 @@ func (i *issuer) count() int {
 	return i.issued
 }
 
-// signIns returns the sign-ins as the database has them.
-func (g *group) signIns() [][]byte {
+// database returns the database of the group. It is closed when the test ends.
+func (g *group) database() *database.DB {
 	g.Helper()
 	db, err := database.OpenPostgreSQL(g.Context(), secret.New(g.address), "test")
 	if err != nil {
 		g.Fatal(err)
 	}
-	defer db.Close()
+	g.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// signIns returns the sign-ins as the database has them.
+func (g *group) signIns() [][]byte {
+	g.Helper()
+	db := g.database()
 	all, err := database.Rows(g.Context(), db, "SELECT sealed FROM sign_in", nil, database.Column[[]byte])
 	if err != nil {
 		g.Fatal(err)

@@ -1,5 +1,5 @@
-// Command runsc is gVisor's runsc as the pinned module has it, with four things
-// added: the system call filter of the kernel process, compiled ahead (see
+// Command runsc is gVisor's runsc as the pinned module has it, with what ../patches
+// changes and four things added: the system call filter of the kernel process, compiled ahead (see
 // ../seccomp), which gVisor's own build adds too and the module lacks; limits that
 // `runsc boot` knows and `runsc create` does not pass on (limits.go); a kernel
 // that releases the memory of its start (idle.go); and a second process, which
