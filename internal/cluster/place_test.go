@@ -27,6 +27,15 @@ func await(t *testing.T, want string, get func() string) {
 	testenv.Await(t, want, func() bool { return get() == want })
 }
 
+// awaitEnd waits until a node has seen that its connection to the node of an ID has ended.
+func (s *served) awaitEnd(t *testing.T, id string) {
+	t.Helper()
+	testenv.Await(t, "a connection that is open has ended", func() bool {
+		s.get(t, id, nil)
+		return len(s.failed) > 0
+	})
+}
+
 // A node without a free sandbox forwards new sessions and runs to one that has some, if there is one.
 func TestABusyNodeForwardsWhatClientsBegin(t *testing.T) {
 	db := open(t)
@@ -77,6 +86,7 @@ func TestANodeThatIsNotReachedIsPassedOver(t *testing.T) {
 		counts[first.at(t)]++
 	}
 	second.stop()
+	first.awaitEnd(t, b.Mark(madeID)) // b might have begun what it does not answer
 	for range 20 {
 		if status, text := first.get(t, "new", nil); status != http.StatusOK || !strings.Contains(text, " body ") ||
 			!strings.HasPrefix(text, "c ") {
@@ -107,10 +117,7 @@ func TestANodeLeaves(t *testing.T) {
 		t.Errorf("what a has, while it answers: %d %s", status, text)
 	}
 	first.stop()
-	testenv.Await(t, "a connection that is open has ended", func() bool {
-		second.get(t, a.Mark(madeID), nil)
-		return len(second.failed) > 0
-	})
+	second.awaitEnd(t, a.Mark(madeID))
 	if gone := <-second.failed; !gone {
 		t.Error("what a has is to come back, although a is ending")
 	}
