@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/zeebo/blake3"
 
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
@@ -146,15 +147,15 @@ func TestATamperedInstallationDoesNotStart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	recorded, err := os.ReadFile(rootFS + ".erofs.digest")
+	recorded, err := os.ReadFile(rootFS + ".erofs.sum")
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum := sha256.Sum256(patched)
+	sum := blake3.Sum256(patched)
 	for name, digest := range map[string][]byte{"the file": recorded,
-		"the file and its digest": []byte("sha256:" + hex.EncodeToString(sum[:]))} {
+		"the file and its digest": []byte("blake3:" + hex.EncodeToString(sum[:]))} {
 		replace(rootFS+".erofs", patched)
-		replace(rootFS+".erofs.digest", digest)
+		replace(rootFS+".erofs.sum", digest)
 		if out := i.refused("serve"); !strings.Contains(out, "has been changed since it was made") {
 			t.Errorf("%s: serve: %s", name, out)
 		}
@@ -164,17 +165,17 @@ func TestATamperedInstallationDoesNotStart(t *testing.T) {
 		}
 	}
 	replace(rootFS+".erofs", whole)
-	replace(rootFS+".erofs.digest", recorded)
+	replace(rootFS+".erofs.sum", recorded)
 
 	// An image that is changed after it was sealed is refused until it is sealed again. A start that
 	// does not read the images compares the digest of the file with the sealed one.
 	i.airlock("integrity", "seal")
-	replace(rootFS+".erofs.digest", []byte("sha256:"+hex.EncodeToString(sum[:])))
+	replace(rootFS+".erofs.sum", []byte("blake3:"+hex.EncodeToString(sum[:])))
 	if out := i.refused("mcp"); !strings.Contains(
 		out, `the root file system of the image "python" is not the one that was sealed`) {
 		t.Error(out)
 	}
-	replace(rootFS+".erofs.digest", recorded)
+	replace(rootFS+".erofs.sum", recorded)
 	if out := i.airlock("integrity", "check"); !strings.HasPrefix(out, "CLEAN_ENVIRONMENT") {
 		t.Error(out)
 	}

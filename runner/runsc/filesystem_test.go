@@ -3,13 +3,14 @@ package runsc_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/zeebo/blake3"
 
 	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/testenv"
@@ -99,19 +100,19 @@ func TestChangedFileSystem(t *testing.T) {
 		os.Chtimes(patched, info.ModTime(), info.ModTime()), os.Rename(path, original)); err != nil {
 		t.Fatal(err)
 	}
-	recorded, err := os.ReadFile(path + ".digest")
+	recorded, err := os.ReadFile(path + ".sum")
 	if err != nil {
 		t.Fatal(err)
 	}
 	digest := func(text string) error {
-		return errors.Join(os.Remove(path+".digest"), os.WriteFile(path+".digest", []byte(text), 0o444))
+		return errors.Join(os.Remove(path+".sum"), os.WriteFile(path+".sum", []byte(text), 0o444))
 	}
-	sum := sha256.Sum256(changed)
+	sum := blake3.Sum256(changed)
 	for name, replace := range map[string]func() error{
 		"a file": func() error { return os.Link(patched, path) },
 		"a link": func() error { return os.Symlink(patched, path) },
 		"a file with its digest": func() error {
-			return errors.Join(os.Link(patched, path), digest("sha256:"+hex.EncodeToString(sum[:])))
+			return errors.Join(os.Link(patched, path), digest("blake3:"+hex.EncodeToString(sum[:])))
 		},
 	} {
 		if err := replace(); err != nil {
