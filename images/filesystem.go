@@ -127,4 +127,6 @@ type writerFunc func([]byte) (int, error)
 // Write calls f.
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-func digestText(name string, sum hash.Hash) string { return name + ":" + hex.EncodeToString(sum.Sum(nil)) }
+func digestText(name string, sum hash.Hash) string {
+	return name + ":" + hex.EncodeToString(sum.Sum(nil))
+}
