@@ -28,9 +28,8 @@ const (
 )
 
 // newFileSystemHash returns the hash of files of root file systems, and its name. Each process reads such a file before
-// its first sandbox. SHA-256 takes a second for 150 MB on a processor without instructions for it. All of those with
-// arm64 on which servers run have them, and there is no fast BLAKE3 (O'Connor and others, BLAKE3: one function, fast
-// everywhere, 2020) in Go for them.
+// its first sandbox. SHA-256 takes a second for 150 MB on a processor without instructions for it. Servers with arm64
+// have them, and BLAKE3 (O'Connor and others, BLAKE3: one function, fast everywhere, 2020) is slow in Go there.
 func newFileSystemHash() (hash.Hash, string) {
 	if runtime.GOARCH == "arm64" {
 		return sha256.New(), "sha256"
