@@ -2,7 +2,6 @@ package images
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -10,11 +9,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"runtime"
 	"strings"
 
-	"github.com/zeebo/blake3"
-
+	"github.com/airlock-mcp/airlock/images/layer"
 	"github.com/airlock-mcp/airlock/internal/erofs"
 	"github.com/airlock-mcp/airlock/internal/store"
 )
@@ -26,16 +23,6 @@ const (
 	fileSystemSuffix = ".erofs"
 	digestSuffix     = ".erofs.sum" // earlier versions have theirs in .erofs.digest
 )
-
-// newFileSystemHash returns the hash of files of root file systems, and its name. Each process reads such a file before
-// its first sandbox. SHA-256 takes a second for 150 MB on a processor without instructions for it. Servers with arm64
-// have them, and BLAKE3 (O'Connor and others, BLAKE3: one function, fast everywhere, 2020) is slow in Go there.
-func newFileSystemHash() (hash.Hash, string) {
-	if runtime.GOARCH == "arm64" {
-		return sha256.New(), "sha256"
-	}
-	return blake3.New(), "blake3"
-}
 
 // A FileSystemError reports that the file that sandboxes run from is not what was made
 // from the image.
@@ -54,7 +41,7 @@ func (e *FileSystemError) Hint() string {
 // MakeFileSystem writes the directory rootFS as one file beside it, and then the digest
 // of that file. Each appears complete or not at all.
 func MakeFileSystem(rootFS string) error {
-	hash, name := newFileSystemHash()
+	hash, name := layer.NewHash()
 	err := store.Write(rootFS+fileSystemSuffix, 0o444, func(file *os.File) error {
 		return erofs.Write(io.MultiWriter(file, hash), rootFS)
 	})
@@ -84,7 +71,7 @@ func FileSystemDigest(rootFS string) (string, error) {
 // CheckFileSystem reads the whole file; the error is a *FileSystemError if it does not
 // have the digest.
 func CheckFileSystem(file *os.File, digest string) error {
-	hash, name := newFileSystemHash()
+	hash, name := layer.NewHash()
 	if _, err := io.Copy(hash, io.NewSectionReader(file, 0, 1<<62)); err != nil {
 		return fmt.Errorf("reading %q: %w", file.Name(), err)
 	}
@@ -105,7 +92,7 @@ func verifyFileSystem(ctx context.Context, rootFS string) error {
 		return err
 	}
 	defer file.Close()
-	hash, name := newFileSystemHash()
+	hash, name := layer.NewHash()
 	if err := erofs.Write(writerFunc(func(p []byte) (int, error) {
 		if err := ctx.Err(); err != nil {
 			return 0, err

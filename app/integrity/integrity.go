@@ -171,8 +171,8 @@ func (i Report) Err() error {
 		Advice: advice}
 }
 
-// MakeSeal writes the seal of the installation to path, by default in the state directory.
-// It returns the path.
+// MakeSeal writes the seal of the installation to path, by default in the state directory. An image that is built
+// later is a difference from the seal. It returns the path.
 func MakeSeal(ctx context.Context, c *config.Config, path string) (string, error) {
 	directories, err := setup.FindDirectories(c)
 	if err != nil {
@@ -181,6 +181,9 @@ func MakeSeal(ctx context.Context, c *config.Config, path string) (string, error
 	built, files := map[string]string{}, map[string]string{}
 	for _, installed := range installedImages(c, directories.Home) {
 		image, err := installed.open()
+		if errors.Is(err, images.ErrNotBuilt) {
+			continue
+		}
 		if err != nil {
 			return "", setup.Advise(err)
 		}

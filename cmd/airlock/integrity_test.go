@@ -11,20 +11,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeebo/blake3"
-
-	"github.com/airlock-mcp/airlock/internal/testenv"
+	"github.com/airlock-mcp/airlock/images/layer"
 )
 
-// copyImages creates separate images for the installation, with links to the files of the built
-// ones, so that added files do not affect those.
-func (i *installation) copyImages() (rootFS string) {
+// copyImage replaces the link to the image of Python by a directory with links to its files, so that added files do not
+// affect the built one.
+func (i *installation) copyImage() (rootFS string) {
 	i.Helper()
-	built, images := testenv.Sandbox(i.T).Home, filepath.Join(i.home, "images")
-	if err := os.Remove(images); err != nil {
-		i.Fatal(err)
+	image := filepath.Join(i.home, "images", "python")
+	from, err := filepath.EvalSymlinks(image)
+	if err == nil {
+		err = os.Remove(image)
 	}
-	from, err := filepath.EvalSymlinks(filepath.Join(built, "images"))
 	if err != nil {
 		i.Fatal(err)
 	}
@@ -36,7 +34,7 @@ func (i *installation) copyImages() (rootFS string) {
 		if err != nil {
 			return err
 		}
-		to := filepath.Join(images, relative)
+		to := filepath.Join(image, relative)
 		switch {
 		case entry.IsDir():
 			return os.MkdirAll(to, 0o755)
@@ -52,9 +50,9 @@ func (i *installation) copyImages() (rootFS string) {
 		return nil
 	})
 	if err != nil {
-		i.Skipf("the images cannot be linked here: %v", err)
+		i.Skipf("the image cannot be linked here: %v", err)
 	}
-	found, err := filepath.Glob(filepath.Join(images, "python", "*", "rootfs"))
+	found, err := filepath.Glob(filepath.Join(image, "*", "rootfs"))
 	if err != nil || len(found) == 0 {
 		i.Fatalf("no image of Python: %v", err)
 	}
@@ -81,8 +79,8 @@ func (i *installation) refused(verb string, environ ...string) string {
 // A-059, A-061: an installation that was tampered with does not start, and nothing of its
 // state was opened.
 func TestATamperedInstallationDoesNotStart(t *testing.T) {
-	i := newInstallation(t, "")
-	rootFS := i.copyImages()
+	i := newInstallation(t, "", "python")
+	rootFS := i.copyImage()
 	for variable, value := range map[string]string{"LD_PRELOAD": "/tmp/evil.so", "PYTHONSTARTUP": "/tmp/evil.py"} {
 		if out := i.refused("serve", variable+"="+value); !strings.Contains(
 			out, "environment integrity verification failed") || !strings.Contains(out, "env -u "+variable) {
@@ -151,9 +149,11 @@ func TestATamperedInstallationDoesNotStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum := blake3.Sum256(patched)
+	hash, name := layer.NewHash()
+	hash.Write(patched)
+	ofPatched := []byte(name + ":" + hex.EncodeToString(hash.Sum(nil)))
 	for name, digest := range map[string][]byte{"the file": recorded,
-		"the file and its digest": []byte("blake3:" + hex.EncodeToString(sum[:]))} {
+		"the file and its digest": ofPatched} {
 		replace(rootFS+".erofs", patched)
 		replace(rootFS+".erofs.sum", digest)
 		if out := i.refused("serve"); !strings.Contains(out, "has been changed since it was made") {
@@ -170,7 +170,7 @@ func TestATamperedInstallationDoesNotStart(t *testing.T) {
 	// An image that is changed after it was sealed is refused until it is sealed again. A start that
 	// does not read the images compares the digest of the file with the sealed one.
 	i.airlock("integrity", "seal")
-	replace(rootFS+".erofs.sum", []byte("blake3:"+hex.EncodeToString(sum[:])))
+	replace(rootFS+".erofs.sum", ofPatched)
 	if out := i.refused("mcp"); !strings.Contains(
 		out, `the root file system of the image "python" is not the one that was sealed`) {
 		t.Error(out)

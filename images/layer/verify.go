@@ -3,9 +3,9 @@ package layer
 import (
 	"archive/tar"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -16,20 +16,22 @@ import (
 type entry struct {
 	mode   fs.FileMode
 	size   int64
-	target string            // of a symbolic link
-	sum    [sha256.Size]byte // of a regular file's content
+	target string // of a symbolic link
+	sum    string // of a regular file's content
 }
 
 // Tree is what a root file system must hold, entry by entry. The zero value is
 // an empty tree.
 type Tree struct {
 	entries map[string]entry
+	hash    hash.Hash // of one content after the other
 }
 
 // Add reads a layer as Write makes it and puts its entries over those that are there.
 func (t *Tree) Add(ctx context.Context, r io.Reader) error {
 	if t.entries == nil {
 		t.entries = map[string]entry{}
+		t.hash, _ = NewHash()
 	}
 	archive := tar.NewReader(r)
 	for {
@@ -47,7 +49,7 @@ func (t *Tree) Add(ctx context.Context, r io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("reading a layer: %w", err)
 		}
-		e, err := expected(header, archive)
+		e, err := t.expected(header, archive)
 		if err != nil {
 			return fmt.Errorf("reading a layer: entry %q: %w", name, err)
 		}
@@ -65,7 +67,7 @@ func (t *Tree) addParents(name string) {
 	}
 }
 
-func expected(header *tar.Header, content io.Reader) (entry, error) {
+func (t *Tree) expected(header *tar.Header, content io.Reader) (entry, error) {
 	info := header.FileInfo()
 	e := entry{mode: info.Mode().Type() | plainMode(info.Mode())}
 	switch header.Typeflag {
@@ -77,19 +79,16 @@ func expected(header *tar.Header, content io.Reader) (entry, error) {
 	case tar.TypeReg:
 		e.size = header.Size
 		var err error
-		e.sum, err = digest(content)
+		e.sum, err = t.digest(content)
 		return e, err
 	}
 	return entry{}, fmt.Errorf("type %q is in no layer of Airlock", header.Typeflag)
 }
 
-func digest(r io.Reader) (sum [sha256.Size]byte, err error) {
-	hash := sha256.New()
-	if _, err := io.Copy(hash, r); err != nil {
-		return sum, err
-	}
-	hash.Sum(sum[:0])
-	return sum, nil
+func (t *Tree) digest(r io.Reader) (string, error) {
+	t.hash.Reset()
+	_, err := io.Copy(t.hash, r)
+	return string(t.hash.Sum(nil)), err
 }
 
 // Check reads everything below dir and returns an error that names the first
@@ -110,14 +109,14 @@ func (t *Tree) Check(ctx context.Context, dir string) error {
 			return err
 		}
 		if name == "." {
-			return entry{mode: fs.ModeDir | 0o755}.check(root, name, object)
+			return t.check(entry{mode: fs.ModeDir | 0o755}, root, name, object)
 		}
 		want, ok := t.entries[name]
 		if !ok {
 			return fmt.Errorf("%q should not be there", name)
 		}
 		found++
-		return want.check(root, name, object)
+		return t.check(want, root, name, object)
 	}
 	if err := fs.WalkDir(root.FS(), ".", walk); err != nil {
 		return fmt.Errorf("checking %q: %w", dir, err)
@@ -128,7 +127,7 @@ func (t *Tree) Check(ctx context.Context, dir string) error {
 	return nil
 }
 
-func (e entry) check(root *os.Root, name string, object fs.DirEntry) error {
+func (t *Tree) check(e entry, root *os.Root, name string, object fs.DirEntry) error {
 	info, err := object.Info()
 	if err != nil {
 		return err
@@ -144,12 +143,12 @@ func (e entry) check(root *os.Root, name string, object fs.DirEntry) error {
 		}
 		return err
 	case info.Mode().IsRegular():
-		return e.checkContent(root, name, info.Size())
+		return t.checkContent(e, root, name, info.Size())
 	}
 	return nil
 }
 
-func (e entry) checkContent(root *os.Root, name string, size int64) error {
+func (t *Tree) checkContent(e entry, root *os.Root, name string, size int64) error {
 	if size != e.size {
 		return fmt.Errorf("%q has %d bytes, want %d", name, size, e.size)
 	}
@@ -158,7 +157,7 @@ func (e entry) checkContent(root *os.Root, name string, size int64) error {
 		return err
 	}
 	defer file.Close()
-	sum, err := digest(file)
+	sum, err := t.digest(file)
 	if err == nil && sum != e.sum {
 		err = fmt.Errorf("the content of %q was changed", name)
 	}

@@ -29,7 +29,7 @@ func TestAConfirmationCountsAtAllNodes(t *testing.T) {
 		t.Errorf("the server is there before the confirmation: %s", list)
 	}
 	other := *n
-	other.home = testenv.NewHome(t, g.built)
+	other.home = testenv.NewHome(t, g.built, g.images...)
 	other.said("trust", "--yes", n.file)
 	w.await(n, "confirmed", func() bool { return strings.Contains(n.get("/v1/servers", token), "beta") })
 }

@@ -28,7 +28,8 @@ func (v *Init) askTrust(ctx context.Context, s *verb.Streams, plan *hosts.Plan, 
 	if len(imported) == 0 {
 		return nil
 	}
-	_, snapshot, err := verb.ToolsFlags{ConfigFlag: flags}.OpenTools(ctx, s.Err)
+	// Fresh, because a server without a cached list is otherwise waited for only a short time.
+	_, snapshot, err := verb.ToolsFlags{ConfigFlag: flags, Fresh: true}.OpenTools(ctx, s.Err)
 	if err != nil {
 		return err
 	}
