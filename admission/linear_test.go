@@ -107,7 +107,10 @@ func TestJudgingIsLinear(t *testing.T) {
 	size := 4 << 10
 	for name, judge := range judges {
 		t.Run(name, func(t *testing.T) {
-			for _, unit := range costly {
+			for i, unit := range costly {
+				if name == "the risk of a list" && i%10 > 0 {
+					continue // the items are so short that what they repeat makes little difference
+				}
 				testenv.Linear(t, fmt.Sprintf("%q", unit), size, func(n int) func() {
 					return judge(repeatedText(unit, n))
 				})

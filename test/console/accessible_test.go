@@ -11,8 +11,11 @@ import (
 	"github.com/airlock-mcp/airlock/test/browser"
 )
 
-// Each page at the width of a phone and of a desktop, light and dark: it has no violation of the
-// rules of axe-core, is not wider than the screen, and a list of a few rows is not endless.
+// views are a dark phone and a light desktop. Colours do not depend on the width.
+var views = []browser.Profile{{Dark: true, Width: 390, Height: 844}, {Width: 1440, Height: 844}}
+
+// Each page in each view: it has no violation of the rules of axe-core, is not wider than the screen, and a list of a
+// few rows is not endless.
 func TestEveryPageOnAPhoneAndADesktop(t *testing.T) {
 	url, goOn := startNotes(t)
 	close(goOn)
@@ -31,38 +34,37 @@ await write_note({"title": "Shopping", "oldText": "one litre of milk", "newText"
 	b := browser.Open(t)
 	signIn(t, b, a, token)
 	paths := everyPage(t, b, a)
-	for _, width := range []int{390, 1440} {
-		for _, dark := range []bool{false, true} {
-			name := fmt.Sprintf("%d px, dark %t", width, dark)
-			b.Begin(t, browser.Profile{Dark: dark, Width: width, Height: 844})
-			b.Goto(t, a.address+"/sign-in")
-			fits(t, b, "/sign-in", name, width)
-			signIn(t, b, a, token)
-			b.Sees(t, "Waits for a person")
-			b.Sees(t, "notes/write_note")
-			b.Sees(t, "Fails on purpose")
-			b.Sees(t, "Buy more milk")
-			for _, path := range paths {
-				b.Goto(t, a.address+path)
-				fits(t, b, path, name, width)
-				pictured(t, b, path, width, dark)
-			}
-			b.Goto(t, a.address+"/policies")
-			b.Fill(t, "Server", "notes")
-			b.Fill(t, "Tool", "write_note")
-			b.Click(t, "button", "Explain")
-			b.Sees(t, "Decided as if it were the first call of your session.")
-			fits(t, b, "an explained call", name, width)
-			pictured(t, b, "policies-explained", width, dark)
-			b.Goto(t, a.address+"/audit")
-			b.Click(t, "button", "Verify the log")
-			b.Sees(t, "The log is sound")
-			fits(t, b, "a verified log", name, width)
-			pictured(t, b, "audit-verified", width, dark)
-			b.Goto(t, a.address+"/runs/run_0")
-			fits(t, b, "a page that does not exist", name, width)
-			b.NoProblems(t, "404 (Not Found)")
+	for _, view := range views {
+		width, dark := view.Width, view.Dark
+		name := fmt.Sprintf("%d px, dark %t", width, dark)
+		b.Begin(t, view)
+		b.Goto(t, a.address+"/sign-in")
+		fits(t, b, "/sign-in", name, width)
+		signIn(t, b, a, token)
+		b.Sees(t, "Waits for a person")
+		b.Sees(t, "notes/write_note")
+		b.Sees(t, "Fails on purpose")
+		b.Sees(t, "Buy more milk")
+		for _, path := range paths {
+			b.Goto(t, a.address+path)
+			fits(t, b, path, name, width)
+			pictured(t, b, path, width, dark)
 		}
+		b.Goto(t, a.address+"/policies")
+		b.Fill(t, "Server", "notes")
+		b.Fill(t, "Tool", "write_note")
+		b.Click(t, "button", "Explain")
+		b.Sees(t, "Decided as if it were the first call of your session.")
+		fits(t, b, "an explained call", name, width)
+		pictured(t, b, "policies-explained", width, dark)
+		b.Goto(t, a.address+"/audit")
+		b.Click(t, "button", "Verify the log")
+		b.Sees(t, "The log is sound")
+		fits(t, b, "a verified log", name, width)
+		pictured(t, b, "audit-verified", width, dark)
+		b.Goto(t, a.address+"/runs/run_0")
+		fits(t, b, "a page that does not exist", name, width)
+		b.NoProblems(t, "404 (Not Found)")
 	}
 	announces(t, b, a, host)
 	b.Goto(t, a.address+"/questions")

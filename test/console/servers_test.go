@@ -120,17 +120,14 @@ func TestServersThatWait(t *testing.T) {
 	a := startAirlock(t, "mcpServers: {}\n")
 	b := browser.Open(t)
 	token := a.token(t, "ann", "admin")
-	// everywhere looks at a page on a phone and on a desktop, light and dark.
 	everywhere := func(path, state string) {
 		t.Helper()
-		for _, width := range []int{390, 1440} {
-			for _, dark := range []bool{false, true} {
-				b.Begin(t, browser.Profile{Dark: dark, Width: width, Height: 844})
-				signIn(t, b, a, token)
-				b.Goto(t, a.address+path)
-				fits(t, b, path, fmt.Sprintf("%d px, dark %t", width, dark), width)
-				pictured(t, b, path+"-"+state, width, dark)
-			}
+		for _, view := range views {
+			b.Begin(t, view)
+			signIn(t, b, a, token)
+			b.Goto(t, a.address+path)
+			fits(t, b, path, fmt.Sprintf("%d px, dark %t", view.Width, view.Dark), view.Width)
+			pictured(t, b, path+"-"+state, view.Width, view.Dark)
 		}
 	}
 	signIn(t, b, a, token)
