@@ -126,12 +126,7 @@ func promised(params json.RawMessage, tools []json.RawMessage) (any, error) {
 func TestEveryWrapperInSandbox(t *testing.T) {
 	testenv.OwnHome(t)
 	servers := corpus(t)
-	airlock := filepath.Join(t.TempDir(), "airlock")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", airlock, "./cmd/airlock")
-	build.Dir = testenv.RepoRoot(t)
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the command: %v\n%s", err, output)
-	}
+	airlock := filepath.Join(testenv.RepoRoot(t), "bin", "airlock")
 	for _, lang := range []codegen.Language{codegen.Python, codegen.Node} {
 		t.Run(string(lang), func(t *testing.T) {
 			dir := t.TempDir()

@@ -51,12 +51,8 @@ var repetitions = append([]string{
 	"GIF89a", "\x89PNG\r\n\x1a\n", "RIFF0000WAVE", "\xff\xd8\xff\xe0", "ID3", "%PDF-",
 }, testenv.Repetitions...)
 
-// Issue 23: the cost of what a program prints grows with its length and not faster, in every function that reads it.
-func TestProcessingIsLinear(t *testing.T) {
-	testenv.LinearTexts(t, repetitions, 32<<10, processed)
-}
-
-// No function takes much longer than in proportion to the input, for any repeated text.
+// Issue 23: the cost of what a program prints grows with its length and not faster, in every function that reads it and
+// for any repeated text.
 func FuzzProcessingIsLinear(f *testing.F) {
 	for _, unit := range repetitions {
 		f.Add(unit)

@@ -12,33 +12,45 @@ const (
 	linearGrowth = 8 // how much larger the large input is
 	linearSlack  = 3 // how much more than linear its cost may be
 	linearTries  = 5
+	linearFew    = 2 // how often the small input is measured
 
 	// linearFloor is a processor time in nanoseconds below which the allocator decides about the ratio, not the input.
 	linearFloor = 5_000_000
 )
 
 // Linear fails the test if the processor time of work grows much faster than its input. work gets
-// inputs of n and of 8n bytes. Only the ratio of the two times counts, of the thread that works, and
-// one good try of five is enough, so that a busy machine does not matter.
+// inputs of n and of 8n bytes, or of a quarter of that if those take long enough. Only the ratio of the two times
+// counts, of the thread that works, and one good try of five is enough, so that a busy machine does not matter.
 func Linear(t testing.TB, name string, n int, work func(n int) func()) {
 	t.Helper()
-	small, large := work(n), work(linearGrowth*n)
-	ratio := 0.0
-	for range linearTries {
-		many := threadTime(large)
-		if many < linearFloor {
-			return
+	for _, size := range []int{n / 4, n} {
+		ratio, measured := growth(work(size), work(linearGrowth*size))
+		if ratio > linearSlack {
+			t.Errorf("%s: %d times the input costs %.0f times as much", name, linearGrowth, ratio*linearGrowth)
 		}
-		few := threadTime(func() {
-			for range linearGrowth {
-				small()
-			}
-		})
-		if ratio = float64(many) / float64(max(few, 1)); ratio <= linearSlack {
+		if measured {
 			return
 		}
 	}
-	t.Errorf("%s: %d times the input costs %.0f times as much", name, linearGrowth, ratio*linearGrowth)
+}
+
+// growth returns how much more than linear the cost of the large input is. It is not measured if it is too low.
+func growth(small, large func()) (ratio float64, measured bool) {
+	for range linearTries {
+		many := threadTime(large)
+		if many < linearFloor {
+			return 0, false
+		}
+		few := threadTime(func() {
+			for range linearFew {
+				small()
+			}
+		}) * linearGrowth / linearFew
+		if ratio = float64(many) / float64(max(few, 1)); ratio <= linearSlack {
+			break
+		}
+	}
+	return ratio, true
 }
 
 // Repetitions are texts that make programs slow which read them more than once.
