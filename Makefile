@@ -5,7 +5,8 @@ export AIRLOCK_HOME := $(CURDIR)/.airlock
 export CGO_ENABLED := 0
 # Programs and tests share what is compiled. Without information for debuggers, compiling takes three quarters of the
 # time and linking half of it. Releases are built without it as well (build/dist/programs).
-export GOFLAGS += -trimpath -gcflags=all=-dwarf=false -ldflags=-w
+SHARED_FLAGS := -trimpath -gcflags=all=-dwarf=false -ldflags=-w
+export GOFLAGS := $(strip $(filter-out $(SHARED_FLAGS),$(GOFLAGS)) $(SHARED_FLAGS))
 
 NPM_DIRECTORIES := test/servers test/conformance test/browser test/apps codegen/testdata/typecheck build/htmx
 NPM_INSTALLED := $(NPM_DIRECTORIES:%=%/node_modules/.package-lock.json)
@@ -47,9 +48,9 @@ LONG_PACKAGES := ./cmd/airlock ./test/signin ./test/stores ./test/cluster ./app/
 TEST_PACKAGES ?= $(shell expr $$(nproc) \* 3 / 2)
 
 .PHONY: test
-test: fetch setup sdk $(COLLECTOR)
+test: fetch setup
 test: ## run all tests, those with real sandboxes included
-	@$(MAKE) --no-print-directory dist
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=line sdk $(COLLECTOR) dist # the first uses one processor
 	go test -C build/dist -count=1 ./...
 	go test -C test/kubernetes -count=1 ./...
 	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -p $(TEST_PACKAGES) -vet=off -timeout=60m $(LONG_PACKAGES) ./...
