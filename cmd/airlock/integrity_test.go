@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/zeebo/blake3"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // copyImage replaces the link to the image of Python by a directory with links to its files, so that added files do not
@@ -177,6 +179,17 @@ func TestATamperedInstallationDoesNotStart(t *testing.T) {
 	replace(rootFS+".erofs.sum", recorded)
 	if out := i.airlock("integrity", "check"); !strings.HasPrefix(out, "CLEAN_ENVIRONMENT") {
 		t.Error(out)
+	}
+	// So is one that was built later.
+	node := filepath.Join(i.home, "images", "node")
+	if err := os.Symlink(filepath.Join(testenv.Sandbox(t).Home, "images", "node"), node); err != nil {
+		t.Fatal(err)
+	}
+	if out := i.refused("mcp"); !strings.Contains(out, `the image "node" is not the one that was sealed`) {
+		t.Error(out)
+	}
+	if err := os.Remove(node); err != nil {
+		t.Fatal(err)
 	}
 	text, err := os.ReadFile(i.file)
 	if err != nil {
