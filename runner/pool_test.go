@@ -320,22 +320,21 @@ func TestPoolGrowsWithDemand(t *testing.T) {
 	}
 }
 
-// Issue 32: while runs wait for as many starts as there are processors, nothing is started to be kept ready.
-func TestStartsThatRunsWaitForComeFirst(t *testing.T) {
-	opened := make(chan struct{})
-	fake := &runnertest.Fake{Guest: func(ctx context.Context, g *runnertest.GuestIO) runner.Exit {
+// behind is a patient guest that is not ready before opened is closed.
+func behind(opened <-chan struct{}) runnertest.Guest {
+	return func(ctx context.Context, g *runnertest.GuestIO) runner.Exit {
 		select {
 		case <-opened:
 		case <-ctx.Done():
 		}
 		return patient(ctx, g)
-	}}
-	processors := max(2, runtime.GOMAXPROCS(0))
-	r := newRunner(t, fake, runner.Options{Pool: 1, MaxSandboxes: processors})
-	req := request()
-	req.Image.Fresh = true
+	}
+}
+
+// acquireAtOnce acquires n sandboxes, which are closed at the end of the test. The group is done when it has them all.
+func acquireAtOnce(t *testing.T, r *runner.Runner, req runner.Request, n int) *sync.WaitGroup {
 	var waiting sync.WaitGroup
-	for range processors {
+	for range n {
 		waiting.Go(func() {
 			s, err := r.Acquire(t.Context(), req)
 			if err != nil {
@@ -345,6 +344,18 @@ func TestStartsThatRunsWaitForComeFirst(t *testing.T) {
 			t.Cleanup(func() { _ = s.Close() })
 		})
 	}
+	return &waiting
+}
+
+// Issue 32: while runs wait for as many starts as there are processors, nothing is started to be kept ready.
+func TestStartsThatRunsWaitForComeFirst(t *testing.T) {
+	opened := make(chan struct{})
+	fake := &runnertest.Fake{Guest: behind(opened)}
+	processors := max(2, runtime.GOMAXPROCS(0))
+	r := newRunner(t, fake, runner.Options{Pool: 1, MaxSandboxes: processors})
+	req := request()
+	req.Image.Fresh = true
+	waiting := acquireAtOnce(t, r, req, processors)
 	testenv.Await(t, "each run has its own start", func() bool { return alive(fake) == processors })
 	r.Warm(req)
 	time.Sleep(100 * time.Millisecond) // longer than a refill waits
@@ -370,31 +381,23 @@ func TestEachKindIsKeptReady(t *testing.T) {
 
 // Issue 26: sandboxes that a burst of one kind left do not keep the base of another kind from being started.
 func TestPoolMakesRoomForAnotherKind(t *testing.T) {
-	fake := &runnertest.Fake{Guest: patient, Restored: restored}
+	opened := make(chan struct{})
+	fake := &runnertest.Fake{Guest: behind(opened), Restored: restored}
 	// A template and a sandbox take 1 MiB each, the first start of a kind counts as 64 MiB.
 	r := newRunner(t, fake, runner.Options{Pool: 1, MaxSandboxes: 8, PoolMemory: 5 << 20})
 	other := request()
 	other.Image.Digest = "sha256:other"
-	var taken []*runner.Sandbox
-	testenv.Await(t, "the first kind fills the memory", func() bool {
-		if len(taken) < 6 {
-			s, err := r.Acquire(t.Context(), request())
-			if err != nil {
-				t.Fatal(err)
-			}
-			taken = append(taken, s)
-		}
-		return r.Pooled() >= 4
-	})
+	waiting := acquireAtOnce(t, r, request(), 4)
+	// One start may be that for the template. Each other one is for a request that found nothing ready, so that the
+	// pool is to keep one more.
+	testenv.Await(t, "four starts are under way", func() bool { return alive(fake) >= 4 })
+	close(opened)
+	waiting.Wait()
+	testenv.Await(t, "the first kind fills the memory", func() bool { return r.Pooled() >= 4 })
 	_, _, before := fake.Templates()
 	testenv.Await(t, "one of the other kind is saved and started", func() bool {
 		r.Warm(other)
 		made, _, starts := fake.Templates()
 		return made == 2 && starts > before
 	})
-	for _, s := range taken {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}
 }
