@@ -44,7 +44,7 @@ demo: ## show model-written code that uses MCP servers from a sandbox
 
 # Half of the time, tests of sandboxes and clusters wait for other processes. The packages that take the longest begin
 # first.
-LONG_PACKAGES := ./cmd/airlock ./test/signin ./test/stores ./test/cluster ./app/contract ./test/doors ./test/console
+LONG_PACKAGES := ./cmd/airlock ./test/cluster ./test/escape ./test/console ./test/dist ./app/contract ./test/stores ./test/signin ./codegen
 TEST_PACKAGES ?= $(shell expr $$(nproc) \* 3 / 2)
 
 .PHONY: test

@@ -41,6 +41,9 @@ func newInstallation(t *testing.T, config string, images ...string) *installatio
 	if !strings.Contains(config, "serve:") {
 		text += testenv.HostIsAProxy
 	}
+	if !strings.Contains(config, "sandbox:") {
+		text += testenv.NoPool
+	}
 	if err := os.WriteFile(i.file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -30,8 +30,7 @@ func TestKilledWhileRunsWait(t *testing.T) {
 	t.Logf("seed %d", seed)
 	ended, carriedOut := map[string]int{}, 0
 	for left > 0 {
-		// A start that warms a pool takes most of the time.
-		d := newDurableFor(t, []string{"node", "python"}, "20ms", "sandbox: {pool: 0}")
+		d := newDurableFor(t, []string{"node", "python"}, "20ms")
 		d.start()
 		// The server adds a line for each call that reaches it, so that a repeated one shows.
 		effects := filepath.Join(d.dir, "effects")

@@ -150,8 +150,7 @@ func TestProgramsSurviveEachKill(t *testing.T) {
 	testenv.Sandbox(t)
 	for _, kind := range kinds {
 		t.Run(kind.language+"/"+kind.name, func(t *testing.T) {
-			// A start that warms a pool takes most of the time.
-			d := newDurableFor(t, []string{kind.language}, "20ms", "sandbox: {pool: 0}")
+			d := newDurableFor(t, []string{kind.language}, "20ms")
 			d.start()
 			run, text := call(t, d.session, "run_code", map[string]any{"language": kind.language, "background": true,
 				"code": strings.ReplaceAll(kind.code, "DIR", d.dir)})

@@ -45,7 +45,7 @@ func rowsServer(t *testing.T, asJSON bool) string {
 // a run's own result (issue 27.10). A result that the session or limits.largeResultBytes cannot hold is refused, and
 // nothing else is lost.
 func TestAToolsResultOf50MBIsKeptInTheSession(t *testing.T) {
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "node", "python")
 	const (
 		isIn   = "all of it is in /workspace/session/%s: read that file, and return a summary"
 		advice = "ask the tool for less: one page, fewer columns or a filter"
@@ -122,7 +122,7 @@ await big({ bytes: 50_000_000 }).catch((error) => {
 	fake, _ := upstreamtest.Fake(t, "good")
 	file := configured(t, fmt.Sprintf(`audit: {path: %q}
 limits: {largeResultBytes: 120MiB}
-sandbox: {disk: 128MiB, timeout: 5m}
+sandbox: {pool: 0, disk: 128MiB, timeout: 5m}
 face: {callTool: true}
 mcpServers:
   big: {command: %q, args: [-mode, good]}

@@ -13,7 +13,7 @@ import (
 
 // The reported end of a run is correct even if all CPUs are busy and the host is notified late.
 func TestLimitsWhereTheMachineIsBusy(t *testing.T) {
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "node", "python")
 	for range 2 * runtime.NumCPU() {
 		busy := exec.Command("sh", "-c", "while :; do :; done")
 		if err := busy.Start(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -18,6 +19,9 @@ import (
 // configured writes a configuration and returns its path.
 func configured(t *testing.T, config string) string {
 	t.Helper()
+	if !strings.Contains(config, "sandbox:") {
+		config += testenv.NoPool
+	}
 	file := filepath.Join(t.TempDir(), "airlock.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
@@ -29,7 +33,7 @@ func configured(t *testing.T, config string) string {
 // returns a session with it.
 func host(t *testing.T, config string) *mcp.ClientSession {
 	t.Helper()
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "node", "python")
 	return connected(t, configured(t, config))
 }
 

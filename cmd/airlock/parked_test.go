@@ -27,7 +27,7 @@ func TestManyRunsWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newDurableFor(t, []string{"node", "python"}, "20ms, suspendedSize: 2GiB", "sandbox: {queue: 1000}",
+	d := newDurableFor(t, []string{"node", "python"}, "20ms, suspendedSize: 2GiB", "sandbox: {pool: 0, queue: 1000}",
 		"limits: {approvalTimeout: 12h}")
 	d.start()
 	var before int64

@@ -58,7 +58,7 @@ func program(t *rapid.T, language string) []byte {
 // For every program, a run prints one line of JSON of at most 64 KiB, bounded
 // text on stderr, and does not outlive its time.
 func TestNoProgramBreaksTheLine(t *testing.T) {
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "node", "python")
 	if err := flag.Set("rapid.checks", "15"); err != nil { // each is a whole run
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ unlinkSync("d/e/large.bin");`, `[["a.txt","d","d/e","d/e/large.bin","hard","line
 // Files in /workspace/session stay between the runs of a session, with either
 // driver, from the pool; nothing that code leaves there is more than bytes.
 func TestFilesStayInASession(t *testing.T) {
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "node", "python")
 	daemon := ctrdtest.Run(t)
 	const whatDriversDiffer = 4 // steps; the rest is the guests' and the store's
 	for driver, test := range map[string]struct {
@@ -99,7 +99,7 @@ func TestFilesStayInASession(t *testing.T) {
 // A result that is too large for a run's line is in a file of the session, if the session can hold it
 // (issue 27.10). A result that it cannot hold removes nothing else.
 func TestAResultOf50MBIsKeptInTheSession(t *testing.T) {
-	testenv.OwnHome(t)
+	testenv.OwnHome(t, "node", "python")
 	const rest = "/workspace/session for the next run"
 	steps := []struct{ name, language, code, data, told string }{
 		{"Python keeps it", "python", "open('/workspace/session/own', 'w').write('own')\n" +
@@ -173,7 +173,7 @@ func ran(t *testing.T, session *mcp.ClientSession, language, code string) (data,
 
 // The files of an Airlock that was killed are gone when the next one has started.
 func TestFilesOfAKilledAirlockAreRemoved(t *testing.T) {
-	env := testenv.OwnHome(t)
+	env := testenv.OwnHome(t, "node", "python")
 	left := filepath.Join(env.Home, "sessions", "process-of-a-killed-one")
 	if err := os.MkdirAll(left, 0o700); err != nil {
 		t.Fatal(err)

@@ -111,6 +111,10 @@ func OwnHome(t *testing.T, images ...string) Env {
 	return env
 }
 
+// NoPool is a configuration for tests that start the program and find no sandbox ready. To fill a pool takes more
+// processor time than most of them do.
+const NoPool = "\nsandbox: {pool: 0}\nverify: {pool: 0}\n"
+
 // NewHome returns a new state directory with links to images of env, by default all of them. An image comes with those
 // that have more packages. `airlock serve` reads every image when it starts, so a test that starts it names the images
 // that it uses: "verify" takes longer than the others together. The path is short, since sockets are created below it.

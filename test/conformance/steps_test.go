@@ -74,7 +74,7 @@ func configuration(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "airlock.yaml")
 	text := fmt.Sprintf(
 		"mcpServers: {good: {command: %q}}\nservers: {good: {allow: [echo]}}\naudit: {path: audit.jsonl}\n",
-		upstreamtest.Program(t))
+		upstreamtest.Program(t)) + testenv.NoPool
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -94,7 +94,7 @@ const configuration = `mcpServers:
 servers: {alpha: {trustAnnotations: true}, beta: {trustAnnotations: true}}
 profiles: {small: {servers: {alpha: ["*"]}}}
 replay: {keep: 1h}
-sandbox: {maxSandboxes: 12}
+sandbox: {maxSandboxes: 12, pool: 0}
 auth: {roles: {support: {principals: [carl]}}}
 policies: [%q]
 approvals: {webhooks: {chat: {url: %q, secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}}
@@ -106,10 +106,10 @@ const rules = `permit(principal, action, resource) when { resource.risk == "read
 @approve("support") permit(principal, action == Action::"beta/change", resource);
 `
 
-// serve starts the program and makes a token for each caller.
-func serve(t *testing.T, configuration string) *daemon {
+// serve starts the program with the image for Python and further ones, and makes a token for each caller.
+func serve(t *testing.T, configuration string, images ...string) *daemon {
 	t.Helper()
-	testenv.OwnHome(t, "python", "verify")
+	testenv.OwnHome(t, append(images, "python")...)
 	d := &daemon{T: t, program: filepath.Join(testenv.RepoRoot(t), "bin", "airlock"), said: &testenv.Output{},
 		file: filepath.Join(t.TempDir(), "airlock.yaml"), tokens: map[string]string{},
 		browsers: map[string]*browser{}, hosts: map[hostKey]*mcp.ClientSession{}}
@@ -368,10 +368,12 @@ func (d *daemon) settles(what string, check func() bool) {
 	}
 }
 
-func start(t *testing.T) *daemon { return startWith(t, startServer(t, "alpha")) }
+func start(t *testing.T, images ...string) *daemon {
+	return startWith(t, startServer(t, "alpha"), images...)
+}
 
 // startWith serves alpha at another URL.
-func startWith(t *testing.T, alpha string) *daemon {
+func startWith(t *testing.T, alpha string, images ...string) *daemon {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "rules.cedar")
 	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
@@ -380,7 +382,7 @@ func startWith(t *testing.T, alpha string) *daemon {
 	received := &chat{links: map[string]string{}}
 	web := httptest.NewServer(received)
 	t.Cleanup(web.Close)
-	d := serve(t, fmt.Sprintf(configuration, alpha, startServer(t, "beta"), file, web.URL))
+	d := serve(t, fmt.Sprintf(configuration, alpha, startServer(t, "beta"), file, web.URL), images...)
 	d.chat, d.known = received, map[string]bool{}
 	d.grant, d.cancelled = map[string]string{}, map[string]string{}
 	return d

@@ -387,7 +387,7 @@ func TestEveryDoorHasTheRulesOfTheTable(t *testing.T) {
 			t.Errorf("the row %q of docs/serving.md is not tried", row)
 		}
 	}
-	d := start(t)
+	d := start(t, "verify")
 	made := map[string]objects{}
 	for _, revision := range eras {
 		made[revision] = objectsOf(d, revision)

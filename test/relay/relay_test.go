@@ -135,7 +135,7 @@ func startHost(t *testing.T, b *booking, era, settings, more string, answer *mcp
 	configuration := filepath.Join(t.TempDir(), "airlock.yaml")
 	text := fmt.Sprintf(
 		"mcpServers: {booking: {url: %q}}\nservers: {booking: {trustAnnotations: true%s}}\nlimits: {approvalTimeout: "+
-			"20s}\naudit: {clearArguments: true}\n%s\n", b.url, settings, more)
+			"20s}\naudit: {clearArguments: true}\n%s\n", b.url, settings, more) + testenv.NoPool
 	if err := os.WriteFile(configuration, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ var toolOf = map[string]string{"/mcp": "run_code", "/kernel/mcp": "kernel_execut
 // its user in, and is served; with the official SDKs, in both eras.
 func TestHostsSignIn(t *testing.T) {
 	testenv.Sandbox(t)
-	s := startService(t)
+	s := startService(t, "verify")
 	for face, tool := range toolOf {
 		for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 			t.Run("go-sdk"+face+" "+revision, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestHostsSignIn(t *testing.T) {
 // succeeds. It keeps its earlier rights.
 func TestHostsStepUp(t *testing.T) {
 	testenv.Sandbox(t)
-	s := startService(t)
+	s := startService(t, "verify")
 	first := true
 	narrow := func(found []string) []string {
 		if first {

@@ -259,7 +259,7 @@ func (r row) holds(t *testing.T, name string, owner, other host, id string) {
 // without a row here fails.
 func TestCallersReachNothingOfEachOther(t *testing.T) {
 	testenv.Sandbox(t)
-	s := startService(t)
+	s := startService(t, "verify")
 	const scopes = "openid airlock.use airlock.manage"
 	owner := s.provider.signIn(t, firstUser, "laptop", s.url+"/mcp", scopes).Access
 	other := s.provider.signIn(t, secondUser, "laptop", s.url+"/mcp", scopes).Access

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // person is a browser that signs in to the console.
@@ -94,6 +96,7 @@ func (p *person) isIn() bool {
 func startPeople(t *testing.T, more string, sections ...string) *service {
 	t.Helper()
 	p := startProvider(t, "-client", "console,other", "-redirect", "http://127.0.0.1/sign-in/callback")
+	testenv.OwnHome(t, "python")
 	return serve(t, p, `groupsClaim: email, signIn: {clientId: console, scopes: [email, profile], `+more+`}`,
 		sections...)
 }

@@ -32,18 +32,19 @@ type service struct {
 // scopesOfService are those that the provider gives for it.
 const scopesOfService = "airlock.use,airlock.look,airlock.manage"
 
-// startService starts a service with a separate provider.
-func startService(t *testing.T) *service {
+// startService starts a service with a separate provider, the image for Python and further images.
+func startService(t *testing.T, images ...string) *service {
 	t.Helper()
+	testenv.OwnHome(t, append(images, "python")...)
 	p := startProvider(t, "-jwt", "-scopes", scopesOfService, "-client", "laptop,phone")
 	return serve(t, p, `types: [JWT], scopes: {airlock.use: {rights: [run]}, airlock.look: {rights: [audit]}, `+
 		`airlock.manage: {rights: [agents]}}`)
 }
 
-// serve starts a service with a provider, further keys of its section auth, and other sections.
+// serve starts a service with a provider, further keys of its section auth, and other sections, in the state directory
+// that the test has made.
 func serve(t *testing.T, p *provider, more string, sections ...string) *service {
 	t.Helper()
-	testenv.OwnHome(t, "python", "verify")
 	// The audience has the port, so the address is open before the configuration is written.
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -58,7 +59,7 @@ func serve(t *testing.T, p *provider, more string, sections ...string) *service 
 	configuration := filepath.Join(t.TempDir(), "airlock.yaml")
 	s := &service{url: "http://" + listener.Addr().String(), file: configuration, provider: p, said: &testenv.Output{}}
 	text := fmt.Sprintf("auth: {issuer: %q, audience: %q, %s}\nface: {callTool: true}\n%s", p.Issuer, s.url+"/mcp",
-		more, strings.Join(sections, "\n"))
+		more, strings.Join(append(sections, testenv.NoPool), "\n"))
 	if err := os.WriteFile(configuration, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func (p *provider) publicKey(t *testing.T) (id string, encodings map[string][]by
 // audience, and it is valid now.
 func TestTokensThatDoNotCount(t *testing.T) {
 	testenv.Sandbox(t)
-	s := startService(t)
+	s := startService(t, "verify")
 	p, resource := s.provider, s.url+"/mcp"
 	const scopes = "openid offline_access airlock.use airlock.manage"
 	good := p.signIn(t, firstUser, "laptop", resource, scopes)
