@@ -3,7 +3,7 @@
     python3 -P -S -s -c "$(cat bundle.py)" ROOT TREE
 
 ROOT is the root file system with the standard library, TREE the one with Airlock's own files.
-It starts the guest to find out which modules are loaded.
+It starts the guest to find out which modules are loaded, and in which order.
 """
 
 import marshal
@@ -11,22 +11,39 @@ import sys
 
 root, tree = sys.argv[1:]
 sys.path[:0] = [f"{tree}/opt/airlock/guest", f"{tree}/opt/airlock"]
-before = set(sys.modules)
+
+
+class Finds:
+    """Keeps which modules are looked for, each before its code is needed; it finds none."""
+
+    names = []
+
+    def find_spec(self, name, path=None, target=None):
+        self.names.append(name)
+
+
+sys.meta_path.insert(0, Finds())
 
 from airlock_guest import bundle, session  # noqa: E402
 
 session.load_usual()
 
-# The client is left out: the guest loads the one that the wrappers bring.
-homes = [(root, "/usr/lib/python3."), (tree, "/opt/airlock/guest/")]
+# Where modules are now, and where they are in a sandbox.
+homes = [
+    (f"{root}/usr/lib/python3.", "/usr/lib/python3."),
+    (f"{tree}/opt/airlock/guest/", "/opt/airlock/guest/"),
+    (f"{tree}/opt/airlock/client/", "/workspace/client/"),
+]
 index, code = {}, b""
-for name in sorted(set(sys.modules) - before):
-    spec = getattr(sys.modules[name], "__spec__", None)  # which `typing.io` has none of
-    home = next((home for home, below in homes if spec and spec.cached and spec.origin.startswith(home + below)), None)
-    if home is not None:
+for name in dict.fromkeys(Finds.names):
+    spec = sys.modules[name].__spec__ if name in sys.modules else None  # it was not found
+    if not spec or not spec.cached:
+        continue
+    place = next((there + spec.origin[len(here):] for here, there in homes if spec.origin.startswith(here)), None)
+    if place is not None:
         with open(spec.cached, "rb") as file:
             text = file.read()[16:]  # after what PEP 552 puts before the code
-        index[name] = (spec.origin.removeprefix(home), len(code), len(text))
+        index[name] = (place, len(code), len(text))
         code += text
 
 head = marshal.dumps(index, 2)  # later versions depend on who else refers to an object

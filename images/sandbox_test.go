@@ -94,7 +94,7 @@ opened = set()
 sys.addaudithook(lambda event, args: event == "open" and opened.add(args[0]))
 bundle.use()
 import asyncio, collections, dataclasses, datetime, functools, json, random, re, threading, traceback, typing
-import airlock_guest.on_import
+import airlock_guest.on_import, client.mcp_client
 bundle.stop()
 print(*sorted(file.removeprefix(root) for file in opened), sep="\n")
 `
