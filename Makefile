@@ -43,8 +43,9 @@ demo: ## show model-written code that uses MCP servers from a sandbox
 	@./examples/demo/run
 
 # Half of the time, tests of sandboxes and clusters wait for other processes. The packages that take the longest begin
-# first.
-LONG_PACKAGES := ./cmd/airlock ./test/cluster ./test/escape ./test/console ./test/dist ./app/contract ./test/stores ./test/signin ./codegen
+# first, so that none of them is left alone at the end.
+LONG_PACKAGES := $(addprefix ./,cmd/airlock test/cluster test/escape test/console test/dist app/contract test/stores \
+	test/signin codegen test/doors)
 TEST_PACKAGES ?= $(shell expr $$(nproc) \* 3 / 2)
 
 .PHONY: test

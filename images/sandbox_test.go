@@ -78,12 +78,13 @@ func TestModulesOfTheBundle(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := cmd.CombinedOutput()
-	if want := "/opt/airlock/modules.bundle\n"; err != nil || string(got) != want {
-		t.Errorf("opened %q (%v), want %q alone", got, err, want)
+	if want := "/workspace/client/codec.py\n/opt/airlock/modules.bundle\n"; err != nil || string(got) != want {
+		t.Errorf("got the place of the client and the files that were opened %q (%v), want %q", got, err, want)
 	}
 }
 
-// loadFromBundle prints the files that are opened to load what a guest loads ahead.
+// loadFromBundle prints the file that tracebacks name for a function of the client, and the files that are opened to
+// load the modules of a guest.
 const loadFromBundle = `
 import sys
 root = sys.argv[1]
@@ -96,5 +97,6 @@ bundle.use()
 import asyncio, collections, dataclasses, datetime, functools, json, random, re, threading, traceback, typing
 import airlock_guest.on_import, client.mcp_client
 bundle.stop()
+print(client.codec.encode.__code__.co_filename)
 print(*sorted(file.removeprefix(root) for file in opened), sep="\n")
 `

@@ -32,7 +32,8 @@ func startAirlock(t *testing.T, configuration string) *airlock {
 		program:       filepath.Join(testenv.RepoRoot(t), "bin", "airlock"),
 		configuration: filepath.Join(t.TempDir(), "airlock.yaml"), said: &testenv.Output{},
 	}
-	if err := os.WriteFile(a.configuration, []byte(configuration+testenv.HostIsAProxy+testenv.NoPool), 0o600); err != nil {
+	configuration += testenv.HostIsAProxy + testenv.NoPool
+	if err := os.WriteFile(a.configuration, []byte(configuration), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

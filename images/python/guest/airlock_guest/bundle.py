@@ -14,6 +14,7 @@ images/bundle.py writes it.
 import sys
 from _frozen_importlib_external import PathFinder, SourceFileLoader, spec_from_file_location
 from _functools import partial
+from _imp import _fix_co_filename
 from marshal import loads
 from posix import O_CLOEXEC, O_RDONLY, close, open, pread
 
@@ -66,4 +67,6 @@ class _Finder:
         del loader.get_code
         if not self._offset <= offset <= offset + length <= self._offset + len(self._part):
             self._part, self._offset = pread(self.fd, max(length, _PART), offset), offset
-        return loads(memoryview(self._part)[offset - self._offset:])
+        code = loads(memoryview(self._part)[offset - self._offset:])
+        _fix_co_filename(code, loader.path)  # that of the client was compiled in another directory
+        return code
