@@ -12,17 +12,18 @@ import sys
 root, tree = sys.argv[1:]
 sys.path[:0] = [f"{tree}/opt/airlock/guest", f"{tree}/opt/airlock"]
 
-
-class Finds:
-    """Keeps which modules are looked for, each before its code is needed; it finds none."""
-
-    names = []
-
-    def find_spec(self, name, path=None, target=None):
-        self.names.append(name)
+order = []  # of the modules: a module is looked for just before its code is needed
 
 
-sys.meta_path.insert(0, Finds())
+class Finder:
+    """Keeps the names of the modules that are looked for, and finds none."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        order.append(name)
+
+
+sys.meta_path.insert(0, Finder)
 
 from airlock_guest import bundle, session  # noqa: E402
 
@@ -35,7 +36,7 @@ homes = [
     (f"{tree}/opt/airlock/client/", "/workspace/client/"),
 ]
 index, code = {}, b""
-for name in dict.fromkeys(Finds.names):
+for name in dict.fromkeys(order):
     spec = sys.modules[name].__spec__ if name in sys.modules else None  # it was not found
     if not spec or not spec.cached:
         continue
