@@ -29,7 +29,7 @@ from airlock_guest import bundle, session  # noqa: E402
 
 session.load_usual()
 
-# Where modules are now, and where they are in a sandbox.
+# Directories of modules here, and their paths in a sandbox.
 homes = [
     (f"{root}/usr/lib/python3.", "/usr/lib/python3."),
     (f"{tree}/opt/airlock/guest/", "/opt/airlock/guest/"),
@@ -37,7 +37,9 @@ homes = [
 ]
 index, code = {}, b""
 for name in dict.fromkeys(order):
-    spec = sys.modules[name].__spec__ if name in sys.modules else None  # it was not found
+    if name not in sys.modules:  # nothing has found it
+        continue
+    spec = sys.modules[name].__spec__
     if not spec or not spec.cached:
         continue
     place = next((there + spec.origin[len(here):] for here, there in homes if spec.origin.startswith(here)), None)

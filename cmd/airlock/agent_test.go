@@ -41,10 +41,7 @@ func newInstallation(t *testing.T, config string, images ...string) *installatio
 	if !strings.Contains(config, "serve:") {
 		text += testenv.HostIsAProxy
 	}
-	if !strings.Contains(config, "sandbox:") {
-		text += testenv.NoPool
-	}
-	if err := os.WriteFile(i.file, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(i.file, []byte(testenv.WithoutPool(text)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	i.env = append(os.Environ(), "AIRLOCK_HOME="+home, "AIRLOCK_RUNSC="+built.Runsc, "AIRLOCK_CONFIG=")

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
@@ -19,11 +18,8 @@ import (
 // configured writes a configuration and returns its path.
 func configured(t *testing.T, config string) string {
 	t.Helper()
-	if !strings.Contains(config, "sandbox:") {
-		config += testenv.NoPool
-	}
 	file := filepath.Join(t.TempDir(), "airlock.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(testenv.WithoutPool(config)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return file

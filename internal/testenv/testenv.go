@@ -111,9 +111,14 @@ func OwnHome(t *testing.T, images ...string) Env {
 	return env
 }
 
-// NoPool is a configuration for tests that start the program and find no sandbox ready. To fill a pool takes more
-// processor time than most of them do.
-const NoPool = "\nsandbox: {pool: 0}\nverify: {pool: 0}\n"
+// WithoutPool returns a configuration with which no sandbox is kept ready, unless config has a section for sandboxes.
+// Filling a pool takes more processor time than most tests that start the program.
+func WithoutPool(config string) string {
+	if strings.Contains(config, "sandbox:") {
+		return config
+	}
+	return config + "\nsandbox: {pool: 0}\nverify: {pool: 0}\n"
+}
 
 // NewHome returns a new state directory with links to images of env, by default all of them. An image comes with those
 // that have more packages. `airlock serve` reads every image when it starts, so a test that starts it names the images

@@ -72,9 +72,9 @@ func TestClients(t *testing.T) {
 func configuration(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "airlock.yaml")
-	text := fmt.Sprintf(
+	text := testenv.WithoutPool(fmt.Sprintf(
 		"mcpServers: {good: {command: %q}}\nservers: {good: {allow: [echo]}}\naudit: {path: audit.jsonl}\n",
-		upstreamtest.Program(t)) + testenv.NoPool
+		upstreamtest.Program(t)))
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func startAirlock(t *testing.T, configuration string) *airlock {
 		program:       filepath.Join(testenv.RepoRoot(t), "bin", "airlock"),
 		configuration: filepath.Join(t.TempDir(), "airlock.yaml"), said: &testenv.Output{},
 	}
-	configuration += testenv.HostIsAProxy + testenv.NoPool
+	configuration = testenv.WithoutPool(configuration + testenv.HostIsAProxy)
 	if err := os.WriteFile(a.configuration, []byte(configuration), 0o600); err != nil {
 		t.Fatal(err)
 	}

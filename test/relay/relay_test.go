@@ -133,9 +133,9 @@ func startHost(t *testing.T, b *booking, era, settings, more string, answer *mcp
 	t.Helper()
 	env := testenv.OwnHome(t, "python")
 	configuration := filepath.Join(t.TempDir(), "airlock.yaml")
-	text := fmt.Sprintf(
+	text := testenv.WithoutPool(fmt.Sprintf(
 		"mcpServers: {booking: {url: %q}}\nservers: {booking: {trustAnnotations: true%s}}\nlimits: {approvalTimeout: "+
-			"20s}\naudit: {clearArguments: true}\n%s\n", b.url, settings, more) + testenv.NoPool
+			"20s}\naudit: {clearArguments: true}\n%s\n", b.url, settings, more))
 	if err := os.WriteFile(configuration, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -58,8 +58,8 @@ func serve(t *testing.T, p *provider, more string, sections ...string) *service 
 	defer passed.Close()
 	configuration := filepath.Join(t.TempDir(), "airlock.yaml")
 	s := &service{url: "http://" + listener.Addr().String(), file: configuration, provider: p, said: &testenv.Output{}}
-	text := fmt.Sprintf("auth: {issuer: %q, audience: %q, %s}\nface: {callTool: true}\n%s", p.Issuer, s.url+"/mcp",
-		more, strings.Join(append(sections, testenv.NoPool), "\n"))
+	text := testenv.WithoutPool(fmt.Sprintf("auth: {issuer: %q, audience: %q, %s}\nface: {callTool: true}\n%s",
+		p.Issuer, s.url+"/mcp", more, strings.Join(sections, "\n")))
 	if err := os.WriteFile(configuration, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
