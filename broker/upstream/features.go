@@ -20,6 +20,8 @@ const (
 	methodComplete     = "completion/complete"
 	methodSubscribe    = "resources/subscribe"
 	methodUnsubscribe  = "resources/unsubscribe"
+	methodListen       = "subscriptions/listen"
+	noticeAcknowledged = "notifications/subscriptions/acknowledged"
 )
 
 // featureList is one of the lists of a server beside tools/list.

@@ -94,7 +94,7 @@ func (s *server) shakeHands(ctx context.Context, link link, tap *tap, protocol s
 	if err := sendTasks(client); err != nil {
 		return nil, err
 	}
-	client.AddSendingMiddleware(asWritten)
+	client.AddSendingMiddleware(asWritten, tap.asListening)
 	client.AddReceivingMiddleware(requests{s.config, tap}.answer)
 	connected, err := client.Connect(ctx, link, &mcp.ClientSessionOptions{ProtocolVersion: protocol})
 	if err != nil {

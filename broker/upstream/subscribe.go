@@ -4,14 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -95,12 +98,96 @@ func (s *server) subscribe(ctx context.Context, name, uri string) (json.RawMessa
 	return json.RawMessage("{}"), nil
 }
 
-// subscribe asks the server for updates of a resource, in the way of its revision.
+// subscribe asks the server for updates of a resource, in the way of its revision, and returns when the server has
+// agreed. The turn must be held.
 func (s *session) subscribe(ctx context.Context, uri string) error {
 	if s.protocol() >= modernProtocol {
-		return s.client.Subscribe(ctx, &mcp.SubscribeParams{URI: uri})
+		return s.listen(ctx, uri)
 	}
 	return s.ask(ctx, methodSubscribe, "uri", uri)
+}
+
+// listen opens the stream of a resource's updates, which lasts until unsubscribe. The SDK does not wait for the
+// server's acknowledgement, and hides its refusal.
+func (s *session) listen(ctx context.Context, uri string) error {
+	e := newExchange(nil, nil)
+	e.method = methodListen
+	defer s.tap.forget(e)
+	s.tap.listens.Store(e)
+	if err := s.client.Subscribe(ctx, &mcp.SubscribeParams{URI: uri}); err != nil {
+		return err
+	}
+	if s.tap.listens.CompareAndSwap(e, nil) {
+		return nil // nothing was sent, because the stream is open
+	}
+	err := s.agreed(ctx, e)
+	if err != nil {
+		err = errors.Join(err, s.client.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri}))
+	}
+	return err
+}
+
+// agreed waits until the server has acknowledged or refused a stream of updates.
+func (s *session) agreed(ctx context.Context, e *exchange) error {
+	if e.soFar().status == 0 {
+		select {
+		case <-e.over:
+		case <-s.ended:
+			return mcp.ErrConnectionClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	switch a := e.soFar(); {
+	case a.refusal != nil:
+		return &ResponseError{Code: a.refusal.Code, Message: a.refusal.Message, Data: a.refusal.Data}
+	case a.status != 0:
+		return fmt.Errorf("the server answered with the HTTP status %d", a.status)
+	}
+	return nil
+}
+
+// asListening has the tap see what the server answers to the request of listen.
+func (t *tap) asListening(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if listen, ok := req.GetParams().(*mcp.SubscriptionsListenParams); ok &&
+			len(listen.Notifications.ResourceSubscriptions) > 0 {
+			if e := t.listens.Swap(nil); e != nil {
+				ctx = withExchange(ctx, e)
+			}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// acknowledged notes that the server has opened a stream of updates (MCP 2026-07-28, Subscriptions). It may agree to
+// less than it was asked for.
+func (t *tap) acknowledged(params json.RawMessage) {
+	var ack struct {
+		Meta          map[string]any `json:"_meta"`
+		Notifications struct {
+			URIs []string `json:"resourceSubscriptions"`
+		} `json:"notifications"`
+	}
+	if strictjson.UnmarshalOpen(params, &ack) != nil {
+		return
+	}
+	id, err := jsonrpc.MakeID(ack.Meta[mcp.MetaKeySubscriptionID])
+	if err != nil {
+		return
+	}
+	t.mu.Lock()
+	e := t.waiting[id]
+	t.mu.Unlock()
+	if e == nil || e.method != methodListen {
+		return // the SDK's own, for changed lists
+	}
+	if len(ack.Notifications.URIs) == 0 {
+		e.note(func(a *answer) {
+			a.refusal = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "it sends no updates of this resource"}
+		})
+	}
+	e.finish()
 }
 
 func (s *session) unsubscribe(ctx context.Context, uri string) error {
@@ -130,8 +217,17 @@ func (s *session) ask(ctx context.Context, method, member, text string) error {
 func (s *server) subscribeAgain(session *session) {
 	ctx, cancel := s.within(context.Background())
 	defer cancel()
+	select {
+	case s.subscribed.turn <- struct{}{}:
+		defer func() { <-s.subscribed.turn }()
+	case <-ctx.Done():
+		return
+	}
 	for _, uri := range s.subscribed.all() {
-		if err := session.subscribe(ctx, uri); err != nil {
+		ctx, cancel := context.WithTimeout(ctx, s.config.StartTimeout)
+		err := session.subscribe(ctx, uri)
+		cancel()
+		if err != nil {
 			s.opts.Logger.WarnContext(ctx, "a resource is not subscribed to any more",
 				slog.String(telemetry.KeyServer, s.config.ID), slog.Any(telemetry.KeyError, err))
 		}

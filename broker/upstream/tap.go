@@ -125,6 +125,8 @@ type tap struct {
 	marks   int
 	turn    chan struct{} // holds that a large message is read, or a call has its result
 	reading *large        // the last one
+
+	listens atomic.Pointer[exchange] // for the next request that opens a stream of updates
 }
 
 // maxAsked is the maximum number of a server's open requests. The SDK answers each in a
@@ -174,6 +176,9 @@ func (t *tap) written(message jsonrpc.Message) {
 // message arrived; it is not valid if the transport does not know it.
 func (t *tap) incoming(message jsonrpc.Message, stream jsonrpc.ID) (result jsonrpc.Message, allowed bool) {
 	if request, ok := message.(*jsonrpc.Request); ok {
+		if request.Method == noticeAcknowledged {
+			t.acknowledged(request.Params)
+		}
 		if t.relayed(request, stream) {
 			return nil, true
 		}
@@ -190,6 +195,7 @@ func (t *tap) incoming(message jsonrpc.Message, stream jsonrpc.ID) (result jsonr
 	}
 	if response.Error != nil {
 		e.note(func(a *answer) { errors.As(response.Error, &a.refusal) })
+		e.finish()
 		return message, true
 	}
 	if !t.admits(e, response) {
