@@ -29,6 +29,12 @@ func TestSummaryReportsFlakyPackages(t *testing.T) {
 			"flaky packages: 0\ntests that failed in the first try: TestPool\n" +
 				"packages that failed twice, or could not be built: example.org/a/z\n" +
 				"packages: 1 passed, 1 failed, 0 skipped\n", true},
+		{"one does not end", "ok  \texample.org/a/x\t1.2s\npanic: test timed out after 45m0s\n\trunning tests:\n" +
+			"\t\tTestPool (44m0s)\n\t\tTestPool/part (44m0s)\n\ngoroutine 1 [running]:\n" +
+			"FAIL\texample.org/a/z\t2700s\nFAIL\n",
+			"FAIL\texample.org/a/z\t0.2s\n", "flaky packages: 0\ntests that failed in the first try: TestPool\n" +
+				"packages that failed twice, or could not be built: example.org/a/z\n" +
+				"packages: 1 passed, 1 failed, 0 skipped\n", true},
 		{"nothing ran", "", "", "flaky packages: 0\npackages: 0 passed, 0 failed, 0 skipped\n", true},
 	}
 	for _, test := range tests {
