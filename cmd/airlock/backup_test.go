@@ -75,8 +75,9 @@ func TestABackupWhileTheDaemonServes(t *testing.T) {
 			}
 		})
 	}
-	<-begun
-	<-begun
+	for range 2 {
+		testenv.Receive(t, "the begin of the work", begun)
+	}
 	file := filepath.Join(t.TempDir(), "state.backup")
 	must("state", "backup", file)
 	_, stderr, code = airlock(t, "state", "rotate")

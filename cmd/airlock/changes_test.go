@@ -124,12 +124,32 @@ func following(t *testing.T, transport mcp.Transport, revision string) (*mcp.Cli
 			heard <- fmt.Sprint(r.Params.Logger, ": ", r.Params.Data)
 		},
 	})
+	client.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if ack, ok := req.GetParams().(*mcp.SubscriptionsAcknowledgedParams); ok {
+				heard <- fmt.Sprint("acknowledged ", ack.Notifications.ResourceSubscriptions)
+			}
+			return next(ctx, method, req)
+		}
+	})
 	session, err := client.Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = session.Close() }) // its daemon may have ended
+	if revision >= "2026" {
+		awaitHeard(t, heard, "acknowledged []") // of the changed lists
+	}
 	return session, heard
+}
+
+// awaitHeard waits until a host has heard all of these, in any order. Lists may change meanwhile.
+func awaitHeard(t *testing.T, heard <-chan string, all ...string) {
+	t.Helper()
+	for missing := all; len(missing) > 0; {
+		got := testenv.Receive(t, fmt.Sprintf("notifications %q", missing), heard)
+		missing = slices.DeleteFunc(missing, func(one string) bool { return one == got })
+	}
 }
 
 // Issue 31: completion, subscriptions, changed lists, instructions, icons and titles of servers reach hosts in both
@@ -194,7 +214,7 @@ func wantPublished(t *testing.T, server string, began time.Time) {
 	form := regexp.MustCompile(`(?m)^airlock_tools_publish_duration_seconds_(count|sum)\{[^}]*airlock_server_id="` +
 		regexp.QuoteMeta(server) + `"[^}]*\} (\S+)$`)
 	var values map[string]float64
-	for values["count"] == 0 {
+	testenv.Await(t, "the time of a publication", func() bool {
 		answer, err := scraper.Get(statusHere(t).URL + "/metrics")
 		if err != nil {
 			t.Fatal(err)
@@ -209,8 +229,8 @@ func wantPublished(t *testing.T, server string, began time.Time) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return values["count"] > 0
+	})
 	// Each change was published within the life of the daemon.
 	most := time.Since(began).Seconds() * values["count"]
 	if values["sum"] <= 0 || values["sum"] > most {
@@ -221,11 +241,18 @@ func wantPublished(t *testing.T, server string, began time.Time) {
 // tryHost takes a host through everything.
 func (s *shelf) tryHost(t *testing.T, transport mcp.Transport, revision string) {
 	session, heard := following(t, transport, revision)
-	resources, err := session.ListResources(t.Context(), nil) // waits for the server
-	if err != nil || len(resources.Resources) < 2 || resources.Resources[0].Title != "A title" ||
+	var resources *mcp.ListResourcesResult
+	testenv.Await(t, "the server's resources", func() bool { // an answer waits for a server for a second
+		var err error
+		if resources, err = session.ListResources(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		return len(resources.Resources) >= 2
+	})
+	if resources.Resources[0].Title != "A title" ||
 		len(resources.Resources[0].Icons) != 1 ||
 		resources.Resources[0].Icons[0].Source != "https://shelf.example/icon.png" {
-		t.Fatalf("got %v, %v, want resources with titles and the icons that can be loaded", resources, err)
+		t.Fatalf("got %v, want resources with titles and the icons that can be loaded", resources)
 	}
 	definition, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_tool_definition",
 		Arguments: map[string]any{"serverId": "lib", "name": "look"}})
@@ -250,7 +277,10 @@ func (s *shelf) tryHost(t *testing.T, transport mcp.Transport, revision string) 
 	if err := session.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "doc://guide"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := <-s.watched; got != "doc://guide" {
+	if revision >= "2026" { // this host does not wait for it
+		awaitHeard(t, heard, "acknowledged [doc://guide]")
+	}
+	if got := testenv.Receive(t, "a subscription", s.watched); got != "doc://guide" {
 		t.Fatalf("the server got a subscription to %s", got)
 	}
 	server := s.server.Load()
@@ -258,8 +288,7 @@ func (s *shelf) tryHost(t *testing.T, transport mcp.Transport, revision string) 
 	if err := server.ResourceUpdated(t.Context(), update); err != nil {
 		t.Fatal(err)
 	}
-	for got := ""; got != "doc://guide"; got = <-heard { // lists may change meanwhile
-	}
+	awaitHeard(t, heard, "doc://guide")
 	if revision < "2026" { // later revisions do not answer a subscription
 		if err := session.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "doc://secret"}); err == nil ||
 			!strings.Contains(err.Error(), "policy") {
@@ -274,13 +303,11 @@ func (s *shelf) tryHost(t *testing.T, transport mcp.Transport, revision string) 
 	s.addTool(server, fmt.Sprint("look", len(t.Name()), revision[:4]))
 	server.AddPrompt(&mcp.Prompt{Name: t.Name()[len(t.Name())-30:]}, nil)
 	server.AddResource(&mcp.Resource{URI: "zoo://" + revision + "/" + fmt.Sprint(len(t.Name())), Name: "n"}, nil)
-	for missing := map[string]bool{"tools": true, "prompts": true, "resources": true}; len(missing) > 0; {
-		delete(missing, <-heard)
-	}
+	awaitHeard(t, heard, "tools", "prompts", "resources")
 	if err := session.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "doc://guide"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := <-s.watched; got != "-doc://guide" {
+	if got := testenv.Receive(t, "the end of the subscription", s.watched); got != "-doc://guide" {
 		t.Fatalf("the server got %s, want the end of the subscription, and nothing about doc://secret", got)
 	}
 }
@@ -303,14 +330,11 @@ func tryNotices(t *testing.T, session *mcp.ClientSession, heard <-chan string, r
 	if res, err := session.CallTool(t.Context(), call); err != nil || !strings.Contains(textOf(res), "worked") {
 		t.Fatalf("got %s, %v", textOf(res), err)
 	}
-	missing := map[string]bool{}
+	var all []string
 	for i := range 3 {
-		missing[fmt.Sprintf("%d: ssn [redacted:us-ssn]", 10*(i+1))] = true
-		missing[fmt.Sprint("lib/w: step ", i)] = true
+		all = append(all, fmt.Sprintf("%d: ssn [redacted:us-ssn]", 10*(i+1)), fmt.Sprint("lib/w: step ", i))
 	}
-	for len(missing) > 0 {
-		delete(missing, <-heard)
-	}
+	awaitHeard(t, heard, all...)
 }
 
 // Issue 31: the instructions of a server are pinned and cleaned like the definitions of its tools.

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -133,9 +132,9 @@ func TestCancellationReachesServers(t *testing.T) {
 				_, err := host.CallTool(ctx, params)
 				ended <- err
 			}()
-			await(t, k.began, "the call does not reach the server")
+			testenv.Receive(t, "the call at the server", k.began)
 			cancel()
-			await(t, k.cancelled, "the server's call is not cancelled")
+			testenv.Receive(t, "the cancellation at the server", k.cancelled)
 			if err := <-ended; err == nil {
 				t.Error("the cancelled request has an answer")
 			}
@@ -158,7 +157,7 @@ func TestWithdrawnQuestionsAreClosed(t *testing.T) {
 	if err != nil || result.IsError {
 		t.Fatalf("got %s, %v", textOf(result), err)
 	}
-	await(t, closed, "the question stays open at the host")
+	testenv.Receive(t, "the end of the question at the host", closed)
 }
 
 // Issue 31, item 5: a host gets at most 1,000 notices of a run, and none that is too large, while the call goes on.
@@ -203,15 +202,5 @@ func TestFloodsOfNoticesAreBounded(t *testing.T) {
 				t.Errorf("got a notice of %d bytes, want at most 16 KiB", n)
 			}
 		})
-	}
-}
-
-// await fails the test if nothing comes.
-func await(t *testing.T, from <-chan struct{}, problem string) {
-	t.Helper()
-	select {
-	case <-from:
-	case <-time.After(5 * time.Minute):
-		t.Fatal(problem)
 	}
 }

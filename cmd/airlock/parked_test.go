@@ -93,7 +93,7 @@ export default %d;`, name, i)
 	testenv.Await(t, "all runs have ended", func() bool { return d.records("run_end") >= number })
 	t.Logf("all runs have ended after %v", time.Since(began))
 	close(stop)
-	<-approved
+	testenv.Receive(t, "the end of the approvals", approved)
 	if number < 10 { // the results of the newest ones are kept
 		got, text := until(t, d.session, runs[number-1], func(s runState) bool { return s.State == "done" })
 		if !got.OK || string(got.Data) != fmt.Sprint(number-1) {

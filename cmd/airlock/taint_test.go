@@ -162,10 +162,10 @@ policies: [rules.cedar]
 				Arguments: map[string]any{"serverId": "slow", "name": "get", "arguments": map[string]any{}}})
 			reading <- err
 		}()
-		<-arrived
+		testenv.Receive(t, "the read of the page", arrived)
 		calls(t, "a new session during the read", overHTTP(t, token, "2025-11-25"), "web", false)
 		kill(t)
-		if err := <-reading; err == nil {
+		if err := testenv.Receive(t, "the end of the reading call", reading); err == nil {
 			t.Error("a read that was cut off was answered")
 		}
 		again()

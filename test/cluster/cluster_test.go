@@ -265,8 +265,9 @@ func TestTheDatabaseIsAway(t *testing.T) {
 	if got := c.total() - before; got < 3 {
 		t.Errorf("the program made %d calls without the database", got)
 	}
-	if got := <-program; !strings.Contains(got, "whether the caller may still act, so the call was not made") {
-		t.Errorf("the program ended with %s", got)
+	ended := testenv.Receive(t, "the end of the program", program)
+	if !strings.Contains(ended, "whether the caller may still act, so the call was not made") {
+		t.Errorf("the program ended with %s", ended)
 	}
 	if err := os.Remove(filepath.Join(way.dir, ".s.PGSQL.5432")); err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
@@ -349,7 +350,8 @@ func TestAReplacedNodeEnds(t *testing.T) {
 		t.Errorf("the replaced node ended with %v", err)
 	}
 	if got := c.total(); got != calls {
-		t.Errorf("the program of the replaced node made %d calls afterwards; it ended with %s", got-calls, <-program)
+		t.Errorf("the program of the replaced node made %d calls afterwards; it ended with %s", got-calls,
+			testenv.Receive(t, "the end of the program", program))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/test/browser"
 )
 
@@ -46,7 +47,7 @@ func begin(t *testing.T, host *mcp.ClientSession, code string) (wait func() ran)
 		ended <- result
 	}()
 	return func() ran {
-		raw, err := json.Marshal((<-ended).StructuredContent)
+		raw, err := json.Marshal(testenv.Receive(t, "the end of the run", ended).StructuredContent)
 		if err != nil {
 			t.Fatal(err)
 		}

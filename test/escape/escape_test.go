@@ -90,7 +90,7 @@ func (r *arena) run(t *testing.T, a attack) {
 	for _, what := range left {
 		t.Errorf("left behind: %s", what)
 	}
-	if err := errors.Join(<-disturbed, r.disturb()); err != nil {
+	if err := errors.Join(testenv.Receive(t, "the neighbour", disturbed), r.disturb()); err != nil {
 		t.Errorf("a neighbour was disturbed: %v", err)
 	}
 	if err != nil {

@@ -59,7 +59,7 @@ func TestCallsInFlightAreNotSentAsTheDaemonsUser(t *testing.T) {
 			}
 		})
 	}
-	<-waiting
+	testenv.Receive(t, "a call that waits", waiting)
 	program.login(t, follows)
 	close(stop)
 	work.Wait()

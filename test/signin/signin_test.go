@@ -79,7 +79,7 @@ func (a *airlock) login(t *testing.T, answer func(address string, stdin io.Write
 	}()
 	failed := command.Wait()
 	writer.Close()
-	if err := <-answered; err != nil || failed != nil {
+	if err := testenv.Receive(t, "a sign-in in the browser", answered); err != nil || failed != nil {
 		t.Fatalf("login: %v, %v\n%s", failed, err, a.said)
 	}
 	var got struct {

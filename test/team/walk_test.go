@@ -183,7 +183,8 @@ func TestServingATeam(t *testing.T) {
 		}
 		return got.OK
 	})
-	if question := <-onStdio.asked; !strings.Contains(question, "add_event") || !strings.Contains(question, "event 0") {
+	question := testenv.Receive(t, "a question at the host", onStdio.asked)
+	if !strings.Contains(question, "add_event") || !strings.Contains(question, "event 0") {
 		t.Errorf("the person at the host was asked %q, want the tool and its arguments", question)
 	}
 
@@ -206,7 +207,7 @@ func TestServingATeam(t *testing.T) {
 	ann.Click(t, "link", "calendar/add_event")
 	ann.Sees(t, "event 1")
 	ann.Click(t, "button", "Allow once")
-	if raw := <-outcome; raw != "done" {
+	if raw := testenv.Receive(t, "the end of the run", outcome); raw != "done" {
 		t.Errorf("the run whose question was answered in the browser: got %s", raw)
 	}
 	ann.Goto(t, address+"/runs")
