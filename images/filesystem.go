@@ -1,6 +1,7 @@
 package images
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/images/layer"
@@ -93,19 +95,26 @@ func verifyFileSystem(ctx context.Context, rootFS string) error {
 	}
 	defer file.Close()
 	hash, name := layer.NewHash()
-	if err := erofs.Write(writerFunc(func(p []byte) (int, error) {
+	var got []byte
+	if err := erofs.Write(writerFunc(func(want []byte) (int, error) {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		return hash.Write(p)
+		got = slices.Grow(got[:0], len(want))[:len(want)]
+		if _, err := io.ReadFull(file, got); err != nil || !bytes.Equal(got, want) {
+			return 0, &FileSystemError{file.Name()}
+		}
+		return hash.Write(want)
 	}), rootFS); err != nil {
 		return err
 	}
-	want := digestText(name, hash)
-	if digest != want {
+	if n, err := io.ReadFull(file, make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) {
+		return &FileSystemError{file.Name()}
+	}
+	if digest != digestText(name, hash) {
 		return &FileSystemError{rootFS + digestSuffix}
 	}
-	return CheckFileSystem(file, want)
+	return nil
 }
 
 type writerFunc func([]byte) (int, error)

@@ -201,11 +201,15 @@ func (i Image) Close() error { return i.hold.Release() }
 // VerifyDirectory reads the directory root and the OCI layout of an image, and proves that the
 // directory has what the image's digest identifies. Owners and times are not compared.
 func VerifyDirectory(ctx context.Context, layout, digest, root string) error {
-	var tree layer.Tree
+	tree, err := layer.OpenTree(root)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
 	if err := readLayout(layout, digest, func(r io.Reader) error { return tree.Add(ctx, r) }); err != nil {
 		return err
 	}
-	return tree.Check(ctx, root)
+	return tree.Check(ctx)
 }
 
 // Verify reads the whole image and proves that the root file system, as a directory and as

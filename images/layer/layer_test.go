@@ -3,6 +3,7 @@ package layer_test
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -163,6 +164,12 @@ func TestCheckFindsEveryChange(t *testing.T) {
 		{"content", func(d string) error { return os.WriteFile(d+"/usr/lib/data", []byte("DATA"), 0o644) },
 			`content of "usr/lib/data"`},
 		{"size", func(d string) error { return os.Truncate(d+"/usr/lib/data", 1) }, `"usr/lib/data" has 1 bytes`},
+		{"a pipe in the place of a file", func(d string) error {
+			return errors.Join(os.Remove(d+"/usr/lib/data"), syscall.Mkfifo(d+"/usr/lib/data", 0o644))
+		}, `"usr/lib/data" has mode`},
+		{"a link to the file", func(d string) error {
+			return errors.Join(os.Rename(d+"/usr/lib/data", d+"/usr/lib/moved"), os.Symlink("moved", d+"/usr/lib/data"))
+		}, `"usr/lib/data" has mode`},
 		{"mode", func(d string) error { return os.Chmod(d+"/usr/bin/tool", 0o755|fs.ModeSetuid) },
 			`"usr/bin/tool" has mode`},
 		{"an open directory", func(d string) error { return os.Chmod(d+"/empty", 0o777) }, `"empty" has mode`},
@@ -178,15 +185,17 @@ func TestCheckFindsEveryChange(t *testing.T) {
 		}, `"lib" leads to "/etc"`},
 	}
 	data := pack(t, plant(t, 0o644))
-	var tree layer.Tree
-	must(t, tree.Add(t.Context(), bytes.NewReader(data)))
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
 			must(t, os.Chmod(dir, 0o755))
 			must(t, layer.Unpack(t.Context(), bytes.NewReader(data), dir, nil))
 			must(t, test.change(dir))
-			err := tree.Check(t.Context(), dir)
+			tree, err := layer.OpenTree(dir)
+			must(t, err)
+			defer tree.Close()
+			must(t, tree.Add(t.Context(), bytes.NewReader(data)))
+			err = tree.Check(t.Context())
 			if test.want == "" && err != nil || test.want != "" &&
 				(err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("got %v, want %q", err, test.want)

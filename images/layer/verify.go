@@ -2,37 +2,49 @@ package layer
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
 	"path"
+
+	"golang.org/x/sys/unix"
 )
 
 // entry is what a file system's object must be.
 type entry struct {
-	mode   fs.FileMode
-	size   int64
-	target string // of a symbolic link
-	sum    string // of a regular file's content
+	mode    fs.FileMode
+	size    int64
+	target  string // of a symbolic link
+	changed bool   // the content of the regular file is another one
 }
 
-// Tree is what a root file system must hold, entry by entry. The zero value is
-// an empty tree.
+// Tree is what a root file system must hold, entry by entry.
 type Tree struct {
-	entries map[string]entry
-	hash    hash.Hash // of one content after the other
+	root      *os.Root
+	entries   map[string]entry
+	got, want []byte // parts of two contents
 }
 
-// Add reads a layer as Write makes it and puts its entries over those that are there.
-func (t *Tree) Add(ctx context.Context, r io.Reader) error {
-	if t.entries == nil {
-		t.entries = map[string]entry{}
-		t.hash, _ = NewHash()
+// OpenTree returns an empty tree, for the root file system in dir. The caller must close it.
+func OpenTree(dir string) (*Tree, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
 	}
+	const part = 128 << 10
+	return &Tree{root: root, entries: map[string]entry{}, got: make([]byte, part), want: make([]byte, part)}, nil
+}
+
+// Close ends the use of the directory.
+func (t *Tree) Close() error { return t.root.Close() }
+
+// Add reads a layer as Write makes it, compares it with the root file system, and puts its entries over those that are
+// there.
+func (t *Tree) Add(ctx context.Context, r io.Reader) error {
 	archive := tar.NewReader(r)
 	for {
 		header, err := archive.Next()
@@ -49,7 +61,7 @@ func (t *Tree) Add(ctx context.Context, r io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("reading a layer: %w", err)
 		}
-		e, err := t.expected(header, archive)
+		e, err := t.expected(name, header, archive)
 		if err != nil {
 			return fmt.Errorf("reading a layer: entry %q: %w", name, err)
 		}
@@ -67,7 +79,7 @@ func (t *Tree) addParents(name string) {
 	}
 }
 
-func (t *Tree) expected(header *tar.Header, content io.Reader) (entry, error) {
+func (t *Tree) expected(name string, header *tar.Header, content io.Reader) (entry, error) {
 	info := header.FileInfo()
 	e := entry{mode: info.Mode().Type() | plainMode(info.Mode())}
 	switch header.Typeflag {
@@ -78,28 +90,41 @@ func (t *Tree) expected(header *tar.Header, content io.Reader) (entry, error) {
 		return e, nil
 	case tar.TypeReg:
 		e.size = header.Size
-		var err error
-		e.sum, err = t.digest(content)
+		same, err := t.hasContent(name, header.Size, content)
+		e.changed = !same
 		return e, err
 	}
 	return entry{}, fmt.Errorf("type %q is in no layer of Airlock", header.Typeflag)
 }
 
-func (t *Tree) digest(r io.Reader) (string, error) {
-	t.hash.Reset()
-	_, err := io.Copy(t.hash, r)
-	return string(t.hash.Sum(nil)), err
+// hasContent reports whether a regular file of the root file system has this content. A file that cannot be read has
+// not. An error is one of the content.
+func (t *Tree) hasContent(name string, size int64, content io.Reader) (bool, error) {
+	file, err := t.root.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // which waits for no pipe
+	if err != nil {
+		return false, nil
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() != size {
+		return false, nil
+	}
+	for left := size; left > 0; {
+		want := t.want[:min(left, int64(len(t.want)))]
+		if _, err := io.ReadFull(content, want); err != nil {
+			return false, err
+		}
+		got := t.got[:len(want)]
+		if _, err := io.ReadFull(file, got); err != nil || !bytes.Equal(got, want) {
+			return false, nil
+		}
+		left -= int64(len(want))
+	}
+	return true, nil
 }
 
-// Check reads everything below dir and returns an error that names the first
-// object which differs from the tree, is missing, or should not be there. Owners
-// and times are not compared.
-func (t *Tree) Check(ctx context.Context, dir string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return fmt.Errorf("checking %q: %w", dir, err)
-	}
-	defer root.Close()
+// Check looks at everything in the root file system, and returns an error that names the first object which differs
+// from the tree, is missing, or should not be there. Owners and times are not compared.
+func (t *Tree) Check(ctx context.Context) error {
 	found := 0
 	walk := func(name string, object fs.DirEntry, err error) error {
 		if err == nil {
@@ -109,25 +134,25 @@ func (t *Tree) Check(ctx context.Context, dir string) error {
 			return err
 		}
 		if name == "." {
-			return t.check(entry{mode: fs.ModeDir | 0o755}, root, name, object)
+			return t.check(entry{mode: fs.ModeDir | 0o755}, name, object)
 		}
 		want, ok := t.entries[name]
 		if !ok {
 			return fmt.Errorf("%q should not be there", name)
 		}
 		found++
-		return t.check(want, root, name, object)
+		return t.check(want, name, object)
 	}
-	if err := fs.WalkDir(root.FS(), ".", walk); err != nil {
-		return fmt.Errorf("checking %q: %w", dir, err)
+	if err := fs.WalkDir(t.root.FS(), ".", walk); err != nil {
+		return fmt.Errorf("checking %q: %w", t.root.Name(), err)
 	}
 	if found < len(t.entries) {
-		return fmt.Errorf("checking %q: %q is missing", dir, t.firstMissing(root))
+		return fmt.Errorf("checking %q: %q is missing", t.root.Name(), t.firstMissing())
 	}
 	return nil
 }
 
-func (t *Tree) check(e entry, root *os.Root, name string, object fs.DirEntry) error {
+func (t *Tree) check(e entry, name string, object fs.DirEntry) error {
 	info, err := object.Info()
 	if err != nil {
 		return err
@@ -137,39 +162,25 @@ func (t *Tree) check(e entry, root *os.Root, name string, object fs.DirEntry) er
 	}
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
-		target, err := root.Readlink(name)
+		target, err := t.root.Readlink(name)
 		if err == nil && target != e.target {
 			err = fmt.Errorf("%q leads to %q, want %q", name, target, e.target)
 		}
 		return err
-	case info.Mode().IsRegular():
-		return t.checkContent(e, root, name, info.Size())
+	case info.Mode().IsRegular() && info.Size() != e.size:
+		return fmt.Errorf("%q has %d bytes, want %d", name, info.Size(), e.size)
+	case info.Mode().IsRegular() && e.changed:
+		return fmt.Errorf("the content of %q was changed", name)
 	}
 	return nil
 }
 
-func (t *Tree) checkContent(e entry, root *os.Root, name string, size int64) error {
-	if size != e.size {
-		return fmt.Errorf("%q has %d bytes, want %d", name, size, e.size)
-	}
-	file, err := root.Open(name)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	sum, err := t.digest(file)
-	if err == nil && sum != e.sum {
-		err = fmt.Errorf("the content of %q was changed", name)
-	}
-	return err
-}
-
 // firstMissing returns the first name, in lexical order, that the tree has and
-// root has not.
-func (t *Tree) firstMissing(root *os.Root) string {
+// the root file system has not.
+func (t *Tree) firstMissing() string {
 	first := ""
 	for name := range t.entries {
-		if _, err := root.Lstat(name); err != nil && (first == "" || name < first) {
+		if _, err := t.root.Lstat(name); err != nil && (first == "" || name < first) {
 			first = name
 		}
 	}
