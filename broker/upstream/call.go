@@ -168,13 +168,13 @@ func (s *server) call(ctx context.Context, c *calling, mayRepeat bool) (json.Raw
 	return nil, s.classify(ctx, name, got, err, time.Since(start))
 }
 
-// accept checks that an answer is a result of a tool at all.
+// accept checks that an answer, which was read as JSON, is a result of a tool at all.
 func (s *server) accept(name string, raw json.RawMessage) (json.RawMessage, error) {
 	s.succeeded()
 	if !utf8.Valid(raw) {
 		return nil, s.failure(name, InvalidOutput, "the result is not UTF-8", false, nil)
 	}
-	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' || !json.Valid(raw) {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' {
 		return nil, s.failure(name, InvalidOutput, "the server answered with something other than a tool result", false,
 			nil)
 	}
