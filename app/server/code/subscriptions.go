@@ -3,6 +3,7 @@ package code
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 
@@ -27,99 +28,111 @@ type Changes interface {
 	Unsubscribe(ctx context.Context, who caller.Caller, serverID, uri string) error
 }
 
-// subscriptions are those of all sessions, by the URIs that their hosts see.
+// subscriptions are those of all sessions.
 type subscriptions struct {
 	limiter *quota.Limiter
 
-	mu   sync.Mutex // guards open
-	open map[*mcp.ServerSession]map[string]subscribed
+	mu       sync.Mutex // guards what follows
+	open     map[subscription]subscribed
+	sessions map[string]map[subscription]bool // of open, by the caller's session
+	shown    map[resource]map[string]int      // how many of open, by the URI that hosts see
+}
+
+// subscription is one of a host.
+type subscription struct {
+	session *mcp.ServerSession
+	uri     string // that the host sees
 }
 
 // subscribed is the resource of a subscription at its server.
 type subscribed struct {
-	who           caller.Caller
-	serverID, uri string
-	unit          *quota.Reservation
+	who  caller.Caller
+	what resource
+	unit *quota.Reservation
 }
 
-// has reports whether a session has a subscription to a URI.
-func (s *subscriptions) has(session *mcp.ServerSession, uri string) bool {
+type resource struct{ serverID, uri string }
+
+// has reports whether a subscription is open.
+func (s *subscriptions) has(one subscription) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, has := s.open[session][uri]
+	_, has := s.open[one]
 	return has
 }
 
-// add reports whether the session did not have the subscription.
-func (s *subscriptions) add(session *mcp.ServerSession, uri string, to subscribed) bool {
+// add reports whether the subscription was not open.
+func (s *subscriptions) add(one subscription, to subscribed) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, has := s.open[session][uri]; has {
+	if _, has := s.open[one]; has {
 		return false
 	}
 	if s.open == nil {
-		s.open = map[*mcp.ServerSession]map[string]subscribed{}
+		s.open, s.sessions = map[subscription]subscribed{}, map[string]map[subscription]bool{}
+		s.shown = map[resource]map[string]int{}
 	}
-	if s.open[session] == nil {
-		s.open[session] = map[string]subscribed{}
+	s.open[one] = to
+	if s.sessions[to.who.Session] == nil {
+		s.sessions[to.who.Session] = map[subscription]bool{}
 	}
-	s.open[session][uri] = to
+	s.sessions[to.who.Session][one] = true
+	if s.shown[to.what] == nil {
+		s.shown[to.what] = map[string]int{}
+	}
+	s.shown[to.what][one.uri]++
 	return true
 }
 
-// remove removes one subscription of a session.
-func (s *subscriptions) remove(session *mcp.ServerSession, uri string) []subscribed {
+// remove removes one subscription.
+func (s *subscriptions) remove(one subscription) []subscribed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	to, has := s.open[session][uri]
-	if !has {
+	if _, has := s.open[one]; !has {
 		return nil
 	}
-	if delete(s.open[session], uri); len(s.open[session]) == 0 {
-		delete(s.open, session)
+	return []subscribed{s.removeLocked(one)}
+}
+
+func (s *subscriptions) removeLocked(one subscription) subscribed {
+	to := s.open[one]
+	delete(s.open, one)
+	if delete(s.sessions[to.who.Session], one); len(s.sessions[to.who.Session]) == 0 {
+		delete(s.sessions, to.who.Session)
 	}
-	return []subscribed{to}
+	uris := s.shown[to.what]
+	if uris[one.uri]--; uris[one.uri] == 0 {
+		delete(uris, one.uri)
+	}
+	if len(uris) == 0 {
+		delete(s.shown, to.what)
+	}
+	return to
 }
 
 // end removes the subscriptions of the session with an ID.
 func (s *subscriptions) end(id string) (removed []subscribed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for session, all := range s.open {
-		for uri, to := range all {
-			if to.who.Session == id {
-				removed = append(removed, to)
-				delete(all, uri)
-			}
-		}
-		if len(all) == 0 {
-			delete(s.open, session)
-		}
+	for one := range s.sessions[id] {
+		removed = append(removed, s.removeLocked(one))
 	}
 	return removed
 }
 
-// hears reports whether a session hears of changes of a URI on the connection of an owner.
-func (s *subscriptions) hears(session *mcp.ServerSession, uri, owner string) bool {
+// hears reports whether a subscription is to changes on the connection of an owner.
+func (s *subscriptions) hears(one subscription, owner string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	to, has := s.open[session][uri]
+	to, has := s.open[one]
 	return has && (owner == "" || to.who.Name() == owner)
 }
 
 // urisOf returns the URIs under which hosts are subscribed to a resource.
-func (s *subscriptions) urisOf(serverID, uri string) []string {
+func (s *subscriptions) urisOf(what resource) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var uris []string
-	for _, all := range s.open {
-		for shown, to := range all {
-			if to.serverID == serverID && to.uri == uri && !slices.Contains(uris, shown) {
-				uris = append(uris, shown)
-			}
-		}
-	}
-	return uris
+	return slices.Collect(maps.Keys(s.shown[what]))
 }
 
 // listenerKey carries the caller of subscriptions/listen to subscribe, which the SDK calls for each of its URIs without
@@ -136,7 +149,8 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 	if _, _, own := attachment.ParseURI(req.Params.URI); own || !who.Known() || s.changes == nil {
 		return unknown
 	}
-	if s.subscriptions.has(req.Session, req.Params.URI) {
+	one := subscription{req.Session, req.Params.URI}
+	if s.subscriptions.has(one) {
 		return nil
 	}
 	id, uri := serverOf(s.startedAll(ctx, who), req.Params.URI)
@@ -154,14 +168,14 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 		return err
 	}
 	s.Follow(req, who)
-	if to := (subscribed{who, id, uri, unit}); !s.subscriptions.add(req.Session, req.Params.URI, to) {
+	if to := (subscribed{who, resource{id, uri}, unit}); !s.subscriptions.add(one, to) {
 		s.unsubscribeAll(ctx, []subscribed{to})
 	}
 	return nil
 }
 
 func (s *Server) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) error {
-	s.unsubscribeAll(ctx, s.subscriptions.remove(req.Session, req.Params.URI))
+	s.unsubscribeAll(ctx, s.subscriptions.remove(subscription{req.Session, req.Params.URI}))
 	return nil
 }
 
@@ -169,9 +183,9 @@ func (s *Server) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) e
 func (s *Server) unsubscribeAll(ctx context.Context, all []subscribed) {
 	for _, to := range all {
 		to.unit.Release()
-		if err := s.changes.Unsubscribe(context.WithoutCancel(ctx), to.who, to.serverID, to.uri); err != nil {
+		if err := s.changes.Unsubscribe(context.WithoutCancel(ctx), to.who, to.what.serverID, to.what.uri); err != nil {
 			s.logger.DebugContext(ctx, "a subscription could not be ended",
-				slog.String(telemetry.KeyServer, to.serverID), slog.Any(telemetry.KeyError, err))
+				slog.String(telemetry.KeyServer, to.what.serverID), slog.Any(telemetry.KeyError, err))
 		}
 	}
 }
@@ -181,7 +195,7 @@ const ownerMark = "airlock/owner"
 
 // updated tells the hosts that are subscribed to a resource that it has changed.
 func (s *Server) updated(owner, serverID, uri string) {
-	for _, shown := range s.subscriptions.urisOf(serverID, uri) {
+	for _, shown := range s.subscriptions.urisOf(resource{serverID, uri}) {
 		// An error means that a host is gone, and with it its subscription.
 		_ = s.mcp.ResourceUpdated(context.Background(), &mcp.ResourceUpdatedNotificationParams{URI: shown,
 			Meta: mcp.Meta{ownerMark: owner}})
@@ -217,7 +231,7 @@ func (s *Server) announce(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 		case *mcp.ResourceUpdatedNotificationParams:
 			owner, _ := params.Meta[ownerMark].(string)
-			if !s.subscriptions.hears(session, params.URI, owner) {
+			if !s.subscriptions.hears(subscription{session, params.URI}, owner) {
 				return nil, nil
 			}
 			own := &mcp.ResourceUpdatedNotificationParams{URI: params.URI, Meta: mcp.Meta{}}
