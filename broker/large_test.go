@@ -94,7 +94,7 @@ func TestLargeResultsAreKeptAsFiles(t *testing.T) {
 	}
 }
 
-// The broker redacts and stores one large result at a time, whatever runs they are for.
+// The broker redacts and stores one large result at a time, for whichever runs.
 func TestOneLargeResultAtATime(t *testing.T) {
 	f := newFixture(t, func(o *options) { o.Limits.ResultBytes = 1000 })
 	f.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {

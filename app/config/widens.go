@@ -52,7 +52,7 @@ func profilesNarrow(before, after *Config) bool {
 	return before.DefaultProfile == after.DefaultProfile
 }
 
-// profileNarrows reports whether only servers and tools were removed. What a profile shows is the union of its lists.
+// profileNarrows reports whether only servers and tools were removed. A profile shows the union of its lists.
 func profileNarrows(was, now catalog.Profile) bool {
 	for _, servers := range now.Servers {
 		if !slices.ContainsFunc(was.Servers, func(s catalog.ProfileServers) bool {

@@ -31,7 +31,7 @@ type Callers struct {
 	catalog *Catalog
 
 	own *quota.Table[ownKey, *ownSet]
-	// unsigned has the sign-ins of principals whose calls use the shared connection. What was read of them counts for
+	// unsigned has the sign-ins of principals whose calls use the shared connection. The state read of them counts for
 	// a while if the database of a cluster does not answer.
 	unsigned *quota.Table[ownKey, *oauth.Source]
 

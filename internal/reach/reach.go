@@ -116,7 +116,7 @@ func isListed(hosts, name string, ip netip.Addr) bool {
 	return false
 }
 
-// IsLoopback reports whether the host of a URL is this machine by its name or address: what is sent there stays on it.
+// IsLoopback reports whether the host of a URL is this machine by its name or address, so requests to it stay there.
 func IsLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()

@@ -11,7 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// Subscriptions are found by host, by session and by resource, whatever the order in which they begin and end.
+// Subscriptions are found by host, by session and by resource, in whatever order they begin and end.
 func TestSubscriptionsAreFoundByTheirResource(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	hosts := []*mcp.ServerSession{{}, {}, {}, {}}
