@@ -2,6 +2,7 @@ package images
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -101,15 +102,19 @@ func verifyFileSystem(ctx context.Context, rootFS string) error {
 			return 0, err
 		}
 		got = slices.Grow(got[:0], len(want))[:len(want)]
-		if _, err := io.ReadFull(file, got); err != nil || !bytes.Equal(got, want) {
+		n, err := io.ReadFull(file, got)
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return 0, err
+		}
+		if !bytes.Equal(got[:n], want) {
 			return 0, &FileSystemError{file.Name()}
 		}
 		return hash.Write(want)
 	}), rootFS); err != nil {
 		return err
 	}
-	if n, err := io.ReadFull(file, make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) {
-		return &FileSystemError{file.Name()}
+	if _, err := io.ReadFull(file, make([]byte, 1)); !errors.Is(err, io.EOF) {
+		return cmp.Or(err, error(&FileSystemError{file.Name()}))
 	}
 	if digest != digestText(name, hash) {
 		return &FileSystemError{rootFS + digestSuffix}

@@ -16,10 +16,10 @@ import (
 
 // entry is what a file system's object must be.
 type entry struct {
-	mode    fs.FileMode
-	size    int64
-	target  string // of a symbolic link
-	changed bool   // the content of the regular file is another one
+	mode   fs.FileMode
+	size   int64
+	target string // of a symbolic link
+	differ error  // from the regular file in the root file system
 }
 
 // Tree is what a root file system must hold, entry by entry.
@@ -90,36 +90,53 @@ func (t *Tree) expected(name string, header *tar.Header, content io.Reader) (ent
 		return e, nil
 	case tar.TypeReg:
 		e.size = header.Size
-		same, err := t.hasContent(name, header.Size, content)
-		e.changed = !same
+		err := t.compare(&e, name, content)
 		return e, err
 	}
 	return entry{}, fmt.Errorf("type %q is in no layer of Airlock", header.Typeflag)
 }
 
-// hasContent reports whether a regular file of the root file system has this content. A file that cannot be read has
-// not. An error is one of the content.
-func (t *Tree) hasContent(name string, size int64, content io.Reader) (bool, error) {
+// changedError names a regular file with another content.
+type changedError string
+
+// Error describes it.
+func (e changedError) Error() string { return fmt.Sprintf("the content of %q was changed", string(e)) }
+
+// compare compares the regular file of the root file system with what e expects, and this content. An error is one of
+// the content.
+func (t *Tree) compare(e *entry, name string, content io.Reader) error {
+	e.differ = changedError(name)
 	file, err := t.root.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // which waits for no pipe
 	if err != nil {
-		return false, nil
+		e.differ = err
+		return nil
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() != size {
-		return false, nil
+	info, err := file.Stat()
+	if err != nil {
+		e.differ = err
+		return nil
 	}
-	for left := size; left > 0; {
+	if !info.Mode().IsRegular() || info.Size() != e.size {
+		return nil
+	}
+	for left := e.size; left > 0; {
 		want := t.want[:min(left, int64(len(t.want)))]
 		if _, err := io.ReadFull(content, want); err != nil {
-			return false, err
+			return err
 		}
 		got := t.got[:len(want)]
-		if _, err := io.ReadFull(file, got); err != nil || !bytes.Equal(got, want) {
-			return false, nil
+		if _, err := io.ReadFull(file, got); err != nil {
+			e.differ = fmt.Errorf("reading %q: %w", name, err)
+			return nil
+		}
+		if !bytes.Equal(got, want) {
+			return nil
 		}
 		left -= int64(len(want))
 	}
-	return true, nil
+	e.differ = nil
+	return nil
 }
 
 // Check looks at everything in the root file system, and returns an error that names the first object which differs
@@ -169,8 +186,8 @@ func (t *Tree) check(e entry, name string, object fs.DirEntry) error {
 		return err
 	case info.Mode().IsRegular() && info.Size() != e.size:
 		return fmt.Errorf("%q has %d bytes, want %d", name, info.Size(), e.size)
-	case info.Mode().IsRegular() && e.changed:
-		return fmt.Errorf("the content of %q was changed", name)
+	case info.Mode().IsRegular():
+		return e.differ
 	}
 	return nil
 }
