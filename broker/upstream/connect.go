@@ -24,7 +24,7 @@ type connecting struct {
 // because others may wait for it.
 func (s *server) connected(ctx context.Context) (*session, error) {
 	s.mu.Lock()
-	if s.session != nil && s.session.over() && !s.closed {
+	if s.session != nil && (s.session.over() || s.session.retired.Load()) && !s.closed {
 		s.dropLocked()
 	}
 	switch {
@@ -56,7 +56,13 @@ func (s *server) connected(ctx context.Context) (*session, error) {
 // dropLocked lets go of a session that is over. Over HTTP a call can find that
 // out before the SDK does, so it is closed in any case.
 func (s *server) dropLocked() {
-	s.running.Go(s.session.close)
+	former := s.session
+	s.running.Go(func() {
+		if former.retired.Load() {
+			former.drain(s.done)
+		}
+		former.close()
+	})
 	s.session = nil
 	if s.config.URL != "" {
 		return // the end of a session is not a failure of its server
@@ -75,11 +81,13 @@ func (s *server) lastFailureLocked() error {
 
 // backoff is how long to wait after n failures in a row: not at all after the
 // first, then 1, 2, 4 seconds and so on.
-func backoff(n int) time.Duration {
+func backoff(n int) time.Duration { return backoffUpTo(maxBackoff, n) }
+
+func backoffUpTo(most time.Duration, n int) time.Duration {
 	if n <= 1 {
 		return 0
 	}
-	return min(maxBackoff, time.Second<<min(n-2, 10))
+	return min(most, time.Second<<min(n-2, 20))
 }
 
 // try makes one attempt and passes the result to all waiters.
@@ -135,6 +143,7 @@ func (s *server) settle(session *session, list listing, err error) bool {
 		s.storeLocked(list, time.Now())
 		s.running.Go(func() { s.logUnexpectedEnd(session) })
 		s.running.Go(func() { s.subscribeAgain(session) })
+		s.running.Go(func() { s.renew(session) })
 		return true
 	}
 	return false

@@ -68,6 +68,7 @@ func (f *eventFilter) next() {
 		line, err := f.readLine(&e)
 		if err != nil {
 			f.err = err
+			f.tap.streams.end(f.call, f.over)
 			if !errors.Is(err, io.EOF) {
 				return // an incomplete event at the end is dropped
 			}

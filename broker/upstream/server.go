@@ -70,6 +70,7 @@ type backoffState struct {
 	failed   *StartError // why the last attempt failed; nil after a good one
 	failures int         // attempts and sessions without a single good call
 	retryAt  time.Time   // before that, no new attempt
+	cuts     int         // connections in a row that soon lost a stream of notifications
 }
 
 func newServer(c Config, o Options, spawn *spawner, cache *listCache) *server {

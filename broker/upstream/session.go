@@ -53,7 +53,8 @@ type session struct {
 
 	logs atomic.Int64 // how much the server was asked to log, see wantLogs
 
-	broken atomic.Bool // a call found out before ended could be closed
+	broken  atomic.Bool // a call found out before ended could be closed
+	retired atomic.Bool // there are to be no further calls
 }
 
 // link is the transport of a session and what is behind it.

@@ -213,7 +213,8 @@ func (s *session) ask(ctx context.Context, method, member, text string) error {
 	return err
 }
 
-// subscribeAgain has a new session subscribe to what former ones had subscribed to.
+// subscribeAgain has a new session subscribe to what former ones had subscribed to. Changes since then may have been
+// missed, so each resource counts as updated.
 func (s *server) subscribeAgain(session *session) {
 	ctx, cancel := s.within(context.Background())
 	defer cancel()
@@ -230,6 +231,8 @@ func (s *server) subscribeAgain(session *session) {
 		if err != nil {
 			s.opts.Logger.WarnContext(ctx, "a resource is not subscribed to any more",
 				slog.String(telemetry.KeyServer, s.config.ID), slog.Any(telemetry.KeyError, err))
+		} else if s.opts.OnUpdated != nil {
+			s.opts.OnUpdated(s.config.ID, uri)
 		}
 	}
 }

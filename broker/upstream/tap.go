@@ -127,6 +127,7 @@ type tap struct {
 	reading *large        // the last one
 
 	listens atomic.Pointer[exchange] // for the next request that opens a stream of updates
+	streams *streams
 }
 
 // maxAsked is the maximum number of a server's open requests. The SDK answers each in a
@@ -137,7 +138,8 @@ const maxAsked = 64
 const tooManyRequests = "a request beyond the limit of open ones"
 
 func newTap() *tap {
-	return &tap{waiting: map[jsonrpc.ID]*exchange{}, asking: map[string]*exchange{}, turn: make(chan struct{}, 1)}
+	return &tap{waiting: map[jsonrpc.ID]*exchange{}, asking: map[string]*exchange{}, turn: make(chan struct{}, 1),
+		streams: newStreams()}
 }
 
 // outgoing notes a request of an exchange, before it is sent.
@@ -148,6 +150,9 @@ func (t *tap) outgoing(ctx context.Context, message jsonrpc.Message) {
 		defer t.mu.Unlock()
 		t.probe = request.ID
 		return
+	}
+	if ok && request.Method == methodListen {
+		t.streams.begin(request.ID)
 	}
 	e := exchangeOf(ctx)
 	if !ok || e == nil || !request.IsCall() {
