@@ -178,7 +178,7 @@ func (s *server) failLocked(err error) error {
 // logUnexpectedEnd logs the end of a session that Airlock did not end.
 func (s *server) logUnexpectedEnd(session *session) {
 	<-session.ended
-	if !s.closing() {
+	if !s.closing() && !session.retired.Load() {
 		s.opts.Logger.WarnContext(context.Background(), "upstream connection ended",
 			slog.String(telemetry.KeyServer, s.config.ID))
 	}
