@@ -14,7 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
-// In both eras, a server has agreed when a subscription succeeds, so no later update is lost, and its refusal is told.
+// In both eras, a server has agreed when a subscription succeeds, so later updates arrive, and its refusal is an error.
 func TestASubscriptionIsAgreedOn(t *testing.T) {
 	for era, opts := range map[string]mcp.StreamableHTTPOptions{
 		"2025-11-25": {}, "2026-07-28": {Stateless: true},

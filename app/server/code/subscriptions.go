@@ -18,7 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// Changes tells of changes at the servers: *upstreams.Servers.
+// Changes reports changes at the servers: *upstreams.Servers.
 type Changes interface {
 	// Follow sets functions that are called from now on. lists is called after each change of the definitions.
 	// updated is called after a server has sent that a resource has changed; owner is the principal whose connection
@@ -193,7 +193,7 @@ func (s *Server) unsubscribeAll(ctx context.Context, all []subscribed) {
 // ownerMark is the member of _meta with the owner of the connection, between updated and announce.
 const ownerMark = "airlock/owner"
 
-// updated tells the hosts that are subscribed to a resource that it has changed.
+// updated notifies the hosts that are subscribed to a resource that it has changed.
 func (s *Server) updated(owner, serverID, uri string) {
 	for _, shown := range s.subscriptions.urisOf(resource{serverID, uri}) {
 		// An error means that a host is gone, and with it its subscription.
@@ -202,7 +202,7 @@ func (s *Server) updated(owner, serverID, uri string) {
 	}
 }
 
-// listsChanged tells hosts that lists have changed: the SDK does so for a feature that is added again.
+// listsChanged notifies hosts that lists have changed: the SDK does so for a feature that is added again.
 func (s *Server) listsChanged(before, now *catalog.Snapshot) {
 	changed := catalog.ChangedKinds(before, now)
 	if slices.Contains(changed, catalog.KindTool) { // what search_tools finds
@@ -216,7 +216,7 @@ func (s *Server) listsChanged(before, now *catalog.Snapshot) {
 	}
 }
 
-// announce drops notifications that are not for the host of a session: lists before the host has said anything, and
+// announce drops notifications that are not for the host of a session: lists before the first message of the host, and
 // changes on the connection of another principal.
 func (s *Server) announce(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
