@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -67,6 +68,7 @@ func (s *server) renew(session *session) {
 		s.cuts = 1
 	}
 	wait := backoffUpTo(s.opts.Refresh, s.cuts) // when the lists would be old
+	wait += time.Duration(rand.Float64() * jitter * float64(max(wait, time.Second)))
 	s.mu.Unlock()
 	s.opts.Logger.DebugContext(context.Background(), "the notifications of an upstream server ended",
 		slog.String(telemetry.KeyServer, s.config.ID), slog.Duration("wait", wait))
