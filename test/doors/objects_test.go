@@ -115,8 +115,8 @@ func (d *daemon) grants(giver string) (grant string) {
 	if status != http.StatusOK {
 		_, open := d.get("administrator", "/v1/approvals")
 		_, mine := d.get(giver, "/v1/approvals")
-		d.Fatalf("the question %s: got %d %s for the %s, who sees %s; open are %s", question, status, shown, giver, mine,
-			open)
+		d.Fatalf("the question %s: got %d %s for the %s, who sees %s; open are %s", question, status, shown, giver,
+			mine, open)
 	}
 	digest := d.made(shown, `"digest":"(sha256:[^"]+)"`)
 	if status, body := d.post(giver, "/v1/approvals/"+question,
