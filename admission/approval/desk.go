@@ -193,7 +193,24 @@ func (d *Desk) askWith(ctx context.Context, unit *quota.Reservation, q *Question
 	if err != nil {
 		return Verdict{}, err
 	}
+	Opened(ctx)
 	return wait(ctx)
+}
+
+// openedKey carries a function from the caller of Ask.
+type openedKey struct{}
+
+// WithOpened returns a context with which Ask calls opened when its question can be answered, before Ask returns. It
+// does not call it if a grant answers the question, or if nobody is asked in time.
+func WithOpened(ctx context.Context, opened func()) context.Context {
+	return context.WithValue(ctx, openedKey{}, opened)
+}
+
+// Opened calls the function of WithOpened, if there is one.
+func Opened(ctx context.Context) {
+	if opened, ok := ctx.Value(openedKey{}).(func()); ok {
+		opened()
+	}
 }
 
 // openQuestion lets people answer a question. wait returns the verdict and closes the

@@ -470,3 +470,26 @@ func TestArgumentsOfAQuestionAreThoseOfTheCall(t *testing.T) {
 	}
 	<-verdict
 }
+
+// Whoever learns of a question from Ask can find it at once.
+func TestAnOpenedQuestionIsFound(t *testing.T) {
+	desk := openDesk(t, t.TempDir(), nil)
+	asked, found := question(), make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := desk.Ask(approval.WithOpened(ctx, func() {
+		_, _, err := desk.Find(asked.ID)
+		found <- err
+		cancel()
+	}), asked)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the end of the context", err)
+	}
+	select {
+	case err := <-found:
+		if err != nil {
+			t.Errorf("finding the question: %v", err)
+		}
+	default:
+		t.Error("nobody learns of the question")
+	}
+}

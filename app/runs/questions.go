@@ -23,11 +23,18 @@ var _ broker.HostAsker = (*Questions)(nil)
 // NewQuestions returns a Questions that passes questions to next.
 func NewQuestions(next broker.Approver) *Questions { return &Questions{next: next} }
 
-// Ask asks people and returns their answer.
+// Ask asks people and returns their answer. A run has the question while it can be answered.
 func (q *Questions) Ask(ctx context.Context, question approval.Question) (approval.Verdict, error) {
-	q.changed(&question, true)
-	defer q.changed(&question, false)
-	return q.next.Ask(ctx, question)
+	open := false
+	defer func() {
+		if open {
+			q.changed(&question, false)
+		}
+	}()
+	return q.next.Ask(approval.WithOpened(ctx, func() {
+		open = true
+		q.changed(&question, true)
+	}), question)
 }
 
 // AsksHost reports whether the host of a session asks its people.
