@@ -193,7 +193,9 @@ func (d *Desk) askWith(ctx context.Context, unit *quota.Reservation, q *Question
 	if err != nil {
 		return Verdict{}, err
 	}
-	Opened(ctx)
+	if d.knows(q.ID) { // a question for a host that asks nobody is not open
+		Opened(ctx)
+	}
 	return wait(ctx)
 }
 
@@ -201,7 +203,7 @@ func (d *Desk) askWith(ctx context.Context, unit *quota.Reservation, q *Question
 type openedKey struct{}
 
 // WithOpened returns a context with which Ask calls opened when its question can be answered, before Ask returns. It
-// does not call it if a grant answers the question, or if nobody is asked in time.
+// does not call it if a grant answers the question, or if nobody is asked.
 func WithOpened(ctx context.Context, opened func()) context.Context {
 	return context.WithValue(ctx, openedKey{}, opened)
 }
