@@ -117,6 +117,17 @@ func (l *Log) Note(ctx context.Context, r Record) error {
 	return l.submit(context.WithoutCancel(ctx), r, false)
 }
 
+// NoteSoon passes on a record of a past event and returns at once. The record is written before any that is passed
+// on later, and within 5 ms. If the process is killed before, it is lost, so NoteSoon is for outcomes of acts: an
+// act without one is recorded as unknown by the next start. If records cannot be written, NoteSoon returns an
+// error or the next Append does, and the record is kept as by Note.
+func (l *Log) NoteSoon(r Record) error {
+	if err := l.commits.addSoon(l.complete(r)); err != nil {
+		return fmt.Errorf("recording %s: %w", r.Kind, err)
+	}
+	return nil
+}
+
 // NoteKept is Note for a record that the caller keeps on stable storage until Sync has returned nil.
 // If the log has witnesses, it waits for them like Append.
 func (l *Log) NoteKept(ctx context.Context, r Record) error {
@@ -130,18 +141,12 @@ func (l *Log) submit(ctx context.Context, r Record, durable bool) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("recording %s: %w", r.Kind, err)
 	}
-	r.Time = formatTime(l.opts.Now())
 	if durable {
 		if err := l.witnesses.late(); err != nil {
 			return fmt.Errorf("recording %s: %w", r.Kind, err)
 		}
 	}
-	if l.kept != nil && len(r.Values) > 0 {
-		// If this fails, the call continues: its record has everything that is required.
-		_ = l.kept.put(keptArguments{r.RunID, r.CallID, r.Values})
-	}
-	r.Values = nil
-	result := l.commits.add(r, durable)
+	result := l.commits.add(l.complete(r), durable)
 	if result.err == nil && durable {
 		result.err = l.witnesses.confirm(ctx, result.last)
 	}
@@ -149,6 +154,17 @@ func (l *Log) submit(ctx context.Context, r Record, durable bool) error {
 		return fmt.Errorf("recording %s: %w", r.Kind, result.err)
 	}
 	return nil
+}
+
+// complete adds the time, and stores the arguments beside the log.
+func (l *Log) complete(r Record) Record {
+	r.Time = formatTime(l.opts.Now())
+	if l.kept != nil && len(r.Values) > 0 {
+		// If this fails, the call continues: its record has everything that is required.
+		_ = l.kept.put(keptArguments{r.RunID, r.CallID, r.Values})
+	}
+	r.Values = nil
+	return r
 }
 
 // strict reports whether each call waits for a witness.

@@ -62,13 +62,19 @@ func childWriter(dir string) int {
 		wg.Go(func() {
 			for i := range 400 {
 				id := fmt.Sprintf("call_%d_%d_%d", os.Getpid(), g, i)
-				if err := l.Append(context.Background(), intent(id)); err != nil {
+				err := l.Append(context.Background(), intent(id))
+				if err != nil {
 					return
 				}
 				mu.Lock()
 				fmt.Println(id)
 				mu.Unlock()
-				if l.Note(context.Background(), outcome(id)) != nil {
+				if i%2 == 0 {
+					err = l.Note(context.Background(), outcome(id))
+				} else {
+					err = l.NoteSoon(outcome(id))
+				}
+				if err != nil {
 					return
 				}
 			}
@@ -376,12 +382,13 @@ func childFullDisk(dir string) int {
 		return 1
 	}
 	ctx := context.Background()
-	fmt.Println("first", l.Append(ctx, intent("call_1")) == nil)
+	fmt.Println("first", l.Append(ctx, intent("call_1")) == nil && l.Append(ctx, intent("call_2")) == nil)
 	limit(512)
 	fmt.Println("outcome while full", l.Note(ctx, outcome("call_1")) == nil)
-	fmt.Println("intent while full", l.Append(ctx, intent("call_2")) == nil)
+	fmt.Println("outcome behind it", l.NoteSoon(outcome("call_2")) == nil)
+	fmt.Println("intent while full", l.Append(ctx, intent("call_3")) == nil)
 	limit(1 << 40)
-	fmt.Println("intent with room", l.Append(ctx, intent("call_3")) == nil)
+	fmt.Println("intent with room", l.Append(ctx, intent("call_4")) == nil)
 	fmt.Println("close", l.Close() == nil)
 	return 0
 }
@@ -429,7 +436,8 @@ func TestFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "first true\noutcome while full false\nintent while full false\nintent with room true\nclose true\n"
+	want := "first true\noutcome while full false\noutcome behind it false\nintent while full false\n" +
+		"intent with room true\nclose true\n"
 	if string(out) != want {
 		t.Errorf("got %q, want %q", out, want)
 	}
@@ -438,8 +446,8 @@ func TestFullDisk(t *testing.T) {
 	for _, r := range records(t, dir)[1:] {
 		seen = append(seen, string(r.Kind)+" "+r.CallID)
 	}
-	if want := []string{"intent call_1", "outcome call_1", "intent call_3", "outcome call_3"}; !slices.Equal(
-		seen, want) {
+	if want := []string{"intent call_1", "intent call_2", "outcome call_1", "outcome call_2", "intent call_4",
+		"outcome call_4"}; !slices.Equal(seen, want) {
 		t.Errorf("got %q, want %q: no outcome is lost, and no refused intent appears", seen, want)
 	}
 }

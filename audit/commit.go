@@ -11,6 +11,9 @@ import (
 // durable if no Append does it earlier.
 const settleAfter = 50 * time.Millisecond
 
+// soonAfter is the maximum time until a record of NoteSoon is written, if no other record is before it.
+const soonAfter = 5 * time.Millisecond
+
 // committer writes the records of all callers and makes them durable. All waiting callers share one
 // write, and all completed writes share one sync; during a sync, further records are written.
 //
@@ -26,17 +29,17 @@ type committer struct {
 	keep     timer // until a checkpoint is kept
 
 	mu       sync.Mutex // guards all below
-	waiting  []request  // to be written
-	notes    int        // how many of waiting need not be durable
+	queue    queue      // to be written
+	soon     timer      // runs while records without a caller are in the queue
+	broken   error      // of the newest write
 	unsynced []request  // written, and waiting to be durable
-	spare    []request  // for waiting; empty
 	writing  bool       // a caller or run writes, or is about to
 	syncing  bool       // a caller or run makes records durable, and then looks at waiting
 	closed   bool
 	finished chan struct{} // closed when the log is closed and nothing is waiting
 
-	// crowded reports that the newest batch had more than one record. Only then does the
-	// committer yield before the next one: for a single record, that would wake an idle thread.
+	// crowded reports that more than one caller waited for the newest batch. Only then does the
+	// committer yield before the next one: for a single caller, that would wake an idle thread.
 	crowded atomic.Bool
 
 	more chan struct{} // capacity 1; signals run that a sync is due
@@ -64,24 +67,10 @@ func (t *timer) start(after time.Duration) {
 	}
 }
 
-// request is one record on its way.
-type request struct {
-	record  Record
-	durable bool
-	answer  chan<- written // buffered
-}
-
-// written is the result of a request.
-type written struct {
-	last uint64 // number of a record at or behind it
-	err  error
-	lead bool // not a result: the caller must call lead and then continue to wait
-}
-
 func newCommitter(s *appender, witnesses submitters) *committer {
 	c := &committer{
 		appender: s, witnesses: witnesses, settle: newTimer(), keep: newTimer(),
-		finished: make(chan struct{}), more: make(chan struct{}, 1), stop: make(chan struct{}),
+		soon: newTimer(), finished: make(chan struct{}), more: make(chan struct{}, 1), stop: make(chan struct{}),
 		done: make(chan struct{}),
 	}
 	s.index = startIndexer(s.places.dir, s.files.active.Name())
@@ -100,10 +89,7 @@ func (c *committer) add(r Record, durable bool) written {
 		c.mu.Unlock()
 		return written{err: ErrClosed}
 	}
-	c.waiting = append(c.waiting, request{r, durable, answer})
-	if !durable {
-		c.notes++
-	}
+	c.queue.add(request{r, durable, answer})
 	mine := !c.writing && !(durable && c.syncing)
 	c.writing = c.writing || mine
 	c.mu.Unlock()
@@ -121,6 +107,18 @@ func (c *committer) add(r Record, durable bool) written {
 	return got
 }
 
+// addSoon passes a record to the committer without waiting for it. If the newest write failed, it returns the error.
+func (c *committer) addSoon(r Record) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	c.queue.add(request{record: r})
+	c.soon.start(soonAfter)
+	return c.broken
+}
+
 // lead writes all waiting records for a caller that found the committer idle. If durable is
 // set and no sync is running, it also syncs.
 func (c *committer) lead(durable bool) {
@@ -135,54 +133,35 @@ func (c *committer) lead(durable bool) {
 // writeBatch writes a batch of waiting records and leaves the next batch to one of its waiting
 // callers. It reports whether its caller must make the records durable.
 func (c *committer) writeBatch() (mine bool) {
-	batch := c.take()
-	c.crowded.Store(len(batch) > 1)
+	c.mu.Lock()
+	batch, callers := c.queue.take()
+	c.mu.Unlock()
+	c.crowded.Store(callers > 1)
 	err := c.write(batch)
 	for _, r := range batch {
-		if !r.durable || err != nil {
+		if r.awaited() && (!r.durable || err != nil) {
 			r.answer <- written{err: err}
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.broken = err
 	for _, r := range batch {
 		if r.durable && err == nil {
 			c.unsynced = append(c.unsynced, r)
 		}
 	}
-	clear(batch) // the slice is reused and must not retain records
-	if cap(batch) <= 2*maxBatch {
-		c.spare = batch[:0]
-	}
+	c.queue.reuse(batch)
 	mine = !c.syncing && len(c.unsynced) > 0
 	c.syncing = c.syncing || mine
 	// Durable records that arrive during a sync are written by run, which then syncs them, unless
 	// a note is waiting: then they are written with it.
-	c.writing = len(c.waiting) > 0 && !(c.syncing && c.notes == 0)
+	c.writing = c.queue.callers() > 0 && !(c.syncing && c.queue.notes == 0)
 	if c.writing {
-		c.waiting[0].answer <- written{lead: true}
+		c.queue.first().answer <- written{lead: true}
 	}
 	c.endLocked()
 	return mine
-}
-
-// take removes the next batch from the waiting records and returns it.
-func (c *committer) take() []request {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	batch := c.waiting
-	c.waiting, c.spare = c.spare, nil
-	if len(batch) > maxBatch {
-		c.waiting = append(c.waiting, batch[maxBatch:]...)
-		clear(batch[maxBatch:])
-		batch = batch[:maxBatch]
-	}
-	for _, r := range batch {
-		if !r.durable {
-			c.notes--
-		}
-	}
-	return batch
 }
 
 // write writes a batch and schedules its signature.
@@ -208,7 +187,7 @@ func (c *committer) syncBatch() (more bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.syncing = len(c.unsynced) > 0 || len(c.waiting) > 0 && !c.writing
+	c.syncing = len(c.unsynced) > 0 || c.queue.callers() > 0 && !c.writing
 	c.endLocked()
 	return c.syncing
 }
@@ -241,6 +220,8 @@ func (c *committer) run() {
 		select {
 		case <-c.more:
 			c.goOn()
+		case <-c.soon.C:
+			c.writeBehind()
 		case <-c.settle.C:
 			c.flush(&c.settle, (*appender).unsigned)
 		case <-c.keep.C:
@@ -257,7 +238,7 @@ func (c *committer) run() {
 func (c *committer) goOn() {
 	runtime.Gosched() // as in add
 	c.mu.Lock()
-	mine := len(c.waiting) > 0 && !c.writing
+	mine := len(c.queue.waiting) > 0 && !c.writing
 	c.writing = c.writing || mine
 	c.mu.Unlock()
 	if mine {
@@ -265,6 +246,23 @@ func (c *committer) goOn() {
 	}
 	if c.syncBatch() {
 		c.more <- struct{}{}
+	}
+}
+
+// writeBehind writes the records that no caller waits for, if no caller writes.
+func (c *committer) writeBehind() {
+	c.mu.Lock()
+	c.soon.running = false
+	mine := c.queue.behind > 0 && !c.writing
+	c.writing = c.writing || mine
+	c.mu.Unlock()
+	if mine {
+		c.lead(true)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.queue.behind > 0 {
+		c.soon.start(soonAfter)
 	}
 }
 
@@ -284,7 +282,7 @@ func (c *committer) flush(t *timer, needed func(*appender) bool) {
 
 // endLocked closes finished if the log is closed and nothing is left to do.
 func (c *committer) endLocked() {
-	if c.closed && !c.writing && !c.syncing {
+	if c.closed && !c.writing && !c.syncing && c.queue.behind == 0 {
 		close(c.finished)
 	}
 }

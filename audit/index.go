@@ -32,18 +32,40 @@ const (
 	dense      = math.MaxUint32
 )
 
-// indexedMembers are the starts of the members that records are listed by.
-func indexedMembers() []string {
-	return []string{`"detail":"`, `"kind":"`, `"outcome":"`, `"principal":"`, `"run_id":"`, `"server_id":"`,
-		`"tool_name":"`}
+// isListed reports whether records are listed by the member with a name.
+func isListed(name string) bool {
+	switch name {
+	case "detail", "kind", "outcome", "principal", "run_id", "server_id", "tool_name":
+		return true
+	}
+	return false
 }
 
 // isIndexed reports whether a word is a whole indexed member.
 func isIndexed(word string) bool {
-	return slices.ContainsFunc(indexedMembers(), func(start string) bool {
-		value, ok := strings.CutPrefix(word, start)
-		return ok && strings.IndexAny(value, `"\`) == len(value)-1 && strings.HasSuffix(value, `"`)
-	})
+	name, value, ok := strings.Cut(word, `":"`)
+	return ok && strings.HasPrefix(name, `"`) && isListed(name[1:]) &&
+		strings.IndexAny(value, `"\`) == len(value)-1 && strings.HasSuffix(value, `"`)
+}
+
+// eachListed calls visit for each indexed member of a line, with its name and quotes. Members inside of
+// arguments are included, which costs a reader a line that does not match.
+func eachListed(line []byte, visit func(member []byte)) {
+	for at := 0; ; at++ {
+		colon := bytes.IndexByte(line[at:], ':')
+		if colon < 0 {
+			return
+		}
+		at += colon
+		if at == 0 || line[at-1] != '"' || at+1 == len(line) || line[at+1] != '"' {
+			continue
+		}
+		begin := bytes.LastIndexByte(line[:at-1], '"')
+		length := bytes.IndexByte(line[at+2:], '"')
+		if begin >= 0 && length >= 0 && isListed(string(line[begin+1:at-1])) {
+			visit(line[begin : at+2+length+1])
+		}
+	}
 }
 
 func indexPath(segment string) string {
@@ -59,24 +81,14 @@ func hashOf(member []byte) uint32 {
 	return h.Sum32()
 }
 
-// makeIndex returns the index of a full file. Members inside of arguments are included, which costs
-// a reader a line that does not match.
+// makeIndex returns the index of a full file.
 func makeIndex(path string) ([]byte, error) {
 	var pairs []uint64
 	begin := int64(0)
-	members := indexedMembers()
 	err := eachLine(path, 0, func(_ int, line []byte) error {
-		for _, start := range members {
-			for rest := line; ; {
-				at := bytes.Index(rest, []byte(start))
-				if at < 0 {
-					break
-				}
-				end := bytes.IndexByte(rest[at+len(start):], '"') + at + len(start)
-				pairs = append(pairs, uint64(hashOf(rest[at:end+1]))<<32|uint64(begin))
-				rest = rest[end:]
-			}
-		}
+		eachListed(line, func(member []byte) {
+			pairs = append(pairs, uint64(hashOf(member))<<32|uint64(begin))
+		})
 		begin += int64(len(line)) + 1
 		return nil
 	})

@@ -35,6 +35,7 @@ type Upstream interface {
 type Recorder interface {
 	Append(ctx context.Context, r audit.Record) error
 	Note(ctx context.Context, r audit.Record) error
+	NoteSoon(r audit.Record) error
 	Hash(b []byte) string
 	Arguments(v any) json.RawMessage
 }

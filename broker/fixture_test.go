@@ -107,12 +107,17 @@ func (o *options) open(t testing.TB, servers broker.Upstream, log *audit.Log) (*
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := broker.New(servers, log, a, &o.Options)
+	b, err := broker.New(servers, prompt{log}, a, &o.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b, a
 }
+
+// prompt writes outcomes before it returns, for tests that read the log after a call.
+type prompt struct{ *audit.Log }
+
+func (p prompt) NoteSoon(r audit.Record) error { return p.Note(context.Background(), r) }
 
 func newFixture(t testing.TB, change func(*options)) *fixture {
 	t.Helper()

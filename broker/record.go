@@ -65,7 +65,12 @@ func (a *attempt) conclude(ctx context.Context, fail *failure) *failure {
 	if often && a.counted(r) {
 		return nil
 	}
-	err := a.broker.recorder.Note(ctx, r)
+	var err error
+	if r.Outcome == audit.OutcomeRefused {
+		err = a.broker.recorder.Note(ctx, r)
+	} else { // its intent is in the log, and the end of its run comes after it
+		err = a.broker.recorder.NoteSoon(r)
+	}
 	if often {
 		a.awaitTurn(ctx)
 	}

@@ -103,7 +103,7 @@ func TestPoliciesDoNotChangeUnrecorded(t *testing.T) {
 		"other policies are in force"); err == nil {
 		t.Error("got nil, want an error")
 	}
-	b, err := broker.New(f.upstream, f.log, a, nil)
+	b, err := broker.New(f.upstream, prompt{f.log}, a, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ type nowhere struct{}
 
 func (nowhere) Append(context.Context, audit.Record) error   { return nil }
 func (nowhere) Note(context.Context, audit.Record) error     { return nil }
+func (nowhere) NoteSoon(audit.Record) error                  { return nil }
 func (nowhere) NoteKept(context.Context, audit.Record) error { return nil }
 func (nowhere) Sync() error                                  { return nil }
 func (nowhere) Hash([]byte) string                           { return "" }
