@@ -87,7 +87,7 @@ func (o *Orchestrator) runCall(ctx context.Context, req Request) (*Outcome, erro
 		req.OnStart(Live{Printed: func() Printed { return Printed{} }, Calls: r.calls.Begun})
 	}
 	outcome, err := r.callOnly(ctx)
-	o.teardowns.Go(func() {
+	o.afterAnswer(func() {
 		if outcome != nil {
 			r.closeRecording(context.WithoutCancel(ctx), outcome)
 		}

@@ -130,6 +130,8 @@ type Orchestrator struct {
 	going     pausers
 	restores  restores
 	teardowns sync.WaitGroup
+	closing   context.Context // ends when the orchestrator is closed
+	close     context.CancelFunc
 }
 
 // New returns an orchestrator of the given parts.
@@ -147,7 +149,9 @@ func New(parts Parts, opts Options) (*Orchestrator, error) {
 	redactions := quota.For(quota.Redactions)
 	redactions.Total = int64(runtime.GOMAXPROCS(0))
 	parts.cleaning = quota.New(redactions)
-	return &Orchestrator{parts: parts, opts: opts, restores: make(restores, maxRestores)}, nil
+	o := &Orchestrator{parts: parts, opts: opts, restores: make(restores, maxRestores)}
+	o.closing, o.close = context.WithCancel(context.Background())
+	return o, nil
 }
 
 // Check returns an error if a request cannot be run: an *InputError, or the error in
@@ -228,6 +232,7 @@ func (o *Orchestrator) sandboxFor(image runner.Image, wrappers runner.Mount) run
 
 // Close waits until every sandbox is gone. All runs must have ended.
 func (o *Orchestrator) Close() {
+	o.close()
 	o.teardowns.Wait()
 	o.parts.Wrappers.Close(context.Background())
 }
@@ -293,11 +298,26 @@ func (o *Orchestrator) carryOut(ctx context.Context, r *run, release func()) (*O
 	executing, span := telemetry.Start(ctx, telemetry.SpanExecute)
 	outcome, err := r.execute(executing, &o.going)
 	span.End(errorTypeOf(outcome, err))
-	o.teardowns.Go(func() {
+	o.afterAnswer(func() {
 		defer release()
 		r.tearDown(context.WithoutCancel(ctx), outcome)
 	})
 	return outcome, err
+}
+
+// answerTime is how long the answer to a run has the processors before its sandbox is removed, which takes more
+// processor time than many a run, and before another is started in its place.
+const answerTime = 5 * time.Millisecond
+
+// afterAnswer does what the answer to a run does not wait for, in the background.
+func (o *Orchestrator) afterAnswer(do func()) {
+	o.teardowns.Go(func() {
+		select {
+		case <-time.After(answerTime):
+		case <-o.closing.Done():
+		}
+		do()
+	})
 }
 
 // request returns the request for the sandbox of a run, with a lease of the wrappers of its
