@@ -4,7 +4,7 @@
 import { advice } from "./failure.mjs";
 import { FILE } from "./file.mjs";
 import { notice } from "./interrupt.mjs";
-import { deliver, params, resultOf } from "./outcome.mjs";
+import { deliver, report, resultOf } from "./outcome.mjs";
 import { asFunction, isTyped, resultVariable, withoutFence, withoutTypes, withResult } from "./source.mjs";
 
 const { unlinkSync, writeFileSync } = process.getBuiltinModule("node:fs");
@@ -40,24 +40,28 @@ export function run(code, link, session) {
   const fail = watch(ending, link);
   process.argv[1] = FILE;
   writeFileSync(FILE, ending.code);
-  evaluate(ending).then(() => void (ending.settled = true), fail);
+  evaluate(ending, FILE).then(() => void (ending.settled = true), fail);
 }
 
+let rehearsals = 0;
+
 /**
- * Executes a small rehearsal program once, like a run, that leaves nothing behind, so
- * that what every run needs is compiled, and mapped: a restored sandbox has its
+ * Executes a small rehearsal program, like a run of a session, that leaves nothing
+ * behind, so that what every run needs is compiled, and mapped: a restored sandbox has its
  * memory, but each page of it costs a fault when it is first touched.
  */
-export async function rehearse() {
-  const file = `${FILE}.rehearsal.mjs`;
-  const ending = begin("globalThis.result = { rehearsed: [1, null] };");
+export async function rehearse(session) {
+  const file = `${FILE}.rehearsal${++rehearsals}.mjs`; // a module is loaded once
+  const ending = begin(withoutFence("globalThis.result = { rehearsed: [1, null] };"));
+  ending.session = session;
   const { emit } = process;
   watch(ending, null);
   writeFileSync(file, ending.code);
-  ending.namespace = await load(pathToFileURL(file).href, withResult(ending.code));
+  await evaluate(ending, file);
   process.emit("rehearsal");
   process.emit = emit;
-  params(ending);
+  awaitResult(ending);
+  report({ finish() {} }, ending);
   advice();
   unlinkSync(file);
   Object.assign(result, { set: false, value: undefined });
@@ -70,12 +74,12 @@ function begin(code) {
 }
 
 /**
- * Evaluates the program of an ending: unchanged, without its types if it does not
+ * Evaluates the program of an ending, which is in `file`: unchanged, without its types if it does not
  * parse with them, or as the body of a function if it returns. A text that does
  * not parse has done nothing.
  */
-async function evaluate(ending) {
-  const { href } = pathToFileURL(FILE);
+async function evaluate(ending, file) {
+  const { href } = pathToFileURL(file);
   const { code } = ending;
   try {
     ending.namespace = await load(href, withResult(isTyped(code) ? stripped(code) : code));

@@ -4,7 +4,7 @@ import { rehearse, run } from "./execute.mjs";
 import { Link } from "./link.mjs";
 import { holdOutput, practise, writeAtOnce } from "./output.mjs";
 import { reseedMathRandom, seedNewContexts } from "./random.mjs";
-import { prepareSession, SessionFiles } from "./session.mjs";
+import { emptySession, prepareSession, SessionFiles } from "./session.mjs";
 import { keepHome } from "/workspace/client/transport.js";
 import client from "/workspace/client/index.js";
 
@@ -80,12 +80,14 @@ export async function live() {
   if (begun === "") {
     await Promise.all(USUAL.map((name) => import(`node:${name}`)));
     practise();
+    // What is compiled now is saved with the sandbox.
+    await rehearse(emptySession());
   }
   writeSync(1, `${proof()}ready\n`);
   const word = await awaitStart(begun ?? "");
   reseedMathRandom();
   seedNewContexts();
-  if (word !== "now") await rehearse();
+  if (word !== "now") await rehearse(emptySession());
   const link = await Link.open();
   const { code, session } = link.start();
   holdOutput(link);

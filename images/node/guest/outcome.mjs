@@ -34,10 +34,7 @@ const { getOwnPropertyDescriptor } = Object;
 export function deliver(link, ending) {
   for (let i = 0; i < TRIES; i++) {
     try {
-      const text = params(ending);
-      save(ending); // after the params, because a large result is kept in a file
-      flush();
-      link.finish(text);
+      report(link, ending);
       reallyExit(0);
     } catch {
       // If the code has broken the globals: try again with less detail.
@@ -53,6 +50,14 @@ export function deliver(link, ending) {
   }
 }
 
+/** Tells the host how the code ended. */
+export function report(link, ending) {
+  const text = params(ending);
+  save(ending); // after the params, because a large result is kept in a file
+  flush();
+  link.finish(text);
+}
+
 /** Saves the session's files, once. */
 function save(ending) {
   const { session } = ending;
@@ -61,7 +66,7 @@ function save(ending) {
 }
 
 /** Returns the params of `run/finish` for an ending, as JSON text. */
-export function params(ending) {
+function params(ending) {
   if (ending.failure) return failed(describe(ending.failure.thrown, ending.code));
   const status = Number(process.exitCode ?? 0);
   if (status) return exited(status, `the code ended with exit code ${status}; what it caught may stand in stderr`);

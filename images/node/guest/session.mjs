@@ -25,6 +25,11 @@ export function prepareSession() {
   mkdirSync(DIRECTORY, { recursive: true, mode: 0o755 });
 }
 
+/** Returns a session without files, for a rehearsal that leaves none. */
+export function emptySession() {
+  return new SessionFiles(null, { files: 0 });
+}
+
 /** The files of one run's session; `granted` is what the host allows. */
 export class SessionFiles {
   #link;
