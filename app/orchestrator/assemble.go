@@ -15,6 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 	"github.com/airlock-mcp/airlock/redact"
+	"github.com/airlock-mcp/airlock/runner"
 )
 
 // The most that the texts of a failure may take, in bytes. The guest keeps to
@@ -31,12 +32,12 @@ const adviceLarge = "return a summary, and hand over the rest with client.attach
 
 // assemble builds the outcome from the host's own observations and from the guest's delivery,
 // which it redacts, bounds and checks.
-func (r *run) assemble(ctx context.Context, ended ending, calls broker.Summary, logs logs) *Outcome {
+func (r *run) assemble(ctx context.Context, ended ending, calls broker.Summary, logs logs,
+	usage runner.Usage) *Outcome {
 	result := r.judge(ended, logs)
 	r.removed = append(r.removed, r.files.found()...)
 	var note, end string
 	var printed Printed
-	usage := r.sandbox.Usage()
 	size := len(result.Data) + logs.size()
 	if result.Error != nil {
 		size += len(result.Error.Message) + len(result.Error.Traceback)

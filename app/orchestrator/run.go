@@ -150,12 +150,14 @@ func (r *run) execute(ctx context.Context, going *pausers) (*Outcome, error) {
 			slog.String(telemetry.KeyRun, r.identity.ID), slog.Any(telemetry.KeyError, ended.internal))
 	}
 	logs := r.collect(undo, ended)
+	usage := make(chan runner.Usage, 1)
+	go func() { usage <- r.sandbox.Usage() }() // while the last requests are answered
 	r.settle(undo)
 	if err := r.network.close(); err != nil {
 		r.parts.Logger.ErrorContext(ctx, "the network of a run could not be closed",
 			slog.String(telemetry.KeyRun, r.identity.ID), slog.Any(telemetry.KeyError, err))
 	}
-	outcome := r.assemble(undo, ended, r.calls.Close(), logs)
+	outcome := r.assemble(undo, ended, r.calls.Close(), logs, <-usage)
 	return r.recorded(undo, outcome, ended), nil
 }
 

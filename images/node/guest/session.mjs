@@ -25,8 +25,11 @@ export function prepareSession() {
   mkdirSync(DIRECTORY, { recursive: true, mode: 0o755 });
 }
 
+let empty; // the stamp of the directory without files
+
 /** Returns a session without files, for a rehearsal that leaves none. */
 export function emptySession() {
+  empty = stamp();
   return new SessionFiles(null, { files: 0 });
 }
 
@@ -41,7 +44,7 @@ export class SessionFiles {
     this.#link = link;
     this.#granted = granted;
     if (granted.files > 0) this.#load();
-    this.#untouched = stamp();
+    this.#untouched = granted.files === 0 && empty ? empty : stamp();
   }
 
   /** Sends the host the changed files; lists on stderr those that are not kept. */
