@@ -130,8 +130,8 @@ type Orchestrator struct {
 	going     pausers
 	restores  restores
 	teardowns sync.WaitGroup
-	closing   context.Context // ends when the orchestrator is closed
-	close     context.CancelFunc
+	closing   chan struct{} // closed by close
+	close     func()        // may be called twice
 }
 
 // New returns an orchestrator of the given parts.
@@ -149,9 +149,9 @@ func New(parts Parts, opts Options) (*Orchestrator, error) {
 	redactions := quota.For(quota.Redactions)
 	redactions.Total = int64(runtime.GOMAXPROCS(0))
 	parts.cleaning = quota.New(redactions)
-	o := &Orchestrator{parts: parts, opts: opts, restores: make(restores, maxRestores)}
-	o.closing, o.close = context.WithCancel(context.Background())
-	return o, nil
+	closing := make(chan struct{})
+	return &Orchestrator{parts: parts, opts: opts, restores: make(restores, maxRestores), closing: closing,
+		close: sync.OnceFunc(func() { close(closing) })}, nil
 }
 
 // Check returns an error if a request cannot be run: an *InputError, or the error in
@@ -314,7 +314,7 @@ func (o *Orchestrator) afterAnswer(do func()) {
 	o.teardowns.Go(func() {
 		select {
 		case <-time.After(answerTime):
-		case <-o.closing.Done():
+		case <-o.closing:
 		}
 		do()
 	})
