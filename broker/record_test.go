@@ -172,3 +172,42 @@ func TestCancelledCallsAreRecorded(t *testing.T) {
 		t.Errorf("warnings: got %s, want none of what ended with its run", log.String())
 	}
 }
+
+// behind is a log that notes what is written behind an answer.
+type behind struct {
+	*audit.Log
+	soon []audit.Record
+}
+
+func (b *behind) NoteSoon(r audit.Record) error {
+	b.soon = append(b.soon, r)
+	return b.Log.NoteSoon(r)
+}
+
+// Only the outcome of a call with an intent is written behind its answer: a refusal has no other record.
+func TestRefusalsAreRecordedFirst(t *testing.T) {
+	f := newFixture(t, nil)
+	engine, err := policies.Load(policies.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &behind{Log: f.log}
+	a, err := admission.New(admission.Options{Log: f.log, Rules: admission.Rules{Policies: engine,
+		Operator: policies.Operator{"files": {TrustAnnotations: true}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := broker.New(f.upstream, log, a, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, b, broker.Run{ID: "run_1"}, f.snapshot, nil)
+	s.Call(t.Context(), call("no_such_tool", `{}`))
+	if len(log.soon) != 0 {
+		t.Errorf("a refusal is written behind its answer: %+v", log.soon)
+	}
+	checkAnswer(t, s.Call(t.Context(), call("read_file", `{"path":"a"}`)), "", "")
+	if len(log.soon) != 1 || log.soon[0].Outcome != audit.OutcomeOK {
+		t.Errorf("got %+v behind the answer, want the outcome", log.soon)
+	}
+}
