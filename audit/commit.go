@@ -152,6 +152,9 @@ func (c *committer) writeBatch() (mine bool) {
 		}
 	}
 	c.queue.reuse(batch)
+	if c.queue.behind > 0 {
+		c.soon.start(soonAfter)
+	}
 	mine = !c.syncing && len(c.unsynced) > 0
 	c.syncing = c.syncing || mine
 	// Durable records that arrive during a sync are written by run, which then syncs them, unless
@@ -258,11 +261,6 @@ func (c *committer) writeBehind() {
 	c.mu.Unlock()
 	if mine {
 		c.lead(true)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.queue.behind > 0 {
-		c.soon.start(soonAfter)
 	}
 }
 
